@@ -1,0 +1,144 @@
+"""Scenarios: the one home of every default, with its unit and source."""
+
+import hashlib
+import json
+import tomllib
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import tomli_w
+from pydantic import Field, model_validator
+
+from longpipe.errors import ScenarioError
+from longpipe.scenario.base import Duration, Model
+from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Network, Node
+from longpipe.scenario.resolve import resolve
+from longpipe.scenario.switch import Epd, Fba, PartialPacketDiscard, Policy, SelectiveDrop, Switch, TailDrop
+from longpipe.scenario.tcp import (
+    Coarse,
+    CommonPhase,
+    Delayed,
+    Fine,
+    FixedPhase,
+    Immediate,
+    PerFlowPhase,
+    Tcp,
+)
+from longpipe.scenario.traffic import (
+    FixedStart,
+    Greedy,
+    RandomStart,
+    StaggeredStart,
+    Start,
+    Traces,
+    Traffic,
+    Transfer,
+)
+
+__all__ = [
+    "Coarse",
+    "CommonPhase",
+    "Delayed",
+    "Dumbbell",
+    "Epd",
+    "Fba",
+    "Fine",
+    "FixedPhase",
+    "FixedStart",
+    "Flow",
+    "Graph",
+    "Greedy",
+    "Immediate",
+    "Link",
+    "Node",
+    "PartialPacketDiscard",
+    "PerFlowPhase",
+    "Policy",
+    "RandomStart",
+    "Scenario",
+    "ScenarioError",
+    "SelectiveDrop",
+    "StaggeredStart",
+    "Switch",
+    "TailDrop",
+    "Tcp",
+    "Traces",
+    "Transfer",
+]
+
+
+class Scenario(Model):
+    """Everything one run needs besides its seed; the defaults are the LAN of ATM Forum/96-1761."""
+
+    name: str = Field("unnamed", min_length=1, max_length=200, description="A name for reports")
+    duration: Duration = Field("10 s", description="Simulated time [time]; ATM Forum/96-1761 section 3.1 (LAN)")
+    engine: Literal["reference"] = Field("reference", description="What moves the cells; all give the same bits")
+    network: Network = Field(Dumbbell(), description="Hosts, switches and links: dumbbell or graph")
+    switch: Switch = Field(Switch(), description="Output ports of switches")
+    tcp: Tcp = Field(Tcp(), description="Both ends of every connection")
+    traffic: Traffic = Field(Greedy(), description="What applications send: greedy or transfer")
+    start: Start = Field(FixedStart(), description="When they begin: fixed, staggered or random")
+    traces: Traces = Field(Traces(), description="What to record over time")
+
+    @model_validator(mode="after")
+    def _fields_agree(self) -> Self:
+        resolve(self)
+        return self
+
+    @classmethod
+    def from_toml(cls, source: str | Path) -> Self:
+        """A scenario from a TOML file, or from TOML text (a str with a line break or '='). Raises ScenarioError."""
+        is_text = isinstance(source, str) and ("\n" in source or "=" in source)
+        where = "TOML text" if is_text else str(source)
+        try:
+            fields = tomllib.loads(str(source) if is_text else Path(source).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ScenarioError(f"{where}: can't be read, {error.strerror}; needs a TOML file") from None
+        except UnicodeDecodeError:
+            raise ScenarioError(f"{where}: not UTF-8 text; needs a TOML file") from None
+        except tomllib.TOMLDecodeError as error:
+            raise ScenarioError(f'{where}: not TOML, {error}; needs lines such as: duration = "10 s"') from None
+        return cls(**fields)
+
+    def to_toml(self) -> str:
+        """TOML text that gives this scenario back, every default written out."""
+        return tomli_w.dumps(self._fields())
+
+    def with_(self, **changes: Any) -> Self:
+        """A validated copy with dotted fields changed: `with_(**{"switch.buffer": "3000 cells"})`."""
+        fields = self._fields()
+        for path, value in changes.items():
+            _set(fields, path, value)
+        return type(self)(**fields)
+
+    def resolve(self) -> dict[str, Any]:
+        """What the core runs: every field present, every quantity an integer in the unit its name ends with."""
+        return resolve(self)
+
+    def digest(self) -> str:
+        """SHA-256 of the resolved scenario [64 hex digits]; the same for any two ways to write the same run."""
+        return hashlib.sha256(self.resolved_json().encode()).hexdigest()
+
+    def resolved_json(self) -> str:
+        """The resolved scenario as canonical JSON."""
+        return json.dumps(self.resolve(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    def _fields(self) -> dict[str, Any]:
+        fields: dict[str, Any] = self.model_dump(by_alias=True, exclude_none=True)
+        return fields
+
+
+def _set(fields: dict[str, Any], path: str, value: Any) -> None:
+    *parents, last = path.split(".")
+    table: Any = fields
+    for depth, name in enumerate(parents):
+        try:
+            table = table[int(name)] if isinstance(table, list | tuple) else table.setdefault(name, {})
+        except (ValueError, IndexError):
+            where = ".".join(parents[:depth])
+            raise ScenarioError(f"{path}: {where} has no item {name!r}; accepts 0 to {len(table) - 1}") from None
+        if not isinstance(table, dict | list | tuple):
+            raise ScenarioError(f"{path}: {'.'.join(parents[: depth + 1])} is a value; needs a field that has parts")
+    if not isinstance(table, dict):
+        raise ScenarioError(f"{path}: {'.'.join(parents)} is a list; needs the field of an item, as in 0.{last}")
+    table[last] = value

@@ -1,0 +1,84 @@
+"""What every part of a scenario is made of: strict immutable models whose quantities are checked text with a unit."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from longpipe.errors import ScenarioError
+from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, TICKS, TIME, UNLIMITED, Dimension
+
+
+class Model(BaseModel):
+    """A part of a scenario. Unknown fields are errors, values can't change, and ScenarioError is all it raises."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False)
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, /, **data: Any) -> None:
+            try:
+                super().__init__(**data)
+            except ValidationError as error:
+                raise ScenarioError.from_pydantic(error, type(self)) from None
+
+        # Pydantic's own mark: nested models are validated in one pass, which keeps the whole path in each error.
+        __init__.__pydantic_base_init__ = True
+
+
+def _quantity(dimension: Dimension, low: str, high: str, unlimited: bool = False) -> BeforeValidator:
+    low_value, high_value = dimension.parse(low), dimension.parse(high)
+
+    def check(value: Any) -> str:
+        text = _text(value, dimension)
+        if unlimited and text.strip() in (UNLIMITED, "inf"):
+            return UNLIMITED
+        if not low_value <= dimension.parse(text) <= high_value:
+            raise ValueError(f"{text}; needs {low} to {high}")
+        return dimension.canonical(text)
+
+    return BeforeValidator(check)
+
+
+def _text(value: Any, dimension: Dimension) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(f"{value!r}; {dimension.accepts()}")
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} has no unit; {dimension.accepts()}")
+    return value
+
+
+def _check_buffer(value: Any) -> str:
+    text = _text(value, BUFFER)
+    if text.strip() in (UNLIMITED, "inf"):
+        return UNLIMITED
+    number, unit = BUFFER.split(text)
+    if not 0 <= number <= MOST_CELLS:
+        raise ValueError(f"{text}; needs at least one full packet and at most {MOST_CELLS} cells, or 'unlimited'")
+    if unit == "cells" and number.denominator != 1:
+        raise ValueError(f"{text}; needs a whole number of cells")
+    return BUFFER.canonical(text)
+
+
+MOST_CELLS: Final = 10**9
+
+Duration = Annotated[str, _quantity(TIME, "1 us", "100000 s")]
+Instant = Annotated[str, _quantity(TIME, "0 s", "100000 s")]
+Delay = Annotated[str, _quantity(TIME, "0 s", "1000 s")]
+TimerDuration = Annotated[str, _quantity(TIME, "1 us", "10000 s")]
+Rate = Annotated[str, _quantity(RATE, "1 kbit/s", "10 Tbit/s")]
+FileSize = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
+# 65535 bytes of AAL5 payload hold 8 of LLC/SNAP and 40 of TCP/IP headers.
+SegmentSize = Annotated[str, _quantity(SIZE, "1 B", "65487 B")]
+# RFC 7323 scales a window to 1 GiB at most.
+Window = Annotated[str, _quantity(SIZE, "1 B", "1 GiB")]
+Threshold = Annotated[str, _quantity(SIZE, "1 B", "1 GiB", unlimited=True)]
+Segments = Annotated[str, _quantity(SEGMENTS, "1 segment", "65535 segments")]
+Ticks = Annotated[str, _quantity(TICKS, "1 tick", "1000000 ticks")]
+Buffer = Annotated[str, BeforeValidator(_check_buffer)]
+
+
+def kind_or_table() -> BeforeValidator:
+    """Lets a bare name stand for the table with that kind and its defaults: "epd" for {kind = "epd"}."""
+    expand: Callable[[Any], Any] = lambda value: {"kind": value} if isinstance(value, str) else value  # noqa: E731
+    return BeforeValidator(expand)

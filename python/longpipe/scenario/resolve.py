@@ -1,0 +1,198 @@
+"""The resolved scenario, as the core requires it: every field present, every quantity an integer."""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from longpipe.errors import ScenarioError
+from longpipe.scenario.network import Dumbbell, Flow
+from longpipe.scenario.switch import Policy, TailDrop
+from longpipe.scenario.tcp import Ack, Coarse, Delayed, Fine, FixedPhase, Tcp
+from longpipe.scenario.topology import Topology, as_graph
+from longpipe.scenario.base import MOST_CELLS
+from longpipe.scenario.traffic import Greedy, RandomStart, StaggeredStart, Traffic
+from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, TICKS, TIME, UNLIMITED
+
+if TYPE_CHECKING:
+    from longpipe.scenario import Scenario
+
+CELL_BITS = 53 * 8
+LONGEST_RTO_PS = TIME.parse("10000 s")
+
+
+def packet_cells(payload_bytes: int) -> int:
+    """Cells of a packet: payload, 40 bytes of TCP/IP, 8 of LLC/SNAP and 8 of AAL5 trailer, padded to 48-byte cells."""
+    return math.ceil((payload_bytes + 56) / 48)
+
+
+def resolve(scenario: "Scenario") -> dict[str, Any]:
+    """JSON-ready scenario for the core; ScenarioError where fields contradict each other."""
+    graph = as_graph(scenario.network)
+    topology = Topology(graph)
+    tcps = [_merged(scenario.tcp, flow) for flow in graph.flows]
+    problems = [
+        p for i, (flow, tcp) in enumerate(zip(graph.flows, tcps, strict=True)) for p in _tcp_problems(i, flow, tcp)
+    ]
+    if problems:
+        raise ScenarioError(*dict.fromkeys(problems))
+    return {
+        "engine": scenario.engine,
+        "duration_ps": TIME.parse(scenario.duration),
+        "ties": scenario.switch.ties,
+        "slot_phase": scenario.switch.slot_phase,
+        "nodes": [
+            {"name": node.name, "kind": node.kind, "send_jitter_ps": TIME.parse(node.send_jitter)}
+            for node in graph.nodes
+        ],
+        "links": _links(scenario, topology, largest_mss=max(SIZE.parse(tcp.mss) for tcp in tcps)),
+        "flows": [
+            {
+                "name": flow.name,
+                "route": route,
+                "return_route": return_route,
+                "tcp": _tcp(tcp),
+                "traffic": _traffic(flow.traffic or scenario.traffic),
+                "start": _start(scenario, i, flow),
+            }
+            for i, (flow, tcp, (route, return_route)) in enumerate(zip(graph.flows, tcps, topology.routes, strict=True))
+        ],
+        "traces": scenario.traces.model_dump(),
+    }
+
+
+def _merged(tcp: Tcp, flow: Flow) -> Tcp:
+    own = flow.tcp
+    return tcp if own is None else tcp.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
+
+
+def _links(scenario: "Scenario", topology: Topology, largest_mss: int) -> list[dict[str, Any]]:
+    graph, network = topology.graph, scenario.network
+    delays = [TIME.parse(link.delay) for link in graph.links]
+    round_trip_ps = max(sum(delays[k // 2] for k in (*there, *back)) for there, back in topology.routes)
+    host_port = {"buffer_cells": None, "policy": _policy(TailDrop())}
+    links = []
+    for i, link in enumerate(graph.links):
+        rate_bps = RATE.parse(link.rate)
+        field = "switch.buffer" if link.buffer is None else f"network.links[{i}].buffer"
+        bdp_rate_bps = RATE.parse(network.trunk_rate) if isinstance(network, Dumbbell) else rate_bps
+        bdp_cells = Fraction(bdp_rate_bps * round_trip_ps, CELL_BITS * 10**12)
+        switch_port = {
+            "buffer_cells": _buffer_cells(field, link.buffer or scenario.switch.buffer, bdp_cells, largest_mss),
+            "policy": _policy(link.policy or scenario.switch.policy),
+        }
+        for a, b in (link.between, link.between[::-1]):
+            ends = {"from": topology.position[a], "to": topology.position[b]}
+            port = switch_port if topology.kinds[a] == "switch" else host_port
+            links.append({**ends, "rate_bps": rate_bps, "delay_ps": delays[i], **port})
+    return links
+
+
+def _buffer_cells(field: str, text: str, bdp_cells: Fraction, largest_mss: int) -> int | None:
+    if text == UNLIMITED:
+        return None
+    number, unit = BUFFER.split(text)
+    packet = packet_cells(largest_mss)
+    cells = math.floor(number * {"cells": Fraction(1), "packets": Fraction(packet), "BDP": bdp_cells}[unit])
+    if cells < packet:
+        shown = text if unit == "cells" else f"{text} ({cells} cells)"
+        raise ScenarioError(f"{field}: {shown}; needs at least one full packet ({packet} cells at MSS {largest_mss})")
+    if cells > MOST_CELLS:
+        raise ScenarioError(f"{field}: {text} ({cells} cells); needs at most {MOST_CELLS} cells, or 'unlimited'")
+    return cells
+
+
+def _policy(policy: Policy) -> dict[str, Any]:
+    return policy.model_dump()
+
+
+def _tcp(tcp: Tcp) -> dict[str, Any]:
+    return {
+        "recovery": tcp.recovery,
+        "congestion": tcp.congestion,
+        "mss_bytes": SIZE.parse(tcp.mss),
+        "receiver_window_bytes": SIZE.parse(tcp.receiver_window),
+        "initial_window_segments": SEGMENTS.parse(tcp.initial_window),
+        "initial_ssthresh_bytes": None if tcp.initial_ssthresh == UNLIMITED else SIZE.parse(tcp.initial_ssthresh),
+        "duplicate_ack_threshold": tcp.duplicate_ack_threshold,
+        "silly_window_avoidance": tcp.silly_window_avoidance,
+        "timer": _timer(tcp.timer),
+        "ack": _ack(tcp.ack),
+    }
+
+
+def _timer(timer: Coarse | Fine) -> dict[str, Any]:
+    if isinstance(timer, Fine):
+        return {
+            "kind": timer.kind,
+            "granularity_ps": TIME.parse(timer.granularity),
+            "min_rto_ps": TIME.parse(timer.min_rto),
+            "max_rto_ps": TIME.parse(timer.max_rto),
+            "initial_rto_ps": TIME.parse(timer.initial_rto),
+            "timestamps": timer.timestamps,
+        }
+    phase = timer.phase
+    at = {"at_ps": TIME.parse(phase.at)} if isinstance(phase, FixedPhase) else {}
+    return {
+        "kind": timer.kind,
+        "tick_ps": TIME.parse(timer.tick),
+        "phase": {"kind": phase.kind, **at},
+        "min_rto_ticks": TICKS.parse(timer.min_rto),
+        "max_rto_ticks": TICKS.parse(timer.max_rto),
+        "initial_rto_ticks": TICKS.parse(timer.initial_rto),
+    }
+
+
+def _ack(ack: Ack) -> dict[str, Any]:
+    if not isinstance(ack, Delayed):
+        return {"kind": ack.kind}
+    return {"kind": ack.kind, "segments": SEGMENTS.parse(ack.segments), "timeout_ps": TIME.parse(ack.timeout)}
+
+
+def _traffic(traffic: Traffic) -> dict[str, Any]:
+    if isinstance(traffic, Greedy):
+        return {"kind": traffic.kind}
+    return {"kind": traffic.kind, "size_bytes": SIZE.parse(traffic.size)}
+
+
+def _start(scenario: "Scenario", i: int, flow: Flow) -> dict[str, Any]:
+    start = flow.start or scenario.start
+    field = "start" if flow.start is None else f"network.flows[{i}].start"
+    if isinstance(start, RandomStart):
+        over = {"over_ps": TIME.parse(start.over)}
+        return {"kind": start.kind, "from_ps": _begin(scenario, f"{field}.from", TIME.parse(start.from_)), **over}
+    if isinstance(start, StaggeredStart):
+        at = TIME.parse(start.first) + i * TIME.parse(start.interval)
+        return {"kind": "fixed", "at_ps": _begin(scenario, f"{field} of flow {flow.name!r}", at)}
+    return {"kind": start.kind, "at_ps": _begin(scenario, f"{field}.at", TIME.parse(start.at))}
+
+
+def _begin(scenario: "Scenario", field: str, at_ps: int) -> int:
+    if at_ps >= TIME.parse(scenario.duration):
+        raise ScenarioError(f"{field}: {TIME.format(at_ps)}; needs less than the duration, {scenario.duration}")
+    return at_ps
+
+
+def _tcp_problems(i: int, flow: Flow, tcp: Tcp) -> Iterator[str]:
+    def field(name: str) -> str:
+        own = flow.tcp is not None and name.partition(".")[0] in flow.tcp.model_fields_set
+        return f"network.flows[{i}].tcp.{name}" if own else f"tcp.{name}"
+
+    mss = SIZE.parse(tcp.mss)
+    if SIZE.parse(tcp.receiver_window) < mss:
+        yield f"{field('receiver_window')}: {tcp.receiver_window}; needs at least one segment ({tcp.mss})"
+    if tcp.initial_ssthresh != UNLIMITED and SIZE.parse(tcp.initial_ssthresh) < mss:
+        yield f"{field('initial_ssthresh')}: {tcp.initial_ssthresh}; needs at least one segment ({tcp.mss})"
+    timer = tcp.timer
+    unit = TICKS if isinstance(timer, Coarse) else TIME
+    low, initial, high = (unit.parse(rto) for rto in (timer.min_rto, timer.initial_rto, timer.max_rto))
+    if high < low:
+        yield f"{field('timer.max_rto')}: {timer.max_rto}; needs at least min_rto, {timer.min_rto}"
+    elif not low <= initial <= high:
+        yield f"{field('timer.initial_rto')}: {timer.initial_rto}; needs {timer.min_rto} to {timer.max_rto}"
+    if isinstance(timer, Coarse):
+        if high * TIME.parse(timer.tick) > LONGEST_RTO_PS:
+            longest = TIME.format(LONGEST_RTO_PS)
+            yield f"{field('timer.max_rto')}: {timer.max_rto} of {timer.tick}; needs at most {longest} in all"
+        if isinstance(timer.phase, FixedPhase) and TIME.parse(timer.phase.at) >= TIME.parse(timer.tick):
+            yield f"{field('timer.phase.at')}: {timer.phase.at}; needs less than one tick ({timer.tick})"

@@ -1,0 +1,136 @@
+"""Routes through a graph, as indexes of directed links; every mistake in a network is found here."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from longpipe.errors import ScenarioError, nearest
+from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Node
+
+
+def as_graph(network: Dumbbell | Graph) -> Graph:
+    """The same network with every node, link and flow written out."""
+    if isinstance(network, Graph):
+        return network
+    numbers = range(1, network.sources + 1)
+
+    def link(a: str, b: str, rate: str, delay: str) -> Link:
+        return Link(between=(a, b), rate=rate, delay=delay)
+
+    entry = [link(f"source{i}", "switch1", network.access_rate, network.access_delay) for i in numbers]
+    trunk = [link("switch1", "switch2", network.trunk_rate, network.trunk_delay)]
+    leave = [link("switch2", f"sink{i}", network.access_rate, network.exit_delay) for i in numbers]
+
+    def hosts(role: str) -> list[Node]:
+        return [Node(name=f"{role}{i}", kind="host", send_jitter=network.send_jitter) for i in numbers]
+
+    switches = [Node(name=name, kind="switch") for name in ("switch1", "switch2")]
+    flows = [
+        Flow(name=f"flow{i}", from_=f"source{i}", to=f"sink{i}", route=(f"source{i}", "switch1", "switch2", f"sink{i}"))
+        for i in numbers
+    ]
+    return Graph(
+        nodes=(*hosts("source"), *switches, *hosts("sink")), links=(*entry, *trunk, *leave), flows=tuple(flows)
+    )
+
+
+class Topology:
+    """A checked graph; link k of the graph is the directed links 2k (as written) and 2k + 1 (back)."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.kinds = {node.name: node.kind for node in graph.nodes}
+        self.position = {name: i for i, name in enumerate(self.kinds)}
+        problems = [*self._node_problems(), *self._link_problems(), *self._flow_problems()]
+        if problems:
+            raise ScenarioError(*problems)
+        self.index: dict[tuple[str, str], int] = {}
+        self.neighbours: dict[str, list[str]] = {name: [] for name in self.kinds}
+        for k, (a, b) in enumerate(link.between for link in graph.links):
+            self.index |= {(a, b): 2 * k, (b, a): 2 * k + 1}
+            self.neighbours[a].append(b)
+            self.neighbours[b].append(a)
+        self.routes = [self._routes(i, flow) for i, flow in enumerate(graph.flows)]
+
+    def _routes(self, i: int, flow: Flow) -> tuple[list[int], list[int]]:
+        there = flow.route or self._shortest(i, flow)
+        back = flow.return_route or tuple(reversed(there))
+        self._check_route(f"network.flows[{i}].route", there, flow.from_, flow.to)
+        self._check_route(f"network.flows[{i}].return_route", back, flow.to, flow.from_)
+        return self._links(there), self._links(back)
+
+    def _links(self, route: Iterable[str]) -> list[int]:
+        return [self.index[hop] for hop in pairwise(route)]
+
+    def _shortest(self, i: int, flow: Flow) -> tuple[str, ...]:
+        """Fewest hops through switches; among equals the link written first."""
+        came_from = {flow.from_: flow.from_}
+        queue = deque([flow.from_])
+        while queue and flow.to not in came_from:
+            here = queue.popleft()
+            for neighbour in self.neighbours[here]:
+                if neighbour not in came_from and (neighbour == flow.to or self.kinds[neighbour] == "switch"):
+                    came_from[neighbour] = here
+                    queue.append(neighbour)
+        if flow.to not in came_from:
+            raise ScenarioError(
+                f"network.flows[{i}]: no path from {flow.from_!r} to {flow.to!r}; needs links that join them by switches"
+            )
+        path = [flow.to]
+        while path[-1] != flow.from_:
+            path.append(came_from[path[-1]])
+        return tuple(reversed(path))
+
+    def _check_route(self, field: str, route: Sequence[str], first: str, last: str) -> None:
+        shown = " -> ".join(route)
+        if len(route) < 2 or (route[0], route[-1]) != (first, last):
+            raise ScenarioError(f"{field}: {shown or 'empty'}; needs to lead from {first!r} to {last!r}")
+        for a, b in pairwise(route):
+            if (a, b) not in self.index:
+                raise ScenarioError(f"{field}: {shown}; does not connect, there is no link between {a!r} and {b!r}")
+        if len(set(route)) < len(route):
+            raise ScenarioError(f"{field}: {shown}; needs to visit each node once")
+        for name in route[1:-1]:
+            if self.kinds[name] == "host":
+                raise ScenarioError(f"{field}: {shown}; {name!r} is a host, only switches pass cells on")
+
+    def _node_problems(self) -> Iterator[str]:
+        yield from _duplicates("network.nodes", [node.name for node in self.graph.nodes])
+        for i, node in enumerate(self.graph.nodes):
+            if node.kind == "switch" and not node.send_jitter.startswith("0 "):
+                yield f"network.nodes[{i}].send_jitter: {node.send_jitter}; only hosts delay packets, needs '0 s'"
+
+    def _link_problems(self) -> Iterator[str]:
+        seen: set[frozenset[str]] = set()
+        for i, link in enumerate(self.graph.links):
+            field = f"network.links[{i}]"
+            for name in link.between:
+                if name not in self.kinds:
+                    yield f"{field}.between: {name!r} is not a node; {nearest(name, self.kinds)}"
+            ends = frozenset(link.between)
+            if len(ends) == 1:
+                yield f"{field}.between: {link.between[0]!r} twice; needs two different nodes"
+            elif ends in seen:
+                yield f"{field}.between: {' and '.join(link.between)} are linked already; needs each pair once"
+            seen.add(ends)
+            if (link.buffer or link.policy) and all(self.kinds.get(name) == "host" for name in ends):
+                yield f"{field}: buffer or policy between two hosts; needs a switch at one end"
+
+    def _flow_problems(self) -> Iterator[str]:
+        hosts = {name: None for name, kind in self.kinds.items() if kind == "host"}
+        if not self.graph.flows:
+            yield "network.flows: empty; needs at least one flow"
+        yield from _duplicates("network.flows", [flow.name for flow in self.graph.flows])
+        for i, flow in enumerate(self.graph.flows):
+            for field, name in (("from", flow.from_), ("to", flow.to)):
+                if name not in hosts:
+                    yield f"network.flows[{i}].{field}: {name!r} is not a host; {nearest(name, hosts)}"
+            if flow.from_ == flow.to:
+                yield f"network.flows[{i}].to: {flow.to!r} is the sender too; needs another host"
+
+
+def _duplicates(field: str, names: Sequence[str]) -> Iterator[str]:
+    first: dict[str, int] = {}
+    for i, name in enumerate(names):
+        if first.setdefault(name, i) != i:
+            yield f"{field}[{i}].name: {name!r} is the name of {field}[{first[name]}]; needs a name of its own"

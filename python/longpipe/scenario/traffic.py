@@ -1,0 +1,60 @@
+"""What applications send, when they begin, and what is recorded."""
+
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, Field
+
+from longpipe.scenario.base import FileSize, Instant, Model, kind_or_table
+
+
+class Greedy(Model):
+    """An application that always has data."""
+
+    kind: Literal["greedy"] = "greedy"
+
+
+class Transfer(Model):
+    """One file."""
+
+    kind: Literal["transfer"] = "transfer"
+    size: FileSize = Field(description="Length of the file [bytes], as in '8 MB'")
+
+
+class FixedStart(Model):
+    """All flows at one instant."""
+
+    kind: Literal["fixed"] = "fixed"
+    at: Instant = Field("0 s", description="The instant [time]; ATM Forum/96-1761 section 3.1")
+
+
+class StaggeredStart(Model):
+    """Flow i begins i intervals after the first."""
+
+    kind: Literal["staggered"] = "staggered"
+    first: Instant = Field("0 s", description="Start of the first flow [time]")
+    interval: Instant = Field(description="Time between one flow's start and the next one's [time], as in '10 ms'")
+
+
+class RandomStart(Model):
+    """Each flow uniformly in an interval, from its own random stream."""
+
+    kind: Literal["random"] = "random"
+    from_: Instant = Field(
+        "0 s",
+        validation_alias=AliasChoices("from", "from_"),
+        serialization_alias="from",
+        description="Start of the interval [time]",
+    )
+    over: Instant = Field(description="Length of the interval [time], as in '100 ms'")
+
+
+Traffic = Annotated[Greedy | Transfer, Field(discriminator="kind"), kind_or_table()]
+Start = Annotated[FixedStart | StaggeredStart | RandomStart, Field(discriminator="kind"), kind_or_table()]
+
+
+class Traces(Model):
+    """What to record over time; off costs nothing."""
+
+    cwnd: bool = Field(False, description="cwnd and ssthresh of every flow, at each change")
+    queue: bool = Field(False, description="Cells held by every switch port, at the first cell of each frame")
+    sequence: bool = Field(False, description="Segments sent and ACKs received by every sender")

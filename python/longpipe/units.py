@@ -1,0 +1,147 @@
+"""Quantities as people write them ("155.52 Mbit/s", "5 ms", "64 KiB") and as the core counts them (integers).
+
+A quantity is a number and a unit. A number without a unit is refused, because 1000 may be cells or bytes. Arithmetic is
+exact: a quantity that isn't a whole number of the base unit is refused too.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Final
+
+UNLIMITED: Final = "unlimited"
+
+# Lengths are bounded so that no text, however absurd, costs time.
+_QUANTITY: Final = re.compile(r"([+-]?\d{1,24}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\d\s.+-].{0,23})?")
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A kind of quantity, its units (each in base units), and the integer it becomes."""
+
+    name: str
+    base: str
+    units: Mapping[str, Fraction]
+    example: str
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    singular: Mapping[str, str] = field(default_factory=dict)
+
+    def split(self, text: str) -> tuple[Fraction, str]:
+        """Number and canonical unit; ValueError names the value and what is accepted."""
+        match = _QUANTITY.fullmatch(text.strip())
+        if match is None:
+            raise ValueError(f"{text!r}; {self.accepts()}")
+        written = match[2]
+        if not written:
+            raise ValueError(f"{text!r} has no unit; {self.accepts()}")
+        plurals = {singular: plural for plural, singular in self.singular.items()}
+        unit = self.aliases.get(written, plurals.get(written, written))
+        if unit not in self.units:
+            raise ValueError(f"{text!r} is not a {self.name}; {self.accepts()}")
+        return Fraction(match[1]), unit
+
+    def parse(self, text: str) -> int:
+        """The quantity in base units; ValueError names the value and what is accepted."""
+        number, unit = self.split(text)
+        value = number * self.units[unit]
+        if value.denominator != 1:
+            raise ValueError(f"{text!r}; needs a whole number of {self.base}")
+        return int(value)
+
+    def canonical(self, text: str) -> str:
+        """The same quantity in the same unit, in this package's spelling."""
+        return self._write(*self.split(text))
+
+    def format(self, value: int) -> str:
+        """A number of base units, exactly, in the unit that takes the fewest characters."""
+        candidates = [(Fraction(value) / scale, unit) for unit, scale in reversed(self.units.items())]
+        texts = [self._write(n, unit) for n, unit in candidates if abs(n) >= 1 and (n * 10**6).denominator == 1]
+        return min(texts, key=len, default=self._write(Fraction(value), self.base))
+
+    def accepts(self) -> str:
+        """The clause of an error message that says what would do."""
+        return f"accepts {', '.join(self.units)}, as in {self.example!r}"
+
+    def _write(self, number: Fraction, unit: str) -> str:
+        return f"{_decimal(number)} {self.singular.get(unit, unit) if number == 1 else unit}"
+
+
+def _decimal(number: Fraction) -> str:
+    """A fraction whose denominator divides a power of ten, in full."""
+    digits = 0
+    while (number * 10**digits).denominator != 1:
+        digits += 1
+    whole, rest = divmod(abs(int(number * 10**digits)), 10**digits)
+    return f"{'-' if number < 0 else ''}{whole}" + (f".{rest:0{digits}d}" if digits else "")
+
+
+TIME: Final = Dimension(
+    name="time",
+    base="ps",
+    units={
+        "ps": Fraction(1),
+        "ns": Fraction(10**3),
+        "us": Fraction(10**6),
+        "ms": Fraction(10**9),
+        "s": Fraction(10**12),
+        "min": Fraction(60 * 10**12),
+        "h": Fraction(3600 * 10**12),
+    },
+    example="5 ms",
+    aliases={"\N{MICRO SIGN}s": "us", "\N{GREEK SMALL LETTER MU}s": "us"},
+)
+
+RATE: Final = Dimension(
+    name="bit rate",
+    base="bit/s",
+    units={
+        "bit/s": Fraction(1),
+        "kbit/s": Fraction(10**3),
+        "Mbit/s": Fraction(10**6),
+        "Gbit/s": Fraction(10**9),
+        "Tbit/s": Fraction(10**12),
+    },
+    example="155.52 Mbit/s",
+)
+
+SIZE: Final = Dimension(
+    name="number of bytes",
+    base="B",
+    units={
+        "B": Fraction(1),
+        "KB": Fraction(10**3),
+        "KiB": Fraction(2**10),
+        "MB": Fraction(10**6),
+        "MiB": Fraction(2**20),
+        "GB": Fraction(10**9),
+        "GiB": Fraction(2**30),
+    },
+    example="64 KiB",
+    aliases={"byte": "B", "bytes": "B", "kB": "KB"},
+)
+
+SEGMENTS: Final = Dimension(
+    name="number of segments",
+    base="segments",
+    units={"segments": Fraction(1)},
+    example="1 segment",
+    singular={"segments": "segment"},
+)
+
+TICKS: Final = Dimension(
+    name="number of ticks",
+    base="ticks",
+    units={"ticks": Fraction(1)},
+    example="2 ticks",
+    singular={"ticks": "tick"},
+)
+
+# What a packet or a BDP comes to depends on the rest of the scenario: only `split` and `canonical` apply to these.
+BUFFER: Final = Dimension(
+    name="buffer size",
+    base="cells",
+    units={"cells": Fraction(1), "packets": Fraction(1), "BDP": Fraction(1)},
+    example="1000 cells",
+    singular={"cells": "cell", "packets": "packet"},
+)
