@@ -1,0 +1,18 @@
+//! Discrete events: time, units, agenda and random streams. Knows no networking.
+//!
+//! ```text
+//! Rate, SlotGrid ─▶ Time ─▶ Agenda (who acts next) ─▶ the simulation's loop
+//! Stream (seed, purpose, entity) ─▶ random numbers that no other entity can shift
+//! ```
+
+pub mod agenda;
+pub mod grid;
+pub mod rng;
+pub mod time;
+pub mod units;
+
+pub use agenda::{Agenda, Entity, Order};
+pub use grid::{SlotCursor, SlotGrid};
+pub use rng::{mix, Stream};
+pub use time::{Span, Time, PS_PER_SECOND};
+pub use units::{Bytes, Cells, Rate};

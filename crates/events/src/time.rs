@@ -1,0 +1,85 @@
+//! Instants and spans in integer picoseconds.
+
+use std::ops::{Add, AddAssign, Sub};
+
+/// Picoseconds in one second.
+pub const PS_PER_SECOND: u64 = 1_000_000_000_000;
+
+/// An instant [ps since the start of the run]; `u64` holds 213 days.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);
+
+/// A length of time [ps].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(pub u64);
+
+impl Time {
+    /// The start of the run.
+    pub const ZERO: Time = Time(0);
+
+    /// The instant in seconds, for reports only.
+    pub fn as_seconds(self) -> f64 {
+        self.0 as f64 / PS_PER_SECOND as f64
+    }
+
+    /// Time since `earlier`, zero if `earlier` is later.
+    pub fn since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Span {
+    /// The span in seconds, for reports only.
+    pub fn as_seconds(self) -> f64 {
+        self.0 as f64 / PS_PER_SECOND as f64
+    }
+
+    /// `n` seconds.
+    pub const fn seconds(n: u64) -> Span {
+        Span(n * PS_PER_SECOND)
+    }
+
+    /// `n` milliseconds.
+    pub const fn millis(n: u64) -> Span {
+        Span(n * (PS_PER_SECOND / 1_000))
+    }
+
+    /// `n` microseconds.
+    pub const fn micros(n: u64) -> Span {
+        Span(n * (PS_PER_SECOND / 1_000_000))
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+    fn add(self, span: Span) -> Time {
+        Time(self.0 + span.0)
+    }
+}
+
+impl AddAssign<Span> for Time {
+    fn add_assign(&mut self, span: Span) {
+        self.0 += span.0;
+    }
+}
+
+impl Sub<Span> for Time {
+    type Output = Time;
+    fn sub(self, span: Span) -> Time {
+        Time(self.0 - span.0)
+    }
+}
+
+impl Sub for Time {
+    type Output = Span;
+    fn sub(self, earlier: Time) -> Span {
+        Span(self.0 - earlier.0)
+    }
+}
+
+impl Add for Span {
+    type Output = Span;
+    fn add(self, other: Span) -> Span {
+        Span(self.0 + other.0)
+    }
+}

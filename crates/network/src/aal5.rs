@@ -1,0 +1,108 @@
+//! AAL5: how an IP packet becomes cells and cells a packet again (ITU-T I.363.5; RFC 2684 LLC encapsulation).
+
+/// Bytes of a cell on the wire.
+pub const CELL_BYTES: u64 = 53;
+/// Bits of a cell on the wire.
+pub const CELL_BITS: u64 = 8 * CELL_BYTES;
+/// Payload bytes of a cell.
+pub const CELL_PAYLOAD_BYTES: u32 = 48;
+/// Bytes of the LLC/SNAP header before, and of the AAL5 trailer after the packet.
+pub const FRAME_OVERHEAD_BYTES: u32 = 8 + 8;
+
+/// Cells of the frame that carries an IP packet of `packet_bytes`.
+pub fn frame_cells(packet_bytes: u32) -> u16 {
+    let cells = (packet_bytes + FRAME_OVERHEAD_BYTES).div_ceil(CELL_PAYLOAD_BYTES);
+    u16::try_from(cells).expect("an IP packet has at most 65 535 bytes")
+}
+
+/// One cell of a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// Virtual circuit.
+    pub vc: u32,
+    /// Number of the frame within its VC; stands for the frame's contents and checksum.
+    pub frame: u32,
+    /// Cells of the frame that follow; 0 marks the last (the end-of-frame bit).
+    pub left: u16,
+    /// Hops of the VC's route already behind the cell.
+    pub hop: u16,
+}
+
+/// Collects the cells of one VC. A lost last cell merges two frames, and both are discarded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reassembler {
+    collecting: bool,
+    intact: bool,
+    frame: u32,
+    left: u16,
+}
+
+impl Reassembler {
+    /// Takes a cell; at the end of a frame tells whether it arrived whole. `cells` is the frame's full length.
+    #[inline]
+    pub fn on_cell(&mut self, cell: Cell, cells: impl FnOnce() -> u16) -> Option<bool> {
+        if self.collecting {
+            self.intact &= cell.frame == self.frame && cell.left + 1 == self.left;
+        } else {
+            self.collecting = true;
+            self.intact = cell.left + 1 == cells();
+        }
+        self.frame = cell.frame;
+        self.left = cell.left;
+        if cell.left > 0 {
+            return None;
+        }
+        self.collecting = false;
+        Some(self.intact)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_of_the_papers_packets() {
+        let cells = [512, 1024, 9180, 0, 128].map(|payload| frame_cells(payload + 40));
+        assert_eq!(cells, [12, 23, 193, 2, 4]);
+    }
+
+    fn feed(cells: &[(u32, u16)]) -> Vec<bool> {
+        let mut reassembler = Reassembler::default();
+        cells
+            .iter()
+            .filter_map(|&(frame, left)| {
+                let cell = Cell {
+                    frame,
+                    left,
+                    ..Cell::default()
+                };
+                reassembler.on_cell(cell, || 3)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn whole_frames_pass() {
+        assert_eq!(feed(&[(0, 2), (0, 1), (0, 0), (1, 2), (1, 1), (1, 0)]), [true, true]);
+    }
+
+    #[test]
+    fn a_missing_cell_anywhere_spoils_its_frame_alone() {
+        assert_eq!(feed(&[(0, 1), (0, 0), (1, 2), (1, 1), (1, 0)]), [false, true]);
+        assert_eq!(feed(&[(0, 2), (0, 0), (1, 2), (1, 1), (1, 0)]), [false, true]);
+    }
+
+    #[test]
+    fn a_lost_last_cell_spoils_two_frames() {
+        assert_eq!(
+            feed(&[(0, 2), (0, 1), (1, 2), (1, 1), (1, 0), (2, 2), (2, 1), (2, 0)]),
+            [false, true]
+        );
+    }
+
+    #[test]
+    fn a_splice_of_right_length_is_still_found() {
+        assert_eq!(feed(&[(0, 2), (1, 1), (1, 0)]), [false]);
+    }
+}

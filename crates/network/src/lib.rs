@@ -1,0 +1,24 @@
+//! Hosts, switches, links and flows, cell by cell.
+//!
+//! ```text
+//! traffic ─▶ tcp::Sender ─▶ atm (AAL5 cells) ─▶ nic ─▶ link ─▶ port (buffer policy) ─▶ link ─▶ … ─▶ tcp::Receiver
+//!    └─ one packet, left to right; its ACK makes the same trip back ─┘        probe watches, nothing depends on it
+//! ```
+
+pub mod aal5;
+pub mod flow;
+pub mod link;
+pub mod nic;
+pub mod port;
+pub mod probe;
+pub mod report;
+pub mod ring;
+pub mod scenario;
+pub mod simulation;
+pub mod topology;
+
+pub use probe::{Probe, Recorder};
+pub use report::Report;
+pub use scenario::Scenario;
+pub use simulation::Simulation;
+pub use topology::ScenarioError;

@@ -1,0 +1,112 @@
+//! A host's interface: unlimited, first in first out by frame, one cell per slot.
+
+use crate::aal5::Cell;
+use crate::ring::Ring;
+use longpipe_events::{SlotCursor, SlotGrid, Span, Time};
+
+/// A frame waiting for its slots.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiting {
+    vc: u32,
+    frame: u32,
+    cells: u16,
+    ready: Time,
+}
+
+/// The sending interface of a host and the wire behind it.
+#[derive(Clone, Debug)]
+pub struct Nic {
+    grid: SlotGrid,
+    delay: Span,
+    queue: Ring<Waiting>,
+    /// First slot not yet used.
+    next: SlotCursor,
+    /// Cells of the first waiting frame not yet arrived downstream; 0: it has no slots yet.
+    left: u16,
+    /// When the head cell arrives downstream.
+    arrival: Time,
+    /// Frames accepted.
+    pub frames_in: u64,
+    /// Cells accepted.
+    pub cells_in: u64,
+    /// Cells arrived downstream.
+    pub cells_out: u64,
+}
+
+impl Nic {
+    /// An idle interface.
+    pub fn new(grid: SlotGrid, delay: Span) -> Nic {
+        Nic {
+            grid,
+            delay,
+            queue: Ring::default(),
+            next: grid.cursor(0),
+            left: 0,
+            arrival: Time::ZERO,
+            frames_in: 0,
+            cells_in: 0,
+            cells_out: 0,
+        }
+    }
+
+    /// Takes a frame that may leave from `ready` on. True if the wire's head cell is a new one.
+    pub fn enqueue(&mut self, vc: u32, frame: u32, cells: u16, ready: Time) -> bool {
+        self.frames_in += 1;
+        self.cells_in += u64::from(cells);
+        self.queue.push(Waiting {
+            vc,
+            frame,
+            cells,
+            ready,
+        });
+        let idle = self.left == 0;
+        if idle {
+            self.begin();
+        }
+        idle
+    }
+
+    /// Gives the first waiting frame its first slot.
+    fn begin(&mut self) {
+        let Some(first) = self.queue.first() else { return };
+        if self.next.start() < first.ready {
+            self.next = self.grid.cursor_at_or_after(first.ready);
+        }
+        self.left = first.cells;
+        self.next.step();
+        self.arrival = self.next.start() + self.delay;
+    }
+
+    /// When the next cell arrives downstream, and its VC.
+    #[inline]
+    pub fn head(&self) -> Option<(Time, u32)> {
+        (self.left > 0).then(|| (self.arrival, self.queue.get(self.queue.head()).vc))
+    }
+
+    /// Takes the head cell off the wire.
+    #[inline]
+    pub fn pop(&mut self) -> Cell {
+        let first = self.queue.get(self.queue.head());
+        self.left -= 1;
+        self.cells_out += 1;
+        let cell = Cell {
+            vc: first.vc,
+            frame: first.frame,
+            left: self.left,
+            hop: 0,
+        };
+        if self.left > 0 {
+            self.next.step();
+            self.arrival = self.next.start() + self.delay;
+        } else {
+            self.queue.pop();
+            self.begin();
+        }
+        cell
+    }
+
+    /// Cells accepted and not yet arrived downstream.
+    pub fn cells_held(&self) -> u64 {
+        self.cells_in - self.cells_out
+    }
+}

@@ -1,0 +1,153 @@
+//! Buffer policies: which frames a port refuses, and what follows a lost cell.
+
+mod epd;
+mod fba;
+mod partial_packet_discard;
+mod selective_drop;
+mod tail_drop;
+
+use crate::scenario::PolicyConfig;
+
+/// What a port knows when the first cell of a frame arrives.
+#[derive(Clone, Copy, Debug)]
+pub struct Occupancy {
+    /// X: cells held, the one in service included.
+    pub held: u64,
+    /// X_i: cells held of the frame's VC.
+    pub vc_held: u64,
+    /// N_a: VCs with at least one cell held.
+    pub active_vcs: u64,
+}
+
+/// What becomes of the rest of a frame one of whose cells was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterLoss {
+    /// Later cells still enter if there is room.
+    Admit,
+    /// Later cells are discarded, but for the last if `keep_last`.
+    Discard {
+        /// Let the last cell in, so that it delimits.
+        keep_last: bool,
+    },
+}
+
+/// The buffer policy of a port.
+#[derive(Clone, Debug)]
+pub enum Policy {
+    /// No rule.
+    TailDrop,
+    /// No rule for new frames; the rest of a damaged one is discarded.
+    PartialPacketDiscard(partial_packet_discard::PartialPacketDiscard),
+    /// Early Packet Discard.
+    Epd(epd::Epd),
+    /// Selective Drop.
+    SelectiveDrop(selective_drop::SelectiveDrop),
+    /// Fair Buffer Allocation.
+    Fba(fba::Fba),
+}
+
+impl Policy {
+    /// The policy named by the configuration, for a buffer of `capacity` cells.
+    pub fn new(config: &PolicyConfig, capacity: u64) -> Policy {
+        let k = capacity as f64;
+        match *config {
+            PolicyConfig::TailDrop {} => Policy::TailDrop,
+            PolicyConfig::PartialPacketDiscard { keep_last } => {
+                Policy::PartialPacketDiscard(partial_packet_discard::PartialPacketDiscard { keep_last })
+            }
+            PolicyConfig::Epd { threshold, keep_last } => Policy::Epd(epd::Epd::new(k, threshold, keep_last)),
+            PolicyConfig::SelectiveDrop {
+                threshold,
+                z,
+                keep_last,
+            } => Policy::SelectiveDrop(selective_drop::SelectiveDrop::new(k, threshold, z, keep_last)),
+            PolicyConfig::Fba {
+                threshold,
+                z,
+                keep_last,
+            } => Policy::Fba(fba::Fba::new(k, threshold, z, keep_last)),
+        }
+    }
+
+    /// Whether a new frame is refused.
+    #[inline]
+    pub fn refuses(&self, occupancy: Occupancy) -> bool {
+        match self {
+            Policy::TailDrop | Policy::PartialPacketDiscard(_) => false,
+            Policy::Epd(epd) => epd.refuses(occupancy),
+            Policy::SelectiveDrop(selective_drop) => selective_drop.refuses(occupancy),
+            Policy::Fba(fba) => fba.refuses(occupancy),
+        }
+    }
+
+    /// What follows a cell that found the buffer full.
+    pub fn after_loss(&self) -> AfterLoss {
+        match self {
+            Policy::TailDrop => tail_drop::AFTER_LOSS,
+            Policy::PartialPacketDiscard(ppd) => ppd.after_loss(),
+            Policy::Epd(epd) => epd.after_loss(),
+            Policy::SelectiveDrop(selective_drop) => selective_drop.after_loss(),
+            Policy::Fba(fba) => fba.after_loss(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn occupancy(held: u64, vc_held: u64, active_vcs: u64) -> Occupancy {
+        Occupancy {
+            held,
+            vc_held,
+            active_vcs,
+        }
+    }
+
+    #[test]
+    fn epd_refuses_strictly_above_its_threshold() {
+        let policy = Policy::new(
+            &PolicyConfig::Epd {
+                threshold: 0.8,
+                keep_last: true,
+            },
+            1000,
+        );
+        assert!(!policy.refuses(occupancy(800, 0, 1)));
+        assert!(policy.refuses(occupancy(801, 0, 1)));
+    }
+
+    #[test]
+    fn selective_drop_refuses_the_vc_above_its_share() {
+        let policy = Policy::new(
+            &PolicyConfig::SelectiveDrop {
+                threshold: 0.9,
+                z: 0.8,
+                keep_last: true,
+            },
+            1000,
+        );
+        assert!(!policy.refuses(occupancy(900, 900, 5)));
+        assert!(!policy.refuses(occupancy(950, 152, 5)));
+        assert!(policy.refuses(occupancy(950, 153, 5)));
+    }
+
+    #[test]
+    fn fba_allows_less_the_fuller_the_buffer() {
+        let policy = Policy::new(
+            &PolicyConfig::Fba {
+                threshold: 0.9,
+                z: 0.8,
+                keep_last: true,
+            },
+            1000,
+        );
+        // X = 950: allowed ratio 0.8 · 100/50 = 1.6, so X_i up to 304 of 950 with 5 VCs.
+        assert!(!policy.refuses(occupancy(950, 304, 5)));
+        assert!(policy.refuses(occupancy(950, 305, 5)));
+        // X = 1000: allowed ratio 0.8.
+        assert!(!policy.refuses(occupancy(1000, 160, 5)));
+        assert!(policy.refuses(occupancy(1000, 161, 5)));
+        assert!(!policy.refuses(occupancy(900, 900, 5)));
+    }
+}

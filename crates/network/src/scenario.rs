@@ -1,0 +1,194 @@
+//! The resolved scenario: every field present, every quantity an integer in the unit its name ends with.
+//!
+//! Defaults live in the Python front alone; here a missing or unknown field is an error.
+
+use longpipe_tcp::config::TcpConfig;
+use serde::Deserialize;
+use strum::VariantNames;
+
+/// Everything one run needs besides its seed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Which engine moves the cells.
+    pub engine: Engine,
+    /// Length of the run [ps].
+    pub duration_ps: u64,
+    /// Order among cells that reach one switch at one instant.
+    pub ties: Ties,
+    /// A switch's output slots start this fraction of a cell after the slots in which cells arrive [0, 1).
+    pub slot_phase: f64,
+    /// Hosts and switches.
+    pub nodes: Vec<NodeConfig>,
+    /// Directed links, each with the output port that feeds it.
+    pub links: Vec<LinkConfig>,
+    /// TCP connections.
+    pub flows: Vec<FlowConfig>,
+    /// What to record over time.
+    pub traces: TraceConfig,
+}
+
+/// The engines, all with identical results.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Engine {
+    /// One event per cell and hop.
+    Reference,
+}
+
+/// Order among cells that reach one switch at one instant.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Ties {
+    /// By number of the input link.
+    PortOrder,
+    /// By number of the input link, the first one moving on by one every cell time.
+    Rotating,
+    /// By a hash of seed, instant and VC.
+    Random,
+}
+
+/// A vertex of the graph.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeConfig {
+    /// Name in reports, unique.
+    pub name: String,
+    /// What it does with a cell.
+    pub kind: NodeKind,
+    /// A host delays each packet by a uniform time below this [ps]; 0 on switches.
+    pub send_jitter_ps: u64,
+}
+
+/// What a node does with a cell.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum NodeKind {
+    /// Ends virtual circuits.
+    Host,
+    /// Passes cells on.
+    Switch,
+}
+
+/// A directed link and the output port at its upstream end.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkConfig {
+    /// Index of the upstream node.
+    pub from: usize,
+    /// Index of the downstream node.
+    pub to: usize,
+    /// Bit rate of 53-byte cells [bit/s].
+    pub rate_bps: u64,
+    /// Propagation delay [ps].
+    pub delay_ps: u64,
+    /// Places for cells, the one in service included [cell]; none: unlimited.
+    pub buffer_cells: Option<u64>,
+    /// What the port refuses.
+    pub policy: PolicyConfig,
+}
+
+/// Buffer policies of a port.
+#[derive(Clone, Debug, Deserialize, PartialEq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum PolicyConfig {
+    /// A cell that finds the buffer full is lost; nothing else is.
+    TailDrop {},
+    /// After a lost cell the rest of its frame is refused.
+    PartialPacketDiscard {
+        /// Let the last cell of a damaged frame in, so that it delimits.
+        keep_last: bool,
+    },
+    /// Early Packet Discard.
+    Epd {
+        /// R: fraction of the buffer above which new frames are refused.
+        threshold: f64,
+        /// Let the last cell of a damaged frame in, so that it delimits.
+        keep_last: bool,
+    },
+    /// Selective Drop.
+    SelectiveDrop {
+        /// R: fraction of the buffer above which frames may be refused.
+        threshold: f64,
+        /// Z: load ratio above which a VC's frames are refused.
+        z: f64,
+        /// Let the last cell of a damaged frame in, so that it delimits.
+        keep_last: bool,
+    },
+    /// Fair Buffer Allocation.
+    Fba {
+        /// R: fraction of the buffer above which frames may be refused.
+        threshold: f64,
+        /// Z: scale of the allowed load ratio.
+        z: f64,
+        /// Let the last cell of a damaged frame in, so that it delimits.
+        keep_last: bool,
+    },
+}
+
+/// One TCP connection.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowConfig {
+    /// Name in reports, unique.
+    pub name: String,
+    /// Links from the sender to the receiver, in order.
+    pub route: Vec<usize>,
+    /// Links from the receiver back to the sender, in order.
+    pub return_route: Vec<usize>,
+    /// End points.
+    pub tcp: TcpConfig,
+    /// What the application sends.
+    pub traffic: TrafficConfig,
+    /// When it begins.
+    pub start: StartConfig,
+}
+
+/// What an application sends.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum TrafficConfig {
+    /// Always has data.
+    Greedy {},
+    /// One file.
+    Transfer {
+        /// Length of the file [byte].
+        size_bytes: u64,
+    },
+}
+
+/// When an application begins.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum StartConfig {
+    /// At a given instant.
+    Fixed {
+        /// The instant [ps].
+        at_ps: u64,
+    },
+    /// Uniformly in an interval, from the flow's own random stream.
+    Random {
+        /// Start of the interval [ps].
+        from_ps: u64,
+        /// Length of the interval [ps].
+        over_ps: u64,
+    },
+}
+
+/// What to record over time; off costs nothing.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceConfig {
+    /// cwnd and ssthresh of every flow, at each change.
+    pub cwnd: bool,
+    /// Cells held by every switch port, at the first cell of each frame.
+    pub queue: bool,
+    /// Segments sent and ACKs received by every sender.
+    pub sequence: bool,
+}

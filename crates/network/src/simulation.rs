@@ -1,0 +1,329 @@
+//! The reference engine: one event per cell and hop.
+//!
+//! At one instant, departures come first, then cells that reach a switch in the order of the tie rule, then
+//! cells that reach a host, then timers, then applications that begin; equals by number.
+
+use crate::aal5::{frame_cells, Cell};
+use crate::flow::Flow;
+use crate::link::Link;
+use crate::nic::Nic;
+use crate::port::buffer::Policy;
+use crate::port::Port;
+use crate::probe::Probe;
+use crate::scenario::{NodeKind, Scenario, StartConfig, Ties};
+use crate::topology::{ScenarioError, Topology};
+use longpipe_events::{mix, Agenda, Entity, Order, Span, Stream, Time};
+use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
+use longpipe_tcp::{Receiver, Sender};
+
+const AT_SWITCH: Order = 0;
+const AT_HOST: Order = 1 << 32;
+const TIMER: Order = 2 << 32;
+const START: Order = 3 << 32;
+
+/// A host's random delay before a packet reaches its interface.
+#[derive(Clone, Debug)]
+struct Jitter {
+    stream: Stream,
+    bound: u64,
+    latest: Time,
+}
+
+/// A run in progress.
+#[derive(Clone, Debug)]
+pub struct Simulation<P: Probe> {
+    pub(crate) now: Time,
+    end: Time,
+    agenda: Agenda,
+    pub(crate) topology: Topology,
+    pub(crate) links: Vec<Link>,
+    pub(crate) flows: Vec<Flow>,
+    jitter: Vec<Option<Jitter>>,
+    /// Node at which each link begins.
+    origins: Vec<u32>,
+    ties: Ties,
+    tie_key: u64,
+    pub(crate) events: u64,
+    probe: P,
+}
+
+impl<P: Probe> Simulation<P> {
+    /// A run at time zero.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the scenario.
+    pub fn new(scenario: &Scenario, seed: u64, probe: P) -> Result<Simulation<P>, ScenarioError> {
+        let topology = Topology::new(scenario)?;
+        let links = scenario.links.iter().enumerate().map(|(index, link)| {
+            let (grid, delay) = (topology.grids[index], Span(link.delay_ps));
+            match scenario.nodes[link.from].kind {
+                NodeKind::Host => Link::Nic(Nic::new(grid, delay)),
+                NodeKind::Switch => {
+                    let policy = Policy::new(&link.policy, link.buffer_cells.unwrap_or(u64::MAX));
+                    let vcs = topology.vcs_of_link[index] as usize;
+                    Link::Port(Port::new(grid, delay, link.buffer_cells, policy, vcs))
+                }
+            }
+        });
+        let mut simulation = Simulation {
+            now: Time::ZERO,
+            end: Time(scenario.duration_ps),
+            agenda: Agenda::new(scenario.links.len() + 3 * scenario.flows.len()),
+            links: links.collect(),
+            flows: flows(scenario, seed),
+            jitter: jitter(scenario, seed),
+            origins: scenario.links.iter().map(|link| link.from as u32).collect(),
+            topology,
+            ties: scenario.ties,
+            tie_key: mix(seed.wrapping_add(0x9e37_79b9_7f4a_7c15)),
+            events: 0,
+            probe,
+        };
+        for flow in 0..simulation.flows.len() {
+            let start = simulation.flows[flow].start;
+            let entity = simulation.entity(flow, START);
+            simulation.agenda.set(entity, start, START);
+        }
+        Ok(simulation)
+    }
+
+    /// Handles up to `events` events; false once the run is over.
+    pub fn advance(&mut self, events: u64) -> bool {
+        for _ in 0..events {
+            match self.agenda.first() {
+                Some((time, entity)) if time <= self.end => {
+                    self.now = time;
+                    self.events += 1;
+                    self.dispatch(entity);
+                }
+                _ => {
+                    self.now = self.end;
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Runs to the end.
+    pub fn run(&mut self) {
+        while self.advance(u64::MAX) {}
+    }
+
+    /// Fraction of the simulated time that is over.
+    pub fn progress(&self) -> f64 {
+        self.now.0 as f64 / self.end.0 as f64
+    }
+
+    /// The probe with what it saw.
+    pub fn into_probe(self) -> P {
+        self.probe
+    }
+
+    fn entity(&self, flow: usize, kind: Order) -> Entity {
+        let timer = match kind {
+            TIMER => 0,
+            START => 2,
+            _ => 1,
+        };
+        (self.links.len() + timer * self.flows.len() + flow) as Entity
+    }
+
+    #[inline]
+    fn dispatch(&mut self, entity: Entity) {
+        let index = entity as usize;
+        if index < self.links.len() {
+            return self.on_arrival(index);
+        }
+        let index = index - self.links.len();
+        let flow = index % self.flows.len();
+        match index / self.flows.len() {
+            0 => self.on_sender_timer(flow),
+            1 => self.on_receiver_timer(flow),
+            _ => self.on_start(flow),
+        }
+    }
+
+    /// The head cell of a link reaches its far end.
+    #[inline]
+    fn on_arrival(&mut self, link: usize) {
+        let cell = self.links[link].pop(self.now);
+        self.schedule(link);
+        let Some(mut cell) = cell else { return };
+        cell.hop += 1;
+        match self.topology.step(cell.vc, cell.hop) {
+            None => self.on_host_cell(cell),
+            Some(step) => {
+                let (now, next) = (self.now, step.link);
+                let probe = &mut self.probe;
+                let Link::Port(port) = &mut self.links[next as usize] else {
+                    unreachable!("routes pass through switches alone")
+                };
+                if port.on_cell(now, cell, step.local, |held| probe.queue(now, next, held)) {
+                    self.schedule(next as usize);
+                }
+            }
+        }
+    }
+
+    /// Puts the arrival of a link's head cell on the agenda.
+    #[inline]
+    fn schedule(&mut self, link: usize) {
+        let Some((time, vc)) = self.links[link].head() else {
+            return self.agenda.clear(link as Entity);
+        };
+        let end = &self.topology.ends[link];
+        let order = if end.host {
+            AT_HOST
+        } else {
+            AT_SWITCH
+                | match self.ties {
+                    Ties::PortOrder => u64::from(end.input),
+                    Ties::Rotating => {
+                        let turn = (time.0 / end.cell) % u64::from(end.inputs);
+                        (u64::from(end.input) + u64::from(end.inputs) - turn) % u64::from(end.inputs)
+                    }
+                    Ties::Random => tie(self.tie_key, time, vc),
+                }
+        };
+        self.agenda.set(link as Entity, time, order);
+    }
+
+    #[inline]
+    fn on_host_cell(&mut self, cell: Cell) {
+        let flow = (cell.vc / 2) as usize;
+        if cell.vc % 2 == 0 {
+            if let Some(segment) = self.flows[flow].data.on_cell(cell, |segment| segment.packet_bytes()) {
+                let state = &mut self.flows[flow];
+                state.receiver.on_segment(self.now, &segment);
+                if state.completion.is_none() && state.receiver.delivered() >= state.size {
+                    state.completion = Some(self.now);
+                }
+                self.send_ack(flow);
+            }
+        } else if let Some(ack) = self.flows[flow].acks.on_cell(cell, |ack| ack.packet_bytes()) {
+            self.probe.acknowledged(self.now, flow as u32, ack.acknowledgement);
+            self.flows[flow].sender.on_ack(self.now, &ack);
+            self.send_data(flow);
+        }
+    }
+
+    fn on_start(&mut self, flow: usize) {
+        self.agenda.clear(self.entity(flow, START));
+        let size = self.flows[flow].size;
+        self.flows[flow].sender.write_up_to(size);
+        self.send_data(flow);
+    }
+
+    fn on_sender_timer(&mut self, flow: usize) {
+        let state = &mut self.flows[flow];
+        state.sender_armed = None;
+        state.sender.on_timeout(self.now);
+        self.agenda.clear(self.entity(flow, TIMER));
+        self.send_data(flow);
+    }
+
+    fn on_receiver_timer(&mut self, flow: usize) {
+        let state = &mut self.flows[flow];
+        state.receiver_armed = None;
+        state.receiver.on_timeout(self.now);
+        self.agenda
+            .clear((self.links.len() + self.flows.len() + flow) as Entity);
+        self.send_ack(flow);
+    }
+
+    /// Sends what the window allows and looks after the retransmission timer.
+    fn send_data(&mut self, flow: usize) {
+        while let Some(segment) = self.flows[flow].sender.poll_transmit(self.now) {
+            self.probe.sent(self.now, flow as u32, &segment);
+            let frame = self.flows[flow].data.send(segment);
+            self.enqueue(2 * flow as u32, frame, frame_cells(segment.packet_bytes()));
+        }
+        let state = &mut self.flows[flow];
+        let window = state.sender.flight();
+        self.probe.window(self.now, flow as u32, window.cwnd, window.ssthresh);
+        if let Some(deadline) = state.sender.next_timeout() {
+            if state.sender_armed.is_none_or(|armed| armed > deadline) {
+                state.sender_armed = Some(deadline);
+                self.agenda.set(self.entity(flow, TIMER), deadline, TIMER);
+            }
+        }
+    }
+
+    /// Sends the ACK that is due and looks after the delayed-ACK timer.
+    fn send_ack(&mut self, flow: usize) {
+        if let Some(ack) = self.flows[flow].receiver.poll_transmit() {
+            let frame = self.flows[flow].acks.send(ack);
+            self.enqueue(2 * flow as u32 + 1, frame, frame_cells(ack.packet_bytes()));
+        }
+        let state = &mut self.flows[flow];
+        if let Some(deadline) = state.receiver.next_timeout() {
+            if state.receiver_armed.is_none_or(|armed| armed > deadline) {
+                state.receiver_armed = Some(deadline);
+                let entity = (self.links.len() + self.flows.len() + flow) as Entity;
+                self.agenda.set(entity, deadline, TIMER);
+            }
+        }
+    }
+
+    /// Hands a frame to the interface at the start of its circuit.
+    fn enqueue(&mut self, vc: u32, frame: u32, cells: u16) {
+        let link = self.topology.step(vc, 0).expect("a circuit has a first link").link as usize;
+        let ready = match &mut self.jitter[self.origins[link] as usize] {
+            None => self.now,
+            Some(jitter) => {
+                let drawn = self.now + Span(jitter.stream.below(jitter.bound));
+                jitter.latest = jitter.latest.max(drawn);
+                jitter.latest
+            }
+        };
+        let Link::Nic(nic) = &mut self.links[link] else {
+            unreachable!("circuits begin at hosts")
+        };
+        if nic.enqueue(vc, frame, cells, ready) {
+            self.schedule(link);
+        }
+    }
+}
+
+/// A cell's rank among those that reach a switch at one instant, from (seed, instant, VC) alone.
+#[inline]
+fn tie(key: u64, time: Time, vc: u32) -> Order {
+    mix(key ^ time.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (u64::from(vc) << 40)) >> 32
+}
+
+fn flows(scenario: &Scenario, seed: u64) -> Vec<Flow> {
+    let flows = scenario.flows.iter().enumerate().map(|(index, flow)| {
+        let start = match flow.start {
+            StartConfig::Fixed { at_ps } => at_ps,
+            StartConfig::Random { from_ps, over_ps } => {
+                from_ps + Stream::new(seed, "start", index as u64).below(over_ps)
+            }
+        };
+        let sender = Sender::new(&flow.tcp, clock_phase(&flow.tcp, seed, index as u64));
+        Flow::new(sender, Receiver::new(flow.tcp.ack.clone()), &flow.traffic, Time(start))
+    });
+    flows.collect()
+}
+
+fn clock_phase(tcp: &TcpConfig, seed: u64, flow: u64) -> Span {
+    let TimerConfig::Coarse { tick_ps, ref phase, .. } = tcp.timer else {
+        return Span(0);
+    };
+    Span(match *phase {
+        PhaseConfig::Fixed { at_ps } => at_ps,
+        PhaseConfig::Common {} => Stream::new(seed, "clock-phase", 0).below(tick_ps),
+        PhaseConfig::PerFlow {} => Stream::new(seed, "clock-phase", flow + 1).below(tick_ps),
+    })
+}
+
+fn jitter(scenario: &Scenario, seed: u64) -> Vec<Option<Jitter>> {
+    let nodes = scenario.nodes.iter().enumerate().map(|(index, node)| {
+        (node.send_jitter_ps > 0).then(|| Jitter {
+            stream: Stream::new(seed, "send-jitter", index as u64),
+            bound: node.send_jitter_ps,
+            latest: Time::ZERO,
+        })
+    });
+    nodes.collect()
+}

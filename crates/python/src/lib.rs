@@ -1,0 +1,196 @@
+//! The boundary: a resolved scenario in, columns out. No model lives here.
+
+use longpipe_events::Time;
+use longpipe_network::probe::Recorder;
+use longpipe_network::report::Report;
+use longpipe_network::scenario::{self, Scenario};
+use longpipe_network::Simulation;
+use longpipe_tcp::config;
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use strum::VariantNames;
+
+pyo3::create_exception!(
+    _core,
+    ScenarioError,
+    PyValueError,
+    "A scenario that cannot be run: field: value; what is accepted."
+);
+
+/// Events between two looks at the interpreter: some 20 ms.
+const CHUNK: u64 = 1_000_000;
+
+/// Runs a resolved scenario. The interpreter lock is released; Ctrl-C is honoured.
+#[pyfunction]
+#[pyo3(signature = (scenario_json, seed, progress=None))]
+fn run(py: Python<'_>, scenario_json: &str, seed: u64, progress: Option<Py<PyAny>>) -> PyResult<Py<PyDict>> {
+    let scenario: Scenario =
+        serde_json::from_str(scenario_json).map_err(|error| ScenarioError::new_err(format!("scenario: {error}")))?;
+    let recorder = Recorder::new(scenario.traces, scenario.flows.len());
+    let traces = scenario.traces;
+    let (report, recorder) = if traces.cwnd || traces.queue || traces.sequence {
+        let (report, simulation) = complete(py, &scenario, seed, recorder, progress)?;
+        (report, Some(simulation.into_probe()))
+    } else {
+        (complete(py, &scenario, seed, (), progress)?.0, None)
+    };
+    let result = PyDict::new(py);
+    result.set_item("flows", flows(py, &scenario, &report)?)?;
+    result.set_item("ports", ports(py, &scenario, &report)?)?;
+    let columns = PyDict::new(py);
+    if let Some(recorder) = recorder {
+        trace_columns(py, &columns, traces, recorder)?;
+    }
+    result.set_item("traces", columns)?;
+    result.set_item("state_hash", format!("{:016x}", report.state_hash))?;
+    result.set_item("events", report.events)?;
+    Ok(result.unbind())
+}
+
+fn complete<P: longpipe_network::Probe + Send>(
+    py: Python<'_>,
+    scenario: &Scenario,
+    seed: u64,
+    probe: P,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Report, Simulation<P>)> {
+    let mut simulation =
+        Simulation::new(scenario, seed, probe).map_err(|error| ScenarioError::new_err(error.to_string()))?;
+    while py.detach(|| simulation.advance(CHUNK)) {
+        py.check_signals()?;
+        if let Some(callback) = &progress {
+            callback.call1(py, (simulation.progress(),))?;
+        }
+    }
+    let report = simulation
+        .report()
+        .map_err(|error| PyRuntimeError::new_err(format!("{error}; please report this scenario and seed {seed}")))?;
+    Ok((report, simulation))
+}
+
+fn flows<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    let names: Vec<&str> = scenario.flows.iter().map(|flow| flow.name.as_str()).collect();
+    columns.set_item("flow", names)?;
+    let seconds = |time: Option<Time>| time.map_or(f64::NAN, Time::as_seconds);
+    let flows = &report.flows;
+    let integers = |name, column: fn(&longpipe_network::report::FlowReport) -> u64| {
+        columns.set_item(name, flows.iter().map(column).collect::<Vec<u64>>().into_pyarray(py))
+    };
+    integers("delivered_bytes", |flow| flow.delivered_bytes)?;
+    integers("highest_sequence_bytes", |flow| flow.highest_sequence_bytes)?;
+    integers("sent_segments", |flow| flow.sender.sent_segments)?;
+    integers("sent_bytes", |flow| flow.sender.sent_bytes)?;
+    integers("retransmitted_segments", |flow| flow.sender.retransmitted_segments)?;
+    integers("retransmitted_bytes", |flow| flow.sender.retransmitted_bytes)?;
+    integers("timeouts", |flow| flow.sender.timeouts)?;
+    integers("fast_retransmits", |flow| flow.sender.fast_retransmits)?;
+    integers("duplicate_acks", |flow| flow.sender.duplicate_acks)?;
+    columns.set_item("start_s", array(py, flows.iter().map(|flow| flow.start.as_seconds())))?;
+    columns.set_item(
+        "completion_s",
+        array(py, flows.iter().map(|flow| seconds(flow.completion))),
+    )?;
+    Ok(columns)
+}
+
+fn ports<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    let name = |node: usize| scenario.nodes[node].name.as_str();
+    let names = scenario
+        .links
+        .iter()
+        .map(|link| format!("{}->{}", name(link.from), name(link.to)));
+    columns.set_item("port", names.collect::<Vec<String>>())?;
+    let ports = &report.ports;
+    let kinds = ports.iter().map(|port| if port.host { "host" } else { "switch" });
+    columns.set_item("kind", kinds.collect::<Vec<&str>>())?;
+    let integers = |name, column: fn(&longpipe_network::report::PortReport) -> u64| {
+        columns.set_item(name, ports.iter().map(column).collect::<Vec<u64>>().into_pyarray(py))
+    };
+    integers("cells_in", |port| port.cells_in)?;
+    integers("cells_out", |port| port.cells_out)?;
+    integers("cells_lost_overflow", |port| port.lost_overflow)?;
+    integers("cells_lost_refused", |port| port.lost_refused)?;
+    integers("cells_lost_discarded", |port| port.lost_discarded)?;
+    integers("cells_held", |port| port.held)?;
+    integers("frames_in", |port| port.frames_in)?;
+    integers("frames_damaged", |port| port.frames_damaged)?;
+    integers("peak_queue_cells", |port| port.peak_queue)?;
+    columns.set_item("mean_queue_cells", array(py, ports.iter().map(|port| port.mean_queue)))?;
+    columns.set_item("utilization", array(py, ports.iter().map(|port| port.utilization)))?;
+    Ok(columns)
+}
+
+fn trace_columns<'py>(
+    py: Python<'py>,
+    traces: &Bound<'py, PyDict>,
+    wanted: scenario::TraceConfig,
+    recorder: Recorder,
+) -> PyResult<()> {
+    let seconds = |times: Vec<u64>| array(py, times.into_iter().map(|time| Time(time).as_seconds()));
+    if wanted.cwnd {
+        let columns = PyDict::new(py);
+        columns.set_item("time_s", seconds(recorder.windows.time))?;
+        columns.set_item("flow", recorder.windows.flow.into_pyarray(py))?;
+        columns.set_item("cwnd_bytes", recorder.windows.cwnd.into_pyarray(py))?;
+        columns.set_item("ssthresh_bytes", recorder.windows.ssthresh.into_pyarray(py))?;
+        traces.set_item("cwnd", columns)?;
+    }
+    if wanted.queue {
+        let columns = PyDict::new(py);
+        columns.set_item("time_s", seconds(recorder.queues.time))?;
+        columns.set_item("port", recorder.queues.port.into_pyarray(py))?;
+        columns.set_item("queue_cells", recorder.queues.held.into_pyarray(py))?;
+        traces.set_item("queue", columns)?;
+    }
+    if wanted.sequence {
+        let columns = PyDict::new(py);
+        columns.set_item("time_s", seconds(recorder.sequences.time))?;
+        columns.set_item("flow", recorder.sequences.flow.into_pyarray(py))?;
+        columns.set_item("event", recorder.sequences.event.into_pyarray(py))?;
+        columns.set_item("sequence_bytes", recorder.sequences.sequence.into_pyarray(py))?;
+        columns.set_item("length_bytes", recorder.sequences.length.into_pyarray(py))?;
+        columns.set_item("retransmission", recorder.sequences.retransmission.into_pyarray(py))?;
+        traces.set_item("sequence", columns)?;
+    }
+    Ok(())
+}
+
+fn array<'py>(py: Python<'py>, values: impl Iterator<Item = f64>) -> Bound<'py, PyArray1<f64>> {
+    values.collect::<Vec<f64>>().into_pyarray(py)
+}
+
+/// Names of all variants by kind, as the resolved scenario spells them.
+#[pyfunction]
+fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let names = PyDict::new(py);
+    for (kind, variants) in [
+        ("engine", scenario::Engine::VARIANTS),
+        ("ties", scenario::Ties::VARIANTS),
+        ("node", scenario::NodeKind::VARIANTS),
+        ("policy", scenario::PolicyConfig::VARIANTS),
+        ("traffic", scenario::TrafficConfig::VARIANTS),
+        ("start", scenario::StartConfig::VARIANTS),
+        ("recovery", config::RecoveryKind::VARIANTS),
+        ("congestion", config::CongestionKind::VARIANTS),
+        ("timer", config::TimerConfig::VARIANTS),
+        ("phase", config::PhaseConfig::VARIANTS),
+        ("ack", config::AckConfig::VARIANTS),
+    ] {
+        names.set_item(kind, variants)?;
+    }
+    Ok(names)
+}
+
+/// longpipe's core.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(variant_names, module)?)?;
+    Ok(())
+}

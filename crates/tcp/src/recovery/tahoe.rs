@@ -1,0 +1,15 @@
+//! Tahoe: fast retransmit into slow start (Jacobson 1988, 4.3BSD-Tahoe).
+
+use super::Resend;
+use crate::congestion::Congestion;
+use crate::flight::Flight;
+
+/// The `threshold`th duplicate halves the threshold, closes the window to one segment and goes back to SND.UNA.
+pub fn on_duplicate(flight: &mut Flight, congestion: &Congestion, threshold: u32) -> Resend {
+    if flight.duplicates != threshold {
+        return Resend::Nothing;
+    }
+    flight.ssthresh = congestion.threshold(flight);
+    flight.cwnd = flight.mss();
+    Resend::FromUna
+}

@@ -1,0 +1,225 @@
+//! The sending end point.
+
+use crate::config::{TcpConfig, TimerConfig};
+use crate::congestion::Congestion;
+use crate::flight::Flight;
+use crate::recovery::{Recovery, Resend};
+use crate::segment::{AckSegment, DataSegment};
+use crate::timer::RttEstimator;
+use longpipe_events::{Span, Time};
+
+/// Data that an application has written so far [byte]; `GREEDY` never ends.
+pub const GREEDY: u64 = u64::MAX;
+
+/// Counters of one sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounters {
+    /// Segments sent, retransmissions included.
+    pub sent_segments: u64,
+    /// Payload bytes sent, retransmissions included.
+    pub sent_bytes: u64,
+    /// Segments sent again.
+    pub retransmitted_segments: u64,
+    /// Payload bytes sent again.
+    pub retransmitted_bytes: u64,
+    /// Expirations of the retransmission timer.
+    pub timeouts: u64,
+    /// Fast retransmits.
+    pub fast_retransmits: u64,
+    /// Duplicate ACKs received.
+    pub duplicate_acks: u64,
+}
+
+/// One connection's sending side: recovery × congestion control × timer.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    flight: Flight,
+    recovery: Recovery,
+    congestion: Congestion,
+    rtt: RttEstimator,
+    /// First byte the application has not written [byte].
+    written: u64,
+    /// When the retransmission timer expires.
+    deadline: Option<Time>,
+    /// The one segment being timed: its first byte, when it left.
+    timed: Option<(u64, Time)>,
+    /// Resend the segment at SND.UNA before anything else.
+    resend_first: bool,
+    duplicate_ack_threshold: u32,
+    silly_window_avoidance: bool,
+    timestamps: bool,
+    counters: SenderCounters,
+}
+
+impl Sender {
+    /// A sender that has sent nothing. `phase` is the first tick of a coarse clock.
+    pub fn new(config: &TcpConfig, phase: Span) -> Sender {
+        let mss = config.mss_bytes;
+        Sender {
+            flight: Flight {
+                una: 0,
+                nxt: 0,
+                max: 0,
+                cwnd: f64::from(config.initial_window_segments) * f64::from(mss),
+                ssthresh: config
+                    .initial_ssthresh_bytes
+                    .map_or(f64::INFINITY, |bytes| bytes as f64),
+                rwnd: config.receiver_window_bytes,
+                mss,
+                duplicates: 0,
+            },
+            recovery: Recovery::new(config.recovery),
+            congestion: Congestion::new(config.congestion),
+            rtt: RttEstimator::new(&config.timer, phase),
+            written: 0,
+            deadline: None,
+            timed: None,
+            resend_first: false,
+            duplicate_ack_threshold: config.duplicate_ack_threshold,
+            silly_window_avoidance: config.silly_window_avoidance,
+            timestamps: matches!(config.timer, TimerConfig::Fine { timestamps: true, .. }),
+            counters: SenderCounters::default(),
+        }
+    }
+
+    /// The application has written up to byte `end` in all.
+    pub fn write_up_to(&mut self, end: u64) {
+        self.written = self.written.max(end);
+    }
+
+    /// An acknowledgement arrived.
+    pub fn on_ack(&mut self, now: Time, ack: &AckSegment) {
+        debug_assert!(ack.acknowledgement <= self.flight.max, "an ACK for data never sent");
+        if ack.acknowledgement > self.flight.una {
+            self.on_advance(now, ack);
+        } else if ack.acknowledgement == self.flight.una && self.flight.outstanding() > 0 {
+            self.on_duplicate(now);
+        }
+    }
+
+    fn on_advance(&mut self, now: Time, ack: &AckSegment) {
+        if let Some(echo) = ack.echo {
+            self.rtt.measure(echo, now);
+        } else if let Some((sequence, sent)) = self.timed {
+            if ack.acknowledgement > sequence {
+                self.rtt.measure(sent, now);
+                self.timed = None;
+            }
+        }
+        let flight = &mut self.flight;
+        flight.una = ack.acknowledgement;
+        flight.nxt = flight.nxt.max(flight.una);
+        self.deadline = (flight.max > flight.una).then(|| self.rtt.deadline(now));
+        let resend = self.recovery.on_advance(flight, &self.congestion);
+        flight.duplicates = 0;
+        self.resend(resend);
+    }
+
+    fn on_duplicate(&mut self, now: Time) {
+        self.counters.duplicate_acks += 1;
+        self.flight.duplicates += 1;
+        let resend = self
+            .recovery
+            .on_duplicate(&mut self.flight, &self.congestion, self.duplicate_ack_threshold);
+        if resend != Resend::Nothing {
+            self.counters.fast_retransmits += 1;
+            self.timed = None;
+            self.deadline = Some(self.rtt.deadline(now));
+        }
+        self.resend(resend);
+    }
+
+    fn resend(&mut self, resend: Resend) {
+        match resend {
+            Resend::Nothing => {}
+            Resend::First => self.resend_first = true,
+            Resend::FromUna => self.flight.nxt = self.flight.una,
+        }
+    }
+
+    /// The caller's clock passed `next_timeout`.
+    pub fn on_timeout(&mut self, now: Time) {
+        if self.deadline.is_none_or(|deadline| deadline > now) {
+            return;
+        }
+        self.counters.timeouts += 1;
+        self.recovery.on_timeout(&mut self.flight, &self.congestion);
+        self.resend_first = false;
+        self.timed = None;
+        self.rtt.back_off();
+        self.deadline = Some(self.rtt.deadline(now));
+    }
+
+    /// When `on_timeout` is due.
+    pub fn next_timeout(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// The next segment to send now, if any.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<DataSegment> {
+        if self.resend_first {
+            self.resend_first = false;
+            let length = self.flight.outstanding().min(u64::from(self.flight.mss)) as u32;
+            let sequence = self.flight.una;
+            self.flight.nxt = self.flight.nxt.max(sequence + u64::from(length));
+            return Some(self.emit(now, sequence, length));
+        }
+        let flight = &self.flight;
+        let limit = (flight.una + flight.window()).min(self.written);
+        let room = limit.saturating_sub(flight.nxt);
+        let length = room.min(u64::from(flight.mss)) as u32;
+        if length == 0 || (length < flight.mss && !self.may_send_short(length)) {
+            return None;
+        }
+        let sequence = flight.nxt;
+        self.flight.nxt += u64::from(length);
+        Some(self.emit(now, sequence, length))
+    }
+
+    /// Sender-side silly-window avoidance (RFC 1122 4.2.3.4, without Nagle's rule).
+    fn may_send_short(&self, length: u32) -> bool {
+        let flight = &self.flight;
+        !self.silly_window_avoidance
+            || flight.nxt + u64::from(length) == self.written
+            || flight.nxt < flight.max
+            || u64::from(length) >= flight.rwnd / 2
+    }
+
+    fn emit(&mut self, now: Time, sequence: u64, length: u32) -> DataSegment {
+        let end = sequence + u64::from(length);
+        let retransmission = sequence < self.flight.max;
+        self.counters.sent_segments += 1;
+        self.counters.sent_bytes += u64::from(length);
+        if retransmission {
+            self.counters.retransmitted_segments += 1;
+            self.counters.retransmitted_bytes += u64::from(length);
+        } else if self.timed.is_none() {
+            self.timed = Some((sequence, now));
+        }
+        self.flight.max = self.flight.max.max(end);
+        if self.deadline.is_none() {
+            self.deadline = Some(self.rtt.deadline(now));
+        }
+        DataSegment {
+            sequence,
+            length,
+            retransmission,
+            timestamp: self.timestamps.then_some(now),
+        }
+    }
+
+    /// Sequence space and window.
+    pub fn flight(&self) -> &Flight {
+        &self.flight
+    }
+
+    /// What has happened so far.
+    pub fn counters(&self) -> SenderCounters {
+        self.counters
+    }
+
+    /// Whether all that was written has been acknowledged.
+    pub fn is_done(&self) -> bool {
+        self.flight.una >= self.written
+    }
+}

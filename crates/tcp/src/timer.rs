@@ -1,0 +1,236 @@
+//! The retransmission timer: when to give up waiting for an ACK.
+
+use crate::config::TimerConfig;
+use longpipe_events::{Span, Time};
+
+/// Round-trip estimate and RTO. Clocks are pure arithmetic on the caller's time.
+#[derive(Clone, Debug)]
+pub enum RttEstimator {
+    /// BSD's slow timer.
+    Coarse(CoarseTimer),
+    /// RFC 6298.
+    Fine(FineTimer),
+}
+
+impl RttEstimator {
+    /// An estimator without measurement. `phase` is the first tick of a coarse clock.
+    pub fn new(config: &TimerConfig, phase: Span) -> RttEstimator {
+        match *config {
+            TimerConfig::Coarse {
+                tick_ps,
+                phase: _,
+                min_rto_ticks,
+                max_rto_ticks,
+                initial_rto_ticks,
+            } => RttEstimator::Coarse(CoarseTimer {
+                tick: tick_ps,
+                phase: phase.0 % tick_ps,
+                srtt: 0,
+                rttvar: 0,
+                rto: initial_rto_ticks,
+                backoff: 0,
+                min: min_rto_ticks,
+                max: max_rto_ticks,
+            }),
+            TimerConfig::Fine {
+                granularity_ps,
+                min_rto_ps,
+                max_rto_ps,
+                initial_rto_ps,
+                timestamps: _,
+            } => RttEstimator::Fine(FineTimer {
+                granularity: granularity_ps,
+                srtt: None,
+                rttvar: 0,
+                rto: initial_rto_ps,
+                backoff: 0,
+                min: min_rto_ps,
+                max: max_rto_ps,
+            }),
+        }
+    }
+
+    /// A segment sent at `sent` was acknowledged at `now`, and had not been resent (Karn).
+    pub fn measure(&mut self, sent: Time, now: Time) {
+        match self {
+            RttEstimator::Coarse(timer) => timer.measure(sent, now),
+            RttEstimator::Fine(timer) => timer.measure(now - sent),
+        }
+    }
+
+    /// The timer expired: double the RTO, up to 64 times.
+    pub fn back_off(&mut self) {
+        let backoff = match self {
+            RttEstimator::Coarse(timer) => &mut timer.backoff,
+            RttEstimator::Fine(timer) => &mut timer.backoff,
+        };
+        *backoff = (*backoff + 1).min(MAX_BACKOFF);
+    }
+
+    /// When a timer armed at `now` expires.
+    pub fn deadline(&self, now: Time) -> Time {
+        match self {
+            RttEstimator::Coarse(timer) => timer.deadline(now),
+            RttEstimator::Fine(timer) => now + timer.rto(),
+        }
+    }
+}
+
+/// Largest exponent of the RTO's exponential backoff (4.4BSD).
+const MAX_BACKOFF: u32 = 6;
+
+/// RTO in whole ticks: srtt scaled by 8, rttvar by 4 (4.4BSD `tcp_xmit_timer`; Jacobson 1988, appendix A).
+#[derive(Clone, Debug)]
+pub struct CoarseTimer {
+    tick: u64,
+    phase: u64,
+    srtt: i32,
+    rttvar: i32,
+    rto: u32,
+    backoff: u32,
+    min: u32,
+    max: u32,
+}
+
+impl CoarseTimer {
+    fn ticks_by(&self, t: Time) -> u64 {
+        (t.0 + self.tick - self.phase) / self.tick
+    }
+
+    fn measure(&mut self, sent: Time, now: Time) {
+        let elapsed = (self.ticks_by(now) - self.ticks_by(sent)) as i32;
+        if self.srtt == 0 {
+            // BSD counts a running measurement from 1.
+            let rtt = elapsed + 1;
+            self.srtt = rtt << 3;
+            self.rttvar = rtt << 1;
+        } else {
+            let delta = elapsed - (self.srtt >> 3);
+            self.srtt = (self.srtt + delta).max(1);
+            let deviation = delta.abs() - (self.rttvar >> 2);
+            self.rttvar = (self.rttvar + deviation).max(1);
+        }
+        self.backoff = 0;
+        self.rto = ((self.srtt >> 3) + self.rttvar) as u32;
+    }
+
+    fn rto(&self) -> u32 {
+        (self.rto.max(self.min) << self.backoff).clamp(self.min, self.max)
+    }
+
+    fn deadline(&self, now: Time) -> Time {
+        let tick = self.ticks_by(now) + u64::from(self.rto());
+        Time(tick * self.tick + self.phase - self.tick)
+    }
+}
+
+/// RTO by a fine clock (RFC 6298 section 2).
+#[derive(Clone, Debug)]
+pub struct FineTimer {
+    granularity: u64,
+    srtt: Option<u64>,
+    rttvar: u64,
+    rto: u64,
+    backoff: u32,
+    min: u64,
+    max: u64,
+}
+
+impl FineTimer {
+    fn measure(&mut self, rtt: Span) {
+        let rtt = rtt.0;
+        let srtt = match self.srtt {
+            None => {
+                self.rttvar = rtt / 2;
+                rtt
+            }
+            Some(srtt) => {
+                self.rttvar = (3 * self.rttvar + srtt.abs_diff(rtt)) / 4;
+                (7 * srtt + rtt) / 8
+            }
+        };
+        self.srtt = Some(srtt);
+        self.backoff = 0;
+        self.rto = srtt + (4 * self.rttvar).max(self.granularity);
+    }
+
+    fn rto(&self) -> Span {
+        Span((self.rto.max(self.min) << self.backoff).min(self.max))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::PhaseConfig;
+
+    const TICK: u64 = 100_000_000_000;
+
+    fn coarse(phase: u64) -> RttEstimator {
+        RttEstimator::new(
+            &TimerConfig::Coarse {
+                tick_ps: TICK,
+                phase: PhaseConfig::Common {},
+                min_rto_ticks: 2,
+                max_rto_ticks: 640,
+                initial_rto_ticks: 30,
+            },
+            Span(phase),
+        )
+    }
+
+    fn fine() -> RttEstimator {
+        RttEstimator::new(
+            &TimerConfig::Fine {
+                granularity_ps: 1_000_000_000,
+                min_rto_ps: Span::seconds(1).0,
+                max_rto_ps: Span::seconds(60).0,
+                initial_rto_ps: Span::seconds(1).0,
+                timestamps: false,
+            },
+            Span(0),
+        )
+    }
+
+    #[test]
+    fn a_coarse_timer_expires_on_the_nth_tick_after_it_was_armed() {
+        let timer = coarse(TICK / 4);
+        assert_eq!(timer.deadline(Time(TICK / 2)), Time(30 * TICK + TICK / 4));
+        assert_eq!(timer.deadline(Time(0)), Time(29 * TICK + TICK / 4));
+    }
+
+    #[test]
+    fn backoff_doubles_up_to_64_times_and_the_maximum() {
+        let mut timer = coarse(0);
+        timer.measure(Time(1), Time(2));
+        let mut ticks = vec![];
+        for _ in 0..9 {
+            ticks.push(timer.deadline(Time(0)).0 / TICK);
+            timer.back_off();
+        }
+        assert_eq!(ticks, [3, 6, 12, 24, 48, 96, 192, 192, 192]);
+    }
+
+    #[test]
+    fn a_measured_tick_follows_bsd_scaled_integers() {
+        let mut timer = coarse(0);
+        // 5 ticks: srtt 6·8, rttvar 6·2; RTO 6 + 12. Then 5 again: delta −1.
+        timer.measure(Time(1), Time(5 * TICK + 1));
+        assert_eq!(timer.deadline(Time(0)).0 / TICK, 18);
+        timer.measure(Time(1), Time(5 * TICK + 1));
+        assert_eq!(timer.deadline(Time(0)).0 / TICK, 5 + 10);
+    }
+
+    #[test]
+    fn rfc_6298_section_2_first_and_later_measurements() {
+        let mut timer = fine();
+        timer.measure(Time(0), Time(Span::seconds(2).0));
+        assert_eq!(timer.deadline(Time(0)), Time(Span::seconds(2 + 4).0));
+        timer.measure(Time(0), Time(Span::seconds(2).0));
+        assert_eq!(timer.deadline(Time(0)), Time(Span::seconds(2 + 3).0));
+        for _ in 0..9 {
+            timer.back_off();
+        }
+        assert_eq!(timer.deadline(Time(0)), Time(Span::seconds(60).0));
+    }
+}
