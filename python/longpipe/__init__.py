@@ -1,6 +1,8 @@
 """longpipe: TCP over long, fat pipes of ATM cells, simulated cell by cell."""
 
 from longpipe.errors import ScenarioError
+from longpipe.result import Result
+from longpipe.run import simulate
 from longpipe.scenario import Scenario
 
-__all__ = ["Scenario", "ScenarioError"]
+__all__ = ["Result", "Scenario", "ScenarioError", "simulate"]

@@ -1,8 +1,9 @@
 """The one error a user's input can raise, and its translation from pydantic's."""
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
-from typing import Any, get_args
+from typing import Final, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -38,6 +39,29 @@ def _line(error: ErrorDetails, model: type[BaseModel]) -> str:
     return f"{path}: {message}" if path else message
 
 
+# What each of pydantic's complaints about a plain value comes to.
+_NEEDS: Final = {
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "at most {le}",
+    "less_than": "less than {lt}",
+    "string_too_short": "at least {min_length} character",
+    "string_too_long": "at most {max_length} characters",
+    "string_pattern_mismatch": "1 to 64 letters, digits, '_', '.' or '-'",
+    "string_type": "text",
+    "finite_number": "a finite number",
+    "too_short": "{min_length} items",
+    "too_long": "{max_length} items",
+}
+_NEEDS_BY_TYPE: Final = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "tuple": "a list",
+    "model": "a table of fields",
+}
+
+
 def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> str:
     context = error.get("ctx", {})
     shown = _shown(error["input"])
@@ -45,25 +69,29 @@ def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> s
         case "value_error":
             return str(context["error"])
         case "extra_forbidden":
-            return f"unknown field; {nearest(name, dict.fromkeys(key for owner in owners for key in _named_fields(owner)))}"
+            accepted = dict.fromkeys(key for owner in owners for key in _named_fields(owner))
+            return f"unknown field; {nearest(name, accepted)}"
         case "missing":
-            description = next((f.description for o in owners if (f := _named_fields(o).get(name))), None) or "a value"
-            return f"missing; needs {description[0].lower()}{description[1:].rstrip('.')}"
+            needs = next((f.description for o in owners if (f := _named_fields(o).get(name))), None) or "a value"
+            return f"missing; needs {needs[0].lower()}{needs[1:]}"
         case "literal_error":
-            return f"{shown}; accepts {context['expected'].replace(' or ', ', ')}"
+            return f"{shown}; {nearest(str(error['input']), _quoted(context['expected']))}"
         case "union_tag_invalid":
-            tags = context["expected_tags"].replace("'", "").split(", ")
-            return f"{context['tag']!r}; {nearest(context['tag'], tags)}"
+            return f"{context['tag']!r}; {nearest(context['tag'], _quoted(context['expected_tags']))}"
         case "union_tag_not_found":
-            return f"{shown}; needs a kind"
-        case "model_type" | "model_attributes_type" | "dict_type":
-            return f"{shown}; needs a table of fields"
-        case _:
-            text = error["msg"].removeprefix("Input should be ").removeprefix("a valid ")
-            return f"{shown}; needs {text}"
+            kinds = [str(_kind(m)) for o in owners if (f := _named_fields(o).get(name)) for m in _models(f.annotation)]
+            return f"{shown}; needs a kind: {', '.join(kinds)}"
+        case kind if kind in _NEEDS:
+            return f"{shown}; needs {_NEEDS[kind].format(**context)}"
+        case kind:
+            return f"{shown}; needs {_NEEDS_BY_TYPE.get(kind.partition('_')[0], error['msg'])}"
 
 
-def _shown(value: Any) -> str:
+def _quoted(names: str) -> list[str]:
+    return re.findall(r"'([^']+)'", names)
+
+
+def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -86,7 +114,7 @@ def _locate(loc: tuple[int | str, ...], model: type[BaseModel]) -> tuple[str, li
     return path, owners, last
 
 
-def _kind(model: type[BaseModel]) -> Any:
+def _kind(model: type[BaseModel]) -> object:
     field = model.model_fields.get("kind")
     return field.default if field else None
 
@@ -95,7 +123,7 @@ def _named_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
     return {field.serialization_alias or name: field for name, field in model.model_fields.items()}
 
 
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+def _models(annotation: object) -> Iterator[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     else:

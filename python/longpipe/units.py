@@ -26,6 +26,7 @@ class Dimension:
     example: str
     aliases: Mapping[str, str] = field(default_factory=dict)
     singular: Mapping[str, str] = field(default_factory=dict)
+    unlimited: bool = False
 
     def split(self, text: str) -> tuple[Fraction, str]:
         """Number and canonical unit; ValueError names the value and what is accepted."""
@@ -55,13 +56,15 @@ class Dimension:
 
     def format(self, value: int) -> str:
         """A number of base units, exactly, in the unit that takes the fewest characters."""
-        candidates = [(Fraction(value) / scale, unit) for unit, scale in reversed(self.units.items())]
+        candidates = [(Fraction(value) / scale, unit) for unit, scale in self.units.items()]
         texts = [self._write(n, unit) for n, unit in candidates if abs(n) >= 1 and (n * 10**6).denominator == 1]
         return min(texts, key=len, default=self._write(Fraction(value), self.base))
 
     def accepts(self) -> str:
         """The clause of an error message that says what would do."""
-        return f"accepts {', '.join(self.units)}, as in {self.example!r}"
+        return (
+            f"accepts {', '.join(self.units)}, as in {self.example!r}{f', or {UNLIMITED!r}' if self.unlimited else ''}"
+        )
 
     def _write(self, number: Fraction, unit: str) -> str:
         return f"{_decimal(number)} {self.singular.get(unit, unit) if number == 1 else unit}"
@@ -143,5 +146,6 @@ BUFFER: Final = Dimension(
     base="cells",
     units={"cells": Fraction(1), "packets": Fraction(1), "BDP": Fraction(1)},
     example="1000 cells",
+    unlimited=True,
     singular={"cells": "cell", "packets": "packet"},
 )

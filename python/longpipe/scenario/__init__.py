@@ -70,15 +70,17 @@ __all__ = [
 class Scenario(Model):
     """Everything one run needs besides its seed; the defaults are the LAN of ATM Forum/96-1761."""
 
-    name: str = Field("unnamed", min_length=1, max_length=200, description="A name for reports")
-    duration: Duration = Field("10 s", description="Simulated time [time]; ATM Forum/96-1761 section 3.1 (LAN)")
-    engine: Literal["reference"] = Field("reference", description="What moves the cells; all give the same bits")
-    network: Network = Field(Dumbbell(), description="Hosts, switches and links: dumbbell or graph")
-    switch: Switch = Field(Switch(), description="Output ports of switches")
-    tcp: Tcp = Field(Tcp(), description="Both ends of every connection")
-    traffic: Traffic = Field(Greedy(), description="What applications send: greedy or transfer")
-    start: Start = Field(FixedStart(), description="When they begin: fixed, staggered or random")
-    traces: Traces = Field(Traces(), description="What to record over time")
+    name: str = Field(default="unnamed", min_length=1, max_length=200, description="A name for reports")
+    duration: Duration = Field(default="10 s", description="Simulated time [time]; ATM Forum/96-1761 section 3.1 (LAN)")
+    engine: Literal["reference"] = Field(
+        default="reference", description="What moves the cells; all give the same bits"
+    )
+    network: Network = Field(default=Dumbbell(), description="Hosts, switches and links: dumbbell or graph")
+    switch: Switch = Field(default=Switch(), description="Output ports of switches")
+    tcp: Tcp = Field(default=Tcp(), description="Both ends of every connection")
+    traffic: Traffic = Field(default=Greedy(), description="What applications send: greedy or transfer")
+    start: Start = Field(default=FixedStart(), description="When they begin: fixed, staggered or random")
+    traces: Traces = Field(default=Traces(), description="What to record over time")
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Self:
@@ -104,7 +106,7 @@ class Scenario(Model):
         """TOML text that gives this scenario back, every default written out."""
         return tomli_w.dumps(self._fields())
 
-    def with_(self, **changes: Any) -> Self:
+    def with_(self, **changes: object) -> Self:
         """A validated copy with dotted fields changed: `with_(**{"switch.buffer": "3000 cells"})`."""
         fields = self._fields()
         for path, value in changes.items():
@@ -128,7 +130,7 @@ class Scenario(Model):
         return fields
 
 
-def _set(fields: dict[str, Any], path: str, value: Any) -> None:
+def _set(fields: dict[str, Any], path: str, value: object) -> None:
     *parents, last = path.split(".")
     table: Any = fields
     for depth, name in enumerate(parents):

@@ -1,6 +1,7 @@
 """What every part of a scenario is made of: strict immutable models whose quantities are checked text with a unit."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
@@ -16,7 +17,7 @@ class Model(BaseModel):
 
     if not TYPE_CHECKING:
 
-        def __init__(self, /, **data: Any) -> None:
+        def __init__(self, /, **data: object) -> None:
             try:
                 super().__init__(**data)
             except ValidationError as error:
@@ -26,12 +27,12 @@ class Model(BaseModel):
         __init__.__pydantic_base_init__ = True
 
 
-def _quantity(dimension: Dimension, low: str, high: str, unlimited: bool = False) -> BeforeValidator:
+def _quantity(dimension: Dimension, low: str, high: str) -> BeforeValidator:
     low_value, high_value = dimension.parse(low), dimension.parse(high)
 
-    def check(value: Any) -> str:
+    def check(value: object) -> str:
         text = _text(value, dimension)
-        if unlimited and text.strip() in (UNLIMITED, "inf"):
+        if dimension.unlimited and text.strip() in (UNLIMITED, "inf"):
             return UNLIMITED
         if not low_value <= dimension.parse(text) <= high_value:
             raise ValueError(f"{text}; needs {low} to {high}")
@@ -40,7 +41,7 @@ def _quantity(dimension: Dimension, low: str, high: str, unlimited: bool = False
     return BeforeValidator(check)
 
 
-def _text(value: Any, dimension: Dimension) -> str:
+def _text(value: object, dimension: Dimension) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(f"{value!r}; {dimension.accepts()}")
     if not isinstance(value, str):
@@ -48,13 +49,13 @@ def _text(value: Any, dimension: Dimension) -> str:
     return value
 
 
-def _check_buffer(value: Any) -> str:
+def _check_buffer(value: object) -> str:
     text = _text(value, BUFFER)
     if text.strip() in (UNLIMITED, "inf"):
         return UNLIMITED
     number, unit = BUFFER.split(text)
     if not 0 <= number <= MOST_CELLS:
-        raise ValueError(f"{text}; needs at least one full packet and at most {MOST_CELLS} cells, or 'unlimited'")
+        raise ValueError(f"{text}; needs at least one full packet and at most {MOST_CELLS} cells, or {UNLIMITED!r}")
     if unit == "cells" and number.denominator != 1:
         raise ValueError(f"{text}; needs a whole number of cells")
     return BUFFER.canonical(text)
@@ -72,7 +73,7 @@ FileSize = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
 SegmentSize = Annotated[str, _quantity(SIZE, "1 B", "65487 B")]
 # RFC 7323 scales a window to 1 GiB at most.
 Window = Annotated[str, _quantity(SIZE, "1 B", "1 GiB")]
-Threshold = Annotated[str, _quantity(SIZE, "1 B", "1 GiB", unlimited=True)]
+Threshold = Annotated[str, _quantity(replace(SIZE, unlimited=True), "1 B", "1 GiB")]
 Segments = Annotated[str, _quantity(SEGMENTS, "1 segment", "65535 segments")]
 Ticks = Annotated[str, _quantity(TICKS, "1 tick", "1000000 ticks")]
 Buffer = Annotated[str, BeforeValidator(_check_buffer)]

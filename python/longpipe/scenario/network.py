@@ -19,13 +19,15 @@ class Dumbbell(Model):
     """
 
     kind: Literal["dumbbell"] = "dumbbell"
-    sources: int = Field(5, ge=1, le=10_000, description="Number of sources; ATM Forum/96-1761 figure 1")
-    access_rate: Rate = Field("155.52 Mbit/s", description="Rate of the hosts' links [bit/s]; ATM Forum/96-1761")
-    trunk_rate: Rate = Field("155.52 Mbit/s", description="Rate of the shared link [bit/s]; ATM Forum/96-1761")
-    access_delay: Delay = Field("5 us", description="Propagation source to switch1 [time]; ATM Forum/96-1761")
-    trunk_delay: Delay = Field("5 us", description="Propagation switch1 to switch2 [time]; ATM Forum/96-1761")
-    exit_delay: Delay = Field("5 us", description="Propagation switch2 to sink [time]; ATM Forum/96-1761")
-    send_jitter: Delay = Field("0 s", description="Hosts delay each packet uniformly by less than this [time]")
+    sources: int = Field(default=5, ge=1, le=10_000, description="Number of sources; ATM Forum/96-1761 figure 1")
+    access_rate: Rate = Field(
+        default="155.52 Mbit/s", description="Rate of the hosts' links [bit/s]; ATM Forum/96-1761"
+    )
+    trunk_rate: Rate = Field(default="155.52 Mbit/s", description="Rate of the shared link [bit/s]; ATM Forum/96-1761")
+    access_delay: Delay = Field(default="5 us", description="Propagation source to switch1 [time]; ATM Forum/96-1761")
+    trunk_delay: Delay = Field(default="5 us", description="Propagation switch1 to switch2 [time]; ATM Forum/96-1761")
+    exit_delay: Delay = Field(default="5 us", description="Propagation switch2 to sink [time]; ATM Forum/96-1761")
+    send_jitter: Delay = Field(default="0 s", description="Hosts delay each packet uniformly by less than this [time]")
 
 
 class Node(Model):
@@ -33,7 +35,9 @@ class Node(Model):
 
     name: Name = Field(description="A name of letters, digits, '_', '.', '-'; unique")
     kind: Literal["host", "switch"] = Field(description="A kind: host or switch")
-    send_jitter: Delay = Field("0 s", description="A host delays each packet uniformly by less than this [time]")
+    send_jitter: Delay = Field(
+        default="0 s", description="A host delays each packet uniformly by less than this [time]"
+    )
 
 
 class Link(Model):
@@ -42,8 +46,8 @@ class Link(Model):
     between: tuple[Name, Name] = Field(description="Two node names, as in ['a', 'b']")
     rate: Rate = Field(description="A bit rate of 53-byte cells [bit/s], as in '155.52 Mbit/s'")
     delay: Delay = Field(description="A propagation delay [time], as in '5 ms'")
-    buffer: Buffer | None = Field(None, description="Buffer of its switch ports [cells, packets or BDP]")
-    policy: Policy | None = Field(None, description="Policy of its switch ports")
+    buffer: Buffer | None = Field(default=None, description="Buffer of its switch ports [cells, packets or BDP]")
+    policy: Policy | None = Field(default=None, description="Policy of its switch ports")
 
 
 class Flow(Model):
@@ -54,11 +58,13 @@ class Flow(Model):
         validation_alias=AliasChoices("from", "from_"), serialization_alias="from", description="The sending host"
     )
     to: Name = Field(description="The receiving host")
-    route: tuple[Name, ...] | None = Field(None, description="Nodes from sender to receiver; fewest hops if absent")
-    return_route: tuple[Name, ...] | None = Field(None, description="Nodes back; the route reversed if absent")
-    tcp: Tcp | None = Field(None, description="TCP fields that differ from the scenario's")
-    traffic: Traffic | None = Field(None, description="Traffic, if not the scenario's")
-    start: Start | None = Field(None, description="Start, if not the scenario's")
+    route: tuple[Name, ...] | None = Field(
+        default=None, description="Nodes from sender to receiver; fewest hops if absent"
+    )
+    return_route: tuple[Name, ...] | None = Field(default=None, description="Nodes back; the route reversed if absent")
+    tcp: Tcp | None = Field(default=None, description="TCP fields that differ from the scenario's")
+    traffic: Traffic | None = Field(default=None, description="Traffic, if not the scenario's")
+    start: Start | None = Field(default=None, description="Start, if not the scenario's")
 
     @field_serializer("tcp", mode="wrap")
     def _only_overrides(self, tcp: Tcp | None, handler: SerializerFunctionWrapHandler) -> dict[str, Any] | None:

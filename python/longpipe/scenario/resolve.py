@@ -5,25 +5,20 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from longpipe.aal5 import CELL_BITS, packet_cells
 from longpipe.errors import ScenarioError
+from longpipe.scenario.base import MOST_CELLS
 from longpipe.scenario.network import Dumbbell, Flow
 from longpipe.scenario.switch import Policy, TailDrop
 from longpipe.scenario.tcp import Ack, Coarse, Delayed, Fine, FixedPhase, Tcp
 from longpipe.scenario.topology import Topology, as_graph
-from longpipe.scenario.base import MOST_CELLS
 from longpipe.scenario.traffic import Greedy, RandomStart, StaggeredStart, Traffic
 from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, TICKS, TIME, UNLIMITED
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
-CELL_BITS = 53 * 8
 LONGEST_RTO_PS = TIME.parse("10000 s")
-
-
-def packet_cells(payload_bytes: int) -> int:
-    """Cells of a packet: payload, 40 bytes of TCP/IP, 8 of LLC/SNAP and 8 of AAL5 trailer, padded to 48-byte cells."""
-    return math.ceil((payload_bytes + 56) / 48)
 
 
 def resolve(scenario: "Scenario") -> dict[str, Any]:

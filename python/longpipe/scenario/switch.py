@@ -30,7 +30,7 @@ class Epd(Model):
     """Early Packet Discard: refuses a frame if X > R K (Romanow and Floyd 1995)."""
 
     kind: Literal["epd"] = "epd"
-    threshold: float = Field(0.8, gt=0, le=1, description="R [fraction of the buffer]; ATM Forum/96-1761")
+    threshold: float = Field(default=0.8, gt=0, le=1, description="R [fraction of the buffer]; ATM Forum/96-1761")
     keep_last: KeepLast = True
 
 
@@ -38,8 +38,8 @@ class SelectiveDrop(Model):
     """Refuses a frame if X > R K and X_i N_a / X > Z (ATM Forum/96-1269)."""
 
     kind: Literal["selective-drop"] = "selective-drop"
-    threshold: float = Field(0.8, gt=0, le=1, description="R [fraction of the buffer]; ATM Forum/98-0876")
-    z: float = Field(0.8, gt=0, le=100, description="Z [load ratio]; ATM Forum/98-0876")
+    threshold: float = Field(default=0.8, gt=0, le=1, description="R [fraction of the buffer]; ATM Forum/98-0876")
+    z: float = Field(default=0.8, gt=0, le=100, description="Z [load ratio]; ATM Forum/98-0876")
     keep_last: KeepLast = True
 
 
@@ -47,8 +47,12 @@ class Fba(Model):
     """Fair Buffer Allocation: refuses a frame if X > R K and X_i N_a / X > Z (K - R K) / (X - R K)."""
 
     kind: Literal["fba"] = "fba"
-    threshold: float = Field(0.9, gt=0, le=1, description="R [fraction of the buffer]; ATM Forum/96-1761 section 1")
-    z: float = Field(0.8, gt=0, le=100, description="Z [scale of the allowed load ratio]; ATM Forum/96-1761 section 1")
+    threshold: float = Field(
+        default=0.9, gt=0, le=1, description="R [fraction of the buffer]; ATM Forum/96-1761 section 1"
+    )
+    z: float = Field(
+        default=0.8, gt=0, le=100, description="Z [scale of the allowed load ratio]; ATM Forum/96-1761 section 1"
+    )
     keep_last: KeepLast = True
 
 
@@ -61,12 +65,15 @@ class Switch(Model):
     """Every output port of every switch, in both directions; ports of hosts have no limit."""
 
     buffer: Buffer = Field(
-        "1000 cells",
+        default="1000 cells",
         description="Places for cells, the one in service included [cells, packets or BDP], or 'unlimited'; "
         "ATM Forum/96-1761 table 1",
     )
-    policy: Policy = Field(TailDrop(), description="What a port refuses")
-    ties: Ties = Field("random", description="Order among cells that reach one switch at one instant")
+    policy: Policy = Field(default=TailDrop(), description="What a port refuses")
+    ties: Ties = Field(default="random", description="Order among cells that reach one switch at one instant")
     slot_phase: float = Field(
-        0.5, ge=0, lt=1, description="Start of the output slots after the slots in which cells arrive [cell times]"
+        default=0.5,
+        ge=0,
+        lt=1,
+        description="Start of the output slots after the slots in which cells arrive [cell times]",
     )

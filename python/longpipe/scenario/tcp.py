@@ -24,7 +24,7 @@ class FixedPhase(Model):
     """Ticks at a given instant, the same for all hosts."""
 
     kind: Literal["fixed"] = "fixed"
-    at: Instant = Field("0 s", description="First tick; less than one tick [time]")
+    at: Instant = Field(default="0 s", description="First tick; less than one tick [time]")
 
 
 class CommonPhase(Model):
@@ -46,22 +46,26 @@ class Coarse(Model):
     """BSD's slow timer: times one segment at a time in whole ticks, with srtt and rttvar as scaled integers."""
 
     kind: Literal["coarse"] = "coarse"
-    tick: TimerDuration = Field("100 ms", description="Length of a tick [time]; ATM Forum/96-1761 section 3.1")
-    phase: Phase = Field(FixedPhase(), description="When the ticks fall: fixed, common or per-flow")
-    min_rto: Ticks = Field("2 ticks", description="Smallest RTO [ticks]; BSD's slow timer")
-    max_rto: Ticks = Field("640 ticks", description="Largest RTO [ticks]; 64 s, as BSD's TCPTV_REXMTMAX")
-    initial_rto: Ticks = Field("30 ticks", description="RTO before the first measurement [ticks]; 3 s, RFC 1122")
+    tick: TimerDuration = Field(default="100 ms", description="Length of a tick [time]; ATM Forum/96-1761 section 3.1")
+    phase: Phase = Field(default=FixedPhase(), description="When the ticks fall: fixed, common or per-flow")
+    min_rto: Ticks = Field(default="2 ticks", description="Smallest RTO [ticks]; BSD's slow timer")
+    max_rto: Ticks = Field(default="640 ticks", description="Largest RTO [ticks]; 64 s, as BSD's TCPTV_REXMTMAX")
+    initial_rto: Ticks = Field(
+        default="30 ticks", description="RTO before the first measurement [ticks]; 3 s, RFC 1122"
+    )
 
 
 class Fine(Model):
     """Retransmission timer of RFC 6298 on a fine clock."""
 
     kind: Literal["fine"] = "fine"
-    granularity: TimerDuration = Field("1 ms", description="Clock granularity G [time]; RFC 6298 section 4")
-    min_rto: TimerDuration = Field("1 s", description="Smallest RTO [time]; RFC 6298 (2.4)")
-    max_rto: TimerDuration = Field("60 s", description="Largest RTO [time]; RFC 6298 (2.5)")
-    initial_rto: TimerDuration = Field("1 s", description="RTO before the first measurement [time]; RFC 6298 (2.1)")
-    timestamps: bool = Field(False, description="Time every segment by the timestamp option of RFC 7323")
+    granularity: TimerDuration = Field(default="1 ms", description="Clock granularity G [time]; RFC 6298 section 4")
+    min_rto: TimerDuration = Field(default="1 s", description="Smallest RTO [time]; RFC 6298 (2.4)")
+    max_rto: TimerDuration = Field(default="60 s", description="Largest RTO [time]; RFC 6298 (2.5)")
+    initial_rto: TimerDuration = Field(
+        default="1 s", description="RTO before the first measurement [time]; RFC 6298 (2.1)"
+    )
+    timestamps: bool = Field(default=False, description="Time every segment by the timestamp option of RFC 7323")
 
 
 class Immediate(Model):
@@ -74,8 +78,10 @@ class Delayed(Model):
     """An ACK for every so many segments, or after a delay (RFC 1122 4.2.3.2)."""
 
     kind: Literal["delayed"] = "delayed"
-    segments: Segments = Field("2 segments", description="Segments that force an ACK [segments]; RFC 1122 4.2.3.2")
-    timeout: TimerDuration = Field("200 ms", description="Longest delay [time]; BSD's fast timer")
+    segments: Segments = Field(
+        default="2 segments", description="Segments that force an ACK [segments]; RFC 1122 4.2.3.2"
+    )
+    timeout: TimerDuration = Field(default="200 ms", description="Longest delay [time]; BSD's fast timer")
 
 
 Timer = Annotated[Coarse | Fine, Field(discriminator="kind"), kind_or_table()]
@@ -85,21 +91,24 @@ Ack = Annotated[Immediate | Delayed, Field(discriminator="kind"), kind_or_table(
 class Tcp(Model):
     """Both ends of a connection."""
 
-    recovery: Recovery = Field("reno", description="Loss recovery; ATM Forum/96-1761 section 2")
-    congestion: Congestion = Field("aimd", description="Congestion control; RFC 5681 section 3.1")
-    mss: SegmentSize = Field("512 B", description="Payload of a full segment [bytes]; ATM Forum/96-1761 section 3.1")
-    receiver_window: Window = Field(
-        "64 KiB", description="Advertised window [bytes]; ATM Forum/96-1761 section 3.1 (LAN; 600 KB on the WAN)"
+    recovery: Recovery = Field(default="reno", description="Loss recovery; ATM Forum/96-1761 section 2")
+    congestion: Congestion = Field(default="aimd", description="Congestion control; RFC 5681 section 3.1")
+    mss: SegmentSize = Field(
+        default="512 B", description="Payload of a full segment [bytes]; ATM Forum/96-1761 section 3.1"
     )
-    initial_window: Segments = Field("1 segment", description="cwnd at the start [segments]; RFC 2001")
+    receiver_window: Window = Field(
+        default="64 KiB",
+        description="Advertised window [bytes]; ATM Forum/96-1761 section 3.1 (LAN; 600 KB on the WAN)",
+    )
+    initial_window: Segments = Field(default="1 segment", description="cwnd at the start [segments]; RFC 2001")
     initial_ssthresh: Threshold = Field(
-        "unlimited", description="ssthresh at the start [bytes] or 'unlimited'; RFC 5681 section 3.1"
+        default="unlimited", description="ssthresh at the start [bytes] or 'unlimited'; RFC 5681 section 3.1"
     )
     duplicate_ack_threshold: int = Field(
-        3, ge=1, le=1000, description="Duplicate ACKs that trigger a fast retransmit; RFC 5681 section 3.2"
+        default=3, ge=1, le=1000, description="Duplicate ACKs that trigger a fast retransmit; RFC 5681 section 3.2"
     )
     silly_window_avoidance: bool = Field(
-        True, description="Hold back a short segment while more data waits; RFC 1122 4.2.3.4"
+        default=True, description="Hold back a short segment while more data waits; RFC 1122 4.2.3.4"
     )
-    timer: Timer = Field(Coarse(), description="Retransmission timer: coarse or fine")
-    ack: Ack = Field(Immediate(), description="When the receiver acknowledges: immediate or delayed")
+    timer: Timer = Field(default=Coarse(), description="Retransmission timer: coarse or fine")
+    ack: Ack = Field(default=Immediate(), description="When the receiver acknowledges: immediate or delayed")

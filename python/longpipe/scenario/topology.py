@@ -41,9 +41,9 @@ class Topology:
         self.graph = graph
         self.kinds = {node.name: node.kind for node in graph.nodes}
         self.position = {name: i for i, name in enumerate(self.kinds)}
-        problems = [*self._node_problems(), *self._link_problems(), *self._flow_problems()]
-        if problems:
-            raise ScenarioError(*problems)
+        for find in (self._node_problems, self._link_problems, self._flow_problems):
+            if problems := list(find()):
+                raise ScenarioError(*problems)
         self.index: dict[tuple[str, str], int] = {}
         self.neighbours: dict[str, list[str]] = {name: [] for name in self.kinds}
         for k, (a, b) in enumerate(link.between for link in graph.links):
@@ -74,7 +74,7 @@ class Topology:
                     queue.append(neighbour)
         if flow.to not in came_from:
             raise ScenarioError(
-                f"network.flows[{i}]: no path from {flow.from_!r} to {flow.to!r}; needs links that join them by switches"
+                f"network.flows[{i}]: no path from {flow.from_!r} to {flow.to!r}; needs links through switches"
             )
         path = [flow.to]
         while path[-1] != flow.from_:
@@ -95,6 +95,8 @@ class Topology:
                 raise ScenarioError(f"{field}: {shown}; {name!r} is a host, only switches pass cells on")
 
     def _node_problems(self) -> Iterator[str]:
+        if not self.graph.nodes:
+            yield "network.nodes: empty; needs at least two hosts"
         yield from _duplicates("network.nodes", [node.name for node in self.graph.nodes])
         for i, node in enumerate(self.graph.nodes):
             if node.kind == "switch" and not node.send_jitter.startswith("0 "):

@@ -24,14 +24,14 @@ class FixedStart(Model):
     """All flows at one instant."""
 
     kind: Literal["fixed"] = "fixed"
-    at: Instant = Field("0 s", description="The instant [time]; ATM Forum/96-1761 section 3.1")
+    at: Instant = Field(default="0 s", description="The instant [time]; ATM Forum/96-1761 section 3.1")
 
 
 class StaggeredStart(Model):
     """Flow i begins i intervals after the first."""
 
     kind: Literal["staggered"] = "staggered"
-    first: Instant = Field("0 s", description="Start of the first flow [time]")
+    first: Instant = Field(default="0 s", description="Start of the first flow [time]")
     interval: Instant = Field(description="Time between one flow's start and the next one's [time], as in '10 ms'")
 
 
@@ -40,7 +40,7 @@ class RandomStart(Model):
 
     kind: Literal["random"] = "random"
     from_: Instant = Field(
-        "0 s",
+        default="0 s",
         validation_alias=AliasChoices("from", "from_"),
         serialization_alias="from",
         description="Start of the interval [time]",
@@ -55,6 +55,6 @@ Start = Annotated[FixedStart | StaggeredStart | RandomStart, Field(discriminator
 class Traces(Model):
     """What to record over time; off costs nothing."""
 
-    cwnd: bool = Field(False, description="cwnd and ssthresh of every flow, at each change")
-    queue: bool = Field(False, description="Cells held by every switch port, at the first cell of each frame")
-    sequence: bool = Field(False, description="Segments sent and ACKs received by every sender")
+    cwnd: bool = Field(default=False, description="cwnd and ssthresh of every flow, at each change")
+    queue: bool = Field(default=False, description="Cells held by every switch port, at the first cell of each frame")
+    sequence: bool = Field(default=False, description="Segments sent and ACKs received by every sender")

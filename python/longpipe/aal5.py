@@ -1,0 +1,20 @@
+"""Sizes of TCP segments carried by ATM cells (LLC/SNAP over AAL5, RFC 1483)."""
+
+import math
+from typing import Final
+
+CELL_BYTES: Final = 53
+CELL_BITS: Final = 8 * CELL_BYTES
+CELL_PAYLOAD_BYTES: Final = 48
+# TCP 20, IP 20, LLC/SNAP 8, AAL5 trailer 8.
+OVERHEAD_BYTES: Final = 56
+
+
+def packet_cells(payload_bytes: int) -> int:
+    """Cells of a segment with this payload [bytes], headers and AAL5 trailer included."""
+    return math.ceil((payload_bytes + OVERHEAD_BYTES) / CELL_PAYLOAD_BYTES)
+
+
+def cell_tax(mss_bytes: int) -> float:
+    """Largest share of the cell rate that reaches the application: .8050 at 512 bytes, .8974 at 9180."""
+    return mss_bytes / (CELL_BYTES * packet_cells(mss_bytes))

@@ -1,0 +1,1 @@
+"""From frames of results to metrics, verdicts and tables."""

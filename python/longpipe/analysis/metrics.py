@@ -1,0 +1,32 @@
+"""Metrics of ATM Forum/96-1761 section 3.2."""
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from longpipe.aal5 import cell_tax
+
+
+def throughput_bps(flows: pd.DataFrame, duration_s: float) -> pd.Series:
+    """Throughput of each flow [bit/s]: bytes delivered in order to the application, over the whole duration [s].
+
+    `flows` has one row per flow and a column `delivered_bytes`.
+    """
+    return (flows["delivered_bytes"] * (8.0 / duration_s)).rename("throughput_bps")
+
+
+def attainable_bps(trunk_rate_bps: float, mss_bytes: int) -> float:
+    """Throughput that full segments back to back would give [bit/s]: the trunk's rate less the cell tax."""
+    return cell_tax(mss_bytes) * trunk_rate_bps
+
+
+def efficiency(throughputs_bps: ArrayLike, attainable_bps: float) -> float:
+    """Sum of the throughputs [bit/s] over the attainable throughput [bit/s]."""
+    return float(np.sum(throughputs_bps)) / attainable_bps
+
+
+def fairness(throughputs_bps: ArrayLike) -> float:
+    """Jain's index (sum x)^2 / (n sum x^2), from 1/n to 1; nan where nothing was delivered."""
+    x = np.asarray(throughputs_bps, dtype=float)
+    squares = x.size * np.sum(x * x)
+    return float(np.sum(x) ** 2 / squares) if squares > 0 else float("nan")

@@ -1,0 +1,64 @@
+"""The longpipe command: each module of this package adds one command to `app`."""
+
+import os
+import sys
+from importlib.metadata import version
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+from longpipe.cli import init, run
+from longpipe.errors import ScenarioError
+
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False, add_completion=False)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"longpipe {version('longpipe')}")
+        raise typer.Exit
+
+
+@app.callback(
+    epilog="Begin with:  longpipe init > lan.toml  and then  longpipe run lan.toml.   "
+    "Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted."
+)
+def longpipe(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Simulate TCP over long, fat pipes of ATM cells, cell by cell.
+
+    A scenario is a TOML file: a network, its switches' buffers, and the TCP connections that cross it. The same
+    scenario and seed give the same result on every machine.
+    """
+
+
+app.command("run")(run.run)
+app.command("init")(init.init)
+
+
+def main() -> NoReturn:
+    """Runs the command line; every error is one line per problem on stderr, never a traceback."""
+    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    try:
+        app()
+    except ScenarioError as error:
+        for problem in error.problems:
+            errors.print("[bold red]error:[/]", end=" ")
+            errors.print(problem, markup=False)
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        errors.print("interrupted")
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        if os.environ.get("LONGPIPE_TRACEBACK"):
+            raise
+        errors.print(f"run failed: {type(error).__name__}: {error}", markup=False)
+        errors.print("LONGPIPE_TRACEBACK=1 shows where.")
+        sys.exit(FAILED)
+    sys.exit(0)

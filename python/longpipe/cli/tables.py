@@ -1,0 +1,90 @@
+"""Tables for a terminal of 80 columns."""
+
+import math
+from collections.abc import Hashable
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from longpipe.result import Result
+
+MOST_ROWS = 20
+
+
+def show(result: Result, console: Console) -> None:
+    """Prints a run: its flows, the switch ports that carried something, and its two indexes."""
+    scenario = result.scenario
+    tcp = scenario.tcp
+    console.print(f"{scenario.name}: {scenario.duration} of simulated time, seed {result.seed}", markup=False)
+    console.print(
+        f"{tcp.recovery} TCP, MSS {tcp.mss}, window {tcp.receiver_window}; "
+        f"{scenario.switch.policy.kind} at {scenario.switch.buffer}",
+        markup=False,
+        style="dim",
+    )
+    console.print(_flows(result))
+    console.print(_ports(result))
+    for name, value, meaning in (
+        ("efficiency", result.efficiency, "of what the trunk could carry"),
+        ("fairness", result.fairness, "Jain's index, 1 is equal shares"),
+    ):
+        if not math.isnan(value):
+            console.print(f"{name:<10} [bold]{value:.4f}[/]  [dim]{meaning}[/]", highlight=False)
+
+
+def _flows(result: Result) -> Table:
+    table = _table("flow", "throughput\n[Mbit/s]", "segments\nsent", "resent", "timeouts", "fast re-\ntransmits")
+    complete = bool(result.flows["completion_s"].notna().any())
+    if complete:
+        table.add_column("complete\n\\[s]", justify="right")
+    for row in _rows(result.flows):
+        sent, completion_s = row["sent_segments"], row["completion_s"]
+        table.add_row(
+            row["flow"],
+            f"{row['throughput_bps'] / 1e6:.3f}",
+            str(sent),
+            f"{row['retransmitted_segments'] / sent:.1%}" if sent else "-",
+            str(row["timeouts"]),
+            str(row["fast_retransmits"]),
+            *(["-" if math.isnan(completion_s) else f"{completion_s:.3f}"] if complete else []),
+        )
+    return _captioned(table, len(result.flows), "flows")
+
+
+def _ports(result: Result) -> Table:
+    ports = result.ports[(result.ports["kind"] == "switch") & (result.ports["cells_in"] > 0)]
+    ports = ports.assign(lost=ports.filter(like="cells_lost_").sum(axis=1))
+    ports = ports.sort_values(["lost", "utilization"], ascending=False, kind="stable")
+    table = _table("switch port", "cells in", "lost", "of these\nrefused", "mean\nqueue", "peak\nqueue", "used")
+    for row in _rows(ports):
+        lost, refused = row["lost"], row["cells_lost_refused"] + row["cells_lost_discarded"]
+        table.add_row(
+            row["port"],
+            str(row["cells_in"]),
+            f"{lost / row['cells_in']:.2%}" if lost else "-",
+            f"{refused / lost:.1%}" if lost else "-",
+            f"{row['mean_queue_cells']:.0f}",
+            str(row["peak_queue_cells"]),
+            f"{row['utilization']:.1%}",
+        )
+    return _captioned(table, len(ports), "ports")
+
+
+def _rows(frame: pd.DataFrame) -> list[dict[Hashable, Any]]:
+    return frame.head(MOST_ROWS).to_dict(orient="records")
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", padding=(0, 2, 0, 0))
+    table.add_column(first, overflow="fold")
+    for name in others:
+        table.add_column(name.replace("[", r"\["), justify="right", no_wrap=True)
+    return table
+
+
+def _captioned(table: Table, rows: int, what: str) -> Table:
+    if rows > MOST_ROWS:
+        table.caption = f"{MOST_ROWS} of {rows} {what}; --csv DIR writes all"
+    return table

@@ -1,0 +1,108 @@
+"""What one run measured, as data frames whose columns carry their units."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from longpipe.analysis import metrics
+from longpipe.files import check_directory, write_text
+from longpipe.scenario import Dumbbell, Scenario
+from longpipe.units import RATE, SIZE, TIME
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """One run of one scenario with one seed.
+
+    `flows` has a row per TCP connection and `ports` a row per directed link, named "a->b" by its nodes; `traces` has a
+    frame for each trace that the scenario asks for (cwnd, queue, sequence). `state_hash` is equal for equal runs.
+    """
+
+    scenario: Scenario
+    seed: int
+    flows: pd.DataFrame
+    ports: pd.DataFrame
+    traces: dict[str, pd.DataFrame]
+    state_hash: str
+    events: int
+
+    @classmethod
+    def from_columns(cls, scenario: Scenario, seed: int, columns: Mapping[str, Any]) -> "Result":
+        """A result from what the core returns."""
+        flows, ports = pd.DataFrame(columns["flows"]), pd.DataFrame(columns["ports"])
+        throughput = metrics.throughput_bps(flows, duration_s(scenario))
+        flows.insert(1, throughput.name, throughput)
+        names = {"flow": flows["flow"], "port": ports["port"]}
+        traces = {kind: _named(pd.DataFrame(trace), names) for kind, trace in columns["traces"].items()}
+        return cls(scenario, seed, flows, ports, traces, columns["state_hash"], columns["events"])
+
+    @cached_property
+    def efficiency(self) -> float:
+        """Sum of throughputs over what the trunk could carry; nan for a graph, which has no one trunk."""
+        network = self.scenario.network
+        if not isinstance(network, Dumbbell):
+            return math.nan
+        attainable = metrics.attainable_bps(RATE.parse(network.trunk_rate), SIZE.parse(self.scenario.tcp.mss))
+        return metrics.efficiency(self.flows["throughput_bps"], attainable)
+
+    @cached_property
+    def fairness(self) -> float:
+        """Jain's index of the throughputs; nan where nothing was delivered."""
+        return metrics.fairness(self.flows["throughput_bps"])
+
+    def summary(self) -> dict[str, Any]:
+        """The run without its traces, JSON-ready: nan becomes None."""
+        return {
+            "scenario": self.scenario.name,
+            "digest": self.scenario.digest(),
+            "seed": self.seed,
+            "duration_s": duration_s(self.scenario),
+            "efficiency": _number(self.efficiency),
+            "fairness": _number(self.fairness),
+            "events": self.events,
+            "state_hash": self.state_hash,
+            "flows": _records(self.flows),
+            "ports": _records(self.ports),
+        }
+
+    def to_json(self) -> str:
+        """`summary()` as JSON text."""
+        return json.dumps(self.summary(), indent=2, allow_nan=False) + "\n"
+
+    def to_csv(self, directory: str | Path) -> list[Path]:
+        """Writes flows.csv, ports.csv and one file per trace; ScenarioError if the directory can't be written."""
+        directory = Path(directory)
+        check_directory("directory", directory)
+        written = []
+        for name, frame in {"flows": self.flows, "ports": self.ports, **self.traces}.items():
+            written.append(directory / f"{name}.csv")
+            write_text(written[-1], frame.to_csv(index=False))
+        return written
+
+
+def duration_s(scenario: Scenario) -> float:
+    """Simulated time [s]."""
+    return TIME.parse(scenario.duration) / 1e12
+
+
+def _named(trace: pd.DataFrame, names: Mapping[str, pd.Series]) -> pd.DataFrame:
+    for column, categories in names.items():
+        if column in trace:
+            codes = trace[column].to_numpy(dtype=np.int64)
+            trace[column] = pd.Categorical.from_codes(codes, categories=pd.Index(categories))
+    return trace
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): _number(value) for name, value in row.items()} for row in frame.to_dict(orient="records")]
+
+
+def _number(value: Any) -> Any:  # noqa: ANN401 - whatever a cell of a frame holds
+    return None if isinstance(value, float) and not math.isfinite(value) else value
