@@ -1,0 +1,41 @@
+# Two commands do everything: `make reproduce` and `make test`. Needs Python >= 3.11 and Rust.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
+
+.PHONY: setup reproduce test bench lint clean
+
+setup: $(VENV)/.built
+
+$(VENV)/.tools: constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("longpipe needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt maturin
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.tools pyproject.toml $(RUST)
+	VIRTUAL_ENV=$(VENV) PIP_CONSTRAINT=constraints.txt PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
+		$(BIN)/maturin develop --release --quiet --extras dev
+	@touch $@
+
+reproduce: setup
+	$(BIN)/longpipe reproduce frr-96 --out results/frr-96
+
+test: setup
+	cargo test --workspace --release
+	$(BIN)/python -m pytest
+
+bench: setup
+	cargo bench --package longpipe-network --bench reference
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --release -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict
+
+clean:
+	cargo clean
+	rm -rf $(VENV)
