@@ -7,6 +7,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 .PHONY: setup reproduce test bench lint clean
 
 setup: $(VENV)/.built
+	@:
 
 $(VENV)/.tools: constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("longpipe needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'

@@ -1,6 +1,10 @@
 from collections.abc import Callable
 from typing import Any
 
+__all__ = ["ScenarioError", "__version__", "run", "variant_names"]
+
+__version__: str
+
 class ScenarioError(ValueError): ...
 
 def run(scenario_json: str, seed: int, progress: Callable[[float], None] | None = None) -> dict[str, Any]: ...

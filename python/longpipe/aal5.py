@@ -10,9 +10,14 @@ CELL_PAYLOAD_BYTES: Final = 48
 OVERHEAD_BYTES: Final = 56
 
 
-def packet_cells(payload_bytes: int) -> int:
+# RFC 7323, padded as its appendix A recommends.
+TIMESTAMP_BYTES: Final = 12
+
+
+def packet_cells(payload_bytes: int, timestamps: bool = False) -> int:
     """Cells of a segment with this payload [bytes], headers and AAL5 trailer included."""
-    return math.ceil((payload_bytes + OVERHEAD_BYTES) / CELL_PAYLOAD_BYTES)
+    packet_bytes = payload_bytes + OVERHEAD_BYTES + (TIMESTAMP_BYTES if timestamps else 0)
+    return math.ceil(packet_bytes / CELL_PAYLOAD_BYTES)
 
 
 def cell_tax(mss_bytes: int) -> float:

@@ -56,7 +56,7 @@ class Dimension:
 
     def format(self, value: int) -> str:
         """A number of base units, exactly, in the unit that takes the fewest characters."""
-        candidates = [(Fraction(value) / scale, unit) for unit, scale in self.units.items()]
+        candidates = [(Fraction(value) / scale, unit) for unit, scale in reversed(list(self.units.items()))]
         texts = [self._write(n, unit) for n, unit in candidates if abs(n) >= 1 and (n * 10**6).denominator == 1]
         return min(texts, key=len, default=self._write(Fraction(value), self.base))
 

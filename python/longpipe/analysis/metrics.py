@@ -12,7 +12,7 @@ def throughput_bps(flows: pd.DataFrame, duration_s: float) -> pd.Series:
 
     `flows` has one row per flow and a column `delivered_bytes`.
     """
-    return (flows["delivered_bytes"] * (8.0 / duration_s)).rename("throughput_bps")
+    return (flows["delivered_bytes"] * 8.0 / duration_s).rename("throughput_bps")
 
 
 def attainable_bps(trunk_rate_bps: float, mss_bytes: int) -> float:

@@ -11,6 +11,14 @@ from rich.console import Console
 from longpipe.cli import init, run
 from longpipe.errors import ScenarioError
 
+HELP = (
+    "Simulate TCP over long, fat pipes of ATM cells, cell by cell.\n\n"
+    "A scenario is a TOML file: a network, the buffers of its switches, and the TCP connections that cross it. "
+    "The same scenario and seed give the same result on every machine.\n\n"
+    "Begin with:  [bold]longpipe init lan.toml[/]  and then  [bold]longpipe run lan.toml[/]"
+)
+EPILOG = "Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted."
+
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False, add_completion=False)
@@ -22,20 +30,13 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(
-    epilog="Begin with:  longpipe init > lan.toml  and then  longpipe run lan.toml.   "
-    "Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted."
-)
+@app.callback(help=HELP, epilog=EPILOG)
 def longpipe(
     _version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Simulate TCP over long, fat pipes of ATM cells, cell by cell.
-
-    A scenario is a TOML file: a network, its switches' buffers, and the TCP connections that cross it. The same
-    scenario and seed give the same result on every machine.
-    """
+    """The options that come before a command."""
 
 
 app.command("run")(run.run)

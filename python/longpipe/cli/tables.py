@@ -10,7 +10,7 @@ from rich.table import Table
 
 from longpipe.result import Result
 
-MOST_ROWS = 20
+MOST_FLOWS, MOST_PORTS = 20, 10
 
 
 def show(result: Result, console: Console) -> None:
@@ -24,8 +24,10 @@ def show(result: Result, console: Console) -> None:
         markup=False,
         style="dim",
     )
-    console.print(_flows(result))
-    console.print(_ports(result))
+    for table in (_flows(result), _ports(result)):
+        console.print()
+        console.print(table)
+    console.print()
     for name, value, meaning in (
         ("efficiency", result.efficiency, "of what the trunk could carry"),
         ("fairness", result.fairness, "Jain's index, 1 is equal shares"),
@@ -39,7 +41,7 @@ def _flows(result: Result) -> Table:
     complete = bool(result.flows["completion_s"].notna().any())
     if complete:
         table.add_column("complete\n\\[s]", justify="right")
-    for row in _rows(result.flows):
+    for row in _rows(result.flows, MOST_FLOWS):
         sent, completion_s = row["sent_segments"], row["completion_s"]
         table.add_row(
             row["flow"],
@@ -50,7 +52,7 @@ def _flows(result: Result) -> Table:
             str(row["fast_retransmits"]),
             *(["-" if math.isnan(completion_s) else f"{completion_s:.3f}"] if complete else []),
         )
-    return _captioned(table, len(result.flows), "flows")
+    return _captioned(table, MOST_FLOWS, len(result.flows), "flows")
 
 
 def _ports(result: Result) -> Table:
@@ -58,7 +60,7 @@ def _ports(result: Result) -> Table:
     ports = ports.assign(lost=ports.filter(like="cells_lost_").sum(axis=1))
     ports = ports.sort_values(["lost", "utilization"], ascending=False, kind="stable")
     table = _table("switch port", "cells in", "lost", "of these\nrefused", "mean\nqueue", "peak\nqueue", "used")
-    for row in _rows(ports):
+    for row in _rows(ports, MOST_PORTS):
         lost, refused = row["lost"], row["cells_lost_refused"] + row["cells_lost_discarded"]
         table.add_row(
             row["port"],
@@ -69,11 +71,11 @@ def _ports(result: Result) -> Table:
             str(row["peak_queue_cells"]),
             f"{row['utilization']:.1%}",
         )
-    return _captioned(table, len(ports), "ports")
+    return _captioned(table, MOST_PORTS, len(ports), "ports")
 
 
-def _rows(frame: pd.DataFrame) -> list[dict[Hashable, Any]]:
-    return frame.head(MOST_ROWS).to_dict(orient="records")
+def _rows(frame: pd.DataFrame, most: int) -> list[dict[Hashable, Any]]:
+    return frame.head(most).to_dict(orient="records")
 
 
 def _table(first: str, *others: str) -> Table:
@@ -84,7 +86,8 @@ def _table(first: str, *others: str) -> Table:
     return table
 
 
-def _captioned(table: Table, rows: int, what: str) -> Table:
-    if rows > MOST_ROWS:
-        table.caption = f"{MOST_ROWS} of {rows} {what}; --csv DIR writes all"
+def _captioned(table: Table, shown: int, rows: int, what: str) -> Table:
+    if rows > shown:
+        table.caption = f"{shown} of {rows} {what}; --csv DIR writes all"
+        table.caption_justify = "left"
     return table

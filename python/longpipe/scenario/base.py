@@ -66,11 +66,12 @@ MOST_CELLS: Final = 10**9
 Duration = Annotated[str, _quantity(TIME, "1 us", "100000 s")]
 Instant = Annotated[str, _quantity(TIME, "0 s", "100000 s")]
 Delay = Annotated[str, _quantity(TIME, "0 s", "1000 s")]
-TimerDuration = Annotated[str, _quantity(TIME, "1 us", "10000 s")]
+TimerDuration = Annotated[str, _quantity(TIME, "1 us", "1000 s")]
+Tick = Annotated[str, _quantity(TIME, "1 us", "100 s")]
 Rate = Annotated[str, _quantity(RATE, "1 kbit/s", "10 Tbit/s")]
 FileSize = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
-# 65535 bytes of AAL5 payload hold 8 of LLC/SNAP and 40 of TCP/IP headers.
-SegmentSize = Annotated[str, _quantity(SIZE, "1 B", "65487 B")]
+# 65535 bytes of AAL5 payload leave room for this, 8 of LLC/SNAP and up to 100 of TCP/IP headers.
+SegmentSize = Annotated[str, _quantity(SIZE, "1 B", "65000 B")]
 # RFC 7323 scales a window to 1 GiB at most.
 Window = Annotated[str, _quantity(SIZE, "1 B", "1 GiB")]
 Threshold = Annotated[str, _quantity(replace(SIZE, unlimited=True), "1 B", "1 GiB")]

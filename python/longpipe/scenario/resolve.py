@@ -40,7 +40,7 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
             {"name": node.name, "kind": node.kind, "send_jitter_ps": TIME.parse(node.send_jitter)}
             for node in graph.nodes
         ],
-        "links": _links(scenario, topology, largest_mss=max(SIZE.parse(tcp.mss) for tcp in tcps)),
+        "links": _links(scenario, topology, largest=max(tcps, key=_packet)),
         "flows": [
             {
                 "name": flow.name,
@@ -61,7 +61,12 @@ def _merged(tcp: Tcp, flow: Flow) -> Tcp:
     return tcp if own is None else tcp.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
 
 
-def _links(scenario: "Scenario", topology: Topology, largest_mss: int) -> list[dict[str, Any]]:
+def _packet(tcp: Tcp) -> int:
+    timestamps = isinstance(tcp.timer, Fine) and tcp.timer.timestamps
+    return packet_cells(SIZE.parse(tcp.mss), timestamps)
+
+
+def _links(scenario: "Scenario", topology: Topology, largest: Tcp) -> list[dict[str, Any]]:
     graph, network = topology.graph, scenario.network
     delays = [TIME.parse(link.delay) for link in graph.links]
     round_trip_ps = max(sum(delays[k // 2] for k in (*there, *back)) for there, back in topology.routes)
@@ -73,7 +78,7 @@ def _links(scenario: "Scenario", topology: Topology, largest_mss: int) -> list[d
         bdp_rate_bps = RATE.parse(network.trunk_rate) if isinstance(network, Dumbbell) else rate_bps
         bdp_cells = Fraction(bdp_rate_bps * round_trip_ps, CELL_BITS * 10**12)
         switch_port = {
-            "buffer_cells": _buffer_cells(field, link.buffer or scenario.switch.buffer, bdp_cells, largest_mss),
+            "buffer_cells": _buffer_cells(field, link.buffer or scenario.switch.buffer, bdp_cells, largest),
             "policy": _policy(link.policy or scenario.switch.policy),
         }
         for a, b in (link.between, link.between[::-1]):
@@ -83,15 +88,16 @@ def _links(scenario: "Scenario", topology: Topology, largest_mss: int) -> list[d
     return links
 
 
-def _buffer_cells(field: str, text: str, bdp_cells: Fraction, largest_mss: int) -> int | None:
+def _buffer_cells(field: str, text: str, bdp_cells: Fraction, largest: Tcp) -> int | None:
     if text == UNLIMITED:
         return None
     number, unit = BUFFER.split(text)
-    packet = packet_cells(largest_mss)
+    packet = _packet(largest)
     cells = math.floor(number * {"cells": Fraction(1), "packets": Fraction(packet), "BDP": bdp_cells}[unit])
     if cells < packet:
         shown = text if unit == "cells" else f"{text} ({cells} cells)"
-        raise ScenarioError(f"{field}: {shown}; needs at least one full packet ({packet} cells at MSS {largest_mss})")
+        least = f"({packet} cells at MSS {SIZE.parse(largest.mss)})"
+        raise ScenarioError(f"{field}: {shown}; needs at least one full packet {least}")
     if cells > MOST_CELLS:
         raise ScenarioError(f"{field}: {text} ({cells} cells); needs at most {MOST_CELLS} cells, or 'unlimited'")
     return cells

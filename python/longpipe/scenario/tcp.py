@@ -10,6 +10,7 @@ from longpipe.scenario.base import (
     Segments,
     SegmentSize,
     Threshold,
+    Tick,
     Ticks,
     TimerDuration,
     Window,
@@ -46,7 +47,7 @@ class Coarse(Model):
     """BSD's slow timer: times one segment at a time in whole ticks, with srtt and rttvar as scaled integers."""
 
     kind: Literal["coarse"] = "coarse"
-    tick: TimerDuration = Field(default="100 ms", description="Length of a tick [time]; ATM Forum/96-1761 section 3.1")
+    tick: Tick = Field(default="100 ms", description="Length of a tick [time]; ATM Forum/96-1761 section 3.1")
     phase: Phase = Field(default=FixedPhase(), description="When the ticks fall: fixed, common or per-flow")
     min_rto: Ticks = Field(default="2 ticks", description="Smallest RTO [ticks]; BSD's slow timer")
     max_rto: Ticks = Field(default="640 ticks", description="Largest RTO [ticks]; 64 s, as BSD's TCPTV_REXMTMAX")

@@ -1,0 +1,113 @@
+"""Random scenarios that are small enough to run in milliseconds."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from longpipe.scenario import Scenario
+
+FRACTION = st.floats(0.05, 1, allow_subnormal=False)
+
+
+def kinds(*tables: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.one_of([st.fixed_dictionaries(table) for table in tables])
+
+
+def times(*texts: str) -> st.SearchStrategy[str]:
+    return st.sampled_from(texts)
+
+
+policies = kinds(
+    {"kind": st.just("tail-drop")},
+    {"kind": st.just("partial-packet-discard"), "keep_last": st.booleans()},
+    {"kind": st.just("epd"), "threshold": FRACTION, "keep_last": st.booleans()},
+    {"kind": st.just("selective-drop"), "threshold": FRACTION, "z": FRACTION, "keep_last": st.booleans()},
+    {"kind": st.just("fba"), "threshold": FRACTION, "z": FRACTION, "keep_last": st.booleans()},
+)
+
+phases = kinds({"kind": st.just("fixed")}, {"kind": st.just("common")}, {"kind": st.just("per-flow")})
+
+timers = kinds(
+    {"kind": st.just("coarse"), "tick": times("5 ms", "10 ms", "100 ms"), "phase": phases},
+    {
+        "kind": st.just("fine"),
+        "min_rto": times("10 ms", "200 ms"),
+        "initial_rto": times("200 ms", "1 s"),
+        "timestamps": st.booleans(),
+    },
+)
+
+tcps = st.fixed_dictionaries(
+    {
+        "recovery": st.sampled_from(["vanilla", "tahoe", "reno"]),
+        "mss": times("1 B", "200 B", "512 B", "1460 B"),
+        "receiver_window": times("1460 B", "4 KiB", "64 KiB"),
+        "initial_window": times("1 segment", "10 segments"),
+        "initial_ssthresh": times("1460 B", "16 KB", "unlimited"),
+        "duplicate_ack_threshold": st.integers(1, 4),
+        "silly_window_avoidance": st.booleans(),
+        "timer": timers,
+        "ack": kinds({"kind": st.just("immediate")}, {"kind": st.just("delayed"), "timeout": times("20 ms", "200 ms")}),
+    }
+)
+
+dumbbells = st.fixed_dictionaries(
+    {
+        "kind": st.just("dumbbell"),
+        "sources": st.integers(1, 4),
+        "access_rate": times("1 Mbit/s", "3.7 Mbit/s"),
+        "trunk_rate": times("100 kbit/s", "1 Mbit/s", "5 Mbit/s"),
+        "access_delay": times("0 s", "5 us"),
+        "trunk_delay": times("0 s", "5 us", "20 ms"),
+        "exit_delay": times("0 s", "1 ns"),
+        "send_jitter": times("0 s", "1 ms"),
+    }
+)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> dict[str, Any]:
+    """A line of switches with hosts anywhere along it, and flows between any two of them."""
+    switches = draw(st.integers(1, 3))
+    places = draw(st.lists(st.integers(0, switches - 1), min_size=2, max_size=5))
+    delay, rate = times("0 s", "1 ms", "7 ms"), times("300 kbit/s", "1 Mbit/s", "2 Mbit/s")
+    links = [{"between": [f"s{i}", f"s{i + 1}"], "rate": draw(rate), "delay": draw(delay)} for i in range(switches - 1)]
+    links += [{"between": [f"h{i}", f"s{s}"], "rate": draw(rate), "delay": draw(delay)} for i, s in enumerate(places)]
+    links[0]["buffer"] = draw(times("40 cells", "3 packets", "unlimited"))
+    pairs = st.lists(st.integers(0, len(places) - 1), min_size=2, max_size=2, unique=True)
+    ends = draw(st.lists(pairs, min_size=1, max_size=4))
+    flows: list[dict[str, Any]] = [{"name": f"f{i}", "from": f"h{a}", "to": f"h{b}"} for i, (a, b) in enumerate(ends)]
+    flows[0]["tcp"] = {"recovery": "vanilla", "mss": "100 B"}
+    nodes = [{"name": f"s{i}", "kind": "switch"} for i in range(switches)]
+    nodes += [{"name": f"h{i}", "kind": "host", "send_jitter": draw(times("0 s", "1 ms"))} for i in range(len(places))]
+    return {"kind": "graph", "nodes": nodes, "links": links, "flows": flows}
+
+
+fields = st.fixed_dictionaries(
+    {
+        "duration": times("1 ms", "500 ms", "3 s"),
+        "network": st.one_of(dumbbells, graphs()),
+        "switch": st.fixed_dictionaries(
+            {
+                "buffer": times("33 cells", "100 cells", "2 packets", "5 packets", "unlimited"),
+                "policy": policies,
+                "ties": st.sampled_from(["port-order", "rotating", "random"]),
+                "slot_phase": st.floats(0, 0.99, allow_subnormal=False),
+            }
+        ),
+        "tcp": tcps,
+        "traffic": kinds(
+            {"kind": st.just("greedy")}, {"kind": st.just("transfer"), "size": times("1 B", "5000 B", "100 KB")}
+        ),
+        "start": kinds(
+            {"kind": st.just("fixed"), "at": times("0 s", "100 us")},
+            {"kind": st.just("staggered"), "interval": times("0 s", "100 us")},
+            {"kind": st.just("random"), "over": times("0 s", "100 us", "1 s")},
+        ),
+    }
+)
+
+
+def scenarios() -> st.SearchStrategy[Scenario]:
+    """Valid scenarios."""
+    return fields.map(lambda table: Scenario(**table))

@@ -1,0 +1,133 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+LONGPIPE = [str(Path(sys.executable).with_name("longpipe"))]
+ENVIRONMENT = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [*LONGPIPE, *map(str, arguments)]
+    result = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=120, check=False)
+    assert "Traceback" not in result.stderr
+    return result
+
+
+@pytest.fixture
+def lan(tmp_path: Path) -> Path:
+    path = tmp_path / "lan.toml"
+    path.write_text('name = "lan"\nduration = "200 ms"\n')
+    return path
+
+
+def test_help_teaches_the_first_two_commands() -> None:
+    shown = run("--help")
+    assert shown.returncode == 0
+    assert "longpipe init lan.toml" in shown.stdout
+    assert "longpipe run lan.toml" in shown.stdout
+
+
+def test_run_shows_flows_ports_and_indexes_in_80_columns(lan: Path) -> None:
+    shown = run("run", lan)
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stderr == ""
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    for word in ("flow5", "switch1->switch2", "efficiency", "fairness"):
+        assert word in shown.stdout
+
+
+def test_init_writes_a_scenario_that_runs(tmp_path: Path) -> None:
+    path = tmp_path / "new.toml"
+    assert run("init", path).returncode == 0
+    assert run("init").stdout == path.read_text()
+    assert run("run", path, "--set", "duration=10 ms").returncode == 0
+
+
+def test_init_keeps_an_existing_file(lan: Path) -> None:
+    before = lan.read_text()
+    refused = run("init", lan)
+    assert (refused.returncode, lan.read_text()) == (2, before)
+    assert refused.stderr == f"error: FILE: {lan} exists; needs the name of a new file\n"
+
+
+def test_json_on_stdout_is_all_there_is(lan: Path) -> None:
+    first, again, other = (
+        run("run", lan, "--json", "-"),
+        run("run", lan, "--json", "-"),
+        run("run", lan, "--seed", "2", "--json", "-"),
+    )
+    assert json.loads(first.stdout)["seed"] == 1
+    assert first.stdout == again.stdout
+    assert json.loads(first.stdout)["state_hash"] != json.loads(other.stdout)["state_hash"]
+
+
+def test_files_are_written_whole(lan: Path, tmp_path: Path) -> None:
+    done = run(
+        "run", lan, "--json", tmp_path / "out.json", "--csv", tmp_path / "csv", "--trace", "cwnd", "--trace", "queue"
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "out.json").read_text())["scenario"] == "lan"
+    assert {path.name for path in (tmp_path / "csv").iterdir()} == {"flows.csv", "ports.csv", "cwnd.csv", "queue.csv"}
+
+
+def test_set_changes_fields(lan: Path) -> None:
+    changed = run("run", lan, "--set", "network.sources=2", "--set", "switch.policy=epd", "--json", "-")
+    assert len(json.loads(changed.stdout)["flows"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (
+            ["--set", "switch.buffer=0 cells"],
+            "switch.buffer: 0 cells; needs at least one full packet (12 cells at MSS 512)",
+        ),
+        (["--set", "switch.buffer"], "--set: 'switch.buffer'; accepts FIELD=VALUE, as in switch.buffer='3000 cells'"),
+        (["--trace", "cwnd"], "--trace: needs --csv DIR to write to"),
+        (["--seed", "-1"], "seed: -1; needs a whole number from 0 to 18446744073709551615"),
+        (["--csv", "/dev/null/x"], "--csv: /dev/null/x can't be written (not a directory); needs a directory that can"),
+        (["--json", "/"], "--json: / is a directory; needs a file name"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(lan: Path, arguments: list[str], error: str) -> None:
+    refused = run("run", lan, *arguments)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == f"error: {error}\n"
+
+
+def test_every_problem_of_a_file_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text('duration = "5"\n[tcp]\nmss = "0 B"\n')
+    refused = run("run", path)
+    assert refused.returncode == 2
+    assert [line.split(":")[1].strip() for line in refused.stderr.splitlines()] == ["duration", "tcp.mss"]
+
+
+def test_unknown_option_is_status_2(lan: Path) -> None:
+    assert run("run", lan, "--sed", "2").returncode == 2
+    assert run("simulate", lan).returncode == 2
+
+
+def test_unwritable_path_is_refused_before_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "long.toml"
+    path.write_text('duration = "10000 s"\n')
+    began = time.monotonic()
+    assert run("run", path, "--csv", "/dev/null/x").returncode == 2
+    assert time.monotonic() - began < 30
+
+
+def test_ctrl_c_is_status_130(tmp_path: Path) -> None:
+    path = tmp_path / "long.toml"
+    path.write_text('duration = "10000 s"\n')
+    with subprocess.Popen([*LONGPIPE, "run", str(path)], stderr=subprocess.PIPE, env=ENVIRONMENT, text=True) as process:
+        time.sleep(5)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in errors

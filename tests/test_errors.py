@@ -1,0 +1,239 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longpipe import Scenario, ScenarioError
+from longpipe.scenario import Dumbbell, Switch
+
+LINK: dict[str, Any] = {"rate": "1 Mbit/s", "delay": "1 ms"}
+GRAPH: dict[str, Any] = {
+    "kind": "graph",
+    "nodes": [{"name": "a", "kind": "host"}, {"name": "s", "kind": "switch"}, {"name": "b", "kind": "host"}],
+    "links": [{"between": ["a", "s"], **LINK}, {"between": ["s", "b"], **LINK}],
+    "flows": [{"name": "f", "from": "a", "to": "b"}],
+}
+
+
+def message(build: Callable[[], object]) -> str:
+    with pytest.raises(ScenarioError) as error:
+        build()
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        # Unknown fields.
+        (
+            "switch.bufer",
+            1,
+            "switch.bufer: unknown field; did you mean 'buffer'? accepts buffer, policy, ties, slot_phase",
+        ),
+        (
+            "switch.policy",
+            {"kind": "tail-drop", "threshold": 0.5},
+            "switch.policy.threshold: unknown field; accepts kind",
+        ),
+        # Units.
+        (
+            "switch.buffer",
+            "10 ms",
+            "switch.buffer: '10 ms' is not a buffer size; accepts cells, packets, BDP, as in '1000 cells', or 'unlimited'",
+        ),
+        (
+            "switch.buffer",
+            1000,
+            "switch.buffer: 1000 has no unit; accepts cells, packets, BDP, as in '1000 cells', or 'unlimited'",
+        ),
+        ("tcp.mss", 512, "tcp.mss: 512 has no unit; accepts B, KB, KiB, MB, MiB, GB, GiB, as in '64 KiB'"),
+        (
+            "tcp.timer.min_rto",
+            "2 s",
+            "tcp.timer.min_rto: '2 s' is not a number of ticks; accepts ticks, as in '2 ticks'",
+        ),
+        (
+            "network.trunk_rate",
+            "155 Mbps",
+            "network.trunk_rate: '155 Mbps' is not a bit rate; "
+            "accepts bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, as in '155.52 Mbit/s'",
+        ),
+        # Negative and absurd quantities.
+        ("duration", "-5 s", "duration: -5 s; needs 1 us to 100000 s"),
+        ("duration", "1e99 s", "duration: 1e99 s; needs 1 us to 100000 s"),
+        ("network.access_delay", "-1 ms", "network.access_delay: -1 ms; needs 0 s to 1000 s"),
+        ("network.trunk_rate", "0 Mbit/s", "network.trunk_rate: 0 Mbit/s; needs 1 kbit/s to 10 Tbit/s"),
+        ("network.sources", 0, "network.sources: 0; needs at least 1"),
+        ("network.sources", 10**9, "network.sources: 1000000000; needs at most 10000"),
+        ("network.sources", "many", "network.sources: 'many'; needs a whole number"),
+        ("switch.slot_phase", 1.0, "switch.slot_phase: 1.0; needs less than 1.0"),
+        (
+            "switch.buffer",
+            "1e12 cells",
+            "switch.buffer: 1e12 cells; needs at least one full packet and at most 1000000000 cells, or 'unlimited'",
+        ),
+        # Buffers smaller than a packet.
+        ("switch.buffer", "0 cells", "switch.buffer: 0 cells; needs at least one full packet (12 cells at MSS 512)"),
+        ("switch.buffer", "11 cells", "switch.buffer: 11 cells; needs at least one full packet (12 cells at MSS 512)"),
+        (
+            "switch.buffer",
+            "1 BDP",
+            "switch.buffer: 1 BDP (11 cells); needs at least one full packet (12 cells at MSS 512)",
+        ),
+        # Segments and windows.
+        ("tcp.mss", "0 B", "tcp.mss: 0 B; needs 1 B to 65000 B"),
+        ("tcp.receiver_window", "256 B", "tcp.receiver_window: 256 B; needs at least one segment (512 B)"),
+        ("tcp.initial_ssthresh", "511 B", "tcp.initial_ssthresh: 511 B; needs at least one segment (512 B)"),
+        ("tcp.initial_window", "0 segments", "tcp.initial_window: 0 segments; needs 1 segment to 65535 segments"),
+        ("tcp.duplicate_ack_threshold", 0, "tcp.duplicate_ack_threshold: 0; needs at least 1"),
+        # Timers.
+        ("tcp.timer.max_rto", "1 tick", "tcp.timer.max_rto: 1 tick; needs at least min_rto, 2 ticks"),
+        ("tcp.timer.initial_rto", "1 tick", "tcp.timer.initial_rto: 1 tick; needs 2 ticks to 640 ticks"),
+        (
+            "tcp.timer.phase",
+            {"kind": "fixed", "at": "100 ms"},
+            "tcp.timer.phase.at: 100 ms; needs less than one tick (100 ms)",
+        ),
+        # Names of variants.
+        ("tcp.recovery", "newreno", "tcp.recovery: 'newreno'; did you mean 'reno'? accepts vanilla, tahoe, reno"),
+        (
+            "switch.policy",
+            "edp",
+            "switch.policy: 'edp'; did you mean 'epd'? "
+            "accepts tail-drop, partial-packet-discard, epd, selective-drop, fba",
+        ),
+        (
+            "switch.policy",
+            {},
+            "switch.policy: {}; needs a kind: tail-drop, partial-packet-discard, epd, selective-drop, fba",
+        ),
+        ("network", "ring", "network: 'ring'; accepts dumbbell, graph"),
+        # Values of the wrong shape.
+        ("switch", 3, "switch: 3; needs a table of fields"),
+        ("switch.buffer.cells", 3, "switch.buffer.cells: switch.buffer is a value; needs a field that has parts"),
+        ("tcp.silly_window_avoidance", "maybe", "tcp.silly_window_avoidance: 'maybe'; needs true or false"),
+        ("start", "random", "start.over: missing; needs length of the interval [time], as in '100 ms'"),
+        # Flows that would never start.
+        ("start.at", "10 s", "start.at: 10 s; needs less than the duration, 10 s"),
+    ],
+)
+def test_bad_field_is_named_with_its_value_and_what_is_accepted(field: str, value: object, expected: str) -> None:
+    assert message(lambda: Scenario().with_(**{field: value})) == expected
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "expected"),
+    [
+        ("nodes", [], "network.nodes: empty; needs at least two hosts"),
+        ("flows", [], "network.flows: empty; needs at least one flow"),
+        (
+            "nodes",
+            [*GRAPH["nodes"], {"name": "a", "kind": "host"}],
+            "network.nodes[3].name: 'a' is the name of network.nodes[0]; needs a name of its own",
+        ),
+        (
+            "flows",
+            GRAPH["flows"] * 2,
+            "network.flows[1].name: 'f' is the name of network.flows[0]; needs a name of its own",
+        ),
+        (
+            "nodes",
+            [{"name": "a", "kind": "router"}, *GRAPH["nodes"][1:]],
+            "network.nodes[0].kind: 'router'; accepts host, switch",
+        ),
+        (
+            "links",
+            [*GRAPH["links"], {"between": ["b", "s"], **LINK}],
+            "network.links[2].between: b and s are linked already; needs each pair once",
+        ),
+        (
+            "links",
+            [*GRAPH["links"], {"between": ["s", "c"], **LINK}],
+            "network.links[2].between: 'c' is not a node; accepts a, s, b",
+        ),
+        (
+            "links",
+            [*GRAPH["links"], {"between": ["s", "s"], **LINK}],
+            "network.links[2].between: 's' twice; needs two different nodes",
+        ),
+        ("links", GRAPH["links"][:1], "network.flows[0]: no path from 'a' to 'b'; needs links through switches"),
+        (
+            "links",
+            [{"between": ["a", "s"], "rate": "1 Mbit/s"}],
+            "network.links[0].delay: missing; needs a propagation delay [time], as in '5 ms'",
+        ),
+        (
+            "flows",
+            [{"name": "f", "from": "a", "to": "s"}],
+            "network.flows[0].to: 's' is not a host; accepts a, b",
+        ),
+        ("flows", [{"name": "f", "from": "a", "to": "a"}], "network.flows[0].to: 'a' is the sender too; needs another host"),
+        (
+            "flows",
+            [{"name": "f", "from": "a", "to": "b", "route": ["a", "b"]}],
+            "network.flows[0].route: a -> b; does not connect, there is no link between 'a' and 'b'",
+        ),
+        (
+            "flows",
+            [{"name": "f", "from": "a", "to": "b", "route": ["a", "s"]}],
+            "network.flows[0].route: a -> s; needs to lead from 'a' to 'b'",
+        ),
+        (
+            "flows",
+            [{"name": "f", "from": "a", "to": "b", "tcp": {"mss": "0 B"}}],
+            "network.flows[0].tcp.mss: 0 B; needs 1 B to 65000 B",
+        ),
+        (
+            "flows",
+            [{"name": "f", "from": "a", "to": "b", "tcp": {"receiver_window": "100 B"}}],
+            "network.flows[0].tcp.receiver_window: 100 B; needs at least one segment (512 B)",
+        ),
+        ("flows", [{"name": "f g", "from": "a", "to": "b"}], "network.flows[0].name: 'f g'; needs 1 to 64 letters, digits, '_', '.' or '-'"),
+    ],
+)  # fmt: skip
+def test_bad_graph_is_refused_with_its_place(part: str, value: object, expected: str) -> None:
+    assert message(lambda: Scenario(network=Scenario().with_(network={**GRAPH, part: value}).network)) == expected
+
+
+def test_every_problem_has_its_line() -> None:
+    assert message(lambda: Scenario().with_(duration="5", **{"tcp.mss": "0 B"})).splitlines() == [
+        "duration: '5' has no unit; accepts ps, ns, us, ms, s, min, h, as in '5 ms'",
+        "tcp.mss: 0 B; needs 1 B to 65000 B",
+    ]
+
+
+def test_a_part_built_alone_is_checked_too() -> None:
+    assert message(lambda: Dumbbell(sources=0)) == "sources: 0; needs at least 1"
+    assert message(lambda: Switch(buffer="-1 cells")) == (
+        "buffer: -1 cells; needs at least one full packet and at most 1000000000 cells, or 'unlimited'"
+    )
+
+
+def test_a_scenario_error_is_a_value_error() -> None:
+    assert issubclass(ScenarioError, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"duration = ", 'not TOML, Invalid value (at end of document); needs lines such as: duration = "10 s"'),
+        (b"\xff\xfe", "not UTF-8 text; needs a TOML file"),
+    ],
+)
+def test_file_that_is_not_toml_is_refused(tmp_path: Path, content: bytes, expected: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_bytes(content)
+    assert message(lambda: Scenario.from_toml(path)) == f"{path}: {expected}"
+
+
+def test_missing_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "none.toml"
+    assert (
+        message(lambda: Scenario.from_toml(path))
+        == f"{path}: can't be read, No such file or directory; needs a TOML file"
+    )
+
+
+def test_smallest_buffer_holds_exactly_one_packet() -> None:
+    Scenario().with_(**{"switch.buffer": "12 cells"})

@@ -1,0 +1,45 @@
+from typing import Any, get_args
+
+import pytest
+
+from longpipe import Scenario, _core
+from longpipe.scenario.network import Node
+from longpipe.scenario.switch import Policy, Ties
+from longpipe.scenario.tcp import Ack, Congestion, Phase, Recovery, Timer
+from longpipe.scenario.traffic import Start, Traffic
+
+# A staggered start reaches the core as a fixed start of each flow.
+RESOLVED = {"staggered": "fixed"}
+
+
+def names(annotation: object) -> set[str]:
+    """Values of a Literal, or kinds of a union of models."""
+    arguments = get_args(annotation)
+    if all(isinstance(argument, str) for argument in arguments):
+        return set(arguments)
+    kinds = [model.model_fields["kind"].default for model in get_args(arguments[0])]
+    return {RESOLVED.get(kind, kind) for kind in kinds}
+
+
+PYTHON: dict[str, Any] = {
+    "engine": Scenario.model_fields["engine"].annotation,
+    "ties": Ties,
+    "node": Node.model_fields["kind"].annotation,
+    "policy": Policy,
+    "traffic": Traffic,
+    "start": Start,
+    "recovery": Recovery,
+    "congestion": Congestion,
+    "timer": Timer,
+    "phase": Phase,
+    "ack": Ack,
+}
+
+
+def test_every_kind_of_variant_is_compared() -> None:
+    assert PYTHON.keys() == _core.variant_names().keys()
+
+
+@pytest.mark.parametrize("kind", PYTHON)
+def test_python_and_rust_name_the_same_variants(kind: str) -> None:
+    assert names(PYTHON[kind]) == set(_core.variant_names()[kind])

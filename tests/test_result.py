@@ -1,0 +1,89 @@
+import json
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from longpipe import Result, Scenario, simulate
+from longpipe.aal5 import cell_tax, packet_cells
+from longpipe.analysis import metrics
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    traces = {"cwnd": True, "queue": True, "sequence": True}
+    return simulate(Scenario(name="lan", duration="400 ms").with_(traces=traces), seed=3)
+
+
+@pytest.mark.parametrize(("payload", "cells"), [(512, 12), (1024, 23), (9180, 193), (0, 2), (128, 4)])
+def test_cells_of_a_packet(payload: int, cells: int) -> None:
+    assert packet_cells(payload) == cells
+
+
+@pytest.mark.parametrize(("mss", "share"), [(512, 0.8050), (1024, 0.8400), (9180, 0.8974)])
+def test_cell_tax(mss: int, share: float) -> None:
+    assert cell_tax(mss) == pytest.approx(share, abs=6e-5)
+
+
+@pytest.mark.parametrize(
+    ("throughputs", "index"), [([1, 1, 1], 1.0), ([1, 0, 0, 0], 0.25), ([2, 1], 0.9), ([5], 1.0), ([0, 0], math.nan)]
+)
+def test_jain_fairness(throughputs: list[float], index: float) -> None:
+    assert metrics.fairness(throughputs) == pytest.approx(index, nan_ok=True)
+
+
+def test_one_flow_alone_fills_the_trunk_but_never_more() -> None:
+    alone = simulate(Scenario(duration="1 s").with_(**{"network.sources": 1}))
+    assert 0.97 < alone.efficiency <= 1
+    assert alone.fairness == 1
+    assert alone.flows["retransmitted_segments"].sum() == 0
+
+
+def test_throughput_is_bounded_by_window_over_round_trip() -> None:
+    scenario = Scenario(duration="2 s").with_(**{"network.sources": 1, "network.trunk_delay": "50 ms"})
+    run = simulate(scenario)
+    assert run.flows["throughput_bps"].iloc[0] <= 65_536 * 8 / 0.100
+
+
+def test_frames_carry_names_and_units(result: Result) -> None:
+    assert list(result.flows["flow"]) == [f"flow{i}" for i in range(1, 6)]
+    assert {"throughput_bps", "delivered_bytes", "completion_s"} <= set(result.flows)
+    assert result.ports["port"].iloc[10] == "switch1->switch2"
+    assert result.traces.keys() == {"cwnd", "queue", "sequence"}
+    assert list(result.traces["cwnd"]["flow"].cat.categories) == list(result.flows["flow"])
+    assert list(result.traces["queue"]["port"].cat.categories) == list(result.ports["port"])
+
+
+def test_traces_run_forward_in_time_and_respect_limits(result: Result) -> None:
+    for trace in result.traces.values():
+        assert len(trace) > 0
+        assert trace["time_s"].is_monotonic_increasing
+        assert trace["time_s"].between(0, 0.4).all()
+    assert result.traces["queue"]["queue_cells"].max() <= 1000
+    assert result.traces["cwnd"]["cwnd_bytes"].min() >= 512
+
+
+def test_a_transfer_completes(tmp_path: Path) -> None:
+    run = simulate(Scenario(duration="2 s").with_(traffic={"kind": "transfer", "size": "100 KB"}))
+    assert (run.flows["delivered_bytes"] == 100_000).all()
+    assert run.flows["completion_s"].between(0, 2).all()
+
+
+def test_json_is_strict_and_complete(result: Result) -> None:
+    read = json.loads(result.to_json())
+    assert (read["scenario"], read["seed"], read["digest"]) == ("lan", 3, result.scenario.digest())
+    assert read["flows"][0]["completion_s"] is None
+    assert len(read["ports"]) == len(result.ports)
+
+
+def test_csv_reads_back(result: Result, tmp_path: Path) -> None:
+    written = result.to_csv(tmp_path / "new" / "folder")
+    assert {path.name for path in written} == {"flows.csv", "ports.csv", "cwnd.csv", "queue.csv", "sequence.csv"}
+    assert set(written) == set((tmp_path / "new" / "folder").iterdir())
+    pd.testing.assert_frame_equal(pd.read_csv(written[0]), result.flows, check_dtype=False)
+
+
+def test_a_graph_has_no_one_trunk() -> None:
+    parking_lot = Scenario.from_toml(Path(__file__).parent.parent / "scenarios" / "parking-lot.toml")
+    assert math.isnan(simulate(parking_lot.with_(duration="1100 ms")).efficiency)

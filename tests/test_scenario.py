@@ -1,0 +1,132 @@
+import pickle
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from longpipe.cli.init import commented_toml
+from longpipe.scenario import (
+    CommonPhase,
+    Dumbbell,
+    Epd,
+    Flow,
+    Graph,
+    Link,
+    Node,
+    Scenario,
+    Tcp,
+)
+from longpipe.scenario.resolve import resolve
+from strategies import scenarios
+
+EXAMPLES = sorted((Path(__file__).parent.parent / "scenarios").glob("*.toml"))
+
+
+def line(*names: str) -> Graph:
+    """Nodes in a row, switches by their names' first letter, and one flow from end to end."""
+    nodes = tuple(Node(name=name, kind="switch" if name.startswith("s") else "host") for name in names)
+    links = tuple(Link(between=ends, rate="1 Mbit/s", delay="1 ms") for ends in pairwise(names))
+    return Graph(nodes=nodes, links=links, flows=(Flow(name="f", from_=names[0], to=names[-1]),))
+
+
+@given(scenarios())
+def test_toml_gives_the_same_scenario_back(scenario: Scenario) -> None:
+    assert Scenario.from_toml(scenario.to_toml()) == scenario
+    assert Scenario.from_toml(scenario.to_toml()).digest() == scenario.digest()
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example_is_named_by_its_file(path: Path) -> None:
+    assert Scenario.from_toml(path).name == path.stem
+
+
+def test_the_commented_default_is_the_default() -> None:
+    assert Scenario.from_toml(commented_toml(Scenario())) == Scenario()
+
+
+def test_digest_is_stable() -> None:
+    assert Scenario().digest() == "948c0522f5fce56274b2bc763047fdaf03c6b407f3da483f1b16e09751cbd485"
+
+
+def test_digest_depends_on_the_run_and_not_on_its_spelling() -> None:
+    base = Scenario()
+    assert base.with_(name="other", duration="10000 ms", **{"tcp.receiver_window": "65536 B"}).digest() == base.digest()
+    assert base.with_(duration="11 s").digest() != base.digest()
+
+
+def test_scenario_survives_pickling() -> None:
+    scenario = Scenario(network=line("a", "s", "b"))
+    assert pickle.loads(pickle.dumps(scenario)) == scenario
+
+
+def test_with_changes_a_copy() -> None:
+    base = Scenario()
+    changed = base.with_(**{"switch.buffer": "3000 cells", "tcp.recovery": "vanilla", "tcp.timer.phase": "common"})
+    assert (changed.switch.buffer, changed.tcp.recovery) == ("3000 cells", "vanilla")
+    assert changed.tcp.timer.phase == CommonPhase()  # type: ignore[union-attr]
+    assert base == Scenario()
+
+
+def test_with_takes_a_part_whole() -> None:
+    assert Scenario().with_(**{"switch.policy": Epd(threshold=0.5)}).switch.policy == Epd(threshold=0.5)
+
+
+def test_with_reaches_into_lists() -> None:
+    changed = Scenario(network=line("a", "s", "b")).with_(**{"network.flows.0.tcp.recovery": "tahoe"})
+    assert resolve(changed)["flows"][0]["tcp"]["recovery"] == "tahoe"
+
+
+@pytest.mark.parametrize(
+    ("buffer", "cells"),
+    [
+        ("1000 cells", 1000),
+        ("20 packets", 240),
+        # 155.52 Mbit/s times 30 us is 4665.6 bits, 11.004 cells.
+        ("2 BDP", 22),
+        ("unlimited", None),
+        ("inf", None),
+    ],
+)
+def test_buffer_is_counted_in_cells(buffer: str, cells: int | None) -> None:
+    links = Scenario().with_(**{"switch.buffer": buffer}).resolve()["links"]
+    trunk = next(link for link in links if link["from"] == 5 and link["to"] == 6)
+    assert trunk["buffer_cells"] == cells
+
+
+def test_host_ports_are_unlimited_tail_drop_and_switch_ports_follow_the_switch_both_ways() -> None:
+    resolved = Scenario(network=Dumbbell(sources=1)).with_(**{"switch.policy": "epd"}).resolve()
+    ports = [(link["from"], link["to"], link["buffer_cells"], link["policy"]["kind"]) for link in resolved["links"]]
+    assert ports == [
+        (0, 1, None, "tail-drop"),
+        (1, 0, 1000, "epd"),
+        (1, 2, 1000, "epd"),
+        (2, 1, 1000, "epd"),
+        (2, 3, 1000, "epd"),
+        (3, 2, None, "tail-drop"),
+    ]
+    assert (resolved["flows"][0]["route"], resolved["flows"][0]["return_route"]) == ([0, 2, 4], [5, 3, 1])
+
+
+def test_route_has_fewest_hops_through_switches() -> None:
+    graph = line("a", "s1", "s2", "s3", "b")
+    shortcut = Link(between=("s1", "s3"), rate="1 Mbit/s", delay="1 ms")
+    scenario = Scenario(network=graph.model_copy(update={"links": (*graph.links, shortcut)}))
+    assert scenario.resolve()["flows"][0]["route"] == [0, 8, 6]
+
+
+def test_flow_overrides_only_what_it_sets() -> None:
+    graph = line("a", "s", "b")
+    flow = graph.flows[0].model_copy(update={"tcp": Tcp(recovery="vanilla")})
+    scenario = Scenario(
+        network=graph.model_copy(update={"flows": (flow,)}), tcp=Tcp(recovery="tahoe", receiver_window="600 KB")
+    )
+    tcp = scenario.resolve()["flows"][0]["tcp"]
+    assert (tcp["recovery"], tcp["receiver_window_bytes"]) == ("vanilla", 600_000)
+    assert Scenario.from_toml(scenario.to_toml()).digest() == scenario.digest()
+
+
+def test_staggered_flows_start_one_interval_apart() -> None:
+    scenario = Scenario().with_(start={"kind": "staggered", "first": "1 ms", "interval": "10 ms"})
+    starts = [flow["start"]["at_ps"] for flow in scenario.resolve()["flows"]]
+    assert starts == [10**9 + i * 10**10 for i in range(5)]

@@ -1,0 +1,75 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, TICKS, TIME, Dimension
+
+
+@pytest.mark.parametrize(
+    ("dimension", "text", "value"),
+    [
+        (TIME, "5 us", 5_000_000),
+        (TIME, "5 µs", 5_000_000),
+        (TIME, "0.5 ns", 500),
+        (TIME, "1e-3 s", 10**9),
+        (TIME, "1.5 min", 90 * 10**12),
+        (RATE, "155.52 Mbit/s", 155_520_000),
+        (RATE, "149.76Mbit/s", 149_760_000),
+        (SIZE, "64 KB", 64_000),
+        (SIZE, "64 KiB", 65_536),
+        (SIZE, "600000 B", 600_000),
+        (SEGMENTS, "1 segment", 1),
+        (TICKS, "2 ticks", 2),
+    ],
+)
+def test_a_quantity_is_a_whole_number_of_base_units(dimension: Dimension, text: str, value: int) -> None:
+    assert dimension.parse(text) == value
+
+
+@pytest.mark.parametrize(
+    ("dimension", "text", "message"),
+    [
+        (TIME, "10", "'10' has no unit; accepts ps, ns, us, ms, s, min, h, as in '5 ms'"),
+        (TIME, "", "''; accepts ps, ns, us, ms, s, min, h, as in '5 ms'"),
+        (TIME, "5 KB", "'5 KB' is not a time; accepts ps, ns, us, ms, s, min, h, as in '5 ms'"),
+        (TIME, "0.5 ps", "'0.5 ps'; needs a whole number of ps"),
+        (RATE, "nan", "'nan'; accepts bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, as in '155.52 Mbit/s'"),
+        (SIZE, "1,000 B", "'1,000 B' is not a number of bytes; accepts B, KB, KiB, MB, MiB, GB, GiB, as in '64 KiB'"),
+        (SEGMENTS, "1 cell", "'1 cell' is not a number of segments; accepts segments, as in '1 segment'"),
+    ],
+)
+def test_what_is_no_quantity_is_refused_with_what_is_accepted(dimension: Dimension, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=r"^'") as error:
+        dimension.parse(text)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("dimension", "value", "text"),
+    [
+        (TIME, 5_000_000, "5 us"),
+        (TIME, 90 * 10**12, "90 s"),
+        (RATE, 155_520_000, "155.52 Mbit/s"),
+        (SIZE, 65_536, "64 KiB"),
+        (SIZE, 600_000, "600 KB"),
+        (SIZE, 0, "0 B"),
+        (TICKS, 1, "1 tick"),
+    ],
+)
+def test_a_value_is_written_in_its_shortest_exact_form(dimension: Dimension, value: int, text: str) -> None:
+    assert dimension.format(value) == text
+
+
+@given(st.sampled_from([TIME, RATE, SIZE]), st.integers(-(10**20), 10**20))
+def test_what_is_written_reads_back_exactly(dimension: Dimension, value: int) -> None:
+    assert dimension.parse(dimension.format(value)) == value
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_quantity_or_a_value_error(text: str) -> None:
+    for dimension in (TIME, RATE, SIZE, BUFFER):
+        try:
+            canonical = dimension.canonical(text)
+        except ValueError:
+            continue
+        assert dimension.split(canonical) == dimension.split(text)
