@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
+RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml $(wildcard .cargo/config.toml)
 
 .PHONY: setup reproduce test bench lint clean
 
