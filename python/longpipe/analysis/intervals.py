@@ -1,0 +1,46 @@
+"""Mean and 95 % intervals of replicated measurements (Student's t)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+CONFIDENCE: Final = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Mean of n independent measurements, in their unit.
+
+    `mean_low`..`mean_high` holds the true mean and `low`..`high` a further measurement, each with 95 % confidence; all
+    four are nan for a single measurement.
+    """
+
+    mean: float
+    low: float
+    high: float
+    mean_low: float
+    mean_high: float
+
+    @property
+    def margin(self) -> float:
+        """Half the width of the interval of the mean."""
+        return (self.mean_high - self.mean_low) / 2
+
+
+def estimate(values: ArrayLike, bounds: Sequence[float] = (-math.inf, math.inf)) -> Estimate:
+    """Estimate from one value per seed, shape (n,), its intervals cut to `bounds`."""
+    x = np.asarray(values, dtype=float)
+    mean = float(np.mean(x))
+    if x.size < 2:
+        return Estimate(mean, math.nan, math.nan, math.nan, math.nan)
+    deviation = float(np.std(x, ddof=1))
+    t = float(stats.t.ppf((1 + CONFIDENCE) / 2, x.size - 1))
+    of_mean = t * deviation / math.sqrt(x.size)
+    of_one = t * deviation * math.sqrt(1 + 1 / x.size)
+    ends = (mean - of_one, mean + of_one, mean - of_mean, mean + of_mean)
+    return Estimate(mean, *(min(max(end, bounds[0]), bounds[1]) for end in ends))
