@@ -1,0 +1,10 @@
+"""Published results and the experiments that reproduce them; each module of this package adds one paper."""
+
+from typing import Final
+
+from longpipe.papers import frr_96
+from longpipe.papers.paper import Paper
+
+PAPERS: Final[dict[str, Paper]] = {paper.id: paper for paper in (frr_96.PAPER,)}
+
+__all__ = ["PAPERS", "Paper"]

@@ -1,0 +1,85 @@
+"""What every reproduced paper consists of: published tables, experiments, claims and variants."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+
+import pandas as pd
+
+from longpipe.analysis.claims import Claim
+from longpipe.result import Result
+from longpipe.scenario import Scenario
+
+Level = str | int
+Factors = Mapping[str, Level]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One row of a published table, or a run that only a claim needs (`table` is None)."""
+
+    factors: Factors
+    # Varies with the seed only in what the paper left open.
+    replicated: Scenario
+    # As the paper did it, without randomization; run once.
+    deterministic: Scenario | None = None
+    table: str | None = None
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Other settings of an open choice: dotted scenario fields, where the factors have the levels in `only`."""
+
+    name: str
+    changes: Mapping[str, object]
+    only: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
+
+    def applies(self, factors: Factors) -> bool:
+        """Whether it changes the experiment with these factors."""
+        return all(factors[name] in levels for name, levels in self.only.items())
+
+    def apply(self, experiment: Experiment) -> Scenario:
+        """The replicated scenario under this variant."""
+        if not self.applies(experiment.factors):
+            return experiment.replicated
+        return experiment.replicated.with_(**self.changes)
+
+
+@dataclass(frozen=True)
+class Caption:
+    """A table as printed: the rows of `table` (an id in the data file), one metric."""
+
+    number: int
+    table: str
+    metric: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper and how to reproduce it."""
+
+    id: str
+    title: str
+    # CSV of papers/data: column `table`, the factors, the metrics.
+    data: str
+    factors: tuple[str, ...]
+    # The factor whose levels are the columns of a printed table, and their names there.
+    columns: str
+    column_names: Mapping[str, str]
+    metrics: tuple[str, ...]
+    captions: tuple[Caption, ...]
+    experiments: Callable[[], list[Experiment]]
+    # The metrics, and whatever else the claims ask for, of one run.
+    measure: Callable[[Result], Mapping[str, float]]
+    claims: tuple[Claim, ...]
+    variants: tuple[Variant, ...]
+    # Rows that a sensitivity table shows one by one: a name and the factors that choose them.
+    watched: Mapping[str, Factors]
+    # What the single run fixes and what the replications draw.
+    conditions: str
+
+    def published(self) -> pd.DataFrame:
+        """The published numbers: `table`, one column per factor, one per metric."""
+        with (resources.files("longpipe.papers") / "data" / self.data).open(encoding="utf-8") as file:
+            return pd.read_csv(file, dtype={"table": str})

@@ -1,0 +1,155 @@
+"""A paper's published tables beside replicated runs of the same configurations."""
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from longpipe import _core
+from longpipe.analysis.claims import Judgement, judge
+from longpipe.analysis.intervals import estimate
+from longpipe.papers.paper import Caption, Experiment, Paper
+from longpipe.scenario import Scenario
+from longpipe.store import Store
+from longpipe.study import complete_study
+
+# Efficiency and fairness lie between 0 and 1, and so do their intervals.
+BOUNDS = (0.0, 1.0)
+# The single run draws nothing: its seed has no effect.
+DETERMINISTIC_SEED = 1
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What `reproduce` found.
+
+    `runs` has a row per run: `table`, `replicated`, the factors, `seed` and what the paper measures. `rows` has one per
+    table, configuration and metric: `published`, `deterministic` (the single run), `mean` over seeds, `low`..`high`
+    (95 % of single runs) and `mean_low`..`mean_high` (95 % interval of the mean).
+    """
+
+    paper: Paper
+    engine: str
+    seeds: int
+    seconds: float
+    runs: pd.DataFrame
+    rows: pd.DataFrame
+    claims: tuple[Judgement, ...]
+
+    def averages(self, caption: Caption) -> pd.DataFrame:
+        """Column averages of one printed table: column, `published`, `mean` over seeds, `mean_low`, `mean_high`."""
+        column, metric = self.paper.columns, caption.metric
+        published = self.rows[(self.rows["table"] == caption.table) & (self.rows["metric"] == metric)]
+        chosen = self.runs[self.runs["replicated"] & (self.runs["table"] == caption.table)]
+        found = []
+        for level, runs in chosen.groupby(column, sort=False):
+            mean = estimate(runs.groupby("seed")[metric].mean(), BOUNDS)
+            average = published.loc[published[column] == level, "published"].mean()
+            found.append((level, average, mean.mean, mean.mean_low, mean.mean_high))
+        return pd.DataFrame(found, columns=[column, "published", "mean", "mean_low", "mean_high"])
+
+    def errors(self, *by: str, of: str = "mean") -> pd.DataFrame:
+        """Mean absolute error of `of` against the published values: a row per level of `by`, a column per metric."""
+        rows = self.rows.assign(error=(self.rows[of] - self.rows["published"]).abs())
+        table = rows.pivot_table("error", index=list(by), columns="metric", sort=False)
+        return table[list(self.paper.metrics)]
+
+    def to_json(self) -> str:
+        """The whole reproduction as JSON text; an interval that one seed can't give is null."""
+        report = {
+            "paper": self.paper.id,
+            "version": _core.__version__,
+            "engine": self.engine,
+            "seeds": self.seeds,
+            "seconds": round(self.seconds, 1),
+            "tables": [self._table(str(table)) for table in self.rows["table"].unique()],
+            "claims": [{"id": c.id, "verdict": c.verdict.value, "evidence": c.evidence} for c in self.claims],
+        }
+        return json.dumps(report, indent=2, allow_nan=False) + "\n"
+
+    def _table(self, table: str) -> dict[str, Any]:
+        factors, column = list(self.paper.factors), self.paper.columns
+        by_column = self.errors("table", column).xs(table, level="table")
+        numbers = ["published", "deterministic", "mean", "low", "high", "mean_low", "mean_high"]
+        rows = []
+        for levels, group in self.rows[self.rows["table"] == table].groupby(factors, sort=False):
+            row: dict[str, Any] = {name: _plain(level) for name, level in zip(factors, levels, strict=True)}
+            for metric, values in group.set_index("metric")[numbers].iterrows():
+                row[str(metric)] = _plain_all(values)
+            rows.append(row)
+        return {
+            "table": table,
+            "mean_absolute_error": _plain_all(self.errors("table").T[table]),
+            f"mean_absolute_error_by_{column}": {str(name): _plain_all(row) for name, row in by_column.iterrows()},
+            "rows": rows,
+        }
+
+
+def reproduce(
+    paper: Paper,
+    seeds: int,
+    store: Store,
+    *,
+    fresh: bool = False,
+    progress: Callable[[float], None] = lambda _: None,
+) -> Reproduction:
+    """Runs what the store lacks of a paper's experiments, with seeds 1 to `seeds`, and compares."""
+    began = time.monotonic()
+    experiments = paper.experiments()
+    planned = [
+        *((e, False, e.deterministic, DETERMINISTIC_SEED) for e in experiments if e.deterministic),
+        *((e, True, e.replicated, seed) for e in experiments for seed in range(1, seeds + 1)),
+    ]
+    complete_study([(scenario, seed) for *_, scenario, seed in planned], store, fresh=fresh, progress=progress)
+    runs = pd.DataFrame([_measured(paper, store, *plan) for plan in planned])
+    replicated = runs[runs["replicated"]]
+    return Reproduction(
+        paper=paper,
+        engine=experiments[0].replicated.engine,
+        seeds=seeds,
+        seconds=time.monotonic() - began,
+        runs=runs,
+        rows=_rows(paper, runs),
+        claims=tuple(judge(claim, replicated) for claim in paper.claims),
+    )
+
+
+def _measured(
+    paper: Paper, store: Store, experiment: Experiment, replicated: bool, scenario: Scenario, seed: int
+) -> dict[str, Any]:
+    result = store.load(scenario, seed)
+    if result is None:
+        raise RuntimeError(f"scenario {scenario.name!r}, seed {seed} has left the store")
+    about = {"table": experiment.table, "replicated": replicated, "seed": seed}
+    return {**experiment.factors, **about, **paper.measure(result)}
+
+
+def _rows(paper: Paper, runs: pd.DataFrame) -> pd.DataFrame:
+    factors = list(paper.factors)
+    runs = runs[runs["table"].notna()]
+    single = runs[~runs["replicated"]].set_index(factors)
+    replications = dict(list(runs[runs["replicated"]].groupby(factors)))
+    found = []
+    for published in paper.published().to_dict("records"):
+        key = tuple(published[name] for name in factors)
+        for metric in paper.metrics:
+            of_seeds = estimate(replications[key][metric], BOUNDS)
+            row = {name: published[name] for name in ("table", *factors)}
+            numbers = {"published": published[metric], "deterministic": single.loc[key, metric], **vars(of_seeds)}
+            found.append({**row, "metric": metric, **numbers})
+    return pd.DataFrame(found)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a cell of a frame holds
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, float):
+        return round(value, 6) if math.isfinite(value) else None
+    return value
+
+
+def _plain_all(values: Mapping[Any, Any] | pd.Series) -> dict[str, Any]:
+    return {str(name): _plain(value) for name, value in values.items()}
