@@ -203,6 +203,16 @@ def test_every_problem_has_its_line() -> None:
     ]
 
 
+def test_problems_between_fields_have_their_lines_too() -> None:
+    changes = {"tcp.receiver_window": "256 B", "tcp.timer.initial_rto": "1 tick"}
+    with pytest.raises(ScenarioError) as error:
+        Scenario().with_(**changes)
+    assert error.value.problems == (
+        "tcp.receiver_window: 256 B; needs at least one segment (512 B)",
+        "tcp.timer.initial_rto: 1 tick; needs 2 ticks to 640 ticks",
+    )
+
+
 def test_a_part_built_alone_is_checked_too() -> None:
     assert message(lambda: Dumbbell(sources=0)) == "sources: 0; needs at least 1"
     assert message(lambda: Switch(buffer="-1 cells")) == (

@@ -23,7 +23,8 @@ class ScenarioError(ValueError):
     @classmethod
     def from_pydantic(cls, error: ValidationError, model: type[BaseModel]) -> "ScenarioError":
         """The same problems in longpipe's words; `model` is the class that was being built."""
-        return cls(*dict.fromkeys(_line(details, model) for details in error.errors(include_url=False)))
+        lines = (line for details in error.errors(include_url=False) for line in _lines(details, model))
+        return cls(*dict.fromkeys(lines))
 
 
 def nearest(word: str, accepted: Iterable[str]) -> str:
@@ -33,10 +34,13 @@ def nearest(word: str, accepted: Iterable[str]) -> str:
     return (f"did you mean {close[0]!r}? " if close else "") + f"accepts {', '.join(names)}"
 
 
-def _line(error: ErrorDetails, model: type[BaseModel]) -> str:
+def _lines(error: ErrorDetails, model: type[BaseModel]) -> tuple[str, ...]:
+    cause = error.get("ctx", {}).get("error")
+    if isinstance(cause, ScenarioError):
+        return cause.problems
     path, owners, last = _locate(error["loc"], model)
     message = _message(error, owners, last)
-    return f"{path}: {message}" if path else message
+    return (f"{path}: {message}" if path else message,)
 
 
 # What each of pydantic's complaints about a plain value comes to.

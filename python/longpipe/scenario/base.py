@@ -32,7 +32,7 @@ def _quantity(dimension: Dimension, low: str, high: str) -> BeforeValidator:
 
     def check(value: object) -> str:
         text = _text(value, dimension)
-        if dimension.unlimited and text.strip() in (UNLIMITED, "inf"):
+        if dimension.unlimited and text in (UNLIMITED, "inf"):
             return UNLIMITED
         if not low_value <= dimension.parse(text) <= high_value:
             raise ValueError(f"{text}; needs {low} to {high}")
@@ -46,12 +46,12 @@ def _text(value: object, dimension: Dimension) -> str:
         raise ValueError(f"{value!r}; {dimension.accepts()}")
     if not isinstance(value, str):
         raise ValueError(f"{value!r} has no unit; {dimension.accepts()}")
-    return value
+    return " ".join(value.split())
 
 
 def _check_buffer(value: object) -> str:
     text = _text(value, BUFFER)
-    if text.strip() in (UNLIMITED, "inf"):
+    if text in (UNLIMITED, "inf"):
         return UNLIMITED
     number, unit = BUFFER.split(text)
     if not 0 <= number <= MOST_CELLS:
