@@ -41,6 +41,12 @@ def test_example_is_named_by_its_file(path: Path) -> None:
     assert Scenario.from_toml(path).name == path.stem
 
 
+def test_a_file_without_a_name_gives_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "geo.toml"
+    path.write_text('duration = "1 s"\n')
+    assert Scenario.from_toml(path) == Scenario(name="geo", duration="1 s") == Scenario.from_toml(str(path))
+
+
 def test_the_commented_default_is_the_default() -> None:
     assert Scenario.from_toml(commented_toml(Scenario())) == Scenario()
 

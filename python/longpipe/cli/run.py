@@ -57,7 +57,7 @@ def run(
         return
     if json is not None:
         write_text(Path(json), result.to_json())
-    show(result, Console())
+    show(result, Console(highlight=False))
 
 
 def _change(text: str) -> tuple[str, object]:

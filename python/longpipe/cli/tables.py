@@ -59,7 +59,9 @@ def _ports(result: Result) -> Table:
     ports = result.ports[(result.ports["kind"] == "switch") & (result.ports["cells_in"] > 0)]
     ports = ports.assign(lost=ports.filter(like="cells_lost_").sum(axis=1))
     ports = ports.sort_values(["lost", "utilization"], ascending=False, kind="stable")
-    table = _table("switch port", "cells in", "lost", "of these\nrefused", "mean\nqueue", "peak\nqueue", "used")
+    table = _table(
+        "switch port", "cells in", "lost", "of which\nrefused", "mean queue\n[cells]", "peak queue\n[cells]", "used"
+    )
     for row in _rows(ports, MOST_PORTS):
         lost, refused = row["lost"], row["cells_lost_refused"] + row["cells_lost_discarded"]
         table.add_row(

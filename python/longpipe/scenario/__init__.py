@@ -89,7 +89,10 @@ class Scenario(Model):
 
     @classmethod
     def from_toml(cls, source: str | Path) -> Self:
-        """A scenario from a TOML file, or from TOML text (a str with a line break or '='). Raises ScenarioError."""
+        """A scenario from a TOML file, whose stem is its default name, or from TOML text.
+
+        A `str` is text if it holds a line break or '='. Raises ScenarioError.
+        """
         is_text = isinstance(source, str) and ("\n" in source or "=" in source)
         where = "TOML text" if is_text else str(source)
         try:
@@ -100,7 +103,7 @@ class Scenario(Model):
             raise ScenarioError(f"{where}: not UTF-8 text; needs a TOML file") from None
         except tomllib.TOMLDecodeError as error:
             raise ScenarioError(f'{where}: not TOML, {error}; needs lines such as: duration = "10 s"') from None
-        return cls(**fields)
+        return cls(**fields if is_text else {"name": Path(source).stem, **fields})
 
     def to_toml(self) -> str:
         """TOML text that gives this scenario back, every default written out."""
