@@ -79,6 +79,12 @@ class Store:
             summary = connection.execute(query).scalar_one_or_none()
         return None if summary is None else _unpack(scenario, seed, summary)
 
+    def require(self, scenario: Scenario, seed: int) -> Result:
+        """The stored run, which must be there."""
+        if (result := self.load(scenario, seed)) is None:
+            raise StoreError(f"store {self._name}: scenario {scenario.name!r}, seed {seed} has left it; run again")
+        return result
+
     def has(self, scenario: Scenario, seed: int) -> bool:
         """Whether this build has finished the run."""
         query = sa.select(sa.literal(1)).where(*_is_run(scenario.digest(), scenario.engine, seed))

@@ -33,7 +33,7 @@ def run_study(
     jobs = list(jobs)
     store = store or Store()
     complete_study(jobs, store, workers=workers, fresh=fresh, progress=progress)
-    return [result for scenario, seed in jobs if (result := store.load(scenario, seed))]
+    return [store.require(scenario, seed) for scenario, seed in jobs]
 
 
 def complete_study(

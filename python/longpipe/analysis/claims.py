@@ -36,13 +36,14 @@ class Condition:
             return Verdict.FAILS
         return Verdict.UNDECIDED
 
-    def evidence(self) -> str:
-        """The quantity, its interval and its limits."""
+    def evidence(self, published: float | None = None) -> str:
+        """The condition, the quantity's mean and interval, and what the published tables give for it."""
         found = estimate(self.by_seed)
+        low = f"{_number(self.above)} < " if math.isfinite(self.above) and math.isfinite(self.below) else ""
+        high = f" < {_number(self.below)}" if math.isfinite(self.below) else f" > {_number(self.above)}"
         interval = "" if math.isnan(found.mean_low) else f" [{_number(found.mean_low)}, {_number(found.mean_high)}]"
-        limits = [f"> {_number(self.above)}"] * math.isfinite(self.above)
-        limits += [f"< {_number(self.below)}"] * math.isfinite(self.below)
-        return f"{self.quantity} = {_number(found.mean)}{interval}, needs {' and '.join(limits)}"
+        paper = "" if published is None else f", published {_number(published)}"
+        return f"{low}{self.quantity}{high}: {_number(found.mean)}{interval}{paper}"
 
 
 @dataclass(frozen=True)
@@ -55,27 +56,36 @@ class Claim:
     id: str
     text: str
     conditions: Callable[[pd.DataFrame], Iterable[Condition]]
+    # Whether the published tables hold all that the conditions ask for.
+    published: bool = True
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim with its verdict and the numbers behind it."""
+    """A claim with its verdict and, condition by condition, the numbers behind it."""
 
     id: str
     text: str
     verdict: Verdict
-    evidence: str
+    evidence: tuple[str, ...]
 
 
-def judge(claim: Claim, runs: pd.DataFrame) -> Judgement:
-    """Holds if all conditions do, fails if one does, else undecided; `runs` has one row per run."""
+def judge(claim: Claim, runs: pd.DataFrame, published: pd.DataFrame) -> Judgement:
+    """Holds if all conditions do, fails if one does, else undecided.
+
+    `runs` has one row per run; `published` has the same columns as far as the paper gives them, and one `seed`.
+    """
     conditions = list(claim.conditions(runs))
     verdicts = [condition.verdict() for condition in conditions]
     if Verdict.FAILS in verdicts:
         verdict = Verdict.FAILS
     else:
         verdict = Verdict.UNDECIDED if Verdict.UNDECIDED in verdicts else Verdict.HOLDS
-    return Judgement(claim.id, claim.text, verdict, "; ".join(condition.evidence() for condition in conditions))
+    printed: list[float | None] = [None] * len(conditions)
+    if claim.published:
+        printed = [float(condition.by_seed.mean()) for condition in claim.conditions(published)]
+    evidence = (condition.evidence(value) for condition, value in zip(conditions, printed, strict=True))
+    return Judgement(claim.id, claim.text, verdict, tuple(evidence))
 
 
 def mean_by_seed(runs: pd.DataFrame, metric: str, **factors: object) -> pd.Series:

@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from longpipe.cli import init, run
+from longpipe.cli import init, reproduce, run
 from longpipe.errors import ScenarioError
 
 HELP = (
@@ -41,6 +41,7 @@ def longpipe(
 
 app.command("run")(run.run)
 app.command("init")(init.init)
+app.command("reproduce")(reproduce.reproduce)
 
 
 def main() -> NoReturn:

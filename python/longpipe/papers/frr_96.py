@@ -137,10 +137,11 @@ PAPER: Final = Paper(
     id="frr-96",
     title="Further results on UBR+: effect of fast retransmit and recovery (ATM Forum/96-1761, December 1996)",
     data="frr_96.csv",
-    factors=("network", "sources", "buffer_cells", "tcp", "policy"),
+    factors={"network": "net", "sources": "N", "buffer_cells": "cells", "tcp": "TCP", "policy": "policy"},
     columns="policy",
     column_names={"tail-drop": "UBR", "epd": "EPD", "selective-drop": "Selective Drop", "fba": "FBA"},
     metrics=("efficiency", "fairness"),
+    series="tcp",
     captions=(
         Caption(1, "1+2", "efficiency", "efficiency of Vanilla TCP"),
         Caption(2, "1+2", "fairness", "fairness of Vanilla TCP"),

@@ -13,6 +13,7 @@ PEAK_CELLS: Final = {("lan", 5): 7609, ("lan", 15): 22849, ("wan", 5): 59256, ("
 # Buffers of the runs about zero loss, in units of that queue.
 ZERO_LOSS_PARTS: Final = {"double": 2.0, "zero-loss": 1.0, "half": 0.5}
 
+# As evidence abbreviates the mean of a metric over the configurations named in brackets.
 LETTERS: Final = {"efficiency": "E", "fairness": "F"}
 
 Conditions = Callable[[pd.DataFrame], Iterator[Condition]]
@@ -37,7 +38,7 @@ def _difference(
     runs = _of_tables(runs)
     names = [", ".join(str(level) for level in factors.values()) for factors in (one, other)]
     by_seed = mean_by_seed(runs, metric, **one) - mean_by_seed(runs, metric, **other)
-    return Condition(f"mean {LETTERS[metric]}({names[0]}) - mean {LETTERS[metric]}({names[1]})", by_seed, **limits)
+    return Condition(f"{LETTERS[metric]}({names[0]}) - {LETTERS[metric]}({names[1]})", by_seed, **limits)
 
 
 def _all(*parts: Conditions) -> Conditions:
@@ -74,7 +75,7 @@ def _zero_loss(runs: pd.DataFrame) -> Iterator[Condition]:
     found, wanted = (", ".join(f"{cells:.0f}" for cells in values) for values in (peaks.mean(), PEAK_CELLS.values()))
     efficiency, lost = each("efficiency", "zero-loss"), each("cells_lost", "half")
     with_it = "with that buffer, in all four"
-    yield Condition(f"peak queues {found} cells: relative error against {wanted}, largest", error, below=0.01)
+    yield Condition(f"largest relative error of the peak queues ({found} cells) against {wanted}", error, below=0.01)
     yield Condition(f"cells lost {with_it}", each("cells_lost", "zero-loss").sum(axis="columns"), below=1)
     yield Condition(f"timeouts {with_it}", each("timeouts", "zero-loss").sum(axis="columns"), below=1)
     yield Condition("E with that buffer, smallest of four", efficiency.min(axis="columns"), above=0.98)
@@ -114,5 +115,5 @@ CLAIMS: Final = (
         _all(*(_exceeds(metric, _policy("reno", "epd"), _policy("reno", "tail-drop"), by=0.10) for metric in LETTERS)),
     ),
     Claim("frr-8", "With fast retransmit Selective Drop and FBA add little to EPD", _little_beyond_epd),
-    Claim("frr-9", "Zero loss needs buffers equal to the sum of the receiver windows", _zero_loss),
+    Claim("frr-9", "Zero loss needs buffers equal to the sum of the receiver windows", _zero_loss, published=False),
 )

@@ -63,11 +63,14 @@ class Paper:
     title: str
     # CSV of papers/data: column `table`, the factors, the metrics.
     data: str
-    factors: tuple[str, ...]
+    # Names of the factors, and how a table heads them.
+    factors: Mapping[str, str]
     # The factor whose levels are the columns of a printed table, and their names there.
     columns: str
     column_names: Mapping[str, str]
     metrics: tuple[str, ...]
+    # The factor by which a sensitivity table sums up its errors.
+    series: str
     captions: tuple[Caption, ...]
     experiments: Callable[[], list[Experiment]]
     # The metrics, and whatever else the claims ask for, of one run.

@@ -12,8 +12,7 @@ import pandas as pd
 from longpipe import _core
 from longpipe.analysis.claims import Judgement, judge
 from longpipe.analysis.intervals import estimate
-from longpipe.papers.paper import Caption, Experiment, Paper
-from longpipe.scenario import Scenario
+from longpipe.papers.paper import Caption, Paper
 from longpipe.store import Store
 from longpipe.study import complete_study
 
@@ -39,6 +38,11 @@ class Reproduction:
     runs: pd.DataFrame
     rows: pd.DataFrame
     claims: tuple[Judgement, ...]
+
+    @property
+    def tables(self) -> list[str]:
+        """Ids of the tables, in the paper's order."""
+        return [str(table) for table in self.rows["table"].unique()]
 
     def averages(self, caption: Caption) -> pd.DataFrame:
         """Column averages of one printed table: column, `published`, `mean` over seeds, `mean_low`, `mean_high`."""
@@ -66,8 +70,10 @@ class Reproduction:
             "engine": self.engine,
             "seeds": self.seeds,
             "seconds": round(self.seconds, 1),
-            "tables": [self._table(str(table)) for table in self.rows["table"].unique()],
-            "claims": [{"id": c.id, "verdict": c.verdict.value, "evidence": c.evidence} for c in self.claims],
+            "tables": [self._table(table) for table in self.tables],
+            "claims": [
+                {"id": c.id, "verdict": c.verdict.value, "evidence": "; ".join(c.evidence)} for c in self.claims
+            ],
         }
         return json.dumps(report, indent=2, allow_nan=False) + "\n"
 
@@ -100,13 +106,14 @@ def reproduce(
     """Runs what the store lacks of a paper's experiments, with seeds 1 to `seeds`, and compares."""
     began = time.monotonic()
     experiments = paper.experiments()
-    planned = [
-        *((e, False, e.deterministic, DETERMINISTIC_SEED) for e in experiments if e.deterministic),
-        *((e, True, e.replicated, seed) for e in experiments for seed in range(1, seeds + 1)),
-    ]
-    complete_study([(scenario, seed) for *_, scenario, seed in planned], store, fresh=fresh, progress=progress)
-    runs = pd.DataFrame([_measured(paper, store, *plan) for plan in planned])
-    replicated = runs[runs["replicated"]]
+    single = [(e, False, (e.deterministic, DETERMINISTIC_SEED)) for e in experiments if e.deterministic]
+    planned = [*single, *((e, True, (e.replicated, seed)) for e in experiments for seed in range(1, seeds + 1))]
+    complete_study([job for *_, job in planned], store, fresh=fresh, progress=progress)
+    runs = pd.DataFrame(
+        {"table": e.table, "replicated": replicated, **e.factors, "seed": job[1], **paper.measure(store.require(*job))}
+        for e, replicated, job in planned
+    )
+    published = paper.published().assign(seed=0)
     return Reproduction(
         paper=paper,
         engine=experiments[0].replicated.engine,
@@ -114,18 +121,8 @@ def reproduce(
         seconds=time.monotonic() - began,
         runs=runs,
         rows=_rows(paper, runs),
-        claims=tuple(judge(claim, replicated) for claim in paper.claims),
+        claims=tuple(judge(claim, runs[runs["replicated"]], published) for claim in paper.claims),
     )
-
-
-def _measured(
-    paper: Paper, store: Store, experiment: Experiment, replicated: bool, scenario: Scenario, seed: int
-) -> dict[str, Any]:
-    result = store.load(scenario, seed)
-    if result is None:
-        raise RuntimeError(f"scenario {scenario.name!r}, seed {seed} has left the store")
-    about = {"table": experiment.table, "replicated": replicated, "seed": seed}
-    return {**experiment.factors, **about, **paper.measure(result)}
 
 
 def _rows(paper: Paper, runs: pd.DataFrame) -> pd.DataFrame:

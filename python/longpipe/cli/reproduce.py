@@ -1,0 +1,53 @@
+"""`longpipe reproduce`: a paper's tables, simulated again and judged."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longpipe.errors import ScenarioError
+from longpipe.files import check_directory, check_file
+
+DEFAULT_SEEDS, DEFAULT_VARIANT_SEEDS = 5, 2
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="A paper: frr-96.")],
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help=f"Number of replications. [default: {DEFAULT_SEEDS}, or {DEFAULT_VARIANT_SEEDS} with --sensitivity]",
+            show_default=False,
+        ),
+    ] = None,
+    json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the numbers as JSON; - is stdout.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Where tables, figures and runs go. [default: results/PAPER]", show_default=False
+        ),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run again what is stored already.")] = False,
+    sensitivity: Annotated[
+        bool, typer.Option("--sensitivity", help="Show what each choice that the paper leaves open decides.")
+    ] = False,
+) -> None:
+    """Simulate a paper's experiments; show its tables beside ours, and what becomes of its claims.
+
+    Finished runs are kept in DIR/runs.sqlite: after an interruption the same command goes on from there.
+    """
+    # The database, SciPy and Matplotlib take a second to load; other commands need not wait for them.
+    from longpipe.cli import reproduction
+
+    chosen = reproduction.find(paper)
+    out = out or Path("results") / paper
+    check_directory("--out", out)
+    if json not in (None, "-"):
+        check_file("--json", Path(str(json)))
+    if not sensitivity:
+        reproduction.run(chosen, seeds or DEFAULT_SEEDS, out, fresh=fresh, json=json)
+    elif json is None:
+        reproduction.run_sensitivity(chosen, seeds or DEFAULT_VARIANT_SEEDS, out, fresh=fresh)
+    else:
+        raise ScenarioError("--json: not with --sensitivity, which writes sensitivity.csv")

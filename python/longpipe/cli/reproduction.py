@@ -1,0 +1,74 @@
+"""What `longpipe reproduce` does: runs, files, figures, tables."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import StringIO
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from longpipe import plot
+from longpipe.cli.progress import Bar
+from longpipe.cli.reproduction_tables import show, show_sensitivity
+from longpipe.errors import ScenarioError, nearest
+from longpipe.files import write_text
+from longpipe.papers import PAPERS, Paper
+from longpipe.papers.reproduction import reproduce
+from longpipe.papers.sensitivity import sensitivity
+from longpipe.store import Store
+
+REPORT_WIDTH = 100
+
+
+def find(paper: str) -> Paper:
+    """The paper with this id; ScenarioError lists the others."""
+    if paper not in PAPERS:
+        raise ScenarioError(f"PAPER: {paper!r}; {nearest(paper, PAPERS)}")
+    return PAPERS[paper]
+
+
+def run(paper: Paper, seeds: int, out: Path, *, fresh: bool, json: str | None) -> None:
+    """Reproduces a paper into a directory and onto the terminal; `json` is a file, or - for stdout alone."""
+    with _store(out) as store, Bar(paper.id) as bar:
+        found = reproduce(paper, seeds, store, fresh=fresh, progress=bar.update)
+    report = StringIO()
+    show(found, Console(file=report, width=REPORT_WIDTH))
+    texts = {"report.txt": report.getvalue(), "report.json": found.to_json()}
+    texts |= {"tables.csv": found.rows.to_csv(index=False), "runs.csv": found.runs.to_csv(index=False)}
+    for name, text in texts.items():
+        write_text(out / name, text)
+    for table in found.tables:
+        plot.save(plot.efficiency_fairness(found, table), out / f"tables-{table.replace('+', '-')}")
+    if json == "-":
+        sys.stdout.write(found.to_json())
+        return
+    if json is not None:
+        write_text(Path(json), found.to_json())
+    console = Console()
+    show(found, console)
+    console.print(f"\n{found.seconds:.0f} s. Report, tables, runs and figures: {out}", markup=False, highlight=False)
+
+
+def run_sensitivity(paper: Paper, seeds: int, out: Path, *, fresh: bool) -> None:
+    """Runs a paper's variants into a directory and onto the terminal."""
+    with _store(out) as store, Bar(f"{paper.id} variants") as bar:
+        found = sensitivity(paper, seeds, store, fresh=fresh, progress=bar.update)
+    report = StringIO()
+    show_sensitivity(paper, found, Console(file=report, width=REPORT_WIDTH))
+    write_text(out / "sensitivity.txt", report.getvalue())
+    write_text(out / "sensitivity.csv", found.to_csv(index=False))
+    show_sensitivity(paper, found, Console())
+
+
+@contextmanager
+def _store(out: Path) -> Iterator[Store]:
+    store = Store(out / "runs.sqlite")
+    try:
+        yield store
+    except KeyboardInterrupt:
+        typer.echo(f"{store.count()} finished runs are kept in {out}; the same command goes on from there", err=True)
+        raise
+    finally:
+        store.close()

@@ -1,0 +1,150 @@
+"""A reproduction on a terminal of 100 columns: published tables beside ours, claims, variants."""
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+from longpipe.analysis.claims import Judgement, Verdict
+from longpipe.papers.paper import Caption, Paper
+from longpipe.papers.reproduction import Reproduction
+from longpipe.papers.sensitivity import errors, watched
+
+STYLES = {Verdict.HOLDS: "green", Verdict.UNDECIDED: "yellow", Verdict.FAILS: "red"}
+# A difference that a reader should stop at.
+LARGE_DIFFERENCE = 0.1
+
+Record = Mapping[Hashable, Any]
+
+
+def show(found: Reproduction, console: Console) -> None:
+    """Prints every table of the paper beside the replications, then the claims."""
+    paper = found.paper
+    console.print(paper.title, style="bold", highlight=False)
+    console.print(paper.conditions, style="dim", highlight=False)
+    for caption in paper.captions:
+        console.print()
+        console.print(_table(found, caption), highlight=False)
+    console.print()
+    _show_claims(found.claims, console)
+
+
+def show_sensitivity(paper: Paper, found: pd.DataFrame, console: Console) -> None:
+    """Prints the errors of every variant, by series and by column, and the rows under watch."""
+    metrics = " and ".join(paper.metrics)
+    overview = _Variants(f"Mean absolute error of {metrics}; then the rows under watch")
+    overview.add(errors(found, paper.series), 3)
+    overview.add(watched(paper, found), 2)
+    by_column = _Variants(f"Mean absolute error of {metrics}, by {paper.columns}")
+    by_column.add(errors(found, paper.series, paper.columns), 2)
+    for variants in (overview, by_column):
+        console.print(variants.table(), highlight=False)
+        console.print()
+
+
+def _table(found: Reproduction, caption: Caption) -> Table:
+    paper, metric = found.paper, caption.metric
+    rows = found.rows[(found.rows["table"] == caption.table) & (found.rows["metric"] == metric)]
+    error = {of: _error(rows, of) for of in ("mean", "deterministic")}
+    table = _plain_table(
+        f"Table {caption.number}: {caption.title}; mean absolute error {_short(error['mean'], 3)}, "
+        f"of the single run {_short(error['deterministic'], 3)}"
+    )
+    factors = {name: head for name, head in paper.factors.items() if name not in (paper.columns, paper.series)}
+    configurations = [tuple(map(_level, levels)) for levels, _ in rows.groupby(list(factors), sort=False)]
+    widths = [max(map(len, column)) for column in zip(factors.values(), *configurations, strict=True)]
+    table.add_column(f"\n{_aligned(factors.values(), widths)}", no_wrap=True)
+    for name in paper.column_names.values():
+        table.add_column(f"{name}\n{'publ':>4} {'mean':>4}{'±95%':<4} {'diff':>4}", no_wrap=True)
+    for configuration, (_, group) in zip(configurations, rows.groupby(list(factors), sort=False), strict=True):
+        entries = {record[paper.columns]: record for record in group.to_dict("records")}
+        table.add_row(_aligned(configuration, widths), *(_entry(entries[level]) for level in paper.column_names))
+    averages = {record[paper.columns]: record for record in found.averages(caption).to_dict("records")}
+    table.add_row("average", *(_entry(averages[level]) for level in paper.column_names), style="bold")
+    for of, label in (("mean", "error"), ("deterministic", "single run")):
+        by_column = [_error(rows[rows[paper.columns] == level], of) for level in paper.column_names]
+        table.add_row(label, *(f"{'':>5}{_short(value, 3)}" for value in by_column), style="dim")
+    table.caption = (
+        f"publ: published; mean ±95%: of {found.seeds} seeds, and its 95 % interval; diff: mean - published\n"
+        "error: mean absolute error of the means; single run: that of the single run"
+    )
+    return table
+
+
+def _aligned(texts: Iterable[str], widths: Iterable[int]) -> str:
+    return " ".join(f"{text:>{width}}" for text, width in zip(texts, widths, strict=True))
+
+
+def _error(rows: pd.DataFrame, of: str) -> float:
+    return float((rows[of] - rows["published"]).abs().mean())
+
+
+def _entry(record: Record) -> str:
+    difference = round(record["mean"] - record["published"], 2)
+    margin = (record["mean_high"] - record["mean_low"]) / 2
+    interval = "" if math.isnan(margin) else f"±{_short(margin, 2):.3}"
+    shown = f"{'-' if difference < 0 else '+'}{_short(abs(difference), 2)}"
+    if abs(difference) > LARGE_DIFFERENCE:
+        shown = f"[bold yellow]{shown}[/]"
+    return f"{_short(record['published'], 2):>4} {_short(record['mean'], 2):>4}{interval:<4} {shown}"
+
+
+def _show_claims(claims: Iterable[Judgement], console: Console) -> None:
+    title = "Claims, judged by 95 % intervals over seeds (E, F: mean efficiency, fairness)"
+    console.print(title, style="bold", highlight=False)
+    for claim in claims:
+        verdict = f"[{STYLES[claim.verdict]}]{claim.verdict:<9}[/]"
+        console.print(f"{claim.id} {verdict} {escape(claim.text)}", highlight=False)
+        for line in claim.evidence:
+            console.print(Padding(escape(line), (0, 0, 0, 6)), style="dim", highlight=False)
+
+
+def _plain_table(title: str) -> Table:
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        caption_justify="left",
+        caption_style="dim",
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        header_style="bold",
+    )
+
+
+class _Variants:
+    """A table with a row per variant, filled column by column."""
+
+    def __init__(self, title: str) -> None:
+        self._table = _plain_table(title)
+        self._table.add_column("variant", no_wrap=True)
+        self._rows: dict[str, list[str]] = {}
+
+    def add(self, frame: pd.DataFrame, digits: int) -> None:
+        """One column for each name that the frame's columns have but for their last level, the metric."""
+        for name in dict.fromkeys(column[:-1] for column in frame.columns):
+            heading = " ".join(str(level) for level in name)
+            self._table.add_column(heading.replace(" ", "\n"), justify="right")
+            values = frame[[column for column in frame.columns if column[:-1] == name]]
+            for variant, numbers in zip(values.index, values.to_numpy(), strict=True):
+                self._rows.setdefault(str(variant), []).append(" ".join(_short(number, digits) for number in numbers))
+
+    def table(self) -> Table:
+        for variant, cells in self._rows.items():
+            self._table.add_row(variant, *cells)
+        return self._table
+
+
+def _level(level: object) -> str:
+    return level.upper() if isinstance(level, str) else str(level)
+
+
+def _short(value: float, digits: int) -> str:
+    """A number without the zero before its point, halves rounded up: .81, 1.00."""
+    return f"{value + 1e-9:.{digits}f}".removeprefix("0")

@@ -1,0 +1,70 @@
+"""What each open choice decides: a paper's errors under variants, one parameter at a time."""
+
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+
+from longpipe.papers.paper import Experiment, Paper, Variant
+from longpipe.store import Store
+from longpipe.study import Job, complete_study
+
+BASELINE = Variant("as reproduced", {})
+
+
+def sensitivity(
+    paper: Paper,
+    seeds: int,
+    store: Store,
+    *,
+    fresh: bool = False,
+    progress: Callable[[float], None] = lambda _: None,
+) -> pd.DataFrame:
+    """Replicated means, seeds 1 to `seeds`, under every variant of a paper and, first, under none.
+
+    One row per variant, configuration and metric: `variant`, the factors, `metric`, `published`, `mean`.
+    """
+    experiments = [experiment for experiment in paper.experiments() if experiment.table]
+    variants = (BASELINE, *paper.variants)
+    jobs = [job for variant in variants for e in experiments for job in _jobs(variant, e, seeds)]
+    complete_study(jobs, store, fresh=fresh, progress=progress)
+    published = paper.published().set_index(list(paper.factors))
+    rows = []
+    for variant in variants:
+        for experiment in experiments:
+            key = tuple(experiment.factors[name] for name in paper.factors)
+            means = _means(paper, store, _jobs(variant, experiment, seeds))
+            for metric in paper.metrics:
+                numbers = {"metric": metric, "published": published.loc[key, metric], "mean": means[metric]}
+                rows.append({"variant": variant.name, **experiment.factors, **numbers})
+    return pd.DataFrame(rows)
+
+
+def errors(found: pd.DataFrame, *by: str) -> pd.DataFrame:
+    """Mean absolute error of each variant (rows), by the levels of `by` and the metric (columns)."""
+    found = found.assign(error=(found["mean"] - found["published"]).abs())
+    return found.pivot_table("error", index="variant", columns=[*by, "metric"], sort=False)
+
+
+def watched(paper: Paper, found: pd.DataFrame) -> pd.DataFrame:
+    """Replicated means of the watched rows under each variant (rows), by their name and the metric (columns)."""
+    columns = {}
+    for name, factors in paper.watched.items():
+        chosen = found
+        for factor, level in factors.items():
+            chosen = chosen[chosen[factor] == level]
+        for metric in paper.metrics:
+            columns[(name, metric)] = chosen[chosen["metric"] == metric].set_index("variant")["mean"]
+    return pd.DataFrame(columns)
+
+
+def _jobs(variant: Variant, experiment: Experiment, seeds: int) -> list[Job]:
+    scenario = variant.apply(experiment)
+    return [(scenario, seed) for seed in range(1, seeds + 1)]
+
+
+def _means(paper: Paper, store: Store, jobs: list[Job]) -> pd.Series:
+    def measured() -> Iterator[dict[str, float]]:
+        for scenario, seed in jobs:
+            yield dict(paper.measure(store.require(scenario, seed)))
+
+    return pd.DataFrame(measured()).mean()
