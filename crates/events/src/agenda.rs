@@ -1,8 +1,10 @@
-//! Who acts next: one pending event per entity, in a tournament tree.
+//! Who acts next: one pending event per entity.
 //!
 //! Equal times are ordered by the `Order` given with each event, then by entity number, never by insertion.
+//! Events of the next few hundred grains of time lie in a wheel of buckets, later ones in a tournament.
 
-use crate::time::Time;
+use crate::time::{Span, Time};
+use crate::tournament::Tournament;
 
 /// An entity with at most one pending event.
 pub type Entity = u32;
@@ -12,65 +14,203 @@ pub type Order = u64;
 
 const ENTITY_BITS: u32 = 24;
 const ORDER_BITS: u32 = 40;
-const NEVER: u128 = u128::MAX;
 
 /// Most entities an agenda can hold.
 pub const MAX_ENTITIES: usize = 1 << ENTITY_BITS;
 
+/// When and who.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    time: u64,
+    /// Order, then entity.
+    rank: u64,
+}
+
+impl Key {
+    /// Later than every event.
+    pub(crate) const NEVER: Key = Key {
+        time: u64::MAX,
+        rank: u64::MAX,
+    };
+
+    fn entity(self) -> Entity {
+        self.rank as u32 & (MAX_ENTITIES as u32 - 1)
+    }
+}
+
+/// Buckets of the wheel.
+const BUCKETS: u64 = 1024;
+const WORDS: usize = (BUCKETS / 64) as usize;
+const NONE: Entity = Entity::MAX;
+
+/// Where an entity's pending event lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Nowhere,
+    Near,
+    Far,
+}
+
+/// What is known of one entity.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    key: Key,
+    /// The next one in the same bucket.
+    next: Entity,
+    place: Place,
+}
+
 /// The pending events of a fixed set of entities.
 #[derive(Clone, Debug)]
 pub struct Agenda {
-    /// Leaves from `leaves` on; node `i` holds the smaller of `2i` and `2i + 1`; the root is node 1.
-    nodes: Vec<u128>,
-    leaves: usize,
+    /// Logarithm of a bucket's width [ps].
+    grain: u32,
+    /// Bucket number, counted from time zero, whose events are in `current`.
+    turn: u64,
+    /// Events of buckets up to `turn`, the earliest last.
+    current: Vec<Key>,
+    /// First entity of each bucket after `turn`, by bucket number modulo `BUCKETS`.
+    buckets: Vec<Entity>,
+    occupied: [u64; WORDS],
+    far: Tournament,
+    pending: Vec<Pending>,
 }
 
 impl Agenda {
-    /// An agenda with nothing pending for entities `0..entities`.
-    pub fn new(entities: usize) -> Agenda {
+    /// An agenda with nothing pending for entities `0..entities`. It is fastest if most events are set a
+    /// few times `interval` ahead.
+    pub fn new(entities: usize, interval: Span) -> Agenda {
         assert!(entities <= MAX_ENTITIES, "at most {MAX_ENTITIES} entities");
-        let leaves = entities.max(2).next_power_of_two();
+        let nothing = Pending {
+            key: Key::NEVER,
+            next: NONE,
+            place: Place::Nowhere,
+        };
         Agenda {
-            nodes: vec![NEVER; 2 * leaves],
-            leaves,
+            grain: (interval.0 / 8).max(1).ilog2(),
+            turn: 0,
+            current: Vec::new(),
+            buckets: vec![NONE; BUCKETS as usize],
+            occupied: [0; WORDS],
+            far: Tournament::new(entities),
+            pending: vec![nothing; entities],
         }
     }
 
-    /// Sets the entity's only pending event.
+    /// Sets the entity's only pending event, in place of an earlier one if there is one.
     #[inline]
     pub fn set(&mut self, entity: Entity, time: Time, order: Order) {
         debug_assert!(order < 1 << ORDER_BITS);
-        let key = (u128::from(time.0) << 64) | u128::from((order << ENTITY_BITS) | u64::from(entity));
-        self.replace(entity, key);
+        if self.pending[entity as usize].place != Place::Nowhere {
+            self.remove(entity);
+        }
+        let key = Key {
+            time: time.0,
+            rank: (order << ENTITY_BITS) | u64::from(entity),
+        };
+        let bucket = time.0 >> self.grain;
+        let pending = &mut self.pending[entity as usize];
+        pending.key = key;
+        pending.place = Place::Near;
+        if bucket.wrapping_sub(self.turn + 1) < BUCKETS - 1 {
+            let index = (bucket % BUCKETS) as usize;
+            pending.next = std::mem::replace(&mut self.buckets[index], entity);
+            self.occupied[index / 64] |= 1 << (index % 64);
+        } else if bucket <= self.turn {
+            let at = self.current.partition_point(|other| *other > key);
+            self.current.insert(at, key);
+        } else {
+            pending.place = Place::Far;
+            self.far.set(entity, key);
+        }
     }
 
-    /// Removes the entity's pending event, if any.
+    /// Takes out the earliest event if it is not after `end`: its time and entity.
     #[inline]
-    pub fn clear(&mut self, entity: Entity) {
-        self.replace(entity, NEVER);
-    }
-
-    /// The earliest event: its time and entity.
-    #[inline]
-    pub fn first(&self) -> Option<(Time, Entity)> {
-        let key = self.nodes[1];
-        if key == NEVER {
+    pub fn pop(&mut self, end: Time) -> Option<(Time, Entity)> {
+        if self.current.is_empty() {
+            self.turn_wheel();
+        }
+        let near = self.current.last().copied().unwrap_or(Key::NEVER);
+        let far = self.far.first();
+        let key = near.min(far);
+        if key.time > end.0 || key == Key::NEVER {
             return None;
         }
-        Some((Time((key >> 64) as u64), key as u32 & (MAX_ENTITIES as u32 - 1)))
+        let entity = key.entity();
+        if near < far {
+            self.current.pop();
+        } else {
+            self.far.set(entity, Key::NEVER);
+        }
+        self.pending[entity as usize].place = Place::Nowhere;
+        Some((Time(key.time), entity))
     }
 
+    /// Moves on to the next bucket that holds anything, but not past the far events.
     #[inline]
-    fn replace(&mut self, entity: Entity, key: u128) {
-        let mut at = self.leaves + entity as usize;
-        let nodes = self.nodes.as_mut_slice();
-        nodes[at] = key;
-        let mut least = key;
-        while at > 1 {
-            let other = nodes[at ^ 1];
-            least = if other < least { other } else { least };
-            at >>= 1;
-            nodes[at] = least;
+    fn turn_wheel(&mut self) {
+        let far = self.far.first();
+        let next = self.next_bucket().filter(|&next| next <= far.time >> self.grain);
+        let Some(next) = next else {
+            if far != Key::NEVER {
+                self.turn = self.turn.max((far.time >> self.grain).saturating_sub(1));
+            }
+            return;
+        };
+        self.turn = next;
+        let index = (next % BUCKETS) as usize;
+        self.occupied[index / 64] &= !(1 << (index % 64));
+        let mut entity = std::mem::replace(&mut self.buckets[index], NONE);
+        while entity != NONE {
+            let pending = &self.pending[entity as usize];
+            self.current.push(pending.key);
+            entity = pending.next;
+        }
+        if self.current.len() > 1 {
+            self.current.sort_unstable_by(|a, b| b.cmp(a));
+        }
+    }
+
+    /// The first bucket after `turn` that holds anything.
+    #[inline]
+    fn next_bucket(&self) -> Option<u64> {
+        let from = self.turn + 1;
+        let (word, bit) = ((from % BUCKETS / 64) as usize, from % 64);
+        let found = self.occupied[word] >> bit;
+        if found != 0 {
+            return Some(from + u64::from(found.trailing_zeros()));
+        }
+        // The last step looks at the first word again, for the buckets before `from`.
+        (1..=WORDS).find_map(|step| {
+            let found = self.occupied[(word + step) % WORDS];
+            (found != 0).then(|| from - bit + 64 * step as u64 + u64::from(found.trailing_zeros()))
+        })
+    }
+
+    /// Takes an entity's pending event out, wherever it lies.
+    #[cold]
+    fn remove(&mut self, entity: Entity) {
+        let Pending { key, next, place } = self.pending[entity as usize];
+        self.pending[entity as usize].place = Place::Nowhere;
+        if place == Place::Far {
+            return self.far.set(entity, Key::NEVER);
+        }
+        if key.time >> self.grain <= self.turn {
+            return self.current.retain(|other| *other != key);
+        }
+        let index = ((key.time >> self.grain) % BUCKETS) as usize;
+        if self.buckets[index] == entity {
+            self.buckets[index] = next;
+        } else {
+            let mut before = self.buckets[index];
+            while self.pending[before as usize].next != entity {
+                before = self.pending[before as usize].next;
+            }
+            self.pending[before as usize].next = next;
+        }
+        if self.buckets[index] == NONE {
+            self.occupied[index / 64] &= !(1 << (index % 64));
         }
     }
 }
@@ -80,36 +220,51 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const END: Time = Time(u64::MAX - 1);
+
     #[test]
     fn equal_times_go_by_order_then_entity() {
-        let mut agenda = Agenda::new(4);
+        let mut agenda = Agenda::new(4, Span(1));
         agenda.set(3, Time(5), 1);
         agenda.set(2, Time(5), 1);
         agenda.set(1, Time(5), 0);
         agenda.set(0, Time(6), 0);
-        let mut seen = vec![];
-        while let Some((_, entity)) = agenda.first() {
-            seen.push(entity);
-            agenda.clear(entity);
-        }
+        let seen: Vec<_> = std::iter::from_fn(|| agenda.pop(END))
+            .map(|(_, entity)| entity)
+            .collect();
         assert_eq!(seen, [1, 2, 3, 0]);
     }
 
+    #[test]
+    fn nothing_after_the_end_is_taken_out() {
+        let mut agenda = Agenda::new(2, Span(1));
+        agenda.set(0, Time(5), 0);
+        assert_eq!(agenda.pop(Time(4)), None);
+        assert_eq!(agenda.pop(Time(5)), Some((Time(5), 0)));
+        assert_eq!(agenda.pop(Time(5)), None);
+    }
+
     proptest! {
+        /// Steps: set an entity some time ahead (short, within the wheel, or far), or take events out.
         #[test]
-        fn it_agrees_with_a_sorted_list(steps in prop::collection::vec((0u32..20, 0u64..50, 0u64..4, any::<bool>()), 1..200)) {
-            let mut agenda = Agenda::new(20);
+        fn it_agrees_with_a_sorted_list(
+            interval in 1u64..1000,
+            steps in prop::collection::vec((0u32..20, prop_oneof![0u64..40, 0u64..20_000, 0u64..10_000_000], 0u64..4, 0usize..3), 1..400),
+        ) {
+            let mut agenda = Agenda::new(20, Span(interval));
             let mut list = [None; 20];
-            for (entity, time, order, clear) in steps {
-                if clear {
-                    agenda.clear(entity);
-                    list[entity as usize] = None;
-                } else {
-                    agenda.set(entity, Time(time), order);
-                    list[entity as usize] = Some((time, order, entity));
+            let mut now = 0;
+            for (entity, ahead, order, takes) in steps {
+                agenda.set(entity, Time(now + ahead), order);
+                list[entity as usize] = Some((now + ahead, order, entity));
+                for _ in 0..takes {
+                    let expected = list.iter().flatten().min().copied();
+                    prop_assert_eq!(agenda.pop(END), expected.map(|(t, _, e)| (Time(t), e)));
+                    if let Some((time, _, entity)) = expected {
+                        now = time;
+                        list[entity as usize] = None;
+                    }
                 }
-                let expected = list.iter().flatten().min().map(|&(t, _, e)| (Time(t), e));
-                prop_assert_eq!(agenda.first(), expected);
             }
         }
     }

@@ -9,6 +9,7 @@ pub mod agenda;
 pub mod grid;
 pub mod rng;
 pub mod time;
+mod tournament;
 pub mod units;
 
 pub use agenda::{Agenda, Entity, Order};

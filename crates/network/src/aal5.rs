@@ -24,8 +24,8 @@ pub struct Cell {
     pub frame: u32,
     /// Cells of the frame that follow; 0 marks the last (the end-of-frame bit).
     pub left: u16,
-    /// Hops of the VC's route already behind the cell.
-    pub hop: u16,
+    /// The step of its circuit that comes next.
+    pub step: u32,
 }
 
 /// Collects the cells of one VC. A lost last cell merges two frames, and both are discarded.

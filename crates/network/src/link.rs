@@ -3,33 +3,43 @@
 use crate::aal5::Cell;
 use crate::nic::Nic;
 use crate::port::Port;
+use crate::topology::LinkEnd;
 use longpipe_events::Time;
 
-/// A link fed by a host's interface or by a switch's port.
+/// A wire with its feed and its far end.
 #[derive(Clone, Debug)]
-pub enum Link {
-    /// From a host.
+pub struct Link {
+    /// Where it ends.
+    pub end: LinkEnd,
+    /// What puts cells on it.
+    pub feed: Feed,
+}
+
+/// What puts cells on a wire.
+#[derive(Clone, Debug)]
+pub enum Feed {
+    /// A host's interface.
     Nic(Nic),
-    /// From a switch.
+    /// A switch's port.
     Port(Port),
 }
 
 impl Link {
-    /// When the next cell arrives downstream, and its VC.
-    #[inline]
+    /// When the wire wants to be looked at next, and the VC of the cell that arrives then.
+    #[inline(always)]
     pub fn head(&self) -> Option<(Time, u32)> {
-        match self {
-            Link::Nic(nic) => nic.head(),
-            Link::Port(port) => port.head(),
+        match &self.feed {
+            Feed::Nic(nic) => nic.head(),
+            Feed::Port(port) => port.head(),
         }
     }
 
-    /// Takes the head cell off the wire at `now`.
-    #[inline]
-    pub fn pop(&mut self, now: Time) -> Option<Cell> {
-        match self {
-            Link::Nic(nic) => Some(nic.pop()),
-            Link::Port(port) => port.pop(now),
+    /// Takes the next cell that has arrived by `now` off the wire, with its time of arrival.
+    #[inline(always)]
+    pub fn pop(&mut self, now: Time) -> Option<(Time, Cell)> {
+        match &mut self.feed {
+            Feed::Nic(nic) => nic.pop(now),
+            Feed::Port(port) => port.pop(now),
         }
     }
 }

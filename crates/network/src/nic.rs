@@ -11,6 +11,8 @@ struct Waiting {
     frame: u32,
     cells: u16,
     ready: Time,
+    /// The step of its circuit that comes after this interface's link.
+    step: u32,
 }
 
 /// The sending interface of a host and the wire behind it.
@@ -49,8 +51,8 @@ impl Nic {
         }
     }
 
-    /// Takes a frame that may leave from `ready` on. True if the wire's head cell is a new one.
-    pub fn enqueue(&mut self, vc: u32, frame: u32, cells: u16, ready: Time) -> bool {
+    /// Takes a frame that may leave from `ready` on; `step` of its circuit follows this link. True if `head` changed.
+    pub fn enqueue(&mut self, vc: u32, frame: u32, cells: u16, ready: Time, step: u32) -> bool {
         self.frames_in += 1;
         self.cells_in += u64::from(cells);
         self.queue.push(Waiting {
@@ -58,6 +60,7 @@ impl Nic {
             frame,
             cells,
             ready,
+            step,
         });
         let idle = self.left == 0;
         if idle {
@@ -83,9 +86,13 @@ impl Nic {
         (self.left > 0).then(|| (self.arrival, self.queue.get(self.queue.head()).vc))
     }
 
-    /// Takes the head cell off the wire.
-    #[inline]
-    pub fn pop(&mut self) -> Cell {
+    /// Takes the next cell that has arrived by `now` off the wire, with its time of arrival.
+    #[inline(always)]
+    pub fn pop(&mut self, now: Time) -> Option<(Time, Cell)> {
+        if self.left == 0 || self.arrival > now {
+            return None;
+        }
+        let arrival = self.arrival;
         let first = self.queue.get(self.queue.head());
         self.left -= 1;
         self.cells_out += 1;
@@ -93,7 +100,7 @@ impl Nic {
             vc: first.vc,
             frame: first.frame,
             left: self.left,
-            hop: 0,
+            step: first.step,
         };
         if self.left > 0 {
             self.next.step();
@@ -102,7 +109,7 @@ impl Nic {
             self.queue.pop();
             self.begin();
         }
-        cell
+        Some((arrival, cell))
     }
 
     /// Cells accepted and not yet arrived downstream.

@@ -1,6 +1,6 @@
 //! What a run leaves behind: counters by flow and by port, checked, and a hash of the final state.
 
-use crate::link::Link;
+use crate::link::{Feed, Link};
 use crate::probe::Probe;
 use crate::simulation::Simulation;
 use longpipe_events::{mix, Span, Time};
@@ -100,14 +100,14 @@ impl<P: Probe> Simulation<P> {
         }
         let mut ports = Vec::with_capacity(self.links.len());
         for (index, link) in self.links.iter_mut().enumerate() {
-            let cell = self.topology.ends[index].cell;
+            let cell = link.end.cell;
             let report = port_report(link, now, cell);
             let lost = report.lost_overflow + report.lost_refused + report.lost_discarded;
             let conserved = report.cells_in == report.cells_out + lost + report.held;
             check(conserved && report.utilization <= 1.0, || {
                 format!("port {index}: {report:?}")
             })?;
-            if let Link::Port(port) = link {
+            if let Feed::Port(port) = &link.feed {
                 let by_vc: u64 = (0..self.topology.vcs_of_link[index] as usize)
                     .map(|vc| port.vc_held(vc))
                     .sum();
@@ -139,8 +139,8 @@ fn check(holds: bool, what: impl FnOnce() -> String) -> Result<(), InvariantErro
 fn port_report(link: &mut Link, now: Time, cell: u64) -> PortReport {
     let seconds = Span(now.0).as_seconds();
     let slots = now.0 as f64 / cell as f64;
-    match link {
-        Link::Nic(nic) => PortReport {
+    match &mut link.feed {
+        Feed::Nic(nic) => PortReport {
             host: true,
             cells_in: nic.cells_in,
             cells_out: nic.cells_out,
@@ -154,7 +154,7 @@ fn port_report(link: &mut Link, now: Time, cell: u64) -> PortReport {
             mean_queue: f64::NAN,
             utilization: nic.cells_out as f64 / slots,
         },
-        Link::Port(port) => {
+        Feed::Port(port) => {
             let counters = port.counters_at(now);
             PortReport {
                 host: false,

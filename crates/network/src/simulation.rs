@@ -1,23 +1,26 @@
-//! The reference engine: one event per cell and hop.
+//! The reference engine: every cell moves by itself, from port to port.
+//!
+//! A cell has an event of its own wherever it may meet the cells of another wire. Past the last such place a
+//! frame's cells still move one by one, each at its own time, but when its last one arrives.
 //!
 //! At one instant, departures come first, then cells that reach a switch in the order of the tie rule, then
-//! cells that reach a host, then timers, then applications that begin; equals by number.
+//! frames that arrive whole, then timers, then applications that begin; equals by number.
 
 use crate::aal5::{frame_cells, Cell};
 use crate::flow::Flow;
-use crate::link::Link;
+use crate::link::{Feed, Link};
 use crate::nic::Nic;
 use crate::port::buffer::Policy;
 use crate::port::Port;
 use crate::probe::Probe;
 use crate::scenario::{NodeKind, Scenario, StartConfig, Ties};
-use crate::topology::{ScenarioError, Topology};
+use crate::topology::{ScenarioError, Topology, HOST};
 use longpipe_events::{mix, Agenda, Entity, Order, Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
 use longpipe_tcp::{Receiver, Sender};
 
-const AT_SWITCH: Order = 0;
-const AT_HOST: Order = 1 << 32;
+const CELL: Order = 0;
+const WHOLE_FRAME: Order = 1 << 32;
 const TIMER: Order = 2 << 32;
 const START: Order = 3 << 32;
 
@@ -55,20 +58,22 @@ impl<P: Probe> Simulation<P> {
     pub fn new(scenario: &Scenario, seed: u64, probe: P) -> Result<Simulation<P>, ScenarioError> {
         let topology = Topology::new(scenario)?;
         let links = scenario.links.iter().enumerate().map(|(index, link)| {
-            let (grid, delay) = (topology.grids[index], Span(link.delay_ps));
-            match scenario.nodes[link.from].kind {
-                NodeKind::Host => Link::Nic(Nic::new(grid, delay)),
+            let (grid, delay, end) = (topology.grids[index], Span(link.delay_ps), topology.ends[index]);
+            let feed = match scenario.nodes[link.from].kind {
+                NodeKind::Host => Feed::Nic(Nic::new(grid, delay)),
                 NodeKind::Switch => {
                     let policy = Policy::new(&link.policy, link.buffer_cells.unwrap_or(u64::MAX));
                     let vcs = topology.vcs_of_link[index] as usize;
-                    Link::Port(Port::new(grid, delay, link.buffer_cells, policy, vcs))
+                    Feed::Port(Port::new(grid, delay, link.buffer_cells, policy, vcs, end.whole_frames))
                 }
-            }
+            };
+            Link { end, feed }
         });
+        let cell = Span(topology.ends.iter().map(|end| end.cell).min().unwrap_or(1));
         let mut simulation = Simulation {
             now: Time::ZERO,
             end: Time(scenario.duration_ps),
-            agenda: Agenda::new(scenario.links.len() + 3 * scenario.flows.len()),
+            agenda: Agenda::new(scenario.links.len() + 3 * scenario.flows.len(), cell),
             links: links.collect(),
             flows: flows(scenario, seed),
             jitter: jitter(scenario, seed),
@@ -90,17 +95,13 @@ impl<P: Probe> Simulation<P> {
     /// Handles up to `events` events; false once the run is over.
     pub fn advance(&mut self, events: u64) -> bool {
         for _ in 0..events {
-            match self.agenda.first() {
-                Some((time, entity)) if time <= self.end => {
-                    self.now = time;
-                    self.events += 1;
-                    self.dispatch(entity);
-                }
-                _ => {
-                    self.now = self.end;
-                    return false;
-                }
-            }
+            let Some((time, entity)) = self.agenda.pop(self.end) else {
+                self.finish();
+                return false;
+            };
+            self.now = time;
+            self.events += 1;
+            self.dispatch(entity);
         }
         true
     }
@@ -144,23 +145,46 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// The head cell of a link reaches its far end.
-    #[inline]
+    /// A cell, or where that is enough the cells of a frame, reach the far end of a link.
+    #[inline(always)]
     fn on_arrival(&mut self, link: usize) {
-        let cell = self.links[link].pop(self.now);
+        let whole_frames = self.links[link].end.whole_frames;
+        while let Some((at, cell)) = self.links[link].pop(self.now) {
+            self.on_cell(at, cell);
+            if !whole_frames {
+                break;
+            }
+        }
         self.schedule(link);
-        let Some(mut cell) = cell else { return };
-        cell.hop += 1;
-        match self.topology.step(cell.vc, cell.hop) {
-            None => self.on_host_cell(cell),
-            Some(step) => {
-                let (now, next) = (self.now, step.link);
-                let probe = &mut self.probe;
-                let Link::Port(port) = &mut self.links[next as usize] else {
-                    unreachable!("routes pass through switches alone")
-                };
-                if port.on_cell(now, cell, step.local, |held| probe.queue(now, next, held)) {
-                    self.schedule(next as usize);
+    }
+
+    /// A cell reaches the node at the next step of its circuit.
+    #[inline(always)]
+    fn on_cell(&mut self, at: Time, mut cell: Cell) {
+        let step = self.topology.steps[cell.step as usize];
+        if step.link == HOST {
+            return self.on_host_cell(cell);
+        }
+        cell.step += 1;
+        let probe = &mut self.probe;
+        let Feed::Port(port) = &mut self.links[step.link as usize].feed else {
+            unreachable!("routes pass through switches alone")
+        };
+        if port.on_cell(at, cell, step.local, |held| probe.queue(at, step.link, held)) {
+            self.schedule(step.link as usize);
+        }
+    }
+
+    /// Brings every wire up to the end of the run, those too that wait for the end of a frame.
+    fn finish(&mut self) {
+        self.now = self.end;
+        let mut moved = true;
+        while moved {
+            moved = false;
+            for link in 0..self.links.len() {
+                while let Some((at, cell)) = self.links[link].pop(self.now) {
+                    self.on_cell(at, cell);
+                    moved = true;
                 }
             }
         }
@@ -169,27 +193,26 @@ impl<P: Probe> Simulation<P> {
     /// Puts the arrival of a link's head cell on the agenda.
     #[inline]
     fn schedule(&mut self, link: usize) {
+        let Link { end, .. } = &self.links[link];
         let Some((time, vc)) = self.links[link].head() else {
-            return self.agenda.clear(link as Entity);
+            return;
         };
-        let end = &self.topology.ends[link];
-        let order = if end.host {
-            AT_HOST
+        let order = if end.whole_frames {
+            WHOLE_FRAME
         } else {
-            AT_SWITCH
-                | match self.ties {
-                    Ties::PortOrder => u64::from(end.input),
-                    Ties::Rotating => {
-                        let turn = (time.0 / end.cell) % u64::from(end.inputs);
-                        (u64::from(end.input) + u64::from(end.inputs) - turn) % u64::from(end.inputs)
-                    }
-                    Ties::Random => tie(self.tie_key, time, vc),
+            CELL | match self.ties {
+                Ties::PortOrder => u64::from(end.input),
+                Ties::Rotating => {
+                    let turn = (time.0 / end.cell) % u64::from(end.inputs);
+                    (u64::from(end.input) + u64::from(end.inputs) - turn) % u64::from(end.inputs)
                 }
+                Ties::Random => tie(self.tie_key, time, vc),
+            }
         };
         self.agenda.set(link as Entity, time, order);
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_host_cell(&mut self, cell: Cell) {
         let flow = (cell.vc / 2) as usize;
         if cell.vc % 2 == 0 {
@@ -209,7 +232,6 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn on_start(&mut self, flow: usize) {
-        self.agenda.clear(self.entity(flow, START));
         let size = self.flows[flow].size;
         self.flows[flow].sender.write_up_to(size);
         self.send_data(flow);
@@ -219,7 +241,6 @@ impl<P: Probe> Simulation<P> {
         let state = &mut self.flows[flow];
         state.sender_armed = None;
         state.sender.on_timeout(self.now);
-        self.agenda.clear(self.entity(flow, TIMER));
         self.send_data(flow);
     }
 
@@ -227,8 +248,6 @@ impl<P: Probe> Simulation<P> {
         let state = &mut self.flows[flow];
         state.receiver_armed = None;
         state.receiver.on_timeout(self.now);
-        self.agenda
-            .clear((self.links.len() + self.flows.len() + flow) as Entity);
         self.send_ack(flow);
     }
 
@@ -268,7 +287,8 @@ impl<P: Probe> Simulation<P> {
 
     /// Hands a frame to the interface at the start of its circuit.
     fn enqueue(&mut self, vc: u32, frame: u32, cells: u16) {
-        let link = self.topology.step(vc, 0).expect("a circuit has a first link").link as usize;
+        let step = self.topology.first_step[vc as usize];
+        let link = self.topology.steps[step as usize].link as usize;
         let ready = match &mut self.jitter[self.origins[link] as usize] {
             None => self.now,
             Some(jitter) => {
@@ -277,10 +297,10 @@ impl<P: Probe> Simulation<P> {
                 jitter.latest
             }
         };
-        let Link::Nic(nic) = &mut self.links[link] else {
+        let Feed::Nic(nic) = &mut self.links[link].feed else {
             unreachable!("circuits begin at hosts")
         };
-        if nic.enqueue(vc, frame, cells, ready) {
+        if nic.enqueue(vc, frame, cells, ready, step + 1) {
             self.schedule(link);
         }
     }
@@ -289,7 +309,7 @@ impl<P: Probe> Simulation<P> {
 /// A cell's rank among those that reach a switch at one instant, from (seed, instant, VC) alone.
 #[inline]
 fn tie(key: u64, time: Time, vc: u32) -> Order {
-    mix(key ^ time.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (u64::from(vc) << 40)) >> 32
+    mix(key ^ time.0 ^ (u64::from(vc) << 44)) >> 32
 }
 
 fn flows(scenario: &Scenario, seed: u64) -> Vec<Flow> {

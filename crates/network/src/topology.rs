@@ -26,22 +26,26 @@ fn refuse<T>(field: impl Into<String>, value: impl ToString, accepted: impl Into
     })
 }
 
-/// One hop of a virtual circuit.
+/// One step of a virtual circuit: over a link, or into the host at its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// The link taken.
+    /// The link taken, or `HOST`.
     pub link: u32,
     /// The VC's number at that link's port.
     pub local: u32,
 }
+
+/// Stands for a link where a circuit ends.
+pub const HOST: u32 = u32::MAX;
 
 /// Where a link ends.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkEnd {
     /// Downstream node.
     pub node: u32,
-    /// Whether that node is a host.
-    pub host: bool,
+    /// Whether the wire need be looked at only when the last cell of a frame arrives: it ends at a host, or
+    /// its cells never again meet those of another wire.
+    pub whole_frames: bool,
     /// The link's number among the inputs of that node.
     pub input: u32,
     /// Number of inputs of that node.
@@ -59,9 +63,10 @@ pub struct Topology {
     pub grids: Vec<SlotGrid>,
     /// Virtual circuits through each link.
     pub vcs_of_link: Vec<u32>,
-    steps: Vec<Step>,
-    /// First step of each VC; one more at the end.
-    first_step: Vec<u32>,
+    /// Steps of all VCs, one VC after the other, each ending in a host.
+    pub steps: Vec<Step>,
+    /// First step of each VC.
+    pub first_step: Vec<u32>,
 }
 
 impl Topology {
@@ -74,7 +79,7 @@ impl Topology {
             ends,
             vcs_of_link: vec![0; scenario.links.len()],
             steps: Vec::new(),
-            first_step: vec![0],
+            first_step: Vec::new(),
         };
         for (index, flow) in scenario.flows.iter().enumerate() {
             check_flow(scenario, index, flow)?;
@@ -92,10 +97,46 @@ impl Topology {
             topology.add_circuit(&flow.route);
             topology.add_circuit(&flow.return_route);
         }
+        topology.find_whole_frames();
         Ok(topology)
     }
 
+    /// A wire qualifies if each port it feeds has no other input and feeds, in turn, a wire that qualifies.
+    fn find_whole_frames(&mut self) {
+        let links = self.ends.len();
+        let mut inputs = vec![None; links];
+        let mut shared = vec![false; links];
+        for pair in self
+            .steps
+            .windows(2)
+            .filter(|pair| pair[0].link != HOST && pair[1].link != HOST)
+        {
+            let (from, to) = (pair[0].link, pair[1].link as usize);
+            shared[to] |= inputs[to].is_some_and(|other| other != from);
+            inputs[to] = Some(from);
+        }
+        let mut whole = vec![true; links];
+        loop {
+            let before = whole.clone();
+            for pair in self
+                .steps
+                .windows(2)
+                .filter(|pair| pair[0].link != HOST && pair[1].link != HOST)
+            {
+                let next = pair[1].link as usize;
+                whole[pair[0].link as usize] &= whole[next] && !shared[next];
+            }
+            if whole == before {
+                break;
+            }
+        }
+        for (end, whole) in self.ends.iter_mut().zip(whole) {
+            end.whole_frames = whole;
+        }
+    }
+
     fn add_circuit(&mut self, route: &[usize]) {
+        self.first_step.push(self.steps.len() as u32);
         for &link in route {
             let local = &mut self.vcs_of_link[link];
             self.steps.push(Step {
@@ -104,14 +145,7 @@ impl Topology {
             });
             *local += 1;
         }
-        self.first_step.push(self.steps.len() as u32);
-    }
-
-    /// Hop `hop` of a VC, none past its last.
-    #[inline]
-    pub fn step(&self, vc: u32, hop: u16) -> Option<Step> {
-        let at = self.first_step[vc as usize] + u32::from(hop);
-        (at < self.first_step[vc as usize + 1]).then(|| self.steps[at as usize])
+        self.steps.push(Step { link: HOST, local: 0 });
     }
 }
 
@@ -189,7 +223,7 @@ fn link_ends(scenario: &Scenario) -> Result<Vec<LinkEnd>, ScenarioError> {
         inputs[link.to] += 1;
         ends.push(LinkEnd {
             node: link.to as u32,
-            host: scenario.nodes[link.to].kind == NodeKind::Host,
+            whole_frames: false,
             input,
             inputs: 0,
             cell: SlotGrid::new(Time::ZERO, CELL_BITS, Rate(link.rate_bps)).period_floor(),
@@ -274,9 +308,6 @@ fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Result<()
                 );
             }
         }
-    }
-    if flow.route.len() > usize::from(u16::MAX) {
-        return refuse(field("route"), flow.route.len(), "needs at most 65 535 links");
     }
     match flow.traffic {
         TrafficConfig::Transfer { size_bytes: 0 } => refuse(field("traffic.size"), 0, "needs at least one byte"),

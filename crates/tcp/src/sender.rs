@@ -181,7 +181,6 @@ impl Sender {
         let flight = &self.flight;
         !self.silly_window_avoidance
             || flight.nxt + u64::from(length) == self.written
-            || flight.nxt < flight.max
             || u64::from(length) >= flight.rwnd / 2
     }
 
@@ -192,7 +191,7 @@ impl Sender {
         self.counters.sent_bytes += u64::from(length);
         if retransmission {
             self.counters.retransmitted_segments += 1;
-            self.counters.retransmitted_bytes += u64::from(length);
+            self.counters.retransmitted_bytes += end.min(self.flight.max) - sequence;
         } else if self.timed.is_none() {
             self.timed = Some((sequence, now));
         }

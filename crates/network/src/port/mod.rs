@@ -65,6 +65,9 @@ pub struct PortCounters {
     pub cell_time: u128,
 }
 
+/// Later than any departure.
+const NEVER: Time = Time(u64::MAX);
+
 /// The output port of a switch and the wire behind it.
 #[derive(Clone, Debug)]
 pub struct Port {
@@ -76,8 +79,12 @@ pub struct Port {
     after_loss: AfterLoss,
     /// Cells not yet arrived downstream, in order of departure.
     cells: Ring<Passing>,
+    /// Numbers in `cells` of the last cells of frames, where the wire is looked at for these alone.
+    frame_ends: Option<Ring<u64>>,
     /// Number in `cells` of the first cell whose slot has not ended.
     departed: u64,
+    /// When that cell's slot ends; `NEVER` if there is none.
+    next_departure: Time,
     /// First slot not yet used.
     next: SlotCursor,
     active_vcs: u64,
@@ -86,8 +93,16 @@ pub struct Port {
 }
 
 impl Port {
-    /// An empty port for `vcs` virtual circuits; `capacity` of none is unlimited.
-    pub fn new(grid: SlotGrid, delay: Span, capacity: Option<u64>, policy: Policy, vcs: usize) -> Port {
+    /// An empty port for `vcs` virtual circuits; `capacity` of none is unlimited. With `whole_frames` the
+    /// wire asks to be looked at only when the last cell of a frame arrives.
+    pub fn new(
+        grid: SlotGrid,
+        delay: Span,
+        capacity: Option<u64>,
+        policy: Policy,
+        vcs: usize,
+        whole_frames: bool,
+    ) -> Port {
         let after_loss = policy.after_loss();
         Port {
             grid,
@@ -96,7 +111,9 @@ impl Port {
             policy,
             after_loss,
             cells: Ring::default(),
+            frame_ends: whole_frames.then(Ring::default),
             departed: 0,
+            next_departure: NEVER,
             next: grid.cursor(0),
             active_vcs: 0,
             vcs: vec![VcState::default(); vcs],
@@ -111,23 +128,24 @@ impl Port {
     }
 
     /// Settles every departure up to `now`, which precedes whatever arrives at `now`.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, now: Time) {
-        while self.departed < self.cells.tail() {
-            let passing = self.cells.get(self.departed);
-            if passing.arrival > now + self.delay {
-                break;
-            }
-            let vc = &mut self.vcs[passing.local as usize];
+        while self.next_departure <= now {
+            let vc = &mut self.vcs[self.cells.get(self.departed).local as usize];
             vc.held -= 1;
             self.active_vcs -= u64::from(vc.held == 0);
             self.departed += 1;
+            self.next_departure = if self.departed < self.cells.tail() {
+                self.cells.get(self.departed).arrival - self.delay
+            } else {
+                NEVER
+            };
         }
     }
 
-    /// A cell of the port's VC `local` arrives. True if the wire's head cell is a new one.
+    /// A cell of the port's VC `local` arrives. True if `head` changed.
     /// `on_frame` is told X at the first cell of each frame.
-    #[inline]
+    #[inline(always)]
     pub fn on_cell(&mut self, now: Time, cell: Cell, local: u32, on_frame: impl FnOnce(u64)) -> bool {
         self.settle(now);
         self.counters.cells_in += 1;
@@ -181,7 +199,7 @@ impl Port {
         self.admit(now, cell, local)
     }
 
-    #[inline]
+    #[inline(always)]
     fn admit(&mut self, now: Time, cell: Cell, local: u32) -> bool {
         if self.next.start() < now {
             self.next = self.grid.cursor_at_or_after(now);
@@ -189,29 +207,46 @@ impl Port {
         self.next.step();
         let departure = self.next.start();
         self.counters.cell_time += u128::from((departure - now).0);
-        let idle = self.cells.is_empty();
+        self.next_departure = self.next_departure.min(departure);
+        let new_head = match &mut self.frame_ends {
+            None => self.cells.is_empty(),
+            Some(_) if cell.left > 0 => false,
+            Some(ends) => {
+                ends.push(self.cells.tail());
+                ends.tail() - ends.head() == 1
+            }
+        };
         self.cells.push(Passing {
             arrival: departure + self.delay,
             cell,
             local,
         });
         self.counters.peak_queue = self.counters.peak_queue.max(self.held());
-        idle
+        new_head
     }
 
-    /// When the next cell arrives downstream, and its VC.
+    /// When the wire wants to be looked at next, and the VC of the cell that arrives then.
     #[inline]
     pub fn head(&self) -> Option<(Time, u32)> {
-        self.cells.first().map(|passing| (passing.arrival, passing.cell.vc))
+        let passing = match &self.frame_ends {
+            None => self.cells.first(),
+            Some(ends) => ends.first().map(|&number| self.cells.get(number)),
+        };
+        passing.map(|passing| (passing.arrival, passing.cell.vc))
     }
 
-    /// Takes the head cell off the wire at `now`.
-    #[inline]
-    pub fn pop(&mut self, now: Time) -> Option<Cell> {
+    /// Takes the next cell that has arrived by `now` off the wire, with its time of arrival.
+    #[inline(always)]
+    pub fn pop(&mut self, now: Time) -> Option<(Time, Cell)> {
+        let passing = *self.cells.first().filter(|passing| passing.arrival <= now)?;
         if self.departed == self.cells.head() {
-            self.settle(now);
+            self.settle(passing.arrival);
         }
-        self.cells.pop().map(|passing| passing.cell)
+        self.cells.pop();
+        if let (Some(ends), 0) = (&mut self.frame_ends, passing.cell.left) {
+            ends.pop();
+        }
+        Some((passing.arrival, passing.cell))
     }
 
     /// Counters as of `now`, the end of the run; cells still held count their waiting until now.

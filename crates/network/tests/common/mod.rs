@@ -1,0 +1,151 @@
+//! Scenarios for tests and benchmarks: the N-source dumbbell of frr-96 as the Python front resolves it.
+
+use longpipe_network::scenario::{
+    Engine, FlowConfig, LinkConfig, NodeConfig, NodeKind, PolicyConfig, Scenario, StartConfig, Ties, TraceConfig,
+    TrafficConfig,
+};
+use longpipe_tcp::config::{AckConfig, CongestionKind, PhaseConfig, RecoveryKind, TcpConfig, TimerConfig};
+
+/// One second [ps].
+pub const SECOND: u64 = 1_000_000_000_000;
+/// One-way delay of a LAN link [ps].
+pub const LAN: u64 = 5_000_000;
+/// One-way delay of a WAN link [ps].
+pub const WAN: u64 = 5_000_000_000;
+
+/// TCP as frr-96 had it.
+pub fn tcp(recovery: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
+    TcpConfig {
+        recovery,
+        congestion: CongestionKind::Aimd,
+        mss_bytes: 512,
+        receiver_window_bytes,
+        initial_window_segments: 1,
+        initial_ssthresh_bytes: None,
+        duplicate_ack_threshold: 3,
+        silly_window_avoidance: true,
+        timer: TimerConfig::Coarse {
+            tick_ps: SECOND / 10,
+            phase: PhaseConfig::Common {},
+            min_rto_ticks: 2,
+            max_rto_ticks: 640,
+            initial_rto_ticks: 30,
+        },
+        ack: AckConfig::Immediate {},
+    }
+}
+
+/// A policy with the parameters of frr-96, by name.
+pub fn policy(name: &str) -> PolicyConfig {
+    let (z, keep_last) = (0.8, true);
+    match name {
+        "tail-drop" => PolicyConfig::TailDrop {},
+        "partial-packet-discard" => PolicyConfig::PartialPacketDiscard { keep_last },
+        "epd" => PolicyConfig::Epd {
+            threshold: 0.8,
+            keep_last,
+        },
+        "selective-drop" => PolicyConfig::SelectiveDrop {
+            threshold: 0.9,
+            z,
+            keep_last,
+        },
+        "fba" => PolicyConfig::Fba {
+            threshold: 0.9,
+            z,
+            keep_last,
+        },
+        _ => panic!("no policy {name}"),
+    }
+}
+
+/// Builds a graph by names.
+pub struct Builder {
+    pub scenario: Scenario,
+    pub buffer_cells: u64,
+    pub policy: PolicyConfig,
+}
+
+impl Builder {
+    pub fn new(seconds: u64, buffer_cells: u64, policy: PolicyConfig) -> Builder {
+        Builder {
+            scenario: Scenario {
+                engine: Engine::Reference,
+                duration_ps: seconds * SECOND,
+                ties: Ties::Random,
+                slot_phase: 0.5,
+                nodes: vec![],
+                links: vec![],
+                flows: vec![],
+                traces: TraceConfig::default(),
+            },
+            buffer_cells,
+            policy,
+        }
+    }
+
+    pub fn node(&mut self, kind: NodeKind) -> usize {
+        let name = format!("n{}", self.scenario.nodes.len());
+        self.scenario.nodes.push(NodeConfig {
+            name,
+            kind,
+            send_jitter_ps: 0,
+        });
+        self.scenario.nodes.len() - 1
+    }
+
+    /// Two directed links; returns the one from `a`. The one back follows it.
+    pub fn link(&mut self, a: usize, b: usize, rate_bps: u64, delay_ps: u64) -> usize {
+        for (from, to) in [(a, b), (b, a)] {
+            let switch = self.scenario.nodes[from].kind == NodeKind::Switch;
+            self.scenario.links.push(LinkConfig {
+                from,
+                to,
+                rate_bps,
+                delay_ps,
+                buffer_cells: switch.then_some(self.buffer_cells),
+                policy: if switch {
+                    self.policy.clone()
+                } else {
+                    PolicyConfig::TailDrop {}
+                },
+            });
+        }
+        self.scenario.links.len() - 2
+    }
+
+    /// A greedy flow over duplex links given by their first direction, traversed forward.
+    pub fn flow(&mut self, route: Vec<usize>, tcp: TcpConfig) {
+        let return_route = route.iter().rev().map(|link| link ^ 1).collect();
+        self.scenario.flows.push(FlowConfig {
+            name: format!("f{}", self.scenario.flows.len()),
+            route,
+            return_route,
+            tcp,
+            traffic: TrafficConfig::Greedy {},
+            start: StartConfig::Fixed { at_ps: 0 },
+        });
+    }
+}
+
+/// N sources, two switches, N sinks; every link at 155.52 Mbit/s and `delay_ps`.
+pub fn dumbbell(
+    sources: usize,
+    delay_ps: u64,
+    buffer_cells: u64,
+    policy: PolicyConfig,
+    seconds: u64,
+    tcp: &TcpConfig,
+) -> Scenario {
+    const RATE: u64 = 155_520_000;
+    let mut build = Builder::new(seconds, buffer_cells, policy);
+    let (left, right) = (build.node(NodeKind::Switch), build.node(NodeKind::Switch));
+    let trunk = build.link(left, right, RATE, delay_ps);
+    for _ in 0..sources {
+        let (source, sink) = (build.node(NodeKind::Host), build.node(NodeKind::Host));
+        let access = build.link(source, left, RATE, delay_ps);
+        let exit = build.link(right, sink, RATE, delay_ps);
+        build.flow(vec![access, trunk, exit], tcp.clone());
+    }
+    build.scenario
+}
