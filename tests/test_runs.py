@@ -122,7 +122,7 @@ def test_seed_out_of_range_is_refused(seed: int) -> None:
 
 def test_progress_goes_from_nothing_to_all() -> None:
     seen: list[float] = []
-    simulate(Scenario(duration="3 s"), progress=seen.append)
+    simulate(Scenario(duration="30 s"), progress=seen.append)
     assert seen
     assert seen == sorted(seen)
     assert 0 <= seen[0] <= seen[-1] <= 1
@@ -133,4 +133,4 @@ def test_an_error_in_progress_stops_the_run() -> None:
         raise LookupError("from the callback")
 
     with pytest.raises(LookupError, match="from the callback"):
-        simulate(Scenario(duration="3 s"), progress=fail)
+        simulate(Scenario(duration="30 s"), progress=fail)

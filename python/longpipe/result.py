@@ -97,7 +97,8 @@ def _named(trace: pd.DataFrame, names: Mapping[str, pd.Series]) -> pd.DataFrame:
         if column in trace:
             codes = trace[column].to_numpy(dtype=np.int64)
             trace[column] = pd.Categorical.from_codes(codes, categories=pd.Index(categories))
-    return trace
+    # The core records each port's rows in order, but may look at one port later than at another.
+    return trace.sort_values("time_s", kind="stable", ignore_index=True)
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
