@@ -44,8 +44,8 @@ pub struct PortReport {
     pub frames_damaged: u64,
     /// Most cells ever held; 0 for hosts, whose queues are not measured.
     pub peak_queue: u64,
-    /// Cells held, averaged over time.
-    pub mean_queue: f64,
+    /// Cells held, averaged over time; none for hosts.
+    pub mean_queue: Option<f64>,
     /// Fraction of the slots that carried a cell.
     pub utilization: f64,
 }
@@ -151,7 +151,7 @@ fn port_report(link: &mut Link, now: Time, cell: u64) -> PortReport {
             frames_in: nic.frames_in,
             frames_damaged: 0,
             peak_queue: 0,
-            mean_queue: f64::NAN,
+            mean_queue: None,
             utilization: nic.cells_out as f64 / slots,
         },
         Feed::Port(port) => {
@@ -167,7 +167,7 @@ fn port_report(link: &mut Link, now: Time, cell: u64) -> PortReport {
                 frames_in: counters.frames_in,
                 frames_damaged: counters.frames_damaged,
                 peak_queue: counters.peak_queue,
-                mean_queue: counters.cell_time as f64 / 1e12 / seconds,
+                mean_queue: Some(counters.cell_time as f64 / 1e12 / seconds),
                 utilization: counters.cells_out as f64 / slots,
             }
         }
@@ -225,7 +225,7 @@ impl StateHash {
             report.frames_in,
             report.frames_damaged,
             report.peak_queue,
-            report.mean_queue.to_bits(),
+            report.mean_queue.map_or(0, f64::to_bits),
         ] {
             self.word(word);
         }

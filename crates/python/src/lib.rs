@@ -119,7 +119,10 @@ fn ports<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult
     integers("frames_in", |port| port.frames_in)?;
     integers("frames_damaged", |port| port.frames_damaged)?;
     integers("peak_queue_cells", |port| port.peak_queue)?;
-    columns.set_item("mean_queue_cells", array(py, ports.iter().map(|port| port.mean_queue)))?;
+    columns.set_item(
+        "mean_queue_cells",
+        array(py, ports.iter().map(|port| port.mean_queue.unwrap_or(f64::NAN))),
+    )?;
     columns.set_item("utilization", array(py, ports.iter().map(|port| port.utilization)))?;
     Ok(columns)
 }
