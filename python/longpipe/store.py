@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,7 +74,7 @@ class Store:
 
     def load(self, scenario: Scenario, seed: int) -> Result | None:
         """The stored run, without traces; None if this build has not finished it."""
-        query = sa.select(_RUNS.c.summary).where(*_is_run(scenario.digest(), scenario.engine, seed))
+        query = sa.select(_RUNS.c.summary).where(*_is_run(_digest(scenario), scenario.engine, seed))
         with self._transaction() as connection:
             summary = connection.execute(query).scalar_one_or_none()
         return None if summary is None else _unpack(scenario, seed, summary)
@@ -87,13 +87,13 @@ class Store:
 
     def has(self, scenario: Scenario, seed: int) -> bool:
         """Whether this build has finished the run."""
-        query = sa.select(sa.literal(1)).where(*_is_run(scenario.digest(), scenario.engine, seed))
+        query = sa.select(sa.literal(1)).where(*_is_run(_digest(scenario), scenario.engine, seed))
         with self._transaction() as connection:
             return connection.execute(query).first() is not None
 
     def save(self, scenario: Scenario, seed: int, summary: str) -> None:
         """Stores what `pack` made of a run, durably, in place of an earlier one."""
-        digest = scenario.digest()
+        digest = _digest(scenario)
         is_scenario = _SCENARIOS.c.digest == digest
         run = {
             "digest": digest,
@@ -147,6 +147,10 @@ def _columns(columns: dict[Any, list[Any]]) -> dict[str, list[Any]]:
         str(name): [None if isinstance(v, float) and math.isnan(v) else v for v in values]
         for name, values in columns.items()
     }
+
+
+# A study asks for each scenario's digest several times per seed.
+_digest = lru_cache(maxsize=4096)(Scenario.digest)
 
 
 def _is_run(digest: str, engine: str, seed: int) -> tuple[sa.ColumnElement[bool], ...]:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from multiprocessing.connection import Connection
 
 from longpipe.result import Result
@@ -30,8 +31,10 @@ def run_study(
     progress: Callable[[float], None] = lambda _: None,
 ) -> list[Result]:
     """Results of all (scenario, seed) pairs, in their order and without traces; see `complete_study`."""
+    if store is None:
+        with closing(Store()) as store:
+            return run_study(jobs, store, workers=workers, fresh=fresh, progress=progress)
     jobs = list(jobs)
-    store = store or Store()
     complete_study(jobs, store, workers=workers, fresh=fresh, progress=progress)
     return [store.require(scenario, seed) for scenario, seed in jobs]
 

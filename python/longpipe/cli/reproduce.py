@@ -37,17 +37,18 @@ def reproduce(
 
     Finished runs are kept in DIR/runs.sqlite: after an interruption the same command goes on from there.
     """
+    if sensitivity and json is not None:
+        raise ScenarioError("--json: not with --sensitivity, which writes sensitivity.csv")
+    if json not in (None, "-"):
+        check_file("--json", Path(str(json)))
+
     # The database, SciPy and Matplotlib take a second to load; other commands need not wait for them.
     from longpipe.cli import reproduction
 
     chosen = reproduction.find(paper)
     out = out or Path("results") / paper
     check_directory("--out", out)
-    if json not in (None, "-"):
-        check_file("--json", Path(str(json)))
-    if not sensitivity:
-        reproduction.run(chosen, seeds or DEFAULT_SEEDS, out, fresh=fresh, json=json)
-    elif json is None:
+    if sensitivity:
         reproduction.run_sensitivity(chosen, seeds or DEFAULT_VARIANT_SEEDS, out, fresh=fresh)
     else:
-        raise ScenarioError("--json: not with --sensitivity, which writes sensitivity.csv")
+        reproduction.run(chosen, seeds or DEFAULT_SEEDS, out, fresh=fresh, json=json)

@@ -1,0 +1,155 @@
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from longpipe import Scenario, plot
+from longpipe.cli import reproduction
+from longpipe.cli.reproduction_tables import show
+from longpipe.papers import frr_96
+from longpipe.papers.paper import Experiment, Paper
+from longpipe.papers.reproduction import Reproduction, reproduce
+from longpipe.store import Store
+
+LONGPIPE = str(Path(sys.executable).with_name("longpipe"))
+
+
+def experiments() -> list[Experiment]:
+    """The paper's, cut to 60 ms."""
+    short = []
+    for e in frr_96.experiments():
+        single = e.deterministic.with_(duration="60 ms") if e.deterministic else None
+        short.append(replace(e, replicated=e.replicated.with_(duration="60 ms"), deterministic=single))
+    return short
+
+
+PAPER: Paper = replace(frr_96.PAPER, experiments=experiments, variants=frr_96.PAPER.variants[:2])
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory in which all short runs with two seeds are stored."""
+    directory = tmp_path_factory.mktemp("frr-96")
+    reproduction.run(PAPER, 2, directory, fresh=False, json=None)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def found(out: Path) -> Iterator[Reproduction]:
+    with closing(Store(out / "runs.sqlite")) as store:
+        yield reproduce(PAPER, 2, store)
+
+
+def test_a_directory_holds_report_tables_runs_and_figures(out: Path) -> None:
+    figures = {f"tables-{table}.{kind}" for table in ("1-2", "3-4") for kind in ("png", "svg")}
+    assert {path.name for path in out.iterdir()} == {
+        "report.json", "report.txt", "runs.csv", "runs.sqlite", "tables.csv", *figures,
+    }  # fmt: skip
+
+
+def test_json_has_the_agreed_shape(found: Reproduction) -> None:
+    report = json.loads(found.to_json())
+    assert list(report) == ["paper", "version", "engine", "seeds", "seconds", "tables", "claims"]
+    assert (report["paper"], report["engine"], report["seeds"]) == ("frr-96", Scenario().engine, 2)
+    assert [table["table"] for table in report["tables"]] == ["1+2", "3+4"]
+    factors = ["network", "sources", "buffer_cells", "tcp", "policy"]
+    numbers = ["published", "deterministic", "mean", "low", "high", "mean_low", "mean_high"]
+    for table in report["tables"]:
+        assert list(table["mean_absolute_error"]) == ["efficiency", "fairness"]
+        assert list(table["mean_absolute_error_by_policy"]) == ["tail-drop", "epd", "selective-drop", "fba"]
+        assert len(table["rows"]) == 32
+        for row in table["rows"]:
+            assert list(row) == [*factors, "efficiency", "fairness"]
+            assert list(row["efficiency"]) == list(row["fairness"]) == numbers
+    assert [claim["id"] for claim in report["claims"]] == [claim.id for claim in PAPER.claims]
+    for claim in report["claims"]:
+        assert claim["verdict"] in ("holds", "undecided", "fails")
+        assert any(character.isdigit() for character in claim["evidence"])
+
+
+def test_errors_are_those_of_the_replicated_means(found: Reproduction) -> None:
+    table = json.loads(found.to_json())["tables"][1]
+    wanted = [abs(row["fairness"]["mean"] - row["fairness"]["published"]) for row in table["rows"]]
+    assert table["mean_absolute_error"]["fairness"] == pytest.approx(math.fsum(wanted) / 32, abs=1e-5)
+    of_epd = [
+        abs(row["efficiency"]["mean"] - row["efficiency"]["published"])
+        for row in table["rows"]
+        if row["policy"] == "epd"
+    ]
+    by_policy = table["mean_absolute_error_by_policy"]["epd"]["efficiency"]
+    assert by_policy == pytest.approx(math.fsum(of_epd) / 8, abs=1e-5)
+
+
+def test_tables_fit_100_columns_and_show_published_averages(found: Reproduction) -> None:
+    text = StringIO()
+    show(found, Console(file=text, width=100))
+    assert max(map(len, text.getvalue().splitlines())) <= 100
+    assert [text.getvalue().count(f"Table {n}: ") for n in (1, 2, 3, 4)] == [1, 1, 1, 1]
+    averages = [line.split() for line in text.getvalue().splitlines() if line.startswith("average")]
+    assert [[line[i] for i in (1, 4, 7, 10)] for line in averages] == [
+        [".63", ".78", ".87", ".92"],
+        [".73", ".82", ".93", ".97"],
+        [".73", ".92", ".89", ".89"],
+        [".81", ".97", ".99", ".95"],
+    ]
+
+
+def test_one_seed_has_no_intervals_and_decides_nothing(out: Path) -> None:
+    with closing(Store(out / "runs.sqlite")) as store:
+        report = json.loads(reproduce(PAPER, 1, store).to_json())
+    assert report["tables"][0]["rows"][0]["efficiency"]["mean_low"] is None
+    assert {claim["verdict"] for claim in report["claims"]} == {"undecided"}
+
+
+def test_points_of_a_figure_are_the_rows_of_its_table(found: Reproduction) -> None:
+    points = plot.efficiency_fairness_points(found, "3+4")
+    assert len(points) == 32
+    first = points.iloc[0]
+    assert (first["network"], first["published_efficiency"], first["published_fairness"]) == ("lan", 0.53, 0.77)
+    assert points["mean_efficiency"].notna().all()
+
+
+def test_the_same_numbers_give_the_same_figure(found: Reproduction, tmp_path: Path) -> None:
+    written = [plot.save(plot.efficiency_fairness(found, "1+2"), tmp_path / name) for name in ("a", "b")]
+    assert [path.suffix for path in written[0]] == [".png", ".svg"]
+    for first, second in zip(*written, strict=True):
+        assert first.read_bytes() == second.read_bytes()
+
+
+def test_sensitivity_has_a_row_for_every_variant(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reproduction.run_sensitivity(PAPER, 1, out, fresh=False)
+    lines = (out / "sensitivity.txt").read_text().splitlines()
+    for name in ("as reproduced", *(variant.name for variant in PAPER.variants)):
+        assert sum(line.startswith(name) for line in lines) == 2
+    assert max(map(len, lines)) <= 100
+    assert (out / "sensitivity.csv").read_text().count("\n") == 1 + 3 * 128
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["frr-69"], "PAPER: 'frr-69'; did you mean 'frr-96'? accepts frr-96"),
+        (["frr-96", "--out", "file"], "--out: file can't be written"),
+        (["frr-96", "--json", "."], "--json: . is a directory"),
+        (["frr-96", "--sensitivity", "--json", "-"], "--json: not with --sensitivity"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    environment = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}
+    refused = subprocess.run(
+        [LONGPIPE, "reproduce", *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"error: {message}")
+    assert refused.stderr.count("\n") == 1

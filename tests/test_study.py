@@ -1,0 +1,124 @@
+import multiprocessing
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from longpipe import Scenario, simulate
+from longpipe.store import Store
+from longpipe.study import StudyError, complete_study, run_study
+
+SHORT = Scenario(name="short", duration="20 ms")
+# Long enough that a kill meets it half way.
+LONG = SHORT.with_(name="long", duration="5 s")
+SEEDS = range(1, 41)
+
+STUDY = f"""
+from longpipe import Scenario
+from longpipe.store import Store
+from longpipe.study import complete_study
+import sys
+long = Scenario(name="long", duration="{LONG.duration}")
+complete_study([(long, seed) for seed in range({SEEDS.start}, {SEEDS.stop})], Store(sys.argv[1]))
+"""
+
+
+def stored(path: Path) -> dict[str, str]:
+    """When each seed was finished."""
+    if not path.exists():
+        return {}
+    with closing(sqlite3.connect(path, timeout=60)) as database:
+        try:
+            return dict(database.execute("select seed, finished_at from runs"))
+        except sqlite3.OperationalError:
+            return {}
+
+
+def interrupt(path: Path, kind: signal.Signals) -> tuple[int, str]:
+    """Starts a study, sends it a signal once three of its runs are stored, and gives exit status and stderr."""
+    command = [sys.executable, "-c", STUDY, str(path)]
+    study = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while len(stored(path)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(study.pid, kind) if kind == signal.SIGINT else study.send_signal(kind)
+    return study.wait(timeout=30), study.communicate()[1]
+
+
+@pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_study_keeps_what_it_finished_and_goes_on(kind: signal.Signals, tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    status, _ = interrupt(path, kind)
+    assert status != 0
+    before = stored(path)
+    assert 3 <= len(before) < len(SEEDS)
+    fractions: list[float] = []
+    seeds = range(1, len(before) + 3)
+    with closing(Store(path)) as store:
+        complete_study([(LONG, seed) for seed in seeds], store, progress=fractions.append)
+    after = stored(path)
+    assert set(map(str, seeds)) <= set(after)
+    assert {seed: after[seed] for seed in before} == before
+    assert fractions[0] > 0
+    assert fractions[-1] == 1.0
+
+
+def test_ctrl_c_leaves_one_traceback_and_no_worker_s(tmp_path: Path) -> None:
+    status, errors = interrupt(tmp_path / "runs.sqlite", signal.SIGINT)
+    assert status == -signal.SIGINT
+    assert errors.count("Traceback") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on file sizes")
+def test_a_full_disk_stops_a_study_and_keeps_what_was_stored(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (80_000, 80_000))\n{STUDY}"
+    failed = subprocess.run([sys.executable, "-c", limited, path], capture_output=True, text=True, check=False)
+    assert "StoreError: store" in failed.stderr
+    assert 0 < len(stored(path)) < len(SEEDS)
+    with closing(Store(path)) as store:
+        assert all(store.load(LONG, int(seed)) for seed in stored(path))
+
+
+def test_results_are_those_of_single_runs_in_the_order_of_the_jobs() -> None:
+    jobs = [(SHORT, 3), (SHORT.with_(duration="30 ms"), 1), (SHORT, 1), (SHORT, 3)]
+    results = run_study(jobs)
+    assert [result.state_hash for result in results] == [simulate(*job).state_hash for job in jobs]
+    assert [(result.scenario, result.seed) for result in results] == jobs
+
+
+def test_a_second_study_runs_nothing_unless_fresh(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    jobs = [(SHORT, seed) for seed in range(4)]
+    with closing(Store(path)) as store:
+        run_study(jobs, store)
+        first = stored(path)
+        run_study(jobs, store)
+        assert stored(path) == first
+        run_study(jobs, store, fresh=True)
+        assert all(stored(path)[seed] > finished for seed, finished in first.items())
+
+
+def test_a_failed_run_is_named_and_the_others_are_stored() -> None:
+    with closing(Store()) as store:
+        with pytest.raises(StudyError, match=r"scenario 'short', seed -1: seed: -1; needs a whole number") as failed:
+            run_study([(SHORT, -1), (SHORT, 1), (SHORT, 2)], store)
+        assert "\n" not in str(failed.value)
+        assert [store.has(SHORT, seed) for seed in (1, 2)] == [True, True]
+
+
+def test_a_crashed_worker_names_what_it_ran_and_loses_nothing_finished() -> None:
+    def kill_workers(_: float) -> None:
+        for worker in multiprocessing.active_children():
+            os.kill(worker.pid or 0, signal.SIGKILL)
+
+    with closing(Store()) as store:
+        with pytest.raises(StudyError, match=r"a worker process died .* in scenario 'long', seed \d+"):
+            complete_study([(LONG, seed) for seed in SEEDS], store, workers=2, progress=kill_workers)
+        assert store.count() >= 1
