@@ -69,6 +69,12 @@ def test_a_file_that_is_no_database_is_refused_and_kept(tmp_path: Path) -> None:
     assert path.read_text().startswith("not a database")
 
 
+def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ScenarioError, match=r"store: .*runs\.sqlite: .*; needs a database, or a new file"):
+        Store(tmp_path / "file" / "runs.sqlite")
+
+
 def test_a_file_of_other_tables_fails_in_one_line(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "other.sqlite")) as other:
         other.execute("create table runs (a)")

@@ -62,14 +62,14 @@ class Store:
     def __init__(self, where: str | Path | None = None) -> None:
         self.url = _url(where)
         self._name = self.url.database or "memory"
-        if self.url.get_backend_name() == "sqlite" and self.url.database:
-            Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
+        is_sqlite = self.url.get_backend_name() == "sqlite"
         try:
+            if is_sqlite and self.url.database:
+                Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
             # A second study may hold the file's lock for as long as one insert takes.
-            timeout = {"timeout": 60} if self.url.get_backend_name() == "sqlite" else {}
-            self._database = sa.create_engine(self.url, connect_args=timeout)
+            self._database = sa.create_engine(self.url, connect_args={"timeout": 60} if is_sqlite else {})
             _METADATA.create_all(self._database)
-        except (SQLAlchemyError, ImportError) as error:
+        except (SQLAlchemyError, ImportError, OSError) as error:
             raise ScenarioError(f"store: {self._name}: {_reason(error)}; needs a database, or a new file") from None
 
     def load(self, scenario: Scenario, seed: int) -> Result | None:
