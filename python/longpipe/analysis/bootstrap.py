@@ -1,0 +1,126 @@
+"""Intervals of effects that do not suppose normal errors of equal variance."""
+
+from dataclasses import replace
+from itertools import product
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from longpipe.analysis.anova import Anova
+from longpipe.analysis.effects import effect_weights, hat
+from longpipe.analysis.factors import Cells, Floats, check_level, name_of, text_of
+from longpipe.errors import ScenarioError
+
+# Numbers held at once.
+CHUNK: Final = 4_000_000
+FEWEST_DRAWS, MOST_DRAWS = 200, 100_000
+
+
+def bootstrap(found: Anova, *, level: float = 0.9, order: int = 1, draws: int = 2000, seed: int = 1) -> pd.DataFrame:
+    """Bootstrap-t intervals of the effects of up to `order` factors, in the columns of `Anova.effects`.
+
+    Resamples the replications within each combination of levels, or whole blocks where the model has them, so that
+    neither normality nor equal variances are assumed; without replications it resamples residuals, which assumes equal
+    variances. `standard_error` is that of the means, cell by cell. The same seed gives the same intervals. Raises
+    ScenarioError for fewer than 200 draws, incomplete blocks, or a single replication of some combinations only.
+    Method: B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap (1993), section 12.5.
+    """
+    check_level(level)
+    if not FEWEST_DRAWS <= draws <= MOST_DRAWS:
+        raise ScenarioError(f"draws: {draws}; needs {FEWEST_DRAWS} to {MOST_DRAWS}")
+    cells, terms = found.cells, [term for term in found.terms if term != (found.blocks,)]
+    if found.blocks is not None:
+        if not cells.balanced:
+            raise ScenarioError(f"blocks: {found.blocks!r} lacks runs of some combinations; needs all in every block")
+        cells = _without_blocks(cells)
+    weights = effect_weights(cells, terms)
+    stacked = np.vstack([weights[term] for term in terms if len(term) <= order])
+    rng = np.random.default_rng(seed)
+    if found.blocks is not None:
+        by_block = found.cells.means.reshape(len(cells.means), -1).T
+        estimate, error, t = _units(by_block @ stacked.T, draws, rng)
+    elif cells.replicated:
+        estimate, error, t = _rows(cells, stacked, draws, rng)
+    elif cells.counts.max() == 1:
+        estimate, error, t = _residuals(found, stacked, draws, rng)
+    else:
+        raise ScenarioError("replications: one for some combinations, several for others; needs at least 2 for each")
+    # The quantiles of t change places: the longer tail of the estimate is the shorter side of its interval.
+    below, above = np.quantile(t, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    rows = [
+        (name_of(term), ", ".join(map(text_of, levels)))
+        for term in terms
+        if len(term) <= order
+        for levels in product(*(cells.axes[name] for name in term))
+    ]
+    table = pd.DataFrame(rows, columns=["component", "level"])
+    low, high = estimate - above * error, estimate - below * error
+    return table.assign(effect=estimate, standard_error=error, low=low, high=high)
+
+
+def _without_blocks(cells: Cells) -> Cells:
+    names = list(cells.axes)[:-1]
+    sizes = cells.shape[:-1]
+    count = int(np.prod(sizes))
+    index = np.ravel_multi_index(tuple(cells.codes[:, :-1].T), sizes)
+    return replace(
+        cells,
+        axes={name: cells.axes[name] for name in names},
+        codes=cells.codes[:, :-1],
+        index=index,
+        counts=np.bincount(index),
+        means=np.bincount(index, cells.y) / np.bincount(index),
+        at=np.stack(np.unravel_index(np.arange(count), sizes), axis=1),
+    )
+
+
+def _units(effects: Floats, draws: int, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+    """Estimates, errors and t statistics (draws, effects) from whole units resampled; `effects` is (units, effects)."""
+    units = len(effects)
+    estimate, error = effects.mean(axis=0), effects.std(axis=0, ddof=1) / np.sqrt(units)
+    t = np.empty((draws, effects.shape[1]))
+    for part in _chunks(draws, effects.size):
+        drawn = effects[rng.integers(0, units, (len(part), units))]
+        t[part] = _ratio(drawn.mean(axis=1) - estimate, drawn.std(axis=1, ddof=1) / np.sqrt(units))
+    return estimate, error, t
+
+
+def _rows(cells: Cells, weights: Floats, draws: int, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+    estimate = weights @ cells.means
+    error = np.sqrt(weights**2 @ (cells.variances() / cells.counts))
+    order = np.argsort(cells.index, kind="stable")
+    groups = np.split(cells.y[order], np.cumsum(cells.counts)[:-1])
+    means, variances = np.empty((draws, len(groups))), np.empty((draws, len(groups)))
+    for i, group in enumerate(groups):
+        for part in _chunks(draws, len(group)):
+            drawn = group[rng.integers(0, len(group), (len(part), len(group)))]
+            means[part, i] = drawn.mean(axis=1)
+            variances[part, i] = drawn.var(axis=1, ddof=1) / len(group)
+    return estimate, error, _ratio(means @ weights.T - estimate, np.sqrt(variances @ (weights**2).T))
+
+
+def _residuals(found: Anova, weights: Floats, draws: int, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+    cells, fit = found.cells, found.fit
+    if found.error_df == 0:
+        raise ScenarioError("bootstrap: a saturated model has no residuals; needs a lower order or replications")
+    project = np.eye(len(cells.means)) - hat(cells, found.terms)
+    residual = cells.means - fit.fitted
+    scaled = residual * np.sqrt(len(residual) / found.error_df)
+    spread = np.sqrt(np.sum(weights**2, axis=1))
+    drawn = rng.choice(scaled, (draws, len(scaled)))
+    errors = np.sqrt(np.sum((drawn @ project.T) ** 2, axis=1) / found.error_df)
+    estimate = weights @ cells.means
+    return estimate, found.standard_error * spread, _ratio(drawn @ weights.T, errors[:, None] * spread)
+
+
+def _chunks(draws: int, size: int) -> list[range]:
+    step = max(1, CHUNK // size)
+    return [range(first, min(first + step, draws)) for first in range(0, draws, step)]
+
+
+def _ratio(difference: Floats, error: Floats) -> Floats:
+    """Values of t; a draw of identical values, whose error is zero, counts as far out on its side."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = difference / error
+    return np.asarray(np.nan_to_num(t, nan=0.0))

@@ -1,0 +1,71 @@
+"""Which levels differ: all pairs at once, after Tukey."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from longpipe.analysis.anova import Anova
+from longpipe.analysis.effects import mean_weights
+from longpipe.analysis.factors import Floats, check_factors, check_level, text_of
+from longpipe.errors import ScenarioError
+
+MOST_LEVELS = 200
+
+
+def tukey(found: Anova, *factors: str, level: float = 0.9) -> pd.DataFrame:
+    """Differences between all pairs of levels of a factor, or of combinations of levels of several factors.
+
+    The intervals hold all true differences at once with confidence `level` (0 to 1): exactly where the means have equal
+    variances, at least that for others (Tukey 1953, Kramer 1956). Columns: `component`, `first`, `second`,
+    `difference` (mean of first less mean of second) with `low` and `high`, in the response's unit, `p_value` adjusted
+    for the number of pairs, and `differs`. A factor's means are averages over the other factors: where it interacts
+    with one, compare combinations with that one. Raises ScenarioError for a name that is no factor, more than 200
+    combinations, or a model without error.
+    """
+    check_level(level)
+    check_factors(factors, found.factors)
+    if found.error_df == 0:
+        raise ScenarioError("tukey: a saturated model has no error term; needs a lower order or replications")
+    axes = [found.cells.axes[name] for name in factors]
+    labels = [", ".join(map(text_of, levels)) for levels in product(*axes)]
+    if len(labels) > MOST_LEVELS:
+        raise ScenarioError(f"factors: {len(labels)} combinations of levels to compare; needs at most {MOST_LEVELS}")
+    means = found.means(*factors)["mean"].to_numpy()
+    pairs = np.array(list(combinations(range(len(labels)), 2)))
+    difference = means[pairs[:, 0]] - means[pairs[:, 1]]
+    error = found.standard_error * _scales(found, factors, pairs)
+    quantile = float(stats.studentized_range.ppf(level, len(labels), found.error_df)) / np.sqrt(2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.sqrt(2) * np.abs(difference) / error
+    p_value = np.clip(stats.studentized_range.sf(ratio, len(labels), found.error_df), 0, 1)
+    low, high = difference - quantile * error, difference + quantile * error
+    return pd.DataFrame(
+        {
+            "component": ":".join(factors),
+            "first": [labels[i] for i in pairs[:, 0]],
+            "second": [labels[i] for i in pairs[:, 1]],
+            "difference": difference,
+            "low": low,
+            "high": high,
+            "p_value": p_value,
+            "differs": (low > 0) | (high < 0),
+        }
+    )
+
+
+def _scales(found: Anova, factors: tuple[str, ...], pairs: Floats) -> Floats:
+    """Standard errors of differences, in units of that of one observation, shape (pairs,)."""
+    cells = found.cells
+    inner = [
+        tuple(n for n in found.factors if n in part)
+        for size in range(1, len(factors) + 1)
+        for part in combinations(factors, size)
+    ]
+    if cells.balanced and set(inner) <= set(found.terms):
+        per_mean = len(cells.y) / np.prod([len(cells.axes[name]) for name in factors])
+        return np.full(len(pairs), np.sqrt(2 / per_mean))
+    weights = mean_weights(cells, found.terms, factors)
+    contrasts = weights[pairs[:, 0]] - weights[pairs[:, 1]]
+    return np.asarray(np.sqrt((contrasts**2 / cells.counts).sum(axis=1)))

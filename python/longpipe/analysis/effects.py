@@ -1,0 +1,185 @@
+"""Effects of factors and their interactions by least squares, under constraints that they sum to zero.
+
+A balanced design has a closed form (Jain 1991, sections 20.2 to 23.2). For any other the effects are those of ordinary
+least squares, and the sum of squares of a term is what the model loses without it (type III).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+from statsmodels.regression.linear_model import WLS
+
+from longpipe.analysis.factors import Cells, Floats, Integers, Term, name_of
+from longpipe.errors import ScenarioError
+
+# A least-squares fit takes the cube of this in time.
+MOST_PARAMETERS: Final = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """One term: an effect per combination of its levels, shape (levels, ...), each with its error's multiplier.
+
+    The standard error of an effect is that of one observation times `scale`.
+    """
+
+    by_level: Floats
+    scale: Floats
+    sum_of_squares: float
+    df: int
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Effects of all terms, the mean with its multiplier, the fitted value of each cell (cells,), the remainder."""
+
+    mean: float
+    mean_scale: float
+    effects: dict[Term, Effect]
+    fitted: Floats
+    error_sum_of_squares: float
+    error_df: int
+
+
+def fit(cells: Cells, terms: Sequence[Term]) -> Fit:
+    """Fits a mean and these terms; ScenarioError names the first one that the design can't tell from those before."""
+    return _balanced(cells, terms) if cells.balanced else _least_squares(cells, terms)
+
+
+def _balanced(cells: Cells, terms: Sequence[Term]) -> Fit:
+    rows, names = len(cells.y), list(cells.axes)
+    grid = cells.means.reshape(cells.shape)
+    mean = float(cells.means.mean())
+    centred = grid - mean
+    found: dict[Term, Floats] = {}
+
+    def effect(term: Term) -> Floats:
+        if term not in found:
+            others = tuple(i for i, name in enumerate(names) if name not in term)
+            value = centred.mean(axis=others, keepdims=True)
+            for size in range(1, len(term)):
+                for part in combinations(term, size):
+                    value = value - effect(part)
+            found[term] = value
+        return found[term]
+
+    effects, fitted = {}, np.full(cells.shape, mean)
+    for term in terms:
+        value = effect(term)
+        fitted = fitted + value
+        df = int(np.prod([size - 1 for size in value.shape if size > 1]))
+        squares = rows / value.size * float(np.sum(value**2))
+        shape = tuple(len(cells.axes[name]) for name in term)
+        effects[term] = Effect(value.reshape(shape), np.full(shape, np.sqrt(df / rows)), squares, df)
+    lack = rows / grid.size * float(np.sum((grid - fitted) ** 2))
+    error_df = rows - 1 - sum(effect.df for effect in effects.values())
+    return Fit(mean, float(np.sqrt(1 / rows)), effects, fitted.ravel(), cells.within() + lack, error_df)
+
+
+def _least_squares(cells: Cells, terms: Sequence[Term]) -> Fit:
+    x, blocks = _model_matrix(cells, terms)
+    parameters = x.shape[1]
+    model = WLS(cells.means, x, weights=cells.counts).fit()
+    parameter, covariance = np.asarray(model.params), np.asarray(model.normalized_cov_params)
+    effects, first = {}, 1
+    for term, block in blocks.items():
+        own = slice(first, first + block.shape[1])
+        first = own.stop
+        spread = _sum_to_zero(cells, term)
+        values, within = spread @ parameter[own], covariance[own, own]
+        scale = np.sqrt(np.einsum("ij,jk,ik->i", spread, within, spread))
+        squares = float(parameter[own] @ np.linalg.solve(within, parameter[own]))
+        shape = tuple(len(cells.axes[name]) for name in term)
+        effects[term] = Effect(values.reshape(shape), scale.reshape(shape), squares, block.shape[1])
+    fitted = np.asarray(model.fittedvalues)
+    lack = float(np.sum(cells.counts * (cells.means - fitted) ** 2))
+    error_df = len(cells.y) - parameters
+    return Fit(float(parameter[0]), float(np.sqrt(covariance[0, 0])), effects, fitted, cells.within() + lack, error_df)
+
+
+def effect_weights(cells: Cells, terms: Sequence[Term]) -> dict[Term, Floats]:
+    """Weights that give each term's effects from the means of the cells, shape (combinations of levels, cells)."""
+    x, blocks = _model_matrix(cells, terms)
+    solve = _solve(cells, x)
+    weights, first = {}, 1
+    for term, block in blocks.items():
+        weights[term] = _sum_to_zero(cells, term) @ solve[first : first + block.shape[1]]
+        first += block.shape[1]
+    return weights
+
+
+def mean_weights(cells: Cells, terms: Sequence[Term], factors: Sequence[str]) -> Floats:
+    """Weights that give `Anova.means` of these factors from the means of the cells, shape (combinations, cells)."""
+    x, blocks = _model_matrix(cells, terms)
+    sizes = [len(cells.axes[name]) for name in factors]
+    at = np.stack(np.unravel_index(np.arange(math.prod(sizes)), sizes), axis=1)
+    rows = [np.ones((len(at), 1))]
+    for term, block in blocks.items():
+        used = set(term) <= set(factors)
+        codes = [at[:, factors.index(name)] for name in term] if used else []
+        rows.append(_products(cells, term, codes) if used else np.zeros((len(at), block.shape[1])))
+    return np.asarray(np.hstack(rows) @ _solve(cells, x))
+
+
+def hat(cells: Cells, terms: Sequence[Term]) -> Floats:
+    """From the means of the cells to their fitted values, shape (cells, cells)."""
+    x, _ = _model_matrix(cells, terms)
+    return np.asarray(x @ _solve(cells, x))
+
+
+def _model_matrix(cells: Cells, terms: Sequence[Term]) -> tuple[Floats, dict[Term, Floats]]:
+    sizes = [math.prod(len(cells.axes[name]) - 1 for name in term) for term in terms]
+    if 1 + sum(sizes) > MOST_PARAMETERS:
+        raise ScenarioError(
+            f"order: {1 + sum(sizes)} parameters where a closed form does not apply; needs at most {MOST_PARAMETERS}: "
+            "a lower order, or as many rows of every combination"
+        )
+    places = {name: cells.at[:, i] for i, name in enumerate(cells.axes)}
+    blocks = {term: _products(cells, term, [places[name] for name in term]) for term in terms}
+    x = np.hstack([np.ones((len(cells.means), 1)), *blocks.values()])
+    _check_estimable(x, blocks)
+    return x, blocks
+
+
+def _solve(cells: Cells, x: Floats) -> Floats:
+    root = np.sqrt(cells.counts)[:, None]
+    return np.asarray(np.linalg.pinv(x * root) * root.T)
+
+
+def _check_estimable(x: Floats, blocks: dict[Term, Floats]) -> None:
+    if np.linalg.matrix_rank(x) == x.shape[1]:
+        return
+    first, before = 1, ["the mean"]
+    for term, block in blocks.items():
+        first += block.shape[1]
+        if np.linalg.matrix_rank(x[:, :first]) < first:
+            raise ScenarioError(
+                f"terms: {name_of(term)!r} can't be told from {', '.join(before)} in this design; needs a lower order, "
+                "fewer terms, or the missing combinations of levels"
+            )
+        before.append(name_of(term))
+
+
+def _products(cells: Cells, term: Term, codes: Sequence[Integers]) -> Floats:
+    """Columns of a term in the model matrix at places given by their codes, shape (places, degrees of freedom)."""
+    columns: Floats = np.ones((len(codes[0]), 1))
+    for name, code in zip(term, codes, strict=True):
+        own = _contrasts(len(cells.axes[name]))[code]
+        columns = np.einsum("ij,ik->ijk", columns, own).reshape(len(columns), -1)
+    return columns
+
+
+def _sum_to_zero(cells: Cells, term: Term) -> Floats:
+    """From a term's parameters to its effects, shape (combinations of levels, degrees of freedom)."""
+    spread = np.ones((1, 1))
+    for name in term:
+        spread = np.asarray(np.kron(spread, _contrasts(len(cells.axes[name]))), dtype=np.float64)
+    return spread
+
+
+def _contrasts(levels: int) -> Floats:
+    return np.vstack([np.eye(levels - 1), -np.ones((1, levels - 1))])

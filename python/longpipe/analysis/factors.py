@@ -1,0 +1,186 @@
+"""Measured rows as cells of a factorial design: what every analysis of variation begins with."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from longpipe.errors import ScenarioError, nearest
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Term = tuple[str, ...]
+
+# Beyond these an analysis would not fit into memory or into an afternoon.
+MOST_CELLS: Final = 2**20
+MOST_TERMS: Final = 2**12
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A response grouped by its factors, blocks included as the last axis.
+
+    `axes` gives the levels of each factor; `codes` has shape (rows, axes); `index` (rows,) numbers the cell of each row
+    among those observed, `counts` and `means` (cells,) describe them and `at` (cells, axes) locates them.
+    """
+
+    axes: Mapping[str, tuple[Any, ...]]
+    codes: Integers
+    y: Floats
+    index: Integers
+    counts: Integers
+    means: Floats
+    at: Integers
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of levels along each axis."""
+        return tuple(len(levels) for levels in self.axes.values())
+
+    @property
+    def complete(self) -> bool:
+        """Whether every combination of levels was observed."""
+        return len(self.counts) == math.prod(self.shape)
+
+    @property
+    def balanced(self) -> bool:
+        """Whether every combination of levels was observed equally often."""
+        return self.complete and bool((self.counts == self.counts[0]).all())
+
+    @property
+    def replicated(self) -> bool:
+        """Whether every observed combination has at least two rows."""
+        return bool((self.counts > 1).all())
+
+    def within(self) -> float:
+        """Sum of squares of the rows about the means of their cells."""
+        return float(np.sum((self.y - self.means[self.index]) ** 2))
+
+    def variances(self) -> Floats:
+        """Variance of the rows of each cell (cells,), nan where there is only one."""
+        squares = np.bincount(self.index, (self.y - self.means[self.index]) ** 2)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(np.where(self.counts > 1, squares / (self.counts - 1), np.nan))
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, response: str, factors: Sequence[str], blocks: str | None = None) -> "Cells":
+        """Groups the rows of a frame; ScenarioError names a column that can't serve and what would."""
+        check_columns(frame, response, factors, blocks)
+        y = _response(frame, response)
+        axes, codes = {}, []
+        for name in (*factors, *([blocks] if blocks else [])):
+            axes[name], column = _levels(frame, name)
+            codes.append(column)
+        shape = tuple(len(levels) for levels in axes.values())
+        if math.prod(shape) > MOST_CELLS:
+            written = " x ".join(map(str, shape))
+            raise ScenarioError(f"factors: {written} combinations of levels; needs at most {MOST_CELLS}")
+        matrix = np.stack(codes, axis=1)
+        flat = np.ravel_multi_index(tuple(matrix.T), shape)
+        observed, index, counts = np.unique(flat, return_inverse=True, return_counts=True)
+        means = np.bincount(index, y) / counts
+        return cls(axes, matrix, y, index, counts, means, np.stack(np.unravel_index(observed, shape), axis=1))
+
+
+def check_columns(frame: pd.DataFrame, response: str, factors: Sequence[str], blocks: str | None = None) -> None:
+    """ScenarioError unless the frame has these columns, each used once."""
+    columns = [str(column) for column in frame.columns]
+    if not factors:
+        raise ScenarioError(f"factors: none; accepts {', '.join(columns)}")
+    if frame.empty:
+        raise ScenarioError("rows: none; needs one row per run")
+    used: dict[str, str] = {}
+    for field, name in [("response", response), *(("factors", f) for f in factors), ("blocks", blocks)]:
+        if name is None:
+            continue
+        if name not in columns:
+            raise ScenarioError(f"{field}: {name!r} is no column; {nearest(name, columns)}")
+        if name in used:
+            raise ScenarioError(f"{field}: {name!r} is named under {used[name]} already; needs another column")
+        used[name] = field
+
+
+def check_factors(chosen: Sequence[str], factors: Sequence[str]) -> None:
+    """ScenarioError unless these are factors of the model, each named once."""
+    for name in chosen:
+        if name not in factors:
+            raise ScenarioError(f"factors: {name!r}; {nearest(name, factors)}")
+    if len(set(chosen)) < len(chosen) or not chosen:
+        raise ScenarioError(f"factors: {', '.join(chosen) or 'none'}; needs each once: {', '.join(factors)}")
+
+
+def check_level(level: float) -> None:
+    """ScenarioError unless it can be a confidence level."""
+    if not 0 < level < 1:
+        raise ScenarioError(f"level: {level:g}; needs more than 0 and less than 1, as in 0.9")
+
+
+def name_of(term: Iterable[str]) -> str:
+    """A term as tables show it: "tcp:buffer"."""
+    return ":".join(term)
+
+
+def text_of(level: object) -> str:
+    """A level as tables show it."""
+    return f"{level:g}" if isinstance(level, float) else str(level)
+
+
+def terms_up_to(factors: Sequence[str], order: int) -> list[Term]:
+    """Main effects (order 1), then interactions of two factors (order 2), and so on."""
+    count = sum(math.comb(len(factors), size) for size in range(1, order + 1))
+    if count > MOST_TERMS:
+        raise ScenarioError(f"order: {order} with {len(factors)} factors gives {count} terms; needs a lower order")
+    return [term for size in range(1, order + 1) for term in combinations(factors, size)]
+
+
+def parse_terms(terms: Iterable[str], factors: Sequence[str]) -> list[Term]:
+    """Terms written as "tcp" or "tcp:buffer", each in the order of `factors`."""
+    found: list[Term] = []
+    for text in terms:
+        names = [name.strip() for name in text.split(":")]
+        for name in names:
+            if name not in factors:
+                raise ScenarioError(f"terms: {text!r} names {name!r}; {nearest(name, factors)}")
+        if len(set(names)) < len(names):
+            raise ScenarioError(f"terms: {text!r} names a factor twice; needs each once")
+        term = tuple(name for name in factors if name in names)
+        if term in found:
+            raise ScenarioError(f"terms: {text!r} is there twice; needs each term once")
+        found.append(term)
+    if not found:
+        raise ScenarioError("terms: none; needs at least one, as in 'tcp' or 'tcp:buffer'")
+    return found
+
+
+def _response(frame: pd.DataFrame, response: str) -> Floats:
+    column = frame[response]
+    if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_complex_dtype(column):
+        raise ScenarioError(f"response: {response!r} holds {column.dtype} values; needs a column of numbers")
+    y = column.to_numpy(dtype=float, na_value=np.nan)
+    missing = int((~np.isfinite(y)).sum())
+    if missing:
+        raise ScenarioError(f"response: {missing} of {len(y)} values of {response!r} are not finite; needs numbers")
+    if np.ptp(y) == 0:
+        raise ScenarioError(f"response: {response!r} is {y[0]:g} in every row; needs values that vary")
+    return y
+
+
+def _levels(frame: pd.DataFrame, name: str) -> tuple[tuple[Any, ...], Integers]:
+    """Levels of a factor, numbers and categories in their order, others as they appear; and each row's code."""
+    column = frame[name]
+    missing = int(column.isna().sum())
+    if missing:
+        raise ScenarioError(f"factors: {missing} of {len(column)} rows have no {name!r}; needs a level in each row")
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.cat.remove_unused_categories()
+        codes, levels = column.cat.codes.to_numpy(dtype=np.int64), column.cat.categories
+    else:
+        codes, levels = pd.factorize(column, sort=pd.api.types.is_numeric_dtype(column))
+    if len(levels) < 2:
+        raise ScenarioError(f"factors: {name!r} is {text_of(levels[0])!r} in every row; needs at least 2 levels")
+    return tuple(levels.tolist()), np.asarray(codes, dtype=np.int64)

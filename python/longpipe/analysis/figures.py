@@ -1,0 +1,175 @@
+"""Figures of an analysis of variation: each a pure data step and a drawing."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Final, Literal
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy import stats
+
+from longpipe.analysis.anova import Anova
+from longpipe.analysis.factors import check_factors, name_of, text_of
+from longpipe.errors import ScenarioError
+
+# Okabe and Ito's colours, told apart by colour-blind readers, and markers that tell them apart in grey.
+COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
+FAINT: Final = "0.6"
+# Beyond these a panel can't be read.
+MOST_LEVELS, MOST_BARS, MOST_PANELS = 40, 25, 12
+
+
+def main_effect_points(found: Anova, level: float = 0.9) -> pd.DataFrame:
+    """Mean response at each level of each factor, averaged over the others.
+
+    Columns: `factor`, `level`, `mean`, and `low` to `high`, the interval of the level's effect moved to the mean.
+    """
+    effects = found.effects(level)
+    moved = effects[["effect", "low", "high"]] + found.mean
+    moved.columns = pd.Index(["mean", "low", "high"])
+    return pd.concat([effects[["component", "level"]].rename(columns={"component": "factor"}), moved], axis=1)
+
+
+def main_effects(found: Anova, level: float = 0.9) -> Figure:
+    """A panel per factor: the mean response at each of its levels, with the interval of its effect."""
+    points = main_effect_points(found, level)
+    groups = {str(name): group for name, group in points.groupby("factor", sort=False)}
+    _refuse_more_than(MOST_LEVELS, max(map(len, groups.values())), "levels of a factor")
+    widths = [max(1.5, 0.75 * len(group), 0.09 * sum(group["level"].map(len) + 2)) for group in groups.values()]
+    figure = Figure(figsize=(1.6 + sum(widths), 4), layout="constrained")
+    panels = figure.subplots(1, len(groups), sharey=True, squeeze=False, gridspec_kw={"width_ratios": widths})[0]
+    for panel, (name, group) in zip(panels, groups.items(), strict=True):
+        places = np.arange(len(group))
+        panel.axhline(found.mean, color=FAINT, linewidth=1, linestyle="--")
+        errors = np.abs(group[["low", "high"]].to_numpy().T - group["mean"].to_numpy())
+        panel.errorbar(places, group["mean"], errors, color=COLOURS[0], marker="o", capsize=4, linewidth=1)
+        _name_levels(panel, list(group["level"]), name)
+    panels[0].set_ylabel(f"mean {found.response}")
+    interval = "no intervals: no error term" if found.error_df == 0 else f"{100 * level:g} % intervals of the effects"
+    figure.suptitle(f"Main effects on {found.response}; {interval}; dashed: overall mean", fontsize=10)
+    return figure
+
+
+def interaction_points(found: Anova, first: str, second: str) -> pd.DataFrame:
+    """Mean response at each pair of levels: `across` (the factor with more levels), `line` (the other), `mean`."""
+    check_factors((first, second), found.factors)
+    if len(found.cells.axes[first]) < len(found.cells.axes[second]):
+        first, second = second, first
+    means = found.means(first, second).rename(columns={first: "across", second: "line"})
+    return means[["across", "line", "mean"]].assign(across_factor=first, line_factor=second)
+
+
+def interactions(found: Anova) -> Figure:
+    """A panel per pair of factors whose interaction the model has; parallel lines mean no interaction."""
+    pairs = [pair for pair in combinations(found.factors, 2) if pair in found.terms]
+    if not pairs:
+        raise ScenarioError("order: the model has no interaction of two factors to draw; needs order 2")
+    _refuse_more_than(MOST_PANELS, len(pairs), "interactions of two factors")
+    points = [interaction_points(found, *pair) for pair in pairs]
+    columns = min(3, len(pairs))
+    rows = -(-len(pairs) // columns)
+    figure = Figure(figsize=(4.3 * columns, 3.8 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
+    share = found.variation.set_index("component")["percent"]
+    for panel, pair, table in zip(panels, pairs, points, strict=False):
+        lines = list(table.groupby("line", sort=False))
+        _refuse_more_than(len(COLOURS), len(lines), "lines in a panel")
+        for i, (name, line) in enumerate(lines):
+            style = {"color": COLOURS[i], "marker": MARKERS[i], "linewidth": 1.4, "markersize": 5}
+            panel.plot(np.arange(len(line)), line["mean"], label=text_of(name), **style)
+        _name_levels(panel, [text_of(level) for level in table["across"].unique()], table["across_factor"].iloc[0])
+        panel.set_title(f"{name_of(pair)}, {share[name_of(pair)]:.1f} % of variation", fontsize=9)
+        panel.legend(title=table["line_factor"].iloc[0], frameon=False, fontsize=8, title_fontsize=8)
+    for panel in panels[len(pairs) :]:
+        panel.set_visible(False)
+    for row in range(rows):
+        panels[row * columns].set_ylabel(f"mean {found.response}")
+    figure.suptitle(f"Interactions in {found.response}; parallel lines would mean none", fontsize=10)
+    return figure
+
+
+def variation_shares(analyses: Sequence[Anova]) -> pd.DataFrame:
+    """Percent of the total variation by component (index) and response (columns), the largest first, error last."""
+    columns = {}
+    for found in analyses:
+        table = found.variation.set_index("component")["percent"]
+        columns[found.response] = table[[name_of(term) for term in found.terms] + ["error"]]
+    shares = pd.DataFrame(columns)
+    largest = shares.drop(index="error").max(axis=1).sort_values(ascending=False, kind="stable")
+    return shares.loc[[*largest.index, "error"]]
+
+
+def variation_explained(*analyses: Anova) -> Figure:
+    """A bar per component and response: what share of the total variation it explains."""
+    shares = variation_shares(analyses)
+    shown = shares if len(shares) <= MOST_BARS else pd.concat([shares.iloc[: MOST_BARS - 1], shares.iloc[[-1]]])
+    figure = Figure(figsize=(8, 1.3 + 0.2 * len(shown) * (1 + len(analyses))), layout="constrained")
+    axes = figure.subplots()
+    height = 0.8 / len(analyses)
+    for i, response in enumerate(shown.columns):
+        places = np.arange(len(shown)) + (i - (len(analyses) - 1) / 2) * height
+        bars = axes.barh(places, shown[response], height, color=COLOURS[i % len(COLOURS)], label=str(response))
+        axes.bar_label(bars, [f"{value:.1f} %" for value in shown[response]], padding=3, fontsize=8)
+    axes.set_yticks(np.arange(len(shown)), list(shown.index))
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.12 * float(shown.to_numpy().max()))
+    axes.set_xlabel("share of total variation [%]")
+    _plain(axes, "x")
+    if len(analyses) > 1:
+        axes.legend(frameon=False)
+    hidden = "" if len(shown) == len(shares) else f"; {len(shares) - len(shown)} smaller ones left out"
+    figure.suptitle(f"Variation explained in {' and '.join(map(str, shown.columns))}{hidden}", fontsize=10)
+    return figure
+
+
+def residual_points(found: Anova) -> pd.DataFrame:
+    """Each row's `fitted` and `residual` in the response's unit, and `normal_quantile` [standard deviations]."""
+    table = found.residuals[["fitted", "residual"]]
+    ranks = stats.rankdata(table["residual"], method="ordinal")
+    # Blom's plotting positions.
+    return table.assign(normal_quantile=stats.norm.ppf((ranks - 0.375) / (len(table) + 0.25)))
+
+
+def residuals(found: Anova) -> Figure:
+    """Residuals against fitted values, where a funnel or a bend shows; and against normal quantiles."""
+    points = residual_points(found)
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    spread, normal = figure.subplots(1, 2, sharey=True)
+    style = {"linestyle": "", "marker": "o", "color": COLOURS[0], "markersize": 4 if len(points) < 500 else 1.5}
+    dense = {"rasterized": len(points) > 2000, "alpha": 0.8 if len(points) < 500 else 0.3}
+    spread.axhline(0, color=FAINT, linewidth=1, linestyle="--")
+    spread.plot(points["fitted"], points["residual"], **style, **dense)
+    spread.set_xlabel(f"fitted {found.response}")
+    spread.set_ylabel("residual")
+    spread.set_title("no pattern: equal variance, nothing missing", fontsize=9)
+    ends = np.array([points["normal_quantile"].min(), points["normal_quantile"].max()])
+    normal.plot(ends, ends * points["residual"].std(ddof=0), color=FAINT, linewidth=1, linestyle="--")
+    normal.plot(points["normal_quantile"], points["residual"], **style, **dense)
+    normal.set_xlabel("normal quantile [standard deviations]")
+    normal.set_title("on the line: normal errors", fontsize=9)
+    for panel in (spread, normal):
+        _plain(panel, "both")
+    figure.suptitle(f"Residuals of {found.response}", fontsize=10)
+    return figure
+
+
+def _name_levels(panel: Axes, levels: list[str], factor: str) -> None:
+    long = sum(map(len, levels)) > 9 * len(levels)
+    panel.set_xticks(np.arange(len(levels)), levels, rotation=20 if long else 0, ha="right" if long else "center")
+    panel.set_xlim(-0.5, len(levels) - 0.5)
+    panel.set_xlabel(factor)
+    _plain(panel, "y")
+
+
+def _plain(panel: Axes, grid: Literal["x", "y", "both"]) -> None:
+    panel.grid(axis=grid, color="0.92")
+    panel.set_axisbelow(True)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def _refuse_more_than(most: int, count: int, what: str) -> None:
+    if count > most:
+        raise ScenarioError(f"figure: {count} {what}; needs at most {most}")
