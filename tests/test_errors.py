@@ -84,6 +84,9 @@ def message(build: Callable[[], object]) -> str:
         # Segments and windows.
         ("tcp.mss", "0 B", "tcp.mss: 0 B; needs 1 B to 65000 B"),
         ("tcp.receiver_window", "256 B", "tcp.receiver_window: 256 B; needs at least one segment (512 B)"),
+        ("tcp.window_scale", 15, "tcp.window_scale: 15; needs 0 to 14, or 'as needed'"),
+        ("tcp.window_scale", 0, "tcp.window_scale: 0; needs 1 to 14 for a window of 64 KiB"),
+        ("tcp.sack.blocks", 0, "tcp.sack.blocks: 0; needs at least 1"),
         ("tcp.initial_ssthresh", "511 B", "tcp.initial_ssthresh: 511 B; needs at least one segment (512 B)"),
         ("tcp.initial_window", "0 segments", "tcp.initial_window: 0 segments; needs 1 segment to 65535 segments"),
         ("tcp.duplicate_ack_threshold", 0, "tcp.duplicate_ack_threshold: 0; needs at least 1"),
@@ -96,7 +99,11 @@ def message(build: Callable[[], object]) -> str:
             "tcp.timer.phase.at: 100 ms; needs less than one tick (100 ms)",
         ),
         # Names of variants.
-        ("tcp.recovery", "newreno", "tcp.recovery: 'newreno'; did you mean 'reno'? accepts vanilla, tahoe, reno"),
+        (
+            "tcp.recovery",
+            "new-reno",
+            "tcp.recovery: 'new-reno'; did you mean 'newreno'? accepts vanilla, tahoe, reno, newreno, sack",
+        ),
         (
             "switch.policy",
             "edp",

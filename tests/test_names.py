@@ -5,7 +5,7 @@ import pytest
 from longpipe import Scenario, _core
 from longpipe.scenario.network import Node
 from longpipe.scenario.switch import Policy, Ties
-from longpipe.scenario.tcp import Ack, Congestion, Phase, Recovery, Timer
+from longpipe.scenario.tcp import Ack, Congestion, Phase, Pipe, Recovery, Timer, TimerRestart
 from longpipe.scenario.traffic import Start, Traffic
 
 # A staggered start reaches the core as a fixed start of each flow.
@@ -29,6 +29,8 @@ PYTHON: dict[str, Any] = {
     "traffic": Traffic,
     "start": Start,
     "recovery": Recovery,
+    "timer_restart": TimerRestart,
+    "pipe": Pipe,
     "congestion": Congestion,
     "timer": Timer,
     "phase": Phase,

@@ -52,7 +52,7 @@ def test_the_commented_default_is_the_default() -> None:
 
 
 def test_digest_is_stable() -> None:
-    assert Scenario().digest() == "948c0522f5fce56274b2bc763047fdaf03c6b407f3da483f1b16e09751cbd485"
+    assert Scenario().digest() == "8d7ebf01a29bf5d28af1c6d311b9cc71b60701abfd02afae0be4a87bbabdfc86"
 
 
 def test_digest_depends_on_the_run_and_not_on_its_spelling() -> None:

@@ -215,7 +215,7 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     fn on_host_cell(&mut self, cell: Cell) {
         let flow = (cell.vc / 2) as usize;
-        if cell.vc % 2 == 0 {
+        if cell.vc.is_multiple_of(2) {
             if let Some(segment) = self.flows[flow].data.on_cell(cell, |segment| segment.packet_bytes()) {
                 let state = &mut self.flows[flow];
                 state.receiver.on_segment(self.now, &segment);
@@ -321,7 +321,7 @@ fn flows(scenario: &Scenario, seed: u64) -> Vec<Flow> {
             }
         };
         let sender = Sender::new(&flow.tcp, clock_phase(&flow.tcp, seed, index as u64));
-        Flow::new(sender, Receiver::new(flow.tcp.ack.clone()), &flow.traffic, Time(start))
+        Flow::new(sender, Receiver::new(&flow.tcp), &flow.traffic, Time(start))
     });
     flows.collect()
 }

@@ -3,7 +3,8 @@
 use crate::aal5::{frame_cells, CELL_BITS};
 use crate::scenario::{FlowConfig, NodeKind, PolicyConfig, Scenario, StartConfig, TrafficConfig};
 use longpipe_events::{agenda, Rate, SlotGrid, Time, PS_PER_SECOND};
-use longpipe_tcp::config::{AckConfig, PhaseConfig, TcpConfig, TimerConfig};
+use longpipe_tcp::config::{AckConfig, PhaseConfig, TcpConfig, TimerConfig, MAX_WINDOW_SCALE};
+use longpipe_tcp::segment::MAX_SACK_BLOCKS;
 use std::collections::VecDeque;
 
 /// What is wrong with a scenario, in one line.
@@ -325,11 +326,29 @@ fn check_tcp(field: &str, tcp: &TcpConfig) -> Result<(), ScenarioError> {
     if !(1..=65_000).contains(&tcp.mss_bytes) {
         return refuse(format!("{field}.mss"), tcp.mss_bytes, "needs 1 to 65 000 bytes");
     }
-    if tcp.receiver_window_bytes < u64::from(tcp.mss_bytes) || tcp.receiver_window_bytes > 1 << 40 {
+    if tcp.receiver_window_bytes < u64::from(tcp.mss_bytes) || tcp.receiver_window_bytes > 1 << 30 {
         return refuse(
             format!("{field}.receiver_window"),
             tcp.receiver_window_bytes,
-            format!("needs at least one segment ({} bytes) and at most 1 TiB", tcp.mss_bytes),
+            format!("needs at least one segment ({} bytes) and at most 1 GiB", tcp.mss_bytes),
+        );
+    }
+    let least = TcpConfig::least_window_scale(tcp.receiver_window_bytes);
+    if !(least..=MAX_WINDOW_SCALE).contains(&tcp.window_scale) {
+        return refuse(
+            format!("{field}.window_scale"),
+            tcp.window_scale,
+            format!(
+                "needs {least} to {MAX_WINDOW_SCALE} for a window of {} bytes",
+                tcp.receiver_window_bytes
+            ),
+        );
+    }
+    if !(1..=MAX_SACK_BLOCKS).contains(&(tcp.sack.blocks as usize)) {
+        return refuse(
+            format!("{field}.sack.blocks"),
+            tcp.sack.blocks,
+            format!("needs room for 1 to {MAX_SACK_BLOCKS} blocks"),
         );
     }
     if tcp.initial_window_segments == 0 || tcp.initial_window_segments > 1_000_000 {

@@ -9,7 +9,13 @@ use longpipe_tcp::config::{AckConfig, RecoveryKind, TimerConfig};
 use proptest::prelude::*;
 
 const POLICIES: [&str; 5] = ["tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba"];
-const RECOVERIES: [RecoveryKind; 3] = [RecoveryKind::Vanilla, RecoveryKind::Tahoe, RecoveryKind::Reno];
+const RECOVERIES: [RecoveryKind; 5] = [
+    RecoveryKind::Vanilla,
+    RecoveryKind::Tahoe,
+    RecoveryKind::Reno,
+    RecoveryKind::Newreno,
+    RecoveryKind::Sack,
+];
 const RATE: u64 = 155_520_000;
 
 fn run(scenario: &Scenario, seed: u64) -> Report {
@@ -219,7 +225,7 @@ prop_compose! {
         delay in prop_oneof![Just(0u64), Just(LAN), Just(WAN / 10)],
         trunk_rate in prop_oneof![Just(RATE), Just(45_000_000u64), Just(RATE * 4)],
         flows in prop::collection::vec(
-            (0usize..3, 1u32..600, 2u64..200, 0usize..3, any::<bool>(), any::<bool>(), 0u64..SECOND / 20, 0u64..400_000),
+            (0usize..3, 1u32..600, 2u64..200, 0..RECOVERIES.len(), any::<bool>(), any::<bool>(), 0u64..SECOND / 20, 0u64..400_000),
             1..6,
         ),
     ) -> Scenario {

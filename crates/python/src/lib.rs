@@ -10,6 +10,8 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::fmt::Display;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use strum::VariantNames;
 
 pyo3::create_exception!(
@@ -58,16 +60,24 @@ fn complete<P: longpipe_network::Probe + Send>(
 ) -> PyResult<(Report, Simulation<P>)> {
     let mut simulation =
         Simulation::new(scenario, seed, probe).map_err(|error| ScenarioError::new_err(error.to_string()))?;
-    while py.detach(|| simulation.advance(CHUNK)) {
+    while py
+        .detach(|| catch_unwind(AssertUnwindSafe(|| simulation.advance(CHUNK))))
+        .map_err(|_| defect("panic", seed))?
+    {
         py.check_signals()?;
         if let Some(callback) = &progress {
             callback.call1(py, (simulation.progress(),))?;
         }
     }
-    let report = simulation
-        .report()
-        .map_err(|error| PyRuntimeError::new_err(format!("{error}; please report this scenario and seed {seed}")))?;
+    let report = simulation.report().map_err(|error| defect(error, seed))?;
     Ok((report, simulation))
+}
+
+/// An error that is longpipe's, not the scenario's.
+fn defect(what: impl Display, seed: u64) -> PyErr {
+    PyRuntimeError::new_err(format!(
+        "{what}: a defect of longpipe; please report this scenario and seed {seed}"
+    ))
 }
 
 fn flows<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
@@ -178,6 +188,8 @@ fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         ("traffic", scenario::TrafficConfig::VARIANTS),
         ("start", scenario::StartConfig::VARIANTS),
         ("recovery", config::RecoveryKind::VARIANTS),
+        ("timer_restart", config::TimerRestart::VARIANTS),
+        ("pipe", config::PipeStart::VARIANTS),
         ("congestion", config::CongestionKind::VARIANTS),
         ("timer", config::TimerConfig::VARIANTS),
         ("phase", config::PhaseConfig::VARIANTS),

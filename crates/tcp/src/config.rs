@@ -1,7 +1,7 @@
 //! Parameters of a TCP connection, fully resolved.
 
 use serde::Deserialize;
-use strum::VariantNames;
+use strum::{EnumIter, VariantNames};
 
 /// Everything that shapes one connection's two end points.
 #[derive(Clone, Debug, Deserialize)]
@@ -15,22 +15,51 @@ pub struct TcpConfig {
     pub mss_bytes: u32,
     /// Window the receiver advertises [byte].
     pub receiver_window_bytes: u64,
+    /// Shift of the window field (RFC 7323 section 2); the field itself holds 16 bits.
+    pub window_scale: u32,
     /// cwnd at the start and after idle restart [segment].
     pub initial_window_segments: u32,
     /// ssthresh at the start [byte]; none: unbounded.
     pub initial_ssthresh_bytes: Option<u64>,
+    /// Lower ssthresh to the bandwidth-delay product that the first three ACKs show (Hoe 1996).
+    pub estimate_ssthresh: bool,
     /// Number of duplicate ACKs that triggers a fast retransmit.
     pub duplicate_ack_threshold: u32,
     /// Hold back a short segment while more data waits (RFC 1122 4.2.3.4).
     pub silly_window_avoidance: bool,
+    /// Choices left open by Reno.
+    pub reno: RenoConfig,
+    /// Choices left open by NewReno.
+    pub newreno: NewRenoConfig,
+    /// Choices left open by SACK.
+    pub sack: SackConfig,
     /// Retransmission timer.
     pub timer: TimerConfig,
     /// When the receiver acknowledges.
     pub ack: AckConfig,
 }
 
+impl TcpConfig {
+    /// The least shift with which the receiver's window fits its field; 1 GiB misses by one unit, which is let pass.
+    pub fn least_window_scale(receiver_window_bytes: u64) -> u32 {
+        (0..MAX_WINDOW_SCALE)
+            .find(|scale| receiver_window_bytes >> scale <= MAX_WINDOW_FIELD)
+            .unwrap_or(MAX_WINDOW_SCALE)
+    }
+
+    /// Window that the sender sees [byte]: a field of 16 bits, shifted.
+    pub fn advertised_window(&self) -> u64 {
+        (self.receiver_window_bytes >> self.window_scale).min(MAX_WINDOW_FIELD) << self.window_scale
+    }
+}
+
+/// Largest value of the window field.
+pub const MAX_WINDOW_FIELD: u64 = 65_535;
+/// Largest shift of the window field (RFC 7323 section 2.3).
+pub const MAX_WINDOW_SCALE: u32 = 14;
+
 /// Loss recovery variants.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, EnumIter, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum RecoveryKind {
@@ -40,6 +69,68 @@ pub enum RecoveryKind {
     Tahoe,
     /// Fast retransmit and fast recovery.
     Reno,
+    /// Fast recovery through partial ACKs.
+    Newreno,
+    /// Selective acknowledgements.
+    Sack,
+}
+
+/// Choices left open by Reno.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct RenoConfig {
+    /// No second fast retransmit for data sent before the first one or a timeout (RFC 2582 section 5).
+    pub guard: bool,
+    /// A timeout halves the window as it was before duplicate ACKs inflated it.
+    pub deflate_on_timeout: bool,
+}
+
+/// Choices left open by NewReno.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct NewRenoConfig {
+    /// One new segment for every two duplicate ACKs (Hoe 1996), else as the inflated window allows.
+    pub flywheel: bool,
+    /// A partial ACK takes what it acknowledges off the window, less one segment (RFC 2582), else sets it to ssthresh.
+    pub partial_deflation: bool,
+    /// No second fast retransmit for data sent before the first one or a timeout (RFC 2582 section 5).
+    pub guard: bool,
+    /// Which partial ACKs restart the retransmission timer.
+    pub timer_restart: TimerRestart,
+}
+
+/// Which partial ACKs restart the retransmission timer (RFC 2582 section 4).
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum TimerRestart {
+    /// The first one of a recovery ("impatient").
+    First,
+    /// All ("slow but steady").
+    Every,
+}
+
+/// Choices left open by SACK.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct SackConfig {
+    /// Most blocks in an ACK; 1 to 3, which leaves room for timestamps (RFC 2018 section 3).
+    pub blocks: u32,
+    /// From what PIPE starts.
+    pub pipe: PipeStart,
+    /// No second fast retransmit for data sent before a timeout.
+    pub guard: bool,
+}
+
+/// PIPE at a fast retransmit, before the duplicate ACKs are taken off.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum PipeStart {
+    /// The window in whole segments (Fall and Floyd 1996; ATM Forum/98-0876 section 3.2).
+    Window,
+    /// What is sent and not acknowledged.
+    Outstanding,
 }
 
 /// Congestion control variants.
@@ -114,4 +205,66 @@ pub enum AckConfig {
         /// Longest delay [ps].
         timeout_ps: u64,
     },
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Reno on a coarse clock.
+    pub fn config() -> TcpConfig {
+        TcpConfig {
+            recovery: RecoveryKind::Reno,
+            congestion: CongestionKind::Aimd,
+            mss_bytes: 512,
+            receiver_window_bytes: 65_536,
+            window_scale: 1,
+            initial_window_segments: 1,
+            initial_ssthresh_bytes: None,
+            estimate_ssthresh: false,
+            duplicate_ack_threshold: 3,
+            silly_window_avoidance: true,
+            reno: RenoConfig {
+                guard: false,
+                deflate_on_timeout: false,
+            },
+            newreno: NewRenoConfig {
+                flywheel: true,
+                partial_deflation: false,
+                guard: false,
+                timer_restart: TimerRestart::Every,
+            },
+            sack: SackConfig {
+                blocks: 3,
+                pipe: PipeStart::Window,
+                guard: true,
+            },
+            timer: TimerConfig::Coarse {
+                tick_ps: 100_000_000_000,
+                phase: PhaseConfig::Common {},
+                min_rto_ticks: 2,
+                max_rto_ticks: 640,
+                initial_rto_ticks: 30,
+            },
+            ack: AckConfig::Immediate {},
+        }
+    }
+
+    #[test]
+    fn rfc_7323_section_2_a_window_is_16_bits_shifted() {
+        let window = |receiver_window_bytes, window_scale| {
+            let config = TcpConfig {
+                receiver_window_bytes,
+                window_scale,
+                ..config()
+            };
+            config.advertised_window()
+        };
+        assert_eq!(window(65_535, 0), 65_535);
+        assert_eq!(window(65_536, 0), 65_535);
+        assert_eq!(window(65_536, 1), 65_536);
+        assert_eq!(window(600_000, 4), 600_000);
+        assert_eq!(window(2_500_000, 6), 2_499_968);
+        assert_eq!(window(1 << 30, 14), 65_535 << 14);
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! application ─▶ Sender ── DataSegment ─▶ … ─▶ Receiver ── AckSegment ─▶ … ─▶ Sender
-//!                  ├ recovery:   what to resend       (Vanilla, Tahoe, Reno)
+//!                  ├ recovery:   what to resend       (Vanilla, Tahoe, Reno, NewReno, SACK)
 //!                  ├ congestion: how much in flight   (AIMD)
 //!                  └ timer:      when to give up      (BSD's ticks, RFC 6298)
 //! ```
@@ -13,12 +13,15 @@
 pub mod config;
 pub mod congestion;
 pub mod flight;
+mod ranges;
 pub mod receiver;
 pub mod recovery;
+mod scoreboard;
 pub mod segment;
 pub mod sender;
+mod startup;
 pub mod timer;
 
 pub use receiver::Receiver;
-pub use segment::{AckSegment, DataSegment};
+pub use segment::{AckSegment, DataSegment, SackBlock};
 pub use sender::Sender;

@@ -1,7 +1,8 @@
 //! The receiving end point: reassembly and acknowledgement.
 
-use crate::config::AckConfig;
-use crate::segment::{AckSegment, DataSegment};
+use crate::config::{AckConfig, RecoveryKind, TcpConfig};
+use crate::ranges::Ranges;
+use crate::segment::{AckSegment, DataSegment, SackBlock, MAX_SACK_BLOCKS};
 use longpipe_events::{Span, Time};
 
 /// One connection's receiving side. The application reads at once, so the window never closes.
@@ -11,9 +12,15 @@ pub struct Receiver {
     next: u64,
     /// Highest byte received, plus one.
     highest: u64,
-    /// Data beyond a hole, as disjoint ranges in ascending order.
-    beyond: Vec<(u64, u64)>,
+    /// Data beyond a hole.
+    beyond: Ranges,
     ack: AckConfig,
+    /// Most SACK blocks in an ACK; 0: no SACK.
+    sack_blocks: usize,
+    /// First byte of the latest segment.
+    latest: u64,
+    /// A byte of each block last reported, the most recent first.
+    reported: [u64; MAX_SACK_BLOCKS],
     /// Segments received since the last ACK.
     unacknowledged: u32,
     /// When a delayed ACK is due.
@@ -27,12 +34,16 @@ pub struct Receiver {
 
 impl Receiver {
     /// A receiver that has received nothing.
-    pub fn new(ack: AckConfig) -> Receiver {
+    pub fn new(config: &TcpConfig) -> Receiver {
+        let sack = config.recovery == RecoveryKind::Sack;
         Receiver {
             next: 0,
             highest: 0,
-            beyond: Vec::new(),
-            ack,
+            beyond: Ranges::default(),
+            ack: config.ack.clone(),
+            sack_blocks: if sack { config.sack.blocks as usize } else { 0 },
+            latest: 0,
+            reported: [0; MAX_SACK_BLOCKS],
             unacknowledged: 0,
             deadline: None,
             acknowledged: 0,
@@ -48,10 +59,11 @@ impl Receiver {
             self.echo = segment.timestamp;
         }
         self.unacknowledged += 1;
+        self.latest = segment.sequence;
         let in_order = segment.sequence <= self.next && segment.end() > self.next;
         let filled = in_order && self.advance(segment.end());
         if !in_order && segment.sequence > self.next {
-            self.keep(segment.sequence, segment.end());
+            self.beyond.insert(segment.sequence, segment.end());
         }
         match self.ack {
             AckConfig::Delayed { segments, timeout_ps }
@@ -65,27 +77,9 @@ impl Receiver {
 
     /// Moves RCV.NXT to `end` and over what was kept; true if a hole was filled.
     fn advance(&mut self, end: u64) -> bool {
-        self.next = end;
-        let reached = self.beyond.partition_point(|range| range.0 <= self.next);
-        if reached == 0 {
-            return false;
-        }
-        self.next = self.next.max(self.beyond[reached - 1].1);
-        self.beyond.drain(..reached);
-        true
-    }
-
-    /// Keeps data that came out of order.
-    fn keep(&mut self, start: u64, end: u64) {
-        let first = self.beyond.partition_point(|range| range.1 < start);
-        let last = self.beyond.partition_point(|range| range.0 <= end);
-        if first == last {
-            self.beyond.insert(first, (start, end));
-            return;
-        }
-        let merged = (start.min(self.beyond[first].0), end.max(self.beyond[last - 1].1));
-        self.beyond[first] = merged;
-        self.beyond.drain(first + 1..last);
+        let filled = self.beyond.absorb(end);
+        self.next = filled.map_or(end, |reached| reached.max(end));
+        filled.is_some()
     }
 
     /// The caller's clock passed `next_timeout`.
@@ -112,7 +106,34 @@ impl Receiver {
         Some(AckSegment {
             acknowledgement: self.next,
             echo: self.echo,
+            blocks: if self.sack_blocks == 0 || self.beyond.is_empty() {
+                Default::default()
+            } else {
+                self.blocks()
+            },
         })
+    }
+
+    /// The block of the latest segment, then those reported last (RFC 2018 section 4).
+    fn blocks(&mut self) -> [SackBlock; MAX_SACK_BLOCKS] {
+        let mut blocks = [SackBlock::default(); MAX_SACK_BLOCKS];
+        let mut reported = [0; MAX_SACK_BLOCKS];
+        let mut count = 0;
+        for sequence in [self.latest].into_iter().chain(self.reported) {
+            let Some((start, end)) = self.beyond.containing(sequence) else {
+                continue;
+            };
+            if count < self.sack_blocks && !reported[..count].contains(&start) {
+                reported[count] = start;
+                blocks[count] = SackBlock {
+                    start: (start - self.next) as u32,
+                    end: (end - self.next) as u32,
+                };
+                count += 1;
+            }
+        }
+        self.reported = reported;
+        blocks
     }
 
     /// Bytes delivered in order to the application.
@@ -140,6 +161,14 @@ mod tests {
         }
     }
 
+    fn receiver(ack: AckConfig, recovery: RecoveryKind) -> Receiver {
+        Receiver {
+            ack,
+            sack_blocks: if recovery == RecoveryKind::Sack { 3 } else { 0 },
+            ..Receiver::new(&crate::config::tests::config())
+        }
+    }
+
     fn acks(receiver: &mut Receiver, segments: &[(u64, u32)]) -> Vec<Option<u64>> {
         segments
             .iter()
@@ -152,7 +181,7 @@ mod tests {
 
     #[test]
     fn out_of_order_data_is_kept_and_acknowledged_at_once() {
-        let mut receiver = Receiver::new(AckConfig::Immediate {});
+        let mut receiver = receiver(AckConfig::Immediate {}, RecoveryKind::Reno);
         let seen = acks(
             &mut receiver,
             &[(0, 10), (20, 10), (40, 10), (30, 10), (10, 10), (0, 10)],
@@ -162,10 +191,13 @@ mod tests {
 
     #[test]
     fn a_delayed_ack_waits_for_two_segments_but_not_past_a_hole() {
-        let mut receiver = Receiver::new(AckConfig::Delayed {
-            segments: 2,
-            timeout_ps: 200,
-        });
+        let mut receiver = receiver(
+            AckConfig::Delayed {
+                segments: 2,
+                timeout_ps: 200,
+            },
+            RecoveryKind::Reno,
+        );
         let seen = acks(&mut receiver, &[(0, 10), (10, 10), (30, 10), (20, 10), (40, 10)]);
         assert_eq!(seen, [None, Some(20), Some(20), Some(40), None]);
         assert_eq!(receiver.next_timeout(), Some(Time(200)));
@@ -173,10 +205,30 @@ mod tests {
         assert_eq!(receiver.poll_transmit().map(|ack| ack.acknowledgement), Some(50));
     }
 
+    #[test]
+    fn rfc_2018_section_4_blocks_come_most_recent_first_and_are_repeated() {
+        let mut receiver = receiver(AckConfig::Immediate {}, RecoveryKind::Sack);
+        let mut seen = vec![];
+        for sequence in [0, 20, 40, 60, 80, 30, 10] {
+            receiver.on_segment(Time(0), &segment(sequence, 10));
+            seen.push(receiver.poll_transmit().unwrap().sack_blocks().collect::<Vec<_>>());
+        }
+        let expected: [&[(u64, u64)]; 7] = [
+            &[],
+            &[(20, 30)],
+            &[(40, 50), (20, 30)],
+            &[(60, 70), (40, 50), (20, 30)],
+            &[(80, 90), (60, 70), (40, 50)],
+            &[(20, 50), (80, 90), (60, 70)],
+            &[(80, 90), (60, 70)],
+        ];
+        assert_eq!(seen, expected);
+    }
+
     proptest! {
         #[test]
         fn any_order_of_segments_delivers_all(order in Just((0u64..30).collect::<Vec<_>>()).prop_shuffle(), extra in prop::collection::vec(0u64..30, 0..30)) {
-            let mut receiver = Receiver::new(AckConfig::Immediate {});
+            let mut receiver = receiver(AckConfig::Immediate {}, RecoveryKind::Reno);
             let mut held = std::collections::BTreeSet::new();
             for i in extra.into_iter().chain(order) {
                 receiver.on_segment(Time(0), &segment(i * 10, 10));

@@ -29,6 +29,20 @@ pub struct AckSegment {
     pub acknowledgement: u64,
     /// Timestamp sent back, where timestamps are on.
     pub echo: Option<Time>,
+    /// Data received beyond a hole, the most recent block first; empty blocks at the end.
+    pub blocks: [SackBlock; MAX_SACK_BLOCKS],
+}
+
+/// Most SACK blocks that fit beside a timestamp option (RFC 2018 section 3).
+pub const MAX_SACK_BLOCKS: usize = 3;
+
+/// A block of a SACK option, relative to its ACK: no window is wider than 32 bits, and ACKs stay small.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlock {
+    /// First byte, counted from the acknowledgement.
+    pub start: u32,
+    /// First byte after it, likewise; 0: no block.
+    pub end: u32,
 }
 
 impl DataSegment {
@@ -44,12 +58,42 @@ impl DataSegment {
 }
 
 impl AckSegment {
-    /// Length of the IP packet [byte].
+    /// Length of the IP packet [byte]. A SACK option of n blocks takes 2 + 8n bytes and 2 of padding.
     pub fn packet_bytes(&self) -> u32 {
-        header_bytes(self.echo)
+        let blocks = self.sack_blocks().count() as u32;
+        header_bytes(self.echo) + if blocks > 0 { 4 + 8 * blocks } else { 0 }
+    }
+
+    /// The SACK blocks as ranges of sequence numbers, the most recent first.
+    pub fn sack_blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let sequence = |offset: u32| self.acknowledgement + u64::from(offset);
+        self.blocks
+            .iter()
+            .take_while(|block| block.end > 0)
+            .map(move |block| (sequence(block.start), sequence(block.end)))
     }
 }
 
 fn header_bytes(timestamp: Option<Time>) -> u32 {
     TCP_HEADER_BYTES + IP_HEADER_BYTES + if timestamp.is_some() { TIMESTAMP_OPTION_BYTES } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ack_grows_by_its_options_and_stays_within_two_cells() {
+        let mut ack = AckSegment::default();
+        let mut bytes = vec![ack.packet_bytes()];
+        for block in 0..MAX_SACK_BLOCKS {
+            ack.blocks[block] = SackBlock { start: 1, end: 2 };
+            bytes.push(ack.packet_bytes());
+        }
+        ack.echo = Some(Time(0));
+        bytes.push(ack.packet_bytes());
+        assert_eq!(bytes, [40, 52, 60, 68, 80]);
+        // 8 bytes of LLC/SNAP and 8 of AAL5 trailer fill two cells to the last byte.
+        assert_eq!(bytes[4] + 16, 2 * 48);
+    }
 }

@@ -3,8 +3,9 @@
 use crate::config::{TcpConfig, TimerConfig};
 use crate::congestion::Congestion;
 use crate::flight::Flight;
-use crate::recovery::{Recovery, Resend};
+use crate::recovery::{Next, Recovery, Resend};
 use crate::segment::{AckSegment, DataSegment};
+use crate::startup::Startup;
 use crate::timer::RttEstimator;
 use longpipe_events::{Span, Time};
 
@@ -43,6 +44,8 @@ pub struct Sender {
     deadline: Option<Time>,
     /// The one segment being timed: its first byte, when it left.
     timed: Option<(u64, Time)>,
+    /// Estimates ssthresh from the first ACKs.
+    startup: Option<Startup>,
     /// Resend the segment at SND.UNA before anything else.
     resend_first: bool,
     duplicate_ack_threshold: u32,
@@ -64,16 +67,17 @@ impl Sender {
                 ssthresh: config
                     .initial_ssthresh_bytes
                     .map_or(f64::INFINITY, |bytes| bytes as f64),
-                rwnd: config.receiver_window_bytes,
+                rwnd: config.advertised_window(),
                 mss,
                 duplicates: 0,
             },
-            recovery: Recovery::new(config.recovery),
+            recovery: Recovery::new(config),
             congestion: Congestion::new(config.congestion),
             rtt: RttEstimator::new(&config.timer, phase),
             written: 0,
             deadline: None,
             timed: None,
+            startup: config.estimate_ssthresh.then_some(Startup::First { sent: None }),
             resend_first: false,
             duplicate_ack_threshold: config.duplicate_ack_threshold,
             silly_window_avoidance: config.silly_window_avoidance,
@@ -90,10 +94,18 @@ impl Sender {
     /// An acknowledgement arrived.
     pub fn on_ack(&mut self, now: Time, ack: &AckSegment) {
         debug_assert!(ack.acknowledgement <= self.flight.max, "an ACK for data never sent");
+        if let Some(segments) = self.startup.as_mut().and_then(|startup| startup.on_ack(now)) {
+            let flight = &mut self.flight;
+            flight.ssthresh = flight.ssthresh.min(segments.max(2) as f64 * flight.mss());
+        }
+        if ack.acknowledgement < self.flight.una {
+            return;
+        }
+        let counts = self.recovery.on_ack(ack);
         if ack.acknowledgement > self.flight.una {
             self.on_advance(now, ack);
-        } else if ack.acknowledgement == self.flight.una && self.flight.outstanding() > 0 {
-            self.on_duplicate(now);
+        } else if self.flight.outstanding() > 0 {
+            self.on_duplicate(now, counts);
         }
     }
 
@@ -107,16 +119,24 @@ impl Sender {
             }
         }
         let flight = &mut self.flight;
+        let acked = ack.acknowledgement - flight.una;
         flight.una = ack.acknowledgement;
         flight.nxt = flight.nxt.max(flight.una);
-        self.deadline = (flight.max > flight.una).then(|| self.rtt.deadline(now));
-        let resend = self.recovery.on_advance(flight, &self.congestion);
+        let advance = self.recovery.on_advance(flight, &self.congestion, acked);
         flight.duplicates = 0;
-        self.resend(resend);
+        if flight.max == flight.una {
+            self.deadline = None;
+        } else if advance.restart_timer {
+            self.deadline = Some(self.rtt.deadline(now));
+        }
+        self.resend(advance.resend);
     }
 
-    fn on_duplicate(&mut self, now: Time) {
+    fn on_duplicate(&mut self, now: Time, counts: bool) {
         self.counters.duplicate_acks += 1;
+        if !counts {
+            return;
+        }
         self.flight.duplicates += 1;
         let resend = self
             .recovery
@@ -165,11 +185,25 @@ impl Sender {
             return Some(self.emit(now, sequence, length));
         }
         let flight = &self.flight;
-        let limit = (flight.una + flight.window()).min(self.written);
-        let room = limit.saturating_sub(flight.nxt);
+        let next = self.recovery.next(flight);
+        let window = match next {
+            Next::Window => flight.window(),
+            Next::Beyond => flight.rwnd,
+            Next::Hole { sequence, length } => {
+                let end = sequence + u64::from(length);
+                self.recovery.on_sent(flight, Some(end));
+                self.flight.nxt = self.flight.nxt.max(end);
+                return Some(self.emit(now, sequence, length));
+            }
+            Next::Nothing => return None,
+        };
+        let room = (flight.una + window).min(self.written).saturating_sub(flight.nxt);
         let length = room.min(u64::from(flight.mss)) as u32;
         if length == 0 || (length < flight.mss && !self.may_send_short(length)) {
             return None;
+        }
+        if next == Next::Beyond {
+            self.recovery.on_sent(flight, None);
         }
         let sequence = flight.nxt;
         self.flight.nxt += u64::from(length);
@@ -196,6 +230,9 @@ impl Sender {
             self.timed = Some((sequence, now));
         }
         self.flight.max = self.flight.max.max(end);
+        if let Some(startup) = &mut self.startup {
+            startup.on_sent(now);
+        }
         if self.deadline.is_none() {
             self.deadline = Some(self.rtt.deadline(now));
         }

@@ -49,6 +49,14 @@ def _text(value: object, dimension: Dimension) -> str:
     return " ".join(value.split())
 
 
+def _check_window_scale(value: object) -> int | str:
+    if isinstance(value, str) and " ".join(value.split()) == AS_NEEDED:
+        return AS_NEEDED
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_WINDOW_SCALE:
+        raise ValueError(f"{value!r}; needs 0 to {MOST_WINDOW_SCALE}, or {AS_NEEDED!r}")
+    return value
+
+
 def _check_buffer(value: object) -> str:
     text = _text(value, BUFFER)
     if text in (UNLIMITED, "inf"):
@@ -62,6 +70,8 @@ def _check_buffer(value: object) -> str:
 
 
 MOST_CELLS: Final = 10**9
+AS_NEEDED: Final = "as needed"
+MOST_WINDOW_SCALE: Final = 14
 
 Duration = Annotated[str, _quantity(TIME, "1 us", "100000 s")]
 Instant = Annotated[str, _quantity(TIME, "0 s", "100000 s")]
@@ -74,6 +84,7 @@ FileSize = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
 SegmentSize = Annotated[str, _quantity(SIZE, "1 B", "65000 B")]
 # RFC 7323 scales a window to 1 GiB at most.
 Window = Annotated[str, _quantity(SIZE, "1 B", "1 GiB")]
+WindowScale = Annotated[int | str, BeforeValidator(_check_window_scale)]
 Threshold = Annotated[str, _quantity(replace(SIZE, unlimited=True), "1 B", "1 GiB")]
 Segments = Annotated[str, _quantity(SEGMENTS, "1 segment", "65535 segments")]
 Ticks = Annotated[str, _quantity(TICKS, "1 tick", "1000000 ticks")]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from longpipe.aal5 import CELL_BITS, packet_cells
 from longpipe.errors import ScenarioError
-from longpipe.scenario.base import MOST_CELLS
+from longpipe.scenario.base import AS_NEEDED, MOST_CELLS, MOST_WINDOW_SCALE
 from longpipe.scenario.network import Dumbbell, Flow
 from longpipe.scenario.switch import Policy, TailDrop
 from longpipe.scenario.tcp import Ack, Coarse, Delayed, Fine, FixedPhase, Tcp
@@ -113,13 +113,22 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
         "congestion": tcp.congestion,
         "mss_bytes": SIZE.parse(tcp.mss),
         "receiver_window_bytes": SIZE.parse(tcp.receiver_window),
+        "window_scale": _least_window_scale(tcp) if tcp.window_scale == AS_NEEDED else tcp.window_scale,
         "initial_window_segments": SEGMENTS.parse(tcp.initial_window),
         "initial_ssthresh_bytes": None if tcp.initial_ssthresh == UNLIMITED else SIZE.parse(tcp.initial_ssthresh),
+        "estimate_ssthresh": tcp.estimate_ssthresh,
         "duplicate_ack_threshold": tcp.duplicate_ack_threshold,
         "silly_window_avoidance": tcp.silly_window_avoidance,
+        "reno": tcp.reno.model_dump(),
+        "newreno": tcp.newreno.model_dump(),
+        "sack": tcp.sack.model_dump(),
         "timer": _timer(tcp.timer),
         "ack": _ack(tcp.ack),
     }
+
+
+def _least_window_scale(tcp: Tcp) -> int:
+    return min(max(0, SIZE.parse(tcp.receiver_window).bit_length() - 16), MOST_WINDOW_SCALE)
 
 
 def _timer(timer: Coarse | Fine) -> dict[str, Any]:
@@ -182,6 +191,10 @@ def _tcp_problems(i: int, flow: Flow, tcp: Tcp) -> Iterator[str]:
     mss = SIZE.parse(tcp.mss)
     if SIZE.parse(tcp.receiver_window) < mss:
         yield f"{field('receiver_window')}: {tcp.receiver_window}; needs at least one segment ({tcp.mss})"
+    least = _least_window_scale(tcp)
+    if tcp.window_scale != AS_NEEDED and int(tcp.window_scale) < least:
+        accepted = f"needs {least} to {MOST_WINDOW_SCALE} for a window of {tcp.receiver_window}"
+        yield f"{field('window_scale')}: {tcp.window_scale}; {accepted}"
     if tcp.initial_ssthresh != UNLIMITED and SIZE.parse(tcp.initial_ssthresh) < mss:
         yield f"{field('initial_ssthresh')}: {tcp.initial_ssthresh}; needs at least one segment ({tcp.mss})"
     timer = tcp.timer

@@ -14,10 +14,13 @@ from longpipe.scenario.base import (
     Ticks,
     TimerDuration,
     Window,
+    WindowScale,
     kind_or_table,
 )
 
-Recovery = Literal["vanilla", "tahoe", "reno"]
+Recovery = Literal["vanilla", "tahoe", "reno", "newreno", "sack"]
+TimerRestart = Literal["first", "every"]
+Pipe = Literal["window", "outstanding"]
 Congestion = Literal["aimd"]
 
 
@@ -89,6 +92,56 @@ Timer = Annotated[Coarse | Fine, Field(discriminator="kind"), kind_or_table()]
 Ack = Annotated[Immediate | Delayed, Field(discriminator="kind"), kind_or_table()]
 
 
+Guard = Annotated[
+    bool,
+    Field(description="No second fast retransmit of data sent before the latest recovery; RFC 2582 section 5"),
+]
+
+
+class RenoOptions(Model):
+    """What Reno leaves open; without effect on other recoveries."""
+
+    guard: Guard = False
+    deflate_on_timeout: bool = Field(
+        default=False,
+        description="A timeout halves the window as it was before duplicate ACKs inflated it, unlike 4.4BSD",
+    )
+
+
+class NewRenoOptions(Model):
+    """What NewReno leaves open; without effect on other recoveries."""
+
+    flywheel: bool = Field(
+        default=True,
+        description="One new segment for every two duplicate ACKs, else as the inflated window allows; "
+        "ATM Forum/98-0876 section 3.1",
+    )
+    partial_deflation: bool = Field(
+        default=False,
+        description="A partial ACK takes what it acknowledges, less a segment, off the window (RFC 2582), "
+        "else sets it to ssthresh; ATM Forum/98-0876 section 3.1",
+    )
+    guard: Guard = False
+    timer_restart: TimerRestart = Field(
+        default="every",
+        description="Partial ACKs that restart the retransmission timer: first or every; ATM Forum/98-0876 section 3.1",
+    )
+
+
+class SackOptions(Model):
+    """What SACK leaves open; without effect on other recoveries."""
+
+    blocks: int = Field(
+        default=3, ge=1, le=3, description="Most blocks in an ACK; 3 fit beside a timestamp, RFC 2018 section 3"
+    )
+    pipe: Pipe = Field(
+        default="window",
+        description="PIPE at a fast retransmit: the window or what is outstanding, less the duplicate ACKs; "
+        "ATM Forum/98-0876 section 3.2",
+    )
+    guard: Guard = True
+
+
 class Tcp(Model):
     """Both ends of a connection."""
 
@@ -101,9 +154,16 @@ class Tcp(Model):
         default="64 KiB",
         description="Advertised window [bytes]; ATM Forum/96-1761 section 3.1 (LAN; 600 KB on the WAN)",
     )
+    window_scale: WindowScale = Field(
+        default="as needed", description="Shift of the 16-bit window field, or 'as needed'; RFC 7323 section 2"
+    )
     initial_window: Segments = Field(default="1 segment", description="cwnd at the start [segments]; RFC 2001")
     initial_ssthresh: Threshold = Field(
         default="unlimited", description="ssthresh at the start [bytes] or 'unlimited'; RFC 5681 section 3.1"
+    )
+    estimate_ssthresh: bool = Field(
+        default=False,
+        description="Lower ssthresh to the first round trip over the spacing of the second and third ACK; Hoe 1996",
     )
     duplicate_ack_threshold: int = Field(
         default=3, ge=1, le=1000, description="Duplicate ACKs that trigger a fast retransmit; RFC 5681 section 3.2"
@@ -111,5 +171,8 @@ class Tcp(Model):
     silly_window_avoidance: bool = Field(
         default=True, description="Hold back a short segment while more data waits; RFC 1122 4.2.3.4"
     )
+    reno: RenoOptions = Field(default=RenoOptions(), description="Options of Reno")
+    newreno: NewRenoOptions = Field(default=NewRenoOptions(), description="Options of NewReno")
+    sack: SackOptions = Field(default=SackOptions(), description="Options of SACK")
     timer: Timer = Field(default=Coarse(), description="Retransmission timer: coarse or fine")
     ack: Ack = Field(default=Immediate(), description="When the receiver acknowledges: immediate or delayed")

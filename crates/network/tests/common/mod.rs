@@ -4,7 +4,10 @@ use longpipe_network::scenario::{
     Engine, FlowConfig, LinkConfig, NodeConfig, NodeKind, PolicyConfig, Scenario, StartConfig, Ties, TraceConfig,
     TrafficConfig,
 };
-use longpipe_tcp::config::{AckConfig, CongestionKind, PhaseConfig, RecoveryKind, TcpConfig, TimerConfig};
+use longpipe_tcp::config::{
+    AckConfig, CongestionKind, NewRenoConfig, PhaseConfig, PipeStart, RecoveryKind, RenoConfig, SackConfig, TcpConfig,
+    TimerConfig, TimerRestart,
+};
 
 /// One second [ps].
 pub const SECOND: u64 = 1_000_000_000_000;
@@ -20,10 +23,27 @@ pub fn tcp(recovery: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
         congestion: CongestionKind::Aimd,
         mss_bytes: 512,
         receiver_window_bytes,
+        window_scale: TcpConfig::least_window_scale(receiver_window_bytes),
         initial_window_segments: 1,
         initial_ssthresh_bytes: None,
+        estimate_ssthresh: false,
         duplicate_ack_threshold: 3,
         silly_window_avoidance: true,
+        reno: RenoConfig {
+            guard: false,
+            deflate_on_timeout: false,
+        },
+        newreno: NewRenoConfig {
+            flywheel: true,
+            partial_deflation: false,
+            guard: false,
+            timer_restart: TimerRestart::Every,
+        },
+        sack: SackConfig {
+            blocks: 3,
+            pipe: PipeStart::Window,
+            guard: true,
+        },
         timer: TimerConfig::Coarse {
             tick_ps: SECOND / 10,
             phase: PhaseConfig::Common {},

@@ -1,25 +1,38 @@
 //! Reno: fast retransmit and fast recovery (frr-96 section 2; 4.3BSD-Reno; RFC 2001).
 
-use super::Resend;
+use super::{Guard, Resend};
+use crate::config::RenoConfig;
 use crate::congestion::Congestion;
 use crate::flight::Flight;
 
 /// Whether the window is inflated by duplicate ACKs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Reno {
+    config: RenoConfig,
+    guard: Guard,
     inflated: bool,
 }
 
 impl Reno {
+    /// Not in recovery.
+    pub fn new(config: RenoConfig) -> Reno {
+        Reno {
+            config,
+            guard: Guard::new(config.guard),
+            inflated: false,
+        }
+    }
+
     /// The `threshold`th duplicate resends one segment; each later one lets another segment out.
     pub fn on_duplicate(&mut self, flight: &mut Flight, congestion: &Congestion, threshold: u32) -> Resend {
         if flight.duplicates < threshold {
             return Resend::Nothing;
         }
-        if flight.duplicates == threshold {
+        if flight.duplicates == threshold && self.guard.allows(flight) {
             flight.ssthresh = congestion.threshold(flight);
             flight.cwnd = flight.ssthresh + f64::from(threshold) * flight.mss();
             self.inflated = true;
+            self.guard.set(flight);
             return Resend::First;
         }
         if self.inflated {
@@ -37,7 +50,11 @@ impl Reno {
     }
 
     /// A timeout ends the recovery.
-    pub fn on_timeout(&mut self) {
+    pub fn on_timeout(&mut self, flight: &mut Flight) {
+        if self.inflated && self.config.deflate_on_timeout {
+            flight.cwnd = flight.ssthresh;
+        }
         self.inflated = false;
+        self.guard.set(flight);
     }
 }

@@ -1,0 +1,92 @@
+//! Disjoint ranges of sequence space in ascending order.
+
+/// Half-open ranges that neither overlap nor touch.
+#[derive(Clone, Debug, Default)]
+pub struct Ranges(Vec<(u64, u64)>);
+
+impl Ranges {
+    /// Adds `start..end`; true if any of it was not there yet.
+    pub fn insert(&mut self, start: u64, end: u64) -> bool {
+        let ranges = &mut self.0;
+        let first = ranges.partition_point(|range| range.1 < start);
+        let last = ranges.partition_point(|range| range.0 <= end);
+        if first == last {
+            ranges.insert(first, (start, end));
+            return true;
+        }
+        let merged = (start.min(ranges[first].0), end.max(ranges[last - 1].1));
+        if last - first == 1 && merged == ranges[first] {
+            return false;
+        }
+        ranges[first] = merged;
+        ranges.drain(first + 1..last);
+        true
+    }
+
+    /// Removes all ranges that begin up to `limit`; returns where the last of them ends.
+    pub fn absorb(&mut self, limit: u64) -> Option<u64> {
+        let reached = self.0.partition_point(|range| range.0 <= limit);
+        let end = self.0[..reached].last()?.1;
+        self.0.drain(..reached);
+        Some(end)
+    }
+
+    /// The range that holds `sequence`.
+    pub fn containing(&self, sequence: u64) -> Option<(u64, u64)> {
+        let index = self.0.partition_point(|range| range.1 <= sequence);
+        self.0.get(index).copied().filter(|range| range.0 <= sequence)
+    }
+
+    /// The first gap from `sequence` on that has a range behind it.
+    pub fn gap_from(&self, sequence: u64) -> Option<(u64, u64)> {
+        let mut index = self.0.partition_point(|range| range.1 <= sequence);
+        let mut start = sequence;
+        if let Some(range) = self.0.get(index).filter(|range| range.0 <= start) {
+            start = range.1;
+            index += 1;
+        }
+        self.0.get(index).map(|range| (start, range.0))
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn ranges_agree_with_a_set_of_numbers(
+            inserted in prop::collection::vec((0u64..60, 1u64..12), 0..20),
+            absorbed in 0u64..80,
+            from in 0u64..80,
+        ) {
+            let (mut ranges, mut set) = (Ranges::default(), BTreeSet::new());
+            for (start, length) in inserted {
+                let before = set.len();
+                set.extend(start..start + length);
+                prop_assert_eq!(ranges.insert(start, start + length), set.len() > before);
+                prop_assert!(ranges.0.windows(2).all(|pair| pair[0].1 < pair[1].0));
+            }
+            let gap = (from..).find(|i| !set.contains(i)).unwrap();
+            let behind = set.range(gap..).next().map(|&end| (gap, end));
+            prop_assert_eq!(ranges.gap_from(from), behind);
+            prop_assert_eq!(ranges.containing(from).is_some(), set.contains(&from));
+            let end = ranges.absorb(absorbed).unwrap_or(0).max(absorbed);
+            prop_assert!(!set.contains(&end) && (absorbed..end).all(|i| set.contains(&i)));
+            let left: BTreeSet<u64> = set.range(end..).copied().collect();
+            prop_assert_eq!(ranges.0.iter().flat_map(|range| range.0..range.1).collect::<BTreeSet<_>>(), left);
+        }
+    }
+}
