@@ -9,6 +9,7 @@ from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -127,11 +128,17 @@ def test_the_same_numbers_give_the_same_figure(found: Reproduction, tmp_path: Pa
 
 def test_sensitivity_has_a_row_for_every_variant(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     reproduction.run_sensitivity(PAPER, 1, out, fresh=False)
+    names = ["as reproduced", *(variant.name for variant in PAPER.variants)]
     lines = (out / "sensitivity.txt").read_text().splitlines()
-    for name in ("as reproduced", *(variant.name for variant in PAPER.variants)):
-        assert sum(line.startswith(name) for line in lines) == 2
+    assert [sum(line.startswith(name) for line in lines) for name in names] == [3, 3, 3]
     assert max(map(len, lines)) <= 100
-    assert (out / "sensitivity.csv").read_text().count("\n") == 1 + 3 * 128
+    summary = pd.read_csv(out / "sensitivity.csv", index_col="variant")
+    assert list(summary.index) == names
+    assert list(summary.filter(like="error of vanilla epd")) == [
+        "error of vanilla epd efficiency",
+        "error of vanilla epd fairness",
+    ]
+    assert summary.notna().all(axis=None)
     assert capsys.readouterr().err == ""
 
 

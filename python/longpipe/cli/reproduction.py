@@ -16,7 +16,7 @@ from longpipe.errors import ScenarioError, nearest
 from longpipe.files import write_text
 from longpipe.papers import PAPERS, Paper
 from longpipe.papers.reproduction import reproduce
-from longpipe.papers.sensitivity import sensitivity
+from longpipe.papers.sensitivity import sensitivity, summary
 from longpipe.store import Store
 
 REPORT_WIDTH = 100
@@ -58,8 +58,11 @@ def run_sensitivity(paper: Paper, seeds: int, out: Path, *, fresh: bool) -> None
     report = StringIO()
     show_sensitivity(paper, found, Console(file=report, width=REPORT_WIDTH))
     write_text(out / "sensitivity.txt", report.getvalue())
-    write_text(out / "sensitivity.csv", found.to_csv(index=False))
-    show_sensitivity(paper, found, Console())
+    write_text(out / "sensitivity-rows.csv", found.to_csv(index=False))
+    write_text(out / "sensitivity.csv", summary(paper, found).to_csv())
+    console = Console()
+    show_sensitivity(paper, found, console)
+    console.print(f"\nThe same as sensitivity.csv and .txt: {out}", markup=False, highlight=False)
 
 
 @contextmanager

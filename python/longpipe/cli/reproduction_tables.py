@@ -35,16 +35,17 @@ def show(found: Reproduction, console: Console) -> None:
 
 
 def show_sensitivity(paper: Paper, found: pd.DataFrame, console: Console) -> None:
-    """Prints the errors of every variant, by series and by column, and the rows under watch."""
+    """Prints the errors of every variant, by series and then by column, and the rows under watch."""
     metrics = " and ".join(paper.metrics)
-    overview = _Variants(f"Mean absolute error of {metrics}; then the rows under watch")
+    overview = _Variants(f"Mean absolute error of {metrics}; their means in the rows under watch")
     overview.add(errors(found, paper.series), 3)
     overview.add(watched(paper, found), 2)
-    by_column = _Variants(f"Mean absolute error of {metrics}, by {paper.columns}")
-    by_column.add(errors(found, paper.series, paper.columns), 2)
-    for variants in (overview, by_column):
-        console.print(variants.table(), highlight=False)
+    console.print(overview.table(), highlight=False)
+    for level, rows in found.groupby(paper.series, sort=False):
+        by_column = _Variants(f"{str(level).capitalize()}: mean absolute error of {metrics}, by {paper.columns}")
+        by_column.add(errors(rows, paper.columns), 3)
         console.print()
+        console.print(by_column.table(), highlight=False)
 
 
 def _table(found: Reproduction, caption: Caption) -> Table:
@@ -133,7 +134,8 @@ class _Variants:
             self._table.add_column(heading.replace(" ", "\n"), justify="right")
             values = frame[[column for column in frame.columns if column[:-1] == name]]
             for variant, numbers in zip(values.index, values.to_numpy(), strict=True):
-                self._rows.setdefault(str(variant), []).append(" ".join(_short(number, digits) for number in numbers))
+                cell = " ".join(f"{_short(number, digits):>4}" for number in numbers)
+                self._rows.setdefault(str(variant), []).append(cell)
 
     def table(self) -> Table:
         for variant, cells in self._rows.items():

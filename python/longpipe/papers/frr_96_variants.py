@@ -47,6 +47,8 @@ VARIANTS: Final = (
     Variant("smallest RTO 1 tick", {"tcp.timer.min_rto": "1 tick"}),
     Variant("smallest RTO 3 ticks", {"tcp.timer.min_rto": "3 ticks"}),
     Variant("smallest RTO 10 ticks", {"tcp.timer.min_rto": "10 ticks"}),
+    Variant("first RTO 1 s", {"tcp.timer.initial_rto": "10 ticks"}),
+    Variant("first RTO 6 s", {"tcp.timer.initial_rto": "60 ticks"}),
     Variant("starts at 0", {"start": {"kind": "fixed", "at": "0 s"}}),
     Variant("starts over 1 ms", {"start": {"kind": "random", "over": "1 ms"}}),
     Variant("starts over 100 ms", {"start": {"kind": "random", "over": "100 ms"}}),

@@ -57,6 +57,20 @@ def watched(paper: Paper, found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def summary(paper: Paper, found: pd.DataFrame) -> pd.DataFrame:
+    """One row per variant: mean absolute errors by series, by series and column, and means of the watched rows."""
+    parts = (
+        ("error of", errors(found, paper.series)),
+        ("error of", errors(found, paper.series, paper.columns)),
+        ("mean of", watched(paper, found)),
+    )
+    named = [
+        frame.set_axis([" ".join((what, *map(str, names))) for names in frame.columns], axis="columns")
+        for what, frame in parts
+    ]
+    return pd.concat(named, axis="columns").rename_axis("variant")
+
+
 def _jobs(variant: Variant, experiment: Experiment, seeds: int) -> list[Job]:
     scenario = variant.apply(experiment)
     return [(scenario, seed) for seed in range(1, seeds + 1)]
