@@ -52,6 +52,14 @@ tcps = st.fixed_dictionaries(
     }
 )
 
+losses = kinds(
+    {"kind": st.just("none")},
+    {"kind": st.just("packets"), "indices": st.lists(st.integers(0, 100), max_size=5)},
+    {"kind": st.just("at-times"), "instants": st.lists(times("0 s", "10 ms", "50 ms"), max_size=3)},
+    {"kind": st.just("bernoulli"), "probability": st.floats(0, 0.2, allow_subnormal=False)},
+    {"kind": st.just("gilbert-elliott"), "good_to_bad": FRACTION, "bad_to_good": FRACTION},
+)
+
 dumbbells = st.fixed_dictionaries(
     {
         "kind": st.just("dumbbell"),
@@ -62,6 +70,8 @@ dumbbells = st.fixed_dictionaries(
         "trunk_delay": times("0 s", "5 us", "20 ms"),
         "exit_delay": times("0 s", "1 ns"),
         "send_jitter": times("0 s", "1 ms"),
+        "trunk_loss": losses,
+        "return_loss": losses,
     }
 )
 

@@ -98,6 +98,17 @@ def message(build: Callable[[], object]) -> str:
             {"kind": "fixed", "at": "100 ms"},
             "tcp.timer.phase.at: 100 ms; needs less than one tick (100 ms)",
         ),
+        # Forced losses.
+        (
+            "network.trunk_loss",
+            {"kind": "bernoulli", "probability": 1.5},
+            "network.trunk_loss.probability: 1.5; needs at most 1.0",
+        ),
+        (
+            "network.trunk_loss",
+            "packets",
+            "network.trunk_loss.indices: missing; needs a list of packet numbers, counted from 0, as in [14, 28]",
+        ),
         # Names of variants.
         (
             "tcp.recovery",

@@ -3,6 +3,7 @@ from typing import Any, get_args
 import pytest
 
 from longpipe import Scenario, _core
+from longpipe.scenario.loss import Loss
 from longpipe.scenario.network import Node
 from longpipe.scenario.switch import Policy, Ties
 from longpipe.scenario.tcp import Ack, Congestion, Phase, Pipe, Recovery, Timer, TimerRestart
@@ -26,6 +27,7 @@ PYTHON: dict[str, Any] = {
     "ties": Ties,
     "node": Node.model_fields["kind"].annotation,
     "policy": Policy,
+    "loss": Loss,
     "traffic": Traffic,
     "start": Start,
     "recovery": Recovery,

@@ -24,7 +24,7 @@ GARBAGE: list[Any] = [
 
 def assert_conserved(result: Result) -> None:
     ports, flows = result.ports, result.flows
-    lost = ports["cells_lost_overflow"] + ports["cells_lost_refused"] + ports["cells_lost_discarded"]
+    lost = ports.filter(like="cells_lost_").sum(axis=1)
     assert (ports["cells_in"] == ports["cells_out"] + lost + ports["cells_held"]).all()
     assert (ports["utilization"].between(0, 1)).all()
     assert (flows["delivered_bytes"] <= flows["highest_sequence_bytes"]).all()

@@ -52,7 +52,7 @@ def test_the_commented_default_is_the_default() -> None:
 
 
 def test_digest_is_stable() -> None:
-    assert Scenario().digest() == "8d7ebf01a29bf5d28af1c6d311b9cc71b60701abfd02afae0be4a87bbabdfc86"
+    assert Scenario().digest() == "23330b9c3cff31bf2331ee527f84ebb1eb1ab6f353b4f065d587c4678d7eb569"
 
 
 def test_digest_depends_on_the_run_and_not_on_its_spelling() -> None:

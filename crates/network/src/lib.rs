@@ -8,6 +8,7 @@
 pub mod aal5;
 pub mod flow;
 pub mod link;
+pub mod loss;
 pub mod nic;
 pub mod port;
 pub mod probe;

@@ -1,6 +1,7 @@
 //! A host's interface: unlimited, first in first out by frame, one cell per slot.
 
 use crate::aal5::Cell;
+use crate::loss::Loss;
 use crate::ring::Ring;
 use longpipe_events::{SlotCursor, SlotGrid, Span, Time};
 
@@ -27,17 +28,20 @@ pub struct Nic {
     left: u16,
     /// When the head cell arrives downstream.
     arrival: Time,
-    /// Frames accepted.
+    loss: Option<Box<Loss>>,
+    /// Frames that entered.
     pub frames_in: u64,
-    /// Cells accepted.
+    /// Cells that entered.
     pub cells_in: u64,
+    /// Cells of frames lost by force.
+    pub lost_forced: u64,
     /// Cells arrived downstream.
     pub cells_out: u64,
 }
 
 impl Nic {
     /// An idle interface.
-    pub fn new(grid: SlotGrid, delay: Span) -> Nic {
+    pub fn new(grid: SlotGrid, delay: Span, loss: Option<Box<Loss>>) -> Nic {
         Nic {
             grid,
             delay,
@@ -45,8 +49,10 @@ impl Nic {
             next: grid.cursor(0),
             left: 0,
             arrival: Time::ZERO,
+            loss,
             frames_in: 0,
             cells_in: 0,
+            lost_forced: 0,
             cells_out: 0,
         }
     }
@@ -55,6 +61,10 @@ impl Nic {
     pub fn enqueue(&mut self, vc: u32, frame: u32, cells: u16, ready: Time, step: u32) -> bool {
         self.frames_in += 1;
         self.cells_in += u64::from(cells);
+        if self.loss.as_mut().is_some_and(|loss| loss.loses(ready)) {
+            self.lost_forced += u64::from(cells);
+            return false;
+        }
         self.queue.push(Waiting {
             vc,
             frame,
@@ -114,6 +124,6 @@ impl Nic {
 
     /// Cells accepted and not yet arrived downstream.
     pub fn cells_held(&self) -> u64 {
-        self.cells_in - self.cells_out
+        self.cells_in - self.lost_forced - self.cells_out
     }
 }

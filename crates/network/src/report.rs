@@ -36,6 +36,8 @@ pub struct PortReport {
     pub lost_refused: u64,
     /// Cells discarded after a loss in their frame.
     pub lost_discarded: u64,
+    /// Cells of frames lost by force.
+    pub lost_forced: u64,
     /// Cells held at the end.
     pub held: u64,
     /// Frames whose first cell arrived.
@@ -102,7 +104,7 @@ impl<P: Probe> Simulation<P> {
         for (index, link) in self.links.iter_mut().enumerate() {
             let cell = link.end.cell;
             let report = port_report(link, now, cell);
-            let lost = report.lost_overflow + report.lost_refused + report.lost_discarded;
+            let lost = report.lost_overflow + report.lost_refused + report.lost_discarded + report.lost_forced;
             let conserved = report.cells_in == report.cells_out + lost + report.held;
             check(conserved && report.utilization <= 1.0, || {
                 format!("port {index}: {report:?}")
@@ -147,6 +149,7 @@ fn port_report(link: &mut Link, now: Time, cell: u64) -> PortReport {
             lost_overflow: 0,
             lost_refused: 0,
             lost_discarded: 0,
+            lost_forced: nic.lost_forced,
             held: nic.cells_held(),
             frames_in: nic.frames_in,
             frames_damaged: 0,
@@ -163,6 +166,7 @@ fn port_report(link: &mut Link, now: Time, cell: u64) -> PortReport {
                 lost_overflow: counters.lost_overflow,
                 lost_refused: counters.lost_refused,
                 lost_discarded: counters.lost_discarded,
+                lost_forced: counters.lost_forced,
                 held: port.held(),
                 frames_in: counters.frames_in,
                 frames_damaged: counters.frames_damaged,
@@ -221,6 +225,7 @@ impl StateHash {
             report.lost_overflow,
             report.lost_refused,
             report.lost_discarded,
+            report.lost_forced,
             report.held,
             report.frames_in,
             report.frames_damaged,

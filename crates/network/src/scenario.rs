@@ -89,6 +89,43 @@ pub struct LinkConfig {
     pub buffer_cells: Option<u64>,
     /// What the port refuses.
     pub policy: PolicyConfig,
+    /// Frames lost whatever the buffer holds.
+    pub loss: LossConfig,
+}
+
+/// Frames that a link loses whole as they enter its port or interface.
+#[derive(Clone, Debug, Deserialize, PartialEq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum LossConfig {
+    /// No frame.
+    None {},
+    /// Frames by number.
+    Packets {
+        /// Numbers of the frames lost, counted from 0, ascending.
+        indices: Vec<u64>,
+    },
+    /// The first frame at or after each of some instants.
+    AtTimes {
+        /// The instants [ps], ascending.
+        instants_ps: Vec<u64>,
+    },
+    /// Each frame, independently.
+    Bernoulli {
+        /// Probability of a loss.
+        probability: f64,
+    },
+    /// A Markov chain of a good and a bad state that moves before each frame (Gilbert 1960, Elliott 1963).
+    GilbertElliott {
+        /// Probability of a step from good to bad.
+        good_to_bad: f64,
+        /// Probability of a step from bad to good.
+        bad_to_good: f64,
+        /// Probability of a loss in the good state.
+        loss_in_good: f64,
+        /// Probability of a loss in the bad state.
+        loss_in_bad: f64,
+    },
 }
 
 /// Buffer policies of a port.

@@ -9,6 +9,7 @@
 use crate::aal5::{frame_cells, Cell};
 use crate::flow::Flow;
 use crate::link::{Feed, Link};
+use crate::loss::Loss;
 use crate::nic::Nic;
 use crate::port::buffer::Policy;
 use crate::port::Port;
@@ -59,12 +60,21 @@ impl<P: Probe> Simulation<P> {
         let topology = Topology::new(scenario)?;
         let links = scenario.links.iter().enumerate().map(|(index, link)| {
             let (grid, delay, end) = (topology.grids[index], Span(link.delay_ps), topology.ends[index]);
+            let loss = Loss::new(&link.loss, seed, index as u64);
             let feed = match scenario.nodes[link.from].kind {
-                NodeKind::Host => Feed::Nic(Nic::new(grid, delay)),
+                NodeKind::Host => Feed::Nic(Nic::new(grid, delay, loss)),
                 NodeKind::Switch => {
                     let policy = Policy::new(&link.policy, link.buffer_cells.unwrap_or(u64::MAX));
                     let vcs = topology.vcs_of_link[index] as usize;
-                    Feed::Port(Port::new(grid, delay, link.buffer_cells, policy, vcs, end.whole_frames))
+                    Feed::Port(Port::new(
+                        grid,
+                        delay,
+                        link.buffer_cells,
+                        policy,
+                        loss,
+                        vcs,
+                        end.whole_frames,
+                    ))
                 }
             };
             Link { end, feed }

@@ -1,6 +1,7 @@
 //! The graph of a scenario, checked, with every virtual circuit's way through it.
 
 use crate::aal5::{frame_cells, CELL_BITS};
+use crate::loss;
 use crate::scenario::{FlowConfig, NodeKind, PolicyConfig, Scenario, StartConfig, TrafficConfig};
 use longpipe_events::{agenda, Rate, SlotGrid, Time, PS_PER_SECOND};
 use longpipe_tcp::config::{AckConfig, PhaseConfig, TcpConfig, TimerConfig, MAX_WINDOW_SCALE};
@@ -186,6 +187,9 @@ fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
             }
         }
         check_policy(&field("policy"), &link.policy)?;
+        if let Some((value, accepted)) = loss::problem(&link.loss) {
+            return refuse(field("loss"), value, accepted);
+        }
     }
     if scenario.links.len() + 3 * scenario.flows.len() > agenda::MAX_ENTITIES {
         return refuse(

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{dumbbell, policy, tcp, Builder, LAN, SECOND, WAN};
-use longpipe_network::scenario::{NodeKind, PolicyConfig, Scenario, StartConfig, Ties, TrafficConfig};
+use longpipe_network::scenario::{LossConfig, NodeKind, PolicyConfig, Scenario, StartConfig, Ties, TrafficConfig};
 use longpipe_network::{Recorder, Report, Simulation};
 use longpipe_tcp::config::{AckConfig, RecoveryKind, TimerConfig};
 use proptest::prelude::*;
@@ -27,7 +27,7 @@ fn run(scenario: &Scenario, seed: u64) -> Report {
 fn lost(report: &Report) -> u64 {
     let ports = report.ports.iter();
     ports
-        .map(|port| port.lost_overflow + port.lost_refused + port.lost_discarded)
+        .map(|port| port.lost_overflow + port.lost_refused + port.lost_discarded + port.lost_forced)
         .sum()
 }
 
@@ -196,6 +196,20 @@ fn recording_changes_nothing() {
     assert!(!recorder.windows.cwnd.is_empty());
 }
 
+#[test]
+fn forced_losses_take_whole_frames_at_interfaces_and_ports() {
+    // One flow without other losses: frames 3 of its interface, 5 of the trunk port and 2 of the sink's interface go.
+    let mut scenario = dumbbell(1, LAN, 1000, policy("tail-drop"), 1, &tcp(RecoveryKind::Sack, 20 * 512));
+    for (link, index) in [(2, 3), (0, 5), (5, 2)] {
+        scenario.links[link].loss = LossConfig::Packets { indices: vec![index] };
+    }
+    let report = run(&scenario, 1);
+    let forced: Vec<u64> = report.ports.iter().map(|port| port.lost_forced).collect();
+    assert_eq!(forced, [12, 0, 12, 0, 0, 2]);
+    assert_eq!(lost(&report), 26);
+    assert_eq!(report.flows[0].sender.retransmitted_segments, 2);
+}
+
 fn any_policy() -> impl Strategy<Value = PolicyConfig> {
     (0usize..5, 0.05f64..=1.0, 0.1f64..3.0, any::<bool>()).prop_map(|(kind, threshold, z, keep_last)| match kind {
         0 => PolicyConfig::TailDrop {},
@@ -214,6 +228,23 @@ fn any_policy() -> impl Strategy<Value = PolicyConfig> {
     })
 }
 
+fn any_loss() -> impl Strategy<Value = LossConfig> {
+    prop_oneof![
+        4 => Just(LossConfig::None {}),
+        1 => prop::collection::btree_set(0u64..100, 0..5)
+            .prop_map(|indices| LossConfig::Packets { indices: indices.into_iter().collect() }),
+        1 => prop::collection::btree_set(0u64..SECOND / 5, 0..5)
+            .prop_map(|instants| LossConfig::AtTimes { instants_ps: instants.into_iter().collect() }),
+        1 => (0.0f64..0.3).prop_map(|probability| LossConfig::Bernoulli { probability }),
+        1 => (0.0f64..0.1, 0.1f64..1.0).prop_map(|(good_to_bad, bad_to_good)| LossConfig::GilbertElliott {
+            good_to_bad,
+            bad_to_good,
+            loss_in_good: 0.0,
+            loss_in_bad: 0.7,
+        }),
+    ]
+}
+
 prop_compose! {
     /// Flows of mixed segments, windows, timers, ACKs, starts, jitter and rates over a parking lot.
     fn any_scenario()(
@@ -223,6 +254,7 @@ prop_compose! {
         slot_phase in prop_oneof![Just(0.0), Just(0.5), 0.0f64..1.0],
         jitter in prop_oneof![Just(0u64), 1u64..10_000_000],
         delay in prop_oneof![Just(0u64), Just(LAN), Just(WAN / 10)],
+        losses in prop::collection::vec(any_loss(), 4),
         trunk_rate in prop_oneof![Just(RATE), Just(45_000_000u64), Just(RATE * 4)],
         flows in prop::collection::vec(
             (0usize..3, 1u32..600, 2u64..200, 0..RECOVERIES.len(), any::<bool>(), any::<bool>(), 0u64..SECOND / 20, 0u64..400_000),
@@ -265,6 +297,9 @@ prop_compose! {
             if size > 200_000 {
                 flow.traffic = TrafficConfig::Transfer { size_bytes: size };
             }
+        }
+        for (link, loss) in build.scenario.links.iter_mut().zip(losses.into_iter().cycle()) {
+            link.loss = loss;
         }
         build.scenario
     }

@@ -125,6 +125,7 @@ fn ports<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult
     integers("cells_lost_overflow", |port| port.lost_overflow)?;
     integers("cells_lost_refused", |port| port.lost_refused)?;
     integers("cells_lost_discarded", |port| port.lost_discarded)?;
+    integers("cells_lost_forced", |port| port.lost_forced)?;
     integers("cells_held", |port| port.held)?;
     integers("frames_in", |port| port.frames_in)?;
     integers("frames_damaged", |port| port.frames_damaged)?;
@@ -185,6 +186,7 @@ fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         ("ties", scenario::Ties::VARIANTS),
         ("node", scenario::NodeKind::VARIANTS),
         ("policy", scenario::PolicyConfig::VARIANTS),
+        ("loss", scenario::LossConfig::VARIANTS),
         ("traffic", scenario::TrafficConfig::VARIANTS),
         ("start", scenario::StartConfig::VARIANTS),
         ("recovery", config::RecoveryKind::VARIANTS),

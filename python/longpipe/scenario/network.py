@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, Field, SerializerFunctionWrapHandler, field_serializer
 
 from longpipe.scenario.base import Buffer, Delay, Model, Rate, kind_or_table
+from longpipe.scenario.loss import Loss, NoLoss
 from longpipe.scenario.switch import Policy
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.traffic import Start, Traffic
@@ -28,6 +29,8 @@ class Dumbbell(Model):
     trunk_delay: Delay = Field(default="5 us", description="Propagation switch1 to switch2 [time]; ATM Forum/96-1761")
     exit_delay: Delay = Field(default="5 us", description="Propagation switch2 to sink [time]; ATM Forum/96-1761")
     send_jitter: Delay = Field(default="0 s", description="Hosts delay each packet uniformly by less than this [time]")
+    trunk_loss: Loss = Field(default=NoLoss(), description="Packets the trunk loses by force, switch1 to switch2")
+    return_loss: Loss = Field(default=NoLoss(), description="Packets the trunk loses by force, switch2 to switch1")
 
 
 class Node(Model):
@@ -48,6 +51,8 @@ class Link(Model):
     delay: Delay = Field(description="A propagation delay [time], as in '5 ms'")
     buffer: Buffer | None = Field(default=None, description="Buffer of its switch ports [cells, packets or BDP]")
     policy: Policy | None = Field(default=None, description="Policy of its switch ports")
+    loss: Loss = Field(default=NoLoss(), description="Packets lost by force from the first node to the second")
+    return_loss: Loss = Field(default=NoLoss(), description="Packets lost by force from the second node to the first")
 
 
 class Flow(Model):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from longpipe.aal5 import CELL_BITS, packet_cells
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import AS_NEEDED, MOST_CELLS, MOST_WINDOW_SCALE
+from longpipe.scenario.loss import Loss, PacketLoss, TimedLoss
 from longpipe.scenario.network import Dumbbell, Flow
 from longpipe.scenario.switch import Policy, TailDrop
 from longpipe.scenario.tcp import Ack, Coarse, Delayed, Fine, FixedPhase, Tcp
@@ -81,10 +82,10 @@ def _links(scenario: "Scenario", topology: Topology, largest: Tcp) -> list[dict[
             "buffer_cells": _buffer_cells(field, link.buffer or scenario.switch.buffer, bdp_cells, largest),
             "policy": _policy(link.policy or scenario.switch.policy),
         }
-        for a, b in (link.between, link.between[::-1]):
+        for (a, b), loss in ((link.between, link.loss), (link.between[::-1], link.return_loss)):
             ends = {"from": topology.position[a], "to": topology.position[b]}
             port = switch_port if topology.kinds[a] == "switch" else host_port
-            links.append({**ends, "rate_bps": rate_bps, "delay_ps": delays[i], **port})
+            links.append({**ends, "rate_bps": rate_bps, "delay_ps": delays[i], **port, "loss": _loss(loss)})
     return links
 
 
@@ -105,6 +106,14 @@ def _buffer_cells(field: str, text: str, bdp_cells: Fraction, largest: Tcp) -> i
 
 def _policy(policy: Policy) -> dict[str, Any]:
     return policy.model_dump()
+
+
+def _loss(loss: Loss) -> dict[str, Any]:
+    if isinstance(loss, PacketLoss):
+        return {"kind": loss.kind, "indices": sorted(set(loss.indices))}
+    if isinstance(loss, TimedLoss):
+        return {"kind": loss.kind, "instants_ps": sorted({TIME.parse(at) for at in loss.instants})}
+    return loss.model_dump()
 
 
 def _tcp(tcp: Tcp) -> dict[str, Any]:

@@ -18,7 +18,11 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
         return Link(between=(a, b), rate=rate, delay=delay)
 
     entry = [link(f"source{i}", "switch1", network.access_rate, network.access_delay) for i in numbers]
-    trunk = [link("switch1", "switch2", network.trunk_rate, network.trunk_delay)]
+    trunk = [
+        link("switch1", "switch2", network.trunk_rate, network.trunk_delay).model_copy(
+            update={"loss": network.trunk_loss, "return_loss": network.return_loss}
+        )
+    ]
     leave = [link("switch2", f"sink{i}", network.access_rate, network.exit_delay) for i in numbers]
 
     def hosts(role: str) -> list[Node]:

@@ -6,6 +6,7 @@
 pub mod buffer;
 
 use crate::aal5::Cell;
+use crate::loss::Loss;
 use crate::ring::Ring;
 use buffer::{AfterLoss, Occupancy, Policy};
 use longpipe_events::{SlotCursor, SlotGrid, Span, Time};
@@ -31,6 +32,8 @@ enum Frame {
     Damaged,
     /// The policy refused the frame whole.
     Refused,
+    /// The link loses the frame by force.
+    Lost,
     /// The rest is discarded after a loss.
     Discarded,
 }
@@ -55,6 +58,8 @@ pub struct PortCounters {
     pub lost_refused: u64,
     /// Cells discarded after a loss in their frame.
     pub lost_discarded: u64,
+    /// Cells of frames lost by force.
+    pub lost_forced: u64,
     /// Frames whose first cell arrived.
     pub frames_in: u64,
     /// Frames admitted that lost a cell here.
@@ -77,6 +82,7 @@ pub struct Port {
     capacity: u64,
     policy: Policy,
     after_loss: AfterLoss,
+    loss: Option<Box<Loss>>,
     /// Cells not yet arrived downstream, in order of departure.
     cells: Ring<Passing>,
     /// Numbers in `cells` of the last cells of frames, where the wire is looked at for these alone.
@@ -100,6 +106,7 @@ impl Port {
         delay: Span,
         capacity: Option<u64>,
         policy: Policy,
+        loss: Option<Box<Loss>>,
         vcs: usize,
         whole_frames: bool,
     ) -> Port {
@@ -110,6 +117,7 @@ impl Port {
             capacity: capacity.unwrap_or(u64::MAX),
             policy,
             after_loss,
+            loss,
             cells: Ring::default(),
             frame_ends: whole_frames.then(Ring::default),
             departed: 0,
@@ -160,7 +168,9 @@ impl Port {
                 vc_held: u64::from(vc.held),
                 active_vcs: self.active_vcs,
             };
-            vc.frame = if self.policy.refuses(occupancy) {
+            vc.frame = if self.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
+                Frame::Lost
+            } else if self.policy.refuses(occupancy) {
                 Frame::Refused
             } else {
                 Frame::Admitted
@@ -173,6 +183,10 @@ impl Port {
         match frame {
             Frame::Refused => {
                 self.counters.lost_refused += 1;
+                return false;
+            }
+            Frame::Lost => {
+                self.counters.lost_forced += 1;
                 return false;
             }
             Frame::Discarded if !(last && self.after_loss == AfterLoss::Discard { keep_last: true }) => {

@@ -1,8 +1,8 @@
 //! Scenarios for tests and benchmarks: the N-source dumbbell of frr-96 as the Python front resolves it.
 
 use longpipe_network::scenario::{
-    Engine, FlowConfig, LinkConfig, NodeConfig, NodeKind, PolicyConfig, Scenario, StartConfig, Ties, TraceConfig,
-    TrafficConfig,
+    Engine, FlowConfig, LinkConfig, LossConfig, NodeConfig, NodeKind, PolicyConfig, Scenario, StartConfig, Ties,
+    TraceConfig, TrafficConfig,
 };
 use longpipe_tcp::config::{
     AckConfig, CongestionKind, NewRenoConfig, PhaseConfig, PipeStart, RecoveryKind, RenoConfig, SackConfig, TcpConfig,
@@ -129,6 +129,7 @@ impl Builder {
                 } else {
                     PolicyConfig::TailDrop {}
                 },
+                loss: LossConfig::None {},
             });
         }
         self.scenario.links.len() - 2

@@ -1,0 +1,187 @@
+//! Forced losses: a link loses whole frames as they enter its port or interface.
+
+use crate::scenario::LossConfig;
+use longpipe_events::{Stream, Time};
+
+/// Decides frame by frame, in the order in which frames enter.
+#[derive(Clone, Debug)]
+pub enum Loss {
+    /// Numbers of frames, from 0.
+    Packets {
+        /// Ascending.
+        indices: Vec<u64>,
+        /// Entries of `indices` that have passed.
+        passed: usize,
+        /// Frames so far.
+        frames: u64,
+    },
+    /// Instants.
+    AtTimes {
+        /// Ascending [ps].
+        instants: Vec<u64>,
+        /// Entries of `instants` that have passed.
+        passed: usize,
+    },
+    /// Independent losses.
+    Bernoulli {
+        /// Of a loss.
+        probability: Probability,
+        /// The link's random numbers.
+        stream: Stream,
+    },
+    /// Losses in bursts.
+    GilbertElliott {
+        /// Of leaving the good and the bad state.
+        leave: [Probability; 2],
+        /// Of a loss in the good and the bad state.
+        lose: [Probability; 2],
+        /// Whether the state is bad.
+        bad: bool,
+        /// The link's random numbers.
+        stream: Stream,
+    },
+}
+
+/// A probability as a count of 2⁻⁶³.
+#[derive(Clone, Copy, Debug)]
+pub struct Probability(u64);
+
+impl Probability {
+    fn new(probability: f64) -> Probability {
+        Probability((probability * ONE as f64) as u64)
+    }
+
+    fn draw(self, stream: &mut Stream) -> bool {
+        stream.below(ONE) < self.0
+    }
+}
+
+const ONE: u64 = 1 << 63;
+
+impl Loss {
+    /// The losses of a link, with random numbers of its own; none costs nothing.
+    pub fn new(config: &LossConfig, seed: u64, link: u64) -> Option<Box<Loss>> {
+        let stream = Stream::new(seed, "loss", link);
+        Some(Box::new(match *config {
+            LossConfig::None {} => return None,
+            LossConfig::Packets { ref indices } => Loss::Packets {
+                indices: indices.clone(),
+                passed: 0,
+                frames: 0,
+            },
+            LossConfig::AtTimes { ref instants_ps } => Loss::AtTimes {
+                instants: instants_ps.clone(),
+                passed: 0,
+            },
+            LossConfig::Bernoulli { probability } => Loss::Bernoulli {
+                probability: Probability::new(probability),
+                stream,
+            },
+            LossConfig::GilbertElliott {
+                good_to_bad,
+                bad_to_good,
+                loss_in_good,
+                loss_in_bad,
+            } => Loss::GilbertElliott {
+                leave: [good_to_bad, bad_to_good].map(Probability::new),
+                lose: [loss_in_good, loss_in_bad].map(Probability::new),
+                bad: false,
+                stream,
+            },
+        }))
+    }
+
+    /// A frame enters; true if it is lost.
+    pub fn loses(&mut self, now: Time) -> bool {
+        match self {
+            Loss::Packets {
+                indices,
+                passed,
+                frames,
+            } => {
+                let lost = indices.get(*passed) == Some(frames);
+                *passed += usize::from(lost);
+                *frames += 1;
+                lost
+            }
+            Loss::AtTimes { instants, passed } => {
+                let due = instants[*passed..].iter().take_while(|&&at| at <= now.0).count();
+                *passed += due;
+                due > 0
+            }
+            Loss::Bernoulli { probability, stream } => probability.draw(stream),
+            Loss::GilbertElliott {
+                leave,
+                lose,
+                bad,
+                stream,
+            } => {
+                *bad ^= leave[usize::from(*bad)].draw(stream);
+                lose[usize::from(*bad)].draw(stream)
+            }
+        }
+    }
+}
+
+/// A value that cannot be, with what would be accepted.
+pub fn problem(config: &LossConfig) -> Option<(String, &'static str)> {
+    let (probabilities, ascending) = match config {
+        LossConfig::None {} => return None,
+        LossConfig::Packets { indices } => (vec![], &indices[..]),
+        LossConfig::AtTimes { instants_ps } => (vec![], &instants_ps[..]),
+        LossConfig::Bernoulli { probability } => (vec![*probability], &[][..]),
+        LossConfig::GilbertElliott {
+            good_to_bad,
+            bad_to_good,
+            loss_in_good,
+            loss_in_bad,
+        } => (vec![*good_to_bad, *bad_to_good, *loss_in_good, *loss_in_bad], &[][..]),
+    };
+    if let Some(pair) = ascending.windows(2).find(|pair| pair[0] >= pair[1]) {
+        return Some((format!("{} then {}", pair[0], pair[1]), "needs ascending numbers"));
+    }
+    let outside = probabilities.into_iter().find(|p| !(0.0..=1.0).contains(p))?;
+    Some((outside.to_string(), "needs probabilities from 0 to 1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost(config: &LossConfig, frames: u64) -> Vec<u64> {
+        let mut loss = Loss::new(config, 1, 0).expect("some loss");
+        (0..frames).filter(|&frame| loss.loses(Time(10 * frame))).collect()
+    }
+
+    #[test]
+    fn frames_are_lost_by_number_and_at_or_after_an_instant() {
+        let indices = vec![0, 3, 4];
+        assert_eq!(lost(&LossConfig::Packets { indices }, 10), [0, 3, 4]);
+        let instants_ps = vec![0, 11, 12, 30, 1000];
+        assert_eq!(lost(&LossConfig::AtTimes { instants_ps }, 10), [0, 2, 3]);
+    }
+
+    #[test]
+    fn bernoulli_loses_its_share_and_the_extremes_are_exact() {
+        let share = |probability| lost(&LossConfig::Bernoulli { probability }, 100_000).len();
+        assert!((900..1100).contains(&share(0.01)), "{}", share(0.01));
+        assert_eq!((share(0.0), share(1.0)), (0, 100_000));
+    }
+
+    #[test]
+    fn gilbert_elliott_loses_its_share_in_bursts_of_the_mean_length() {
+        let frames = lost(
+            &LossConfig::GilbertElliott {
+                good_to_bad: 0.01,
+                bad_to_good: 0.25,
+                loss_in_good: 0.0,
+                loss_in_bad: 1.0,
+            },
+            200_000,
+        );
+        let bursts = 1 + frames.windows(2).filter(|pair| pair[1] > pair[0] + 1).count();
+        let (share, length) = (frames.len() as f64 / 200_000.0, frames.len() as f64 / bursts as f64);
+        assert!((share / (0.01 / 0.26) - 1.0).abs() < 0.1, "{share}");
+        assert!((length / 4.0 - 1.0).abs() < 0.1, "{length}");
+    }
+}
