@@ -1,4 +1,4 @@
-"""Analysis of variation by ranks: F tests that outliers and skewed errors don't carry."""
+"""Analysis of variation by ranks: F tests for errors with heavy tails."""
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,8 @@ def aligned_ranks(found: Anova) -> pd.DataFrame:
     """Aligned rank transform: F tests of all terms, a row each, on ranks.
 
     For each term the response is stripped of all other effects, ranked, and analysed with the whole model; the F of
-    that term is kept, for ranking the raw response would mix interactions and main effects. Columns: `component`, `df`,
+    that term is kept, for ranking the raw response would mix interactions and main effects. Strong skewness makes its
+    tests reject too often. Columns: `component`, `df`,
     `f`, `p_value`. For one factor alone it is the Kruskal-Wallis test in its F form. Raises ScenarioError for a
     saturated model. Source: J. O. Wobbrock, L. Findlater, D. Gergle, J. J. Higgins, The Aligned Rank Transform for
     Nonparametric Factorial Analyses Using Only ANOVA Procedures (CHI 2011).
