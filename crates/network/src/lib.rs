@@ -6,6 +6,7 @@
 //! ```
 
 pub mod aal5;
+pub mod check;
 pub mod flow;
 pub mod link;
 pub mod loss;
@@ -18,8 +19,8 @@ pub mod scenario;
 pub mod simulation;
 pub mod topology;
 
+pub use check::ScenarioError;
 pub use probe::{Probe, Recorder};
 pub use report::Report;
 pub use scenario::Scenario;
 pub use simulation::Simulation;
-pub use topology::ScenarioError;

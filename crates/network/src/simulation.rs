@@ -7,6 +7,7 @@
 //! frames that arrive whole, then timers, then applications that begin; equals by number.
 
 use crate::aal5::{frame_cells, Cell};
+use crate::check::ScenarioError;
 use crate::flow::Flow;
 use crate::link::{Feed, Link};
 use crate::loss::Loss;
@@ -15,7 +16,7 @@ use crate::port::buffer::Policy;
 use crate::port::Port;
 use crate::probe::Probe;
 use crate::scenario::{NodeKind, Scenario, StartConfig, Ties};
-use crate::topology::{ScenarioError, Topology, HOST};
+use crate::topology::{Topology, HOST};
 use longpipe_events::{mix, Agenda, Entity, Order, Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
 use longpipe_tcp::{Receiver, Sender};

@@ -1,5 +1,7 @@
 //! Parameters of a TCP connection, fully resolved.
 
+use crate::segment::{AckSegment, DataSegment, SackBlock};
+use longpipe_events::Time;
 use serde::Deserialize;
 use strum::{EnumIter, VariantNames};
 
@@ -45,6 +47,29 @@ impl TcpConfig {
         (0..MAX_WINDOW_SCALE)
             .find(|scale| receiver_window_bytes >> scale <= MAX_WINDOW_FIELD)
             .unwrap_or(MAX_WINDOW_SCALE)
+    }
+
+    /// Whether every segment carries a timestamp option.
+    pub fn timestamps(&self) -> bool {
+        matches!(self.timer, TimerConfig::Fine { timestamps: true, .. })
+    }
+
+    /// Longest IP packets with data and with an ACK [byte].
+    pub fn largest_packets_bytes(&self) -> (u32, u32) {
+        let timestamp = self.timestamps().then_some(Time::ZERO);
+        let data = DataSegment {
+            length: self.mss_bytes,
+            timestamp,
+            ..DataSegment::default()
+        };
+        let mut ack = AckSegment {
+            echo: timestamp,
+            ..AckSegment::default()
+        };
+        if self.recovery == RecoveryKind::Sack {
+            ack.blocks.fill(SackBlock { start: 1, end: 2 });
+        }
+        (data.packet_bytes(), ack.packet_bytes())
     }
 
     /// Window that the sender sees [byte]: a field of 16 bits, shifted.
@@ -159,6 +184,8 @@ pub enum TimerConfig {
         max_rto_ticks: u32,
         /// RTO before the first measurement [tick].
         initial_rto_ticks: u32,
+        /// The first measurement counts a tick more (BSD), else each counts at least one.
+        count_from_one: bool,
     },
     /// RFC 6298 with a fine clock.
     Fine {
@@ -245,6 +272,7 @@ pub(crate) mod tests {
                 min_rto_ticks: 2,
                 max_rto_ticks: 640,
                 initial_rto_ticks: 30,
+                count_from_one: true,
             },
             ack: AckConfig::Immediate {},
         }

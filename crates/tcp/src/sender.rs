@@ -1,6 +1,6 @@
 //! The sending end point.
 
-use crate::config::{TcpConfig, TimerConfig};
+use crate::config::TcpConfig;
 use crate::congestion::Congestion;
 use crate::flight::Flight;
 use crate::recovery::{Next, Recovery, Resend};
@@ -81,7 +81,7 @@ impl Sender {
             resend_first: false,
             duplicate_ack_threshold: config.duplicate_ack_threshold,
             silly_window_avoidance: config.silly_window_avoidance,
-            timestamps: matches!(config.timer, TimerConfig::Fine { timestamps: true, .. }),
+            timestamps: config.timestamps(),
             counters: SenderCounters::default(),
         }
     }

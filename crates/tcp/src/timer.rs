@@ -22,6 +22,7 @@ impl RttEstimator {
                 min_rto_ticks,
                 max_rto_ticks,
                 initial_rto_ticks,
+                count_from_one,
             } => RttEstimator::Coarse(CoarseTimer {
                 tick: tick_ps,
                 phase: phase.0 % tick_ps,
@@ -31,6 +32,7 @@ impl RttEstimator {
                 backoff: 0,
                 min: min_rto_ticks,
                 max: max_rto_ticks,
+                count_from_one,
             }),
             TimerConfig::Fine {
                 granularity_ps,
@@ -90,6 +92,7 @@ pub struct CoarseTimer {
     backoff: u32,
     min: u32,
     max: u32,
+    count_from_one: bool,
 }
 
 impl CoarseTimer {
@@ -99,9 +102,10 @@ impl CoarseTimer {
 
     fn measure(&mut self, sent: Time, now: Time) {
         let elapsed = (self.ticks_by(now) - self.ticks_by(sent)) as i32;
+        let elapsed = if self.count_from_one { elapsed } else { elapsed.max(1) };
         if self.srtt == 0 {
-            // BSD counts a running measurement from 1.
-            let rtt = elapsed + 1;
+            // BSD counts a running measurement from 1, and forgets it in later ones alone.
+            let rtt = elapsed + i32::from(self.count_from_one);
             self.srtt = rtt << 3;
             self.rttvar = rtt << 1;
         } else {
@@ -174,6 +178,7 @@ mod tests {
                 min_rto_ticks: 2,
                 max_rto_ticks: 640,
                 initial_rto_ticks: 30,
+                count_from_one: true,
             },
             Span(phase),
         )

@@ -50,6 +50,7 @@ pub fn tcp(recovery: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
             min_rto_ticks: 2,
             max_rto_ticks: 640,
             initial_rto_ticks: 30,
+            count_from_one: true,
         },
         ack: AckConfig::Immediate {},
     }

@@ -1,0 +1,233 @@
+//! What a scenario must fulfil, part by part; the graph itself is checked as it is laid out.
+
+use crate::aal5::frame_cells;
+use crate::loss;
+use crate::scenario::{FlowConfig, PolicyConfig, Scenario, StartConfig, TrafficConfig};
+use longpipe_events::{agenda, PS_PER_SECOND};
+use longpipe_tcp::config::{AckConfig, PhaseConfig, TcpConfig, TimerConfig, MAX_WINDOW_SCALE};
+use longpipe_tcp::segment::MAX_SACK_BLOCKS;
+
+/// What is wrong with a scenario, in one line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {value}; {accepted}")]
+pub struct ScenarioError {
+    /// Path of the field.
+    pub field: String,
+    /// What it holds.
+    pub value: String,
+    /// What would be accepted.
+    pub accepted: String,
+}
+
+/// The error that refuses a value.
+pub(crate) fn refuse<T>(
+    field: impl Into<String>,
+    value: impl ToString,
+    accepted: impl Into<String>,
+) -> Result<T, ScenarioError> {
+    Err(ScenarioError {
+        field: field.into(),
+        value: value.to_string(),
+        accepted: accepted.into(),
+    })
+}
+
+/// Checks everything but flows.
+pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
+    if scenario.duration_ps == 0 || scenario.duration_ps > 100 * 86_400 * PS_PER_SECOND {
+        return refuse(
+            "duration",
+            scenario.duration_ps,
+            "needs between 1 ps and 100 days, in ps",
+        );
+    }
+    if !(0.0..1.0).contains(&scenario.slot_phase) {
+        return refuse(
+            "slot_phase",
+            scenario.slot_phase,
+            "needs a fraction of a cell in [0, 1)",
+        );
+    }
+    if scenario.flows.is_empty() {
+        return refuse("flows", "none", "needs at least one flow");
+    }
+    for (index, link) in scenario.links.iter().enumerate() {
+        let field = |name: &str| format!("links[{index}].{name}");
+        if !(1_000..=10_000_000_000_000).contains(&link.rate_bps) {
+            return refuse(
+                field("rate"),
+                link.rate_bps,
+                "needs between 1 kbit/s and 10 Tbit/s, in bit/s",
+            );
+        }
+        if link.delay_ps > 1_000 * PS_PER_SECOND {
+            return refuse(field("delay"), link.delay_ps, "needs at most 1000 s, in ps");
+        }
+        for node in [link.from, link.to] {
+            if node >= scenario.nodes.len() {
+                return refuse(field("from/to"), node, "needs the index of a node");
+            }
+        }
+        check_policy(&field("policy"), &link.policy)?;
+        if let Some((value, accepted)) = loss::problem(&link.loss) {
+            return refuse(field("loss"), value, accepted);
+        }
+    }
+    if scenario.links.len() + 3 * scenario.flows.len() > agenda::MAX_ENTITIES {
+        return refuse(
+            "flows",
+            scenario.flows.len(),
+            "needs fewer than 16 million links and timers in all",
+        );
+    }
+    Ok(())
+}
+
+fn check_policy(field: &str, policy: &PolicyConfig) -> Result<(), ScenarioError> {
+    let (threshold, z) = match *policy {
+        PolicyConfig::TailDrop {} | PolicyConfig::PartialPacketDiscard { .. } => return Ok(()),
+        PolicyConfig::Epd { threshold, .. } => (threshold, 1.0),
+        PolicyConfig::SelectiveDrop { threshold, z, .. } | PolicyConfig::Fba { threshold, z, .. } => (threshold, z),
+    };
+    if !(threshold > 0.0 && threshold <= 1.0) {
+        return refuse(
+            format!("{field}.threshold"),
+            threshold,
+            "needs a fraction of the buffer in (0, 1]",
+        );
+    }
+    if !(z > 0.0 && z.is_finite()) {
+        return refuse(format!("{field}.z"), z, "needs a positive number");
+    }
+    Ok(())
+}
+
+/// Checks one flow against the links it takes.
+pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Result<(), ScenarioError> {
+    let field = |name: &str| format!("flows[{index}].{name}");
+    check_tcp(&field("tcp"), &flow.tcp)?;
+    let (data, ack) = flow.tcp.largest_packets_bytes();
+    for (route, cells) in [(&flow.route, frame_cells(data)), (&flow.return_route, frame_cells(ack))] {
+        for link in route.iter().filter_map(|&link| scenario.links.get(link)) {
+            if let Some(buffer) = link.buffer_cells.filter(|&buffer| buffer < u64::from(cells)) {
+                let (a, b) = (&scenario.nodes[link.from].name, &scenario.nodes[link.to].name);
+                return refuse(
+                    format!("buffer of {a}->{b}"),
+                    format!("{buffer} cells"),
+                    format!("needs at least one full packet ({cells} cells)"),
+                );
+            }
+        }
+    }
+    match flow.traffic {
+        TrafficConfig::Transfer { size_bytes: 0 } => refuse(field("traffic.size"), 0, "needs at least one byte"),
+        TrafficConfig::Transfer { .. } | TrafficConfig::Greedy {} => Ok(()),
+    }?;
+    match flow.start {
+        StartConfig::Random { from_ps, over_ps } if from_ps.checked_add(over_ps).is_none() => {
+            refuse(field("start"), over_ps, "needs an interval that ends before 213 days")
+        }
+        StartConfig::Random { .. } | StartConfig::Fixed { .. } => Ok(()),
+    }
+}
+
+fn check_tcp(field: &str, tcp: &TcpConfig) -> Result<(), ScenarioError> {
+    if !(1..=65_000).contains(&tcp.mss_bytes) {
+        return refuse(format!("{field}.mss"), tcp.mss_bytes, "needs 1 to 65 000 bytes");
+    }
+    if tcp.receiver_window_bytes < u64::from(tcp.mss_bytes) || tcp.receiver_window_bytes > 1 << 30 {
+        return refuse(
+            format!("{field}.receiver_window"),
+            tcp.receiver_window_bytes,
+            format!("needs at least one segment ({} bytes) and at most 1 GiB", tcp.mss_bytes),
+        );
+    }
+    let least = TcpConfig::least_window_scale(tcp.receiver_window_bytes);
+    if !(least..=MAX_WINDOW_SCALE).contains(&tcp.window_scale) {
+        return refuse(
+            format!("{field}.window_scale"),
+            tcp.window_scale,
+            format!(
+                "needs {least} to {MAX_WINDOW_SCALE} for a window of {} bytes",
+                tcp.receiver_window_bytes
+            ),
+        );
+    }
+    if !(1..=MAX_SACK_BLOCKS).contains(&(tcp.sack.blocks as usize)) {
+        return refuse(
+            format!("{field}.sack.blocks"),
+            tcp.sack.blocks,
+            format!("needs room for 1 to {MAX_SACK_BLOCKS} blocks"),
+        );
+    }
+    if tcp.initial_window_segments == 0 || tcp.initial_window_segments > 1_000_000 {
+        return refuse(
+            format!("{field}.initial_window"),
+            tcp.initial_window_segments,
+            "needs 1 to 1 000 000 segments",
+        );
+    }
+    if tcp.duplicate_ack_threshold == 0 {
+        return refuse(format!("{field}.duplicate_ack_threshold"), 0, "needs at least 1");
+    }
+    if let AckConfig::Delayed { segments, timeout_ps } = tcp.ack {
+        if segments == 0 || timeout_ps == 0 || timeout_ps > 1_000 * PS_PER_SECOND {
+            return refuse(
+                format!("{field}.ack"),
+                format!("{segments} segments, {timeout_ps} ps"),
+                "needs at least one segment and a timeout of up to 1000 s",
+            );
+        }
+    }
+    check_timer(&format!("{field}.timer"), &tcp.timer)
+}
+
+fn check_timer(field: &str, timer: &TimerConfig) -> Result<(), ScenarioError> {
+    match *timer {
+        TimerConfig::Coarse {
+            tick_ps,
+            ref phase,
+            min_rto_ticks,
+            max_rto_ticks,
+            initial_rto_ticks,
+        } => {
+            if tick_ps == 0 || tick_ps > 100 * PS_PER_SECOND {
+                return refuse(format!("{field}.tick"), tick_ps, "needs a tick of up to 100 s, in ps");
+            }
+            if let PhaseConfig::Fixed { at_ps } = *phase {
+                if at_ps >= tick_ps {
+                    return refuse(
+                        format!("{field}.phase"),
+                        at_ps,
+                        "needs an instant within the first tick",
+                    );
+                }
+            }
+            let ordered = 1 <= min_rto_ticks && min_rto_ticks <= max_rto_ticks && max_rto_ticks <= 1_000_000;
+            if !ordered || !(1..=max_rto_ticks).contains(&initial_rto_ticks) {
+                return refuse(
+                    format!("{field}.min_rto, initial_rto, max_rto"),
+                    format!("{min_rto_ticks}, {initial_rto_ticks}, {max_rto_ticks} ticks"),
+                    "needs 1 <= min_rto <= max_rto <= 1 000 000 and 1 <= initial_rto <= max_rto",
+                );
+            }
+        }
+        TimerConfig::Fine {
+            granularity_ps: _,
+            min_rto_ps,
+            max_rto_ps,
+            initial_rto_ps,
+            timestamps: _,
+        } => {
+            let ordered = 1 <= min_rto_ps && min_rto_ps <= max_rto_ps && max_rto_ps <= 100_000 * PS_PER_SECOND;
+            if !ordered || !(1..=max_rto_ps).contains(&initial_rto_ps) {
+                return refuse(
+                    format!("{field}.min_rto, initial_rto, max_rto"),
+                    format!("{min_rto_ps}, {initial_rto_ps}, {max_rto_ps} ps"),
+                    "needs 0 < min_rto <= max_rto <= 100 000 s and 0 < initial_rto <= max_rto",
+                );
+            }
+        }
+    }
+    Ok(())
+}
