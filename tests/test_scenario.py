@@ -52,7 +52,7 @@ def test_the_commented_default_is_the_default() -> None:
 
 
 def test_digest_is_stable() -> None:
-    assert Scenario().digest() == "23330b9c3cff31bf2331ee527f84ebb1eb1ab6f353b4f065d587c4678d7eb569"
+    assert Scenario().digest() == "71d2cc1af7318645122e572e67f5629ce8eef20a6a9e5917a5b98caab41f89b1"
 
 
 def test_digest_depends_on_the_run_and_not_on_its_spelling() -> None:

@@ -227,6 +227,19 @@ mod tests {
     }
 
     #[test]
+    fn measurements_that_do_not_count_from_one_count_at_least_one() {
+        let mut timer = coarse(0);
+        let RttEstimator::Coarse(state) = &mut timer else {
+            unreachable!()
+        };
+        state.count_from_one = false;
+        timer.measure(Time(1), Time(2));
+        assert_eq!(timer.deadline(Time(0)).0 / TICK, 1 + 2);
+        timer.measure(Time(1), Time(2));
+        assert_eq!(timer.deadline(Time(0)).0 / TICK, 1 + 2);
+    }
+
+    #[test]
     fn rfc_6298_section_2_first_and_later_measurements() {
         let mut timer = fine();
         timer.measure(Time(0), Time(Span::seconds(2).0));

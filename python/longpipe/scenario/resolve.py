@@ -159,6 +159,7 @@ def _timer(timer: Coarse | Fine) -> dict[str, Any]:
         "min_rto_ticks": TICKS.parse(timer.min_rto),
         "max_rto_ticks": TICKS.parse(timer.max_rto),
         "initial_rto_ticks": TICKS.parse(timer.initial_rto),
+        "count_from_one": timer.count_from_one,
     }
 
 

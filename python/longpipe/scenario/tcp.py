@@ -57,6 +57,9 @@ class Coarse(Model):
     initial_rto: Ticks = Field(
         default="30 ticks", description="RTO before the first measurement [ticks]; 3 s, RFC 1122"
     )
+    count_from_one: bool = Field(
+        default=True, description="The first measurement counts a tick more, as in BSD, else each counts at least one"
+    )
 
 
 class Fine(Model):
