@@ -1,0 +1,62 @@
+"""What a design will take, before it runs."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Final
+
+from longpipe.aal5 import CELL_BITS, packet_cells
+from longpipe.scenario import Scenario
+
+# Measured on one core of a 2 GHz server: a cell over one link, and what a run costs besides its cells.
+S_PER_CELL_HOP: Final = 30e-9
+S_PER_RUN: Final = 0.02
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Number of runs, simulated time [s] and processor time [s], an estimate, of all of them."""
+
+    points: int
+    runs: int
+    simulated_s: float
+    cpu_s: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.points} points, {self.runs} runs, {self.simulated_s:g} s of simulated time, "
+            f"about {duration_text(self.cpu_s)} of processor time (an estimate; within a factor of 3, less under loss)"
+        )
+
+
+def simulated_s(scenario: Scenario) -> float:
+    """Simulated time of one run [s]."""
+    return float(scenario.resolve()["duration_ps"]) / 1e12
+
+
+def cpu_s(scenario: Scenario) -> float:
+    """Processor time of one run [s], as if every bottleneck were always busy: bytes x duration x links, and ACKs."""
+    resolved = scenario.resolve()
+    duration_s = resolved["duration_ps"] / 1e12
+    rates_bps = [link["rate_bps"] for link in resolved["links"]]
+    users = Counter(link for flow in resolved["flows"] for link in flow["route"])
+    cell_hops = 0.0
+    for flow in resolved["flows"]:
+        share_bps = min(rates_bps[link] / users[link] for link in flow["route"])
+        data = packet_cells(flow["tcp"]["mss_bytes"])
+        cells = min(share_bps * duration_s / CELL_BITS, _most_cells(flow, data))
+        cell_hops += cells * (len(flow["route"]) + len(flow["return_route"]) * packet_cells(0) / data)
+    return cell_hops * S_PER_CELL_HOP + S_PER_RUN
+
+
+def duration_text(seconds: float) -> str:
+    """A time in the unit a person would use: "40 s", "12 min", "3.5 h"."""
+    if seconds < 100:
+        return f"{seconds:.2g} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 360_000 else f"{seconds / 86_400:.0f} days"
+
+
+def _most_cells(flow: dict[str, Any], data: int) -> float:
+    size = flow["traffic"].get("size_bytes")
+    return float("inf") if size is None else (size / flow["tcp"]["mss_bytes"] + 1) * data

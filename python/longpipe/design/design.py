@@ -1,0 +1,286 @@
+"""Designed experiments: which scenarios to run, with which seeds, and how their variation is analysed."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any, Final, Self
+
+import pandas as pd
+
+from longpipe.analysis.anova import Anova, anova
+from longpipe.design import cost
+from longpipe.design.factor import Factor, Level
+from longpipe.design.fraction import Fraction, parse_word, products
+from longpipe.design.measures import measure
+from longpipe.errors import ScenarioError
+from longpipe.result import Result
+from longpipe.run import LARGEST_SEED
+from longpipe.scenario import Scenario
+from longpipe.store import Store
+from longpipe.study import Job, complete_study
+
+# A point is a scenario in memory, a run a row of a frame.
+MOST_POINTS: Final = 20_000
+MOST_RUNS: Final = 1_000_000
+# Problems shown of a design that has many.
+MOST_PROBLEMS: Final = 10
+
+Measure = Callable[[Result], Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Design:
+    """Points, each a level for every factor, to run with several seeds.
+
+    With `common` random numbers replication i has the same seed at every point (of a block), so that points differ by
+    their factors alone; the seed is then a block of the analysis. Otherwise every run has a seed of its own. Seeds
+    count up from `first_seed`, and more replications never change the seeds of those before. `blocks` numbers the block
+    of each point, `fraction` tells what a two-level design can't tell apart.
+
+    Raises ScenarioError for an empty design, one too large, factors of the same name, and seeds or replications out
+    of range; `scenarios` and all that needs them raise it for levels that a scenario refuses.
+    """
+
+    base: Scenario
+    factors: tuple[Factor, ...]
+    points: tuple[tuple[Level, ...], ...]
+    replications: int = 1
+    first_seed: int = 1
+    common: bool = True
+    blocks: tuple[int, ...] | None = None
+    fraction: Fraction | None = None
+    confounded: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_names(self.factors)
+        if not self.points:
+            raise ScenarioError("points: none; needs at least one")
+        if self.replications < 1:
+            raise ScenarioError(f"replications: {self.replications}; needs at least 1")
+        _check_size(len(self.points), self.replications)
+        last = self.first_seed + self._streams * self.replications - 1
+        if self.first_seed < 0 or last > LARGEST_SEED:
+            raise ScenarioError(f"first_seed: {self.first_seed}; needs 0 to {LARGEST_SEED} for all seeds")
+
+    @classmethod
+    def full_factorial(
+        cls,
+        base: Scenario,
+        factors: Iterable[Factor],
+        *,
+        replications: int = 1,
+        first_seed: int = 1,
+        common: bool = True,
+    ) -> Self:
+        """Every combination of levels, the last factor's changing fastest; of one factor, a sweep."""
+        factors = tuple(factors)
+        _check_names(factors)
+        _check_size(math.prod(len(factor.levels) for factor in factors), replications)
+        points = tuple(product(*(factor.levels for factor in factors)))
+        return cls(base, factors, points, replications, first_seed, common)
+
+    @classmethod
+    def two_level(
+        cls,
+        base: Scenario,
+        factors: Iterable[Factor],
+        *,
+        generators: Iterable[str] = (),
+        confounded: Iterable[str] = (),
+        replications: int = 1,
+        first_seed: int = 1,
+        common: bool = True,
+    ) -> Self:
+        """A 2^(k-p) design, replicated r times: p `generators` as in "policy = tcp * buffer"; none for all 2^k.
+
+        `confounded` interactions, as in "tcp * buffer", divide the points into blocks, each with its own seeds, and
+        can't be estimated. Raises ScenarioError for a factor without exactly two levels too.
+        """
+        factors = tuple(factors)
+        _check_names(factors)
+        for factor in factors:
+            if len(factor.levels) != 2:
+                raise ScenarioError(
+                    f"{factor.name}: {len(factor.levels)} levels; needs exactly 2 in a two-level design"
+                )
+        fraction = Fraction(tuple(factor.name for factor in factors), tuple(generators))
+        _check_size(2 ** (len(factors) - len(fraction.generators)), replications)
+        levels = [tuple(factor.levels) for factor in factors]
+        signs = fraction.points()
+        points = tuple(tuple(pair[sign > 0] for pair, sign in zip(levels, point, strict=True)) for point in signs)
+        confounded = tuple(confounded)
+        blocks = _blocks(fraction, signs, confounded) if confounded else None
+        return cls(base, factors, points, replications, first_seed, common, blocks, fraction, confounded)
+
+    @classmethod
+    def one_at_a_time(
+        cls,
+        base: Scenario,
+        factors: Iterable[Factor],
+        *,
+        replications: int = 1,
+        first_seed: int = 1,
+        common: bool = True,
+    ) -> Self:
+        """Each factor's levels with all others at their first level: main effects at one place, no interactions."""
+        factors = tuple(factors)
+        _check_names(factors)
+        first = tuple(next(iter(factor.levels)) for factor in factors)
+        changed = ((*first[:i], level, *first[i + 1 :]) for i, f in enumerate(factors) for level in f.levels)
+        return cls(base, factors, tuple(dict.fromkeys([first, *changed])), replications, first_seed, common)
+
+    @cached_property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """The scenario of each point; ScenarioError, a line per problem, if any of them can't be."""
+        found, problems = [], {}
+        for point in self.points:
+            changes = [factor.levels[level] for factor, level in zip(self.factors, point, strict=True)]
+            try:
+                changed = self.base.with_(**{field: value for change in changes for field, value in change.items()})
+                found.append(changed.with_(name=self._name(point)))
+            except ScenarioError as error:
+                problems.update(dict.fromkeys(error.problems))
+        if problems:
+            shown = list(problems)[:MOST_PROBLEMS]
+            more = [f"and {len(problems) - len(shown)} more"] if len(problems) > len(shown) else []
+            raise ScenarioError(*shown, *more)
+        self._check_distinct(found)
+        return tuple(found)
+
+    def frame(self) -> pd.DataFrame:
+        """The runs to come, a row each, before anything runs.
+
+        Columns: `point`, `block` (if there are any), the factors, `replication`, `seed`, `simulated_s` and
+        `cpu_s_estimate`; see `cost`.
+        """
+        of_point = [(cost.simulated_s(scenario), cost.cpu_s(scenario)) for scenario in self.scenarios]
+        rows = [{**run, "simulated_s": of_point[i][0], "cpu_s_estimate": of_point[i][1]} for i, run in self._runs()]
+        return pd.DataFrame(rows)
+
+    def cost(self) -> cost.Cost:
+        """Number of runs, simulated time, and an estimate of the processor time."""
+        simulated = self.replications * sum(map(cost.simulated_s, self.scenarios))
+        estimate = self.replications * sum(map(cost.cpu_s, self.scenarios))
+        return cost.Cost(len(self.points), len(self.points) * self.replications, simulated, estimate)
+
+    def run(
+        self,
+        store: Store | str | Path | None = None,
+        *,
+        measure: Measure = measure,
+        workers: int | None = None,
+        fresh: bool = False,
+        progress: Callable[[float], None] = lambda _: None,
+    ) -> pd.DataFrame:
+        """Runs what the store lacks, on all cores, and gives one row per run.
+
+        Columns: `point`, `block` (if there are any), the factors, `replication`, `seed`, and what `measure` gives.
+        `store` is a Store, or where to open one; None keeps runs in memory. Each run is stored as it ends, so that
+        after an interruption the same call goes on from there. Raises StudyError and StoreError as `complete_study`.
+        """
+        if not isinstance(store, Store):
+            with closing(Store(store)) as opened:
+                return self.run(opened, measure=measure, workers=workers, fresh=fresh, progress=progress)
+        runs = list(self._runs())
+        jobs: list[Job] = [(self.scenarios[i], int(run["seed"])) for i, run in runs]
+        complete_study(jobs, store, workers=workers, fresh=fresh, progress=progress)
+        return pd.DataFrame({**run, **measure(store.require(*job))} for (_, run), job in zip(runs, jobs, strict=True))
+
+    def anova(self, runs: pd.DataFrame, response: str, *, order: int | None = None, saturated: bool = False) -> Anova:
+        """Analysis of variation of this design's runs, with its seeds as blocks if points share them.
+
+        A fraction gets one term per class of aliases, of up to `order` factors, without those confounded with blocks.
+        Raises ScenarioError as `anova` does.
+        """
+        names = [factor.name for factor in self.factors]
+        shared = self.common and len(runs["seed"].unique()) > 1
+        terms = None
+        if self.fraction is not None and (self.fraction.generators or self.confounded):
+            highest = order or (len(names) if saturated or len(runs) > len(self.points) else 1)
+            words = self.fraction.leaders(highest, products(self._confounded(self.fraction)))
+            terms = [self.fraction.name(word) for word in words]
+        # Levels in the order of the factor, in whatever order the runs come.
+        ordered = {factor.name: pd.Categorical(runs[factor.name], list(factor.levels)) for factor in self.factors}
+        return anova(
+            runs.assign(**ordered),
+            response,
+            names,
+            order=order if terms is None else None,
+            terms=terms,
+            blocks="seed" if shared else "block" if self.blocks is not None else None,
+            saturated=saturated,
+        )
+
+    @property
+    def _streams(self) -> int:
+        """How many seeds one replication takes."""
+        if not self.common:
+            return len(self.points)
+        return 1 if self.blocks is None else max(self.blocks) + 1
+
+    def _runs(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        names = [factor.name for factor in self.factors]
+        for i, point in enumerate(self.points):
+            block = 0 if self.blocks is None else self.blocks[i]
+            stream = block if self.common else i
+            for replication in range(self.replications):
+                yield (
+                    i,
+                    {
+                        "point": i + 1,
+                        **({} if self.blocks is None else {"block": block + 1}),
+                        **dict(zip(names, point, strict=True)),
+                        "replication": replication + 1,
+                        "seed": self.first_seed + replication * self._streams + stream,
+                    },
+                )
+
+    def _confounded(self, fraction: Fraction) -> list[int]:
+        return [parse_word("confounded", text, text, fraction.factors) for text in self.confounded]
+
+    def _name(self, point: Sequence[Level]) -> str:
+        levels = ", ".join(f"{factor.name}={level}" for factor, level in zip(self.factors, point, strict=True))
+        return levels[:200]
+
+    def _check_distinct(self, scenarios: Iterable[Scenario]) -> None:
+        known: dict[str, Scenario] = {}
+        for scenario in scenarios:
+            same = known.setdefault(scenario.digest(), scenario)
+            if same is not scenario:
+                raise ScenarioError(
+                    f"factors: {same.name!r} and {scenario.name!r} are the same run; needs levels that change it"
+                )
+
+
+def _check_names(factors: Sequence[Factor]) -> None:
+    if not factors:
+        raise ScenarioError("factors: none; needs at least one")
+    names = [factor.name for factor in factors]
+    for name in names:
+        if names.count(name) > 1:
+            raise ScenarioError(f"factors: {name!r} is there {names.count(name)} times; needs each once")
+
+
+def _check_size(points: int, replications: int) -> None:
+    if points > MOST_POINTS:
+        raise ScenarioError(f"factors: {points} points; needs at most {MOST_POINTS}: fewer levels, or a fraction")
+    if points * replications > MOST_RUNS:
+        raise ScenarioError(f"replications: {replications} of {points} points; needs at most {MOST_RUNS} runs in all")
+
+
+def _blocks(fraction: Fraction, signs: Sequence[Sequence[int]], confounded: Sequence[str]) -> tuple[int, ...]:
+    words = [parse_word("confounded", text, text, fraction.factors) for text in confounded]
+    lost = products(words)
+    constant = {0, *(word for word, _ in fraction.relation)}
+    if constant & set(lost):
+        raise ScenarioError(f"confounded: {', '.join(confounded)}: a product is constant; needs independent products")
+    for word in lost:
+        alike = {word, *(word ^ other for other in constant)}
+        if any(other.bit_count() == 1 for other in alike):
+            raise ScenarioError(f"confounded: {', '.join(confounded)} hides a main effect; needs longer products")
+    parity = [[sum(s < 0 for i, s in enumerate(point) if word >> i & 1) % 2 for word in words] for point in signs]
+    return tuple(sum(bit << i for i, bit in enumerate(bits)) for bits in parity)

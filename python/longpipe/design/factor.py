@@ -1,0 +1,62 @@
+"""Factors: scenario fields to vary, and the levels they take."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from longpipe.errors import ScenarioError
+
+Level = str | int | float | bool
+Changes = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A name, which heads a column of results, and what each level changes: dotted scenario fields and their values.
+
+    Levels are in the order of tables and figures; in two-level designs the first is -1, the second +1. Raises
+    ScenarioError for a factor without a name or without two levels.
+    """
+
+    name: str
+    levels: Mapping[Level, Changes]
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise ScenarioError("factors: one without a name; needs text")
+        if self.name in RESERVED:
+            raise ScenarioError(f"factors: {self.name!r} is a column of every design; needs another name")
+        if len(self.levels) < 2:
+            only = ", ".join(map(repr, self.levels)) or "none"
+            raise ScenarioError(f"{self.name}: levels {only}; needs at least 2")
+
+    @classmethod
+    def over(cls, field: str, levels: Iterable[object] | Mapping[Level, object], name: str | None = None) -> "Factor":
+        """The values of one dotted field, or a mapping from labels to them; the field is the name if none is given.
+
+        A value without a label is its own; a table, as in {"kind": "epd", "threshold": 0.9}, is known by its kind.
+        """
+        if isinstance(levels, Mapping):
+            labelled = dict(levels)
+        else:
+            labelled = {}
+            for value in levels:
+                label = _label(field, value)
+                if label in labelled:
+                    raise ScenarioError(f"{field}: level {label!r} is there twice; needs labels that differ")
+                labelled[label] = value
+        return cls(name or field, {label: {field: value} for label, value in labelled.items()})
+
+
+# Columns that a design adds to those of its factors.
+RESERVED = ("point", "block", "replication", "seed")
+
+
+def _label(field: str, value: object) -> Level:
+    if isinstance(value, str | int | float | bool):
+        return value
+    kind = value.get("kind") if isinstance(value, Mapping) else getattr(value, "kind", None)
+    if isinstance(value, Mapping | BaseModel) and isinstance(kind, str):
+        return kind
+    raise ScenarioError(f"{field}: level {value!r} has no name; needs a mapping from labels to values")

@@ -1,0 +1,148 @@
+"""Fractions of two-level designs: which effects they can't tell apart.
+
+R. Jain, The Art of Computer Systems Performance Analysis (Wiley 1991), chapter 19; G. E. P. Box and J. S. Hunter, The
+2^(k-p) fractional factorial designs (Technometrics 3, 1961).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, product
+from typing import Final
+
+import pandas as pd
+
+from longpipe.errors import ScenarioError, nearest
+
+# A word is a set of factors as bits, the first factor lowest, and a sign.
+Word = tuple[int, int]
+
+# Their products number 2 to this power.
+MOST_GENERATORS: Final = 16
+
+
+@dataclass(frozen=True)
+class Fraction:
+    """The part of a two-level design in which some factors follow products of others.
+
+    `generators` are written as "policy = tcp * buffer", or "= -tcp * buffer" for the other half. Raises ScenarioError
+    for names that are no factors, a factor generated twice or from itself, and main effects that would be aliased.
+    """
+
+    factors: tuple[str, ...]
+    generators: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.generators) > MOST_GENERATORS:
+            raise ScenarioError(f"generators: {len(self.generators)}; needs at most {MOST_GENERATORS}")
+        if self.generators and self.resolution < 3:
+            first = min(self.relation, key=lambda word: word[0].bit_count())
+            alike = " and ".join(self._names(first[0])) or "nothing"
+            raise ScenarioError(f"generators: {alike} can't be told apart; needs products of two factors or more")
+
+    @cached_property
+    def _generated(self) -> dict[str, Word]:
+        """Each generated factor, and the product that it follows."""
+        found: dict[str, Word] = {}
+        for text in self.generators:
+            name, equals, right = (part.strip() for part in text.partition("="))
+            if not (name and equals and right):
+                raise ScenarioError(f"generators: {text!r}; accepts 'factor = factor * factor'")
+            if name in found:
+                raise ScenarioError(f"generators: {name!r} is generated twice; needs each factor once")
+            if name not in self.factors:
+                raise ScenarioError(f"generators: {text!r} names {name!r}; {nearest(name, self.factors)}")
+            word = parse_word("generators", text, right.removeprefix("-"), self.factors)
+            found[name] = (word, -1 if right.startswith("-") else 1)
+        for word, _ in found.values():
+            for other in self._names(word):
+                if other in found:
+                    raise ScenarioError(f"generators: a product uses {other!r}, which is generated; needs free factors")
+        return found
+
+    @cached_property
+    def relation(self) -> tuple[Word, ...]:
+        """Defining relation: every product of factors that is constant over the fraction, with its sign."""
+        words: list[Word] = [(0, 1)]
+        for name, (word, sign) in self._generated.items():
+            own = word | 1 << self.factors.index(name)
+            words += [(other ^ own, s * sign) for other, s in words]
+        return tuple(words[1:])
+
+    @property
+    def resolution(self) -> int:
+        """Length of the shortest word of the defining relation, or the number of factors plus one for a whole design.
+
+        Main effects are clear of interactions of fewer than resolution - 1 factors.
+        """
+        return min((word.bit_count() for word, _ in self.relation), default=len(self.factors) + 1)
+
+    def points(self) -> list[tuple[int, ...]]:
+        """Signs of the factors (-1, +1) at each point, the first free factor changing fastest."""
+        free = [name for name in self.factors if name not in self._generated]
+        found = []
+        for signs in product((-1, 1), repeat=len(free)):
+            point = dict(zip(free, reversed(signs), strict=True))
+            for name, (word, sign) in self._generated.items():
+                point[name] = sign
+                for other in self._names(word):
+                    point[name] *= point[other]
+            found.append(tuple(point[name] for name in self.factors))
+        return found
+
+    def alias_structure(self, order: int = 2) -> pd.DataFrame:
+        """What is measured as one: a row for each effect of up to `order` factors that leads its class.
+
+        Columns: `effect` ("tcp:buffer"), `aliases` (those of up to `order` factors, then the longer ones, "-" before an
+        opposite sign), `clear` (no alias of up to `order` factors).
+        """
+        rows = []
+        for word in self.leaders(order):
+            others = sorted(((word ^ w, s) for w, s in self.relation), key=lambda alias: _rank(alias[0]))
+            texts = [("-" if sign < 0 else "") + self.name(alias) for alias, sign in others]
+            clear = all(alias.bit_count() > order for alias, _ in others)
+            rows.append((self.name(word), ", ".join(texts), clear))
+        return pd.DataFrame(rows, columns=["effect", "aliases", "clear"])
+
+    def leaders(self, order: int, without: Iterable[int] = ()) -> Iterator[int]:
+        """The shortest word of each class of aliases, up to `order` factors; no class that holds one of `without`."""
+        taken = {0, *(word for word, _ in self.relation)}
+        for lost in without:
+            taken |= {lost, *(lost ^ word for word, _ in self.relation)}
+        for size in range(1, order + 1):
+            for places in combinations(range(len(self.factors)), size):
+                word = sum(1 << place for place in places)
+                if word not in taken:
+                    taken |= {word, *(word ^ other for other, _ in self.relation)}
+                    yield word
+
+    def name(self, word: int) -> str:
+        """A word as tables show it."""
+        return ":".join(self._names(word))
+
+    def _names(self, word: int) -> list[str]:
+        return [name for i, name in enumerate(self.factors) if word >> i & 1]
+
+
+def parse_word(field: str, text: str, product_of: str, factors: Sequence[str]) -> int:
+    """The word of "tcp * buffer"; ScenarioError, beginning with `field`, for anything else."""
+    word = 0
+    for name in (part.strip() for part in product_of.split("*")):
+        if name not in factors:
+            raise ScenarioError(f"{field}: {text!r} names {name!r}; {nearest(name, factors)}")
+        if word >> factors.index(name) & 1:
+            raise ScenarioError(f"{field}: {text!r} names {name!r} twice; needs each factor once")
+        word |= 1 << factors.index(name)
+    return word
+
+
+def products(words: Iterable[int]) -> list[int]:
+    """All products of some of these words, at least one of them."""
+    found = [0]
+    for word in words:
+        found += [other ^ word for other in found]
+    return found[1:]
+
+
+def _rank(word: int) -> tuple[int, list[int]]:
+    return word.bit_count(), [i for i in range(word.bit_length()) if word >> i & 1]

@@ -1,0 +1,131 @@
+"""As many replications as it takes: until the interval of a mean is narrow enough."""
+
+import math
+import re
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+from scipy import stats
+
+from longpipe.analysis.factors import check_level
+from longpipe.design.design import Design, Measure
+from longpipe.design.measures import measure
+from longpipe.errors import ScenarioError, nearest
+from longpipe.store import Store
+
+# A deviation estimated from fewer stops too early by chance.
+FEWEST: Final = 5
+_UNTIL: Final = re.compile(r"\s*(?:\N{PLUS-MINUS SIGN}|\+-|\+/-)\s*((?:\d+(?:\.\d*)?|\.\d+)(?:[eE]-?\d+)?)\s*(%)?\s*")
+
+
+@dataclass(frozen=True, eq=False)
+class Sequential:
+    """The design with the replications it took, its runs (as `Design.run`), and what they give for each point.
+
+    `precision` has the columns `point`, the factors, `replications`, `mean`, `margin` (half of the interval, in the
+    metric's unit) and `reached`.
+    """
+
+    design: Design
+    runs: pd.DataFrame
+    precision: pd.DataFrame
+
+    @property
+    def reached(self) -> bool:
+        """Whether every point's interval is narrow enough."""
+        return bool(self.precision["reached"].all())
+
+
+def run_until(
+    design: Design,
+    metric: str,
+    until: str,
+    *,
+    most: int = 100,
+    level: float = 0.95,
+    store: Store | str | Path | None = None,
+    measure: Measure = measure,
+    workers: int | None = None,
+    progress: Callable[[float], None] = lambda _: None,
+) -> Sequential:
+    """Adds replications, the same number to every point, until each mean of `metric` is known to `until`.
+
+    `until` is a margin in the metric's unit, "±0.01", or a share of the mean, "±2 %", at confidence `level` (0 to 1).
+    It begins with the design's replications, at least 5, goes on by what the widest interval asks for, at most doubling
+    at a time, and ends at `most` at the latest. Looking again and again lets intervals miss somewhat more often than
+    1 - level (Chow and Robbins, Annals of Mathematical Statistics 36, 1965). Raises ScenarioError for a margin that
+    can't be read, a metric that isn't measured, or a maximum below 5.
+    """
+    check_level(level)
+    margin, relative = parse_margin(until)
+    if most < max(FEWEST, design.replications):
+        raise ScenarioError(f"most: {most}; needs at least {max(FEWEST, design.replications)}")
+    if not isinstance(store, Store):
+        with closing(Store(store)) as opened:
+            return run_until(
+                design,
+                metric,
+                until,
+                most=most,
+                level=level,
+                store=opened,
+                measure=measure,
+                workers=workers,
+                progress=progress,
+            )
+    replications = max(FEWEST, design.replications)
+    while True:
+        grown = replace(design, replications=replications)
+        runs = grown.run(store, measure=measure, workers=workers, progress=progress)
+        if metric not in runs.columns:
+            measured = [column for column in runs.columns if column not in grown.frame().columns]
+            raise ScenarioError(f"metric: {metric!r}; {nearest(metric, measured)}")
+        precision = _precision(grown, runs, metric, margin, relative, level)
+        wanted = precision.pop("wanted").max()
+        if precision["reached"].all() or replications == most:
+            return Sequential(grown, runs, precision)
+        replications = min(most, 2 * replications, max(replications + 1, math.ceil(min(wanted, most))))
+
+
+def parse_margin(until: str) -> tuple[float, bool]:
+    """A margin, and whether it is a share of the mean: "±0.01", "±2 %"; "+-" does for "±"."""
+    match = _UNTIL.fullmatch(until)
+    number = float(match[1]) if match else 0.0
+    if match is None or not 0 < number < math.inf:
+        raise ScenarioError(f"until: {until!r}; accepts ±0.01, in the unit of the metric, or ±2 %, of its mean")
+    return (number / 100, True) if match[2] else (number, False)
+
+
+def _precision(
+    design: Design, runs: pd.DataFrame, metric: str, margin: float, relative: bool, level: float
+) -> pd.DataFrame:
+    names = [factor.name for factor in design.factors]
+    rows = []
+    for point, group in runs.groupby("point"):
+        values = group[metric]
+        if values.isna().any():
+            raise ScenarioError(
+                f"metric: {metric!r} has no value in some runs of point {point}; needs a number in each"
+            )
+        mean, error = float(values.mean()), float(values.std(ddof=1))
+        t = float(stats.t.ppf((1 + level) / 2, len(values) - 1))
+        target = margin * abs(mean) if relative else margin
+        found = t * error / math.sqrt(len(values))
+        wanted = (t * error / target) ** 2 if target else math.inf
+        levels = dict(zip(names, group.iloc[0][names], strict=True))
+        rows.append(
+            {
+                "point": point,
+                **levels,
+                "replications": len(values),
+                "mean": mean,
+                "margin": found,
+                "reached": found <= target,
+                "wanted": wanted if error else 0.0,
+            }
+        )
+    return pd.DataFrame(rows)

@@ -1,0 +1,316 @@
+"""Designs, their seeds, fractions, cost, runs, and replications until an interval is narrow enough."""
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from longpipe import Result, Scenario, ScenarioError, simulate
+from longpipe.design import Cost, Design, Factor, Fraction, run_until
+from longpipe.design.sequential import parse_margin
+from longpipe.store import Store
+
+BASE = Scenario(duration="20 ms").with_(**{"start": {"kind": "random", "over": "1 ms"}, "switch.ties": "random"})
+TCP = Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")
+BUFFER = Factor.over("switch.buffer", ["100 cells", "1000 cells"], "buffer")
+POLICY = Factor.over("switch.policy", ["tail-drop", {"kind": "epd", "threshold": 0.5}], "policy")
+FACTORS = [TCP, BUFFER, POLICY]
+
+
+def test_a_full_factorial_has_every_combination_once() -> None:
+    design = Design.full_factorial(BASE, [*FACTORS, Factor.over("network.sources", [1, 2, 3])], replications=2)
+    frame = design.frame()
+    assert len(frame) == 2 * 2 * 2 * 3 * 2
+    assert not frame.duplicated(["tcp", "buffer", "policy", "network.sources", "replication"]).any()
+    assert design.scenarios[-1].switch.policy.kind == "epd"
+    assert design.scenarios[-1].network == BASE.with_(**{"network.sources": 3}).network
+    assert design.scenarios[0].name == "tcp=vanilla, buffer=100 cells, policy=tail-drop, network.sources=1"
+
+
+def test_a_factor_may_change_several_fields_and_name_its_levels() -> None:
+    network = Factor("network", {"lan": {}, "wan": {"network.trunk_delay": "5 ms", "duration": "40 ms"}})
+    design = Design.full_factorial(BASE, [network, Factor.over("tcp.mss", {"small": "512 B", "large": "9180 B"})])
+    assert [scenario.duration for scenario in design.scenarios] == ["20 ms", "20 ms", "40 ms", "40 ms"]
+    assert list(design.frame()["tcp.mss"]) == ["small", "large"] * 2
+
+
+def test_common_random_numbers_give_all_points_the_same_seeds() -> None:
+    frame = Design.full_factorial(BASE, FACTORS, replications=3, first_seed=7).frame()
+    assert frame.groupby("point")["seed"].apply(list).map(tuple).unique().tolist() == [(7, 8, 9)]
+
+
+def test_otherwise_every_run_has_its_own_seed() -> None:
+    frame = Design.full_factorial(BASE, FACTORS, replications=3, common=False).frame()
+    assert sorted(frame["seed"]) == list(range(1, 25))
+
+
+@pytest.mark.parametrize("options", [{"common": True}, {"common": False}, {"confounded": ["tcp * buffer * policy"]}])
+def test_more_replications_keep_the_seeds_of_the_first(options: dict[str, Any]) -> None:
+    few, many = (Design.two_level(BASE, FACTORS, replications=n, **options).frame() for n in (2, 5))
+    pd.testing.assert_frame_equal(many[many["replication"] <= 2].reset_index(drop=True), few)
+
+
+def test_one_factor_at_a_time_shares_the_first_point() -> None:
+    design = Design.one_at_a_time(BASE, [TCP, Factor.over("switch.buffer", ["100 cells", "200 cells", "400 cells"])])
+    assert design.points == (
+        ("vanilla", "100 cells"),
+        ("reno", "100 cells"),
+        ("vanilla", "200 cells"),
+        ("vanilla", "400 cells"),
+    )
+
+
+# Jain 1991, section 19.3: in the 2^(4-1) design with D = ABC every effect has one alias.
+def test_alias_structure_of_a_half_fraction() -> None:
+    half = Fraction(tuple("abcd"), ("d = a*b*c",))
+    assert half.resolution == 4
+    table = half.alias_structure(2).set_index("effect")
+    assert table["aliases"].to_dict() == {
+        "a": "b:c:d", "b": "a:c:d", "c": "a:b:d", "d": "a:b:c", "a:b": "c:d", "a:c": "b:d", "a:d": "b:c"
+    }  # fmt: skip
+    assert list(table["clear"]) == [True] * 4 + [False] * 3
+
+
+# Montgomery, table 8.14 and the defining relation of the 2^(6-2) with E = ABC, F = BCD; Jain 1991, section 19.2.
+def test_defining_relations_and_resolutions() -> None:
+    quarter = Fraction(tuple("abcdef"), ("e = a*b*c", "f = b*c*d"))
+    assert {quarter.name(word) for word, _ in quarter.relation} == {"a:b:c:e", "b:c:d:f", "a:d:e:f"}
+    assert quarter.resolution == 4
+    saturated = Fraction(tuple("abcdefg"), ("d = a*b", "e = a*c", "f = b*c", "g = a*b*c"))
+    assert (saturated.resolution, len(saturated.relation), len(saturated.points())) == (3, 15, 8)
+    assert Fraction(tuple("abc")).resolution == 4
+    assert Fraction(tuple("abc")).alias_structure(3)["clear"].all()
+
+
+@pytest.mark.parametrize("generators", [(), ("d = a*b*c",), ("d = -a*b", "e = a*b*c")])
+def test_aliased_effects_have_the_same_column_of_signs(generators: tuple[str, ...]) -> None:
+    fraction = Fraction(tuple("abcde"), generators)
+    signs = np.array(fraction.points())
+    assert len(signs) == 2 ** (5 - len(generators))
+    assert (signs.sum(axis=0) == 0).all()
+
+    def column(effect: str) -> np.ndarray[Any, Any]:
+        return np.asarray(signs[:, ["abcde".index(name) for name in effect.split(":")]].prod(axis=1))
+
+    leaders = fraction.alias_structure(5)
+    for row in leaders.to_dict("records"):
+        for alias in filter(None, row["aliases"].split(", ")):
+            assert (column(alias.removeprefix("-")) * (-1 if alias[0] == "-" else 1) == column(row["effect"])).all()
+    columns = np.stack([column(effect) for effect in leaders["effect"]])
+    assert (columns @ columns.T == len(signs) * np.eye(len(columns))).all()
+    assert len(columns) == len(signs) - 1
+
+
+def test_confounding_puts_an_interaction_between_the_blocks() -> None:
+    frame = Design.two_level(BASE, FACTORS, confounded=["tcp * buffer * policy"], replications=2).frame()
+    signs = {"tcp": "reno", "buffer": "1000 cells", "policy": "epd"}
+    product = np.prod([np.where(frame[name] == high, 1, -1) for name, high in signs.items()], axis=0)
+    assert [set(product[frame["block"] == block]) for block in (1, 2)] == [{1}, {-1}]
+    assert frame.groupby("block")["seed"].apply(set).to_list() == [{1, 3}, {2, 4}]
+
+
+def test_cost_is_the_sum_of_what_the_frame_tells() -> None:
+    design = Design.full_factorial(BASE, FACTORS, replications=3)
+    frame, cost = design.frame(), design.cost()
+    assert isinstance(cost, Cost)
+    assert (cost.points, cost.runs) == (8, 24)
+    assert cost.simulated_s == pytest.approx(frame["simulated_s"].sum())
+    assert cost.cpu_s == pytest.approx(frame["cpu_s_estimate"].sum())
+    assert "estimate" in str(cost)
+    longer = Design.full_factorial(BASE.with_(duration="2000 s"), FACTORS).cost()
+    assert str(longer).startswith("8 points, 8 runs, 16000 s of simulated time, about ")
+    assert longer.cpu_s > 1000 * cost.cpu_s / 3 / 10
+    transfer = BASE.with_(duration="2000 s", traffic={"kind": "transfer", "size": "1 KB"})
+    assert Design.full_factorial(transfer, FACTORS).cost().cpu_s < 1
+
+
+def test_runs_are_those_of_single_scenarios_and_resume(tmp_path: Path) -> None:
+    design = Design.full_factorial(BASE, [TCP, BUFFER], replications=2)
+    with closing(Store(tmp_path / "runs.sqlite")) as store:
+        runs = design.run(store, workers=1)
+        assert store.count() == 8
+        fractions: list[float] = []
+        pd.testing.assert_frame_equal(design.run(store, workers=1, progress=fractions.append), runs)
+        assert fractions == []
+    row = runs[(runs["tcp"] == "reno") & (runs["buffer"] == "100 cells") & (runs["seed"] == 2)].iloc[0]
+    alone = simulate(BASE.with_(**{"tcp.recovery": "reno", "switch.buffer": "100 cells"}), seed=2)
+    assert (row["efficiency"], row["fairness"]) == (alone.efficiency, alone.fairness)
+    found = design.anova(runs, "efficiency")
+    assert (found.blocks, found.terms) == ("seed", (("tcp",), ("buffer",), ("tcp", "buffer"), ("seed",)))
+
+
+def made_up(design: Design, seed: int = 1) -> pd.DataFrame:
+    """Runs whose response is 10 tcp + 4 buffer - 6 policy + 5 tcp:buffer + 2 seed + noise, in signs."""
+    frame = design.frame()
+    tcp, buffer, policy = (np.where(frame[f.name] == list(f.levels)[1], 1, -1) for f in FACTORS)
+    noise = np.random.default_rng(seed).normal(0, 0.01, len(frame))
+    return frame.assign(y=10 * tcp + 4 * buffer - 6 * policy + 5 * tcp * buffer + 2 * frame["seed"] + noise)
+
+
+@pytest.mark.parametrize(
+    ("design", "expected", "df"),
+    [
+        (Design.full_factorial(BASE, FACTORS), {"tcp": 10, "buffer": 4, "policy": -6, "tcp:buffer": 5}, 1),
+        (Design.full_factorial(BASE, FACTORS, replications=3), {"tcp": 10, "policy": -6, "tcp:buffer": 5}, 14),
+        (
+            Design.two_level(BASE, FACTORS, generators=["policy = tcp*buffer"], replications=3),
+            {"tcp": 10, "buffer": 4, "policy": -1},
+            6,
+        ),
+        (
+            Design.two_level(BASE, FACTORS, confounded=["tcp*buffer*policy"], replications=2),
+            {"tcp": 10, "buffer": 4, "policy": -6, "tcp:buffer": 5, "buffer:policy": 0},
+            6,
+        ),
+        (Design.one_at_a_time(BASE, FACTORS, replications=3), {"tcp": 5, "buffer": -1, "policy": -6}, 6),
+    ],
+)  # fmt: skip
+def test_a_design_knows_how_its_runs_are_analysed(design: Design, expected: dict[str, float], df: int) -> None:
+    found = design.anova(made_up(design), "y")
+    effects = found.effects(order=3).groupby("component", sort=False)["effect"].last()
+    assert {name: effects[name] for name in expected} == pytest.approx(expected, abs=0.05)
+    assert found.error_df == df
+    assert found.standard_error < 0.05
+
+
+def test_replications_grow_until_the_widest_interval_is_narrow_enough() -> None:
+    def drawn(result: Result) -> dict[str, float]:
+        wide = 4.0 if result.scenario.tcp.recovery == "reno" else 1.0
+        return {"y": wide * float(np.random.default_rng(result.seed).normal()) + 10}
+
+    design = Design.full_factorial(BASE, [TCP])
+    with closing(Store()) as store:
+        found = run_until(design, "y", "±1", level=0.9, store=store, measure=drawn, workers=1)
+        assert found.reached
+        assert found.precision["margin"].max() <= 1
+        taken = found.design.replications
+        assert 5 < taken < 100
+        assert len(found.runs) == 2 * taken
+        fewer = run_until(design, "y", "±1", level=0.9, most=8, store=store, measure=drawn, workers=1)
+        assert (fewer.reached, fewer.design.replications) == (False, 8)
+        assert list(fewer.precision["reached"]) == [True, False]
+        relative = run_until(design, "y", "±20 %", level=0.9, store=store, measure=drawn, workers=1)
+        assert relative.precision["margin"].max() <= 0.2 * relative.precision["mean"].max()
+
+
+@pytest.mark.parametrize(
+    ("text", "margin"), [("±0.01", (0.01, False)), ("+-.5", (0.5, False)), (" ± 2 % ", (0.02, True)), ("+/-1e-3", (1e-3, False))]
+)  # fmt: skip
+def test_margins(text: str, margin: tuple[float, bool]) -> None:
+    assert parse_margin(text) == pytest.approx(margin)
+
+
+def message(build: Callable[[], object]) -> str:
+    with pytest.raises(ScenarioError) as error:
+        build()
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [
+        (
+            lambda: Design.full_factorial(BASE, [Factor.over("switch.bufer", ["1 BDP", "2 BDP"])]).scenarios,
+            "switch.bufer: unknown field; did you mean 'buffer'? accepts buffer, policy, ties, slot_phase",
+        ),
+        (
+            lambda: Design.full_factorial(BASE, [TCP, Factor.over("switch.buffer", ["0 cells", "99 cells"])]).frame(),
+            "switch.buffer: 0 cells; needs at least one full packet (12 cells at MSS 512)",
+        ),
+        (lambda: Design.full_factorial(BASE, []), "factors: none; needs at least one"),
+        (lambda: Design(BASE, (TCP,), ()), "points: none; needs at least one"),
+        (lambda: Design.full_factorial(BASE, [TCP], replications=0), "replications: 0; needs at least 1"),
+        (
+            lambda: Design.full_factorial(BASE, [Factor.over(f"f{i}", range(10)) for i in range(9)]),
+            "factors: 1000000000 points; needs at most 20000: fewer levels, or a fraction",
+        ),
+        (
+            lambda: Design.full_factorial(BASE, [TCP], replications=10**9),
+            "replications: 1000000000 of 2 points; needs at most 1000000 runs in all",
+        ),
+        (
+            lambda: Design.full_factorial(BASE, [TCP], first_seed=-1),
+            "first_seed: -1; needs 0 to 18446744073709551615 for all seeds",
+        ),
+        (lambda: Design.full_factorial(BASE, [TCP, TCP]), "factors: 'tcp' is there 2 times; needs each once"),
+        (lambda: Factor.over("tcp.recovery", ["reno"]), "tcp.recovery: levels 'reno'; needs at least 2"),
+        (
+            lambda: Factor.over("tcp.recovery", ["reno", "reno"]),
+            "tcp.recovery: level 'reno' is there twice; needs labels that differ",
+        ),
+        (lambda: Factor.over("x", [1, 2], "seed"), "factors: 'seed' is a column of every design; needs another name"),
+        (
+            lambda: Factor.over("start", [{"at": "0 s"}, {"at": "1 s"}]),
+            "start: level {'at': '0 s'} has no name; needs a mapping from labels to values",
+        ),
+        (
+            lambda: Design.full_factorial(BASE, [Factor.over("name", ["a", "b"])]).scenarios,
+            "factors: 'name=a' and 'name=b' are the same run; needs levels that change it",
+        ),
+        (
+            lambda: Design.two_level(BASE, [TCP, Factor.over("network.sources", [1, 2, 3])]),
+            "network.sources: 3 levels; needs exactly 2 in a two-level design",
+        ),
+        (
+            lambda: Design.two_level(BASE, FACTORS, generators=["policy = tcp*bufer"]),
+            "generators: 'policy = tcp*bufer' names 'bufer'; did you mean 'buffer'? accepts tcp, buffer, policy",
+        ),
+        (
+            lambda: Design.two_level(BASE, FACTORS, generators=["policy = tcp"]),
+            "generators: tcp and policy can't be told apart; needs products of two factors or more",
+        ),
+        (
+            lambda: Design.two_level(BASE, FACTORS, generators=["tcp*buffer"]),
+            "generators: 'tcp*buffer'; accepts 'factor = factor * factor'",
+        ),
+        (
+            lambda: Design.two_level(BASE, FACTORS, generators=["policy=tcp*buffer", "tcp=buffer*policy"]),
+            "generators: a product uses 'tcp', which is generated; needs free factors",
+        ),
+        (
+            lambda: Design.two_level(BASE, FACTORS, confounded=["tcp"]),
+            "confounded: tcp hides a main effect; needs longer products",
+        ),
+        (
+            lambda: Design.two_level(BASE, FACTORS, generators=["policy=tcp*buffer"], confounded=["tcp*buffer*policy"]),
+            "confounded: tcp*buffer*policy: a product is constant; needs independent products",
+        ),
+        (
+            lambda: run_until(Design.full_factorial(BASE, [TCP]), "efficiency", "0.01"),
+            "until: '0.01'; accepts ±0.01, in the unit of the metric, or ±2 %, of its mean",
+        ),
+        (
+            lambda: run_until(Design.full_factorial(BASE, [TCP]), "efficiency", "±0"),
+            "until: '±0'; accepts ±0.01, in the unit of the metric, or ±2 %, of its mean",
+        ),
+        (
+            lambda: run_until(Design.full_factorial(BASE, [TCP]), "efficiency", "±1", most=2),
+            "most: 2; needs at least 5",
+        ),
+        (
+            lambda: run_until(Design.full_factorial(BASE, [TCP]), "eficiency", "±1", workers=1),
+            "metric: 'eficiency'; did you mean 'efficiency'? accepts efficiency, fairness, throughput_bps, cells_lost, "
+            "peak_queue_cells, retransmitted_bytes, timeouts, fast_retransmits",
+        ),
+        (
+            lambda: Design.two_level(BASE, FACTORS, generators=["policy=tcp*buffer"]).anova(
+                made_up(Design.two_level(BASE, FACTORS, generators=["policy=tcp*buffer"])), "y"
+            ),
+            "order: 1 leaves no degrees of freedom for the error (4 rows, as many parameters); needs a lower order, "
+            "replications, or a saturated model, without tests and intervals",
+        ),
+    ],
+)
+def test_bad_designs_are_refused_with_what_is_accepted(build: Callable[[], object], expected: str) -> None:
+    assert message(build) == expected
+
+
+def test_every_problem_of_a_design_has_its_line_up_to_ten() -> None:
+    buffers = [f"{cells} cells" for cells in range(12)]
+    problems = message(lambda: Design.full_factorial(BASE, [TCP, Factor.over("switch.buffer", buffers)]).scenarios)
+    assert len(problems.splitlines()) == 11
+    assert problems.splitlines()[-1] == "and 2 more"
