@@ -33,6 +33,15 @@ impl Key {
         rank: u64::MAX,
     };
 
+    #[inline]
+    fn new(time: Time, order: Order, entity: Entity) -> Key {
+        debug_assert!(order < 1 << ORDER_BITS);
+        Key {
+            time: time.0,
+            rank: (order << ENTITY_BITS) | u64::from(entity),
+        }
+    }
+
     fn entity(self) -> Entity {
         self.rank as u32 & (MAX_ENTITIES as u32 - 1)
     }
@@ -100,14 +109,10 @@ impl Agenda {
     /// Sets the entity's only pending event, in place of an earlier one if there is one.
     #[inline]
     pub fn set(&mut self, entity: Entity, time: Time, order: Order) {
-        debug_assert!(order < 1 << ORDER_BITS);
         if self.pending[entity as usize].place != Place::Nowhere {
             self.remove(entity);
         }
-        let key = Key {
-            time: time.0,
-            rank: (order << ENTITY_BITS) | u64::from(entity),
-        };
+        let key = Key::new(time, order, entity);
         let bucket = time.0 >> self.grain;
         let pending = &mut self.pending[entity as usize];
         pending.key = key;
@@ -145,6 +150,16 @@ impl Agenda {
         }
         self.pending[entity as usize].place = Place::Nowhere;
         Some((Time(key.time), entity))
+    }
+
+    /// Whether an event would come before all that are pending, so that it need not be set.
+    #[inline]
+    pub fn would_be_first(&mut self, entity: Entity, time: Time, order: Order) -> bool {
+        if self.current.is_empty() {
+            self.turn_wheel();
+        }
+        let key = Key::new(time, order, entity);
+        key < self.far.first() && self.current.last().is_none_or(|near| key < *near)
     }
 
     /// Moves on to the next bucket that holds anything, but not past the far events.
@@ -259,6 +274,8 @@ mod tests {
                 list[entity as usize] = Some((now + ahead, order, entity));
                 for _ in 0..takes {
                     let expected = list.iter().flatten().min().copied();
+                    let first = expected.is_none_or(|least| (now + ahead, order, 20) < least);
+                    prop_assert_eq!(agenda.would_be_first(20, Time(now + ahead), order), first);
                     prop_assert_eq!(agenda.pop(END), expected.map(|(t, _, e)| (Time(t), e)));
                     if let Some((time, _, entity)) = expected {
                         now = time;

@@ -50,20 +50,36 @@ impl SlotGrid {
 
     /// A cursor on slot `k`.
     pub fn cursor(&self, k: u64) -> SlotCursor {
-        let product = u128::from(k) * u128::from(self.num);
+        let (offset, remainder) = match k.checked_mul(self.num) {
+            Some(product) => (product / self.den, product % self.den),
+            None => {
+                let (product, den) = (u128::from(k) * u128::from(self.num), u128::from(self.den));
+                ((product / den) as u64, (product % den) as u64)
+            }
+        };
         SlotCursor {
             slot: k,
-            start: self.phase + (product / u128::from(self.den)) as u64,
-            remainder: (product % u128::from(self.den)) as u64,
+            start: self.phase + offset,
+            remainder,
             whole: self.num / self.den,
             part: self.num % self.den,
             den: self.den,
         }
     }
 
-    /// A cursor on the first slot that begins at or after `t`.
-    pub fn cursor_at_or_after(&self, t: Time) -> SlotCursor {
-        self.cursor(self.at_or_after(t))
+    /// Moves a cursor on to the first slot that begins at or after `t`, if it is not there yet.
+    #[inline]
+    pub fn advance(&self, cursor: &mut SlotCursor, t: Time) {
+        // Most gaps are short, and a step is much cheaper than a division.
+        for _ in 0..3 {
+            if cursor.start() >= t {
+                return;
+            }
+            cursor.step();
+        }
+        if cursor.start() < t {
+            *cursor = self.cursor(self.at_or_after(t));
+        }
     }
 
     /// Length of a slot rounded down [ps].
@@ -143,6 +159,11 @@ mod tests {
             let k = grid.at_or_after(Time(t));
             prop_assert!(grid.start(k) >= Time(t));
             prop_assert!(k == 0 || grid.start(k - 1) < Time(t));
+            for behind in [0, 1, 2, 3, 4, 100] {
+                let mut cursor = grid.cursor(k.saturating_sub(behind));
+                grid.advance(&mut cursor, Time(t));
+                prop_assert_eq!(cursor, grid.cursor(k));
+            }
         }
     }
 }

@@ -82,9 +82,7 @@ impl Nic {
     /// Gives the first waiting frame its first slot.
     fn begin(&mut self) {
         let Some(first) = self.queue.first() else { return };
-        if self.next.start() < first.ready {
-            self.next = self.grid.cursor_at_or_after(first.ready);
-        }
+        self.grid.advance(&mut self.next, first.ready);
         self.left = first.cells;
         self.next.step();
         self.arrival = self.next.start() + self.delay;

@@ -16,7 +16,7 @@ use crate::port::buffer::Policy;
 use crate::port::Port;
 use crate::probe::Probe;
 use crate::scenario::{NodeKind, Scenario, StartConfig, Ties};
-use crate::topology::{Topology, HOST};
+use crate::topology::Topology;
 use longpipe_events::{mix, Agenda, Entity, Order, Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
 use longpipe_tcp::{Receiver, Sender};
@@ -159,23 +159,45 @@ impl<P: Probe> Simulation<P> {
     /// A cell, or where that is enough the cells of a frame, reach the far end of a link.
     #[inline(always)]
     fn on_arrival(&mut self, link: usize) {
-        let whole_frames = self.links[link].end.whole_frames;
-        while let Some((at, cell)) = self.links[link].pop(self.now) {
-            self.on_cell(at, cell);
-            if !whole_frames {
-                break;
-            }
+        if self.links[link].end.whole_frames {
+            self.drain(link);
+            return self.schedule(link);
         }
-        self.schedule(link);
+        while let Some((at, cell)) = self.links[link].pop(self.now) {
+            self.on_switch_cell(at, cell);
+            let Some((time, order)) = self.next_arrival(link) else {
+                return;
+            };
+            if time > self.end || !self.agenda.would_be_first(link as Entity, time, order) {
+                return self.agenda.set(link as Entity, time, order);
+            }
+            self.now = time;
+            self.events += 1;
+        }
     }
 
-    /// A cell reaches the node at the next step of its circuit.
+    /// Takes every cell that has arrived off a link; true if there was one.
     #[inline(always)]
-    fn on_cell(&mut self, at: Time, mut cell: Cell) {
-        let step = self.topology.steps[cell.step as usize];
-        if step.link == HOST {
-            return self.on_host_cell(cell);
+    fn drain(&mut self, link: usize) -> bool {
+        let mut any = false;
+        if self.links[link].end.host {
+            while let Some((_, cell)) = self.links[link].pop(self.now) {
+                self.on_host_cell(cell);
+                any = true;
+            }
+        } else {
+            while let Some((at, cell)) = self.links[link].pop(self.now) {
+                self.on_switch_cell(at, cell);
+                any = true;
+            }
         }
+        any
+    }
+
+    /// A cell reaches the switch at the next step of its circuit.
+    #[inline(always)]
+    fn on_switch_cell(&mut self, at: Time, mut cell: Cell) {
+        let step = self.topology.steps[cell.step as usize];
         cell.step += 1;
         let probe = &mut self.probe;
         let Feed::Port(port) = &mut self.links[step.link as usize].feed else {
@@ -189,25 +211,22 @@ impl<P: Probe> Simulation<P> {
     /// Brings every wire up to the end of the run, those too that wait for the end of a frame.
     fn finish(&mut self) {
         self.now = self.end;
-        let mut moved = true;
-        while moved {
-            moved = false;
-            for link in 0..self.links.len() {
-                while let Some((at, cell)) = self.links[link].pop(self.now) {
-                    self.on_cell(at, cell);
-                    moved = true;
-                }
-            }
-        }
+        while (0..self.links.len()).fold(false, |moved, link| self.drain(link) | moved) {}
     }
 
     /// Puts the arrival of a link's head cell on the agenda.
     #[inline]
     fn schedule(&mut self, link: usize) {
+        if let Some((time, order)) = self.next_arrival(link) {
+            self.agenda.set(link as Entity, time, order);
+        }
+    }
+
+    /// When a link's head cell arrives, and its rank among the events of that instant.
+    #[inline]
+    fn next_arrival(&self, link: usize) -> Option<(Time, Order)> {
         let Link { end, .. } = &self.links[link];
-        let Some((time, vc)) = self.links[link].head() else {
-            return;
-        };
+        let (time, vc) = self.links[link].head()?;
         let order = if end.whole_frames {
             WHOLE_FRAME
         } else {
@@ -220,7 +239,7 @@ impl<P: Probe> Simulation<P> {
                 Ties::Random => tie(self.tie_key, time, vc),
             }
         };
-        self.agenda.set(link as Entity, time, order);
+        Some((time, order))
     }
 
     #[inline(always)]

@@ -23,6 +23,8 @@ pub const HOST: u32 = u32::MAX;
 pub struct LinkEnd {
     /// Downstream node.
     pub node: u32,
+    /// Whether that node is a host.
+    pub host: bool,
     /// Whether the wire need be looked at only when the last cell of a frame arrives: it ends at a host, or
     /// its cells never again meet those of another wire.
     pub whole_frames: bool,
@@ -137,6 +139,7 @@ fn link_ends(scenario: &Scenario) -> Result<Vec<LinkEnd>, ScenarioError> {
         inputs[link.to] += 1;
         ends.push(LinkEnd {
             node: link.to as u32,
+            host: scenario.nodes[link.to].kind == NodeKind::Host,
             whole_frames: false,
             input,
             inputs: 0,

@@ -215,9 +215,7 @@ impl Port {
 
     #[inline(always)]
     fn admit(&mut self, now: Time, cell: Cell, local: u32) -> bool {
-        if self.next.start() < now {
-            self.next = self.grid.cursor_at_or_after(now);
-        }
+        self.grid.advance(&mut self.next, now);
         self.next.step();
         let departure = self.next.start();
         self.counters.cell_time += u128::from((departure - now).0);
