@@ -24,6 +24,14 @@ HOLDS, FAILS, UNTESTED = "holds", "fails", "untested"
 Row = tuple[str, str, float, float, str]
 
 
+# What to do about an assumption that fails.
+ADVICE: Final = {
+    "normality": "compare with bootstrap intervals and aligned ranks",
+    "equal variance": "transform the response, or compare with bootstrap intervals",
+    "independence": "take the seed as blocks, or give each run a seed of its own",
+}
+
+
 class AssumptionWarning(UserWarning):
     """The data contradict what the F tests and intervals assume."""
 
@@ -46,19 +54,12 @@ def check(found: Anova, *, alpha: float = 0.01) -> pd.DataFrame:
     table.insert(4, "verdict", np.where(table["p_value"].isna(), UNTESTED, verdicts))
     for row in table[table["verdict"] == FAILS].itertuples():
         message = f"{found.response}: {row.assumption} fails ({row.test}, p = {row.p_value:.2g}; {row.note})"
-        warnings.warn(f"{message}; {_ADVICE[str(row.assumption)]}", AssumptionWarning, stacklevel=2)
+        warnings.warn(f"{message}; {ADVICE[str(row.assumption)]}", AssumptionWarning, stacklevel=2)
     return table
 
 
-_ADVICE: Final = {
-    "normality": "compare with bootstrap intervals and aligned ranks",
-    "equal variance": "transform the response, or compare with bootstrap intervals",
-    "independence": "take the seed as blocks, or give each run a seed of its own",
-}
-
-
 def _normality(residual: Floats) -> Row:
-    shape = f"skewness {stats.skew(residual):.2f}, excess kurtosis {stats.kurtosis(residual):.2f}"
+    shape = f"skewness {stats.skew(residual):z.2f}, excess kurtosis {stats.kurtosis(residual):z.2f}"
     if len(residual) > MOST_FOR_SHAPIRO:
         statistic, p_value = stats.normaltest(residual)
         return "normality", "D'Agostino-Pearson", float(statistic), float(p_value), shape

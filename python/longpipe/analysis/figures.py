@@ -1,6 +1,7 @@
 """Figures of an analysis of variation: each a pure data step and a drawing."""
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Final, Literal
 
@@ -18,6 +19,8 @@ from longpipe.errors import ScenarioError
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 FAINT: Final = "0.6"
+PANEL_INCHES: Final = 4.3
+MOST_LETTERS: Final = 14
 # Beyond these a panel can't be read.
 MOST_LEVELS, MOST_BARS, MOST_PANELS = 40, 25, 12
 
@@ -38,15 +41,15 @@ def main_effects(found: Anova, level: float = 0.9) -> Figure:
     points = main_effect_points(found, level)
     groups = {str(name): group for name, group in points.groupby("factor", sort=False)}
     _refuse_more_than(MOST_LEVELS, max(map(len, groups.values())), "levels of a factor")
-    widths = [max(1.5, 0.75 * len(group), 0.09 * sum(group["level"].map(len) + 2)) for group in groups.values()]
+    widths = [max(1.6, 0.75 * len(group), min(8, _inches(group["level"]))) for group in groups.values()]
     figure = Figure(figsize=(1.6 + sum(widths), 4), layout="constrained")
     panels = figure.subplots(1, len(groups), sharey=True, squeeze=False, gridspec_kw={"width_ratios": widths})[0]
-    for panel, (name, group) in zip(panels, groups.items(), strict=True):
+    for panel, width, (name, group) in zip(panels, widths, groups.items(), strict=True):
         places = np.arange(len(group))
         panel.axhline(found.mean, color=FAINT, linewidth=1, linestyle="--")
         errors = np.abs(group[["low", "high"]].to_numpy().T - group["mean"].to_numpy())
         panel.errorbar(places, group["mean"], errors, color=COLOURS[0], marker="o", capsize=4, linewidth=1)
-        _name_levels(panel, list(group["level"]), name)
+        _name_levels(panel, list(group["level"]), name, width)
     panels[0].set_ylabel(f"mean {found.response}")
     interval = "no intervals: no error term" if found.error_df == 0 else f"{100 * level:g} % intervals of the effects"
     figure.suptitle(f"Main effects on {found.response}; {interval}; dashed: overall mean", fontsize=10)
@@ -71,7 +74,7 @@ def interactions(found: Anova) -> Figure:
     points = [interaction_points(found, *pair) for pair in pairs]
     columns = min(3, len(pairs))
     rows = -(-len(pairs) // columns)
-    figure = Figure(figsize=(4.3 * columns, 3.8 * rows), layout="constrained")
+    figure = Figure(figsize=(PANEL_INCHES * columns, 4.2 * rows), layout="constrained")
     panels = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
     share = found.variation.set_index("component")["percent"]
     for panel, pair, table in zip(panels, pairs, points, strict=False):
@@ -79,10 +82,12 @@ def interactions(found: Anova) -> Figure:
         _refuse_more_than(len(COLOURS), len(lines), "lines in a panel")
         for i, (name, line) in enumerate(lines):
             style = {"color": COLOURS[i], "marker": MARKERS[i], "linewidth": 1.4, "markersize": 5}
-            panel.plot(np.arange(len(line)), line["mean"], label=text_of(name), **style)
-        _name_levels(panel, [text_of(level) for level in table["across"].unique()], table["across_factor"].iloc[0])
-        panel.set_title(f"{name_of(pair)}, {share[name_of(pair)]:.1f} % of variation", fontsize=9)
-        panel.legend(title=table["line_factor"].iloc[0], frameon=False, fontsize=8, title_fontsize=8)
+            panel.plot(np.arange(len(line)), line["mean"], label=_wrapped(text_of(name)), **style)
+        levels = [text_of(level) for level in table["across"].unique()]
+        _name_levels(panel, levels, table["across_factor"].iloc[0], PANEL_INCHES - 0.8)
+        heading = f"{name_of(pair)}, {share[name_of(pair)]:.1f} % of variation\nlines: {table['line_factor'].iloc[0]}"
+        above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 4 if len(lines) < 5 else 3}
+        panel.legend(title=heading, fontsize=8, title_fontsize=8, frameon=False, **above)
     for panel in panels[len(pairs) :]:
         panel.set_visible(False)
     for row in range(rows):
@@ -112,6 +117,8 @@ def variation_explained(*analyses: Anova) -> Figure:
     for i, response in enumerate(shown.columns):
         places = np.arange(len(shown)) + (i - (len(analyses) - 1) / 2) * height
         bars = axes.barh(places, shown[response], height, color=COLOURS[i % len(COLOURS)], label=str(response))
+        # Errors are not explained: paler than what is.
+        bars[-1].set_alpha(0.4)
         axes.bar_label(bars, [f"{value:.1f} %" for value in shown[response]], padding=3, fontsize=8)
     axes.set_yticks(np.arange(len(shown)), list(shown.index))
     axes.invert_yaxis()
@@ -156,9 +163,20 @@ def residuals(found: Anova) -> Figure:
     return figure
 
 
-def _name_levels(panel: Axes, levels: list[str], factor: str) -> None:
-    long = sum(map(len, levels)) > 9 * len(levels)
-    panel.set_xticks(np.arange(len(levels)), levels, rotation=20 if long else 0, ha="right" if long else "center")
+def _wrapped(level: str) -> str:
+    return "\n".join(textwrap.wrap(level, MOST_LETTERS, max_lines=3, placeholder="...")) or level
+
+
+def _inches(levels: Iterable[str]) -> float:
+    """Room that level names take side by side."""
+    return sum(0.09 * (min(len(level), MOST_LETTERS) + 2) for level in levels)
+
+
+def _name_levels(panel: Axes, levels: list[str], factor: str, width: float) -> None:
+    if _inches(levels) > width:
+        panel.set_xticks(np.arange(len(levels)), [textwrap.shorten(level, 20) for level in levels], rotation=90)
+    else:
+        panel.set_xticks(np.arange(len(levels)), [_wrapped(level) for level in levels])
     panel.set_xlim(-0.5, len(levels) - 0.5)
     panel.set_xlabel(factor)
     _plain(panel, "y")

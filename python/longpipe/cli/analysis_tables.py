@@ -1,0 +1,153 @@
+"""An analysis of variation on a terminal of 80 columns."""
+
+import math
+from collections.abc import Mapping
+
+import pandas as pd
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from longpipe.analysis.anova import Anova
+from longpipe.analysis.checks import ADVICE, FAILS
+from longpipe.analysis.factors import name_of
+
+# Effects and pairs shown; --csv writes all.
+MOST_ROWS = 60
+SIGNIFICANT = 0.05
+
+
+def show(found: Anova, level: float, tables: Mapping[str, pd.DataFrame], console: Console) -> None:
+    """Prints the allocation of variation, main effects and checks, then whatever else was asked for."""
+    low, high = found.mean_interval(level)
+    percent = f"{100 * level:g} %"
+    console.print(
+        f"{found.response} over {', '.join(found.factors)}: {len(found.cells.y)} runs", markup=False, style="bold"
+    )
+    interval = "" if math.isnan(low) else f" [{_short(low)}, {_short(high)}] at {percent}"
+    error = "no error term" if found.error_df == 0 else f"s_e {_short(found.standard_error)}, {found.error_df} df"
+    console.print(f"mean {_short(found.mean)}{interval}; {error}", markup=False)
+    console.print(_describe(found), markup=False, style="dim")
+    for table in (
+        _variation(found.variation),
+        _effects(tables["effects"], found, f"Main effects, {percent} intervals; bold if without 0"),
+        _checks(tables["checks"]),
+    ):
+        console.print()
+        console.print(table)
+    if "comparisons" in tables:
+        console.print()
+        console.print(_comparisons(tables["comparisons"], percent))
+    if "bootstrap" in tables:
+        console.print()
+        console.print(_effects(tables["bootstrap"], found, f"Main effects, {percent} bootstrap-t intervals"))
+        console.print()
+        console.print(_ranks(tables["ranks"]))
+
+
+def _describe(found: Anova) -> str:
+    interactions = max(len(term) for term in found.terms)
+    model = "main effects" if interactions == 1 else f"interactions of up to {interactions} factors"
+    points = math.prod(len(found.cells.axes[name]) for name in found.factors)
+    full = interactions == len(found.factors) and len(found.cells.y) > points
+    pooled = "replications" if full else "what they leave"
+    blocks = "" if found.blocks is None else f", less {found.blocks} as blocks"
+    balance = "" if found.cells.balanced else "; not balanced: sums of squares of type III need not add up"
+    return f"model: {model}; error: {pooled}{blocks}{balance}"
+
+
+def _variation(variation: pd.DataFrame) -> Table:
+    table = _table("Allocation of variation", "component", "sum of\nsquares", "%", "df", "mean\nsquare", "F", "p")
+    for row in variation.to_dict("records"):
+        table.add_row(
+            escape(row["component"]),
+            _short(row["sum_of_squares"]),
+            "" if math.isnan(row["percent"]) else f"{row['percent']:.2f}",
+            str(row["df"]),
+            _short(row["mean_square"]),
+            _short(row["f"], 3),
+            _p(row["p_value"]),
+            style=None if row["component"] not in ("individual values", "overall mean", "total variation") else "dim",
+        )
+    return table
+
+
+def _effects(effects: pd.DataFrame, found: Anova, title: str) -> Table:
+    main = {name_of(term) for term in found.terms if len(term) == 1}
+    shown = effects[effects["component"].isin(main)]
+    table = _table(title, "factor", "level", "effect", "error", "low", "high")
+    previous = ""
+    for row in shown.head(MOST_ROWS).to_dict("records"):
+        sure = row["low"] > 0 or row["high"] < 0
+        numbers = [_short(row[name]) for name in ("effect", "standard_error", "low", "high")]
+        name = "" if row["component"] == previous else row["component"]
+        table.add_row(escape(name), escape(row["level"]), *numbers, style="bold" if sure else None)
+        previous = row["component"]
+    return _captioned(table, len(shown), "effects")
+
+
+def _checks(checks: pd.DataFrame) -> Table:
+    table = _table("What the tests and intervals assume", "assumption", "verdict", "test", "p", "")
+    for row in checks.to_dict("records"):
+        style = "yellow" if row["verdict"] == FAILS else None
+        table.add_row(
+            row["assumption"], row["verdict"], row["test"], _p(row["p_value"]), escape(row["note"]), style=style
+        )
+    failed = [row["assumption"] for row in checks.to_dict("records") if row["verdict"] == FAILS]
+    table.caption = "\n".join(f"{name} fails: {ADVICE[name]}" for name in failed) or None
+    for column in (1, 2, 4):
+        table.columns[column].justify = "left"
+        table.columns[column].no_wrap = False
+    return table
+
+
+def _comparisons(comparisons: pd.DataFrame, percent: str) -> Table:
+    table = _table(f"Differences, {percent} for all pairs of a factor at once (Tukey)", "first", "second", "difference",
+                   "low", "high", "p")  # fmt: skip
+    table.columns[1].justify = "left"
+    for row in comparisons.head(MOST_ROWS).to_dict("records"):
+        numbers = [_short(row[name]) for name in ("difference", "low", "high")]
+        style = "bold" if row["differs"] else None
+        table.add_row(escape(row["first"]), escape(row["second"]), *numbers, _p(row["p_value"]), style=style)
+    return _captioned(table, len(comparisons), "pairs")
+
+
+def _ranks(ranks: pd.DataFrame) -> Table:
+    table = _table("Rank tests (aligned rank transform)", "component", "df", "F", "p")
+    for row in ranks.to_dict("records"):
+        style = "bold" if row["p_value"] < SIGNIFICANT else None
+        table.add_row(escape(row["component"]), str(row["df"]), _short(row["f"], 3), _p(row["p_value"]), style=style)
+    return table
+
+
+def _table(title: str, first: str, *others: str) -> Table:
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0),
+        header_style="bold", caption_justify="left", caption_style="dim",
+    )  # fmt: skip
+    table.add_column(first, overflow="fold")
+    for name in others:
+        table.add_column(name, justify="left" if name == "level" else "right", no_wrap=name != "level")
+    return table
+
+
+def _captioned(table: Table, rows: int, what: str) -> Table:
+    if rows > MOST_ROWS:
+        table.caption = f"{MOST_ROWS} of {rows} {what}; --csv DIR writes all"
+    return table
+
+
+def _p(value: float) -> str:
+    if math.isnan(value):
+        return ""
+    return "<.0001" if value < 1e-4 else f"{value:.4f}".removeprefix("0")
+
+
+def _short(value: float, digits: int = 4) -> str:
+    """A number in at most nine characters: fixed point between 0.0001 and 100000, else with an exponent."""
+    if math.isnan(value):
+        return ""
+    size = abs(value)
+    if size == 0 or 1e-4 <= size < 1e5:
+        return f"{value:.{max(0, digits - max(0, len(str(int(size))) - 1))}f}"
+    return f"{value:.2e}"

@@ -1,0 +1,73 @@
+"""`longpipe design`: many runs of one scenario with fields varied by plan."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longpipe.errors import ScenarioError
+from longpipe.files import check_directory, check_file
+
+
+def design(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="Scenario to vary; `longpipe init` writes one.")],
+    factors: Annotated[
+        list[str],
+        typer.Option(
+            "--factor",
+            metavar="[NAME:]FIELD=LEVEL,...",
+            help="A field and its levels: 'buffer:switch.buffer=1000 cells,3000 cells'. Repeat for more.",
+        ),
+    ],
+    replications: Annotated[int, typer.Option(min=1, help="Runs of each point.")] = 1,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication; they count up.")] = 1,
+    independent: Annotated[
+        bool, typer.Option("--independent", help="A seed for each run, instead of the same seeds at every point.")
+    ] = False,
+    one_at_a_time: Annotated[
+        bool, typer.Option("--one-at-a-time", help="Vary one factor at a time, the others at their first level.")
+    ] = False,
+    generators: Annotated[
+        list[str] | None,
+        typer.Option("--generator", metavar="NAME=NAME*NAME", help="Run a fraction of a two-level design."),
+    ] = None,
+    confounded: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME*NAME", help="Divide a two-level design into blocks of seeds by this interaction."),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(metavar="METRIC=±MARGIN", help="Replicate until each mean is this sure: efficiency=±0.01"),
+    ] = None,
+    most: Annotated[int, typer.Option(min=1, help="Most replications that --until may take.")] = 100,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the plan: a row per run.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--run", metavar="DIR", help="Run it; results in DIR/runs.csv, kept as they finish.")
+    ] = None,
+) -> None:
+    """Plan an experiment over a scenario, show what it will take, and run it with --run.
+
+    Finished runs are kept in DIR/runs.sqlite: after an interruption the same command goes on from there.
+    """
+    # The database, pandas and SciPy take a second to load; other commands need not wait for them.
+    from longpipe.cli import designing
+
+    if until is not None and out is None:
+        raise ScenarioError("--until: needs --run DIR")
+    if csv is not None:
+        check_file("--csv", csv)
+    if out is not None:
+        check_directory("--run", out)
+    planned = designing.plan(
+        file,
+        factors,
+        one_at_a_time=one_at_a_time,
+        generators=generators,
+        confounded=confounded,
+        replications=replications,
+        first_seed=first_seed,
+        common=not independent,
+    )
+    designing.show_plan(planned, csv)
+    if out is not None:
+        designing.run(planned, out, until, most)

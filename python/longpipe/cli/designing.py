@@ -1,0 +1,130 @@
+"""What `longpipe design` does: a plan, its cost, its runs."""
+
+import tomllib
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from longpipe.analysis.intervals import estimate
+from longpipe.cli.progress import Bar
+from longpipe.design import Design, Factor, run_until
+from longpipe.errors import ScenarioError
+from longpipe.files import write_text
+from longpipe.scenario import Scenario
+from longpipe.store import Store
+
+MOST_POINTS = 40
+METRICS = ("efficiency", "fairness")
+
+
+def plan(
+    file: Path,
+    factors: Sequence[str],
+    *,
+    one_at_a_time: bool,
+    generators: Sequence[str] | None,
+    confounded: Sequence[str] | None,
+    **seeds: Any,  # noqa: ANN401 - the options that every kind of design takes
+) -> Design:
+    """The design that the options describe; ScenarioError if they contradict each other or its scenarios can't be."""
+    base, chosen = Scenario.from_toml(file), [parse_factor(text) for text in factors]
+    if one_at_a_time and (generators or confounded):
+        raise ScenarioError("--one-at-a-time: not with --generator or --confounded; needs one kind of design")
+    if one_at_a_time:
+        found = Design.one_at_a_time(base, chosen, **seeds)
+    elif generators or confounded:
+        found = Design.two_level(base, chosen, generators=generators or (), confounded=confounded or (), **seeds)
+    else:
+        found = Design.full_factorial(base, chosen, **seeds)
+    _ = found.scenarios
+    return found
+
+
+def parse_factor(text: str) -> Factor:
+    """A factor from "[NAME:]FIELD=LEVEL,..."; levels are TOML values, or else text."""
+    left, equals, right = text.partition("=")
+    name, _, field = left.rpartition(":")
+    if not (field.strip() and equals and right.strip()):
+        raise ScenarioError(f"--factor: {text!r}; accepts FIELD=LEVEL,LEVEL as in tcp.recovery=vanilla,reno")
+    try:
+        levels = tomllib.loads(f"levels = [{right}]")["levels"]
+    except tomllib.TOMLDecodeError:
+        levels = [level.strip() for level in right.split(",")]
+    return Factor.over(field.strip(), levels, name.strip() or None)
+
+
+def show_plan(design: Design, csv: Path | None) -> None:
+    """Prints the factors, the cost, and what a fraction can't tell apart; writes the plan if asked to."""
+    console = Console(highlight=False)
+    for factor in design.factors:
+        levels = ", ".join(map(str, factor.levels))
+        console.print(f"[bold]{escape(factor.name)}[/]: {escape(levels)}")
+    console.print(str(design.cost()), markup=False)
+    if design.common and design.replications > 1:
+        console.print("Points share their seeds (common random numbers): analyse with --blocks seed.", style="dim")
+    if design.fraction is not None and design.fraction.generators:
+        console.print(f"Fraction of resolution {design.fraction.resolution}. One effect stands for all of its line:")
+        for row in design.fraction.alias_structure().to_dict("records"):
+            console.print(f"  {row['effect']} = {row['aliases'].replace(', ', ' = ')}", markup=False)
+    if csv is not None:
+        write_text(csv, design.frame().to_csv(index=False))
+
+
+def run(design: Design, out: Path, until: str | None, most: int) -> None:
+    """Runs a design into a directory, shows the mean of each point, and what to do next."""
+    metric, _, margin = (until or "").partition("=")
+    reached = True
+    with closing(Store(out / "runs.sqlite")) as store, Bar("design") as bar:
+        try:
+            if until is None:
+                runs = design.run(store, progress=bar.update)
+            else:
+                found = run_until(design, metric.strip(), margin, most=most, store=store, progress=bar.update)
+                runs, reached, design = found.runs, found.reached, found.design
+        except KeyboardInterrupt:
+            typer.echo(
+                f"{store.count()} finished runs are kept in {out}; the same command goes on from there", err=True
+            )
+            raise
+    write_text(out / "runs.csv", runs.to_csv(index=False))
+    console = Console(highlight=False)
+    console.print()
+    console.print(_means(design, runs))
+    if not reached:
+        console.print(f"{until}: not reached by every point in {design.replications} replications", style="yellow")
+    names = ",".join(factor.name for factor in design.factors)
+    blocks = " --blocks seed" if design.common and design.replications > 1 else ""
+    next_command = f"longpipe analyse {out / 'runs.csv'} --response efficiency --factors {names}{blocks}"
+    console.print(f"\nRuns: {out / 'runs.csv'}. Next:\n{next_command}", markup=False, soft_wrap=True)
+
+
+def _means(design: Design, runs: pd.DataFrame) -> Table:
+    names = [factor.name for factor in design.factors]
+    table = Table(
+        title=f"Means and 95 % intervals of {design.replications} replications", title_justify="left",
+        title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold",
+        caption_justify="left", caption_style="dim",
+    )  # fmt: skip
+    for name in names:
+        table.add_column(escape(name), overflow="fold")
+    for metric in METRICS:
+        table.add_column(metric, justify="right", no_wrap=True)
+    for _, group in list(runs.groupby("point"))[:MOST_POINTS]:
+        levels = [escape(str(group[name].iloc[0])) for name in names]
+        table.add_row(*levels, *(_interval(group[metric]) for metric in METRICS))
+    if len(design.points) > MOST_POINTS:
+        table.caption = f"{MOST_POINTS} of {len(design.points)} points; runs.csv has all"
+    return table
+
+
+def _interval(values: pd.Series) -> str:
+    found = estimate(values)
+    margin = (found.mean_high - found.mean_low) / 2
+    return f"{found.mean:.4f}" + ("" if len(values) < 2 else f" ±{margin:.4f}")

@@ -1,0 +1,187 @@
+"""`longpipe analyse` and `longpipe design`, from the shell."""
+
+import json
+from importlib import resources
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from longpipe import ScenarioError
+from longpipe.cli import app
+from test_cli import run
+
+WWW_98 = str(resources.files("longpipe.papers") / "data" / "www_98.csv")
+WAN = ["--factors", "tcp,buffer_bdp,policy", "--where", "network=wan"]
+
+
+def refusal(*arguments: str | Path) -> str:
+    """What a command refuses its arguments with, in this process."""
+    with pytest.raises(ScenarioError) as error:
+        app([str(argument) for argument in arguments], standalone_mode=False)
+    return str(error.value)
+
+
+def test_bad_input_is_one_line_on_stderr_and_status_2() -> None:
+    refused = run("analyse", WWW_98, "--response", "efficiency", "--factors", "tpc")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("error: factors: 'tpc' is no column; did you mean 'tcp'? accepts table, network")
+    assert refused.stderr.count("\n") == 1
+
+
+def test_a_published_table_is_analysed_in_80_columns() -> None:
+    shown = run("analyse", WWW_98, "--response", "efficiency", *WAN, "--level", ".9")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    # Tables 5 and 6 of ATM Forum/98-0876.
+    lines = [line.split() for line in shown.stdout.splitlines()]
+    assert ["tcp:buffer_bdp", "0.0411", "8.99"] in [line[:3] for line in lines]
+    assert ["newreno", "0.0939", "0.0055", "0.0832", "0.1046"] in lines
+    assert "s_e 0.0156, 6 df" in shown.stdout
+
+
+def test_json_on_stdout_is_all_there_is() -> None:
+    report = json.loads(run("analyse", WWW_98, "--response", "fairness", *WAN, "--json", "-").stdout)
+    shares = {row["component"]: row["percent"] for row in report["variation"]}
+    assert shares["buffer_bdp"] == pytest.approx(53.55, abs=0.006)
+    assert shares["individual values"] is None
+    assert (report["error_df"], report["level"], report["rows"], report["balanced"]) == (6, 0.9, 24, True)
+    assert {row["assumption"] for row in report["checks"]} == {"normality", "equal variance", "independence"}
+
+
+def test_tables_and_figures_are_written(tmp_path: Path) -> None:
+    options = ["--compare", "tcp", "--compare", "buffer_bdp,policy", "--robust"]
+    done = run(
+        "analyse", WWW_98, "--response", "efficiency", *WAN, *options, "--csv", tmp_path / "t", "--figures", tmp_path / "f"
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    names = {"variation", "effects", "checks", "comparisons", "bootstrap", "ranks", "residuals"}
+    assert {path.stem for path in (tmp_path / "t").iterdir()} == names
+    assert len(pd.read_csv(tmp_path / "t" / "comparisons.csv")) == 6 + 15
+    figures = {"main-effects", "variation", "residuals", "interactions"}
+    assert {path.name for path in (tmp_path / "f").iterdir()} == {
+        f"{name}.{k}" for name in figures for k in ("png", "svg")
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (
+            ["--response", "eficiency", "--factors", "tcp"],
+            "response: 'eficiency' is no column; did you mean 'efficiency'? "
+            "accepts table, network, policy, tcp, buffer_bdp, buffer_cells, efficiency, fairness",
+        ),
+        (
+            ["--response", "efficiency", "--factors", "tcp,,policy"],
+            "--factors: 'tcp,,policy'; accepts names separated by commas, as in tcp,buffer",
+        ),
+        (
+            ["--response", "efficiency", "--factors", "tcp,policy,buffer_bdp", "--where", "network=wan", "--order", "3"],
+            "order: 3 leaves no degrees of freedom for the error (24 rows, as many parameters); needs a lower order, "
+            "replications, or a saturated model, without tests and intervals",
+        ),
+        (
+            ["--response", "efficiency", "--factors", "tcp", "--where", "network=van"],
+            "--where: no row has network = 'van'; did you mean 'wan'? accepts wan, meo, geo",
+        ),
+        (
+            ["--response", "efficiency", "--factors", "tcp", "--level", "90"],
+            "level: 90; needs more than 0 and less than 1, as in 0.9",
+        ),
+        (["--response", "efficiency", "--factors", "tcp", "--csv", "/dev/null/x"],
+         "--csv: /dev/null/x can't be written (not a directory); needs a directory that can"),
+    ],
+)  # fmt: skip
+def test_bad_questions_are_refused(arguments: list[str], error: str) -> None:
+    assert refusal("analyse", WWW_98, *arguments) == error
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (b"", "empty; needs a CSV file with a header"),
+        (b"a,b\n1\n2,3,4,5\n", "not CSV, Expected 2 fields in line 3, saw 4; needs as many values in each row"),
+        (b"a,b\n\xff\xfe,1\n", "not UTF-8 text; needs a CSV file"),
+    ],
+)
+def test_a_file_that_is_not_csv_is_refused(tmp_path: Path, content: bytes, error: str) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content)
+    assert refusal("analyse", path, "--response", "a", "--factors", "b") == f"{path}: {error}"
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "none.csv"
+    expected = f"{path}: can't be read, No such file or directory; needs a CSV file"
+    assert refusal("analyse", path, "--response", "a", "--factors", "b") == expected
+
+
+@pytest.fixture
+def lan(tmp_path: Path) -> Path:
+    path = tmp_path / "lan.toml"
+    path.write_text('duration = "20 ms"\nstart = {kind = "random", over = "1 ms"}\nswitch.ties = "random"\n')
+    return path
+
+
+FACTORS = ["--factor", "tcp:tcp.recovery=vanilla,reno", "--factor", "buffer:switch.buffer=100 cells,1000 cells"]
+
+
+def test_a_design_is_planned_without_running(lan: Path, tmp_path: Path) -> None:
+    shown = run("design", lan, *FACTORS, "--replications", "3", "--csv", tmp_path / "plan.csv")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "4 points, 12 runs, 0.24 s of simulated time" in shown.stdout
+    plan = pd.read_csv(tmp_path / "plan.csv")
+    assert list(plan.columns[:5]) == ["point", "tcp", "buffer", "replication", "seed"]
+    assert list(plan["seed"]) == [1, 2, 3] * 4
+
+
+def test_a_design_runs_resumes_and_names_its_analysis(lan: Path, tmp_path: Path) -> None:
+    command: list[str | Path] = ["design", lan, *FACTORS, "--replications", "3", "--run", tmp_path / "out"]
+    first, again = run(*command), run(*command)
+    assert first.returncode == 0, first.stderr
+    assert first.stdout == again.stdout
+    assert max(map(len, first.stdout.splitlines()[:-2])) <= 80
+    runs = pd.read_csv(tmp_path / "out" / "runs.csv")
+    assert len(runs) == 12
+    analysis = run(*first.stdout.splitlines()[-1].split()[1:])
+    assert analysis.returncode == 0, analysis.stderr
+    assert "seed as blocks" in analysis.stdout
+
+
+def test_replications_until_a_margin(lan: Path, tmp_path: Path) -> None:
+    options: list[str | Path] = ["--until", "efficiency=±50 %", "--most", "6", "--run", tmp_path / "out"]
+    done = run("design", lan, *FACTORS, *options)
+    assert done.returncode == 0, done.stderr
+    assert pd.read_csv(tmp_path / "out" / "runs.csv").groupby("point").size().between(5, 6).all()
+
+
+def test_a_fraction_tells_what_it_confuses(lan: Path) -> None:
+    policy = ["--factor", 'policy:switch.policy="tail-drop",{kind = "epd", threshold = 0.5}']
+    shown = run("design", lan, *FACTORS, *policy, "--generator", "policy=tcp*buffer")
+    assert shown.returncode == 0, shown.stderr
+    assert "resolution 3" in shown.stdout
+    assert "  tcp = buffer:policy" in shown.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (
+            ["--factor", "tcp.recovery"],
+            "--factor: 'tcp.recovery'; accepts FIELD=LEVEL,LEVEL as in tcp.recovery=vanilla,reno",
+        ),
+        (["--factor", "tcp.recovery=reno"], "tcp.recovery: levels 'reno'; needs at least 2"),
+        (
+            ["--factor", "tcp.mss=0 B,512 B"],
+            "tcp.mss: 0 B; needs 1 B to 65000 B",
+        ),
+        ([*FACTORS, "--until", "efficiency=±0.01"], "--until: needs --run DIR"),
+        (
+            [*FACTORS, "--one-at-a-time", "--generator", "tcp=buffer"],
+            "--one-at-a-time: not with --generator or --confounded; needs one kind of design",
+        ),
+    ],
+)
+def test_bad_designs_are_refused(lan: Path, arguments: list[str], error: str) -> None:
+    assert refusal("design", lan, *arguments) == error
