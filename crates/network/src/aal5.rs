@@ -31,29 +31,26 @@ pub struct Cell {
 /// Collects the cells of one VC. A lost last cell merges two frames, and both are discarded.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reassembler {
-    collecting: bool,
+    /// Cells collected of the current frame.
+    cells: u16,
     intact: bool,
     frame: u32,
     left: u16,
 }
 
 impl Reassembler {
-    /// Takes a cell; at the end of a frame tells whether it arrived whole. `cells` is the frame's full length.
-    #[inline]
-    pub fn on_cell(&mut self, cell: Cell, cells: impl FnOnce() -> u16) -> Option<bool> {
-        if self.collecting {
-            self.intact &= cell.frame == self.frame && cell.left + 1 == self.left;
-        } else {
-            self.collecting = true;
-            self.intact = cell.left + 1 == cells();
-        }
+    /// Takes a cell; the last one of a frame gives the number of cells collected, unless one within is missing.
+    #[inline(always)]
+    pub fn on_cell(&mut self, cell: Cell) -> Option<u16> {
+        self.intact = self.cells == 0 || (self.intact && cell.frame == self.frame && cell.left + 1 == self.left);
         self.frame = cell.frame;
         self.left = cell.left;
+        self.cells = self.cells.saturating_add(1);
         if cell.left > 0 {
             return None;
         }
-        self.collecting = false;
-        Some(self.intact)
+        let cells = std::mem::take(&mut self.cells);
+        self.intact.then_some(cells)
     }
 }
 
@@ -67,42 +64,41 @@ mod tests {
         assert_eq!(cells, [12, 23, 193, 2, 4]);
     }
 
-    fn feed(cells: &[(u32, u16)]) -> Vec<bool> {
+    /// Numbers of the frames of three cells that arrive whole.
+    fn feed(cells: &[(u32, u16)]) -> Vec<u32> {
         let mut reassembler = Reassembler::default();
-        cells
-            .iter()
-            .filter_map(|&(frame, left)| {
-                let cell = Cell {
-                    frame,
-                    left,
-                    ..Cell::default()
-                };
-                reassembler.on_cell(cell, || 3)
-            })
-            .collect()
+        let whole = cells.iter().filter(|&&(frame, left)| {
+            let cell = Cell {
+                frame,
+                left,
+                ..Cell::default()
+            };
+            reassembler.on_cell(cell) == Some(3)
+        });
+        whole.map(|cell| cell.0).collect()
     }
 
     #[test]
     fn whole_frames_pass() {
-        assert_eq!(feed(&[(0, 2), (0, 1), (0, 0), (1, 2), (1, 1), (1, 0)]), [true, true]);
+        assert_eq!(feed(&[(0, 2), (0, 1), (0, 0), (1, 2), (1, 1), (1, 0)]), [0, 1]);
     }
 
     #[test]
     fn a_missing_cell_anywhere_spoils_its_frame_alone() {
-        assert_eq!(feed(&[(0, 1), (0, 0), (1, 2), (1, 1), (1, 0)]), [false, true]);
-        assert_eq!(feed(&[(0, 2), (0, 0), (1, 2), (1, 1), (1, 0)]), [false, true]);
+        assert_eq!(feed(&[(0, 1), (0, 0), (1, 2), (1, 1), (1, 0)]), [1]);
+        assert_eq!(feed(&[(0, 2), (0, 0), (1, 2), (1, 1), (1, 0)]), [1]);
     }
 
     #[test]
     fn a_lost_last_cell_spoils_two_frames() {
         assert_eq!(
             feed(&[(0, 2), (0, 1), (1, 2), (1, 1), (1, 0), (2, 2), (2, 1), (2, 0)]),
-            [false, true]
+            [2]
         );
     }
 
     #[test]
     fn a_splice_of_right_length_is_still_found() {
-        assert_eq!(feed(&[(0, 2), (1, 1), (1, 0)]), [false]);
+        assert_eq!(feed(&[(0, 2), (1, 1), (1, 0)]), [] as [u32; 0]);
     }
 }

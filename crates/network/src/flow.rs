@@ -1,46 +1,43 @@
 //! One TCP connection in the network: its end points and the frames between them.
 
-use crate::aal5::{frame_cells, Cell, Reassembler};
 use crate::ring::Ring;
 use crate::scenario::TrafficConfig;
 use longpipe_events::Time;
 use longpipe_tcp::{sender::GREEDY, AckSegment, DataSegment, Receiver, Sender};
 
-/// Frames of one VC from the interface to the far host, in order.
+/// Packets of one VC on their way, in order.
 #[derive(Clone, Debug)]
-pub struct Circuit<T> {
-    frames: Ring<T>,
-    reassembler: Reassembler,
-}
+pub struct Circuit<T>(Ring<T>);
 
 impl<T: Copy + Default> Default for Circuit<T> {
     fn default() -> Self {
-        Circuit {
-            frames: Ring::default(),
-            reassembler: Reassembler::default(),
-        }
+        Circuit(Ring::default())
     }
 }
 
 impl<T: Copy + Default> Circuit<T> {
     /// Puts a packet on the circuit; returns its frame number.
     pub fn send(&mut self, packet: T) -> u32 {
-        self.frames.push(packet);
-        (self.frames.tail() - 1) as u32
+        self.0.push(packet);
+        (self.0.tail() - 1) as u32
     }
 
-    /// A cell reached the far host; returns the packet it completes, if any.
-    #[inline]
-    pub fn on_cell(&mut self, cell: Cell, packet_bytes: impl FnOnce(&T) -> u32) -> Option<T> {
-        let head = self.frames.head();
-        let number = head + u64::from(cell.frame.wrapping_sub(head as u32));
-        let frames = &self.frames;
-        let whole = self
-            .reassembler
-            .on_cell(cell, || frame_cells(packet_bytes(frames.get(number))))?;
-        let packet = *self.frames.get(number);
-        self.frames.drop_before(number + 1);
-        whole.then_some(packet)
+    /// Takes the packet of a frame off the circuit, and those before it, which were lost.
+    pub fn take(&mut self, frame: u32) -> T {
+        let number = self.number(frame);
+        let packet = *self.0.get(number);
+        self.0.drop_before(number + 1);
+        packet
+    }
+
+    /// The packet of a frame.
+    pub fn get(&self, frame: u32) -> &T {
+        self.0.get(self.number(frame))
+    }
+
+    fn number(&self, frame: u32) -> u64 {
+        let head = self.0.head();
+        head + u64::from(frame.wrapping_sub(head as u32))
     }
 }
 

@@ -1,8 +1,8 @@
 //! A directed link: a wire and whatever feeds it.
 
-use crate::aal5::Cell;
 use crate::nic::Nic;
 use crate::port::Port;
+use crate::ring::Ring;
 use crate::topology::LinkEnd;
 use longpipe_events::Time;
 
@@ -13,6 +13,8 @@ pub struct Link {
     pub end: LinkEnd,
     /// What puts cells on it.
     pub feed: Feed,
+    /// Frames that will have arrived whole at the host where the wire ends.
+    pub deliveries: Ring<Delivery>,
 }
 
 /// What puts cells on a wire.
@@ -24,22 +26,25 @@ pub enum Feed {
     Port(Port),
 }
 
+/// A frame's arrival at a host.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delivery {
+    /// When its last cell arrives.
+    pub time: Time,
+    /// Its virtual circuit.
+    pub vc: u32,
+    /// Its number within the circuit.
+    pub frame: u32,
+}
+
 impl Link {
-    /// When the wire wants to be looked at next, and the VC of the cell that arrives then.
+    /// When the wire wants to be looked at next, and the VC of what arrives then.
     #[inline(always)]
     pub fn head(&self) -> Option<(Time, u32)> {
         match &self.feed {
             Feed::Nic(nic) => nic.head(),
+            Feed::Port(_) if self.end.host => self.deliveries.first().map(|delivery| (delivery.time, delivery.vc)),
             Feed::Port(port) => port.head(),
-        }
-    }
-
-    /// Takes the next cell that has arrived by `now` off the wire, with its time of arrival.
-    #[inline(always)]
-    pub fn pop(&mut self, now: Time) -> Option<(Time, Cell)> {
-        match &mut self.feed {
-            Feed::Nic(nic) => nic.pop(now),
-            Feed::Port(port) => port.pop(now),
         }
     }
 }

@@ -94,13 +94,9 @@ impl Nic {
         (self.left > 0).then(|| (self.arrival, self.queue.get(self.queue.head()).vc))
     }
 
-    /// Takes the next cell that has arrived by `now` off the wire, with its time of arrival.
+    /// Takes the head cell off the wire.
     #[inline(always)]
-    pub fn pop(&mut self, now: Time) -> Option<(Time, Cell)> {
-        if self.left == 0 || self.arrival > now {
-            return None;
-        }
-        let arrival = self.arrival;
+    pub fn pop(&mut self) -> Cell {
         let first = self.queue.get(self.queue.head());
         self.left -= 1;
         self.cells_out += 1;
@@ -117,7 +113,7 @@ impl Nic {
             self.queue.pop();
             self.begin();
         }
-        Some((arrival, cell))
+        cell
     }
 
     /// Cells accepted and not yet arrived downstream.

@@ -6,17 +6,18 @@
 //! At one instant, departures come first, then cells that reach a switch in the order of the tie rule, then
 //! frames that arrive whole, then timers, then applications that begin; equals by number.
 
-use crate::aal5::{frame_cells, Cell};
+use crate::aal5::{frame_cells, Cell, Reassembler};
 use crate::check::ScenarioError;
 use crate::flow::Flow;
-use crate::link::{Feed, Link};
+use crate::link::{Delivery, Feed, Link};
 use crate::loss::Loss;
 use crate::nic::Nic;
 use crate::port::buffer::Policy;
 use crate::port::Port;
 use crate::probe::Probe;
+use crate::ring::Ring;
 use crate::scenario::{NodeKind, Scenario, StartConfig, Ties};
-use crate::topology::Topology;
+use crate::topology::{Step, Topology};
 use longpipe_events::{mix, Agenda, Entity, Order, Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
 use longpipe_tcp::{Receiver, Sender};
@@ -43,6 +44,8 @@ pub struct Simulation<P: Probe> {
     pub(crate) topology: Topology,
     pub(crate) links: Vec<Link>,
     pub(crate) flows: Vec<Flow>,
+    /// By VC.
+    reassemblers: Vec<Reassembler>,
     jitter: Vec<Option<Jitter>>,
     /// Node at which each link begins.
     origins: Vec<u32>,
@@ -67,18 +70,14 @@ impl<P: Probe> Simulation<P> {
                 NodeKind::Switch => {
                     let policy = Policy::new(&link.policy, link.buffer_cells.unwrap_or(u64::MAX));
                     let vcs = topology.vcs_of_link[index] as usize;
-                    Feed::Port(Port::new(
-                        grid,
-                        delay,
-                        link.buffer_cells,
-                        policy,
-                        loss,
-                        vcs,
-                        end.whole_frames,
-                    ))
+                    Feed::Port(Port::new(grid, delay, link.buffer_cells, policy, loss, vcs))
                 }
             };
-            Link { end, feed }
+            Link {
+                end,
+                feed,
+                deliveries: Ring::default(),
+            }
         });
         let cell = Span(topology.ends.iter().map(|end| end.cell).min().unwrap_or(1));
         let mut simulation = Simulation {
@@ -87,6 +86,7 @@ impl<P: Probe> Simulation<P> {
             agenda: Agenda::new(scenario.links.len() + 3 * scenario.flows.len(), cell),
             links: links.collect(),
             flows: flows(scenario, seed),
+            reassemblers: vec![Reassembler::default(); 2 * scenario.flows.len()],
             jitter: jitter(scenario, seed),
             origins: scenario.links.iter().map(|link| link.from as u32).collect(),
             topology,
@@ -107,7 +107,7 @@ impl<P: Probe> Simulation<P> {
     pub fn advance(&mut self, events: u64) -> bool {
         for _ in 0..events {
             let Some((time, entity)) = self.agenda.pop(self.end) else {
-                self.finish();
+                self.now = self.end;
                 return false;
             };
             self.now = time;
@@ -156,15 +156,18 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// A cell, or where that is enough the cells of a frame, reach the far end of a link.
+    /// What a wire brings next reaches its far end: a frame its host, a cell its switch.
     #[inline(always)]
     fn on_arrival(&mut self, link: usize) {
-        if self.links[link].end.whole_frames {
-            self.drain(link);
-            return self.schedule(link);
-        }
-        while let Some((at, cell)) = self.links[link].pop(self.now) {
-            self.on_switch_cell(at, cell);
+        loop {
+            let cell = match &mut self.links[link].feed {
+                Feed::Nic(nic) => Some(nic.pop()),
+                Feed::Port(port) => port.pop(),
+            };
+            match cell {
+                Some(cell) => self.on_cell(link, cell),
+                None => self.on_delivery(link),
+            }
             let Some((time, order)) = self.next_arrival(link) else {
                 return;
             };
@@ -176,42 +179,60 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Takes every cell that has arrived off a link; true if there was one.
+    /// A cell reaches the far end of a link now, and from there whatever it reaches without meeting another wire.
     #[inline(always)]
-    fn drain(&mut self, link: usize) -> bool {
-        let mut any = false;
-        if self.links[link].end.host {
-            while let Some((_, cell)) = self.links[link].pop(self.now) {
-                self.on_host_cell(cell);
-                any = true;
+    fn on_cell(&mut self, mut link: usize, mut cell: Cell) {
+        let mut at = self.now;
+        while !self.links[link].end.host {
+            let Step { link: next, local } = self.topology.steps[cell.step as usize];
+            cell.step += 1;
+            link = next as usize;
+            let probe = &mut self.probe;
+            let Feed::Port(port) = &mut self.links[link].feed else {
+                unreachable!("routes pass through switches alone")
+            };
+            let Some(arrival) = port.on_cell(at, cell.left == 0, local, |held| probe.queue(at, next, held)) else {
+                return;
+            };
+            if !self.links[link].end.whole_frames {
+                let Feed::Port(port) = &mut self.links[link].feed else {
+                    return;
+                };
+                if port.send(arrival, cell) {
+                    self.schedule(link);
+                }
+                return;
             }
-        } else {
-            while let Some((at, cell)) = self.links[link].pop(self.now) {
-                self.on_switch_cell(at, cell);
-                any = true;
+            if arrival > self.end {
+                return;
             }
+            at = arrival;
         }
-        any
+        self.on_host_cell(link, at, cell);
     }
 
-    /// A cell reaches the switch at the next step of its circuit.
+    /// A cell will have reached a host at `at`; a frame that it completes is delivered then.
     #[inline(always)]
-    fn on_switch_cell(&mut self, at: Time, mut cell: Cell) {
-        let step = self.topology.steps[cell.step as usize];
-        cell.step += 1;
-        let probe = &mut self.probe;
-        let Feed::Port(port) = &mut self.links[step.link as usize].feed else {
-            unreachable!("routes pass through switches alone")
+    fn on_host_cell(&mut self, link: usize, at: Time, cell: Cell) {
+        let Cell { vc, frame, .. } = cell;
+        let Some(cells) = self.reassemblers[vc as usize].on_cell(cell) else {
+            return;
         };
-        if port.on_cell(at, cell, step.local, |held| probe.queue(at, step.link, held)) {
-            self.schedule(step.link as usize);
+        let flow = &self.flows[(vc / 2) as usize];
+        let bytes = if vc.is_multiple_of(2) {
+            flow.data.get(frame).packet_bytes()
+        } else {
+            flow.acks.get(frame).packet_bytes()
+        };
+        if cells != frame_cells(bytes) {
+            return;
         }
-    }
-
-    /// Brings every wire up to the end of the run, those too that wait for the end of a frame.
-    fn finish(&mut self) {
-        self.now = self.end;
-        while (0..self.links.len()).fold(false, |moved, link| self.drain(link) | moved) {}
+        self.links[link].deliveries.push(Delivery { time: at, vc, frame });
+        if at == self.now {
+            self.on_delivery(link);
+        } else if self.links[link].deliveries.tail() - self.links[link].deliveries.head() == 1 {
+            self.schedule(link);
+        }
     }
 
     /// Puts the arrival of a link's head cell on the agenda.
@@ -242,21 +263,24 @@ impl<P: Probe> Simulation<P> {
         Some((time, order))
     }
 
-    #[inline(always)]
-    fn on_host_cell(&mut self, cell: Cell) {
-        let flow = (cell.vc / 2) as usize;
-        if cell.vc.is_multiple_of(2) {
-            if let Some(segment) = self.flows[flow].data.on_cell(cell, |segment| segment.packet_bytes()) {
-                let state = &mut self.flows[flow];
-                state.receiver.on_segment(self.now, &segment);
-                if state.completion.is_none() && state.receiver.delivered() >= state.size {
-                    state.completion = Some(self.now);
-                }
-                self.send_ack(flow);
+    /// The first frame due on a link reaches its host.
+    fn on_delivery(&mut self, link: usize) {
+        let Some(Delivery { vc, frame, .. }) = self.links[link].deliveries.pop() else {
+            return;
+        };
+        let flow = (vc / 2) as usize;
+        let state = &mut self.flows[flow];
+        if vc.is_multiple_of(2) {
+            let segment = state.data.take(frame);
+            state.receiver.on_segment(self.now, &segment);
+            if state.completion.is_none() && state.receiver.delivered() >= state.size {
+                state.completion = Some(self.now);
             }
-        } else if let Some(ack) = self.flows[flow].acks.on_cell(cell, |ack| ack.packet_bytes()) {
+            self.send_ack(flow);
+        } else {
+            let ack = state.acks.take(frame);
             self.probe.acknowledged(self.now, flow as u32, ack.acknowledgement);
-            self.flows[flow].sender.on_ack(self.now, &ack);
+            state.sender.on_ack(self.now, &ack);
             self.send_data(flow);
         }
     }

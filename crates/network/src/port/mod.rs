@@ -11,12 +11,12 @@ use crate::ring::Ring;
 use buffer::{AfterLoss, Occupancy, Policy};
 use longpipe_events::{SlotCursor, SlotGrid, Span, Time};
 
-/// A cell on its way through the port and over the wire.
+/// A cell held.
 #[derive(Clone, Copy, Debug, Default)]
-struct Passing {
-    arrival: Time,
-    cell: Cell,
-    /// The VC's number at this port.
+struct Held {
+    /// When its slot ends.
+    departure: Time,
+    /// Its VC's number at this port.
     local: u32,
 }
 
@@ -83,14 +83,12 @@ pub struct Port {
     policy: Policy,
     after_loss: AfterLoss,
     loss: Option<Box<Loss>>,
-    /// Cells not yet arrived downstream, in order of departure.
-    cells: Ring<Passing>,
-    /// Numbers in `cells` of the last cells of frames, where the wire is looked at for these alone.
-    frame_ends: Option<Ring<u64>>,
-    /// Number in `cells` of the first cell whose slot has not ended.
-    departed: u64,
-    /// When that cell's slot ends; `NEVER` if there is none.
+    /// Cells held, in order of departure.
+    cells: Ring<Held>,
+    /// When the first one's slot ends; `NEVER` if there is none.
     next_departure: Time,
+    /// Cells not yet arrived downstream, where they may meet those of another wire there.
+    wire: Ring<(Time, Cell)>,
     /// First slot not yet used.
     next: SlotCursor,
     active_vcs: u64,
@@ -99,8 +97,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// An empty port for `vcs` virtual circuits; `capacity` of none is unlimited. With `whole_frames` the
-    /// wire asks to be looked at only when the last cell of a frame arrives.
+    /// An empty port for `vcs` virtual circuits; `capacity` of none is unlimited.
     pub fn new(
         grid: SlotGrid,
         delay: Span,
@@ -108,7 +105,6 @@ impl Port {
         policy: Policy,
         loss: Option<Box<Loss>>,
         vcs: usize,
-        whole_frames: bool,
     ) -> Port {
         let after_loss = policy.after_loss();
         Port {
@@ -119,9 +115,8 @@ impl Port {
             after_loss,
             loss,
             cells: Ring::default(),
-            frame_ends: whole_frames.then(Ring::default),
-            departed: 0,
             next_departure: NEVER,
+            wire: Ring::default(),
             next: grid.cursor(0),
             active_vcs: 0,
             vcs: vec![VcState::default(); vcs],
@@ -132,34 +127,29 @@ impl Port {
     /// X: cells held at the last time the port was looked at.
     #[inline]
     pub fn held(&self) -> u64 {
-        self.cells.tail() - self.departed
+        self.cells.tail() - self.cells.head()
     }
 
     /// Settles every departure up to `now`, which precedes whatever arrives at `now`.
     #[inline(always)]
     fn settle(&mut self, now: Time) {
         while self.next_departure <= now {
-            let vc = &mut self.vcs[self.cells.get(self.departed).local as usize];
+            let Some(cell) = self.cells.pop() else { break };
+            let vc = &mut self.vcs[cell.local as usize];
             vc.held -= 1;
             self.active_vcs -= u64::from(vc.held == 0);
-            self.departed += 1;
-            self.next_departure = if self.departed < self.cells.tail() {
-                self.cells.get(self.departed).arrival - self.delay
-            } else {
-                NEVER
-            };
+            self.next_departure = self.cells.first().map_or(NEVER, |next| next.departure);
         }
     }
 
-    /// A cell of the port's VC `local` arrives. True if `head` changed.
-    /// `on_frame` is told X at the first cell of each frame.
+    /// A cell of the port's VC `local` arrives, the frame's last one or not. If it enters, the time at which it
+    /// arrives downstream. `on_frame` is told X at the first cell of each frame.
     #[inline(always)]
-    pub fn on_cell(&mut self, now: Time, cell: Cell, local: u32, on_frame: impl FnOnce(u64)) -> bool {
+    pub fn on_cell(&mut self, now: Time, last: bool, local: u32, on_frame: impl FnOnce(u64)) -> Option<Time> {
         self.settle(now);
         self.counters.cells_in += 1;
         let held = self.held();
         let vc = &mut self.vcs[local as usize];
-        let last = cell.left == 0;
         if vc.frame == Frame::Between {
             self.counters.frames_in += 1;
             on_frame(held);
@@ -183,15 +173,15 @@ impl Port {
         match frame {
             Frame::Refused => {
                 self.counters.lost_refused += 1;
-                return false;
+                return None;
             }
             Frame::Lost => {
                 self.counters.lost_forced += 1;
-                return false;
+                return None;
             }
             Frame::Discarded if !(last && self.after_loss == AfterLoss::Discard { keep_last: true }) => {
                 self.counters.lost_discarded += 1;
-                return false;
+                return None;
             }
             _ => {}
         }
@@ -206,69 +196,51 @@ impl Port {
                     AfterLoss::Discard { .. } => Frame::Discarded,
                 };
             }
-            return false;
+            return None;
         }
         self.active_vcs += u64::from(vc.held == 0);
         vc.held += 1;
-        self.admit(now, cell, local)
+        Some(self.admit(now, local))
     }
 
     #[inline(always)]
-    fn admit(&mut self, now: Time, cell: Cell, local: u32) -> bool {
+    fn admit(&mut self, now: Time, local: u32) -> Time {
         self.grid.advance(&mut self.next, now);
         self.next.step();
         let departure = self.next.start();
         self.counters.cell_time += u128::from((departure - now).0);
         self.next_departure = self.next_departure.min(departure);
-        let new_head = match &mut self.frame_ends {
-            None => self.cells.is_empty(),
-            Some(_) if cell.left > 0 => false,
-            Some(ends) => {
-                ends.push(self.cells.tail());
-                ends.tail() - ends.head() == 1
-            }
-        };
-        self.cells.push(Passing {
-            arrival: departure + self.delay,
-            cell,
-            local,
-        });
+        self.cells.push(Held { departure, local });
         self.counters.peak_queue = self.counters.peak_queue.max(self.held());
-        new_head
+        departure + self.delay
     }
 
-    /// When the wire wants to be looked at next, and the VC of the cell that arrives then.
-    #[inline]
-    pub fn head(&self) -> Option<(Time, u32)> {
-        let passing = match &self.frame_ends {
-            None => self.cells.first(),
-            Some(ends) => ends.first().map(|&number| self.cells.get(number)),
-        };
-        passing.map(|passing| (passing.arrival, passing.cell.vc))
-    }
-
-    /// Takes the next cell that has arrived by `now` off the wire, with its time of arrival.
+    /// Puts a cell on the wire, to arrive downstream at `arrival`. True if `head` changed.
     #[inline(always)]
-    pub fn pop(&mut self, now: Time) -> Option<(Time, Cell)> {
-        let passing = *self.cells.first().filter(|passing| passing.arrival <= now)?;
-        if self.departed == self.cells.head() {
-            self.settle(passing.arrival);
-        }
-        self.cells.pop();
-        if let (Some(ends), 0) = (&mut self.frame_ends, passing.cell.left) {
-            ends.pop();
-        }
-        Some((passing.arrival, passing.cell))
+    pub fn send(&mut self, arrival: Time, cell: Cell) -> bool {
+        self.wire.push((arrival, cell));
+        self.wire.tail() - self.wire.head() == 1
+    }
+
+    /// When the next cell on the wire arrives downstream, and its VC.
+    #[inline(always)]
+    pub fn head(&self) -> Option<(Time, u32)> {
+        self.wire.first().map(|(arrival, cell)| (*arrival, cell.vc))
+    }
+
+    /// Takes the head cell off the wire.
+    #[inline(always)]
+    pub fn pop(&mut self) -> Option<Cell> {
+        self.wire.pop().map(|(_, cell)| cell)
     }
 
     /// Counters as of `now`, the end of the run; cells still held count their waiting until now.
     pub fn counters_at(&mut self, now: Time) -> PortCounters {
         self.settle(now);
         let mut counters = self.counters;
-        counters.cells_out = self.departed;
-        for number in self.departed..self.cells.tail() {
-            let departure = self.cells.get(number).arrival - self.delay;
-            counters.cell_time -= u128::from((departure - now).0);
+        counters.cells_out = self.cells.head();
+        for number in self.cells.head()..self.cells.tail() {
+            counters.cell_time -= u128::from((self.cells.get(number).departure - now).0);
         }
         counters
     }
