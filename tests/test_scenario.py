@@ -52,7 +52,7 @@ def test_the_commented_default_is_the_default() -> None:
 
 
 def test_digest_is_stable() -> None:
-    assert Scenario().digest() == "71d2cc1af7318645122e572e67f5629ce8eef20a6a9e5917a5b98caab41f89b1"
+    assert Scenario().digest() == "c10ca8838b5d33431bffcc86e69eb8ed44a6aa18f8939a3b3eeeab058d18d972"
 
 
 def test_digest_depends_on_the_run_and_not_on_its_spelling() -> None:

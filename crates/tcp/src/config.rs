@@ -116,6 +116,8 @@ pub struct RenoConfig {
 pub struct NewRenoConfig {
     /// One new segment for every two duplicate ACKs (Hoe 1996), else as the inflated window allows.
     pub flywheel: bool,
+    /// Most segments that one ACK lets out during recovery, besides a resent one; none: as the window allows.
+    pub max_burst: Option<u32>,
     /// A partial ACK takes what it acknowledges off the window, less one segment (RFC 2582), else sets it to ssthresh.
     pub partial_deflation: bool,
     /// No second fast retransmit for data sent before the first one or a timeout (RFC 2582 section 5).
@@ -257,6 +259,7 @@ pub(crate) mod tests {
             },
             newreno: NewRenoConfig {
                 flywheel: true,
+                max_burst: None,
                 partial_deflation: false,
                 guard: false,
                 timer_restart: TimerRestart::Every,

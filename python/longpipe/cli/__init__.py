@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from longpipe.cli import analyse, design, init, reproduce, run
+from longpipe.cli import analyse, design, init, reproduce, run, validate
 from longpipe.errors import ScenarioError
 
 HELP = (
@@ -44,6 +44,7 @@ app.command("init")(init.init)
 app.command("reproduce")(reproduce.reproduce)
 app.command("design")(design.design)
 app.command("analyse")(analyse.analyse)
+app.add_typer(validate.app, name="validate")
 
 
 def main() -> NoReturn:

@@ -87,6 +87,7 @@ Window = Annotated[str, _quantity(SIZE, "1 B", "1 GiB")]
 WindowScale = Annotated[int | str, BeforeValidator(_check_window_scale)]
 Threshold = Annotated[str, _quantity(replace(SIZE, unlimited=True), "1 B", "1 GiB")]
 Segments = Annotated[str, _quantity(SEGMENTS, "1 segment", "65535 segments")]
+Burst = Annotated[str, _quantity(replace(SEGMENTS, unlimited=True), "1 segment", "65535 segments")]
 Ticks = Annotated[str, _quantity(TICKS, "1 tick", "1000000 ticks")]
 Buffer = Annotated[str, BeforeValidator(_check_buffer)]
 

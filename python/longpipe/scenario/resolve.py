@@ -129,7 +129,10 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
         "duplicate_ack_threshold": tcp.duplicate_ack_threshold,
         "silly_window_avoidance": tcp.silly_window_avoidance,
         "reno": tcp.reno.model_dump(),
-        "newreno": tcp.newreno.model_dump(),
+        "newreno": {
+            **tcp.newreno.model_dump(),
+            "max_burst": None if tcp.newreno.max_burst == UNLIMITED else SEGMENTS.parse(tcp.newreno.max_burst),
+        },
         "sack": tcp.sack.model_dump(),
         "timer": _timer(tcp.timer),
         "ack": _ack(tcp.ack),

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from longpipe.scenario.base import (
+    Burst,
     Instant,
     Model,
     Segments,
@@ -118,6 +119,10 @@ class NewRenoOptions(Model):
         default=True,
         description="One new segment for every two duplicate ACKs, else as the inflated window allows; "
         "ATM Forum/98-0876 section 3.1",
+    )
+    max_burst: Burst = Field(
+        default="unlimited",
+        description="Most segments that an ACK lets out in recovery, besides a resent one [segments]; RFC 2582",
     )
     partial_deflation: bool = Field(
         default=False,

@@ -35,6 +35,7 @@ pub fn tcp(recovery: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
         },
         newreno: NewRenoConfig {
             flywheel: true,
+            max_burst: None,
             partial_deflation: false,
             guard: false,
             timer_restart: TimerRestart::Every,

@@ -14,7 +14,7 @@ pub struct NewReno {
     recover: Option<u64>,
     /// Duplicate ACKs since the fast retransmit.
     duplicates: u32,
-    /// New segments that duplicate ACKs have called for.
+    /// New segments that the latest ACK may still let out.
     due: u32,
     /// Whether a partial ACK came.
     partial: bool,
@@ -38,8 +38,9 @@ impl NewReno {
         if self.recover.is_some() {
             self.duplicates += 1;
             if self.config.flywheel {
-                self.due += u32::from(self.duplicates.is_multiple_of(2));
+                self.due = u32::from(self.duplicates.is_multiple_of(2));
             } else {
+                self.due = self.burst();
                 flight.cwnd += flight.mss();
             }
             return Resend::Nothing;
@@ -52,7 +53,8 @@ impl NewReno {
         flight.cwnd = flight.ssthresh + f64::from(inflation) * flight.mss();
         self.guard.set(flight);
         self.recover = Some(flight.max);
-        (self.duplicates, self.due, self.partial) = (0, 0, false);
+        self.due = self.burst();
+        (self.duplicates, self.partial) = (0, false);
         Resend::First
     }
 
@@ -64,6 +66,7 @@ impl NewReno {
             flight.cwnd = flight.ssthresh;
             return None;
         }
+        self.due = self.burst();
         flight.cwnd = if self.config.partial_deflation && !self.config.flywheel {
             (flight.cwnd - acked as f64 + flight.mss()).max(flight.mss())
         } else {
@@ -79,14 +82,26 @@ impl NewReno {
 
     /// With the flywheel, new segments follow from duplicate ACKs alone.
     pub fn next(&mut self) -> Next {
-        if self.recover.is_none() || !self.config.flywheel {
+        if self.recover.is_none() {
             return Next::Window;
         }
         if self.due == 0 {
             return Next::Nothing;
         }
         self.due -= 1;
-        Next::Beyond
+        if self.config.flywheel {
+            Next::Beyond
+        } else {
+            Next::Window
+        }
+    }
+
+    /// Segments that an ACK may let out as far as the window allows.
+    fn burst(&self) -> u32 {
+        match self.config {
+            NewRenoConfig { flywheel: true, .. } => 0,
+            NewRenoConfig { max_burst, .. } => max_burst.unwrap_or(u32::MAX),
+        }
     }
 
     /// A timeout ends the recovery; the window loses its inflation first.

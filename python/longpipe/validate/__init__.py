@@ -1,0 +1,1 @@
+"""longpipe beside independent simulators."""

@@ -1,0 +1,230 @@
+"""The same forced drops in longpipe and in ns-2: which segments each sends, in which order and when.
+
+One connection sends a file over one bottleneck. Links beside the bottleneck are a thousand times faster and without
+delay; a packet takes the wire bytes of its cells in both. ns-2 runs with its settings of the year 2000: coarse ticks,
+initial window 1, no SYN, no limited transmit, windows halved to whole segments.
+"""
+
+import math
+import shutil
+import subprocess
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from importlib.resources import as_file, files
+from typing import Annotated, Any, Final
+
+import pandas as pd
+from pydantic import BeforeValidator, Field
+
+from longpipe import Scenario, simulate
+from longpipe.aal5 import CELL_BYTES, packet_cells
+from longpipe.errors import ScenarioError
+from longpipe.result import Result
+from longpipe.scenario import Dumbbell, Switch, Traces, Transfer
+from longpipe.scenario.base import Delay, Model, Rate, SegmentSize, Tick
+from longpipe.scenario.loss import PacketLoss, PacketNumber
+from longpipe.scenario.switch import Epd
+from longpipe.scenario.tcp import Coarse, NewRenoOptions, Pipe, Recovery, RenoOptions, SackOptions, Tcp, TimerRestart
+from longpipe.units import RATE, SIZE, TIME
+
+PROGRAM: Final = "ns"
+AGENTS: Final[dict[str, tuple[str, str]]] = {
+    "vanilla": ("Agent/TCP", "Agent/TCPSink"),
+    "tahoe": ("Agent/TCP", "Agent/TCPSink"),
+    "reno": ("Agent/TCP/Reno", "Agent/TCPSink"),
+    "newreno": ("Agent/TCP/Newreno", "Agent/TCPSink"),
+    "sack": ("Agent/TCP/Sack1", "Agent/TCPSink/Sack1"),
+}
+ACK_CELLS: Final = 2
+SPEED_UP: Final = 1000
+DURATION: Final = "10000 s"
+
+
+def _sorted(value: object) -> object:
+    return tuple(sorted(set(value))) if isinstance(value, list | tuple) else value
+
+
+class DropCase(Model):
+    """One connection and the packets it loses; the options make ns-2 do as longpipe does and the other way round."""
+
+    tcp: Recovery = Field(default="reno", description="Loss recovery")
+    drop: Annotated[tuple[PacketNumber, ...], BeforeValidator(_sorted)] = Field(
+        default=(), description="Packets dropped at the bottleneck, by number of arrival from 0"
+    )
+    segments: int = Field(default=200, ge=1, le=100_000, description="Length of the file, in segments")
+    window: int = Field(default=100, ge=1, le=100_000, description="Receiver's window, in segments")
+    queue: int | None = Field(
+        default=None, ge=1, le=1_000_000, description="Waiting room at the bottleneck, besides the packet in service"
+    )
+    rate: Rate = Field(default="1.5 Mbit/s", description="Rate of the bottleneck")
+    round_trip: Delay = Field(default="100 ms", description="Round-trip propagation time")
+    mss: SegmentSize = Field(default="512 B", description="Payload of a segment")
+    tick: Tick = Field(default="100 ms", description="Length of a clock tick")
+    guard: bool | None = Field(
+        default=None, description="No second fast retransmit below the recovery point (bugFix_); by default SACK alone"
+    )
+    hoe: bool = Field(
+        default=True, description="NewReno: one segment per two duplicates, estimate of ssthresh (newreno_changes_)"
+    )
+    deflation: bool = Field(default=False, description="NewReno: partial window deflation (partial_window_deflation_)")
+    timer_restart: TimerRestart = Field(default="every", description="NewReno: partial ACKs that restart the timer")
+    pipe: Pipe = Field(default="window", description="SACK: from what PIPE starts (oldCode_: window)")
+
+    @property
+    def guarded(self) -> bool:
+        """Whether repeated fast retransmits are guarded against."""
+        return self.tcp == "sack" if self.guard is None else self.guard
+
+    @cached_property
+    def packet_bytes(self) -> int:
+        """A full packet on the wire [bytes]."""
+        return packet_cells(SIZE.parse(self.mss)) * CELL_BYTES
+
+    def scenario(self) -> Scenario:
+        """The case as a scenario."""
+        mss, rate = SIZE.parse(self.mss), RATE.parse(self.rate)
+        window = f"{self.window * mss} B"
+        # A frame is refused if more than `room` cells are held: those of the packets waiting, and one of the packet in
+        # service, for a packet that an ACK clocks out arrives just when another leaves, and slots delay that by a cell.
+        room = (self.queue or 0) * packet_cells(mss) + 1
+        fast = f"{SPEED_UP * rate} bit/s"
+        return Scenario(
+            name="drops",
+            duration=DURATION,
+            network=Dumbbell(
+                sources=1,
+                access_rate=fast,
+                trunk_rate=self.rate,
+                access_delay="0 s",
+                trunk_delay=f"{TIME.parse(self.round_trip) // 2} ps",
+                exit_delay="0 s",
+                trunk_loss=PacketLoss(indices=self.drop),
+            ),
+            switch=Switch(buffer=f"{2 * room} cells", policy=Epd(threshold=0.5))
+            if self.queue
+            else Switch(buffer="unlimited"),
+            tcp=Tcp(
+                recovery=self.tcp,
+                mss=self.mss,
+                receiver_window=window,
+                initial_ssthresh=window,
+                estimate_ssthresh=self.hoe and self.tcp == "newreno",
+                reno=RenoOptions(guard=self.guarded, deflate_on_timeout=True),
+                newreno=NewRenoOptions(
+                    flywheel=self.hoe,
+                    max_burst="2 segments",
+                    partial_deflation=self.deflation,
+                    guard=self.guarded,
+                    timer_restart=self.timer_restart,
+                ),
+                sack=SackOptions(pipe=self.pipe, guard=self.guarded),
+                timer=self._timer(),
+            ),
+            traffic=Transfer(size=f"{self.segments * mss} B"),
+            traces=Traces(sequence=True),
+        )
+
+    def _timer(self) -> Coarse:
+        def ticks(time: str) -> str:
+            return f"{math.ceil(Fraction(TIME.parse(time), TIME.parse(self.tick)))} ticks"
+
+        return Coarse(
+            tick=self.tick,
+            min_rto=ticks("200 ms"),
+            initial_rto=ticks("3 s"),
+            max_rto=ticks("64 s"),
+            count_from_one=False,
+        )
+
+    def arguments(self) -> list[str]:
+        """The case as arguments of the ns-2 script."""
+        options: dict[str, Any] = {"bugFix_": int(self.guarded and self.tcp not in ("vanilla", "tahoe"))}
+        if self.tcp == "vanilla":
+            options["noFastRetrans_"] = 1
+        if self.tcp == "newreno":
+            options |= {
+                "newreno_changes_": int(self.hoe),
+                "newreno_changes1_": int(self.timer_restart == "first"),
+                "partial_window_deflation_": int(self.deflation),
+            }
+        if self.tcp == "sack":
+            options |= {"partial_ack_": 0, "oldCode_": int(self.pipe == "window")}
+        return [
+            *AGENTS[self.tcp],
+            str(RATE.parse(self.rate)),
+            f"{TIME.parse(self.round_trip) / 2e12:.12f}",
+            str(self.packet_bytes),
+            str(ACK_CELLS * CELL_BYTES),
+            str(self.window),
+            str(self.queue or 0),
+            str(self.segments),
+            f"{TIME.parse(self.tick) / 1e12:.12f}",
+            " ".join(map(str, self.drop)),
+            " ".join(f"{name} {value}" for name, value in options.items()),
+        ]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What both sent: a frame by order of sending, with longpipe_s, longpipe_segment, ns2_s, ns2_segment."""
+
+    case: DropCase
+    sent: pd.DataFrame
+    timeouts: int
+
+    @property
+    def differs(self) -> pd.Series:
+        """Whether the segments differ, by order of sending."""
+        return (self.sent["longpipe_segment"] != self.sent["ns2_segment"]).fillna(True).astype(bool)
+
+    @property
+    def same_order(self) -> bool:
+        """Whether both sent the same segments in the same order."""
+        return not self.differs.any()
+
+    @property
+    def first_difference(self) -> int | None:
+        """Number of the first segment sent that differs, from 0."""
+        return None if self.same_order else int(self.differs.to_numpy().argmax())
+
+    @property
+    def largest_lag_s(self) -> float:
+        """Largest difference between the instants at which both sent the same segment, up to a different one [s]."""
+        alike = self.sent.iloc[: self.first_difference]
+        return float((alike["longpipe_s"] - alike["ns2_s"]).abs().max())
+
+
+def compare(case: DropCase) -> Comparison:
+    """Runs the case in both; ScenarioError where ns-2 is missing."""
+    result = simulate(case.scenario())
+    ours, theirs = _longpipe(case, result), _ns2(case)
+    sent = pd.concat([ours.add_prefix("longpipe_"), theirs.add_prefix("ns2_")], axis=1)
+    columns = {"longpipe_segment": "Int64", "ns2_segment": "Int64"}
+    return Comparison(case, sent.astype(columns), int(result.flows["timeouts"].iloc[0]))
+
+
+def available() -> bool:
+    """Whether ns-2 is installed."""
+    return shutil.which(PROGRAM) is not None
+
+
+def _longpipe(case: DropCase, result: Result) -> pd.DataFrame:
+    trace = result.traces["sequence"]
+    sent = trace[trace["event"] == 0].reset_index(drop=True)
+    return pd.DataFrame({"s": sent["time_s"], "segment": sent["sequence_bytes"] // SIZE.parse(case.mss)})
+
+
+def _ns2(case: DropCase) -> pd.DataFrame:
+    program = shutil.which(PROGRAM)
+    if program is None:
+        raise ScenarioError(f"{PROGRAM}: not found; needs ns-2, Debian's package ns2")
+    with as_file(files(__package__) / "ns2_drops.tcl") as script:
+        command = [program, str(script), *case.arguments()]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)  # noqa: S603
+    if run.returncode != 0:
+        raise RuntimeError(f"ns-2 failed: {run.stderr.strip() or run.stdout.strip()[-500:]}")
+    # A line of the trace: event, time, from, to, type, bytes, flags, flow, source, destination, number, packet.
+    lines = (line.split() for line in run.stdout.splitlines())
+    sent = [(float(line[1]), int(line[10])) for line in lines if line[0] == "+" and line[4] == "tcp"]
+    return pd.DataFrame(sent, columns=["s", "segment"])

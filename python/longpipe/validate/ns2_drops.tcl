@@ -1,0 +1,49 @@
+# One TCP connection over a bottleneck that drops packets by number; prints "time number" for each segment sent.
+# Arguments: sender_class receiver_class rate_bps delay_s packet_bytes ack_bytes window queue segments tick_s drops {agent options}
+lassign $argv sender_class receiver_class rate delay packet_bytes ack_bytes window queue segments tick drops options
+
+# Behaviour before 2001, as far as the defaults of later releases changed it.
+foreach {name value} {
+    windowInit_ 1 syn_ false delay_growth_ false useHeaders_ false singledup_ 0 precisionReduce_ false
+    overhead_ 0 minrto_ 0.2 maxrto_ 64 rtxcur_init_ 3.0
+} {
+    Agent/TCP set $name $value
+}
+Agent/TCP set tcpTick_ $tick
+Agent/TCP set packetSize_ $packet_bytes
+Agent/TCP set window_ $window
+Agent/TCPSink set packetSize_ $ack_bytes
+Queue set limit_ 1000000
+
+set ns [new Simulator]
+foreach node {source switch1 switch2 sink} {
+    set $node [$ns node]
+}
+set fast [expr 1000.0 * $rate]
+$ns duplex-link $source $switch1 $fast 0 DropTail
+$ns duplex-link $switch1 $switch2 $rate $delay DropTail
+$ns duplex-link $switch2 $sink $fast 0 DropTail
+if {$queue > 0} {
+    # A DropTail queue holds one packet less than its limit, besides the one in service.
+    $ns queue-limit $switch1 $switch2 [expr $queue + 1]
+}
+set losses [new ErrorModel/List]
+$losses droplist $drops
+$ns lossmodel $losses $switch1 $switch2
+
+set tcp [new $sender_class]
+foreach {name value} $options {
+    $tcp set $name $value
+}
+set receiver [new $receiver_class]
+$ns attach-agent $source $tcp
+$ns attach-agent $sink $receiver
+$ns connect $tcp $receiver
+$ns trace-queue $source $switch1 [open /dev/stdout w]
+
+$tcp proc done {} {
+    exit 0
+}
+$ns at 0 "$tcp advanceby $segments"
+$ns at 10000 "exit 0"
+$ns run
