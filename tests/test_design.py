@@ -1,5 +1,6 @@
 """Designs, their seeds, fractions, cost, runs, and replications until an interval is narrow enough."""
 
+import re
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -307,6 +308,18 @@ def message(build: Callable[[], object]) -> str:
 )
 def test_bad_designs_are_refused_with_what_is_accepted(build: Callable[[], object], expected: str) -> None:
     assert message(build) == expected
+
+
+@pytest.mark.filterwarnings("ignore::longpipe.analysis.checks.AssumptionWarning")
+def test_the_documented_example_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = Path(__file__).parent.parent / "docs" / "analysis.md"
+    (example,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, page.name, "exec"), {})
+    assert "8 points, 40 runs, 80 s of simulated time" in capsys.readouterr().out
+    assert {path.name for path in tmp_path.iterdir()} >= {"runs.sqlite", "interactions.png", "interactions.svg"}
 
 
 def test_every_problem_of_a_design_has_its_line_up_to_ten() -> None:
