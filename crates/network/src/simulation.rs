@@ -1,7 +1,7 @@
 //! The reference engine: every cell moves by itself, from port to port.
 //!
-//! A cell has an event of its own wherever it may meet the cells of another wire. Past the last such place a
-//! frame's cells still move one by one, each at its own time, but when its last one arrives.
+//! A cell has an event of its own wherever it may meet the cells of another wire. Past the last such place it
+//! goes on at once, port by port, each at the time at which it arrives there, and only its frame has an event.
 //!
 //! At one instant, departures come first, then cells that reach a switch in the order of the tie rule, then
 //! frames that arrive whole, then timers, then applications that begin; equals by number.
@@ -194,7 +194,7 @@ impl<P: Probe> Simulation<P> {
             let Some(arrival) = port.on_cell(at, cell.left == 0, local, |held| probe.queue(at, next, held)) else {
                 return;
             };
-            if !self.links[link].end.whole_frames {
+            if !self.links[link].end.unshared {
                 let Feed::Port(port) = &mut self.links[link].feed else {
                     return;
                 };
@@ -244,11 +244,11 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// When a link's head cell arrives, and its rank among the events of that instant.
-    #[inline]
+    #[inline(always)]
     fn next_arrival(&self, link: usize) -> Option<(Time, Order)> {
         let Link { end, .. } = &self.links[link];
         let (time, vc) = self.links[link].head()?;
-        let order = if end.whole_frames {
+        let order = if end.unshared {
             WHOLE_FRAME
         } else {
             CELL | match self.ties {

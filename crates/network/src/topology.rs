@@ -25,9 +25,9 @@ pub struct LinkEnd {
     pub node: u32,
     /// Whether that node is a host.
     pub host: bool,
-    /// Whether the wire need be looked at only when the last cell of a frame arrives: it ends at a host, or
-    /// its cells never again meet those of another wire.
-    pub whole_frames: bool,
+    /// Whether what is on the wire never again meets what is on another: it ends at a host, or at ports that have
+    /// no other input and feed such wires in turn.
+    pub unshared: bool,
     /// The link's number among the inputs of that node.
     pub input: u32,
     /// Number of inputs of that node.
@@ -79,41 +79,37 @@ impl Topology {
             topology.add_circuit(&flow.route);
             topology.add_circuit(&flow.return_route);
         }
-        topology.find_whole_frames();
+        topology.find_unshared();
         Ok(topology)
     }
 
-    /// A wire qualifies if each port it feeds has no other input and feeds, in turn, a wire that qualifies.
-    fn find_whole_frames(&mut self) {
-        let links = self.ends.len();
-        let mut inputs = vec![None; links];
-        let mut shared = vec![false; links];
-        for pair in self
+    /// A wire is unshared if each port it feeds has no other input and feeds, in turn, an unshared wire.
+    fn find_unshared(&mut self) {
+        let pairs = self
             .steps
             .windows(2)
-            .filter(|pair| pair[0].link != HOST && pair[1].link != HOST)
-        {
-            let (from, to) = (pair[0].link, pair[1].link as usize);
-            shared[to] |= inputs[to].is_some_and(|other| other != from);
-            inputs[to] = Some(from);
+            .filter(|pair| pair[0].link != HOST && pair[1].link != HOST);
+        let hops: Vec<(usize, usize)> = pairs
+            .map(|pair| (pair[0].link as usize, pair[1].link as usize))
+            .collect();
+        let mut input = vec![None; self.ends.len()];
+        let mut several_inputs = vec![false; self.ends.len()];
+        for &(from, to) in &hops {
+            several_inputs[to] |= input[to].is_some_and(|other| other != from);
+            input[to] = Some(from);
         }
-        let mut whole = vec![true; links];
+        let mut unshared = vec![true; self.ends.len()];
         loop {
-            let before = whole.clone();
-            for pair in self
-                .steps
-                .windows(2)
-                .filter(|pair| pair[0].link != HOST && pair[1].link != HOST)
-            {
-                let next = pair[1].link as usize;
-                whole[pair[0].link as usize] &= whole[next] && !shared[next];
+            let before = unshared.clone();
+            for &(from, to) in &hops {
+                unshared[from] &= unshared[to] && !several_inputs[to];
             }
-            if whole == before {
+            if unshared == before {
                 break;
             }
         }
-        for (end, whole) in self.ends.iter_mut().zip(whole) {
-            end.whole_frames = whole;
+        for (end, unshared) in self.ends.iter_mut().zip(unshared) {
+            end.unshared = unshared;
         }
     }
 
@@ -140,7 +136,7 @@ fn link_ends(scenario: &Scenario) -> Result<Vec<LinkEnd>, ScenarioError> {
         ends.push(LinkEnd {
             node: link.to as u32,
             host: scenario.nodes[link.to].kind == NodeKind::Host,
-            whole_frames: false,
+            unshared: false,
             input,
             inputs: 0,
             cell: SlotGrid::new(Time::ZERO, CELL_BITS, Rate(link.rate_bps)).period_floor(),

@@ -142,7 +142,7 @@ fn a_parking_lot_loses_at_both_bottlenecks_and_conserves() {
 
 /// A flow that never starts makes the wires of its route shared, so that every cell there has an event of its own.
 #[test]
-fn following_whole_frames_changes_nothing() {
+fn going_on_at_once_changes_nothing() {
     for name in POLICIES {
         let config = tcp(RecoveryKind::Reno, 65_536);
         let plain = dumbbell(3, LAN, 200, policy(name), 1, &config);
