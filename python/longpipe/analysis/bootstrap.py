@@ -15,6 +15,8 @@ from longpipe.errors import ScenarioError
 # Numbers held at once.
 CHUNK: Final = 4_000_000
 FEWEST_DRAWS, MOST_DRAWS = 200, 100_000
+# A t statistic that stands for infinity: that of draws that are all alike.
+FARTHEST: Final = 1e9
 
 
 def bootstrap(found: Anova, *, level: float = 0.9, order: int = 1, draws: int = 2000, seed: int = 1) -> pd.DataFrame:
@@ -22,8 +24,9 @@ def bootstrap(found: Anova, *, level: float = 0.9, order: int = 1, draws: int = 
 
     Resamples the replications within each combination of levels, or whole blocks where the model has them, so that
     neither normality nor equal variances are assumed; without replications it resamples residuals, which assumes equal
-    variances. `standard_error` is that of the means, cell by cell. The same seed gives the same intervals. Raises
-    ScenarioError for fewer than 200 draws, incomplete blocks, or a single replication of some combinations only.
+    variances. `standard_error` is that of the means, cell by cell; an end that too few replications can't tell is
+    infinite. The same seed gives the same intervals. Raises ScenarioError for fewer than 200 draws, incomplete blocks,
+    or a single replication of some combinations only.
     Method: B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap (1993), section 12.5.
     """
     check_level(level)
@@ -55,7 +58,8 @@ def bootstrap(found: Anova, *, level: float = 0.9, order: int = 1, draws: int = 
         for levels in product(*(cells.axes[name] for name in term))
     ]
     table = pd.DataFrame(rows, columns=["component", "level"])
-    low, high = estimate - above * error, estimate - below * error
+    low = np.where(above < FARTHEST, estimate - above * error, -np.inf)
+    high = np.where(below > -FARTHEST, estimate - below * error, np.inf)
     return table.assign(effect=estimate, standard_error=error, low=low, high=high)
 
 
@@ -123,4 +127,4 @@ def _ratio(difference: Floats, error: Floats) -> Floats:
     """Values of t; a draw of identical values, whose error is zero, counts as far out on its side."""
     with np.errstate(divide="ignore", invalid="ignore"):
         t = difference / error
-    return np.asarray(np.nan_to_num(t, nan=0.0))
+    return np.asarray(np.clip(np.nan_to_num(t, nan=0.0), -FARTHEST, FARTHEST))
