@@ -1,0 +1,318 @@
+//! What each loss recovery sends, and how many round trips it takes, packet by packet.
+
+mod script;
+
+use longpipe_tcp::config::{AckConfig, PipeStart, RecoveryKind, TimerRestart};
+use proptest::prelude::*;
+use script::{Script, Trace};
+use strum::IntoEnumIterator;
+use RecoveryKind::{Newreno, Reno, Sack, Tahoe, Vanilla};
+
+/// Round trips until a loss is repaired, or a timeout.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Repair {
+    In(f64),
+    Timeout,
+}
+use Repair::{In, Timeout};
+
+fn repair(trace: &Trace) -> Repair {
+    if trace.timeouts > 0 {
+        Timeout
+    } else {
+        In(trace.repair)
+    }
+}
+
+fn assert_trace(trace: &Trace, expected: &[&str]) {
+    assert_eq!(trace.to_string().lines().collect::<Vec<_>>(), expected, "\n{trace}");
+}
+
+#[test]
+fn one_two_three_and_four_losses_in_a_window() {
+    // NewReno takes a round trip for each loss, SACK one or two for all; Reno times out on three.
+    for kind in RecoveryKind::iter() {
+        let expected = match kind {
+            Vanilla => [Timeout, Timeout, Timeout, Timeout],
+            Tahoe => [In(1.0), In(2.0), In(3.0), In(4.0)],
+            Reno => [In(1.0), In(3.0), Timeout, Timeout],
+            Newreno => [In(1.0), In(2.0), In(3.0), In(4.0)],
+            Sack => [In(1.0), In(1.0), In(2.0), In(2.0)],
+        };
+        let apart = [3, 6, 9, 12];
+        let measured: Vec<Repair> = (1..=4)
+            .map(|losses| repair(&Script::new(kind).lose(&apart[..losses]).play()))
+            .collect();
+        assert_eq!(measured, expected, "{kind:?}");
+    }
+}
+
+#[test]
+fn losses_side_by_side() {
+    for kind in RecoveryKind::iter() {
+        let expected = match kind {
+            Vanilla | Reno => Timeout,
+            // Slow start goes back over all of them.
+            Tahoe => In(3.0),
+            Newreno => In(4.0),
+            Sack => In(1.0),
+        };
+        let trace = Script::new(kind).lose(&[0, 1, 2, 3]).play();
+        assert_eq!(repair(&trace), expected, "{kind:?}\n{trace}");
+    }
+}
+
+#[test]
+fn tahoe_goes_back_to_the_hole_in_slow_start() {
+    let trace = Script::new(Tahoe).lose(&[3, 6]).segments(25).play();
+    assert_trace(&trace, &["0.0 0-15", "1.0 16-21 3*", "2.0 6-7*", "3.0 22-24"]);
+}
+
+#[test]
+fn reno_fills_one_hole_and_then_waits_for_duplicates_that_never_come() {
+    let trace = Script::new(Reno).lose(&[3, 6, 9]).segments(28).play();
+    assert_trace(&trace, &["0.0 0-15", "1.0 16-21 3*", "2.0 22-27", "3.0 6*", "14.0 9*"]);
+    assert_eq!((trace.fast_retransmits, trace.timeouts), (2, 1));
+}
+
+#[test]
+fn newreno_fills_a_hole_per_round_trip_and_sends_a_segment_per_two_duplicates() {
+    let trace = Script::new(Newreno).lose(&[3, 6, 9]).segments(32).play();
+    assert_trace(
+        &trace,
+        &["0.0 0-15", "1.0 16-21 3* 22-24", "2.0 25-27 6* 28-29", "3.0 30 9* 31"],
+    );
+    assert_eq!((trace.fast_retransmits, trace.timeouts), (1, 0));
+}
+
+#[test]
+fn newreno_without_the_flywheel_sends_what_the_inflated_window_allows() {
+    let trace = Script::new(Newreno)
+        .lose(&[3, 6, 9])
+        .segments(32)
+        .with(|tcp| tcp.newreno.flywheel = false)
+        .play();
+    assert_trace(
+        &trace,
+        &["0.0 0-15", "1.0 16-21 3*", "2.0 22-27 6*", "3.0 9*", "4.0 28-31"],
+    );
+}
+
+#[test]
+fn a_burst_limit_holds_for_each_ack_of_a_newreno_recovery() {
+    // The ACK of segment 3 jumps to 14 and opens the window far beyond what had been sent.
+    let play = |max_burst| {
+        Script::new(Newreno)
+            .lose(&[3, 14])
+            .with(|tcp| (tcp.newreno.flywheel, tcp.newreno.max_burst) = (false, max_burst))
+            .play()
+    };
+    assert_eq!(repair(&play(None)), In(2.0));
+    assert_eq!(repair(&play(Some(1))), In(2.0));
+    assert!(play(None).end <= play(Some(1)).end);
+}
+
+#[test]
+fn sack_fills_holes_first_as_pipe_allows() {
+    let trace = Script::new(Sack).lose(&[3, 6, 9, 12]).segments(26).play();
+    assert_trace(&trace, &["0.0 0-15", "1.0 16-21 3*", "2.0 6* 9* 12* 22-25"]);
+}
+
+#[test]
+fn a_lost_retransmission_ends_in_a_timeout() {
+    // 16 segments, 6 more on the first three ACKs, then the retransmission; Vanilla's comes by timeout already.
+    for kind in RecoveryKind::iter() {
+        let trace = Script::new(kind).lose(&[3, 22]).play();
+        assert_eq!(trace.timeouts, if kind == Vanilla { 2 } else { 1 }, "{kind:?}\n{trace}");
+    }
+}
+
+#[test]
+fn a_timeout_in_recovery_clears_the_board_and_goes_back() {
+    let trace = Script::new(Sack).lose(&[3, 6, 22]).segments(24).play();
+    assert_trace(&trace, &["0.0 0-15", "1.0 16-21 3* 6*", "2.0 22-23", "11.0 3*"]);
+    // With all forgotten, segments that the receiver holds are sent again.
+    let trace = Script::new(Sack).lose(&[3, 6, 22, 23]).segments(24).play();
+    assert_trace(
+        &trace,
+        &["0.0 0-15", "1.0 16-21 3* 6*", "2.0 22-23", "11.0 3*", "12.0 6-7*"],
+    );
+}
+
+#[test]
+fn a_second_timeout_waits_twice_as_long() {
+    let trace = Script::new(Vanilla).lose(&[3, 22, 23]).segments(22).play();
+    assert_trace(&trace, &["0.0 0-15", "1.0 16-21", "11.0 3*", "31.0 3*", "71.0 3*"]);
+}
+
+#[test]
+fn lost_acks_cost_no_retransmission_while_a_later_one_arrives() {
+    for kind in RecoveryKind::iter() {
+        let trace = Script::new(kind).lose_acks([0, 1, 2, 5, 7, 8, 9, 10]).play();
+        assert!(trace.sent.iter().all(|sent| !sent.again), "{kind:?}\n{trace}");
+        assert_eq!(trace.timeouts, 0, "{kind:?}\n{trace}");
+    }
+}
+
+#[test]
+fn fewer_than_three_duplicates_leave_the_loss_to_the_timer() {
+    for kind in RecoveryKind::iter() {
+        // Of the ACKs after the hole, numbers 3 and on, two get through.
+        let trace = Script::new(kind).segments(16).lose(&[3]).lose_acks(5..15).play();
+        assert_eq!((trace.fast_retransmits, trace.timeouts), (0, 1), "{kind:?}\n{trace}");
+    }
+}
+
+#[test]
+fn rfc_2018_section_4_repeated_blocks_make_up_for_lost_acks() {
+    let play = |blocks| {
+        let script = Script::new(Sack).segments(16).lose(&[3, 6, 9]).lose_acks([5, 6]);
+        let script = script.with(|tcp| (tcp.sack.blocks, tcp.sack.pipe) = (blocks, PipeStart::Outstanding));
+        script.play()
+    };
+    let again = |trace: &Trace| trace.sent.iter().filter(|sent| sent.again).count();
+    assert_eq!((repair(&play(3)), again(&play(3))), (In(1.0), 3), "{}", play(3));
+    assert!(again(&play(1)) > 3, "{}", play(1));
+}
+
+/// Segment 3 arrives after all but the last `before` segments of its flight that would follow it.
+fn reordered(kind: RecoveryKind, before: u64) -> Trace {
+    let script = Script::new(kind).segments(16).delay(3, 0.01);
+    (4 + before..16)
+        .fold(script, |script, packet| script.delay(packet, 0.02))
+        .play()
+}
+
+#[test]
+fn reordering_by_two_is_taken_for_no_loss_and_by_three_it_is() {
+    for kind in RecoveryKind::iter() {
+        let trace = reordered(kind, 2);
+        assert_eq!(
+            (trace.fast_retransmits, trace.timeouts, trace.sent.len()),
+            (0, 0, 16),
+            "{kind:?}\n{trace}"
+        );
+        let trace = reordered(kind, 3);
+        assert_eq!(trace.fast_retransmits, u64::from(kind != Vanilla), "{kind:?}\n{trace}");
+        assert_eq!(trace.timeouts, 0, "{kind:?}\n{trace}");
+    }
+}
+
+#[test]
+fn the_timer_restarts_on_the_first_partial_ack_or_on_every_one() {
+    // Twelve losses take NewReno twelve round trips; the smallest RTO is ten.
+    let lost: Vec<u64> = (0..12).collect();
+    let play = |timer_restart| {
+        let script = Script::new(Newreno).lose(&lost);
+        script.with(|tcp| tcp.newreno.timer_restart = timer_restart).play()
+    };
+    assert_eq!(repair(&play(TimerRestart::Every)), In(12.0));
+    assert_eq!(play(TimerRestart::First).timeouts, 1);
+}
+
+#[test]
+fn rfc_2582_section_5_a_guard_forbids_repeated_fast_retransmits() {
+    // Reno's second loss lies below the first recovery; NewReno takes the echo of what a timeout sent again for a loss.
+    for (kind, lost, unguarded, guarded) in [
+        (Reno, &[0, 1, 2, 3][..], 2, 1),
+        (Newreno, &[0, 3, 5, 16, 17], 3, 1),
+        (Sack, &[0, 3, 5, 16, 17], 1, 1),
+    ] {
+        for (guard, expected) in [(false, unguarded), (true, guarded)] {
+            let script = Script::new(kind).lose(lost).with(|tcp| {
+                (tcp.reno.guard, tcp.newreno.guard, tcp.sack.guard) = (guard, guard, guard);
+            });
+            let trace = script.play();
+            assert_eq!(trace.fast_retransmits, expected, "{kind:?} {guard}\n{trace}");
+        }
+    }
+}
+
+#[test]
+fn a_partial_ack_deflates_the_window_by_what_it_acknowledges_or_to_the_threshold() {
+    let play = |partial_deflation| {
+        Script::new(Newreno)
+            .lose(&[3, 14])
+            .with(|tcp| (tcp.newreno.flywheel, tcp.newreno.partial_deflation) = (false, partial_deflation))
+            .play()
+    };
+    assert_eq!(repair(&play(true)), In(2.0));
+    assert_ne!(play(true).to_string(), play(false).to_string());
+}
+
+#[test]
+fn a_timeout_halves_the_window_with_or_without_its_inflation() {
+    // The retransmission is lost while 12 duplicates inflate the window of 19 halved.
+    let play = |deflate_on_timeout| {
+        Script::new(Reno)
+            .segments(120)
+            .lose(&[3, 22])
+            .with(|tcp| (tcp.reno.guard, tcp.reno.deflate_on_timeout) = (true, deflate_on_timeout))
+            .play()
+    };
+    assert!(play(false).end < play(true).end);
+}
+
+#[test]
+fn the_receivers_window_binds_as_its_scaled_field_says() {
+    for kind in RecoveryKind::iter() {
+        // 16 bits without a shift: 65 segments of 1000 bytes, whatever the receiver could hold.
+        let script = Script::new(kind).segments(300).with(|tcp| {
+            tcp.window_scale = 0;
+            tcp.initial_window_segments = 100;
+        });
+        let trace = script.play();
+        assert_eq!(
+            trace.sent.iter().filter(|sent| sent.round_trips == 0.0).count(),
+            65,
+            "{kind:?}"
+        );
+    }
+}
+
+#[test]
+fn any_one_or_two_losses_are_repaired() {
+    for kind in RecoveryKind::iter() {
+        for first in 0..40 {
+            for second in first..40 {
+                let trace = Script::new(kind).lose(&[first, second]).play();
+                assert!(trace.end < 140.0, "{kind:?} {first} {second}\n{trace}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn any_losses_delays_and_options_let_the_file_through(
+        lost in prop::collection::vec(0u64..120, 0..30),
+        lost_acks in prop::collection::vec(0u64..120, 0..30),
+        late in prop::collection::vec((0u64..120, 0.0f64..3.0), 0..10),
+        window in 2u64..40,
+        flags in prop::array::uniform8(any::<bool>()),
+    ) {
+        let [delayed, flywheel, deflation, guard, first, outstanding, deflate, one_block] = flags;
+        for kind in RecoveryKind::iter() {
+            let script = Script::new(kind).segments(60).lose(&lost).lose_acks(lost_acks.iter().copied()).with(|tcp| {
+                tcp.receiver_window_bytes = window * script::MSS;
+                tcp.initial_window_segments = 4;
+                if delayed {
+                    tcp.ack = AckConfig::Delayed { segments: 2, timeout_ps: 20_000_000_000 };
+                }
+                tcp.reno.guard = guard;
+                tcp.reno.deflate_on_timeout = deflate;
+                tcp.newreno.flywheel = flywheel;
+                tcp.newreno.partial_deflation = deflation;
+                tcp.newreno.guard = guard;
+                tcp.newreno.timer_restart = if first { TimerRestart::First } else { TimerRestart::Every };
+                tcp.sack.guard = guard;
+                tcp.sack.blocks = if one_block { 1 } else { 3 };
+                if outstanding {
+                    tcp.sack.pipe = PipeStart::Outstanding;
+                }
+            });
+            late.iter().fold(script, |script, &(packet, by)| script.delay(packet, by)).play();
+        }
+    }
+}

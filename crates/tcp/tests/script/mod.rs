@@ -1,0 +1,287 @@
+//! Packet scripts: a sender and a receiver over a pipe without queue, some packets of which are lost or late.
+//!
+//! Time is counted in round trips. All that is sent at one instant arrives at one instant, in order.
+
+use longpipe_events::{Span, Time};
+use longpipe_tcp::config::{
+    AckConfig, CongestionKind, NewRenoConfig, PipeStart, RecoveryKind, RenoConfig, SackConfig, TcpConfig, TimerConfig,
+    TimerRestart,
+};
+use longpipe_tcp::{AckSegment, DataSegment, Receiver, Sender};
+use std::collections::BTreeMap;
+use std::fmt;
+
+pub const MSS: u64 = 1000;
+/// Round trip [ps]; the smallest RTO is ten.
+const RTT: u64 = 100_000_000_000;
+const MIN_RTO: u64 = 10 * RTT;
+
+/// What happens to a connection, and with which options.
+#[derive(Clone, Debug)]
+pub struct Script {
+    pub config: TcpConfig,
+    segments: u64,
+    lost: Vec<u64>,
+    lost_acks: Vec<u64>,
+    late: BTreeMap<u64, f64>,
+}
+
+impl Script {
+    /// A first flight of 16 segments, of 40 in all; an ACK for each segment, a fine clock, nothing lost.
+    pub fn new(recovery: RecoveryKind) -> Script {
+        Script {
+            config: TcpConfig {
+                recovery,
+                congestion: CongestionKind::Aimd,
+                mss_bytes: MSS as u32,
+                receiver_window_bytes: 1000 * MSS,
+                window_scale: TcpConfig::least_window_scale(1000 * MSS),
+                initial_window_segments: 16,
+                initial_ssthresh_bytes: None,
+                estimate_ssthresh: false,
+                duplicate_ack_threshold: 3,
+                silly_window_avoidance: true,
+                reno: RenoConfig {
+                    guard: false,
+                    deflate_on_timeout: false,
+                },
+                newreno: NewRenoConfig {
+                    flywheel: true,
+                    max_burst: None,
+                    partial_deflation: false,
+                    guard: false,
+                    timer_restart: TimerRestart::Every,
+                },
+                sack: SackConfig {
+                    blocks: 3,
+                    pipe: PipeStart::Window,
+                    guard: true,
+                },
+                timer: TimerConfig::Fine {
+                    granularity_ps: RTT / 100,
+                    min_rto_ps: MIN_RTO,
+                    max_rto_ps: 64 * MIN_RTO,
+                    initial_rto_ps: MIN_RTO,
+                    timestamps: false,
+                },
+                ack: AckConfig::Immediate {},
+            },
+            segments: 40,
+            lost: vec![],
+            lost_acks: vec![],
+            late: BTreeMap::new(),
+        }
+    }
+
+    /// Another length of the file.
+    pub fn segments(mut self, segments: u64) -> Script {
+        self.segments = segments;
+        self
+    }
+
+    /// Loses data packets by number, in the order in which they are sent, from 0.
+    pub fn lose(mut self, packets: &[u64]) -> Script {
+        self.lost.extend(packets);
+        self
+    }
+
+    /// Loses ACKs by number, likewise.
+    pub fn lose_acks(mut self, acks: impl IntoIterator<Item = u64>) -> Script {
+        self.lost_acks.extend(acks);
+        self
+    }
+
+    /// Holds up a data packet for some round trips more.
+    pub fn delay(mut self, packet: u64, round_trips: f64) -> Script {
+        self.late.insert(packet, round_trips);
+        self
+    }
+
+    /// With other options.
+    pub fn with(mut self, change: impl FnOnce(&mut TcpConfig)) -> Script {
+        change(&mut self.config);
+        self
+    }
+
+    /// Plays the script until all is acknowledged, checking at each step what holds for every sender.
+    pub fn play(&self) -> Trace {
+        Player::new(self).play()
+    }
+}
+
+/// A segment as it was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    pub round_trips: f64,
+    pub segment: u64,
+    pub again: bool,
+}
+
+/// What was sent when, and what it took.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    pub sent: Vec<Sent>,
+    pub timeouts: u64,
+    pub fast_retransmits: u64,
+    /// Round trips from the first segment sent again until all that had been sent by then was acknowledged.
+    pub repair: f64,
+    /// Round trips until all was acknowledged.
+    pub end: f64,
+}
+
+impl fmt::Display for Trace {
+    /// One line per instant: `1.0 3* 16-20`, where * marks segments sent again.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for instant in self.sent.chunk_by(|a, b| a.round_trips == b.round_trips) {
+            write!(f, "{:.1}", instant[0].round_trips)?;
+            for run in instant.chunk_by(|a, b| b.segment == a.segment + 1 && a.again == b.again) {
+                let (first, last) = (run[0].segment, run[run.len() - 1].segment);
+                let star = if run[0].again { "*" } else { "" };
+                if first == last {
+                    write!(f, " {first}{star}")?;
+                } else {
+                    write!(f, " {first}-{last}{star}")?;
+                }
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+enum Event {
+    Data(DataSegment),
+    Ack(AckSegment),
+    SenderTimer,
+    ReceiverTimer,
+}
+
+struct Player<'a> {
+    script: &'a Script,
+    sender: Sender,
+    receiver: Receiver,
+    now: Time,
+    /// By instant and number, so that what is sent first arrives first.
+    events: BTreeMap<(Time, u64), Event>,
+    count: u64,
+    acks: u64,
+    sent: Vec<Sent>,
+    repairing: Option<(Time, u64)>,
+    repair: f64,
+}
+
+impl<'a> Player<'a> {
+    fn new(script: &'a Script) -> Player<'a> {
+        Player {
+            script,
+            sender: Sender::new(&script.config, Span(0)),
+            receiver: Receiver::new(&script.config),
+            now: Time(0),
+            events: BTreeMap::new(),
+            count: 0,
+            acks: 0,
+            sent: vec![],
+            repairing: None,
+            repair: 0.0,
+        }
+    }
+
+    fn play(mut self) -> Trace {
+        self.sender.write_up_to(self.script.segments * MSS);
+        self.transmit();
+        while !self.sender.is_done() {
+            let ((time, _), event) = self.events.pop_first().expect("a timer or a packet is under way");
+            assert!(time.0 < 10_000 * RTT, "the file never gets through\n{:?}", self.sent);
+            self.now = time;
+            match event {
+                Event::Data(segment) => {
+                    self.receiver.on_segment(self.now, &segment);
+                    self.acknowledge();
+                }
+                Event::ReceiverTimer => {
+                    self.receiver.on_timeout(self.now);
+                    self.acknowledge();
+                }
+                Event::Ack(ack) => {
+                    self.sender.on_ack(self.now, &ack);
+                    self.transmit();
+                }
+                Event::SenderTimer => {
+                    self.sender.on_timeout(self.now);
+                    self.transmit();
+                }
+            }
+        }
+        let counters = self.sender.counters();
+        assert_eq!(self.receiver.delivered(), self.script.segments * MSS);
+        assert_eq!(counters.sent_segments, self.sent.len() as u64);
+        assert_eq!(
+            counters.retransmitted_segments,
+            self.sent.iter().filter(|sent| sent.again).count() as u64
+        );
+        Trace {
+            sent: self.sent,
+            timeouts: counters.timeouts,
+            fast_retransmits: counters.fast_retransmits,
+            repair: self.repair,
+            end: round_trips(self.now),
+        }
+    }
+
+    fn transmit(&mut self) {
+        while let Some(segment) = self.sender.poll_transmit(self.now) {
+            let number = self.sent.len() as u64;
+            self.sent.push(Sent {
+                round_trips: round_trips(self.now),
+                segment: segment.sequence / MSS,
+                again: segment.retransmission,
+            });
+            if segment.retransmission && self.repairing.is_none() {
+                self.repairing = Some((self.now, self.sender.flight().max));
+            }
+            if !self.script.lost.contains(&number) {
+                let late = self
+                    .script
+                    .late
+                    .get(&number)
+                    .map_or(0, |late| (late * RTT as f64) as u64);
+                self.schedule(self.now + Span(RTT / 2 + late), Event::Data(segment));
+            }
+        }
+        let flight = self.sender.flight();
+        assert!(flight.una <= flight.nxt && flight.nxt <= flight.max, "{flight:?}");
+        assert!(
+            flight.max <= flight.una + flight.rwnd,
+            "beyond the receiver's window: {flight:?}"
+        );
+        if let Some((begin, recover)) = self.repairing.filter(|_| self.repair == 0.0) {
+            if flight.una >= recover {
+                self.repair = round_trips(Time((self.now - begin).0));
+            }
+        }
+        if let Some(deadline) = self.sender.next_timeout() {
+            self.schedule(deadline, Event::SenderTimer);
+        }
+    }
+
+    fn acknowledge(&mut self) {
+        if let Some(ack) = self.receiver.poll_transmit() {
+            if !self.script.lost_acks.contains(&self.acks) {
+                self.schedule(self.now + Span(RTT / 2), Event::Ack(ack));
+            }
+            self.acks += 1;
+        }
+        if let Some(deadline) = self.receiver.next_timeout() {
+            self.schedule(deadline, Event::ReceiverTimer);
+        }
+    }
+
+    fn schedule(&mut self, time: Time, event: Event) {
+        self.events.insert((time, self.count), event);
+        self.count += 1;
+    }
+}
+
+fn round_trips(time: Time) -> f64 {
+    time.0 as f64 / RTT as f64
+}
