@@ -8,7 +8,7 @@ import typer
 from longpipe.errors import ScenarioError
 from longpipe.files import check_directory, check_file
 
-DEFAULT_SEEDS, DEFAULT_VARIANT_SEEDS = 5, 2
+DEFAULT_SEEDS, DEFAULT_VARIANT_SEEDS = 20, 2
 
 
 def reproduce(

@@ -18,7 +18,7 @@ LAN, WAN = {"network": ("lan",)}, {"network": ("wan",)}
 
 VARIANTS: Final = (
     Variant("EPD: R 0.7", {R: 0.7}, EPD),
-    Variant("EPD: R 0.9", {R: 0.9}, EPD),
+    Variant("EPD: R 0.8", {R: 0.8}, EPD),
     Variant("EPD: R 0.95", {R: 0.95}, EPD),
     Variant("Selective Drop: R 0.8", {R: 0.8}, SELECTIVE_DROP),
     Variant("Selective Drop: R 0.95", {R: 0.95}, SELECTIVE_DROP),
@@ -47,13 +47,15 @@ VARIANTS: Final = (
     Variant("smallest RTO 1 tick", {"tcp.timer.min_rto": "1 tick"}),
     Variant("smallest RTO 3 ticks", {"tcp.timer.min_rto": "3 ticks"}),
     Variant("smallest RTO 10 ticks", {"tcp.timer.min_rto": "10 ticks"}),
+    Variant("smallest RTO 3 s", {"tcp.timer.min_rto": "30 ticks"}, WAN),
     Variant("first RTO 1 s", {"tcp.timer.initial_rto": "10 ticks"}),
     Variant("first RTO 6 s", {"tcp.timer.initial_rto": "60 ticks"}),
-    Variant("starts at 0", {"start": {"kind": "fixed", "at": "0 s"}}),
+    Variant("starts over a packet's 32.7 us", {"start": {"kind": "random", "over": "32.716 us"}}),
     Variant("starts over 1 ms", {"start": {"kind": "random", "over": "1 ms"}}),
     Variant("starts over 100 ms", {"start": {"kind": "random", "over": "100 ms"}}),
     Variant("send jitter 5 us", {"network.send_jitter": "5 us"}),
     Variant("send jitter 100 us", {"network.send_jitter": "100 us"}, WAN),
+    Variant("fast retransmit at the third duplicate", {"tcp.duplicate_ack_threshold": 3}),
     Variant("delayed ACK", {"tcp.ack": {"kind": "delayed"}}),
     Variant("silly-window avoidance off", {"tcp.silly_window_avoidance": False}),
 )

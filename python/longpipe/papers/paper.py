@@ -24,6 +24,12 @@ class Experiment:
     # As the paper did it, without randomization; run once.
     deterministic: Scenario | None = None
     table: str | None = None
+    # Enough where seeds change next to nothing; None: as many as are asked for.
+    most_seeds: int | None = None
+
+    def seeds(self, asked: int) -> range:
+        """The seeds to replicate with, out of 1 to `asked`."""
+        return range(1, min(asked, self.most_seeds or asked) + 1)
 
 
 @dataclass(frozen=True)

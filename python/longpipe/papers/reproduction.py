@@ -107,7 +107,7 @@ def reproduce(
     began = time.monotonic()
     experiments = paper.experiments()
     single = [(e, False, (e.deterministic, DETERMINISTIC_SEED)) for e in experiments if e.deterministic]
-    planned = [*single, *((e, True, (e.replicated, seed)) for e in experiments for seed in range(1, seeds + 1))]
+    planned = [*single, *((e, True, (e.replicated, seed)) for e in experiments for seed in e.seeds(seeds))]
     complete_study([job for *_, job in planned], store, fresh=fresh, progress=progress)
     runs = pd.DataFrame(
         {"table": e.table, "replicated": replicated, **e.factors, "seed": job[1], **paper.measure(store.require(*job))}
