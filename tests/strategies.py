@@ -60,6 +60,22 @@ losses = kinds(
     {"kind": st.just("gilbert-elliott"), "good_to_bad": FRACTION, "bad_to_good": FRACTION},
 )
 
+schedulers = kinds(
+    {"kind": st.just("priority")}, {"kind": st.just("guaranteed-rate"), "share": st.sampled_from([0, 0.1, 0.5, 1])}
+)
+
+vbr = st.one_of(
+    st.none(),
+    st.fixed_dictionaries(
+        {
+            "period": times("1 us", "10 ms", "300 ms"),
+            "duty": st.floats(0.01, 1, allow_subnormal=False),
+            "phase": times("0 s", "33 ms"),
+            "rate": st.one_of(st.none(), times("50 kbit/s", "100 kbit/s")),
+        }
+    ),
+)
+
 dumbbells = st.fixed_dictionaries(
     {
         "kind": st.just("dumbbell"),
@@ -72,6 +88,7 @@ dumbbells = st.fixed_dictionaries(
         "send_jitter": times("0 s", "1 ms"),
         "trunk_loss": losses,
         "return_loss": losses,
+        "vbr": vbr,
     }
 )
 
@@ -102,6 +119,7 @@ fields = st.fixed_dictionaries(
             {
                 "buffer": times("33 cells", "100 cells", "2 packets", "5 packets", "unlimited"),
                 "policy": policies,
+                "scheduler": schedulers,
                 "ties": st.sampled_from(["port-order", "rotating", "random"]),
                 "slot_phase": st.floats(0, 0.99, allow_subnormal=False),
             }

@@ -73,7 +73,15 @@ def test_files_are_written_whole(lan: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "out.json").read_text())["scenario"] == "lan"
-    assert {path.name for path in (tmp_path / "csv").iterdir()} == {"flows.csv", "ports.csv", "cwnd.csv", "queue.csv"}
+    names = ("flows", "ports", "classes", "vbr", "cwnd", "queue")
+    assert {path.name for path in (tmp_path / "csv").iterdir()} == {f"{name}.csv" for name in names}
+
+
+def test_a_run_beside_vbr_shows_its_delay_and_loss(lan: Path) -> None:
+    shown = run("run", lan, "--set", "network.vbr={period='50 ms'}", "--set", "switch.scheduler=priority").stdout
+    row = next(line.split() for line in shown.splitlines() if line.startswith("vbr "))
+    assert row[2] == "0"
+    assert 0.02 < float(row[3]) <= float(row[4]) < 0.03
 
 
 def test_set_changes_fields(lan: Path) -> None:

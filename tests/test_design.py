@@ -216,7 +216,7 @@ def message(build: Callable[[], object]) -> str:
     [
         (
             lambda: Design.full_factorial(BASE, [Factor.over("switch.bufer", ["1 BDP", "2 BDP"])]).scenarios,
-            "switch.bufer: unknown field; did you mean 'buffer'? accepts buffer, policy, ties, slot_phase",
+            "switch.bufer: unknown field; did you mean 'buffer'? accepts buffer, policy, scheduler, ties, slot_phase",
         ),
         (
             lambda: Design.full_factorial(BASE, [TCP, Factor.over("switch.buffer", ["0 cells", "99 cells"])]).frame(),

@@ -29,7 +29,7 @@ def message(build: Callable[[], object]) -> str:
         (
             "switch.bufer",
             1,
-            "switch.bufer: unknown field; did you mean 'buffer'? accepts buffer, policy, ties, slot_phase",
+            "switch.bufer: unknown field; did you mean 'buffer'? accepts buffer, policy, scheduler, ties, slot_phase",
         ),
         (
             "switch.policy",
@@ -109,6 +109,36 @@ def message(build: Callable[[], object]) -> str:
             "packets",
             "network.trunk_loss.indices: missing; needs a list of packet numbers, counted from 0, as in [14, 28]",
         ),
+        # Service classes.
+        (
+            "switch.scheduler",
+            {"kind": "guaranteed-rate", "share": 1.5},
+            "switch.scheduler.share: 1.5; needs at most 1.0",
+        ),
+        (
+            "switch.scheduler",
+            {"kind": "guaranteed-rate", "share": -0.1},
+            "switch.scheduler.share: -0.1; needs at least 0.0",
+        ),
+        (
+            "switch.scheduler",
+            {"kind": "guaranteed-rate", "share": 0.12345678901},
+            "switch.scheduler.share: 0.12345678901; needs at most 9 decimals",
+        ),
+        (
+            "switch.scheduler",
+            "guaranteed-rate",
+            "switch.scheduler.share: missing; needs a share of the slots for UBR while VBR waits too "
+            "[fraction of the link]; ATM Forum/97-0424 GR",
+        ),
+        (
+            "switch.scheduler",
+            "prio",
+            "switch.scheduler: 'prio'; did you mean 'priority'? accepts fifo, priority, guaranteed-rate",
+        ),
+        ("network.vbr", {}, "switch.scheduler: fifo has no queue for VBR; needs priority or guaranteed-rate"),
+        ("network.vbr", {"period": "0 s"}, "network.vbr.period: 0 s; needs 1 us to 100000 s"),
+        ("network.vbr", {"duty": 0}, "network.vbr.duty: 0; needs more than 0.0"),
         # Names of variants.
         (
             "tcp.recovery",
@@ -212,6 +242,30 @@ def test_bad_field_is_named_with_its_value_and_what_is_accepted(field: str, valu
 )  # fmt: skip
 def test_bad_graph_is_refused_with_its_place(part: str, value: object, expected: str) -> None:
     assert message(lambda: Scenario(network=Scenario().with_(network={**GRAPH, part: value}).network)) == expected
+
+
+VBR_GRAPH: dict[str, Any] = {
+    **GRAPH,
+    "nodes": [*GRAPH["nodes"], {"name": "c", "kind": "host"}, {"name": "d", "kind": "host"}],
+    "links": [*GRAPH["links"], {"between": ["c", "s"], **LINK}, {"between": ["s", "d"], **LINK}],
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ({"from": "a", "to": "d"}, "network.vbr[0].from: 'a' sends other cells too; needs a host of its own"),
+        ({"from": "c", "to": "x"}, "network.vbr[0].to: 'x' is not a host; accepts a, b, c, d"),
+        ({"from": "c", "to": "c"}, "network.vbr[0].to: 'c' is the sender too; needs another host"),
+        (
+            {"from": "c", "to": "d", "rate": "2 Mbit/s"},
+            "network.vbr[0].rate: 2 Mbit/s; needs at most the rate of its slowest link, 1 Mbit/s",
+        ),
+    ],
+)
+def test_bad_vbr_source_is_refused_with_its_place(source: dict[str, str], expected: str) -> None:
+    network = {**VBR_GRAPH, "vbr": [{"name": "v", **source}]}
+    assert message(lambda: Scenario().with_(network=network, **{"switch.scheduler": "priority"})) == expected
 
 
 def test_every_problem_has_its_line() -> None:

@@ -5,7 +5,7 @@ import pytest
 from longpipe import Scenario, _core
 from longpipe.scenario.loss import Loss
 from longpipe.scenario.network import Node
-from longpipe.scenario.switch import Policy, Ties
+from longpipe.scenario.switch import Policy, Scheduler, Ties
 from longpipe.scenario.tcp import Ack, Congestion, Phase, Pipe, Recovery, Timer, TimerRestart
 from longpipe.scenario.traffic import Start, Traffic
 
@@ -27,6 +27,7 @@ PYTHON: dict[str, Any] = {
     "ties": Ties,
     "node": Node.model_fields["kind"].annotation,
     "policy": Policy,
+    "scheduler": Scheduler,
     "loss": Loss,
     "traffic": Traffic,
     "start": Start,

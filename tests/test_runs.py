@@ -27,6 +27,10 @@ def assert_conserved(result: Result) -> None:
     lost = ports.filter(like="cells_lost_").sum(axis=1)
     assert (ports["cells_in"] == ports["cells_out"] + lost + ports["cells_held"]).all()
     assert (ports["utilization"].between(0, 1)).all()
+    classes, vbr = result.classes, result.vbr
+    assert (classes["cells_in"] == classes["cells_out"] + classes["cells_lost"] + classes["cells_held"]).all()
+    assert (classes[classes["class"] == "vbr"]["cells_lost"] == 0).all()
+    assert (vbr["cells_delivered"] + vbr["cells_lost"] <= vbr["cells_sent"]).all()
     assert (flows["delivered_bytes"] <= flows["highest_sequence_bytes"]).all()
     assert (flows["highest_sequence_bytes"] <= flows["sent_bytes"] - flows["retransmitted_bytes"]).all()
     assert (flows["retransmitted_segments"] <= flows["sent_segments"]).all()

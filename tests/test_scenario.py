@@ -52,7 +52,7 @@ def test_the_commented_default_is_the_default() -> None:
 
 
 def test_digest_is_stable() -> None:
-    assert Scenario().digest() == "c10ca8838b5d33431bffcc86e69eb8ed44a6aa18f8939a3b3eeeab058d18d972"
+    assert Scenario().digest() == "fd84076c296b013fa228bdd1d9b39a0994b5f0e14143dd10c56ee7ee42b33496"
 
 
 def test_digest_depends_on_the_run_and_not_on_its_spelling() -> None:

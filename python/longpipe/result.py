@@ -21,7 +21,10 @@ from longpipe.units import RATE, SIZE, TIME
 class Result:
     """One run of one scenario with one seed.
 
-    `flows` has a row per TCP connection and `ports` a row per directed link, named "a->b" by its nodes; `traces` has a
+    `flows` has a row per TCP connection and `ports` a row per directed link, named "a->b" by its nodes; `classes` has a
+    row per switch port and service class there, `vbr` one per VBR source, whose delays [s] run from the instant a cell
+    is ready to the end of its arrival at the sink. In `ports` cells are those of all classes, queues those of UBR where
+    it has circuits. `traces` has a
     frame for each trace that the scenario asks for (cwnd, queue, sequence). `state_hash` is equal for equal runs.
     """
 
@@ -29,6 +32,8 @@ class Result:
     seed: int
     flows: pd.DataFrame
     ports: pd.DataFrame
+    classes: pd.DataFrame
+    vbr: pd.DataFrame
     traces: dict[str, pd.DataFrame]
     state_hash: str
     events: int
@@ -41,15 +46,17 @@ class Result:
         flows.insert(1, throughput.name, throughput)
         names = {"flow": flows["flow"], "port": ports["port"]}
         traces = {kind: _named(pd.DataFrame(trace), names) for kind, trace in columns["traces"].items()}
-        return cls(scenario, seed, flows, ports, traces, columns["state_hash"], columns["events"])
+        classes, vbr = pd.DataFrame(columns["classes"]), pd.DataFrame(columns["vbr"])
+        return cls(scenario, seed, flows, ports, classes, vbr, traces, columns["state_hash"], columns["events"])
 
     @cached_property
     def efficiency(self) -> float:
-        """Sum of throughputs over what the trunk could carry; nan for a graph, which has no one trunk."""
+        """Sum of throughputs over what VBR leaves of the trunk; nan for a graph, which has no one trunk."""
         network = self.scenario.network
         if not isinstance(network, Dumbbell):
             return math.nan
-        attainable = metrics.attainable_bps(RATE.parse(network.trunk_rate), SIZE.parse(self.scenario.tcp.mss))
+        left_bps = RATE.parse(network.trunk_rate) - vbr_bps(network)
+        attainable = metrics.attainable_bps(left_bps, SIZE.parse(self.scenario.tcp.mss))
         return metrics.efficiency(self.flows["throughput_bps"], attainable)
 
     @cached_property
@@ -70,6 +77,8 @@ class Result:
             "state_hash": self.state_hash,
             "flows": _records(self.flows),
             "ports": _records(self.ports),
+            "classes": _records(self.classes),
+            "vbr": _records(self.vbr),
         }
 
     def to_json(self) -> str:
@@ -77,11 +86,15 @@ class Result:
         return json.dumps(self.summary(), indent=2, allow_nan=False) + "\n"
 
     def to_csv(self, directory: str | Path) -> list[Path]:
-        """Writes flows.csv, ports.csv and one file per trace; ScenarioError if the directory can't be written."""
+        """Writes flows.csv, ports.csv, classes.csv, vbr.csv and one file per trace.
+
+        ScenarioError if the directory can't be written.
+        """
         directory = Path(directory)
         check_directory("directory", directory)
         written = []
-        for name, frame in {"flows": self.flows, "ports": self.ports, **self.traces}.items():
+        frames = {"flows": self.flows, "ports": self.ports, "classes": self.classes, "vbr": self.vbr, **self.traces}
+        for name, frame in frames.items():
             written.append(directory / f"{name}.csv")
             write_text(written[-1], frame.to_csv(index=False))
         return written
@@ -90,6 +103,14 @@ class Result:
 def duration_s(scenario: Scenario) -> float:
     """Simulated time [s]."""
     return TIME.parse(scenario.duration) / 1e12
+
+
+def vbr_bps(network: Dumbbell) -> float:
+    """Mean rate of the VBR over a dumbbell's trunk [bit/s], in the long run."""
+    if network.vbr is None:
+        return 0.0
+    slowest = min(RATE.parse(network.access_rate), RATE.parse(network.trunk_rate))
+    return network.vbr.duty * (slowest if network.vbr.rate is None else RATE.parse(network.vbr.rate))
 
 
 def _named(trace: pd.DataFrame, names: Mapping[str, pd.Series]) -> pd.DataFrame:

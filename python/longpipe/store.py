@@ -131,13 +131,14 @@ class Store:
 def pack(result: Result) -> str:
     """A run without its traces as JSON text: the core's columns, nan as null."""
     flows = result.flows.drop(columns="throughput_bps")
-    columns = {"flows": _columns(flows.to_dict("list")), "ports": _columns(result.ports.to_dict("list"))}
+    frames = {"flows": flows, "ports": result.ports, "classes": result.classes, "vbr": result.vbr}
+    columns = {name: _columns(frame.to_dict("list")) for name, frame in frames.items()}
     return json.dumps({**columns, "state_hash": result.state_hash, "events": result.events}, separators=(",", ":"))
 
 
 def _unpack(scenario: Scenario, seed: int, summary: str) -> Result:
     columns = json.loads(summary)
-    for part in ("flows", "ports"):
+    for part in ("flows", "ports", "classes", "vbr"):
         columns[part] = {name: [math.nan if v is None else v for v in values] for name, values in columns[part].items()}
     return Result.from_columns(scenario, seed, {**columns, "traces": {}})
 

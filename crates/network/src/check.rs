@@ -2,7 +2,9 @@
 
 use crate::aal5::frame_cells;
 use crate::loss;
-use crate::scenario::{FlowConfig, PolicyConfig, Scenario, StartConfig, TrafficConfig};
+use crate::port::scheduler::ONE;
+use crate::scenario::{FlowConfig, NodeKind, PolicyConfig, Scenario, SchedulerConfig, StartConfig, TrafficConfig};
+use crate::topology::Topology;
 use longpipe_events::{agenda, PS_PER_SECOND};
 use longpipe_tcp::config::{AckConfig, PhaseConfig, TcpConfig, TimerConfig, MAX_WINDOW_SCALE};
 use longpipe_tcp::segment::MAX_SACK_BLOCKS;
@@ -69,11 +71,21 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
             }
         }
         check_policy(&field("policy"), &link.policy)?;
+        match link.scheduler {
+            SchedulerConfig::GuaranteedRate { share_ppb } if share_ppb > ONE => {
+                return refuse(
+                    field("scheduler.share"),
+                    share_ppb,
+                    "needs at most one billion parts per billion",
+                );
+            }
+            _ => {}
+        }
         if let Some((value, accepted)) = loss::problem(&link.loss) {
             return refuse(field("loss"), value, accepted);
         }
     }
-    if scenario.links.len() + 3 * scenario.flows.len() > agenda::MAX_ENTITIES {
+    if scenario.links.len() + 3 * scenario.flows.len() + scenario.vbr.len() > agenda::MAX_ENTITIES {
         return refuse(
             "flows",
             scenario.flows.len(),
@@ -129,6 +141,53 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
         }
         StartConfig::Random { .. } | StartConfig::Fixed { .. } => Ok(()),
     }
+}
+
+/// Checks the VBR sources against the circuits of each class on each link.
+pub(crate) fn check_vbr(scenario: &Scenario, topology: &Topology) -> Result<(), ScenarioError> {
+    for (index, source) in scenario.vbr.iter().enumerate() {
+        let field = |name: &str| format!("vbr[{index}].{name}");
+        if source.on_ps == 0 || source.on_ps > 1_000_000 * PS_PER_SECOND {
+            return refuse(field("on"), source.on_ps, "needs a time on of up to 1 000 000 s, in ps");
+        }
+        if source.off_ps > 1_000_000 * PS_PER_SECOND || source.start_ps > 1_000_000 * PS_PER_SECOND {
+            return refuse(field("off, start"), source.off_ps, "needs at most 1 000 000 s, in ps");
+        }
+        for (hop, &at) in source.route.iter().enumerate() {
+            let link = &scenario.links[at];
+            let name = format!("{}->{}", scenario.nodes[link.from].name, scenario.nodes[link.to].name);
+            if !(1_000..=link.rate_bps).contains(&source.peak_bps) {
+                return refuse(
+                    field("peak"),
+                    source.peak_bps,
+                    format!("needs 1 kbit/s to the rate of {name}, {} bit/s", link.rate_bps),
+                );
+            }
+            let [ubr, vbr] = topology.vcs_of_link[at];
+            if hop == 0 && (ubr, vbr) != (0, 1) {
+                return refuse(field("route"), name, "needs a first link that carries nothing else");
+            }
+            if hop > 0 && !topology.ends[at].unshared {
+                return refuse(
+                    field("route"),
+                    name,
+                    "needs links whose cells meet those of no other link later",
+                );
+            }
+            if hop > 1 && ubr > 0 {
+                return refuse(field("route"), name, "needs links without TCP after its first switch");
+            }
+            let switch = scenario.nodes[link.from].kind == NodeKind::Switch;
+            if switch && link.scheduler == (SchedulerConfig::Fifo {}) {
+                return refuse(
+                    format!("scheduler of {name}"),
+                    "fifo",
+                    "has no queue for VBR; needs priority or guaranteed-rate",
+                );
+            }
+        }
+    }
+    Ok(())
 }
 
 fn check_tcp(field: &str, tcp: &TcpConfig) -> Result<(), ScenarioError> {

@@ -1,7 +1,7 @@
 //! Hosts, switches, links and flows, cell by cell.
 //!
 //! ```text
-//! traffic ─▶ tcp::Sender ─▶ atm (AAL5 cells) ─▶ nic ─▶ link ─▶ port (buffer policy) ─▶ link ─▶ … ─▶ tcp::Receiver
+//! traffic ─▶ tcp::Sender ─▶ atm (AAL5 cells) ─▶ nic ─▶ link ─▶ port (buffer policy, scheduler) ─▶ link ─▶ … ─▶ tcp::Receiver
 //!    └─ one packet, left to right; its ACK makes the same trip back ─┘        probe watches, nothing depends on it
 //! ```
 
@@ -11,6 +11,7 @@ pub mod flow;
 pub mod link;
 pub mod loss;
 pub mod nic;
+pub mod on_off;
 pub mod port;
 pub mod probe;
 pub mod report;

@@ -24,6 +24,8 @@ pub enum Feed {
     Nic(Nic),
     /// A switch's port.
     Port(Port),
+    /// The VBR source of this number, whose cells the port at the link's end looks after.
+    Vbr(usize),
 }
 
 /// A frame's arrival at a host.
@@ -45,6 +47,7 @@ impl Link {
             Feed::Nic(nic) => nic.head(),
             Feed::Port(_) if self.end.host => self.deliveries.first().map(|delivery| (delivery.time, delivery.vc)),
             Feed::Port(port) => port.head(),
+            Feed::Vbr(_) => None,
         }
     }
 }

@@ -116,6 +116,11 @@ impl Nic {
         cell
     }
 
+    /// Propagation delay of the link.
+    pub fn delay(&self) -> Span {
+        self.delay
+    }
+
     /// Cells accepted and not yet arrived downstream.
     pub fn cells_held(&self) -> u64 {
         self.cells_in - self.lost_forced - self.cells_out

@@ -1,6 +1,9 @@
 //! What a run leaves behind: counters by flow and by port, checked, and a hash of the final state.
 
 use crate::link::{Feed, Link};
+use crate::on_off::{Meter, OnOff};
+use crate::port::admission::QueueCounters;
+use crate::port::classes::Class;
 use crate::probe::Probe;
 use crate::simulation::Simulation;
 use longpipe_events::{mix, Span, Time};
@@ -52,6 +55,38 @@ pub struct PortReport {
     pub utilization: f64,
 }
 
+/// One class's queue at a switch's port: results.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClassReport {
+    /// Link index.
+    pub port: usize,
+    /// The class.
+    pub class: Class,
+    /// What the queue counted.
+    pub counters: QueueCounters,
+    /// Cells held at the end.
+    pub held: u64,
+    /// Cells held, averaged over time.
+    pub mean_queue: f64,
+}
+
+/// One VBR source's results.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SourceReport {
+    /// Cells that have left the source.
+    pub sent: u64,
+    /// Cells that arrived at its sink.
+    pub delivered: u64,
+    /// Cells that a later one overtook.
+    pub lost: u64,
+    /// Delays from ready to arrived, averaged [s]; nan before any arrival.
+    pub mean_delay: f64,
+    /// Smallest delay.
+    pub least_delay: Span,
+    /// Largest delay.
+    pub most_delay: Span,
+}
+
 /// Everything a run leaves behind, except its traces.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
@@ -59,6 +94,10 @@ pub struct Report {
     pub flows: Vec<FlowReport>,
     /// By link.
     pub ports: Vec<PortReport>,
+    /// By switch port and class that has circuits there.
+    pub classes: Vec<ClassReport>,
+    /// By VBR source.
+    pub sources: Vec<SourceReport>,
     /// Hash of the final state; equal for equal runs, whatever the engine.
     pub state_hash: u64,
     /// Events handled.
@@ -101,29 +140,42 @@ impl<P: Probe> Simulation<P> {
             flows.push(report);
         }
         let mut ports = Vec::with_capacity(self.links.len());
+        let mut classes = Vec::new();
         for (index, link) in self.links.iter_mut().enumerate() {
-            let cell = link.end.cell;
-            let report = port_report(link, now, cell);
+            let found = class_reports(index, link, self.topology.vcs_of_link[index], now);
+            for report in &found {
+                let counters = &report.counters;
+                let conserved = counters.cells_in == counters.cells_out + counters.lost() + report.held;
+                let vcs = self.topology.vcs_of_link[index][report.class as usize] as usize;
+                let by_vc: Vec<u64> = (0..vcs).map(|vc| vc_held(&link.feed, report.class, vc)).collect();
+                check(conserved && by_vc.iter().sum::<u64>() == report.held, || {
+                    format!("port {index}: {by_vc:?} cells by VC, {report:?}")
+                })?;
+                by_vc.into_iter().for_each(|held| hash.word(held));
+                hash.class(report);
+            }
+            let report = port_report(link, &found, &self.meters, now);
             let lost = report.lost_overflow + report.lost_refused + report.lost_discarded + report.lost_forced;
             let conserved = report.cells_in == report.cells_out + lost + report.held;
             check(conserved && report.utilization <= 1.0, || {
                 format!("port {index}: {report:?}")
             })?;
-            if let Feed::Port(port) = &link.feed {
-                let by_vc: u64 = (0..self.topology.vcs_of_link[index] as usize)
-                    .map(|vc| port.vc_held(vc))
-                    .sum();
-                check(by_vc == report.held, || {
-                    format!("port {index}: {by_vc} cells by VC, {report:?}")
-                })?;
-                (0..self.topology.vcs_of_link[index] as usize).for_each(|vc| hash.word(port.vc_held(vc)));
-            }
             hash.port(&report);
             ports.push(report);
+            classes.extend(found);
+        }
+        let sources: Vec<SourceReport> = self.meters.iter().map(|meter| source_report(meter, now)).collect();
+        for (index, source) in sources.iter().enumerate() {
+            check(source.delivered + source.lost <= source.sent, || {
+                format!("source {index}: {source:?}")
+            })?;
+            hash.source(source);
         }
         Ok(Report {
             flows,
             ports,
+            classes,
+            sources,
             state_hash: hash.0,
             events: self.events,
         })
@@ -138,43 +190,99 @@ fn check(holds: bool, what: impl FnOnce() -> String) -> Result<(), InvariantErro
     }
 }
 
-fn port_report(link: &mut Link, now: Time, cell: u64) -> PortReport {
-    let seconds = Span(now.0).as_seconds();
-    let slots = now.0 as f64 / cell as f64;
-    match &mut link.feed {
-        Feed::Nic(nic) => PortReport {
-            host: true,
-            cells_in: nic.cells_in,
-            cells_out: nic.cells_out,
-            lost_overflow: 0,
-            lost_refused: 0,
-            lost_discarded: 0,
-            lost_forced: nic.lost_forced,
-            held: nic.cells_held(),
-            frames_in: nic.frames_in,
-            frames_damaged: 0,
-            peak_queue: 0,
-            mean_queue: None,
-            utilization: nic.cells_out as f64 / slots,
-        },
-        Feed::Port(port) => {
-            let counters = port.counters_at(now);
+fn class_reports(index: usize, link: &mut Link, vcs: [u32; 2], now: Time) -> Vec<ClassReport> {
+    let report = |class, counters: QueueCounters, held| ClassReport {
+        port: index,
+        class,
+        counters,
+        held,
+        mean_queue: counters.cell_time as f64 / 1e12 / Span(now.0).as_seconds(),
+    };
+    let Feed::Port(port) = &mut link.feed else {
+        return Vec::new();
+    };
+    let counters = port.counters_at(now);
+    let own = if vcs[Class::Ubr as usize] > 0 || vcs[Class::Vbr as usize] == 0 {
+        Class::Ubr
+    } else {
+        Class::Vbr
+    };
+    let Some(queue) = port.vbr_mut() else {
+        return vec![report(own, counters, port.held())];
+    };
+    let beside = report(Class::Vbr, queue.counters_at(now), queue.held());
+    vec![report(Class::Ubr, counters, port.held()), beside]
+}
+
+fn vc_held(feed: &Feed, class: Class, vc: usize) -> u64 {
+    match (feed, class) {
+        (Feed::Port(port), Class::Vbr) => port.vbr().map_or_else(|| port.vc_held(vc), |queue| queue.vc_held(vc)),
+        (Feed::Port(port), Class::Ubr) => port.vc_held(vc),
+        (Feed::Nic(_) | Feed::Vbr(_), _) => 0,
+    }
+}
+
+/// Cells of all classes; peak and mean queue are those of UBR where it has circuits.
+fn port_report(link: &Link, classes: &[ClassReport], meters: &[Meter], now: Time) -> PortReport {
+    let slots = now.0 as f64 / link.end.cell as f64;
+    let host = |cells_in, cells_out, lost_forced, held, frames_in| PortReport {
+        host: true,
+        cells_in,
+        cells_out,
+        lost_overflow: 0,
+        lost_refused: 0,
+        lost_discarded: 0,
+        lost_forced,
+        held,
+        frames_in,
+        frames_damaged: 0,
+        peak_queue: 0,
+        mean_queue: None,
+        utilization: cells_out as f64 / slots,
+    };
+    match &link.feed {
+        Feed::Nic(nic) => host(
+            nic.cells_in,
+            nic.cells_out,
+            nic.lost_forced,
+            nic.cells_held(),
+            nic.frames_in,
+        ),
+        Feed::Vbr(index) => {
+            let meter = &meters[*index];
+            let (accepted, arrived) = (meter.count(now, OnOff::ready), meter.count(now, OnOff::arrival));
+            host(accepted, arrived, 0, accepted - arrived, 0)
+        }
+        Feed::Port(_) => {
+            let sum = |count: fn(&QueueCounters) -> u64| classes.iter().map(|class| count(&class.counters)).sum();
+            let cells_out: u64 = sum(|counters| counters.cells_out);
             PortReport {
                 host: false,
-                cells_in: counters.cells_in,
-                cells_out: counters.cells_out,
-                lost_overflow: counters.lost_overflow,
-                lost_refused: counters.lost_refused,
-                lost_discarded: counters.lost_discarded,
-                lost_forced: counters.lost_forced,
-                held: port.held(),
-                frames_in: counters.frames_in,
-                frames_damaged: counters.frames_damaged,
-                peak_queue: counters.peak_queue,
-                mean_queue: Some(counters.cell_time as f64 / 1e12 / seconds),
-                utilization: counters.cells_out as f64 / slots,
+                cells_in: sum(|counters| counters.cells_in),
+                cells_out,
+                lost_overflow: sum(|counters| counters.lost_overflow),
+                lost_refused: sum(|counters| counters.lost_refused),
+                lost_discarded: sum(|counters| counters.lost_discarded),
+                lost_forced: sum(|counters| counters.lost_forced),
+                held: classes.iter().map(|class| class.held).sum(),
+                frames_in: classes[0].counters.frames_in,
+                frames_damaged: classes[0].counters.frames_damaged,
+                peak_queue: classes[0].counters.peak_queue,
+                mean_queue: Some(classes[0].mean_queue),
+                utilization: cells_out as f64 / slots,
             }
         }
+    }
+}
+
+fn source_report(meter: &Meter, now: Time) -> SourceReport {
+    SourceReport {
+        sent: meter.count(now, OnOff::sent),
+        delivered: meter.delivered,
+        lost: meter.lost,
+        mean_delay: meter.total_delay as f64 / 1e12 / meter.delivered as f64,
+        least_delay: Span(if meter.delivered > 0 { meter.least_delay } else { 0 }),
+        most_delay: Span(meter.most_delay),
     }
 }
 
@@ -216,6 +324,33 @@ impl StateHash {
         self.instant(report.completion);
         self.instant(flow.sender.next_timeout());
         self.instant(flow.receiver.next_timeout());
+    }
+
+    fn class(&mut self, report: &ClassReport) {
+        let counters = &report.counters;
+        for word in [
+            counters.cells_in,
+            counters.cells_out,
+            counters.lost(),
+            report.held,
+            counters.peak_queue,
+            report.mean_queue.to_bits(),
+        ] {
+            self.word(word);
+        }
+    }
+
+    fn source(&mut self, report: &SourceReport) {
+        for word in [
+            report.sent,
+            report.delivered,
+            report.lost,
+            report.mean_delay.to_bits(),
+            report.least_delay.0,
+            report.most_delay.0,
+        ] {
+            self.word(word);
+        }
     }
 
     fn port(&mut self, report: &PortReport) {

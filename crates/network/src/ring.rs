@@ -71,6 +71,14 @@ impl<T: Copy + Default> Ring<T> {
         &self.slots[self.slot(number)]
     }
 
+    /// Entry `number`, which must be held, to change.
+    #[inline]
+    pub fn get_mut(&mut self, number: u64) -> &mut T {
+        debug_assert!(self.head <= number && number < self.tail);
+        let slot = self.slot(number);
+        &mut self.slots[slot]
+    }
+
     /// Drops all entries before `number`.
     pub fn drop_before(&mut self, number: u64) {
         debug_assert!(number <= self.tail);

@@ -24,6 +24,8 @@ pub struct Scenario {
     pub links: Vec<LinkConfig>,
     /// TCP connections.
     pub flows: Vec<FlowConfig>,
+    /// On/off sources of VBR cells.
+    pub vbr: Vec<OnOffConfig>,
     /// What to record over time.
     pub traces: TraceConfig,
 }
@@ -89,6 +91,8 @@ pub struct LinkConfig {
     pub buffer_cells: Option<u64>,
     /// What the port refuses.
     pub policy: PolicyConfig,
+    /// Which class the port serves next.
+    pub scheduler: SchedulerConfig,
     /// Frames lost whatever the buffer holds.
     pub loss: LossConfig,
 }
@@ -125,6 +129,22 @@ pub enum LossConfig {
         loss_in_good: f64,
         /// Probability of a loss in the bad state.
         loss_in_bad: f64,
+    },
+}
+
+/// Schedulers between the classes of a port.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum SchedulerConfig {
+    /// One queue, for UBR alone.
+    Fifo {},
+    /// A queue each, VBR before UBR.
+    Priority {},
+    /// A queue each, and a share of the slots for UBR while both wait.
+    GuaranteedRate {
+        /// GR [parts per billion].
+        share_ppb: u64,
     },
 }
 
@@ -183,6 +203,24 @@ pub struct FlowConfig {
     pub traffic: TrafficConfig,
     /// When it begins.
     pub start: StartConfig,
+}
+
+/// A source of VBR cells, on and off in turn.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnOffConfig {
+    /// Name in reports, unique among these.
+    pub name: String,
+    /// Links from the source to its sink, in order; the first carries nothing else.
+    pub route: Vec<usize>,
+    /// Rate of cells while on [bit/s].
+    pub peak_bps: u64,
+    /// Time on [ps].
+    pub on_ps: u64,
+    /// Time off [ps].
+    pub off_ps: u64,
+    /// When it is on for the first time [ps].
+    pub start_ps: u64,
 }
 
 /// What an application sends.

@@ -4,7 +4,8 @@
 //! goes on at once, port by port, each at the time at which it arrives there, and only its frame has an event.
 //!
 //! At one instant, departures come first, then cells that reach a switch in the order of the tie rule, then
-//! frames that arrive whole, then timers, then applications that begin; equals by number.
+//! frames that arrive whole, then timers, then applications that begin, then VBR that is looked after; equals by
+//! number.
 
 use crate::aal5::{frame_cells, Cell, Reassembler};
 use crate::check::ScenarioError;
@@ -12,11 +13,15 @@ use crate::flow::Flow;
 use crate::link::{Delivery, Feed, Link};
 use crate::loss::Loss;
 use crate::nic::Nic;
+use crate::on_off::{Meter, OnOff};
+use crate::port::admission::Admission;
 use crate::port::buffer::Policy;
+use crate::port::classes::{Feeder, VbrQueue};
+use crate::port::scheduler::Scheduler;
 use crate::port::Port;
 use crate::probe::Probe;
 use crate::ring::Ring;
-use crate::scenario::{NodeKind, Scenario, StartConfig, Ties};
+use crate::scenario::{LinkConfig, NodeKind, OnOffConfig, Scenario, StartConfig, Ties};
 use crate::topology::{Step, Topology};
 use longpipe_events::{mix, Agenda, Entity, Order, Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
@@ -26,6 +31,10 @@ const CELL: Order = 0;
 const WHOLE_FRAME: Order = 1 << 32;
 const TIMER: Order = 2 << 32;
 const START: Order = 3 << 32;
+const VBR: Order = 4 << 32;
+
+/// Times of a cell between two looks at a VBR source's circuit, which nothing else waits for.
+const VBR_CELLS: u64 = 4096;
 
 /// A host's random delay before a packet reaches its interface.
 #[derive(Clone, Debug)]
@@ -44,6 +53,8 @@ pub struct Simulation<P: Probe> {
     pub(crate) topology: Topology,
     pub(crate) links: Vec<Link>,
     pub(crate) flows: Vec<Flow>,
+    /// Far ends of the VBR circuits.
+    pub(crate) meters: Vec<Meter>,
     /// By VC.
     reassemblers: Vec<Reassembler>,
     jitter: Vec<Option<Jitter>>,
@@ -62,30 +73,17 @@ impl<P: Probe> Simulation<P> {
     /// The first thing that is wrong with the scenario.
     pub fn new(scenario: &Scenario, seed: u64, probe: P) -> Result<Simulation<P>, ScenarioError> {
         let topology = Topology::new(scenario)?;
-        let links = scenario.links.iter().enumerate().map(|(index, link)| {
-            let (grid, delay, end) = (topology.grids[index], Span(link.delay_ps), topology.ends[index]);
-            let loss = Loss::new(&link.loss, seed, index as u64);
-            let feed = match scenario.nodes[link.from].kind {
-                NodeKind::Host => Feed::Nic(Nic::new(grid, delay, loss)),
-                NodeKind::Switch => {
-                    let policy = Policy::new(&link.policy, link.buffer_cells.unwrap_or(u64::MAX));
-                    let vcs = topology.vcs_of_link[index] as usize;
-                    Feed::Port(Port::new(grid, delay, link.buffer_cells, policy, loss, vcs))
-                }
-            };
-            Link {
-                end,
-                feed,
-                deliveries: Ring::default(),
-            }
-        });
         let cell = Span(topology.ends.iter().map(|end| end.cell).min().unwrap_or(1));
         let mut simulation = Simulation {
             now: Time::ZERO,
             end: Time(scenario.duration_ps),
-            agenda: Agenda::new(scenario.links.len() + 3 * scenario.flows.len(), cell),
-            links: links.collect(),
+            agenda: Agenda::new(
+                scenario.links.len() + 3 * scenario.flows.len() + scenario.vbr.len(),
+                cell,
+            ),
+            links: links(scenario, &topology, seed),
             flows: flows(scenario, seed),
+            meters: Vec::with_capacity(scenario.vbr.len()),
             reassemblers: vec![Reassembler::default(); 2 * scenario.flows.len()],
             jitter: jitter(scenario, seed),
             origins: scenario.links.iter().map(|link| link.from as u32).collect(),
@@ -100,6 +98,9 @@ impl<P: Probe> Simulation<P> {
             let entity = simulation.entity(flow, START);
             simulation.agenda.set(entity, start, START);
         }
+        for source in &scenario.vbr {
+            simulation.add_source(source);
+        }
         Ok(simulation)
     }
 
@@ -108,6 +109,7 @@ impl<P: Probe> Simulation<P> {
         for _ in 0..events {
             let Some((time, entity)) = self.agenda.pop(self.end) else {
                 self.now = self.end;
+                (0..self.meters.len()).for_each(|source| self.carry_vbr(source));
                 return false;
             };
             self.now = time;
@@ -141,6 +143,57 @@ impl<P: Probe> Simulation<P> {
         (self.links.len() + timer * self.flows.len() + flow) as Entity
     }
 
+    /// Puts a VBR source into the hands of the port at the end of its link.
+    fn add_source(&mut self, config: &OnOffConfig) {
+        let index = self.meters.len();
+        let vc = (2 * self.flows.len() + index) as u32;
+        let step = self.topology.first_step[vc as usize];
+        let link = config.route[0];
+        let Feed::Nic(nic) = &self.links[link].feed else {
+            unreachable!("circuits begin at hosts, and a source's link carries nothing else")
+        };
+        let source = OnOff::new(config, self.topology.grids[link], nic.delay());
+        self.links[link].feed = Feed::Vbr(index);
+        self.meters.push(Meter::new(source.clone()));
+        let Step { link: port, local } = self.topology.steps[step as usize + 1];
+        if let Some(queue) = self.vbr_port(port as usize).and_then(Port::vbr_mut) {
+            queue.add(Feeder {
+                source,
+                vc,
+                step: step + 2,
+                local,
+            });
+        }
+        self.on_vbr(index);
+    }
+
+    fn vbr_port(&mut self, link: usize) -> Option<&mut Port> {
+        match self.links.get_mut(link).map(|link| &mut link.feed) {
+            Some(Feed::Port(port)) => Some(port),
+            _ => None,
+        }
+    }
+
+    /// Time to look after a VBR source again.
+    fn on_vbr(&mut self, source: usize) {
+        self.carry_vbr(source);
+        let cell = self.topology.ends.iter().map(|end| end.cell).min().unwrap_or(1);
+        let entity = (self.links.len() + 3 * self.flows.len() + source) as Entity;
+        self.agenda.set(entity, self.now + Span(VBR_CELLS * cell), VBR);
+    }
+
+    /// Carries the VBR cells that have left their first port by now to their sinks.
+    fn carry_vbr(&mut self, source: usize) {
+        let first = self.topology.first_step[2 * self.flows.len() + source] as usize;
+        let link = self.topology.steps[first + 1].link as usize;
+        let now = self.now;
+        while let Some((at, cell)) = self.vbr_port(link).and_then(|port| port.pop_vbr(now)) {
+            if at <= self.end {
+                self.carry(link, at, cell);
+            }
+        }
+    }
+
     #[inline]
     fn dispatch(&mut self, entity: Entity) {
         let index = entity as usize;
@@ -148,6 +201,9 @@ impl<P: Probe> Simulation<P> {
             return self.on_arrival(index);
         }
         let index = index - self.links.len();
+        if index >= 3 * self.flows.len() {
+            return self.on_vbr(index - 3 * self.flows.len());
+        }
         let flow = index % self.flows.len();
         match index / self.flows.len() {
             0 => self.on_sender_timer(flow),
@@ -163,9 +219,10 @@ impl<P: Probe> Simulation<P> {
             let cell = match &mut self.links[link].feed {
                 Feed::Nic(nic) => Some(nic.pop()),
                 Feed::Port(port) => port.pop(),
+                Feed::Vbr(_) => None,
             };
             match cell {
-                Some(cell) => self.on_cell(link, cell),
+                Some(cell) => self.carry(link, self.now, cell),
                 None => self.on_delivery(link),
             }
             let Some((time, order)) = self.next_arrival(link) else {
@@ -179,19 +236,23 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// A cell reaches the far end of a link now, and from there whatever it reaches without meeting another wire.
+    /// A cell reaches the far end of a link at `at`, and from there whatever it reaches without meeting another wire.
     #[inline(always)]
-    fn on_cell(&mut self, mut link: usize, mut cell: Cell) {
-        let mut at = self.now;
+    fn carry(&mut self, mut link: usize, mut at: Time, mut cell: Cell) {
         while !self.links[link].end.host {
             let Step { link: next, local } = self.topology.steps[cell.step as usize];
             cell.step += 1;
             link = next as usize;
-            let probe = &mut self.probe;
+            let (probe, is_tcp) = (&mut self.probe, (cell.vc as usize) < self.reassemblers.len());
             let Feed::Port(port) = &mut self.links[link].feed else {
                 unreachable!("routes pass through switches alone")
             };
-            let Some(arrival) = port.on_cell(at, cell.left == 0, local, |held| probe.queue(at, next, held)) else {
+            let on_frame = |held| {
+                if is_tcp {
+                    probe.queue(at, next, held);
+                }
+            };
+            let Some(arrival) = port.on_cell(at, cell.left == 0, local, on_frame) else {
                 return;
             };
             if !self.links[link].end.unshared {
@@ -215,7 +276,10 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     fn on_host_cell(&mut self, link: usize, at: Time, cell: Cell) {
         let Cell { vc, frame, .. } = cell;
-        let Some(cells) = self.reassemblers[vc as usize].on_cell(cell) else {
+        let Some(reassembler) = self.reassemblers.get_mut(vc as usize) else {
+            return self.meters[vc as usize - 2 * self.flows.len()].on_cell(at, frame);
+        };
+        let Some(cells) = reassembler.on_cell(cell) else {
             return;
         };
         let flow = &self.flows[(vc / 2) as usize];
@@ -364,6 +428,47 @@ impl<P: Probe> Simulation<P> {
 #[inline]
 fn tie(key: u64, time: Time, vc: u32) -> Order {
     mix(key ^ time.0 ^ (u64::from(vc) << 44)) >> 32
+}
+
+fn links(scenario: &Scenario, topology: &Topology, seed: u64) -> Vec<Link> {
+    let first_of_vbr: Vec<usize> = scenario
+        .vbr
+        .iter()
+        .filter_map(|source| source.route.get(1).copied())
+        .collect();
+    let links = scenario.links.iter().enumerate().map(|(index, link)| Link {
+        end: topology.ends[index],
+        feed: match scenario.nodes[link.from].kind {
+            NodeKind::Host => {
+                let loss = Loss::new(&link.loss, seed, index as u64);
+                Feed::Nic(Nic::new(topology.grids[index], Span(link.delay_ps), loss))
+            }
+            NodeKind::Switch => {
+                let port = port(scenario, topology, index, first_of_vbr.contains(&index), seed);
+                Feed::Port(port)
+            }
+        },
+        deliveries: Ring::default(),
+    });
+    links.collect()
+}
+
+/// A switch's port. VBR has a queue of its own at the first switch; past that it is alone at its ports, and without
+/// a limit there too.
+fn port(scenario: &Scenario, topology: &Topology, index: usize, first_of_vbr: bool, seed: u64) -> Port {
+    let link: &LinkConfig = &scenario.links[index];
+    let [ubr, vbr] = topology.vcs_of_link[index].map(|vcs| vcs as usize);
+    let for_vbr = || Admission::new(None, Policy::TailDrop, None, vbr);
+    let (grid, delay) = (topology.grids[index], Span(link.delay_ps));
+    if vbr > 0 && !first_of_vbr {
+        return Port::new(grid, delay, for_vbr(), None);
+    }
+    let policy = Policy::new(&link.policy, link.buffer_cells.unwrap_or(u64::MAX));
+    let loss = Loss::new(&link.loss, seed, index as u64);
+    let admission = Admission::new(link.buffer_cells, policy, loss, ubr);
+    let scheduler = Scheduler::new(&link.scheduler).filter(|_| first_of_vbr);
+    let beside = scheduler.map(|scheduler| VbrQueue::new(scheduler, for_vbr(), Time(scenario.duration_ps)));
+    Port::new(grid, delay, admission, beside.map(Box::new))
 }
 
 fn flows(scenario: &Scenario, seed: u64) -> Vec<Flow> {

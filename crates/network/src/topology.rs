@@ -1,7 +1,8 @@
 //! The graph of a scenario, with every virtual circuit's way through it.
 
 use crate::aal5::CELL_BITS;
-use crate::check::{check_flow, check_scalars, refuse, ScenarioError};
+use crate::check::{check_flow, check_scalars, check_vbr, refuse, ScenarioError};
+use crate::port::classes::Class;
 use crate::scenario::{NodeKind, Scenario};
 use longpipe_events::{Rate, SlotGrid, Time};
 use std::collections::VecDeque;
@@ -11,7 +12,7 @@ use std::collections::VecDeque;
 pub struct Step {
     /// The link taken, or `HOST`.
     pub link: u32,
-    /// The VC's number at that link's port.
+    /// The VC's number in its class's queue at that link's port.
     pub local: u32,
 }
 
@@ -36,15 +37,15 @@ pub struct LinkEnd {
     pub cell: u64,
 }
 
-/// The graph with its routes. Flow `f` sends data on VC `2f` and receives ACKs on VC `2f + 1`.
+/// The graph with its routes. Flow `f` sends data on VC `2f` and receives ACKs on VC `2f + 1`; VBR sources follow.
 #[derive(Clone, Debug)]
 pub struct Topology {
     /// Where each link ends.
     pub ends: Vec<LinkEnd>,
     /// Output slots of each link.
     pub grids: Vec<SlotGrid>,
-    /// Virtual circuits through each link.
-    pub vcs_of_link: Vec<u32>,
+    /// Virtual circuits of each class, UBR and VBR, through each link.
+    pub vcs_of_link: Vec<[u32; 2]>,
     /// Steps of all VCs, one VC after the other, each ending in a host.
     pub steps: Vec<Step>,
     /// First step of each VC.
@@ -59,7 +60,7 @@ impl Topology {
         let mut topology = Topology {
             grids: grids(scenario, &ends),
             ends,
-            vcs_of_link: vec![0; scenario.links.len()],
+            vcs_of_link: vec![[0; 2]; scenario.links.len()],
             steps: Vec::new(),
             first_step: Vec::new(),
         };
@@ -76,10 +77,15 @@ impl Topology {
                     format!("needs to lead from {}", names((sink, source))),
                 );
             }
-            topology.add_circuit(&flow.route);
-            topology.add_circuit(&flow.return_route);
+            topology.add_circuit(&flow.route, Class::Ubr);
+            topology.add_circuit(&flow.return_route, Class::Ubr);
+        }
+        for (index, source) in scenario.vbr.iter().enumerate() {
+            route_ends(scenario, &format!("vbr[{index}].route"), &source.route)?;
+            topology.add_circuit(&source.route, Class::Vbr);
         }
         topology.find_unshared();
+        check_vbr(scenario, &topology)?;
         Ok(topology)
     }
 
@@ -113,10 +119,10 @@ impl Topology {
         }
     }
 
-    fn add_circuit(&mut self, route: &[usize]) {
+    fn add_circuit(&mut self, route: &[usize], class: Class) {
         self.first_step.push(self.steps.len() as u32);
         for &link in route {
-            let local = &mut self.vcs_of_link[link];
+            let local = &mut self.vcs_of_link[link][class as usize];
             self.steps.push(Step {
                 link: link as u32,
                 local: *local,

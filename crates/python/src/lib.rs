@@ -3,7 +3,7 @@
 use longpipe_events::Time;
 use longpipe_network::probe::Recorder;
 use longpipe_network::report::Report;
-use longpipe_network::scenario::{self, Scenario};
+use longpipe_network::scenario::{self, LinkConfig, Scenario};
 use longpipe_network::Simulation;
 use longpipe_tcp::config;
 use numpy::{IntoPyArray, PyArray1};
@@ -41,6 +41,8 @@ fn run(py: Python<'_>, scenario_json: &str, seed: u64, progress: Option<Py<PyAny
     let result = PyDict::new(py);
     result.set_item("flows", flows(py, &scenario, &report)?)?;
     result.set_item("ports", ports(py, &scenario, &report)?)?;
+    result.set_item("classes", classes(py, &scenario, &report)?)?;
+    result.set_item("vbr", sources(py, &scenario, &report)?)?;
     let columns = PyDict::new(py);
     if let Some(recorder) = recorder {
         trace_columns(py, &columns, traces, recorder)?;
@@ -108,11 +110,7 @@ fn flows<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult
 
 fn ports<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
-    let name = |node: usize| scenario.nodes[node].name.as_str();
-    let names = scenario
-        .links
-        .iter()
-        .map(|link| format!("{}->{}", name(link.from), name(link.to)));
+    let names = (0..scenario.links.len()).map(|link| port_name(scenario, link));
     columns.set_item("port", names.collect::<Vec<String>>())?;
     let ports = &report.ports;
     let kinds = ports.iter().map(|port| if port.host { "host" } else { "switch" });
@@ -136,6 +134,52 @@ fn ports<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult
     )?;
     columns.set_item("utilization", array(py, ports.iter().map(|port| port.utilization)))?;
     Ok(columns)
+}
+
+fn classes<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    let rows = &report.classes;
+    let ports: Vec<String> = rows.iter().map(|row| port_name(scenario, row.port)).collect();
+    columns.set_item("port", ports)?;
+    columns.set_item("class", rows.iter().map(|row| row.class.name()).collect::<Vec<&str>>())?;
+    let integers = |name, column: fn(&longpipe_network::report::ClassReport) -> u64| {
+        columns.set_item(name, rows.iter().map(column).collect::<Vec<u64>>().into_pyarray(py))
+    };
+    integers("cells_in", |row| row.counters.cells_in)?;
+    integers("cells_out", |row| row.counters.cells_out)?;
+    integers("cells_lost", |row| row.counters.lost())?;
+    integers("cells_held", |row| row.held)?;
+    integers("peak_queue_cells", |row| row.counters.peak_queue)?;
+    columns.set_item("mean_queue_cells", array(py, rows.iter().map(|row| row.mean_queue)))?;
+    Ok(columns)
+}
+
+fn sources<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    let names: Vec<&str> = scenario.vbr.iter().map(|source| source.name.as_str()).collect();
+    columns.set_item("source", names)?;
+    let rows = &report.sources;
+    let integers = |name, column: fn(&longpipe_network::report::SourceReport) -> u64| {
+        columns.set_item(name, rows.iter().map(column).collect::<Vec<u64>>().into_pyarray(py))
+    };
+    integers("cells_sent", |row| row.sent)?;
+    integers("cells_delivered", |row| row.delivered)?;
+    integers("cells_lost", |row| row.lost)?;
+    columns.set_item("mean_delay_s", array(py, rows.iter().map(|row| row.mean_delay)))?;
+    columns.set_item(
+        "min_delay_s",
+        array(py, rows.iter().map(|row| row.least_delay.as_seconds())),
+    )?;
+    columns.set_item(
+        "max_delay_s",
+        array(py, rows.iter().map(|row| row.most_delay.as_seconds())),
+    )?;
+    Ok(columns)
+}
+
+fn port_name(scenario: &Scenario, link: usize) -> String {
+    let LinkConfig { from, to, .. } = scenario.links[link];
+    format!("{}->{}", scenario.nodes[from].name, scenario.nodes[to].name)
 }
 
 fn trace_columns<'py>(
@@ -186,6 +230,7 @@ fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         ("ties", scenario::Ties::VARIANTS),
         ("node", scenario::NodeKind::VARIANTS),
         ("policy", scenario::PolicyConfig::VARIANTS),
+        ("scheduler", scenario::SchedulerConfig::VARIANTS),
         ("loss", scenario::LossConfig::VARIANTS),
         ("traffic", scenario::TrafficConfig::VARIANTS),
         ("start", scenario::StartConfig::VARIANTS),

@@ -37,7 +37,7 @@ def commented_toml(part: Model, path: str = "") -> str:
         if not isinstance(value, Model):
             description = fields[name].description
             text += f"# {description}\n" if description else ""
-            text += tomli_w.dumps({name: value})
+            text += tomli_w.dumps({name: value}) if value is not None else f"# {name}: absent\n"
     for name, value in values.items():
         if isinstance(value, Model):
             text += commented_toml(value, f"{path}.{name}" if path else name)

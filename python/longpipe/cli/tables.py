@@ -24,7 +24,7 @@ def show(result: Result, console: Console) -> None:
         markup=False,
         style="dim",
     )
-    for table in (_flows(result), _ports(result)):
+    for table in (_flows(result), _ports(result), *([_vbr(result)] if len(result.vbr) else [])):
         console.print()
         console.print(table)
     console.print()
@@ -74,6 +74,14 @@ def _ports(result: Result) -> Table:
             f"{row['utilization']:.1%}",
         )
     return _captioned(table, MOST_PORTS, len(ports), "ports")
+
+
+def _vbr(result: Result) -> Table:
+    table = _table("VBR source", "cells sent", "lost", "mean delay\n[ms]", "longest\n[ms]")
+    for row in _rows(result.vbr, MOST_FLOWS):
+        delays = (f"{1e3 * row[name]:.3f}" for name in ("mean_delay_s", "max_delay_s"))
+        table.add_row(row["source"], str(row["cells_sent"]), str(row["cells_lost"]), *delays)
+    return _captioned(table, MOST_FLOWS, len(result.vbr), "VBR sources")
 
 
 def _rows(frame: pd.DataFrame, most: int) -> list[dict[Hashable, Any]]:

@@ -13,7 +13,19 @@ from longpipe.errors import ScenarioError
 from longpipe.scenario.base import Duration, Model
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Network, Node
 from longpipe.scenario.resolve import resolve
-from longpipe.scenario.switch import Epd, Fba, PartialPacketDiscard, Policy, SelectiveDrop, Switch, TailDrop
+from longpipe.scenario.switch import (
+    Epd,
+    Fba,
+    Fifo,
+    GuaranteedRate,
+    PartialPacketDiscard,
+    Policy,
+    Priority,
+    Scheduler,
+    SelectiveDrop,
+    Switch,
+    TailDrop,
+)
 from longpipe.scenario.tcp import (
     Coarse,
     CommonPhase,
@@ -34,6 +46,7 @@ from longpipe.scenario.traffic import (
     Traffic,
     Transfer,
 )
+from longpipe.scenario.vbr import OnOff, VbrFlow
 
 __all__ = [
     "Coarse",
@@ -42,21 +55,26 @@ __all__ = [
     "Dumbbell",
     "Epd",
     "Fba",
+    "Fifo",
     "Fine",
     "FixedPhase",
     "FixedStart",
     "Flow",
     "Graph",
     "Greedy",
+    "GuaranteedRate",
     "Immediate",
     "Link",
     "Node",
+    "OnOff",
     "PartialPacketDiscard",
     "PerFlowPhase",
     "Policy",
+    "Priority",
     "RandomStart",
     "Scenario",
     "ScenarioError",
+    "Scheduler",
     "SelectiveDrop",
     "StaggeredStart",
     "Switch",
@@ -64,6 +82,7 @@ __all__ = [
     "Tcp",
     "Traces",
     "Transfer",
+    "VbrFlow",
 ]
 
 

@@ -9,6 +9,7 @@ from longpipe.scenario.loss import Loss, NoLoss
 from longpipe.scenario.switch import Policy
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.traffic import Start, Traffic
+from longpipe.scenario.vbr import OnOff, VbrFlow
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 
@@ -31,6 +32,9 @@ class Dumbbell(Model):
     send_jitter: Delay = Field(default="0 s", description="Hosts delay each packet uniformly by less than this [time]")
     trunk_loss: Loss = Field(default=NoLoss(), description="Packets the trunk loses by force, switch1 to switch2")
     return_loss: Loss = Field(default=NoLoss(), description="Packets the trunk loses by force, switch2 to switch1")
+    vbr: OnOff | None = Field(
+        default=None, description="VBR over the trunk, from a host at switch1 to one at switch2; none if absent"
+    )
 
 
 class Node(Model):
@@ -86,6 +90,9 @@ class Graph(Model):
         description="A list of links, as in [{between = ['a', 'b'], rate = ..., delay = ...}]"
     )
     flows: tuple[Flow, ...] = Field(description="A list of flows, as in [{name = 'f', from = 'a', to = 'b'}]")
+    vbr: tuple[VbrFlow, ...] = Field(
+        default=(), description="A list of VBR sources, as in [{name = 'v', from = 'c', to = 'd', period = '300 ms'}]"
+    )
 
 
 Network = Annotated[Dumbbell | Graph, Field(discriminator="kind"), kind_or_table()]

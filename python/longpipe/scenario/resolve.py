@@ -10,7 +10,7 @@ from longpipe.errors import ScenarioError
 from longpipe.scenario.base import AS_NEEDED, MOST_CELLS, MOST_WINDOW_SCALE
 from longpipe.scenario.loss import Loss, PacketLoss, TimedLoss
 from longpipe.scenario.network import Dumbbell, Flow
-from longpipe.scenario.switch import Policy, TailDrop
+from longpipe.scenario.switch import Fifo, GuaranteedRate, Policy, Scheduler, TailDrop
 from longpipe.scenario.tcp import Ack, Coarse, Delayed, Fine, FixedPhase, Tcp
 from longpipe.scenario.topology import Topology, as_graph
 from longpipe.scenario.traffic import Greedy, RandomStart, StaggeredStart, Traffic
@@ -53,6 +53,7 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
             }
             for i, (flow, tcp, (route, return_route)) in enumerate(zip(graph.flows, tcps, topology.routes, strict=True))
         ],
+        "vbr": list(_vbr(scenario, topology)),
         "traces": scenario.traces.model_dump(),
     }
 
@@ -71,7 +72,7 @@ def _links(scenario: "Scenario", topology: Topology, largest: Tcp) -> list[dict[
     graph, network = topology.graph, scenario.network
     delays = [TIME.parse(link.delay) for link in graph.links]
     round_trip_ps = max(sum(delays[k // 2] for k in (*there, *back)) for there, back in topology.routes)
-    host_port = {"buffer_cells": None, "policy": _policy(TailDrop())}
+    host_port = {"buffer_cells": None, "policy": _policy(TailDrop()), "scheduler": _scheduler(Fifo())}
     links = []
     for i, link in enumerate(graph.links):
         rate_bps = RATE.parse(link.rate)
@@ -81,6 +82,7 @@ def _links(scenario: "Scenario", topology: Topology, largest: Tcp) -> list[dict[
         switch_port = {
             "buffer_cells": _buffer_cells(field, link.buffer or scenario.switch.buffer, bdp_cells, largest),
             "policy": _policy(link.policy or scenario.switch.policy),
+            "scheduler": _scheduler(scenario.switch.scheduler),
         }
         for (a, b), loss in ((link.between, link.loss), (link.between[::-1], link.return_loss)):
             ends = {"from": topology.position[a], "to": topology.position[b]}
@@ -106,6 +108,37 @@ def _buffer_cells(field: str, text: str, bdp_cells: Fraction, largest: Tcp) -> i
 
 def _policy(policy: Policy) -> dict[str, Any]:
     return policy.model_dump()
+
+
+def _scheduler(scheduler: Scheduler) -> dict[str, Any]:
+    if isinstance(scheduler, GuaranteedRate):
+        return {"kind": scheduler.kind, "share_ppb": int(Fraction(str(scheduler.share)) * 10**9)}
+    return {"kind": scheduler.kind}
+
+
+def _vbr(scenario: "Scenario", topology: Topology) -> Iterator[dict[str, Any]]:
+    dumbbell = isinstance(scenario.network, Dumbbell)
+    if topology.graph.vbr and isinstance(scenario.switch.scheduler, Fifo):
+        raise ScenarioError("switch.scheduler: fifo has no queue for VBR; needs priority or guaranteed-rate")
+    used = {link for there, back in topology.routes for link in (*there, *back)}
+    first_links = [route[0] for route in topology.vbr_routes]
+    for i, (source, route) in enumerate(zip(topology.graph.vbr, topology.vbr_routes, strict=True)):
+        field = "network.vbr" if dumbbell else f"network.vbr[{i}]"
+        if route[0] in used or first_links.count(route[0]) > 1:
+            raise ScenarioError(f"{field}.from: {source.from_!r} sends other cells too; needs a host of its own")
+        slowest = min((topology.graph.links[link // 2].rate for link in route), key=RATE.parse)
+        rate = source.rate or slowest
+        if RATE.parse(rate) > RATE.parse(slowest):
+            raise ScenarioError(f"{field}.rate: {rate}; needs at most the rate of its slowest link, {slowest}")
+        on_ps = TIME.parse(source.period)
+        yield {
+            "name": source.name,
+            "route": route,
+            "peak_bps": RATE.parse(rate),
+            "on_ps": on_ps,
+            "off_ps": round(on_ps / Fraction(str(source.duty))) - on_ps,
+            "start_ps": TIME.parse(source.phase),
+        }
 
 
 def _loss(loss: Loss) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Output ports of a switch."""
 
+from fractions import Fraction
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from longpipe.scenario.base import Buffer, Model, kind_or_table
 
@@ -61,15 +62,51 @@ Policy = Annotated[
 ]
 
 
+class Fifo(Model):
+    """One queue, for UBR alone."""
+
+    kind: Literal["fifo"] = "fifo"
+
+
+class Priority(Model):
+    """A queue each for VBR and UBR; VBR goes first, always (ATM Forum/97-0424 section 3, GR = 0)."""
+
+    kind: Literal["priority"] = "priority"
+
+
+class GuaranteedRate(Model):
+    """A queue each for VBR and UBR; while both wait, a share of the slots is UBR's (ATM Forum/97-0424 section 3)."""
+
+    kind: Literal["guaranteed-rate"] = "guaranteed-rate"
+    share: float = Field(
+        ge=0,
+        le=1,
+        description="A share of the slots for UBR while VBR waits too [fraction of the link]; ATM Forum/97-0424 GR",
+    )
+
+    @field_validator("share")
+    @classmethod
+    def _whole_parts_per_billion(cls, share: float) -> float:
+        if (Fraction(str(share)) * 10**9).denominator != 1:
+            raise ValueError(f"{share}; needs at most 9 decimals")
+        return share
+
+
+Scheduler = Annotated[Fifo | Priority | GuaranteedRate, Field(discriminator="kind"), kind_or_table()]
+
+
 class Switch(Model):
     """Every output port of every switch, in both directions; ports of hosts have no limit."""
 
     buffer: Buffer = Field(
         default="1000 cells",
-        description="Places for cells, the one in service included [cells, packets or BDP], or 'unlimited'; "
+        description="Places for UBR's cells, the one in service included [cells, packets or BDP], or 'unlimited'; "
         "ATM Forum/96-1761 table 1",
     )
     policy: Policy = Field(default=TailDrop(), description="What a port refuses")
+    scheduler: Scheduler = Field(
+        default=Fifo(), description="Which class a port serves next: fifo, priority or guaranteed-rate"
+    )
     ties: Ties = Field(default="random", description="Order among cells that reach one switch at one instant")
     slot_phase: float = Field(
         default=0.5,

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Node
+from longpipe.scenario.vbr import VbrFlow
 
 
 def as_graph(network: Dumbbell | Graph) -> Graph:
@@ -33,9 +34,15 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
         Flow(name=f"flow{i}", from_=f"source{i}", to=f"sink{i}", route=(f"source{i}", "switch1", "switch2", f"sink{i}"))
         for i in numbers
     ]
-    return Graph(
-        nodes=(*hosts("source"), *switches, *hosts("sink")), links=(*entry, *trunk, *leave), flows=tuple(flows)
-    )
+    nodes = [*hosts("source"), *switches, *hosts("sink")]
+    links = [*entry, *trunk, *leave]
+    vbr: list[VbrFlow] = []
+    if (source := network.vbr) is not None:
+        nodes += [Node(name=name, kind="host") for name in ("vbr-source", "vbr-sink")]
+        links.append(Link(between=("vbr-source", "switch1"), rate=network.access_rate, delay=network.access_delay))
+        links.append(Link(between=("switch2", "vbr-sink"), rate=network.access_rate, delay=network.exit_delay))
+        vbr.append(VbrFlow(name="vbr", from_="vbr-source", to="vbr-sink", **source.model_dump()))
+    return Graph(nodes=tuple(nodes), links=tuple(links), flows=tuple(flows), vbr=tuple(vbr))
 
 
 class Topology:
@@ -55,9 +62,15 @@ class Topology:
             self.neighbours[a].append(b)
             self.neighbours[b].append(a)
         self.routes = [self._routes(i, flow) for i, flow in enumerate(graph.flows)]
+        self.vbr_routes = [self._vbr_route(f"network.vbr[{i}]", source) for i, source in enumerate(graph.vbr)]
+
+    def _vbr_route(self, field: str, source: VbrFlow) -> list[int]:
+        route = source.route or self._shortest(field, source.from_, source.to)
+        self._check_route(f"{field}.route", route, source.from_, source.to)
+        return self._links(route)
 
     def _routes(self, i: int, flow: Flow) -> tuple[list[int], list[int]]:
-        there = flow.route or self._shortest(i, flow)
+        there = flow.route or self._shortest(f"network.flows[{i}]", flow.from_, flow.to)
         back = flow.return_route or tuple(reversed(there))
         self._check_route(f"network.flows[{i}].route", there, flow.from_, flow.to)
         self._check_route(f"network.flows[{i}].return_route", back, flow.to, flow.from_)
@@ -66,22 +79,20 @@ class Topology:
     def _links(self, route: Iterable[str]) -> list[int]:
         return [self.index[hop] for hop in pairwise(route)]
 
-    def _shortest(self, i: int, flow: Flow) -> tuple[str, ...]:
+    def _shortest(self, field: str, first: str, last: str) -> tuple[str, ...]:
         """Fewest hops through switches; among equals the link written first."""
-        came_from = {flow.from_: flow.from_}
-        queue = deque([flow.from_])
-        while queue and flow.to not in came_from:
+        came_from = {first: first}
+        queue = deque([first])
+        while queue and last not in came_from:
             here = queue.popleft()
             for neighbour in self.neighbours[here]:
-                if neighbour not in came_from and (neighbour == flow.to or self.kinds[neighbour] == "switch"):
+                if neighbour not in came_from and (neighbour == last or self.kinds[neighbour] == "switch"):
                     came_from[neighbour] = here
                     queue.append(neighbour)
-        if flow.to not in came_from:
-            raise ScenarioError(
-                f"network.flows[{i}]: no path from {flow.from_!r} to {flow.to!r}; needs links through switches"
-            )
-        path = [flow.to]
-        while path[-1] != flow.from_:
+        if last not in came_from:
+            raise ScenarioError(f"{field}: no path from {first!r} to {last!r}; needs links through switches")
+        path = [last]
+        while path[-1] != first:
             path.append(came_from[path[-1]])
         return tuple(reversed(path))
 
@@ -126,13 +137,18 @@ class Topology:
         hosts = {name: None for name, kind in self.kinds.items() if kind == "host"}
         if not self.graph.flows:
             yield "network.flows: empty; needs at least one flow"
-        yield from _duplicates("network.flows", [flow.name for flow in self.graph.flows])
-        for i, flow in enumerate(self.graph.flows):
-            for field, name in (("from", flow.from_), ("to", flow.to)):
-                if name not in hosts:
-                    yield f"network.flows[{i}].{field}: {name!r} is not a host; {nearest(name, hosts)}"
-            if flow.from_ == flow.to:
-                yield f"network.flows[{i}].to: {flow.to!r} is the sender too; needs another host"
+        ends = {
+            "network.flows": [(flow.name, flow.from_, flow.to) for flow in self.graph.flows],
+            "network.vbr": [(source.name, source.from_, source.to) for source in self.graph.vbr],
+        }
+        for field, flows in ends.items():
+            yield from _duplicates(field, [name for name, *_ in flows])
+            for i, (_, first, last) in enumerate(flows):
+                for end, name in (("from", first), ("to", last)):
+                    if name not in hosts:
+                        yield f"{field}[{i}].{end}: {name!r} is not a host; {nearest(name, hosts)}"
+                if first == last:
+                    yield f"{field}[{i}].to: {last!r} is the sender too; needs another host"
 
 
 def _duplicates(field: str, names: Sequence[str]) -> Iterator[str]:

@@ -1,8 +1,8 @@
 //! Scenarios for tests and benchmarks: the N-source dumbbell of frr-96 as the Python front resolves it.
 
 use longpipe_network::scenario::{
-    Engine, FlowConfig, LinkConfig, LossConfig, NodeConfig, NodeKind, PolicyConfig, Scenario, StartConfig, Ties,
-    TraceConfig, TrafficConfig,
+    Engine, FlowConfig, LinkConfig, LossConfig, NodeConfig, NodeKind, OnOffConfig, PolicyConfig, Scenario,
+    SchedulerConfig, StartConfig, Ties, TraceConfig, TrafficConfig,
 };
 use longpipe_tcp::config::{
     AckConfig, CongestionKind, NewRenoConfig, PhaseConfig, PipeStart, RecoveryKind, RenoConfig, SackConfig, TcpConfig,
@@ -99,6 +99,7 @@ impl Builder {
                 nodes: vec![],
                 links: vec![],
                 flows: vec![],
+                vbr: vec![],
                 traces: TraceConfig::default(),
             },
             buffer_cells,
@@ -131,6 +132,7 @@ impl Builder {
                 } else {
                     PolicyConfig::TailDrop {}
                 },
+                scheduler: SchedulerConfig::Fifo {},
                 loss: LossConfig::None {},
             });
         }
@@ -149,6 +151,30 @@ impl Builder {
             start: StartConfig::Fixed { at_ps: 0 },
         });
     }
+}
+
+/// Adds a VBR source and its sink to a dumbbell's switches, on and off for `period_ps`, at the full rate while on.
+#[allow(dead_code)]
+pub fn add_vbr(scenario: Scenario, scheduler: SchedulerConfig, period_ps: u64) -> Scenario {
+    let (rate, delay) = (scenario.links[0].rate_bps, scenario.links[0].delay_ps);
+    let mut build = Builder::new(1, 1000, policy("tail-drop"));
+    build.scenario = scenario;
+    let (source, sink) = (build.node(NodeKind::Host), build.node(NodeKind::Host));
+    let route = vec![build.link(source, 0, rate, delay), 0, build.link(1, sink, rate, delay)];
+    for link in &mut build.scenario.links {
+        if build.scenario.nodes[link.from].kind == NodeKind::Switch {
+            link.scheduler = scheduler.clone();
+        }
+    }
+    build.scenario.vbr.push(OnOffConfig {
+        name: "vbr".to_owned(),
+        route,
+        peak_bps: rate,
+        on_ps: period_ps,
+        off_ps: period_ps,
+        start_ps: 0,
+    });
+    build.scenario
 }
 
 /// N sources, two switches, N sinks; every link at 155.52 Mbit/s and `delay_ps`.

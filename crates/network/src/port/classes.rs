@@ -1,0 +1,222 @@
+//! Service classes at a port: a queue for VBR beside that for UBR, and a scheduler between them.
+//!
+//! VBR's cells come from sources whose arrivals are known ahead, and UBR's queue is first in first out. So the slot
+//! of a UBR cell is known when it is admitted: slot by slot, VBR's cells and the scheduler decide which it is.
+
+use super::admission::{Admission, QueueCounters};
+use super::scheduler::Scheduler;
+use crate::aal5::Cell;
+use crate::on_off::OnOff;
+use crate::ring::Ring;
+use longpipe_events::{SlotCursor, SlotGrid, Time};
+
+/// A service class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// TCP's cells.
+    Ubr,
+    /// Cells of on/off sources.
+    Vbr,
+}
+
+impl Class {
+    /// As results name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Ubr => "ubr",
+            Class::Vbr => "vbr",
+        }
+    }
+}
+
+/// A VBR source whose link ends at the port.
+#[derive(Clone, Debug)]
+pub struct Feeder {
+    /// Its cells.
+    pub source: OnOff,
+    /// Its circuit.
+    pub vc: u32,
+    /// The step of the circuit after this port's.
+    pub step: u32,
+    /// The VC's number in the port's queue of VBR.
+    pub local: u32,
+}
+
+/// A VBR cell that waits, in service, or gone but not yet asked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    /// When it came; once it has a slot, when that ends.
+    at: Time,
+    cell: Cell,
+    local: u32,
+}
+
+/// VBR's queue at a port and its scheduler.
+#[derive(Clone, Debug)]
+pub struct VbrQueue {
+    scheduler: Scheduler,
+    /// Has no limit: VBR never loses a cell.
+    admission: Admission,
+    feeders: Vec<Feeder>,
+    /// When the first of the feeders' next cells arrives.
+    next_arrival: Time,
+    cells: Ring<Entry>,
+    /// Number in `cells` of the first cell without a slot.
+    served: u64,
+    /// Number in `cells` of the first cell whose slot has not ended.
+    departed: u64,
+    /// No slot is given away from here on.
+    end: Time,
+}
+
+const NEVER: Time = Time(u64::MAX);
+
+impl VbrQueue {
+    /// An empty queue in a run that lasts until `end`.
+    pub fn new(scheduler: Scheduler, admission: Admission, end: Time) -> VbrQueue {
+        VbrQueue {
+            scheduler,
+            admission,
+            feeders: Vec::new(),
+            next_arrival: NEVER,
+            cells: Ring::default(),
+            served: 0,
+            departed: 0,
+            end,
+        }
+    }
+
+    /// Adds a source.
+    pub fn add(&mut self, feeder: Feeder) {
+        self.next_arrival = self.next_arrival.min(feeder.source.arrival());
+        self.feeders.push(feeder);
+    }
+
+    /// The end of the slot that a UBR cell gets which arrives at `now` and finds those before it served; none before
+    /// the end of the run. `next` is the first slot not given away.
+    #[inline]
+    pub fn slot_for_ubr(&mut self, grid: &SlotGrid, next: &mut SlotCursor, now: Time) -> Option<Time> {
+        self.serve_until(grid, next, now);
+        while next.start() < self.end {
+            self.take_in(next.start());
+            let vbr_waits = self.served < self.cells.tail();
+            next.step();
+            if vbr_waits && self.scheduler.choose() == Class::Vbr {
+                self.serve(next.start());
+            } else {
+                return Some(next.start());
+            }
+        }
+        None
+    }
+
+    /// Gives away the slots that begin before `now`, for which no UBR cell waits.
+    #[inline]
+    pub fn serve_until(&mut self, grid: &SlotGrid, next: &mut SlotCursor, now: Time) {
+        while next.start() < now {
+            self.take_in(next.start());
+            if self.served < self.cells.tail() {
+                next.step();
+                self.serve(next.start());
+            } else {
+                grid.advance(next, now.min(self.next_arrival));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn serve(&mut self, departure: Time) {
+        let entry = self.cells.get_mut(self.served);
+        self.admission.counters.cell_time += u128::from((departure - entry.at).0);
+        entry.at = departure;
+        self.served += 1;
+    }
+
+    /// Takes in the cells that arrive up to `slot`.
+    #[inline(always)]
+    fn take_in(&mut self, slot: Time) {
+        while self.next_arrival <= slot {
+            let mut following = NEVER;
+            for index in 0..self.feeders.len() {
+                if self.feeders[index].source.arrival() == self.next_arrival {
+                    self.push(index);
+                }
+                following = following.min(self.feeders[index].source.arrival());
+            }
+            self.next_arrival = following;
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, index: usize) {
+        let at = self.next_arrival;
+        self.settle(at);
+        let held = self.held();
+        let Feeder {
+            source,
+            vc,
+            step,
+            local,
+        } = &mut self.feeders[index];
+        let (local, cell) = (*local, vbr_cell(*vc, source.number() as u32, *step));
+        source.advance();
+        if self.admission.admits(at, false, local, held, |_| ()) {
+            self.cells.push(Entry { at, cell, local });
+        }
+    }
+
+    /// Settles the departures up to `now`.
+    #[inline(always)]
+    fn settle(&mut self, now: Time) {
+        while self.departed < self.served && self.cells.get(self.departed).at <= now {
+            self.admission.release(self.cells.get(self.departed).local);
+            self.departed += 1;
+        }
+    }
+
+    /// Takes out the next cell that has left by `now`, with the time at which it did.
+    pub fn pop(&mut self, now: Time) -> Option<(Time, Cell)> {
+        self.settle(now);
+        if self.cells.head() == self.departed {
+            return None;
+        }
+        self.cells.pop().map(|entry| (entry.at, entry.cell))
+    }
+
+    /// Cells held at the last time the queue was looked at.
+    pub fn held(&self) -> u64 {
+        self.cells.tail() - self.departed
+    }
+
+    /// Counters as of `now`, the end of the run, by when all slots are given away.
+    pub fn counters_at(&mut self, now: Time) -> QueueCounters {
+        self.take_in(now);
+        self.settle(now);
+        let mut counters = self.admission.counters;
+        counters.cells_out = self.departed;
+        for number in self.departed..self.cells.tail() {
+            let at = self.cells.get(number).at;
+            if number < self.served {
+                counters.cell_time -= u128::from((at - now).0);
+            } else {
+                counters.cell_time += u128::from((now - at).0);
+            }
+        }
+        counters
+    }
+
+    /// X_i of VC `local`.
+    pub fn vc_held(&self, local: usize) -> u64 {
+        self.admission.vc_held(local)
+    }
+}
+
+/// A VBR cell: part of no frame, so that none ends.
+pub fn vbr_cell(vc: u32, number: u32, step: u32) -> Cell {
+    Cell {
+        vc,
+        frame: number,
+        left: 1,
+        step,
+    }
+}
