@@ -46,7 +46,7 @@ def run(paper: Paper, seeds: int, out: Path, *, fresh: bool, json: str | None) -
         return
     if json is not None:
         write_text(Path(json), found.to_json())
-    console = Console()
+    console = _console()
     show(found, console)
     console.print(f"\n{found.seconds:.0f} s. Report, tables, runs and figures: {out}", markup=False, highlight=False)
 
@@ -60,9 +60,14 @@ def run_sensitivity(paper: Paper, seeds: int, out: Path, *, fresh: bool) -> None
     write_text(out / "sensitivity.txt", report.getvalue())
     write_text(out / "sensitivity-rows.csv", found.to_csv(index=False))
     write_text(out / "sensitivity.csv", summary(paper, found).to_csv())
-    console = Console()
+    console = _console()
     show_sensitivity(paper, found, console)
     console.print(f"\nThe same as sensitivity.csv and .txt: {out}", markup=False, highlight=False)
+
+
+def _console() -> Console:
+    """The terminal as wide as it is; a file or a pipe as wide as a report."""
+    return Console(width=None if sys.stdout.isatty() else REPORT_WIDTH)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A reproduction on a terminal of 100 columns: published tables beside ours, claims, variants."""
+"""A reproduction on a terminal: published tables beside ours, claims, variants; with differences from 96 columns on."""
 
 import math
 from collections.abc import Hashable, Iterable, Mapping
@@ -18,6 +18,7 @@ from longpipe.papers.sensitivity import errors, watched
 STYLES = {Verdict.HOLDS: "green", Verdict.UNDECIDED: "yellow", Verdict.FAILS: "red"}
 # A difference that a reader should stop at.
 LARGE_DIFFERENCE = 0.1
+WIDTH_WITH_DIFFERENCES = 96
 
 Record = Mapping[Hashable, Any]
 
@@ -29,7 +30,7 @@ def show(found: Reproduction, console: Console) -> None:
     console.print(paper.conditions, style="dim", highlight=False)
     for caption in paper.captions:
         console.print()
-        console.print(_table(found, caption), highlight=False)
+        console.print(_table(found, caption, differences=console.width >= WIDTH_WITH_DIFFERENCES), highlight=False)
     console.print()
     _show_claims(found.claims, console)
 
@@ -48,7 +49,7 @@ def show_sensitivity(paper: Paper, found: pd.DataFrame, console: Console) -> Non
         console.print(by_column.table(), highlight=False)
 
 
-def _table(found: Reproduction, caption: Caption) -> Table:
+def _table(found: Reproduction, caption: Caption, *, differences: bool) -> Table:
     paper, metric = found.paper, caption.metric
     rows = found.rows[(found.rows["table"] == caption.table) & (found.rows["metric"] == metric)]
     error = {of: _error(rows, of) for of in ("mean", "deterministic")}
@@ -61,17 +62,24 @@ def _table(found: Reproduction, caption: Caption) -> Table:
     widths = [max(map(len, column)) for column in zip(factors.values(), *configurations, strict=True)]
     table.add_column(f"\n{_aligned(factors.values(), widths)}", no_wrap=True)
     for name in paper.column_names.values():
-        table.add_column(f"{name}\n{'publ':>4} {'mean':>4}{'±95%':<4} {'diff':>4}", no_wrap=True)
+        head = f"{name}\n{'publ':>4} {'mean':>4}{'±95%':<4}"
+        table.add_column(f"{head} {'diff':>4}" if differences else head, no_wrap=True)
     for configuration, (_, group) in zip(configurations, rows.groupby(list(factors), sort=False), strict=True):
         entries = {record[paper.columns]: record for record in group.to_dict("records")}
-        table.add_row(_aligned(configuration, widths), *(_entry(entries[level]) for level in paper.column_names))
+        table.add_row(
+            _aligned(configuration, widths),
+            *(_entry(entries[level], differences=differences) for level in paper.column_names),
+        )
     averages = {record[paper.columns]: record for record in found.averages(caption).to_dict("records")}
-    table.add_row("average", *(_entry(averages[level]) for level in paper.column_names), style="bold")
+    table.add_row(
+        "average", *(_entry(averages[level], differences=differences) for level in paper.column_names), style="bold"
+    )
     for of, label in (("mean", "error"), ("deterministic", "single run")):
         by_column = [_error(rows[rows[paper.columns] == level], of) for level in paper.column_names]
         table.add_row(label, *(f"{'':>5}{_short(value, 3)}" for value in by_column), style="dim")
     table.caption = (
-        f"publ: published; mean ±95%: of {found.seeds} seeds, and its 95 % interval; diff: mean - published\n"
+        f"publ: published; mean ±95%: of {found.seeds} seeds, and its 95 % interval"
+        f"{'; diff: mean - published' if differences else ''}\n"
         "error: mean absolute error of the means; single run: that of the single run"
     )
     return table
@@ -85,14 +93,15 @@ def _error(rows: pd.DataFrame, of: str) -> float:
     return float((rows[of] - rows["published"]).abs().mean())
 
 
-def _entry(record: Record) -> str:
+def _entry(record: Record, *, differences: bool) -> str:
     difference = round(record["mean"] - record["published"], 2)
     margin = (record["mean_high"] - record["mean_low"]) / 2
     interval = "" if math.isnan(margin) else f"±{_short(margin, 2):.3}"
     shown = f"{'-' if difference < 0 else '+'}{_short(abs(difference), 2)}"
     if abs(difference) > LARGE_DIFFERENCE:
         shown = f"[bold yellow]{shown}[/]"
-    return f"{_short(record['published'], 2):>4} {_short(record['mean'], 2):>4}{interval:<4} {shown}"
+    entry = f"{_short(record['published'], 2):>4} {_short(record['mean'], 2):>4}{interval:<4}"
+    return f"{entry} {shown}" if differences else entry
 
 
 def _show_claims(claims: Iterable[Judgement], console: Console) -> None:
