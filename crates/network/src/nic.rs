@@ -26,6 +26,8 @@ pub struct Nic {
     next: SlotCursor,
     /// Cells of the first waiting frame not yet arrived downstream; 0: it has no slots yet.
     left: u16,
+    /// The last cell of that frame.
+    last: Cell,
     /// When the head cell arrives downstream.
     arrival: Time,
     loss: Option<Box<Loss>>,
@@ -48,6 +50,7 @@ impl Nic {
             queue: Ring::default(),
             next: grid.cursor(0),
             left: 0,
+            last: Cell::default(),
             arrival: Time::ZERO,
             loss,
             frames_in: 0,
@@ -84,27 +87,30 @@ impl Nic {
         let Some(first) = self.queue.first() else { return };
         self.grid.advance(&mut self.next, first.ready);
         self.left = first.cells;
+        self.last = Cell {
+            vc: first.vc,
+            frame: first.frame,
+            left: 0,
+            step: first.step,
+        };
         self.next.step();
         self.arrival = self.next.start() + self.delay;
     }
 
     /// When the next cell arrives downstream, and its VC.
-    #[inline]
+    #[inline(always)]
     pub fn head(&self) -> Option<(Time, u32)> {
-        (self.left > 0).then(|| (self.arrival, self.queue.get(self.queue.head()).vc))
+        (self.left > 0).then_some((self.arrival, self.last.vc))
     }
 
     /// Takes the head cell off the wire.
     #[inline(always)]
     pub fn pop(&mut self) -> Cell {
-        let first = self.queue.get(self.queue.head());
         self.left -= 1;
         self.cells_out += 1;
         let cell = Cell {
-            vc: first.vc,
-            frame: first.frame,
             left: self.left,
-            step: first.step,
+            ..self.last
         };
         if self.left > 0 {
             self.next.step();

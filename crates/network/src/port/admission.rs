@@ -115,38 +115,44 @@ impl Admission {
         if last {
             vc.frame = Frame::Between;
         }
-        match frame {
-            Frame::Refused => {
-                self.counters.lost_refused += 1;
-                return false;
-            }
-            Frame::Lost => {
-                self.counters.lost_forced += 1;
-                return false;
-            }
-            Frame::Discarded if !(last && self.after_loss == AfterLoss::Discard { keep_last: true }) => {
-                self.counters.lost_discarded += 1;
-                return false;
-            }
-            _ => {}
-        }
-        if held >= self.capacity {
-            self.counters.lost_overflow += 1;
-            if frame == Frame::Admitted {
-                self.counters.frames_damaged += 1;
-            }
-            if !last {
-                vc.frame = match self.after_loss {
-                    AfterLoss::Admit => Frame::Damaged,
-                    AfterLoss::Discard { .. } => Frame::Discarded,
-                };
-            }
+        if frame != Frame::Admitted && self.drops_rest(frame, last) {
             return false;
         }
+        if held >= self.capacity {
+            self.overflow(frame, last, local);
+            return false;
+        }
+        let vc = &mut self.vcs[local as usize];
         self.active_vcs += u64::from(vc.held == 0);
         vc.held += 1;
         self.counters.peak_queue = self.counters.peak_queue.max(held + 1);
         true
+    }
+
+    /// Whether a cell of a frame that is not whole goes no further.
+    fn drops_rest(&mut self, frame: Frame, last: bool) -> bool {
+        let lost = match frame {
+            Frame::Refused => &mut self.counters.lost_refused,
+            Frame::Lost => &mut self.counters.lost_forced,
+            Frame::Discarded if !(last && self.after_loss == AfterLoss::Discard { keep_last: true }) => {
+                &mut self.counters.lost_discarded
+            }
+            Frame::Between | Frame::Admitted | Frame::Damaged | Frame::Discarded => return false,
+        };
+        *lost += 1;
+        true
+    }
+
+    /// A cell found the buffer full.
+    fn overflow(&mut self, frame: Frame, last: bool, local: u32) {
+        self.counters.lost_overflow += 1;
+        self.counters.frames_damaged += u64::from(frame == Frame::Admitted);
+        if !last {
+            self.vcs[local as usize].frame = match self.after_loss {
+                AfterLoss::Admit => Frame::Damaged,
+                AfterLoss::Discard { .. } => Frame::Discarded,
+            };
+        }
     }
 
     /// A cell of VC `local` has left.
