@@ -58,7 +58,6 @@ impl SlotGrid {
             }
         };
         SlotCursor {
-            slot: k,
             start: self.phase + offset,
             remainder,
             whole: self.num / self.den,
@@ -91,7 +90,6 @@ impl SlotGrid {
 /// A place on a grid that moves slot by slot without dividing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotCursor {
-    slot: u64,
     start: u64,
     remainder: u64,
     whole: u64,
@@ -100,11 +98,6 @@ pub struct SlotCursor {
 }
 
 impl SlotCursor {
-    /// Number of the slot.
-    pub fn slot(&self) -> u64 {
-        self.slot
-    }
-
     /// Start of the slot.
     pub fn start(&self) -> Time {
         Time(self.start)
@@ -113,7 +106,6 @@ impl SlotCursor {
     /// Moves to the next slot.
     #[inline]
     pub fn step(&mut self) {
-        self.slot += 1;
         self.start += self.whole;
         self.remainder += self.part;
         if self.remainder >= self.den {
