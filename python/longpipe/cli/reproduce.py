@@ -12,7 +12,7 @@ DEFAULT_SEEDS, DEFAULT_VARIANT_SEEDS = 20, 2
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="A paper: frr-96.")],
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="A paper: frr-96, gr-97.")],
     seeds: Annotated[
         int | None,
         typer.Option(

@@ -1,25 +1,30 @@
 """What `longpipe reproduce` does: runs, files, figures, tables."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
+from typing import Final
 
 import typer
+from matplotlib.figure import Figure
 from rich.console import Console
 
-from longpipe import plot
+from longpipe import plot, plot_gr_97
 from longpipe.cli.progress import Bar
 from longpipe.cli.reproduction_tables import show, show_sensitivity
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import write_text
 from longpipe.papers import PAPERS, Paper
-from longpipe.papers.reproduction import reproduce
+from longpipe.papers.reproduction import Reproduction, reproduce
 from longpipe.papers.sensitivity import sensitivity, summary
 from longpipe.store import Store
 
 REPORT_WIDTH = 100
+
+# Papers that draw other figures than efficiency against fairness table by table.
+FIGURES: Final[dict[str, Callable[[Reproduction], dict[str, Figure]]]] = {"gr-97": plot_gr_97.figures}
 
 
 def find(paper: str) -> Paper:
@@ -37,10 +42,11 @@ def run(paper: Paper, seeds: int, out: Path, *, fresh: bool, json: str | None) -
     show(found, Console(file=report, width=REPORT_WIDTH))
     texts = {"report.txt": report.getvalue(), "report.json": found.to_json()}
     texts |= {"tables.csv": found.rows.to_csv(index=False), "runs.csv": found.runs.to_csv(index=False)}
+    texts |= {f"{name}.csv": frame.to_csv(index=False) for name, frame in found.summaries().items()}
     for name, text in texts.items():
         write_text(out / name, text)
-    for table in found.tables:
-        plot.save(plot.efficiency_fairness(found, table), out / f"tables-{table.replace('+', '-')}")
+    for name, figure in figures(found).items():
+        plot.save(figure, out / name)
     if json == "-":
         sys.stdout.write(found.to_json())
         return
@@ -49,6 +55,13 @@ def run(paper: Paper, seeds: int, out: Path, *, fresh: bool, json: str | None) -
     console = _console()
     show(found, console)
     console.print(f"\n{found.seconds:.0f} s. Report, tables, runs and figures: {out}", markup=False, highlight=False)
+
+
+def figures(found: Reproduction) -> dict[str, Figure]:
+    """The figures of a reproduction by file name without suffix."""
+    if found.paper.id in FIGURES:
+        return FIGURES[found.paper.id](found)
+    return {f"tables-{table.replace('+', '-')}": plot.efficiency_fairness(found, table) for table in found.tables}
 
 
 def run_sensitivity(paper: Paper, seeds: int, out: Path, *, fresh: bool) -> None:

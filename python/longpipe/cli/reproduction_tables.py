@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
@@ -33,6 +34,9 @@ def show(found: Reproduction, console: Console) -> None:
         console.print(_table(found, caption, differences=console.width >= WIDTH_WITH_DIFFERENCES), highlight=False)
     console.print()
     _show_claims(found.claims, console)
+    for name, frame in found.summaries().items():
+        console.print()
+        console.print(_summary(name, frame), highlight=False)
 
 
 def show_sensitivity(paper: Paper, found: pd.DataFrame, console: Console) -> None:
@@ -57,25 +61,25 @@ def _table(found: Reproduction, caption: Caption, *, differences: bool) -> Table
         f"Table {caption.number}: {caption.title}; mean absolute error {_short(error['mean'], 3)}, "
         f"of the single run {_short(error['deterministic'], 3)}"
     )
-    factors = {name: head for name, head in paper.factors.items() if name not in (paper.columns, paper.series)}
+    varying = [name for name in paper.factors if name != paper.columns and len(rows[name].unique()) > 1]
+    factors = {name: paper.factors[name] for name in varying}
+    columns = {level: name for level, name in paper.column_names.items() if (rows[paper.columns] == level).any()}
     configurations = [tuple(map(_level, levels)) for levels, _ in rows.groupby(list(factors), sort=False)]
     widths = [max(map(len, column)) for column in zip(factors.values(), *configurations, strict=True)]
     table.add_column(f"\n{_aligned(factors.values(), widths)}", no_wrap=True)
-    for name in paper.column_names.values():
+    for name in columns.values():
         head = f"{name}\n{'publ':>4} {'mean':>4}{'±95%':<4}"
         table.add_column(f"{head} {'diff':>4}" if differences else head, no_wrap=True)
     for configuration, (_, group) in zip(configurations, rows.groupby(list(factors), sort=False), strict=True):
         entries = {record[paper.columns]: record for record in group.to_dict("records")}
         table.add_row(
             _aligned(configuration, widths),
-            *(_entry(entries[level], differences=differences) for level in paper.column_names),
+            *(_entry(entries[level], differences=differences) for level in columns),
         )
     averages = {record[paper.columns]: record for record in found.averages(caption).to_dict("records")}
-    table.add_row(
-        "average", *(_entry(averages[level], differences=differences) for level in paper.column_names), style="bold"
-    )
+    table.add_row("average", *(_entry(averages[level], differences=differences) for level in columns), style="bold")
     for of, label in (("mean", "error"), ("deterministic", "single run")):
-        by_column = [_error(rows[rows[paper.columns] == level], of) for level in paper.column_names]
+        by_column = [_error(rows[rows[paper.columns] == level], of) for level in columns]
         table.add_row(label, *(f"{'':>5}{_short(value, 3)}" for value in by_column), style="dim")
     table.caption = (
         f"publ: published; mean ±95%: of {found.seeds} seeds, and its 95 % interval"
@@ -112,6 +116,17 @@ def _show_claims(claims: Iterable[Judgement], console: Console) -> None:
         console.print(f"{claim.id} {verdict} {escape(claim.text)}", highlight=False)
         for line in claim.evidence:
             console.print(Padding(escape(line), (0, 0, 0, 6)), style="dim", highlight=False)
+
+
+def _summary(name: str, frame: pd.DataFrame) -> Table:
+    table = _plain_table(name.capitalize())
+    for column in frame.columns:
+        table.add_column(str(column).replace("_", "\n"), justify="right" if is_numeric_dtype(frame[column]) else "left")
+    for row in frame.itertuples(index=False):
+        table.add_row(
+            *(f"{cell:.3f}".rstrip("0").rstrip(".") if isinstance(cell, float) else str(cell) for cell in row)
+        )
+    return table
 
 
 def _plain_table(title: str) -> Table:

@@ -10,7 +10,7 @@ from longpipe.analysis.claims import Claim
 from longpipe.result import Result
 from longpipe.scenario import Scenario
 
-Level = str | int
+Level = str | int | float
 Factors = Mapping[str, Level]
 
 
@@ -87,6 +87,8 @@ class Paper:
     watched: Mapping[str, Factors]
     # What the single run fixes and what the replications draw.
     conditions: str
+    # Tables beyond the printed ones, by name: each of the rows and the replicated runs of a reproduction.
+    summaries: Mapping[str, Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]] = field(default_factory=dict)
 
     def published(self) -> pd.DataFrame:
         """The published numbers: `table`, one column per factor, one per metric."""

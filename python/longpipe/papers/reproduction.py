@@ -56,6 +56,11 @@ class Reproduction:
             found.append((level, average, mean.mean, mean.mean_low, mean.mean_high))
         return pd.DataFrame(found, columns=[column, "published", "mean", "mean_low", "mean_high"])
 
+    def summaries(self) -> dict[str, pd.DataFrame]:
+        """The paper's tables beyond the printed ones, by name."""
+        replicated = self.runs[self.runs["replicated"] & self.runs["table"].notna()]
+        return {name: summarize(self.rows, replicated) for name, summarize in self.paper.summaries.items()}
+
     def errors(self, *by: str, of: str = "mean") -> pd.DataFrame:
         """Mean absolute error of `of` against the published values: a row per level of `by`, a column per metric."""
         rows = self.rows.assign(error=(self.rows[of] - self.rows["published"]).abs())
@@ -120,13 +125,14 @@ def reproduce(
         seeds=seeds,
         seconds=time.monotonic() - began,
         runs=runs,
-        rows=_rows(paper, runs),
+        rows=table_rows(paper, runs),
         claims=tuple(judge(claim, runs[runs["replicated"]], published) for claim in paper.claims),
     )
 
 
-def _rows(paper: Paper, runs: pd.DataFrame) -> pd.DataFrame:
-    factors = list(paper.factors)
+def table_rows(paper: Paper, runs: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a reproduction, from its runs."""
+    factors = ["table", *paper.factors]
     runs = runs[runs["table"].notna()]
     single = runs[~runs["replicated"]].set_index(factors)
     replications = dict(list(runs[runs["replicated"]].groupby(factors)))
@@ -135,7 +141,7 @@ def _rows(paper: Paper, runs: pd.DataFrame) -> pd.DataFrame:
         key = tuple(published[name] for name in factors)
         for metric in paper.metrics:
             of_seeds = estimate(replications[key][metric], BOUNDS)
-            row = {name: published[name] for name in ("table", *factors)}
+            row = {name: published[name] for name in factors}
             numbers = {"published": published[metric], "deterministic": single.loc[key, metric], **vars(of_seeds)}
             found.append({**row, "metric": metric, **numbers})
     return pd.DataFrame(found)

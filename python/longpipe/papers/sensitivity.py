@@ -27,14 +27,15 @@ def sensitivity(
     variants = (BASELINE, *paper.variants)
     jobs = [job for variant in variants for e in experiments for job in _jobs(variant, e, seeds)]
     complete_study(jobs, store, fresh=fresh, progress=progress)
-    published = paper.published().set_index(list(paper.factors))
+    names = ["table", *paper.factors]
+    published = {tuple(row[name] for name in names): row for row in paper.published().to_dict("records")}
     rows = []
     for variant in variants:
         for experiment in experiments:
-            key = tuple(experiment.factors[name] for name in paper.factors)
+            key = (experiment.table, *(experiment.factors[name] for name in paper.factors))
             means = _means(paper, store, _jobs(variant, experiment, seeds))
             for metric in paper.metrics:
-                numbers = {"metric": metric, "published": published.loc[key, metric], "mean": means[metric]}
+                numbers = {"metric": metric, "published": published[key][metric], "mean": means[metric]}
                 rows.append({"variant": variant.name, **experiment.factors, **numbers})
     return pd.DataFrame(rows)
 

@@ -1,0 +1,172 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from longpipe import Scenario, plot_gr_97, simulate
+from longpipe.analysis.claims import Verdict, judge
+from longpipe.cli import reproduction
+from longpipe.papers import gr_97
+from longpipe.papers.gr_97 import PAPER, measure
+from longpipe.papers.gr_97_summaries import outside
+from longpipe.papers.paper import Experiment
+from longpipe.papers.reproduction import Reproduction, table_rows
+from longpipe.units import TIME
+
+EXPERIMENTS = PAPER.experiments()
+PUBLISHED = {
+    tuple(row[name] for name in ("table", *PAPER.factors)): row for row in PAPER.published().to_dict("records")
+}
+# Of what the segments sent could reach to what those of 512 bytes could.
+TAXES = (9180 / 193) / (512 / 12)
+
+
+class Given:
+    """A study that has measured the published numbers, but for a little noise."""
+
+    def __init__(self) -> None:
+        self.noise = np.random.default_rng(1)
+
+    def run(self, experiment: Experiment, seed: int, *, replicated: bool) -> dict[str, object]:
+        published = PUBLISHED[(experiment.table, *experiment.factors.values())]
+        spread = 0.02 if replicated else 0.0
+        efficiency, fairness = (published[m] + spread * self.noise.normal() for m in PAPER.metrics)
+        satellite = experiment.factors["network"] == "satellite"
+        true_efficiency = efficiency / (TAXES if satellite else 1)
+        others = {
+            "vbr_delay_s": 0.1,
+            "vbr_longest_delay_s": 0.2,
+            "vbr_cells_lost": 0,
+            "true_efficiency": true_efficiency,
+        }
+        known = {"table": experiment.table, "replicated": replicated, **experiment.factors, "seed": seed}
+        return {**known, "efficiency": efficiency, "fairness": fairness, **others}
+
+    def reproduction(self) -> Reproduction:
+        plan = [(seed, e) for seed in (0, 1, 2, 3) for e in EXPERIMENTS]
+        runs = pd.DataFrame([self.run(e, seed, replicated=seed > 0) for seed, e in plan])
+        judged = (judge(claim, runs[runs["replicated"]], PAPER.published().assign(seed=0)) for claim in PAPER.claims)
+        return Reproduction(PAPER, "reference", 3, 1.0, runs, table_rows(PAPER, runs), tuple(judged))
+
+
+@pytest.fixture(scope="module")
+def found() -> Reproduction:
+    return Given().reproduction()
+
+
+def test_a_directory_holds_report_tables_runs_and_figures(found: Reproduction, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reproduction, "reproduce", lambda *_, **__: found)
+        reproduction.run(PAPER, 3, tmp_path, fresh=False, json=None)
+    figures = {f"{name}.{kind}" for name in ("vbr-period", "by-factor") for kind in ("png", "svg")}
+    tables = {f"{name}.csv" for name in ("tables", "runs", *PAPER.summaries)}
+    assert {path.name for path in tmp_path.iterdir()} == {"report.json", "report.txt", "runs.sqlite", *tables, *figures}
+    text = (tmp_path / "report.txt").read_text()
+    assert max(map(len, text.splitlines())) <= 100
+    assert [text.count(f"Table {n}: ") for n in range(1, 10)] == [1, 1, 1, 1, 1, 1, 2, 2, 2]
+
+
+def test_all_306_published_rows_are_simulated() -> None:
+    factors = ["table", *PAPER.factors]
+    published = PAPER.published()
+    assert len(published) == len(EXPERIMENTS) == 306
+    simulated = [(e.table, *e.factors.values()) for e in EXPERIMENTS]
+    assert simulated == list(published[factors].itertuples(index=False, name=None))
+
+
+def test_rows_that_two_tables_share_are_one_scenario() -> None:
+    assert len({e.replicated.digest() for e in EXPERIMENTS}) == 306 - 12
+
+
+def test_settings_are_the_paper_s() -> None:
+    for e in EXPERIMENTS:
+        scenario, network = e.replicated, str(e.factors["network"])
+        assert scenario.network.kind == "dumbbell"
+        assert scenario.network.vbr is not None
+        assert scenario.network.vbr.period == f"{e.factors['vbr_period_ms']} ms"
+        assert scenario.duration == {"lan": "10 s", "wan": "20 s", "satellite": "40 s"}[network]
+        delays = scenario.network.access_delay, scenario.network.trunk_delay, scenario.network.exit_delay
+        round_trip_ms = 2 * sum(map(TIME.parse, delays)) / 1e9
+        assert round_trip_ms == {"lan": 0.03, "wan": 30, "satellite": 550.02}[network]
+        kind = "guaranteed-rate" if e.factors["guaranteed_rate"] else "priority"
+        assert scenario.switch.scheduler.kind == kind
+
+
+def test_the_single_run_draws_nothing_and_replications_do() -> None:
+    first = next(e for e in EXPERIMENTS if e.deterministic)
+    assert isinstance(first.deterministic, Scenario)
+    single = first.deterministic.with_(duration="500 ms")
+    assert simulate(single, 1).state_hash == simulate(single, 2).state_hash
+    drawn = first.replicated.with_(duration="500 ms")
+    assert simulate(drawn, 1).state_hash != simulate(drawn, 2).state_hash
+
+
+def test_satellite_efficiency_has_the_paper_s_denominator_and_the_true_one() -> None:
+    satellite = next(e.replicated for e in EXPERIMENTS if e.factors["network"] == "satellite")
+    measured = measure(simulate(satellite.with_(duration="2 s")))
+    assert measured["efficiency"] / measured["true_efficiency"] == pytest.approx(TAXES)
+    lan = measure(simulate(EXPERIMENTS[0].replicated.with_(duration="1 s")))
+    assert lan["efficiency"] == lan["true_efficiency"]
+    assert lan["vbr_cells_lost"] == 0
+
+
+def test_claims_are_the_eight_of_the_paper() -> None:
+    assert [claim.id for claim in PAPER.claims] == [f"gr-{n}" for n in range(1, 9)]
+
+
+def test_the_published_tables_bear_out_the_paper_s_own_claims() -> None:
+    published = PAPER.published()
+    repeated = pd.concat([published.assign(seed=seed) for seed in (1, 2, 3)])
+    verdicts = {claim.id: judge(claim, repeated, repeated).verdict for claim in PAPER.claims}
+    assert set(verdicts.values()) == {Verdict.HOLDS}
+
+
+def test_a_contradicted_claim_fails() -> None:
+    published = PAPER.published()
+    worse = published.assign(efficiency=1 - published["efficiency"], fairness=1 - published["fairness"])
+    repeated = pd.concat([worse.assign(seed=seed) for seed in (1, 2, 3)])
+    verdicts = {claim.id: judge(claim, repeated, repeated).verdict for claim in PAPER.claims}
+    assert {"gr-1", "gr-2", "gr-4", "gr-7"} <= {c for c, verdict in verdicts.items() if verdict is Verdict.FAILS}
+
+
+def test_every_variant_changes_the_experiments_it_applies_to() -> None:
+    few = EXPERIMENTS[::7]
+    for variant in PAPER.variants:
+        changed = [e for e in few if variant.apply(e) != e.replicated]
+        assert changed, variant.name
+        assert changed == [e for e in few if variant.applies(e.factors)], variant.name
+
+
+def test_summaries_cover_networks_and_factors(found: Reproduction) -> None:
+    summaries = found.summaries()
+    assert set(summaries["vbr"]["network"]) == {"lan", "wan", "satellite"}
+    assert (summaries["vbr"]["cells_lost"] == 0).all()
+    variation = summaries["variation"]
+    total = variation[variation["network"] == "wan"].groupby("metric")["published"].sum()
+    assert (total > 90).all()
+    ratio = (
+        summaries["denominators"]["efficiency_over_512_byte_tax"]
+        / (summaries["denominators"]["efficiency_over_9180_byte_tax"])
+    )
+    assert ratio.dropna().to_numpy() == pytest.approx(TAXES)
+
+
+def test_what_lies_outside_the_seeds_is_listed_row_by_row(found: Reproduction) -> None:
+    runs = found.runs[found.runs["replicated"]]
+    listed = outside(found.rows, runs)
+    assert len(listed) > 0
+    assert ((listed["published"] < listed["lowest"]) | (listed["published"] > listed["highest"])).all()
+    inside = found.rows.assign(published=found.rows["mean"])
+    assert outside(inside, runs).empty
+
+
+def test_points_of_the_figures_are_the_rows_of_the_tables(found: Reproduction) -> None:
+    points = plot_gr_97.points(found)
+    assert len(points) == 306
+    assert points.loc[0, "published_efficiency"] == 0.71
+
+
+def test_paper_is_known_by_its_id(tmp_path: Path) -> None:
+    assert reproduction.find("gr-97") is gr_97.PAPER
+    assert not list(tmp_path.iterdir())
