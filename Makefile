@@ -22,6 +22,7 @@ $(VENV)/.built: $(VENV)/.tools pyproject.toml $(RUST)
 
 reproduce: setup
 	$(BIN)/longpipe reproduce frr-96 --out results/frr-96
+	$(BIN)/longpipe reproduce gr-97 --seeds 10 --out results/gr-97
 
 test: setup
 	cargo test --workspace --release

@@ -53,7 +53,7 @@ def variation(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def outside(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Published values that lie outside what the seeds span: the row, `published`, `mean`, `lowest` and `highest`."""
+    """Published values that lie outside what the seeds span: the row, `published`, `mean`, `lowest`, `highest`."""
     keys = ["table", "network", *FACTORS, "vbr_period_ms"]
     measured = runs.melt(keys, list(METRICS), "metric", "value")
     spans = measured.groupby([*keys, "metric"])["value"].agg(["min", "max"]).reset_index()
@@ -62,11 +62,11 @@ def outside(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     # Published values have two digits.
     low, high = found["lowest"] - 0.005, found["highest"] + 0.005
     found = found[(found["published"] < low) | (found["published"] > high)]
-    return found.assign(likely=found.apply(_likely, axis="columns")).reset_index(drop=True)
+    return found.assign(suspected=found.apply(_suspected, axis="columns")).reset_index(drop=True)
 
 
-def _likely(row: pd.Series) -> str:
-    """What best explains that a published value lies outside."""
+def _suspected(row: pd.Series) -> str:
+    """What may explain that a published value lies outside: a conjecture from its factors, not tested by a run."""
     if row["metric"] == "fairness" and row["published"] <= 1.1 / row["sources"]:
         return "one source alone: lock step of simultaneous cells"
     if row["network"] == "lan" and row["tcp"] == "reno":
