@@ -153,7 +153,7 @@ impl Agenda {
     }
 
     /// Whether an event would come before all that are pending, so that it need not be set.
-    #[inline]
+    #[inline(always)]
     pub fn would_be_first(&mut self, entity: Entity, time: Time, order: Order) -> bool {
         if self.current.is_empty() {
             self.turn_wheel();
@@ -163,7 +163,7 @@ impl Agenda {
     }
 
     /// Moves on to the next bucket that holds anything, but not past the far events.
-    #[inline]
+    #[inline(always)]
     fn turn_wheel(&mut self) {
         let far = self.far.first();
         let next = self.next_bucket().filter(|&next| next <= far.time >> self.grain);
@@ -188,7 +188,7 @@ impl Agenda {
     }
 
     /// The first bucket after `turn` that holds anything.
-    #[inline]
+    #[inline(always)]
     fn next_bucket(&self) -> Option<u64> {
         let from = self.turn + 1;
         let (word, bit) = ((from % BUCKETS / 64) as usize, from % 64);

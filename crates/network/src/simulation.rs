@@ -239,12 +239,14 @@ impl<P: Probe> Simulation<P> {
     /// A cell reaches the far end of a link at `at`, and from there whatever it reaches without meeting another wire.
     #[inline(always)]
     fn carry(&mut self, mut link: usize, mut at: Time, mut cell: Cell) {
-        while !self.links[link].end.host {
+        let mut host = self.links[link].end.host;
+        while !host {
             let Step { link: next, local } = self.topology.steps[cell.step as usize];
             cell.step += 1;
             link = next as usize;
             let (probe, is_tcp) = (&mut self.probe, (cell.vc as usize) < self.reassemblers.len());
-            let Feed::Port(port) = &mut self.links[link].feed else {
+            let Link { end, feed, .. } = &mut self.links[link];
+            let Feed::Port(port) = feed else {
                 unreachable!("routes pass through switches alone")
             };
             let on_frame = |held| {
@@ -255,10 +257,7 @@ impl<P: Probe> Simulation<P> {
             let Some(arrival) = port.on_cell(at, cell.left == 0, local, on_frame) else {
                 return;
             };
-            if !self.links[link].end.unshared {
-                let Feed::Port(port) = &mut self.links[link].feed else {
-                    return;
-                };
+            if !end.unshared {
                 if port.send(arrival, cell) {
                     self.schedule(link);
                 }
@@ -267,6 +266,7 @@ impl<P: Probe> Simulation<P> {
             if arrival > self.end {
                 return;
             }
+            host = end.host;
             at = arrival;
         }
         self.on_host_cell(link, at, cell);
@@ -310,8 +310,8 @@ impl<P: Probe> Simulation<P> {
     /// When a link's head cell arrives, and its rank among the events of that instant.
     #[inline(always)]
     fn next_arrival(&self, link: usize) -> Option<(Time, Order)> {
-        let Link { end, .. } = &self.links[link];
-        let (time, vc) = self.links[link].head()?;
+        let wire = &self.links[link];
+        let (end, (time, vc)) = (&wire.end, wire.head()?);
         let order = if end.unshared {
             WHOLE_FRAME
         } else {
