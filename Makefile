@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What `make reproduce` reproduces: any of frr-96, gr-97.
+PAPERS ?= frr-96
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml $(wildcard .cargo/config.toml)
 
 .PHONY: setup reproduce test bench lint clean
@@ -21,8 +23,7 @@ $(VENV)/.built: $(VENV)/.tools pyproject.toml $(RUST)
 	@touch $@
 
 reproduce: setup
-	$(BIN)/longpipe reproduce frr-96 --out results/frr-96
-	$(BIN)/longpipe reproduce gr-97 --seeds 10 --out results/gr-97
+	@set -e; for paper in $(PAPERS); do $(BIN)/longpipe reproduce $$paper --out results/$$paper; done
 
 test: setup
 	cargo test --workspace --release
