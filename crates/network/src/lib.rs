@@ -19,6 +19,7 @@ pub mod ring;
 pub mod scenario;
 pub mod simulation;
 pub mod topology;
+mod vbr;
 
 pub use check::ScenarioError;
 pub use probe::{Probe, Recorder};

@@ -1,10 +1,16 @@
 //! A directed link: a wire and whatever feeds it.
 
+use crate::loss::Loss;
 use crate::nic::Nic;
+use crate::port::admission::Admission;
+use crate::port::buffer::Policy;
+use crate::port::classes::VbrQueue;
+use crate::port::scheduler::Scheduler;
 use crate::port::Port;
 use crate::ring::Ring;
-use crate::topology::LinkEnd;
-use longpipe_events::Time;
+use crate::scenario::{LinkConfig, NodeKind, Scenario};
+use crate::topology::{LinkEnd, Topology};
+use longpipe_events::{Span, Time};
 
 /// A wire with its feed and its far end.
 #[derive(Clone, Debug)]
@@ -50,4 +56,46 @@ impl Link {
             Feed::Vbr(_) => None,
         }
     }
+}
+
+/// Every link of a scenario, idle; those of VBR sources as if their hosts had interfaces.
+pub(crate) fn links(scenario: &Scenario, topology: &Topology, seed: u64) -> Vec<Link> {
+    let first_of_vbr: Vec<usize> = scenario
+        .vbr
+        .iter()
+        .filter_map(|source| source.route.get(1).copied())
+        .collect();
+    let links = scenario.links.iter().enumerate().map(|(index, link)| Link {
+        end: topology.ends[index],
+        feed: match scenario.nodes[link.from].kind {
+            NodeKind::Host => {
+                let loss = Loss::new(&link.loss, seed, index as u64);
+                Feed::Nic(Nic::new(topology.grids[index], Span(link.delay_ps), loss))
+            }
+            NodeKind::Switch => {
+                let port = port(scenario, topology, index, first_of_vbr.contains(&index), seed);
+                Feed::Port(port)
+            }
+        },
+        deliveries: Ring::default(),
+    });
+    links.collect()
+}
+
+/// A switch's port. VBR has a queue of its own at the first switch; past that it is alone at its ports, and without
+/// a limit there too.
+fn port(scenario: &Scenario, topology: &Topology, index: usize, first_of_vbr: bool, seed: u64) -> Port {
+    let link: &LinkConfig = &scenario.links[index];
+    let [ubr, vbr] = topology.vcs_of_link[index].map(|vcs| vcs as usize);
+    let for_vbr = || Admission::new(None, Policy::TailDrop, None, vbr);
+    let (grid, delay) = (topology.grids[index], Span(link.delay_ps));
+    if vbr > 0 && !first_of_vbr {
+        return Port::new(grid, delay, for_vbr(), None);
+    }
+    let policy = Policy::new(&link.policy, link.buffer_cells.unwrap_or(u64::MAX));
+    let loss = Loss::new(&link.loss, seed, index as u64);
+    let admission = Admission::new(link.buffer_cells, policy, loss, ubr);
+    let scheduler = Scheduler::new(&link.scheduler).filter(|_| first_of_vbr);
+    let beside = scheduler.map(|scheduler| VbrQueue::new(scheduler, for_vbr(), Time(scenario.duration_ps)));
+    Port::new(grid, delay, admission, beside.map(Box::new))
 }

@@ -10,18 +10,10 @@
 use crate::aal5::{frame_cells, Cell, Reassembler};
 use crate::check::ScenarioError;
 use crate::flow::Flow;
-use crate::link::{Delivery, Feed, Link};
-use crate::loss::Loss;
-use crate::nic::Nic;
-use crate::on_off::{Meter, OnOff};
-use crate::port::admission::Admission;
-use crate::port::buffer::Policy;
-use crate::port::classes::{Feeder, VbrQueue};
-use crate::port::scheduler::Scheduler;
-use crate::port::Port;
+use crate::link::{self, Delivery, Feed, Link};
+use crate::on_off::Meter;
 use crate::probe::Probe;
-use crate::ring::Ring;
-use crate::scenario::{LinkConfig, NodeKind, OnOffConfig, Scenario, StartConfig, Ties};
+use crate::scenario::{Scenario, StartConfig, Ties};
 use crate::topology::{Step, Topology};
 use longpipe_events::{mix, Agenda, Entity, Order, Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
@@ -31,11 +23,6 @@ const CELL: Order = 0;
 const WHOLE_FRAME: Order = 1 << 32;
 const TIMER: Order = 2 << 32;
 const START: Order = 3 << 32;
-const VBR: Order = 4 << 32;
-
-/// Times of a cell between two looks at a VBR source's circuit, which nothing else waits for.
-const VBR_CELLS: u64 = 4096;
-
 /// A host's random delay before a packet reaches its interface.
 #[derive(Clone, Debug)]
 struct Jitter {
@@ -48,8 +35,8 @@ struct Jitter {
 #[derive(Clone, Debug)]
 pub struct Simulation<P: Probe> {
     pub(crate) now: Time,
-    end: Time,
-    agenda: Agenda,
+    pub(crate) end: Time,
+    pub(crate) agenda: Agenda,
     pub(crate) topology: Topology,
     pub(crate) links: Vec<Link>,
     pub(crate) flows: Vec<Flow>,
@@ -81,7 +68,7 @@ impl<P: Probe> Simulation<P> {
                 scenario.links.len() + 3 * scenario.flows.len() + scenario.vbr.len(),
                 cell,
             ),
-            links: links(scenario, &topology, seed),
+            links: link::links(scenario, &topology, seed),
             flows: flows(scenario, seed),
             meters: Vec::with_capacity(scenario.vbr.len()),
             reassemblers: vec![Reassembler::default(); 2 * scenario.flows.len()],
@@ -143,57 +130,6 @@ impl<P: Probe> Simulation<P> {
         (self.links.len() + timer * self.flows.len() + flow) as Entity
     }
 
-    /// Puts a VBR source into the hands of the port at the end of its link.
-    fn add_source(&mut self, config: &OnOffConfig) {
-        let index = self.meters.len();
-        let vc = (2 * self.flows.len() + index) as u32;
-        let step = self.topology.first_step[vc as usize];
-        let link = config.route[0];
-        let Feed::Nic(nic) = &self.links[link].feed else {
-            unreachable!("circuits begin at hosts, and a source's link carries nothing else")
-        };
-        let source = OnOff::new(config, self.topology.grids[link], nic.delay());
-        self.links[link].feed = Feed::Vbr(index);
-        self.meters.push(Meter::new(source.clone()));
-        let Step { link: port, local } = self.topology.steps[step as usize + 1];
-        if let Some(queue) = self.vbr_port(port as usize).and_then(Port::vbr_mut) {
-            queue.add(Feeder {
-                source,
-                vc,
-                step: step + 2,
-                local,
-            });
-        }
-        self.on_vbr(index);
-    }
-
-    fn vbr_port(&mut self, link: usize) -> Option<&mut Port> {
-        match self.links.get_mut(link).map(|link| &mut link.feed) {
-            Some(Feed::Port(port)) => Some(port),
-            _ => None,
-        }
-    }
-
-    /// Time to look after a VBR source again.
-    fn on_vbr(&mut self, source: usize) {
-        self.carry_vbr(source);
-        let cell = self.topology.ends.iter().map(|end| end.cell).min().unwrap_or(1);
-        let entity = (self.links.len() + 3 * self.flows.len() + source) as Entity;
-        self.agenda.set(entity, self.now + Span(VBR_CELLS * cell), VBR);
-    }
-
-    /// Carries the VBR cells that have left their first port by now to their sinks.
-    fn carry_vbr(&mut self, source: usize) {
-        let first = self.topology.first_step[2 * self.flows.len() + source] as usize;
-        let link = self.topology.steps[first + 1].link as usize;
-        let now = self.now;
-        while let Some((at, cell)) = self.vbr_port(link).and_then(|port| port.pop_vbr(now)) {
-            if at <= self.end {
-                self.carry(link, at, cell);
-            }
-        }
-    }
-
     #[inline]
     fn dispatch(&mut self, entity: Entity) {
         let index = entity as usize;
@@ -238,7 +174,7 @@ impl<P: Probe> Simulation<P> {
 
     /// A cell reaches the far end of a link at `at`, and from there whatever it reaches without meeting another wire.
     #[inline(always)]
-    fn carry(&mut self, mut link: usize, mut at: Time, mut cell: Cell) {
+    pub(crate) fn carry(&mut self, mut link: usize, mut at: Time, mut cell: Cell) {
         let mut host = self.links[link].end.host;
         while !host {
             let Step { link: next, local } = self.topology.steps[cell.step as usize];
@@ -428,47 +364,6 @@ impl<P: Probe> Simulation<P> {
 #[inline]
 fn tie(key: u64, time: Time, vc: u32) -> Order {
     mix(key ^ time.0 ^ (u64::from(vc) << 44)) >> 32
-}
-
-fn links(scenario: &Scenario, topology: &Topology, seed: u64) -> Vec<Link> {
-    let first_of_vbr: Vec<usize> = scenario
-        .vbr
-        .iter()
-        .filter_map(|source| source.route.get(1).copied())
-        .collect();
-    let links = scenario.links.iter().enumerate().map(|(index, link)| Link {
-        end: topology.ends[index],
-        feed: match scenario.nodes[link.from].kind {
-            NodeKind::Host => {
-                let loss = Loss::new(&link.loss, seed, index as u64);
-                Feed::Nic(Nic::new(topology.grids[index], Span(link.delay_ps), loss))
-            }
-            NodeKind::Switch => {
-                let port = port(scenario, topology, index, first_of_vbr.contains(&index), seed);
-                Feed::Port(port)
-            }
-        },
-        deliveries: Ring::default(),
-    });
-    links.collect()
-}
-
-/// A switch's port. VBR has a queue of its own at the first switch; past that it is alone at its ports, and without
-/// a limit there too.
-fn port(scenario: &Scenario, topology: &Topology, index: usize, first_of_vbr: bool, seed: u64) -> Port {
-    let link: &LinkConfig = &scenario.links[index];
-    let [ubr, vbr] = topology.vcs_of_link[index].map(|vcs| vcs as usize);
-    let for_vbr = || Admission::new(None, Policy::TailDrop, None, vbr);
-    let (grid, delay) = (topology.grids[index], Span(link.delay_ps));
-    if vbr > 0 && !first_of_vbr {
-        return Port::new(grid, delay, for_vbr(), None);
-    }
-    let policy = Policy::new(&link.policy, link.buffer_cells.unwrap_or(u64::MAX));
-    let loss = Loss::new(&link.loss, seed, index as u64);
-    let admission = Admission::new(link.buffer_cells, policy, loss, ubr);
-    let scheduler = Scheduler::new(&link.scheduler).filter(|_| first_of_vbr);
-    let beside = scheduler.map(|scheduler| VbrQueue::new(scheduler, for_vbr(), Time(scenario.duration_ps)));
-    Port::new(grid, delay, admission, beside.map(Box::new))
 }
 
 fn flows(scenario: &Scenario, seed: u64) -> Vec<Flow> {
