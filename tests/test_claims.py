@@ -87,3 +87,9 @@ def test_a_mean_over_configurations_is_taken_seed_by_seed() -> None:
     assert mean_by_seed(runs, "fairness", policy="epd").to_dict() == pytest.approx({1: 0.2, 2: 0.6})
     with pytest.raises(ValueError, match="no run has policy = red"):
         mean_by_seed(runs, "fairness", policy="red")
+
+
+def test_a_mean_by_seed_leaves_out_seeds_that_not_all_runs_have() -> None:
+    runs = pd.DataFrame([("lan", 1, 0.2), ("wan", 1, 0.4), ("lan", 2, 0.6)], columns=["network", "seed", "efficiency"])
+    assert mean_by_seed(runs, "efficiency").to_dict() == pytest.approx({1: 0.3})
+    assert mean_by_seed(runs, "efficiency", network="lan").to_dict() == pytest.approx({1: 0.2, 2: 0.6})

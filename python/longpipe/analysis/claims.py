@@ -89,13 +89,15 @@ def judge(claim: Claim, runs: pd.DataFrame, published: pd.DataFrame) -> Judgemen
 
 
 def mean_by_seed(runs: pd.DataFrame, metric: str, **factors: object) -> pd.Series:
-    """Mean of a metric over the runs with these factors, one value per seed."""
+    """Mean of a metric over the runs with these factors, one value per seed that all of them have."""
     chosen = runs
     for factor, level in factors.items():
         chosen = chosen[chosen[factor] == level]
     if chosen.empty:
         raise ValueError(f"no run has {', '.join(f'{name} = {level}' for name, level in factors.items())}")
-    return chosen.groupby("seed")[metric].mean()
+    by_seed = chosen.groupby("seed")[metric]
+    runs_of_seed = by_seed.size()
+    return by_seed.mean()[runs_of_seed == runs_of_seed.max()]
 
 
 def _number(value: float) -> str:

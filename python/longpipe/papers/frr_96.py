@@ -19,8 +19,9 @@ DRAWN: Final[dict[str, object]] = {
     "tcp.timer.phase": {"kind": "common"},
 }
 
-# Without loss no order matters, and runs with huge queues are the longest.
-ZERO_LOSS_SEEDS: Final = 3
+# Of the seeds asked for. Runs over the WAN are the longest and differ least; without loss no order matters at all.
+SHARES: Final = {"lan": 1.0, "wan": 0.5}
+ZERO_LOSS_SHARE: Final = 0.15
 
 BUFFERS_CELLS: Final = {"lan": (1000, 3000), "wan": (12000, 36000)}
 SOURCES: Final = (5, 15)
@@ -92,7 +93,7 @@ def _tables() -> list[Experiment]:
                 "policy": policy,
             }
             scenario = _scenario(factors)
-            found.append(Experiment(factors, scenario.with_(**DRAWN), scenario, table))
+            found.append(Experiment(factors, scenario.with_(**DRAWN), scenario, table, SHARES[network]))
     return found
 
 
@@ -107,7 +108,7 @@ def _zero_loss() -> list[Experiment]:
             "policy": "tail-drop",
             "part": part,
         }
-        found.append(Experiment(factors, _scenario(factors).with_(**DRAWN), most_seeds=ZERO_LOSS_SEEDS))
+        found.append(Experiment(factors, _scenario(factors).with_(**DRAWN), share_of_seeds=ZERO_LOSS_SHARE))
     return found
 
 
@@ -160,6 +161,7 @@ PAPER: Final = Paper(
     conditions=(
         "Fast retransmit once three duplicate ACKs have passed; R 0.9 for all three policies. "
         f"Single run: {DETERMINISTIC_TIES} order of simultaneous cells, clocks and starts at 0, nothing random. "
-        "Replications draw by seed the order of simultaneous cells and the phase of the hosts' common 100 ms clock."
+        "Replications draw by seed the order of simultaneous cells and the phase of the hosts' common 100 ms clock; "
+        "the WAN, whose runs differ less, has half of the seeds."
     ),
 )

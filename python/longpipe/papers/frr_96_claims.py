@@ -37,7 +37,7 @@ def _difference(
 ) -> Condition:
     runs = _of_tables(runs)
     names = [", ".join(str(level) for level in factors.values()) for factors in (one, other)]
-    by_seed = mean_by_seed(runs, metric, **one) - mean_by_seed(runs, metric, **other)
+    by_seed = (mean_by_seed(runs, metric, **one) - mean_by_seed(runs, metric, **other)).dropna()
     return Condition(f"{LETTERS[metric]}({names[0]}) - {LETTERS[metric]}({names[1]})", by_seed, **limits)
 
 

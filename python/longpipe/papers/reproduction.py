@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from longpipe import _core
-from longpipe.analysis.claims import Judgement, judge
+from longpipe.analysis.claims import Judgement, judge, mean_by_seed
 from longpipe.analysis.intervals import estimate
 from longpipe.papers.paper import Caption, Paper
 from longpipe.store import Store
@@ -51,7 +51,7 @@ class Reproduction:
         chosen = self.runs[self.runs["replicated"] & (self.runs["table"] == caption.table)]
         found = []
         for level, runs in chosen.groupby(column, sort=False):
-            mean = estimate(runs.groupby("seed")[metric].mean(), BOUNDS)
+            mean = estimate(mean_by_seed(runs, metric), BOUNDS)
             average = published.loc[published[column] == level, "published"].mean()
             found.append((level, average, mean.mean, mean.mean_low, mean.mean_high))
         return pd.DataFrame(found, columns=[column, "published", "mean", "mean_low", "mean_high"])
