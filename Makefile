@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # What `make reproduce` reproduces: any of frr-96, gr-97.
 PAPERS ?= frr-96
-RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml $(wildcard .cargo/config.toml)
+RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 
 .PHONY: setup reproduce test bench lint clean
 

@@ -1,7 +1,7 @@
 //! A switch's output port: a FIFO of cells, per-VC accounting, a buffer policy, a slotted output.
 //!
-//! One FIFO, alone or beside VBR whose arrivals are known ahead, means that a cell's slot is known when it is admitted, so departures need no
-//! events: they are settled, in order, before anything else looks at the port.
+//! One FIFO, alone or beside VBR whose arrivals are known ahead, means that a cell's slot is known when it is
+//! admitted, so departures need no events: they are settled, in order, before anything else looks at the port.
 
 pub mod admission;
 pub mod buffer;
