@@ -136,7 +136,27 @@ fields = st.fixed_dictionaries(
     }
 )
 
+ip_switches = st.fixed_dictionaries(
+    {
+        "buffer": times("1 packet", "5 packets", "2000 B", "4 KB", "unlimited"),
+        "policy": st.one_of(policies, st.just({"kind": "tail-drop"})).filter(
+            lambda policy: policy["kind"] not in ("epd", "partial-packet-discard")
+        ),
+        "ties": st.sampled_from(["port-order", "random"]),
+    }
+)
+
+
+@st.composite
+def ip_fields(draw: st.DrawFn) -> dict[str, Any]:
+    """The same networks with packets in place of cells: no VBR, and buffers of packets or bytes."""
+    table = draw(fields) | {"framing": "ip", "switch": draw(ip_switches)}
+    network = {name: value for name, value in table["network"].items() if name != "vbr"}
+    if "links" in network:
+        network["links"] = [{**link, "buffer": draw(ip_switches)["buffer"]} for link in network["links"]]
+    return table | {"network": network}
+
 
 def scenarios() -> st.SearchStrategy[Scenario]:
     """Valid scenarios."""
-    return fields.map(lambda table: Scenario(**table))
+    return st.one_of(fields, ip_fields()).map(lambda table: Scenario(**table))

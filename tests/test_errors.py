@@ -40,12 +40,14 @@ def message(build: Callable[[], object]) -> str:
         (
             "switch.buffer",
             "10 ms",
-            "switch.buffer: '10 ms' is not a buffer size; accepts cells, packets, BDP, as in '1000 cells', or 'unlimited'",
+            "switch.buffer: '10 ms' is not a buffer size; accepts cells, packets, BDP, B, KB, KiB, MB, MiB, "
+            "GB, GiB, as in '1000 cells', or 'unlimited'",
         ),
         (
             "switch.buffer",
             1000,
-            "switch.buffer: 1000 has no unit; accepts cells, packets, BDP, as in '1000 cells', or 'unlimited'",
+            "switch.buffer: 1000 has no unit; accepts cells, packets, BDP, B, KB, KiB, MB, MiB, "
+            "GB, GiB, as in '1000 cells', or 'unlimited'",
         ),
         ("tcp.mss", 512, "tcp.mss: 512 has no unit; accepts B, KB, KiB, MB, MiB, GB, GiB, as in '64 KiB'"),
         (
@@ -81,6 +83,10 @@ def message(build: Callable[[], object]) -> str:
             "1 BDP",
             "switch.buffer: 1 BDP (11 cells); needs at least one full packet (12 cells at MSS 512)",
         ),
+        # Units of the other framing.
+        ("switch.buffer", "30 KB", "switch.buffer: 30 KB; ATM switches count cells, needs cells, packets or BDP"),
+        ("framing", "ip", "switch.buffer: 1000 cells; IP routers have no cells, needs packets, bytes or BDP"),
+        ("framing", "atm", "framing: 'atm'; accepts aal5, ip"),
         # Segments and windows.
         ("tcp.mss", "0 B", "tcp.mss: 0 B; needs 1 B to 65000 B"),
         ("tcp.receiver_window", "256 B", "tcp.receiver_window: 256 B; needs at least one segment (512 B)"),
@@ -168,6 +174,30 @@ def message(build: Callable[[], object]) -> str:
 )
 def test_bad_field_is_named_with_its_value_and_what_is_accepted(field: str, value: object, expected: str) -> None:
     assert message(lambda: Scenario().with_(**{field: value})) == expected
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("switch.buffer", "551 B", "switch.buffer: 551 B; needs at least one full packet (552 B at MSS 512)"),
+        ("switch.buffer", "0.5 packets", "switch.buffer: 0.5 packets (0 packets); needs at least one packet"),
+        ("switch.buffer", "0.5 BDP", "switch.buffer: 0.5 BDP (0 packets); needs at least one packet"),
+        ("switch.buffer", "0.1 B", "switch.buffer: 0.1 B; needs a whole number of bytes"),
+        (
+            "switch.buffer",
+            "1001 GB",
+            "switch.buffer: 1001 GB; needs at least one full packet and at most 1000 GB, or 'unlimited'",
+        ),
+        ("switch.buffer", "900 cells", "switch.buffer: 900 cells; IP routers have no cells, needs packets, bytes or BDP"),
+        ("switch.policy", "epd", "switch.policy: epd; is for cells, IP routers accept tail-drop, selective-drop, fba"),
+        ("switch.scheduler", "priority", "switch.scheduler: priority; serves cells, IP routers accept fifo"),
+        ("switch.ties", "rotating", "switch.ties: rotating; turns every cell time, IP routers accept port-order, random"),
+        ("network.vbr", {}, "network.vbr: sends cells, which IP links do not carry; needs framing 'aal5'"),
+    ],
+)  # fmt: skip
+def test_what_ip_routers_cannot_do_is_named(field: str, value: object, expected: str) -> None:
+    ip = Scenario().with_(framing="ip", **{"switch.buffer": "20 packets"})
+    assert message(lambda: ip.with_(**{field: value})) == expected
 
 
 @pytest.mark.parametrize(

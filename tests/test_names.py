@@ -3,6 +3,7 @@ from typing import Any, get_args
 import pytest
 
 from longpipe import Scenario, _core
+from longpipe.scenario.buffers import BufferUnit, Framing
 from longpipe.scenario.loss import Loss
 from longpipe.scenario.network import Node
 from longpipe.scenario.switch import Policy, Scheduler, Ties
@@ -24,6 +25,8 @@ def names(annotation: object) -> set[str]:
 
 PYTHON: dict[str, Any] = {
     "engine": Scenario.model_fields["engine"].annotation,
+    "framing": Framing,
+    "buffer_unit": BufferUnit,
     "ties": Ties,
     "node": Node.model_fields["kind"].annotation,
     "policy": Policy,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from longpipe import Result, Scenario, ScenarioError, simulate
 from longpipe.units import SIZE
-from strategies import fields, scenarios
+from strategies import fields, ip_fields, scenarios
 
 SLOW = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LONGEST_RUN_S = 20.0
@@ -24,8 +24,11 @@ GARBAGE: list[Any] = [
 
 def assert_conserved(result: Result) -> None:
     ports, flows = result.ports, result.flows
-    lost = ports.filter(like="cells_lost_").sum(axis=1)
-    assert (ports["cells_in"] == ports["cells_out"] + lost + ports["cells_held"]).all()
+    unit = "packets" if result.scenario.framing == "ip" else "cells"
+    lost = ports.filter(like=f"{unit}_lost_").sum(axis=1)
+    assert (ports[f"{unit}_in"] == ports[f"{unit}_out"] + lost + ports[f"{unit}_held"]).all()
+    if unit == "packets":
+        assert (ports["bytes_in"] == ports["bytes_out"] + ports["bytes_lost"] + ports["bytes_held"]).all()
     assert (ports["utilization"].between(0, 1)).all()
     classes, vbr = result.classes, result.vbr
     assert (classes["cells_in"] == classes["cells_out"] + classes["cells_lost"] + classes["cells_held"]).all()
@@ -51,7 +54,10 @@ def test_cells_and_bytes_are_conserved(scenario: Scenario, seed: int) -> None:
 
 
 @SLOW
-@given(fields, st.lists(st.tuples(st.integers(0, 200), st.sampled_from(GARBAGE)), min_size=1, max_size=2))
+@given(
+    st.one_of(fields, ip_fields()),
+    st.lists(st.tuples(st.integers(0, 200), st.sampled_from(GARBAGE)), min_size=1, max_size=2),
+)
 def test_a_broken_scenario_is_refused_or_runs(table: dict[str, Any], changes: list[tuple[int, Any]]) -> None:
     for position, value in changes:
         table = with_leaf(table, position, value)

@@ -52,7 +52,7 @@ def test_the_commented_default_is_the_default() -> None:
 
 
 def test_digest_is_stable() -> None:
-    assert Scenario().digest() == "fd84076c296b013fa228bdd1d9b39a0994b5f0e14143dd10c56ee7ee42b33496"
+    assert Scenario().digest() == "296c649850354e4b5fb07f5523405d13158f745330b370c9e047df3f99170a01"
 
 
 def test_digest_depends_on_the_run_and_not_on_its_spelling() -> None:
@@ -97,12 +97,32 @@ def test_with_reaches_into_lists() -> None:
 def test_buffer_is_counted_in_cells(buffer: str, cells: int | None) -> None:
     links = Scenario().with_(**{"switch.buffer": buffer}).resolve()["links"]
     trunk = next(link for link in links if link["from"] == 5 and link["to"] == 6)
-    assert trunk["buffer_cells"] == cells
+    assert trunk["buffer"] == (cells and {"unit": "cells", "limit": cells})
+
+
+@pytest.mark.parametrize(
+    ("buffer", "unit", "limit"),
+    [
+        ("20 packets", "packets", 20),
+        ("30 KB", "bytes", 30_000),
+        ("552 bytes", "bytes", 552),
+        # 155.52 Mbit/s times 30 us is 4665.6 bits, 1.0565 packets of 552 bytes.
+        ("2.5 BDP", "packets", 2),
+    ],
+)
+def test_an_ip_buffer_is_counted_in_packets_or_bytes(buffer: str, unit: str, limit: int) -> None:
+    scenario = Scenario().with_(framing="ip", **{"switch.buffer": buffer})
+    trunk = next(link for link in scenario.resolve()["links"] if link["from"] == 5 and link["to"] == 6)
+    assert trunk["buffer"] == {"unit": unit, "limit": limit}
+    assert Scenario.from_toml(scenario.to_toml()).digest() == scenario.digest()
 
 
 def test_host_ports_are_unlimited_tail_drop_and_switch_ports_follow_the_switch_both_ways() -> None:
     resolved = Scenario(network=Dumbbell(sources=1)).with_(**{"switch.policy": "epd"}).resolve()
-    ports = [(link["from"], link["to"], link["buffer_cells"], link["policy"]["kind"]) for link in resolved["links"]]
+    places = [link["buffer"] and link["buffer"]["limit"] for link in resolved["links"]]
+    ports = [
+        (link["from"], link["to"], n, link["policy"]["kind"]) for link, n in zip(resolved["links"], places, strict=True)
+    ]
     assert ports == [
         (0, 1, None, "tail-drop"),
         (1, 0, 1000, "epd"),

@@ -3,21 +3,18 @@
 import math
 from typing import Final
 
+from longpipe.ip import packet_bytes
+
 CELL_BYTES: Final = 53
 CELL_BITS: Final = 8 * CELL_BYTES
 CELL_PAYLOAD_BYTES: Final = 48
-# TCP 20, IP 20, LLC/SNAP 8, AAL5 trailer 8.
-OVERHEAD_BYTES: Final = 56
-
-
-# RFC 7323, padded as its appendix A recommends.
-TIMESTAMP_BYTES: Final = 12
+# LLC/SNAP 8, AAL5 trailer 8.
+OVERHEAD_BYTES: Final = 16
 
 
 def packet_cells(payload_bytes: int, timestamps: bool = False) -> int:
     """Cells of a segment with this payload [bytes], headers and AAL5 trailer included."""
-    packet_bytes = payload_bytes + OVERHEAD_BYTES + (TIMESTAMP_BYTES if timestamps else 0)
-    return math.ceil(packet_bytes / CELL_PAYLOAD_BYTES)
+    return math.ceil((packet_bytes(payload_bytes, timestamps) + OVERHEAD_BYTES) / CELL_PAYLOAD_BYTES)
 
 
 def cell_tax(mss_bytes: int) -> float:

@@ -24,7 +24,7 @@ class Result:
     `flows` has a row per TCP connection and `ports` a row per directed link, named "a->b" by its nodes; `classes` has a
     row per switch port and service class there, `vbr` one per VBR source, whose delays [s] run from the instant a cell
     is ready to the end of its arrival at the sink. In `ports` cells are those of all classes, queues those of UBR where
-    it has circuits. `traces` has a
+    it has circuits; with framing "ip" it counts packets and bytes, and `classes` is empty. `traces` has a
     frame for each trace that the scenario asks for (cwnd, queue, sequence). `state_hash` is equal for equal runs.
     """
 
@@ -56,7 +56,7 @@ class Result:
         if not isinstance(network, Dumbbell):
             return math.nan
         left_bps = RATE.parse(network.trunk_rate) - vbr_bps(network)
-        attainable = metrics.attainable_bps(left_bps, SIZE.parse(self.scenario.tcp.mss))
+        attainable = metrics.attainable_bps(left_bps, SIZE.parse(self.scenario.tcp.mss), self.scenario.framing)
         return metrics.efficiency(self.flows["throughput_bps"], attainable)
 
     @cached_property

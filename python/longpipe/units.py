@@ -144,8 +144,9 @@ TICKS: Final = Dimension(
 BUFFER: Final = Dimension(
     name="buffer size",
     base="cells",
-    units={"cells": Fraction(1), "packets": Fraction(1), "BDP": Fraction(1)},
+    units={"cells": Fraction(1), "packets": Fraction(1), "BDP": Fraction(1), **SIZE.units},
     example="1000 cells",
+    aliases=SIZE.aliases,
     unlimited=True,
     singular={"cells": "cell", "packets": "packet"},
 )

@@ -3,7 +3,10 @@
 use crate::aal5::frame_cells;
 use crate::loss;
 use crate::port::scheduler::ONE;
-use crate::scenario::{FlowConfig, NodeKind, PolicyConfig, Scenario, SchedulerConfig, StartConfig, TrafficConfig};
+use crate::scenario::{
+    BufferUnit, FlowConfig, Framing, LinkConfig, NodeKind, PolicyConfig, Scenario, SchedulerConfig, StartConfig, Ties,
+    TrafficConfig,
+};
 use crate::topology::Topology;
 use longpipe_events::{agenda, PS_PER_SECOND};
 use longpipe_tcp::config::{AckConfig, PhaseConfig, TcpConfig, TimerConfig, MAX_WINDOW_SCALE};
@@ -85,6 +88,7 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
             return refuse(field("loss"), value, accepted);
         }
     }
+    check_framing(scenario)?;
     if scenario.links.len() + 3 * scenario.flows.len() + scenario.vbr.len() > agenda::MAX_ENTITIES {
         return refuse(
             "flows",
@@ -114,21 +118,68 @@ fn check_policy(field: &str, policy: &PolicyConfig) -> Result<(), ScenarioError>
     Ok(())
 }
 
+fn check_buffer(scenario: &Scenario, link: &LinkConfig, packet_bytes: u32) -> Result<(), ScenarioError> {
+    let Some(buffer) = link.buffer else { return Ok(()) };
+    let (least, unit) = match buffer.unit {
+        BufferUnit::Cells => (u64::from(frame_cells(packet_bytes)), "cells"),
+        BufferUnit::Packets => (1, "packets"),
+        BufferUnit::Bytes => (u64::from(packet_bytes), "bytes"),
+    };
+    let field = format!(
+        "buffer of {}->{}",
+        scenario.nodes[link.from].name, scenario.nodes[link.to].name
+    );
+    if (buffer.unit == BufferUnit::Cells) != (scenario.framing == Framing::Aal5) {
+        return refuse(field, unit, "needs cells under AAL5, packets or bytes without");
+    }
+    if buffer.limit < least {
+        return refuse(
+            field,
+            format!("{} {unit}", buffer.limit),
+            format!("needs at least one full packet ({least} {unit})"),
+        );
+    }
+    Ok(())
+}
+
+/// Checks what only cells can have.
+fn check_framing(scenario: &Scenario) -> Result<(), ScenarioError> {
+    if scenario.framing == Framing::Aal5 {
+        return Ok(());
+    }
+    for (index, link) in scenario.links.iter().enumerate() {
+        let field = |name: &str| format!("links[{index}].{name}");
+        match link.policy {
+            PolicyConfig::PartialPacketDiscard { .. } | PolicyConfig::Epd { .. } => {
+                return refuse(
+                    field("policy"),
+                    "a policy for cells",
+                    "needs tail-drop, selective-drop or fba for IP packets",
+                );
+            }
+            PolicyConfig::TailDrop {} | PolicyConfig::SelectiveDrop { .. } | PolicyConfig::Fba { .. } => {}
+        }
+        if link.scheduler != (SchedulerConfig::Fifo {}) {
+            return refuse(field("scheduler"), "a scheduler for VBR", "needs fifo for IP packets");
+        }
+    }
+    if scenario.ties == Ties::Rotating {
+        return refuse("ties", "rotating", "needs random or port-order for IP packets");
+    }
+    if !scenario.vbr.is_empty() {
+        return refuse("vbr", "sources of cells", "needs none for IP packets");
+    }
+    Ok(())
+}
+
 /// Checks one flow against the links it takes.
 pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Result<(), ScenarioError> {
     let field = |name: &str| format!("flows[{index}].{name}");
     check_tcp(&field("tcp"), &flow.tcp)?;
     let (data, ack) = flow.tcp.largest_packets_bytes();
-    for (route, cells) in [(&flow.route, frame_cells(data)), (&flow.return_route, frame_cells(ack))] {
+    for (route, bytes) in [(&flow.route, data), (&flow.return_route, ack)] {
         for link in route.iter().filter_map(|&link| scenario.links.get(link)) {
-            if let Some(buffer) = link.buffer_cells.filter(|&buffer| buffer < u64::from(cells)) {
-                let (a, b) = (&scenario.nodes[link.from].name, &scenario.nodes[link.to].name);
-                return refuse(
-                    format!("buffer of {a}->{b}"),
-                    format!("{buffer} cells"),
-                    format!("needs at least one full packet ({cells} cells)"),
-                );
-            }
+            check_buffer(scenario, link, bytes)?;
         }
     }
     match flow.traffic {

@@ -1,4 +1,4 @@
-//! Hosts, switches, links and flows, cell by cell.
+//! Hosts, switches or routers, links and flows, cell by cell or packet by packet.
 //!
 //! ```text
 //! traffic ─▶ tcp::Sender ─▶ atm (AAL5 cells) ─▶ nic ─▶ link ─▶ port (buffer policy, scheduler) ─▶ link ─▶ … ─▶ tcp::Receiver
@@ -8,6 +8,7 @@
 pub mod aal5;
 pub mod check;
 pub mod flow;
+pub mod ip;
 pub mod link;
 pub mod loss;
 pub mod nic;

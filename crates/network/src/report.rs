@@ -1,5 +1,6 @@
 //! What a run leaves behind: counters by flow and by port, checked, and a hash of the final state.
 
+use crate::ip::report::PacketReport;
 use crate::link::{Feed, Link};
 use crate::on_off::{Meter, OnOff};
 use crate::port::admission::QueueCounters;
@@ -92,8 +93,10 @@ pub struct SourceReport {
 pub struct Report {
     /// By flow.
     pub flows: Vec<FlowReport>,
-    /// By link.
+    /// By link, under AAL5.
     pub ports: Vec<PortReport>,
+    /// By link, for IP packets.
+    pub packet_ports: Vec<PacketReport>,
     /// By switch port and class that has circuits there.
     pub classes: Vec<ClassReport>,
     /// By VBR source.
@@ -140,8 +143,14 @@ impl<P: Probe> Simulation<P> {
             flows.push(report);
         }
         let mut ports = Vec::with_capacity(self.links.len());
+        let mut packet_ports = Vec::new();
         let mut classes = Vec::new();
         for (index, link) in self.links.iter_mut().enumerate() {
+            if let Some(report) = packet_report(link, now)? {
+                report.words().into_iter().for_each(|word| hash.word(word));
+                packet_ports.push(report);
+                continue;
+            }
             let found = class_reports(index, link, self.topology.vcs_of_link[index], now);
             for report in &found {
                 let counters = &report.counters;
@@ -174,6 +183,7 @@ impl<P: Probe> Simulation<P> {
         Ok(Report {
             flows,
             ports,
+            packet_ports,
             classes,
             sources,
             state_hash: hash.0,
@@ -188,6 +198,17 @@ fn check(holds: bool, what: impl FnOnce() -> String) -> Result<(), InvariantErro
     } else {
         Err(InvariantError(what()))
     }
+}
+
+/// The report of a link that carries IP packets.
+fn packet_report(link: &mut Link, now: Time) -> Result<Option<PacketReport>, InvariantError> {
+    let (report, accounts_agree) = match &mut link.feed {
+        Feed::Interface(interface) => (PacketReport::of_interface(interface, &link.packets, now), true),
+        Feed::Router(router) => (PacketReport::of_router(router, now), router.accounts_agree()),
+        Feed::Nic(_) | Feed::Port(_) | Feed::Vbr(_) => return Ok(None),
+    };
+    check(report.conserves() && accounts_agree, || format!("{report:?}"))?;
+    Ok(Some(report))
 }
 
 fn class_reports(index: usize, link: &mut Link, vcs: [u32; 2], now: Time) -> Vec<ClassReport> {
@@ -218,7 +239,7 @@ fn vc_held(feed: &Feed, class: Class, vc: usize) -> u64 {
     match (feed, class) {
         (Feed::Port(port), Class::Vbr) => port.vbr().map_or_else(|| port.vc_held(vc), |queue| queue.vc_held(vc)),
         (Feed::Port(port), Class::Ubr) => port.vc_held(vc),
-        (Feed::Nic(_) | Feed::Vbr(_), _) => 0,
+        _ => 0,
     }
 }
 
@@ -253,7 +274,7 @@ fn port_report(link: &Link, classes: &[ClassReport], meters: &[Meter], now: Time
             let (accepted, arrived) = (meter.count(now, OnOff::ready), meter.count(now, OnOff::arrival));
             host(accepted, arrived, 0, accepted - arrived, 0)
         }
-        Feed::Port(_) => {
+        _ => {
             let sum = |count: fn(&QueueCounters) -> u64| classes.iter().map(|class| count(&class.counters)).sum();
             let cells_out: u64 = sum(|counters| counters.cells_out);
             PortReport {

@@ -12,6 +12,8 @@ use strum::VariantNames;
 pub struct Scenario {
     /// Which engine moves the cells.
     pub engine: Engine,
+    /// What links carry.
+    pub framing: Framing,
     /// Length of the run [ps].
     pub duration_ps: u64,
     /// Order among cells that reach one switch at one instant.
@@ -39,7 +41,18 @@ pub enum Engine {
     Reference,
 }
 
-/// Order among cells that reach one switch at one instant.
+/// What links carry.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Framing {
+    /// Cells of AAL5 frames, through ATM switches.
+    Aal5,
+    /// IP packets, through routers.
+    Ip,
+}
+
+/// Order among cells or packets that reach one switch at one instant.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -83,18 +96,41 @@ pub struct LinkConfig {
     pub from: usize,
     /// Index of the downstream node.
     pub to: usize,
-    /// Bit rate of 53-byte cells [bit/s].
+    /// Bit rate of 53-byte cells or of IP packets [bit/s].
     pub rate_bps: u64,
     /// Propagation delay [ps].
     pub delay_ps: u64,
-    /// Places for cells, the one in service included [cell]; none: unlimited.
-    pub buffer_cells: Option<u64>,
+    /// Room at the port, that of the cell or packet in service included; none: unlimited.
+    pub buffer: Option<BufferConfig>,
     /// What the port refuses.
     pub policy: PolicyConfig,
     /// Which class the port serves next.
     pub scheduler: SchedulerConfig,
     /// Frames lost whatever the buffer holds.
     pub loss: LossConfig,
+}
+
+/// Room at a port.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct BufferConfig {
+    /// What is counted.
+    pub unit: BufferUnit,
+    /// How many are held at most.
+    pub limit: u64,
+}
+
+/// What the room at a port is counted in: cells under AAL5, else packets or bytes.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum BufferUnit {
+    /// ATM cells.
+    Cells,
+    /// IP packets, whatever their length.
+    Packets,
+    /// Bytes of IP packets.
+    Bytes,
 }
 
 /// Frames that a link loses whole as they enter its port or interface.

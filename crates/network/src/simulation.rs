@@ -13,14 +13,14 @@ use crate::flow::Flow;
 use crate::link::{self, Delivery, Feed, Link};
 use crate::on_off::Meter;
 use crate::probe::Probe;
-use crate::scenario::{Scenario, StartConfig, Ties};
+use crate::scenario::{Framing, Scenario, StartConfig, Ties};
 use crate::topology::{Step, Topology};
 use longpipe_events::{mix, Agenda, Entity, Order, Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
 use longpipe_tcp::{Receiver, Sender};
 
-const CELL: Order = 0;
-const WHOLE_FRAME: Order = 1 << 32;
+pub(crate) const CELL: Order = 0;
+pub(crate) const WHOLE_FRAME: Order = 1 << 32;
 const TIMER: Order = 2 << 32;
 const START: Order = 3 << 32;
 /// A host's random delay before a packet reaches its interface.
@@ -47,10 +47,11 @@ pub struct Simulation<P: Probe> {
     jitter: Vec<Option<Jitter>>,
     /// Node at which each link begins.
     origins: Vec<u32>,
-    ties: Ties,
-    tie_key: u64,
+    pub(crate) ties: Ties,
+    pub(crate) tie_key: u64,
+    pub(crate) framing: Framing,
     pub(crate) events: u64,
-    probe: P,
+    pub(crate) probe: P,
 }
 
 impl<P: Probe> Simulation<P> {
@@ -77,6 +78,7 @@ impl<P: Probe> Simulation<P> {
             topology,
             ties: scenario.ties,
             tie_key: mix(seed.wrapping_add(0x9e37_79b9_7f4a_7c15)),
+            framing: scenario.framing,
             events: 0,
             probe,
         };
@@ -134,7 +136,10 @@ impl<P: Probe> Simulation<P> {
     fn dispatch(&mut self, entity: Entity) {
         let index = entity as usize;
         if index < self.links.len() {
-            return self.on_arrival(index);
+            return match self.framing {
+                Framing::Aal5 => self.on_arrival(index),
+                Framing::Ip => self.on_packet_arrival(index),
+            };
         }
         let index = index - self.links.len();
         if index >= 3 * self.flows.len() {
@@ -155,7 +160,7 @@ impl<P: Probe> Simulation<P> {
             let cell = match &mut self.links[link].feed {
                 Feed::Nic(nic) => Some(nic.pop()),
                 Feed::Port(port) => port.pop(),
-                Feed::Vbr(_) => None,
+                Feed::Interface(_) | Feed::Router(_) | Feed::Vbr(_) => None,
             };
             match cell {
                 Some(cell) => self.carry(link, self.now, cell),
@@ -268,6 +273,12 @@ impl<P: Probe> Simulation<P> {
         let Some(Delivery { vc, frame, .. }) = self.links[link].deliveries.pop() else {
             return;
         };
+        self.deliver(vc, frame);
+    }
+
+    /// A packet reaches its host whole.
+    #[inline(always)]
+    pub(crate) fn deliver(&mut self, vc: u32, frame: u32) {
         let flow = (vc / 2) as usize;
         let state = &mut self.flows[flow];
         if vc.is_multiple_of(2) {
@@ -310,7 +321,7 @@ impl<P: Probe> Simulation<P> {
         while let Some(segment) = self.flows[flow].sender.poll_transmit(self.now) {
             self.probe.sent(self.now, flow as u32, &segment);
             let frame = self.flows[flow].data.send(segment);
-            self.enqueue(2 * flow as u32, frame, frame_cells(segment.packet_bytes()));
+            self.enqueue(2 * flow as u32, frame, segment.packet_bytes());
         }
         let state = &mut self.flows[flow];
         let window = state.sender.flight();
@@ -327,7 +338,7 @@ impl<P: Probe> Simulation<P> {
     fn send_ack(&mut self, flow: usize) {
         if let Some(ack) = self.flows[flow].receiver.poll_transmit() {
             let frame = self.flows[flow].acks.send(ack);
-            self.enqueue(2 * flow as u32 + 1, frame, frame_cells(ack.packet_bytes()));
+            self.enqueue(2 * flow as u32 + 1, frame, ack.packet_bytes());
         }
         let state = &mut self.flows[flow];
         if let Some(deadline) = state.receiver.next_timeout() {
@@ -339,8 +350,8 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Hands a frame to the interface at the start of its circuit.
-    fn enqueue(&mut self, vc: u32, frame: u32, cells: u16) {
+    /// Hands a packet to the interface at the start of its circuit.
+    fn enqueue(&mut self, vc: u32, frame: u32, bytes: u32) {
         let step = self.topology.first_step[vc as usize];
         let link = self.topology.steps[step as usize].link as usize;
         let ready = match &mut self.jitter[self.origins[link] as usize] {
@@ -351,10 +362,13 @@ impl<P: Probe> Simulation<P> {
                 jitter.latest
             }
         };
+        if self.framing == Framing::Ip {
+            return self.enqueue_packet(vc, frame, bytes, step, ready);
+        }
         let Feed::Nic(nic) = &mut self.links[link].feed else {
             unreachable!("circuits begin at hosts")
         };
-        if nic.enqueue(vc, frame, cells, ready, step + 1) {
+        if nic.enqueue(vc, frame, frame_cells(bytes), ready, step + 1) {
             self.schedule(link);
         }
     }
@@ -362,7 +376,7 @@ impl<P: Probe> Simulation<P> {
 
 /// A cell's rank among those that reach a switch at one instant, from (seed, instant, VC) alone.
 #[inline]
-fn tie(key: u64, time: Time, vc: u32) -> Order {
+pub(crate) fn tie(key: u64, time: Time, vc: u32) -> Order {
     mix(key ^ time.0 ^ (u64::from(vc) << 44)) >> 32
 }
 

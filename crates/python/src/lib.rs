@@ -1,5 +1,7 @@
 //! The boundary: a resolved scenario in, columns out. No model lives here.
 
+mod packet_ports;
+
 use longpipe_events::Time;
 use longpipe_network::probe::Recorder;
 use longpipe_network::report::Report;
@@ -40,12 +42,16 @@ fn run(py: Python<'_>, scenario_json: &str, seed: u64, progress: Option<Py<PyAny
     };
     let result = PyDict::new(py);
     result.set_item("flows", flows(py, &scenario, &report)?)?;
-    result.set_item("ports", ports(py, &scenario, &report)?)?;
+    let ports = match scenario.framing {
+        scenario::Framing::Aal5 => ports(py, &scenario, &report)?,
+        scenario::Framing::Ip => packet_ports::columns(py, &scenario, &report)?,
+    };
+    result.set_item("ports", ports)?;
     result.set_item("classes", classes(py, &scenario, &report)?)?;
     result.set_item("vbr", sources(py, &scenario, &report)?)?;
     let columns = PyDict::new(py);
     if let Some(recorder) = recorder {
-        trace_columns(py, &columns, traces, recorder)?;
+        trace_columns(py, &columns, &scenario, recorder)?;
     }
     result.set_item("traces", columns)?;
     result.set_item("state_hash", format!("{:016x}", report.state_hash))?;
@@ -185,9 +191,10 @@ fn port_name(scenario: &Scenario, link: usize) -> String {
 fn trace_columns<'py>(
     py: Python<'py>,
     traces: &Bound<'py, PyDict>,
-    wanted: scenario::TraceConfig,
+    scenario: &Scenario,
     recorder: Recorder,
 ) -> PyResult<()> {
+    let wanted = scenario.traces;
     let seconds = |times: Vec<u64>| array(py, times.into_iter().map(|time| Time(time).as_seconds()));
     if wanted.cwnd {
         let columns = PyDict::new(py);
@@ -201,7 +208,11 @@ fn trace_columns<'py>(
         let columns = PyDict::new(py);
         columns.set_item("time_s", seconds(recorder.queues.time))?;
         columns.set_item("port", recorder.queues.port.into_pyarray(py))?;
-        columns.set_item("queue_cells", recorder.queues.held.into_pyarray(py))?;
+        let held = match scenario.framing {
+            scenario::Framing::Aal5 => "queue_cells",
+            scenario::Framing::Ip => "queue_packets",
+        };
+        columns.set_item(held, recorder.queues.held.into_pyarray(py))?;
         traces.set_item("queue", columns)?;
     }
     if wanted.sequence {
@@ -227,6 +238,8 @@ fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let names = PyDict::new(py);
     for (kind, variants) in [
         ("engine", scenario::Engine::VARIANTS),
+        ("framing", scenario::Framing::VARIANTS),
+        ("buffer_unit", scenario::BufferUnit::VARIANTS),
         ("ties", scenario::Ties::VARIANTS),
         ("node", scenario::NodeKind::VARIANTS),
         ("policy", scenario::PolicyConfig::VARIANTS),

@@ -5,6 +5,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from longpipe.aal5 import cell_tax
+from longpipe.ip import header_tax
+from longpipe.scenario.buffers import Framing
 
 
 def throughput_bps(flows: pd.DataFrame, duration_s: float) -> pd.Series:
@@ -15,9 +17,9 @@ def throughput_bps(flows: pd.DataFrame, duration_s: float) -> pd.Series:
     return (flows["delivered_bytes"] * 8.0 / duration_s).rename("throughput_bps")
 
 
-def attainable_bps(trunk_rate_bps: float, mss_bytes: int) -> float:
-    """Throughput that full segments back to back would give [bit/s]: the trunk's rate less the cell tax."""
-    return cell_tax(mss_bytes) * trunk_rate_bps
+def attainable_bps(trunk_rate_bps: float, mss_bytes: int, framing: Framing = "aal5") -> float:
+    """Throughput that full segments back to back would give [bit/s]: the trunk's rate less cells' or headers' tax."""
+    return (header_tax if framing == "ip" else cell_tax)(mss_bytes) * trunk_rate_bps
 
 
 def efficiency(throughputs_bps: ArrayLike, attainable_bps: float) -> float:

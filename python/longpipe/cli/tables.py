@@ -56,21 +56,23 @@ def _flows(result: Result) -> Table:
 
 
 def _ports(result: Result) -> Table:
-    ports = result.ports[(result.ports["kind"] == "switch") & (result.ports["cells_in"] > 0)]
-    ports = ports.assign(lost=ports.filter(like="cells_lost_").sum(axis=1))
+    unit = "packets" if result.scenario.framing == "ip" else "cells"
+    ports = result.ports[(result.ports["kind"] == "switch") & (result.ports[f"{unit}_in"] > 0)]
+    ports = ports.assign(lost=ports.filter(like=f"{unit}_lost_").sum(axis=1))
+    refused = [name for name in ports if name in (f"{unit}_lost_refused", f"{unit}_lost_discarded")]
+    ports = ports.assign(refused=ports[refused].sum(axis=1))
     ports = ports.sort_values(["lost", "utilization"], ascending=False, kind="stable")
-    table = _table(
-        "switch port", "cells in", "lost", "of which\nrefused", "mean queue\n[cells]", "peak queue\n[cells]", "used"
-    )
+    queues = (f"mean queue\n[{unit}]", f"peak queue\n[{unit}]")
+    table = _table("switch port", f"{unit} in", "lost", "of which\nrefused", *queues, "used")
     for row in _rows(ports, MOST_PORTS):
-        lost, refused = row["lost"], row["cells_lost_refused"] + row["cells_lost_discarded"]
+        lost = row["lost"]
         table.add_row(
             row["port"],
-            str(row["cells_in"]),
-            f"{lost / row['cells_in']:.2%}" if lost else "-",
-            f"{refused / lost:.1%}" if lost else "-",
-            f"{row['mean_queue_cells']:.0f}",
-            str(row["peak_queue_cells"]),
+            str(row[f"{unit}_in"]),
+            f"{lost / row[f'{unit}_in']:.2%}" if lost else "-",
+            f"{row['refused'] / lost:.1%}" if lost else "-",
+            f"{row[f'mean_queue_{unit}']:.0f}",
+            str(row[f"peak_queue_{unit}"]),
             f"{row['utilization']:.1%}",
         )
     return _captioned(table, MOST_PORTS, len(ports), "ports")

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from longpipe.aal5 import CELL_BITS, packet_cells
+from longpipe.ip import packet_bytes
 from longpipe.scenario import Scenario
 
-# Measured on one core of a 2 GHz server: a cell over one link, and what a run costs besides its cells.
-S_PER_CELL_HOP: Final = 30e-9
+# Measured on one core of a 2 GHz server: a cell or an IP packet over one link, and what a run costs besides these.
+S_PER_HOP: Final = 30e-9
 S_PER_RUN: Final = 0.02
 
 
@@ -39,13 +40,15 @@ def cpu_s(scenario: Scenario) -> float:
     duration_s = resolved["duration_ps"] / 1e12
     rates_bps = [link["rate_bps"] for link in resolved["links"]]
     users = Counter(link for flow in resolved["flows"] for link in flow["route"])
-    cell_hops = 0.0
+    ip = resolved["framing"] == "ip"
+    hops = 0.0
     for flow in resolved["flows"]:
         share_bps = min(rates_bps[link] / users[link] for link in flow["route"])
-        data = packet_cells(flow["tcp"]["mss_bytes"])
-        cells = min(share_bps * duration_s / CELL_BITS, _most_cells(flow, data))
-        cell_hops += cells * (len(flow["route"]) + len(flow["return_route"]) * packet_cells(0) / data)
-    return cell_hops * S_PER_CELL_HOP + S_PER_RUN
+        mss = flow["tcp"]["mss_bytes"]
+        data, ack, bits = (1, 1, 8 * packet_bytes(mss)) if ip else (packet_cells(mss), packet_cells(0), CELL_BITS)
+        units = min(share_bps * duration_s / bits, _most_packets(flow) * data)
+        hops += units * (len(flow["route"]) + len(flow["return_route"]) * ack / data)
+    return hops * S_PER_HOP + S_PER_RUN
 
 
 def duration_text(seconds: float) -> str:
@@ -57,6 +60,6 @@ def duration_text(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h" if seconds < 360_000 else f"{seconds / 86_400:.0f} days"
 
 
-def _most_cells(flow: dict[str, Any], data: int) -> float:
+def _most_packets(flow: dict[str, Any]) -> float:
     size = flow["traffic"].get("size_bytes")
-    return float("inf") if size is None else (size / flow["tcp"]["mss_bytes"] + 1) * data
+    return float("inf") if size is None else size / flow["tcp"]["mss_bytes"] + 1

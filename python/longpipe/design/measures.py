@@ -5,13 +5,14 @@ from longpipe.result import Result
 
 def measure(result: Result) -> dict[str, float]:
     """Efficiency, fairness, total throughput [bit/s], and over all switches and flows what tells why."""
+    unit = "packets" if result.scenario.framing == "ip" else "cells"
     switches, flows = result.ports[result.ports["kind"] == "switch"], result.flows
     return {
         "efficiency": result.efficiency,
         "fairness": result.fairness,
         "throughput_bps": float(flows["throughput_bps"].sum()),
-        "cells_lost": int(switches.filter(like="cells_lost_").to_numpy().sum()),
-        "peak_queue_cells": int(switches["peak_queue_cells"].max()),
+        f"{unit}_lost": int(switches.filter(like=f"{unit}_lost_").to_numpy().sum()),
+        f"peak_queue_{unit}": int(switches[f"peak_queue_{unit}"].max()),
         "retransmitted_bytes": int(flows["retransmitted_bytes"].sum()),
         "timeouts": int(flows["timeouts"].sum()),
         "fast_retransmits": int(flows["fast_retransmits"].sum()),

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import Duration, Model
+from longpipe.scenario.buffers import Framing
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Network, Node
 from longpipe.scenario.resolve import resolve
 from longpipe.scenario.switch import (
@@ -93,6 +94,10 @@ class Scenario(Model):
     duration: Duration = Field(default="10 s", description="Simulated time [time]; ATM Forum/96-1761 section 3.1 (LAN)")
     engine: Literal["reference"] = Field(
         default="reference", description="What moves the cells; all give the same bits"
+    )
+    framing: Framing = Field(
+        default="aal5",
+        description="What links carry: aal5 (cells, through ATM switches) or ip (packets, through routers)",
     )
     network: Network = Field(default=Dumbbell(), description="Hosts, switches and links: dumbbell or graph")
     switch: Switch = Field(default=Switch(), description="Output ports of switches")

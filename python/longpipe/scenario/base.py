@@ -62,14 +62,17 @@ def _check_buffer(value: object) -> str:
     if text in (UNLIMITED, "inf"):
         return UNLIMITED
     number, unit = BUFFER.split(text)
-    if not 0 <= number <= MOST_CELLS:
-        raise ValueError(f"{text}; needs at least one full packet and at most {MOST_CELLS} cells, or {UNLIMITED!r}")
-    if unit == "cells" and number.denominator != 1:
-        raise ValueError(f"{text}; needs a whole number of cells")
+    most = MOST_BUFFER_BYTES / SIZE.units[unit] if unit in SIZE.units else MOST_CELLS
+    if not 0 <= number <= most:
+        raise ValueError(f"{text}; needs at least one full packet and at most {int(most)} {unit}, or {UNLIMITED!r}")
+    counted = "bytes" if unit in SIZE.units else unit
+    if counted in ("cells", "bytes") and (number * SIZE.units.get(unit, 1)).denominator != 1:
+        raise ValueError(f"{text}; needs a whole number of {counted}")
     return BUFFER.canonical(text)
 
 
 MOST_CELLS: Final = 10**9
+MOST_BUFFER_BYTES: Final = 10**12
 AS_NEEDED: Final = "as needed"
 MOST_WINDOW_SCALE: Final = 14
 

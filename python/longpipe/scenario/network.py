@@ -51,9 +51,9 @@ class Link(Model):
     """A duplex link: two directed links, each with its output port."""
 
     between: tuple[Name, Name] = Field(description="Two node names, as in ['a', 'b']")
-    rate: Rate = Field(description="A bit rate of 53-byte cells [bit/s], as in '155.52 Mbit/s'")
+    rate: Rate = Field(description="A bit rate of 53-byte cells or of IP packets [bit/s], as in '155.52 Mbit/s'")
     delay: Delay = Field(description="A propagation delay [time], as in '5 ms'")
-    buffer: Buffer | None = Field(default=None, description="Buffer of its switch ports [cells, packets or BDP]")
+    buffer: Buffer | None = Field(default=None, description="Buffer of its switch ports [cells, packets, bytes or BDP]")
     policy: Policy | None = Field(default=None, description="Policy of its switch ports")
     loss: Loss = Field(default=NoLoss(), description="Packets lost by force from the first node to the second")
     return_loss: Loss = Field(default=NoLoss(), description="Packets lost by force from the second node to the first")

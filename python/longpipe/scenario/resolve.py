@@ -1,20 +1,20 @@
 """The resolved scenario, as the core requires it: every field present, every quantity an integer."""
 
-import math
 from collections.abc import Iterator
 from fractions import Fraction
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from longpipe.aal5 import CELL_BITS, packet_cells
 from longpipe.errors import ScenarioError
-from longpipe.scenario.base import AS_NEEDED, MOST_CELLS, MOST_WINDOW_SCALE
+from longpipe.scenario.base import AS_NEEDED, MOST_WINDOW_SCALE
+from longpipe.scenario.buffers import Packet, buffer
 from longpipe.scenario.loss import Loss, PacketLoss, TimedLoss
 from longpipe.scenario.network import Dumbbell, Flow
 from longpipe.scenario.switch import Fifo, GuaranteedRate, Policy, Scheduler, TailDrop
 from longpipe.scenario.tcp import Ack, Coarse, Delayed, Fine, FixedPhase, Tcp
 from longpipe.scenario.topology import Topology, as_graph
 from longpipe.scenario.traffic import Greedy, RandomStart, StaggeredStart, Traffic
-from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, TICKS, TIME, UNLIMITED
+from longpipe.units import RATE, SEGMENTS, SIZE, TICKS, TIME, UNLIMITED
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
@@ -30,10 +30,12 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
     problems = [
         p for i, (flow, tcp) in enumerate(zip(graph.flows, tcps, strict=True)) for p in _tcp_problems(i, flow, tcp)
     ]
+    problems += _framing_problems(scenario, topology)
     if problems:
         raise ScenarioError(*dict.fromkeys(problems))
     return {
         "engine": scenario.engine,
+        "framing": scenario.framing,
         "duration_ps": TIME.parse(scenario.duration),
         "ties": scenario.switch.ties,
         "slot_phase": scenario.switch.slot_phase,
@@ -41,7 +43,7 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
             {"name": node.name, "kind": node.kind, "send_jitter_ps": TIME.parse(node.send_jitter)}
             for node in graph.nodes
         ],
-        "links": _links(scenario, topology, largest=max(tcps, key=_packet)),
+        "links": _links(scenario, topology, largest=max(map(Packet.of, tcps), key=attrgetter("bytes"))),
         "flows": [
             {
                 "name": flow.name,
@@ -63,24 +65,19 @@ def _merged(tcp: Tcp, flow: Flow) -> Tcp:
     return tcp if own is None else tcp.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
 
 
-def _packet(tcp: Tcp) -> int:
-    timestamps = isinstance(tcp.timer, Fine) and tcp.timer.timestamps
-    return packet_cells(SIZE.parse(tcp.mss), timestamps)
-
-
-def _links(scenario: "Scenario", topology: Topology, largest: Tcp) -> list[dict[str, Any]]:
+def _links(scenario: "Scenario", topology: Topology, largest: Packet) -> list[dict[str, Any]]:
     graph, network = topology.graph, scenario.network
     delays = [TIME.parse(link.delay) for link in graph.links]
     round_trip_ps = max(sum(delays[k // 2] for k in (*there, *back)) for there, back in topology.routes)
-    host_port = {"buffer_cells": None, "policy": _policy(TailDrop()), "scheduler": _scheduler(Fifo())}
+    host_port = {"buffer": None, "policy": _policy(TailDrop()), "scheduler": _scheduler(Fifo())}
     links = []
     for i, link in enumerate(graph.links):
         rate_bps = RATE.parse(link.rate)
         field = "switch.buffer" if link.buffer is None else f"network.links[{i}].buffer"
         bdp_rate_bps = RATE.parse(network.trunk_rate) if isinstance(network, Dumbbell) else rate_bps
-        bdp_cells = Fraction(bdp_rate_bps * round_trip_ps, CELL_BITS * 10**12)
+        bdp_bits = Fraction(bdp_rate_bps * round_trip_ps, 10**12)
         switch_port = {
-            "buffer_cells": _buffer_cells(field, link.buffer or scenario.switch.buffer, bdp_cells, largest),
+            "buffer": buffer(field, link.buffer or scenario.switch.buffer, scenario.framing, bdp_bits, largest),
             "policy": _policy(link.policy or scenario.switch.policy),
             "scheduler": _scheduler(scenario.switch.scheduler),
         }
@@ -91,19 +88,23 @@ def _links(scenario: "Scenario", topology: Topology, largest: Tcp) -> list[dict[
     return links
 
 
-def _buffer_cells(field: str, text: str, bdp_cells: Fraction, largest: Tcp) -> int | None:
-    if text == UNLIMITED:
-        return None
-    number, unit = BUFFER.split(text)
-    packet = _packet(largest)
-    cells = math.floor(number * {"cells": Fraction(1), "packets": Fraction(packet), "BDP": bdp_cells}[unit])
-    if cells < packet:
-        shown = text if unit == "cells" else f"{text} ({cells} cells)"
-        least = f"({packet} cells at MSS {SIZE.parse(largest.mss)})"
-        raise ScenarioError(f"{field}: {shown}; needs at least one full packet {least}")
-    if cells > MOST_CELLS:
-        raise ScenarioError(f"{field}: {text} ({cells} cells); needs at most {MOST_CELLS} cells, or 'unlimited'")
-    return cells
+def _framing_problems(scenario: "Scenario", topology: Topology) -> Iterator[str]:
+    if scenario.framing == "aal5":
+        return
+    switch = scenario.switch
+    policies = [("switch.policy", switch.policy)]
+    policies += [
+        (f"network.links[{i}].policy", link.policy) for i, link in enumerate(topology.graph.links) if link.policy
+    ]
+    for field, policy in policies:
+        if policy.kind in ("partial-packet-discard", "epd"):
+            yield f"{field}: {policy.kind}; is for cells, IP routers accept tail-drop, selective-drop, fba"
+    if switch.scheduler.kind != "fifo":
+        yield f"switch.scheduler: {switch.scheduler.kind}; serves cells, IP routers accept fifo"
+    if switch.ties == "rotating":
+        yield "switch.ties: rotating; turns every cell time, IP routers accept port-order, random"
+    if topology.graph.vbr:
+        yield "network.vbr: sends cells, which IP links do not carry; needs framing 'aal5'"
 
 
 def _policy(policy: Policy) -> dict[str, Any]:

@@ -100,17 +100,19 @@ class Switch(Model):
 
     buffer: Buffer = Field(
         default="1000 cells",
-        description="Places for UBR's cells, the one in service included [cells, packets or BDP], or 'unlimited'; "
-        "ATM Forum/96-1761 table 1",
+        description="Room for UBR's cells, or for IP packets, the one in service included [cells, packets, bytes or "
+        "BDP], or 'unlimited'; ATM Forum/96-1761 table 1",
     )
     policy: Policy = Field(default=TailDrop(), description="What a port refuses")
     scheduler: Scheduler = Field(
         default=Fifo(), description="Which class a port serves next: fifo, priority or guaranteed-rate"
     )
-    ties: Ties = Field(default="random", description="Order among cells that reach one switch at one instant")
+    ties: Ties = Field(
+        default="random", description="Order among cells or packets that reach one switch at one instant"
+    )
     slot_phase: float = Field(
         default=0.5,
         ge=0,
         lt=1,
-        description="Start of the output slots after the slots in which cells arrive [cell times]",
+        description="Start of the output slots after the slots in which cells arrive [cell times]; IP has no slots",
     )

@@ -56,5 +56,7 @@ class Traces(Model):
     """What to record over time; off costs nothing."""
 
     cwnd: bool = Field(default=False, description="cwnd and ssthresh of every flow, at each change")
-    queue: bool = Field(default=False, description="Cells held by every switch port, at the first cell of each frame")
+    queue: bool = Field(
+        default=False, description="Cells (or packets) held by every switch port, at the first cell of each frame"
+    )
     sequence: bool = Field(default=False, description="Segments sent and ACKs received by every sender")

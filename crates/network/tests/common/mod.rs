@@ -1,8 +1,8 @@
 //! Scenarios for tests and benchmarks: the N-source dumbbell of frr-96 as the Python front resolves it.
 
 use longpipe_network::scenario::{
-    Engine, FlowConfig, LinkConfig, LossConfig, NodeConfig, NodeKind, OnOffConfig, PolicyConfig, Scenario,
-    SchedulerConfig, StartConfig, Ties, TraceConfig, TrafficConfig,
+    BufferConfig, BufferUnit, Engine, FlowConfig, Framing, LinkConfig, LossConfig, NodeConfig, NodeKind, OnOffConfig,
+    PolicyConfig, Scenario, SchedulerConfig, StartConfig, Ties, TraceConfig, TrafficConfig,
 };
 use longpipe_tcp::config::{
     AckConfig, CongestionKind, NewRenoConfig, PhaseConfig, PipeStart, RecoveryKind, RenoConfig, SackConfig, TcpConfig,
@@ -93,6 +93,7 @@ impl Builder {
         Builder {
             scenario: Scenario {
                 engine: Engine::Reference,
+                framing: Framing::Aal5,
                 duration_ps: seconds * SECOND,
                 ties: Ties::Random,
                 slot_phase: 0.5,
@@ -126,7 +127,10 @@ impl Builder {
                 to,
                 rate_bps,
                 delay_ps,
-                buffer_cells: switch.then_some(self.buffer_cells),
+                buffer: switch.then_some(BufferConfig {
+                    unit: BufferUnit::Cells,
+                    limit: self.buffer_cells,
+                }),
                 policy: if switch {
                     self.policy.clone()
                 } else {

@@ -1,0 +1,114 @@
+//! What a run of IP packets leaves behind, port by port.
+
+use super::interface::Interface;
+use super::router::Router;
+use super::OnWire;
+use crate::ring::Ring;
+use longpipe_events::Time;
+
+/// One link's output port: results.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PacketReport {
+    /// Whether a host owns it.
+    pub host: bool,
+    /// Packets that arrived.
+    pub packets_in: u64,
+    /// Packets that left a router, or arrived at the end of a host's link.
+    pub packets_out: u64,
+    /// Packets that found too little room.
+    pub lost_overflow: u64,
+    /// Packets that the policy refused.
+    pub lost_refused: u64,
+    /// Packets lost by force.
+    pub lost_forced: u64,
+    /// Packets held at the end.
+    pub packets_held: u64,
+    /// Bytes of the packets that arrived.
+    pub bytes_in: u64,
+    /// Bytes of the packets that left.
+    pub bytes_out: u64,
+    /// Bytes of the packets lost, in any way.
+    pub bytes_lost: u64,
+    /// Bytes held at the end.
+    pub bytes_held: u64,
+    /// Most packets ever held; 0 for hosts, whose queues are not measured.
+    pub peak_packets: u64,
+    /// Most bytes ever held, likewise.
+    pub peak_bytes: u64,
+    /// Packets held, averaged over time; none for hosts.
+    pub mean_packets: Option<f64>,
+    /// Fraction of the line's bits that were sent.
+    pub utilization: f64,
+}
+
+impl PacketReport {
+    /// Of a host's interface, whose packets are on the wire until they arrive.
+    pub(crate) fn of_interface(interface: &Interface, wire: &Ring<OnWire>, now: Time) -> PacketReport {
+        let on_wire = (wire.head()..wire.tail()).map(|number| wire.get(number));
+        let bytes_held = on_wire.map(|next| u64::from(next.packet.bytes)).sum();
+        let packets_held = wire.tail() - wire.head();
+        let bytes_out = interface.bytes_in - interface.bytes_lost - bytes_held;
+        PacketReport {
+            host: true,
+            packets_in: interface.packets_in,
+            packets_out: interface.packets_in - interface.lost_forced - packets_held,
+            lost_forced: interface.lost_forced,
+            packets_held,
+            bytes_in: interface.bytes_in,
+            bytes_out,
+            bytes_lost: interface.bytes_lost,
+            bytes_held,
+            utilization: interface.line().share_used(bytes_out, now),
+            ..PacketReport::default()
+        }
+    }
+
+    /// Of a router's port.
+    pub(crate) fn of_router(router: &mut Router, now: Time) -> PacketReport {
+        let counters = router.counters_at(now);
+        PacketReport {
+            packets_in: counters.packets_in,
+            packets_out: counters.packets_out,
+            lost_overflow: counters.lost_overflow,
+            lost_refused: counters.lost_refused,
+            lost_forced: counters.lost_forced,
+            packets_held: router.held(),
+            bytes_in: counters.bytes_in,
+            bytes_out: counters.bytes_out,
+            bytes_lost: counters.bytes_lost,
+            bytes_held: router.bytes_held(),
+            peak_packets: counters.peak_packets,
+            peak_bytes: counters.peak_bytes,
+            mean_packets: Some(counters.packet_time as f64 / now.0 as f64),
+            utilization: router.line().share_used(counters.bytes_out, now),
+            ..PacketReport::default()
+        }
+    }
+
+    /// Whether packets and bytes are accounted for.
+    pub(crate) fn conserves(&self) -> bool {
+        let lost = self.lost_overflow + self.lost_refused + self.lost_forced;
+        self.packets_in == self.packets_out + lost + self.packets_held
+            && self.bytes_in == self.bytes_out + self.bytes_lost + self.bytes_held
+            && self.utilization <= 1.0
+    }
+
+    /// Everything that a final state's hash takes in.
+    pub(crate) fn words(&self) -> [u64; 13] {
+        [
+            self.packets_in,
+            self.packets_out,
+            self.lost_overflow,
+            self.lost_refused,
+            self.lost_forced,
+            self.packets_held,
+            self.bytes_in,
+            self.bytes_out,
+            self.bytes_lost,
+            self.bytes_held,
+            self.peak_packets,
+            self.peak_bytes,
+            self.mean_packets.map_or(0, f64::to_bits),
+        ]
+    }
+}

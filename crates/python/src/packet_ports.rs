@@ -1,0 +1,39 @@
+//! Columns of the ports of a run of IP packets.
+
+use crate::{array, port_name};
+use longpipe_network::ip::report::PacketReport;
+use longpipe_network::report::Report;
+use longpipe_network::Scenario;
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    let names = (0..scenario.links.len()).map(|link| port_name(scenario, link));
+    columns.set_item("port", names.collect::<Vec<String>>())?;
+    let ports = &report.packet_ports;
+    let kinds = ports.iter().map(|port| if port.host { "host" } else { "switch" });
+    columns.set_item("kind", kinds.collect::<Vec<&str>>())?;
+    let integers = |name, column: fn(&PacketReport) -> u64| {
+        columns.set_item(name, ports.iter().map(column).collect::<Vec<u64>>().into_pyarray(py))
+    };
+    integers("packets_in", |port| port.packets_in)?;
+    integers("packets_out", |port| port.packets_out)?;
+    integers("packets_lost_overflow", |port| port.lost_overflow)?;
+    integers("packets_lost_refused", |port| port.lost_refused)?;
+    integers("packets_lost_forced", |port| port.lost_forced)?;
+    integers("packets_held", |port| port.packets_held)?;
+    integers("bytes_in", |port| port.bytes_in)?;
+    integers("bytes_out", |port| port.bytes_out)?;
+    integers("bytes_lost", |port| port.bytes_lost)?;
+    integers("bytes_held", |port| port.bytes_held)?;
+    integers("peak_queue_packets", |port| port.peak_packets)?;
+    integers("peak_queue_bytes", |port| port.peak_bytes)?;
+    columns.set_item(
+        "mean_queue_packets",
+        array(py, ports.iter().map(|port| port.mean_packets.unwrap_or(f64::NAN))),
+    )?;
+    columns.set_item("utilization", array(py, ports.iter().map(|port| port.utilization)))?;
+    Ok(columns)
+}

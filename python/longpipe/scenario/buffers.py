@@ -1,0 +1,69 @@
+"""How much a buffer holds: cells at an ATM switch, packets or bytes at an IP router."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from longpipe.aal5 import CELL_BITS, packet_cells
+from longpipe.errors import ScenarioError
+from longpipe.ip import packet_bytes
+from longpipe.scenario.base import MOST_CELLS
+from longpipe.scenario.tcp import Fine, Tcp
+from longpipe.units import BUFFER, SIZE, UNLIMITED
+
+Framing = Literal["aal5", "ip"]
+BufferUnit = Literal["cells", "packets", "bytes"]
+
+
+@dataclass(frozen=True)
+class Packet:
+    """A full segment's length in what buffers count."""
+
+    mss_bytes: int
+    cells: int
+    bytes: int
+
+    @classmethod
+    def of(cls, tcp: Tcp) -> "Packet":
+        """A full segment of this TCP."""
+        mss, timestamps = SIZE.parse(tcp.mss), isinstance(tcp.timer, Fine) and tcp.timer.timestamps
+        return cls(mss, packet_cells(mss, timestamps), packet_bytes(mss, timestamps))
+
+
+def buffer(field: str, text: str, framing: Framing, bdp_bits: Fraction, largest: Packet) -> dict[str, Any] | None:
+    """Unit and limit of a buffer, None if it has no limit; a BDP of bits is cells, or packets of the largest length.
+
+    Raises ScenarioError if it holds less than the largest packet, or counts what the framing does not have.
+    """
+    if text == UNLIMITED:
+        return None
+    number, unit = BUFFER.split(text)
+    if framing == "aal5":
+        return _cells(field, text, number, unit, bdp_bits, largest)
+    if unit == "cells":
+        raise ScenarioError(f"{field}: {text}; IP routers have no cells, needs packets, bytes or BDP")
+    if unit in SIZE.units:
+        limit = int(number * SIZE.units[unit])
+        if limit < largest.bytes:
+            least = f"({largest.bytes} B at MSS {largest.mss_bytes})"
+            raise ScenarioError(f"{field}: {text}; needs at least one full packet {least}")
+        return {"unit": "bytes", "limit": limit}
+    packets = math.floor(number * (1 if unit == "packets" else bdp_bits / (8 * largest.bytes)))
+    if packets < 1:
+        raise ScenarioError(f"{field}: {text} ({packets} packets); needs at least one packet")
+    return {"unit": "packets", "limit": packets}
+
+
+def _cells(field: str, text: str, number: Fraction, unit: str, bdp_bits: Fraction, largest: Packet) -> dict[str, Any]:
+    if unit in SIZE.units:
+        raise ScenarioError(f"{field}: {text}; ATM switches count cells, needs cells, packets or BDP")
+    scale = {"cells": Fraction(1), "packets": Fraction(largest.cells), "BDP": bdp_bits / CELL_BITS}
+    cells = math.floor(number * scale[unit])
+    if cells < largest.cells:
+        shown = text if unit == "cells" else f"{text} ({cells} cells)"
+        least = f"({largest.cells} cells at MSS {largest.mss_bytes})"
+        raise ScenarioError(f"{field}: {shown}; needs at least one full packet {least}")
+    if cells > MOST_CELLS:
+        raise ScenarioError(f"{field}: {text} ({cells} cells); needs at most {MOST_CELLS} cells, or 'unlimited'")
+    return {"unit": "cells", "limit": cells}
