@@ -5,7 +5,7 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 
 from longpipe.scenario import Scenario
-from longpipe.scenario.tcp import Recovery
+from longpipe.scenario.tcp import Congestion, Recovery
 
 FRACTION = st.floats(0.05, 1, allow_subnormal=False)
 
@@ -41,6 +41,7 @@ timers = kinds(
 tcps = st.fixed_dictionaries(
     {
         "recovery": st.sampled_from(get_args(Recovery)),
+        "congestion": st.sampled_from(get_args(Congestion)),
         "mss": times("1 B", "200 B", "512 B", "1460 B"),
         "receiver_window": times("1460 B", "4 KiB", "64 KiB"),
         "initial_window": times("1 segment", "10 segments"),

@@ -95,6 +95,8 @@ def message(build: Callable[[], object]) -> str:
         ("tcp.sack.blocks", 0, "tcp.sack.blocks: 0; needs at least 1"),
         ("tcp.initial_ssthresh", "511 B", "tcp.initial_ssthresh: 511 B; needs at least one segment (512 B)"),
         ("tcp.initial_window", "0 segments", "tcp.initial_window: 0 segments; needs 1 segment to 65535 segments"),
+        ("tcp.vegas.alpha", 4, "tcp.vegas: beta 3; needs at least alpha, 4"),
+        ("tcp.vegas.gamma", 0, "tcp.vegas.gamma: 0; needs more than 0.0"),
         ("tcp.duplicate_ack_threshold", 0, "tcp.duplicate_ack_threshold: 0; needs at least 1"),
         # Timers.
         ("tcp.timer.max_rto", "1 tick", "tcp.timer.max_rto: 1 tick; needs at least min_rto, 2 ticks"),

@@ -9,7 +9,7 @@ use crate::scenario::{
 };
 use crate::topology::Topology;
 use longpipe_events::{agenda, PS_PER_SECOND};
-use longpipe_tcp::config::{AckConfig, PhaseConfig, TcpConfig, TimerConfig, MAX_WINDOW_SCALE};
+use longpipe_tcp::config::{AckConfig, PhaseConfig, TcpConfig, TimerConfig, VegasConfig, MAX_WINDOW_SCALE};
 use longpipe_tcp::segment::MAX_SACK_BLOCKS;
 
 /// What is wrong with a scenario, in one line.
@@ -261,6 +261,14 @@ fn check_tcp(field: &str, tcp: &TcpConfig) -> Result<(), ScenarioError> {
                 "needs {least} to {MAX_WINDOW_SCALE} for a window of {} bytes",
                 tcp.receiver_window_bytes
             ),
+        );
+    }
+    let VegasConfig { alpha, beta, gamma } = tcp.vegas;
+    if !(alpha > 0.0 && beta >= alpha && beta.is_finite() && gamma > 0.0 && gamma.is_finite()) {
+        return refuse(
+            format!("{field}.vegas"),
+            format!("alpha {alpha}, beta {beta}, gamma {gamma}"),
+            "needs 0 < alpha <= beta and gamma > 0, in segments",
         );
     }
     if !(1..=MAX_SACK_BLOCKS).contains(&(tcp.sack.blocks as usize)) {

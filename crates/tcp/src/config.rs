@@ -29,6 +29,8 @@ pub struct TcpConfig {
     pub duplicate_ack_threshold: u32,
     /// Hold back a short segment while more data waits (RFC 1122 4.2.3.4).
     pub silly_window_avoidance: bool,
+    /// Thresholds of Vegas.
+    pub vegas: VegasConfig,
     /// Choices left open by Reno.
     pub reno: RenoConfig,
     /// Choices left open by NewReno.
@@ -167,6 +169,20 @@ pub enum PipeStart {
 pub enum CongestionKind {
     /// Slow start and congestion avoidance (RFC 5681 3.1).
     Aimd,
+    /// By the queueing that round trips show (Brakmo and Peterson 1995).
+    Vegas,
+}
+
+/// Thresholds of Vegas: data in queues, in the estimate of the sender [segment].
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct VegasConfig {
+    /// The window grows below.
+    pub alpha: f64,
+    /// The window shrinks above.
+    pub beta: f64,
+    /// Slow start ends above.
+    pub gamma: f64,
 }
 
 /// Retransmission timers.
@@ -253,6 +269,11 @@ pub(crate) mod tests {
             estimate_ssthresh: false,
             duplicate_ack_threshold: 3,
             silly_window_avoidance: true,
+            vegas: VegasConfig {
+                alpha: 1.0,
+                beta: 3.0,
+                gamma: 1.0,
+            },
             reno: RenoConfig {
                 guard: false,
                 deflate_on_timeout: false,

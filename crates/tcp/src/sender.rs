@@ -72,7 +72,7 @@ impl Sender {
                 duplicates: 0,
             },
             recovery: Recovery::new(config),
-            congestion: Congestion::new(config.congestion),
+            congestion: Congestion::new(config),
             rtt: RttEstimator::new(&config.timer, phase),
             written: 0,
             deadline: None,
@@ -122,6 +122,7 @@ impl Sender {
         let acked = ack.acknowledgement - flight.una;
         flight.una = ack.acknowledgement;
         flight.nxt = flight.nxt.max(flight.una);
+        self.congestion.on_ack(now, flight, acked);
         let advance = self.recovery.on_advance(flight, &self.congestion, acked);
         flight.duplicates = 0;
         if flight.max == flight.una {
@@ -230,6 +231,7 @@ impl Sender {
             self.timed = Some((sequence, now));
         }
         self.flight.max = self.flight.max.max(end);
+        self.congestion.on_sent(now, sequence, end);
         if let Some(startup) = &mut self.startup {
             startup.on_sent(now);
         }

@@ -2,7 +2,7 @@
 
 mod script;
 
-use longpipe_tcp::config::{AckConfig, PipeStart, RecoveryKind, TimerRestart};
+use longpipe_tcp::config::{AckConfig, CongestionKind, PipeStart, RecoveryKind, TimerRestart};
 use proptest::prelude::*;
 use script::{Script, Trace};
 use strum::IntoEnumIterator;
@@ -314,5 +314,40 @@ proptest! {
             });
             late.iter().fold(script, |script, &(packet, by)| script.delay(packet, by)).play();
         }
+    }
+}
+
+#[test]
+fn vegas_doubles_every_other_round_trip_while_no_queue_builds() {
+    let trace = Script::new(Reno)
+        .segments(30)
+        .with(|tcp| (tcp.congestion, tcp.initial_window_segments) = (CongestionKind::Vegas, 1))
+        .play();
+    assert_trace(
+        &trace,
+        &[
+            "0.0 0",
+            "1.0 1",
+            "2.0 2-3",
+            "3.0 4-5",
+            "4.0 6-9",
+            "5.0 10-13",
+            "6.0 14-21",
+            "7.0 22-29",
+        ],
+    );
+}
+
+#[test]
+fn vegas_repairs_losses_as_its_recovery_does() {
+    for kind in RecoveryKind::iter() {
+        let play = |congestion| {
+            Script::new(kind)
+                .lose(&[3, 6])
+                .with(|tcp| tcp.congestion = congestion)
+                .play()
+        };
+        let [aimd, vegas] = [CongestionKind::Aimd, CongestionKind::Vegas].map(play);
+        assert_eq!(vegas.timeouts, aimd.timeouts, "{kind:?}\n{vegas}");
     }
 }

@@ -36,6 +36,7 @@ from longpipe.scenario.tcp import (
     Immediate,
     PerFlowPhase,
     Tcp,
+    VegasOptions,
 )
 from longpipe.scenario.traffic import (
     FixedStart,
@@ -84,6 +85,7 @@ __all__ = [
     "Traces",
     "Transfer",
     "VbrFlow",
+    "VegasOptions",
 ]
 
 

@@ -162,6 +162,7 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
         "estimate_ssthresh": tcp.estimate_ssthresh,
         "duplicate_ack_threshold": tcp.duplicate_ack_threshold,
         "silly_window_avoidance": tcp.silly_window_avoidance,
+        "vegas": tcp.vegas.model_dump(),
         "reno": tcp.reno.model_dump(),
         "newreno": {
             **tcp.newreno.model_dump(),

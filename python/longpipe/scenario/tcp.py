@@ -1,8 +1,8 @@
 """TCP end points."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from longpipe.scenario.base import (
     Burst,
@@ -22,7 +22,7 @@ from longpipe.scenario.base import (
 Recovery = Literal["vanilla", "tahoe", "reno", "newreno", "sack"]
 TimerRestart = Literal["first", "every"]
 Pipe = Literal["window", "outstanding"]
-Congestion = Literal["aimd"]
+Congestion = Literal["aimd", "vegas"]
 
 
 class FixedPhase(Model):
@@ -102,6 +102,26 @@ Guard = Annotated[
 ]
 
 
+class VegasOptions(Model):
+    """Data that Vegas leaves in queues, by its own estimate; without effect on other congestion controls."""
+
+    alpha: float = Field(
+        default=1.0, gt=0, le=1e6, description="The window grows below [segments]; Brakmo, Peterson 1995"
+    )
+    beta: float = Field(
+        default=3.0, gt=0, le=1e6, description="The window shrinks above [segments]; Brakmo, Peterson 1995"
+    )
+    gamma: float = Field(
+        default=1.0, gt=0, le=1e6, description="Slow start ends above [segments]; Brakmo, Peterson 1995"
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.beta < self.alpha:
+            raise ValueError(f"beta {self.beta:g}; needs at least alpha, {self.alpha:g}")
+        return self
+
+
 class RenoOptions(Model):
     """What Reno leaves open; without effect on other recoveries."""
 
@@ -154,7 +174,10 @@ class Tcp(Model):
     """Both ends of a connection."""
 
     recovery: Recovery = Field(default="reno", description="Loss recovery; ATM Forum/96-1761 section 2")
-    congestion: Congestion = Field(default="aimd", description="Congestion control; RFC 5681 section 3.1")
+    congestion: Congestion = Field(
+        default="aimd",
+        description="Congestion control: aimd (RFC 5681 section 3.1) or vegas (Brakmo and Peterson 1995)",
+    )
     mss: SegmentSize = Field(
         default="512 B", description="Payload of a full segment [bytes]; ATM Forum/96-1761 section 3.1"
     )
@@ -179,6 +202,7 @@ class Tcp(Model):
     silly_window_avoidance: bool = Field(
         default=True, description="Hold back a short segment while more data waits; RFC 1122 4.2.3.4"
     )
+    vegas: VegasOptions = Field(default=VegasOptions(), description="Thresholds of Vegas")
     reno: RenoOptions = Field(default=RenoOptions(), description="Options of Reno")
     newreno: NewRenoOptions = Field(default=NewRenoOptions(), description="Options of NewReno")
     sack: SackOptions = Field(default=SackOptions(), description="Options of SACK")

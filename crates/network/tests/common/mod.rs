@@ -6,7 +6,7 @@ use longpipe_network::scenario::{
 };
 use longpipe_tcp::config::{
     AckConfig, CongestionKind, NewRenoConfig, PhaseConfig, PipeStart, RecoveryKind, RenoConfig, SackConfig, TcpConfig,
-    TimerConfig, TimerRestart,
+    TimerConfig, TimerRestart, VegasConfig,
 };
 
 /// One second [ps].
@@ -29,6 +29,11 @@ pub fn tcp(recovery: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
         estimate_ssthresh: false,
         duplicate_ack_threshold: 3,
         silly_window_avoidance: true,
+        vegas: VegasConfig {
+            alpha: 1.0,
+            beta: 3.0,
+            gamma: 1.0,
+        },
         reno: RenoConfig {
             guard: false,
             deflate_on_timeout: false,

@@ -138,7 +138,7 @@ impl Recovery {
             Recovery::Sack(sack) => sack.on_advance(flight),
         };
         within.unwrap_or_else(|| {
-            flight.cwnd = congestion.grown(flight);
+            (flight.cwnd, flight.ssthresh) = congestion.grown(flight);
             Advance::default()
         })
     }

@@ -5,7 +5,7 @@
 use longpipe_events::{Span, Time};
 use longpipe_tcp::config::{
     AckConfig, CongestionKind, NewRenoConfig, PipeStart, RecoveryKind, RenoConfig, SackConfig, TcpConfig, TimerConfig,
-    TimerRestart,
+    TimerRestart, VegasConfig,
 };
 use longpipe_tcp::{AckSegment, DataSegment, Receiver, Sender};
 use std::collections::BTreeMap;
@@ -41,6 +41,11 @@ impl Script {
                 estimate_ssthresh: false,
                 duplicate_ack_threshold: 3,
                 silly_window_avoidance: true,
+                vegas: VegasConfig {
+                    alpha: 1.0,
+                    beta: 3.0,
+                    gamma: 1.0,
+                },
                 reno: RenoConfig {
                     guard: false,
                     deflate_on_timeout: false,

@@ -1,0 +1,74 @@
+"""Vegas against ns-2's, and against what it is for: one to three segments in the queue."""
+
+import shutil
+import subprocess
+from importlib.resources import as_file, files
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from longpipe import Scenario, simulate
+
+SEGMENTS, PACKET_BYTES, MSS = 3000, 640, 600
+RATES = ("1600 kbit/s", "3200 kbit/s", "6400 kbit/s")
+
+
+def path(rate: str, **changes: object) -> Scenario:
+    """One file over a bottleneck of some rate and 100 ms; all other links are a thousand times faster."""
+    fast = f"{1000 * int(rate.split()[0])} kbit/s"
+    return Scenario().with_(
+        **{
+            "framing": "ip",
+            "duration": "60 s",
+            "switch.buffer": "81 packets",
+            "network": {
+                "kind": "dumbbell", "sources": 1, "access_rate": fast, "access_delay": "0 s", "exit_delay": "0 s",
+                "trunk_rate": rate, "trunk_delay": "50 ms",
+            },
+            "tcp.congestion": "vegas",
+            "tcp.mss": f"{MSS} B",
+            "tcp.receiver_window": "1 MB",
+            "traffic": {"kind": "transfer", "size": f"{SEGMENTS * MSS} B"},
+            "traces": {"sequence": True, "cwnd": True},
+            **changes,
+        }
+    )  # fmt: skip
+
+
+def ns2_sent(rate: str) -> pd.DataFrame:
+    """When ns-2's Agent/TCP/Vegas sends each segment."""
+    program = shutil.which("ns")
+    if program is None:
+        pytest.skip("needs ns-2")
+    bits = 1000 * int(rate.split()[0])
+    arguments = ["Agent/TCP/Vegas", "Agent/TCPSink", bits, 0.05, PACKET_BYTES, 40, 10_000, 80, SEGMENTS, 0.1, "", ""]
+    with as_file(files("longpipe.validate") / "ns2_drops.tcl") as script:
+        command = [program, str(script), *map(str, arguments)]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+    lines = (line.split() for line in run.stdout.splitlines())
+    sent = [(float(line[1]), int(line[10])) for line in lines if line[0] == "+" and line[4] == "tcp"]
+    return pd.DataFrame(sent, columns=["time_s", "segment"])
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_every_segment_leaves_within_a_packet_time_of_the_instant_at_which_ns2_sends_it(rate: str) -> None:
+    theirs = ns2_sent(rate)
+    trace = simulate(path(rate)).traces["sequence"]
+    ours = trace[trace["event"] == 0]
+    assert (ours["sequence_bytes"].to_numpy() // MSS == theirs["segment"].to_numpy()).all()
+    packet_s = 8 * PACKET_BYTES / (1000 * int(rate.split()[0]))
+    assert np.abs(ours["time_s"].to_numpy() - theirs["time_s"].to_numpy()).max() < 1.01 * packet_s
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_a_lone_flow_settles_with_alpha_to_beta_segments_in_the_queue(rate: str) -> None:
+    result = simulate(path(rate, traffic="greedy"))
+    windows = result.traces["cwnd"]
+    settled = windows["cwnd_bytes"][windows["time_s"] > 40].to_numpy() / MSS
+    pipe = 1000 * int(rate.split()[0]) * 0.1 / 8 / PACKET_BYTES
+    last = windows["cwnd_bytes"].iloc[-1] / MSS
+    # The data and ACK in transmission and their queue: two more than the pipe, and a segment of either bound.
+    assert pipe + 1 <= last <= pipe + 5
+    assert settled.size == 0 or np.ptp(settled) <= 2
+    assert result.flows["retransmitted_segments"].iloc[0] == 0
