@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from longpipe.scenario import Scenario
 from longpipe.scenario.tcp import Congestion, Recovery
+from longpipe.scenario.web import CycleFrom, PoissonCut
 
 FRACTION = st.floats(0.05, 1, allow_subnormal=False)
 
@@ -48,6 +49,7 @@ tcps = st.fixed_dictionaries(
         "initial_ssthresh": times("1460 B", "16 KB", "unlimited"),
         "duplicate_ack_threshold": st.integers(1, 4),
         "silly_window_avoidance": st.booleans(),
+        "idle_restart": st.booleans(),
         "timer": timers,
         "ack": kinds({"kind": st.just("immediate")}, {"kind": st.just("delayed"), "timeout": times("20 ms", "200 ms")}),
     }
@@ -127,7 +129,17 @@ fields = st.fixed_dictionaries(
         ),
         "tcp": tcps,
         "traffic": kinds(
-            {"kind": st.just("greedy")}, {"kind": st.just("transfer"), "size": times("1 B", "5000 B", "100 KB")}
+            {"kind": st.just("greedy")},
+            {"kind": st.just("transfer"), "size": times("1 B", "5000 B", "100 KB")},
+            {
+                "kind": st.just("web"),
+                "cycle": times("1 ms", "300 ms"),
+                "cycle_from": st.sampled_from(get_args(CycleFrom)),
+                "request": times("1 B", "128 B", "1000 B"),
+                "spacing_from": times("0 s", "5 ms"),
+                "spacing_to": times("5 ms", "50 ms"),
+                "cut": st.sampled_from(get_args(PoissonCut)),
+            },
         ),
         "start": kinds(
             {"kind": st.just("fixed"), "at": times("0 s", "100 us")},

@@ -9,6 +9,7 @@ from longpipe.scenario.network import Node
 from longpipe.scenario.switch import Policy, Scheduler, Ties
 from longpipe.scenario.tcp import Ack, Congestion, Phase, Pipe, Recovery, Timer, TimerRestart
 from longpipe.scenario.traffic import Start, Traffic
+from longpipe.scenario.web import CycleFrom, PoissonCut
 
 # A staggered start reaches the core as a fixed start of each flow.
 RESOLVED = {"staggered": "fixed"}
@@ -33,6 +34,8 @@ PYTHON: dict[str, Any] = {
     "scheduler": Scheduler,
     "loss": Loss,
     "traffic": Traffic,
+    "cycle_from": CycleFrom,
+    "poisson_cut": PoissonCut,
     "start": Start,
     "recovery": Recovery,
     "timer_restart": TimerRestart,

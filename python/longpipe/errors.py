@@ -92,7 +92,7 @@ def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> s
 
 
 def _quoted(names: str) -> list[str]:
-    return re.findall(r"'([^']+)'", names)
+    return re.findall(r"'([^']+)'", names) or re.findall(r"\d+", names)
 
 
 def _shown(value: object) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from longpipe.analysis import metrics
+from longpipe.analysis import metrics, web
 from longpipe.files import check_directory, write_text
 from longpipe.scenario import Dumbbell, Scenario
 from longpipe.units import RATE, SIZE, TIME
@@ -24,8 +24,11 @@ class Result:
     `flows` has a row per TCP connection and `ports` a row per directed link, named "a->b" by its nodes; `classes` has a
     row per switch port and service class there, `vbr` one per VBR source, whose delays [s] run from the instant a cell
     is ready to the end of its arrival at the sink. In `ports` cells are those of all classes, queues those of UBR where
-    it has circuits; with framing "ip" it counts packets and bytes, and `classes` is empty. `traces` has a
-    frame for each trace that the scenario asks for (cwnd, queue, sequence). `state_hash` is equal for equal runs.
+    it has circuits; with framing "ip" it counts packets and bytes, and `classes` is empty. `web` has a row per flow
+    with web traffic, `files` one per file asked for (flow, class, bytes, and when [s] it was requested, answered by the
+    server and complete at the client), `response_times` one per class (see `analysis.web`). `traces` has a frame for
+    each trace that the scenario asks for (cwnd, queue, sequence). `state_hash` is equal for equal runs. A result from a
+    store has neither traces nor files.
     """
 
     scenario: Scenario
@@ -34,6 +37,9 @@ class Result:
     ports: pd.DataFrame
     classes: pd.DataFrame
     vbr: pd.DataFrame
+    web: pd.DataFrame
+    files: pd.DataFrame
+    response_times: pd.DataFrame
     traces: dict[str, pd.DataFrame]
     state_hash: str
     events: int
@@ -45,24 +51,50 @@ class Result:
         throughput = metrics.throughput_bps(flows, duration_s(scenario))
         flows.insert(1, throughput.name, throughput)
         names = {"flow": flows["flow"], "port": ports["port"]}
-        traces = {kind: _named(pd.DataFrame(trace), names) for kind, trace in columns["traces"].items()}
-        classes, vbr = pd.DataFrame(columns["classes"]), pd.DataFrame(columns["vbr"])
-        return cls(scenario, seed, flows, ports, classes, vbr, traces, columns["state_hash"], columns["events"])
+        traces = {kind: _in_time(_named(pd.DataFrame(trace), names)) for kind, trace in columns["traces"].items()}
+        files = _named(pd.DataFrame(columns["files"]), names)
+        waits = columns.get("response_times")
+        return cls(
+            scenario=scenario,
+            seed=seed,
+            flows=flows,
+            ports=ports,
+            classes=pd.DataFrame(columns["classes"]),
+            vbr=pd.DataFrame(columns["vbr"]),
+            web=pd.DataFrame(columns["web"]),
+            files=files,
+            response_times=web.response_times(files, duration_s(scenario)) if waits is None else pd.DataFrame(waits),
+            traces=traces,
+            state_hash=columns["state_hash"],
+            events=columns["events"],
+        )
 
     @cached_property
-    def efficiency(self) -> float:
-        """Sum of throughputs over what VBR leaves of the trunk; nan for a graph, which has no one trunk."""
+    def attainable_bps(self) -> float:
+        """What VBR leaves of the trunk to full segments [bit/s]; nan for a graph, which has no one trunk."""
         network = self.scenario.network
         if not isinstance(network, Dumbbell):
             return math.nan
         left_bps = RATE.parse(network.trunk_rate) - vbr_bps(network)
-        attainable = metrics.attainable_bps(left_bps, SIZE.parse(self.scenario.tcp.mss), self.scenario.framing)
-        return metrics.efficiency(self.flows["throughput_bps"], attainable)
+        return metrics.attainable_bps(left_bps, SIZE.parse(self.scenario.tcp.mss), self.scenario.framing)
+
+    @cached_property
+    def efficiency(self) -> float:
+        """Sum of throughputs over what VBR leaves of the trunk; nan for a graph, which has no one trunk."""
+        return metrics.efficiency(self.flows["throughput_bps"], self.attainable_bps)
 
     @cached_property
     def fairness(self) -> float:
-        """Jain's index of the throughputs; nan where nothing was delivered."""
-        return metrics.fairness(self.flows["throughput_bps"])
+        """Jain's index of the throughputs; nan where nothing was delivered.
+
+        Where all flows carry web traffic over a dumbbell, of throughputs over max-min fair shares of what the servers
+        wrote (ATM Forum/98-0876 section 7).
+        """
+        throughputs = self.flows["throughput_bps"].to_numpy()
+        if len(self.web) < len(self.flows) or math.isnan(self.attainable_bps):
+            return metrics.fairness(throughputs)
+        demands = self.web["scheduled_bytes"] * 8 / duration_s(self.scenario)
+        return metrics.fairness(web.relative_throughputs(throughputs, demands, self.attainable_bps))
 
     def summary(self) -> dict[str, Any]:
         """The run without its traces, JSON-ready: nan becomes None."""
@@ -79,6 +111,8 @@ class Result:
             "ports": _records(self.ports),
             "classes": _records(self.classes),
             "vbr": _records(self.vbr),
+            "web": _records(self.web),
+            "response_times": _records(self.response_times),
         }
 
     def to_json(self) -> str:
@@ -86,7 +120,7 @@ class Result:
         return json.dumps(self.summary(), indent=2, allow_nan=False) + "\n"
 
     def to_csv(self, directory: str | Path) -> list[Path]:
-        """Writes flows.csv, ports.csv, classes.csv, vbr.csv and one file per trace.
+        """Writes flows.csv, ports.csv, classes.csv, vbr.csv, for web traffic more, and one file per trace.
 
         ScenarioError if the directory can't be written.
         """
@@ -94,6 +128,8 @@ class Result:
         check_directory("directory", directory)
         written = []
         frames = {"flows": self.flows, "ports": self.ports, "classes": self.classes, "vbr": self.vbr, **self.traces}
+        if len(self.web):
+            frames |= {"web": self.web, "files": self.files, "response_times": self.response_times}
         for name, frame in frames.items():
             written.append(directory / f"{name}.csv")
             write_text(written[-1], frame.to_csv(index=False))
@@ -118,6 +154,10 @@ def _named(trace: pd.DataFrame, names: Mapping[str, pd.Series]) -> pd.DataFrame:
         if column in trace:
             codes = trace[column].to_numpy(dtype=np.int64)
             trace[column] = pd.Categorical.from_codes(codes, categories=pd.Index(categories))
+    return trace
+
+
+def _in_time(trace: pd.DataFrame) -> pd.DataFrame:
     # The core records each port's rows in order, but may look at one port later than at another.
     return trace.sort_values("time_s", kind="stable", ignore_index=True)
 

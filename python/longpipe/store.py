@@ -41,6 +41,10 @@ _RUNS: Final = sa.Table(
 )
 
 
+# Frames of a result that are kept, by name.
+_PARTS: Final = ("flows", "ports", "classes", "vbr", "web", "response_times")
+
+
 class StoreError(RuntimeError):
     """The database failed while it was in use; what it held before is safe."""
 
@@ -53,7 +57,7 @@ def build_id() -> str:
 
 
 class Store:
-    """Runs by scenario digest, seed, engine and build; traces are not kept.
+    """Runs by scenario digest, seed, engine and build; traces and files are not kept.
 
     `where` is a path of an SQLite file, a database URL ("sqlite:///runs.sqlite"), or None for memory. Raises
     ScenarioError if it can't be opened.
@@ -129,18 +133,18 @@ class Store:
 
 
 def pack(result: Result) -> str:
-    """A run without its traces as JSON text: the core's columns, nan as null."""
+    """A run without its traces and files as JSON text: the core's columns, nan as null."""
     flows = result.flows.drop(columns="throughput_bps")
-    frames = {"flows": flows, "ports": result.ports, "classes": result.classes, "vbr": result.vbr}
+    frames = {"flows": flows, **{part: getattr(result, part) for part in _PARTS[1:]}}
     columns = {name: _columns(frame.to_dict("list")) for name, frame in frames.items()}
     return json.dumps({**columns, "state_hash": result.state_hash, "events": result.events}, separators=(",", ":"))
 
 
 def _unpack(scenario: Scenario, seed: int, summary: str) -> Result:
     columns = json.loads(summary)
-    for part in ("flows", "ports", "classes", "vbr"):
+    for part in _PARTS:
         columns[part] = {name: [math.nan if v is None else v for v in values] for name, values in columns[part].items()}
-    return Result.from_columns(scenario, seed, {**columns, "traces": {}})
+    return Result.from_columns(scenario, seed, {**columns, "files": {}, "traces": {}})
 
 
 def _columns(columns: dict[Any, list[Any]]) -> dict[str, list[Any]]:

@@ -176,7 +176,14 @@ fn check_framing(scenario: &Scenario) -> Result<(), ScenarioError> {
 pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Result<(), ScenarioError> {
     let field = |name: &str| format!("flows[{index}].{name}");
     check_tcp(&field("tcp"), &flow.tcp)?;
-    let (data, ack) = flow.tcp.largest_packets_bytes();
+    let (data, mut ack) = flow.tcp.largest_packets_bytes();
+    if let TrafficConfig::Web(web) = &flow.traffic {
+        if let Some((name, value, accepted)) = web.problem() {
+            return refuse(field(&format!("traffic.{name}")), value, accepted);
+        }
+        // Requests that wait for their window may share a segment.
+        ack = data;
+    }
     for (route, bytes) in [(&flow.route, data), (&flow.return_route, ack)] {
         for link in route.iter().filter_map(|&link| scenario.links.get(link)) {
             check_buffer(scenario, link, bytes)?;
@@ -184,7 +191,7 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
     }
     match flow.traffic {
         TrafficConfig::Transfer { size_bytes: 0 } => refuse(field("traffic.size"), 0, "needs at least one byte"),
-        TrafficConfig::Transfer { .. } | TrafficConfig::Greedy {} => Ok(()),
+        TrafficConfig::Transfer { .. } | TrafficConfig::Greedy {} | TrafficConfig::Web(_) => Ok(()),
     }?;
     match flow.start {
         StartConfig::Random { from_ps, over_ps } if from_ps.checked_add(over_ps).is_none() => {

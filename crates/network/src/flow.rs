@@ -1,8 +1,10 @@
 //! One TCP connection in the network: its end points and the frames between them.
 
+use crate::requests::{Requests, REQUEST};
 use crate::ring::Ring;
-use crate::scenario::TrafficConfig;
-use longpipe_events::Time;
+use crate::scenario::{Scenario, StartConfig, TrafficConfig};
+use longpipe_events::{Span, Stream, Time};
+use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
 use longpipe_tcp::{sender::GREEDY, AckSegment, DataSegment, Receiver, Sender};
 
 /// Packets of one VC on their way, in order.
@@ -16,10 +18,10 @@ impl<T: Copy + Default> Default for Circuit<T> {
 }
 
 impl<T: Copy + Default> Circuit<T> {
-    /// Puts a packet on the circuit; returns its frame number.
+    /// Puts a packet on the circuit; returns its frame number, of 31 bits.
     pub fn send(&mut self, packet: T) -> u32 {
         self.0.push(packet);
-        (self.0.tail() - 1) as u32
+        (self.0.tail() - 1) as u32 & !REQUEST
     }
 
     /// Takes the packet of a frame off the circuit, and those before it, which were lost.
@@ -37,7 +39,7 @@ impl<T: Copy + Default> Circuit<T> {
 
     fn number(&self, frame: u32) -> u64 {
         let head = self.0.head();
-        head + u64::from(frame.wrapping_sub(head as u32))
+        head + u64::from(frame.wrapping_sub(head as u32) & !REQUEST)
     }
 }
 
@@ -52,34 +54,106 @@ pub struct Flow {
     pub data: Circuit<DataSegment>,
     /// ACKs on their way.
     pub acks: Circuit<AckSegment>,
-    /// What the application sends in all [byte].
+    /// What the application sends in all [byte]; `GREEDY` where it answers requests.
     pub size: u64,
     /// When the application begins.
     pub start: Time,
     /// When the last byte was delivered.
     pub completion: Option<Time>,
-    /// When the agenda will look at the sender's timer.
+    /// When the agenda will look at the sending host's timers.
     pub sender_armed: Option<Time>,
-    /// When the agenda will look at the receiver's timer.
+    /// When the agenda will look at the receiving host's timers.
     pub receiver_armed: Option<Time>,
+    /// What the receiving host asks for, if the sending one only answers.
+    pub requests: Option<Box<Requests>>,
 }
 
 impl Flow {
-    /// A connection that has sent nothing.
-    pub fn new(sender: Sender, receiver: Receiver, traffic: &TrafficConfig, start: Time) -> Flow {
+    /// Length of the packet of a frame [byte], on the data circuit or on the return circuit.
+    #[inline]
+    pub fn packet_bytes(&self, on_data_circuit: bool, frame: u32) -> u32 {
+        match &self.requests {
+            Some(requests) if frame & REQUEST != 0 => {
+                if on_data_circuit {
+                    requests.acks.get(frame & !REQUEST).packet_bytes()
+                } else {
+                    requests.segments.get(frame & !REQUEST).packet_bytes()
+                }
+            }
+            _ if on_data_circuit => self.data.get(frame).packet_bytes(),
+            _ => self.acks.get(frame).packet_bytes(),
+        }
+    }
+
+    /// When a timer at the sending host is due.
+    #[inline]
+    pub fn sending_host_timeout(&self) -> Option<Time> {
+        let of_requests = self
+            .requests
+            .as_ref()
+            .and_then(|requests| requests.receiver.next_timeout());
+        earliest(self.sender.next_timeout(), of_requests)
+    }
+
+    /// When a timer at the receiving host is due.
+    #[inline]
+    pub fn receiving_host_timeout(&self) -> Option<Time> {
+        let of_requests = self
+            .requests
+            .as_ref()
+            .and_then(|requests| requests.sender.next_timeout());
+        earliest(self.receiver.next_timeout(), of_requests)
+    }
+}
+
+#[inline]
+fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// Every connection of a scenario; none has sent anything.
+pub(crate) fn flows(scenario: &Scenario, seed: u64) -> Vec<Flow> {
+    let flows = scenario.flows.iter().enumerate().map(|(index, flow)| {
+        let entity = index as u64;
+        let start = match flow.start {
+            StartConfig::Fixed { at_ps } => at_ps,
+            StartConfig::Random { from_ps, over_ps } => from_ps + Stream::new(seed, "start", entity).below(over_ps),
+        };
+        let phase = clock_phase(&flow.tcp, seed, entity);
+        let (size, requests) = match &flow.traffic {
+            TrafficConfig::Greedy {} => (GREEDY, None),
+            TrafficConfig::Transfer { size_bytes } => (*size_bytes, None),
+            TrafficConfig::Web(web) => (
+                GREEDY,
+                Some(Box::new(Requests::new(web, &flow.tcp, phase, seed, entity))),
+            ),
+        };
         Flow {
-            sender,
-            receiver,
+            sender: Sender::new(&flow.tcp, phase),
+            receiver: Receiver::new(&flow.tcp),
             data: Circuit::default(),
             acks: Circuit::default(),
-            size: match *traffic {
-                TrafficConfig::Greedy {} => GREEDY,
-                TrafficConfig::Transfer { size_bytes } => size_bytes,
-            },
-            start,
+            size,
+            start: Time(start),
             completion: None,
             sender_armed: None,
             receiver_armed: None,
+            requests,
         }
-    }
+    });
+    flows.collect()
+}
+
+fn clock_phase(tcp: &TcpConfig, seed: u64, flow: u64) -> Span {
+    let TimerConfig::Coarse { tick_ps, ref phase, .. } = tcp.timer else {
+        return Span(0);
+    };
+    Span(match *phase {
+        PhaseConfig::Fixed { at_ps } => at_ps,
+        PhaseConfig::Common {} => Stream::new(seed, "clock-phase", 0).below(tick_ps),
+        PhaseConfig::PerFlow {} => Stream::new(seed, "clock-phase", flow + 1).below(tick_ps),
+    })
 }

@@ -6,8 +6,10 @@ use crate::on_off::{Meter, OnOff};
 use crate::port::admission::QueueCounters;
 use crate::port::classes::Class;
 use crate::probe::Probe;
+use crate::requests::File;
 use crate::simulation::Simulation;
-use longpipe_events::{mix, Span, Time};
+use crate::state_hash::StateHash;
+use longpipe_events::{Span, Time};
 use longpipe_tcp::sender::SenderCounters;
 
 /// One flow's results.
@@ -23,6 +25,19 @@ pub struct FlowReport {
     pub start: Time,
     /// When the last byte was delivered.
     pub completion: Option<Time>,
+}
+
+/// One flow's web traffic: results.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebReport {
+    /// Flow index.
+    pub flow: usize,
+    /// Bytes that the server has written.
+    pub scheduled_bytes: u64,
+    /// Counters of the requests' sender.
+    pub requests: SenderCounters,
+    /// Files asked for, in order.
+    pub files: Vec<File>,
 }
 
 /// One link's output port: results.
@@ -93,6 +108,8 @@ pub struct SourceReport {
 pub struct Report {
     /// By flow.
     pub flows: Vec<FlowReport>,
+    /// By flow with web traffic.
+    pub web: Vec<WebReport>,
     /// By link, under AAL5.
     pub ports: Vec<PortReport>,
     /// By link, for IP packets.
@@ -121,6 +138,7 @@ impl<P: Probe> Simulation<P> {
         let now = self.now;
         let mut hash = StateHash::default();
         let mut flows = Vec::with_capacity(self.flows.len());
+        let mut web = Vec::new();
         for (index, flow) in self.flows.iter().enumerate() {
             let report = FlowReport {
                 delivered_bytes: flow.receiver.delivered(),
@@ -140,6 +158,18 @@ impl<P: Probe> Simulation<P> {
                 format!("flow {index}: sequence space {space:?}, {report:?}")
             })?;
             hash.flow(&report, flow);
+            if let Some(requests) = &flow.requests {
+                let broken = requests.broken(report.delivered_bytes);
+                check(broken.is_none(), || format!("web traffic of flow {index}: {broken:?}"))?;
+                let report = WebReport {
+                    flow: index,
+                    scheduled_bytes: requests.scheduled(),
+                    requests: requests.sender.counters(),
+                    files: requests.files().to_vec(),
+                };
+                hash.web(&report);
+                web.push(report);
+            }
             flows.push(report);
         }
         let mut ports = Vec::with_capacity(self.links.len());
@@ -182,11 +212,12 @@ impl<P: Probe> Simulation<P> {
         }
         Ok(Report {
             flows,
+            web,
             ports,
             packet_ports,
             classes,
             sources,
-            state_hash: hash.0,
+            state_hash: hash.value(),
             events: self.events,
         })
     }
@@ -304,91 +335,5 @@ fn source_report(meter: &Meter, now: Time) -> SourceReport {
         mean_delay: meter.total_delay as f64 / 1e12 / meter.delivered as f64,
         least_delay: Span(if meter.delivered > 0 { meter.least_delay } else { 0 }),
         most_delay: Span(meter.most_delay),
-    }
-}
-
-/// Folds words, in order, into one.
-#[derive(Default)]
-struct StateHash(u64);
-
-impl StateHash {
-    fn word(&mut self, word: u64) {
-        self.0 = mix(self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ mix(word.wrapping_add(1)));
-    }
-
-    fn instant(&mut self, time: Option<Time>) {
-        self.word(time.map_or(u64::MAX, |time| time.0));
-    }
-
-    fn flow(&mut self, report: &FlowReport, flow: &crate::flow::Flow) {
-        let (space, counters) = (flow.sender.flight(), &report.sender);
-        for word in [
-            report.delivered_bytes,
-            report.highest_sequence_bytes,
-            space.una,
-            space.nxt,
-            space.max,
-            space.cwnd.to_bits(),
-            space.ssthresh.to_bits(),
-            u64::from(space.duplicates),
-            counters.sent_segments,
-            counters.sent_bytes,
-            counters.retransmitted_segments,
-            counters.retransmitted_bytes,
-            counters.timeouts,
-            counters.fast_retransmits,
-            counters.duplicate_acks,
-            report.start.0,
-        ] {
-            self.word(word);
-        }
-        self.instant(report.completion);
-        self.instant(flow.sender.next_timeout());
-        self.instant(flow.receiver.next_timeout());
-    }
-
-    fn class(&mut self, report: &ClassReport) {
-        let counters = &report.counters;
-        for word in [
-            counters.cells_in,
-            counters.cells_out,
-            counters.lost(),
-            report.held,
-            counters.peak_queue,
-            report.mean_queue.to_bits(),
-        ] {
-            self.word(word);
-        }
-    }
-
-    fn source(&mut self, report: &SourceReport) {
-        for word in [
-            report.sent,
-            report.delivered,
-            report.lost,
-            report.mean_delay.to_bits(),
-            report.least_delay.0,
-            report.most_delay.0,
-        ] {
-            self.word(word);
-        }
-    }
-
-    fn port(&mut self, report: &PortReport) {
-        for word in [
-            report.cells_in,
-            report.cells_out,
-            report.lost_overflow,
-            report.lost_refused,
-            report.lost_discarded,
-            report.lost_forced,
-            report.held,
-            report.frames_in,
-            report.frames_damaged,
-            report.peak_queue,
-            report.mean_queue.map_or(0, f64::to_bits),
-        ] {
-            self.word(word);
-        }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Defaults live in the Python front alone; here a missing or unknown field is an error.
 
+use crate::web::WebConfig;
 use longpipe_tcp::config::TcpConfig;
 use serde::Deserialize;
 use strum::VariantNames;
@@ -260,7 +261,7 @@ pub struct OnOffConfig {
 }
 
 /// What an application sends.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum TrafficConfig {
@@ -271,6 +272,8 @@ pub enum TrafficConfig {
         /// Length of the file [byte].
         size_bytes: u64,
     },
+    /// Files, each in answer to a request from the flow's far end.
+    Web(WebConfig),
 }
 
 /// When an application begins.

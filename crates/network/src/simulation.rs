@@ -9,27 +9,20 @@
 
 use crate::aal5::{frame_cells, Cell, Reassembler};
 use crate::check::ScenarioError;
-use crate::flow::Flow;
+use crate::flow::{flows, Flow};
+use crate::jitter::{self, Jitter};
 use crate::link::{self, Delivery, Feed, Link};
 use crate::on_off::Meter;
 use crate::probe::Probe;
-use crate::scenario::{Framing, Scenario, StartConfig, Ties};
+use crate::requests::REQUEST;
+use crate::scenario::{Framing, Scenario, Ties};
 use crate::topology::{Step, Topology};
-use longpipe_events::{mix, Agenda, Entity, Order, Span, Stream, Time};
-use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
-use longpipe_tcp::{Receiver, Sender};
+use longpipe_events::{mix, Agenda, Entity, Order, Span, Time};
 
 pub(crate) const CELL: Order = 0;
 pub(crate) const WHOLE_FRAME: Order = 1 << 32;
 const TIMER: Order = 2 << 32;
-const START: Order = 3 << 32;
-/// A host's random delay before a packet reaches its interface.
-#[derive(Clone, Debug)]
-struct Jitter {
-    stream: Stream,
-    bound: u64,
-    latest: Time,
-}
+pub(crate) const START: Order = 3 << 32;
 
 /// A run in progress.
 #[derive(Clone, Debug)]
@@ -73,7 +66,7 @@ impl<P: Probe> Simulation<P> {
             flows: flows(scenario, seed),
             meters: Vec::with_capacity(scenario.vbr.len()),
             reassemblers: vec![Reassembler::default(); 2 * scenario.flows.len()],
-            jitter: jitter(scenario, seed),
+            jitter: jitter::of_hosts(scenario, seed),
             origins: scenario.links.iter().map(|link| link.from as u32).collect(),
             topology,
             ties: scenario.ties,
@@ -123,7 +116,7 @@ impl<P: Probe> Simulation<P> {
         self.probe
     }
 
-    fn entity(&self, flow: usize, kind: Order) -> Entity {
+    pub(crate) fn entity(&self, flow: usize, kind: Order) -> Entity {
         let timer = match kind {
             TIMER => 0,
             START => 2,
@@ -223,12 +216,7 @@ impl<P: Probe> Simulation<P> {
         let Some(cells) = reassembler.on_cell(cell) else {
             return;
         };
-        let flow = &self.flows[(vc / 2) as usize];
-        let bytes = if vc.is_multiple_of(2) {
-            flow.data.get(frame).packet_bytes()
-        } else {
-            flow.acks.get(frame).packet_bytes()
-        };
+        let bytes = self.flows[(vc / 2) as usize].packet_bytes(vc.is_multiple_of(2), frame);
         if cells != frame_cells(bytes) {
             return;
         }
@@ -279,11 +267,17 @@ impl<P: Probe> Simulation<P> {
     /// A packet reaches its host whole.
     #[inline(always)]
     pub(crate) fn deliver(&mut self, vc: u32, frame: u32) {
+        if frame & REQUEST != 0 {
+            return self.on_request_frame(vc, frame);
+        }
         let flow = (vc / 2) as usize;
         let state = &mut self.flows[flow];
         if vc.is_multiple_of(2) {
             let segment = state.data.take(frame);
             state.receiver.on_segment(self.now, &segment);
+            if let Some(requests) = &mut state.requests {
+                requests.on_delivered(self.now, state.receiver.delivered());
+            }
             if state.completion.is_none() && state.receiver.delivered() >= state.size {
                 state.completion = Some(self.now);
             }
@@ -297,6 +291,9 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn on_start(&mut self, flow: usize) {
+        if self.flows[flow].requests.is_some() {
+            return self.on_client_clock(flow);
+        }
         let size = self.flows[flow].size;
         self.flows[flow].sender.write_up_to(size);
         self.send_data(flow);
@@ -307,6 +304,7 @@ impl<P: Probe> Simulation<P> {
         state.sender_armed = None;
         state.sender.on_timeout(self.now);
         self.send_data(flow);
+        self.on_server_timer(flow);
     }
 
     fn on_receiver_timer(&mut self, flow: usize) {
@@ -314,19 +312,25 @@ impl<P: Probe> Simulation<P> {
         state.receiver_armed = None;
         state.receiver.on_timeout(self.now);
         self.send_ack(flow);
+        self.on_client_timer(flow);
     }
 
     /// Sends what the window allows and looks after the retransmission timer.
-    fn send_data(&mut self, flow: usize) {
+    pub(crate) fn send_data(&mut self, flow: usize) {
         while let Some(segment) = self.flows[flow].sender.poll_transmit(self.now) {
             self.probe.sent(self.now, flow as u32, &segment);
             let frame = self.flows[flow].data.send(segment);
             self.enqueue(2 * flow as u32, frame, segment.packet_bytes());
         }
-        let state = &mut self.flows[flow];
-        let window = state.sender.flight();
+        let window = self.flows[flow].sender.flight();
         self.probe.window(self.now, flow as u32, window.cwnd, window.ssthresh);
-        if let Some(deadline) = state.sender.next_timeout() {
+        self.arm_sending_host(flow);
+    }
+
+    /// Has the agenda look at the timers of a flow's sending host in time.
+    pub(crate) fn arm_sending_host(&mut self, flow: usize) {
+        let state = &mut self.flows[flow];
+        if let Some(deadline) = state.sending_host_timeout() {
             if state.sender_armed.is_none_or(|armed| armed > deadline) {
                 state.sender_armed = Some(deadline);
                 self.agenda.set(self.entity(flow, TIMER), deadline, TIMER);
@@ -340,8 +344,13 @@ impl<P: Probe> Simulation<P> {
             let frame = self.flows[flow].acks.send(ack);
             self.enqueue(2 * flow as u32 + 1, frame, ack.packet_bytes());
         }
+        self.arm_receiving_host(flow);
+    }
+
+    /// Has the agenda look at the timers of a flow's receiving host in time.
+    pub(crate) fn arm_receiving_host(&mut self, flow: usize) {
         let state = &mut self.flows[flow];
-        if let Some(deadline) = state.receiver.next_timeout() {
+        if let Some(deadline) = state.receiving_host_timeout() {
             if state.receiver_armed.is_none_or(|armed| armed > deadline) {
                 state.receiver_armed = Some(deadline);
                 let entity = (self.links.len() + self.flows.len() + flow) as Entity;
@@ -351,16 +360,12 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Hands a packet to the interface at the start of its circuit.
-    fn enqueue(&mut self, vc: u32, frame: u32, bytes: u32) {
+    pub(crate) fn enqueue(&mut self, vc: u32, frame: u32, bytes: u32) {
         let step = self.topology.first_step[vc as usize];
         let link = self.topology.steps[step as usize].link as usize;
         let ready = match &mut self.jitter[self.origins[link] as usize] {
             None => self.now,
-            Some(jitter) => {
-                let drawn = self.now + Span(jitter.stream.below(jitter.bound));
-                jitter.latest = jitter.latest.max(drawn);
-                jitter.latest
-            }
+            Some(jitter) => jitter.ready(self.now),
         };
         if self.framing == Framing::Ip {
             return self.enqueue_packet(vc, frame, bytes, step, ready);
@@ -378,40 +383,4 @@ impl<P: Probe> Simulation<P> {
 #[inline]
 pub(crate) fn tie(key: u64, time: Time, vc: u32) -> Order {
     mix(key ^ time.0 ^ (u64::from(vc) << 44)) >> 32
-}
-
-fn flows(scenario: &Scenario, seed: u64) -> Vec<Flow> {
-    let flows = scenario.flows.iter().enumerate().map(|(index, flow)| {
-        let start = match flow.start {
-            StartConfig::Fixed { at_ps } => at_ps,
-            StartConfig::Random { from_ps, over_ps } => {
-                from_ps + Stream::new(seed, "start", index as u64).below(over_ps)
-            }
-        };
-        let sender = Sender::new(&flow.tcp, clock_phase(&flow.tcp, seed, index as u64));
-        Flow::new(sender, Receiver::new(&flow.tcp), &flow.traffic, Time(start))
-    });
-    flows.collect()
-}
-
-fn clock_phase(tcp: &TcpConfig, seed: u64, flow: u64) -> Span {
-    let TimerConfig::Coarse { tick_ps, ref phase, .. } = tcp.timer else {
-        return Span(0);
-    };
-    Span(match *phase {
-        PhaseConfig::Fixed { at_ps } => at_ps,
-        PhaseConfig::Common {} => Stream::new(seed, "clock-phase", 0).below(tick_ps),
-        PhaseConfig::PerFlow {} => Stream::new(seed, "clock-phase", flow + 1).below(tick_ps),
-    })
-}
-
-fn jitter(scenario: &Scenario, seed: u64) -> Vec<Option<Jitter>> {
-    let nodes = scenario.nodes.iter().enumerate().map(|(index, node)| {
-        (node.send_jitter_ps > 0).then(|| Jitter {
-            stream: Stream::new(seed, "send-jitter", index as u64),
-            bound: node.send_jitter_ps,
-            latest: Time::ZERO,
-        })
-    });
-    nodes.collect()
 }

@@ -1,11 +1,13 @@
 //! The boundary: a resolved scenario in, columns out. No model lives here.
 
 mod packet_ports;
+mod web;
 
 use longpipe_events::Time;
 use longpipe_network::probe::Recorder;
 use longpipe_network::report::Report;
 use longpipe_network::scenario::{self, LinkConfig, Scenario};
+use longpipe_network::web::{CycleFrom, PoissonCut};
 use longpipe_network::Simulation;
 use longpipe_tcp::config;
 use numpy::{IntoPyArray, PyArray1};
@@ -49,6 +51,8 @@ fn run(py: Python<'_>, scenario_json: &str, seed: u64, progress: Option<Py<PyAny
     result.set_item("ports", ports)?;
     result.set_item("classes", classes(py, &scenario, &report)?)?;
     result.set_item("vbr", sources(py, &scenario, &report)?)?;
+    result.set_item("web", web::flows(py, &scenario, &report)?)?;
+    result.set_item("files", web::files(py, &report)?)?;
     let columns = PyDict::new(py);
     if let Some(recorder) = recorder {
         trace_columns(py, &columns, &scenario, recorder)?;
@@ -246,6 +250,8 @@ fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         ("scheduler", scenario::SchedulerConfig::VARIANTS),
         ("loss", scenario::LossConfig::VARIANTS),
         ("traffic", scenario::TrafficConfig::VARIANTS),
+        ("cycle_from", CycleFrom::VARIANTS),
+        ("poisson_cut", PoissonCut::VARIANTS),
         ("start", scenario::StartConfig::VARIANTS),
         ("recovery", config::RecoveryKind::VARIANTS),
         ("timer_restart", config::TimerRestart::VARIANTS),

@@ -31,6 +31,8 @@ pub struct TcpConfig {
     pub silly_window_avoidance: bool,
     /// Thresholds of Vegas.
     pub vegas: VegasConfig,
+    /// Back to the initial window after an RTO without sending (RFC 5681 4.1).
+    pub idle_restart: bool,
     /// Choices left open by Reno.
     pub reno: RenoConfig,
     /// Choices left open by NewReno.
@@ -274,6 +276,7 @@ pub(crate) mod tests {
                 beta: 3.0,
                 gamma: 1.0,
             },
+            idle_restart: false,
             reno: RenoConfig {
                 guard: false,
                 deflate_on_timeout: false,

@@ -51,6 +51,8 @@ pub struct Sender {
     duplicate_ack_threshold: u32,
     silly_window_avoidance: bool,
     timestamps: bool,
+    /// Window to restart from after an idle time [byte], and when the latest segment left; none: it stays.
+    idle_restart: Option<(f64, Time)>,
     counters: SenderCounters,
 }
 
@@ -58,12 +60,13 @@ impl Sender {
     /// A sender that has sent nothing. `phase` is the first tick of a coarse clock.
     pub fn new(config: &TcpConfig, phase: Span) -> Sender {
         let mss = config.mss_bytes;
+        let initial_window = f64::from(config.initial_window_segments) * f64::from(mss);
         Sender {
             flight: Flight {
                 una: 0,
                 nxt: 0,
                 max: 0,
-                cwnd: f64::from(config.initial_window_segments) * f64::from(mss),
+                cwnd: initial_window,
                 ssthresh: config
                     .initial_ssthresh_bytes
                     .map_or(f64::INFINITY, |bytes| bytes as f64),
@@ -82,6 +85,7 @@ impl Sender {
             duplicate_ack_threshold: config.duplicate_ack_threshold,
             silly_window_avoidance: config.silly_window_avoidance,
             timestamps: config.timestamps(),
+            idle_restart: config.idle_restart.then_some((initial_window, Time::ZERO)),
             counters: SenderCounters::default(),
         }
     }
@@ -178,6 +182,12 @@ impl Sender {
 
     /// The next segment to send now, if any.
     pub fn poll_transmit(&mut self, now: Time) -> Option<DataSegment> {
+        if let Some((initial_window, latest)) = self.idle_restart {
+            let flight = &mut self.flight;
+            if flight.outstanding() == 0 && now > self.rtt.deadline(latest) {
+                flight.cwnd = flight.cwnd.min(initial_window);
+            }
+        }
         if self.resend_first {
             self.resend_first = false;
             let length = self.flight.outstanding().min(u64::from(self.flight.mss)) as u32;
@@ -222,6 +232,9 @@ impl Sender {
     fn emit(&mut self, now: Time, sequence: u64, length: u32) -> DataSegment {
         let end = sequence + u64::from(length);
         let retransmission = sequence < self.flight.max;
+        if let Some((_, latest)) = &mut self.idle_restart {
+            *latest = now;
+        }
         self.counters.sent_segments += 1;
         self.counters.sent_bytes += u64::from(length);
         if retransmission {
@@ -259,5 +272,49 @@ impl Sender {
     /// Whether all that was written has been acknowledged.
     pub fn is_done(&self) -> bool {
         self.flight.una >= self.written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 512;
+
+    /// Segments that leave at once when 100 are written `idle` after the ACK of the first 64.
+    fn burst_after(idle: Span, idle_restart: bool) -> usize {
+        let config = TcpConfig {
+            idle_restart,
+            initial_window_segments: 4,
+            ..crate::config::tests::config()
+        };
+        let mut sender = Sender::new(&config, Span(0));
+        sender.write_up_to(64 * MSS);
+        let mut now = Time(0);
+        while !sender.is_done() {
+            while sender.poll_transmit(now).is_some() {}
+            now += Span::seconds(1);
+            let acknowledgement = sender.flight().nxt;
+            sender.on_ack(
+                now,
+                &AckSegment {
+                    acknowledgement,
+                    ..AckSegment::default()
+                },
+            );
+        }
+        now += idle;
+        sender.write_up_to(164 * MSS);
+        std::iter::from_fn(|| sender.poll_transmit(now)).count()
+    }
+
+    #[test]
+    fn rfc_5681_section_4_1_an_idle_connection_restarts_from_the_initial_window() {
+        let (short, long) = (Span(1), Span::seconds(100));
+        let kept = burst_after(short, true);
+        assert!(kept > 4, "{kept}");
+        assert_eq!(burst_after(long, true), 4);
+        assert_eq!(burst_after(long, false), kept);
+        assert_eq!(burst_after(short, false), kept);
     }
 }

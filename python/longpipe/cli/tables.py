@@ -8,6 +8,7 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from longpipe.analysis.web import QUANTILES
 from longpipe.result import Result
 
 MOST_FLOWS, MOST_PORTS = 20, 10
@@ -24,7 +25,8 @@ def show(result: Result, console: Console) -> None:
         markup=False,
         style="dim",
     )
-    for table in (_flows(result), _ports(result), *([_vbr(result)] if len(result.vbr) else [])):
+    others = [draw(result) for draw, rows in ((_vbr, result.vbr), (_web, result.response_times)) if len(rows)]
+    for table in (_flows(result), _ports(result), *others):
         console.print()
         console.print(table)
     console.print()
@@ -84,6 +86,17 @@ def _vbr(result: Result) -> Table:
         delays = (f"{1e3 * row[name]:.3f}" for name in ("mean_delay_s", "max_delay_s"))
         table.add_row(row["source"], str(row["cells_sent"]), str(row["cells_lost"]), *delays)
     return _captioned(table, MOST_FLOWS, len(result.vbr), "VBR sources")
+
+
+def _web(result: Result) -> Table:
+    table = _table("files of class", "requested", "complete", "median\n[s]", "95 %\n[s]", "99 %\n[s]")
+    for row in _rows(result.response_times, MOST_FLOWS):
+        waits = (row[name] for name in QUANTILES)
+        shown = ("-" if math.isnan(wait) else f"{wait:.3f}" for wait in waits)
+        table.add_row(str(row["class"]), str(row["files"]), str(row["completed"]), *shown)
+    table.caption = "time from a request to its file's last byte; -: beyond the run"
+    table.caption_justify = "left"
+    return table
 
 
 def _rows(frame: pd.DataFrame, most: int) -> list[dict[Hashable, Any]]:

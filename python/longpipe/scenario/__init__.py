@@ -49,6 +49,7 @@ from longpipe.scenario.traffic import (
     Transfer,
 )
 from longpipe.scenario.vbr import OnOff, VbrFlow
+from longpipe.scenario.web import Web
 
 __all__ = [
     "Coarse",
@@ -86,6 +87,7 @@ __all__ = [
     "Transfer",
     "VbrFlow",
     "VegasOptions",
+    "Web",
 ]
 
 
@@ -104,7 +106,7 @@ class Scenario(Model):
     network: Network = Field(default=Dumbbell(), description="Hosts, switches and links: dumbbell or graph")
     switch: Switch = Field(default=Switch(), description="Output ports of switches")
     tcp: Tcp = Field(default=Tcp(), description="Both ends of every connection")
-    traffic: Traffic = Field(default=Greedy(), description="What applications send: greedy or transfer")
+    traffic: Traffic = Field(default=Greedy(), description="What applications send: greedy, transfer or web")
     start: Start = Field(default=FixedStart(), description="When they begin: fixed, staggered or random")
     traces: Traces = Field(default=Traces(), description="What to record over time")
 

@@ -14,6 +14,7 @@ from longpipe.scenario.switch import Fifo, GuaranteedRate, Policy, Scheduler, Ta
 from longpipe.scenario.tcp import Ack, Coarse, Delayed, Fine, FixedPhase, Tcp
 from longpipe.scenario.topology import Topology, as_graph
 from longpipe.scenario.traffic import Greedy, RandomStart, StaggeredStart, Traffic
+from longpipe.scenario.web import Web
 from longpipe.units import RATE, SEGMENTS, SIZE, TICKS, TIME, UNLIMITED
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
         "duplicate_ack_threshold": tcp.duplicate_ack_threshold,
         "silly_window_avoidance": tcp.silly_window_avoidance,
         "vegas": tcp.vegas.model_dump(),
+        "idle_restart": tcp.idle_restart,
         "reno": tcp.reno.model_dump(),
         "newreno": {
             **tcp.newreno.model_dump(),
@@ -210,6 +212,8 @@ def _ack(ack: Ack) -> dict[str, Any]:
 def _traffic(traffic: Traffic) -> dict[str, Any]:
     if isinstance(traffic, Greedy):
         return {"kind": traffic.kind}
+    if isinstance(traffic, Web):
+        return traffic.resolved()
     return {"kind": traffic.kind, "size_bytes": SIZE.parse(traffic.size)}
 
 

@@ -203,6 +203,9 @@ class Tcp(Model):
         default=True, description="Hold back a short segment while more data waits; RFC 1122 4.2.3.4"
     )
     vegas: VegasOptions = Field(default=VegasOptions(), description="Thresholds of Vegas")
+    idle_restart: bool = Field(
+        default=False, description="Back to the initial window after an RTO without sending; RFC 5681 section 4.1"
+    )
     reno: RenoOptions = Field(default=RenoOptions(), description="Options of Reno")
     newreno: NewRenoOptions = Field(default=NewRenoOptions(), description="Options of NewReno")
     sack: SackOptions = Field(default=SackOptions(), description="Options of SACK")

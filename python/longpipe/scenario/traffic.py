@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AliasChoices, Field
 
 from longpipe.scenario.base import FileSize, Instant, Model, kind_or_table
+from longpipe.scenario.web import Web
 
 
 class Greedy(Model):
@@ -48,7 +49,7 @@ class RandomStart(Model):
     over: Instant = Field(description="Length of the interval [time], as in '100 ms'")
 
 
-Traffic = Annotated[Greedy | Transfer, Field(discriminator="kind"), kind_or_table()]
+Traffic = Annotated[Greedy | Transfer | Web, Field(discriminator="kind"), kind_or_table()]
 Start = Annotated[FixedStart | StaggeredStart | RandomStart, Field(discriminator="kind"), kind_or_table()]
 
 

@@ -34,6 +34,7 @@ pub fn tcp(recovery: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
             beta: 3.0,
             gamma: 1.0,
         },
+        idle_restart: false,
         reno: RenoConfig {
             guard: false,
             deflate_on_timeout: false,

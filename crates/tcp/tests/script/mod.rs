@@ -46,6 +46,7 @@ impl Script {
                     beta: 3.0,
                     gamma: 1.0,
                 },
+                idle_restart: false,
                 reno: RenoConfig {
                     guard: false,
                     deflate_on_timeout: false,

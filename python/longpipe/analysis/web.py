@@ -1,0 +1,59 @@
+"""What web traffic is measured by: max-min fair shares, and how long a user waits for a file."""
+
+import math
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from numpy.typing import ArrayLike
+
+QUANTILES: Final = {"median_s": 0.5, "p95_s": 0.95, "p99_s": 0.99}
+
+
+def max_min_shares(demands_bps: ArrayLike, capacity_bps: float) -> npt.NDArray[np.float64]:
+    """Max-min fair share of each demand [bit/s], shape (n,): all of it, or an equal part of what smaller ones leave.
+
+    ATM Forum/98-0876 section 7 (Bertsekas and Gallager 1992, section 6.5.2).
+    """
+    demands = np.asarray(demands_bps, dtype=float)
+    shares = np.zeros_like(demands)
+    left = capacity_bps
+    for rank, flow in enumerate(np.argsort(demands, kind="stable")):
+        shares[flow] = min(demands[flow], left / (demands.size - rank))
+        left -= shares[flow]
+    return shares
+
+
+def relative_throughputs(
+    throughputs_bps: ArrayLike, demands_bps: ArrayLike, capacity_bps: float
+) -> npt.NDArray[np.float64]:
+    """x_i / e_i of the flows that demand anything: throughput over max-min fair share (ATM Forum/98-0876 section 7)."""
+    x, shares = np.asarray(throughputs_bps, dtype=float), max_min_shares(demands_bps, capacity_bps)
+    return x[shares > 0] / shares[shares > 0]
+
+
+def response_times(files: pd.DataFrame, duration_s: float) -> pd.DataFrame:
+    """Time from a request to the last byte of its file, by class: `files`, `completed`, `median_s`, `p95_s`, `p99_s`.
+
+    `files` is `Result.files`. A file still under way at the end counts as one that takes longer than it took so far
+    (Kaplan and Meier 1958); a quantile that the run was too short to see is nan.
+    """
+    rows = []
+    for level, group in files.groupby("class"):
+        done = group["completed_s"].notna()
+        waited = group["completed_s"].where(done, duration_s) - group["requested_s"]
+        quantiles = {name: _quantile(waited, done, share) for name, share in QUANTILES.items()}
+        rows.append({"class": level, "files": len(group), "completed": int(done.sum()), **quantiles})
+    return pd.DataFrame(rows, columns=["class", "files", "completed", *QUANTILES])
+
+
+def _quantile(waited_s: pd.Series, done: pd.Series, share: float) -> float:
+    # SciPy's statistics take half a second to load; runs without web traffic need not wait for them.
+    from scipy.stats import CensoredData, ecdf
+
+    if not done.any():
+        return math.nan
+    survival = ecdf(CensoredData(waited_s[done], right=waited_s[~done])).sf
+    reached = survival.probabilities <= 1 - share + 1e-12
+    return float(survival.quantiles[reached][0]) if reached.any() else math.nan

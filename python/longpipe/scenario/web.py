@@ -1,0 +1,102 @@
+"""Web traffic: clients ask for files in batches, servers answer at once (ATM Forum/98-0876 section 5)."""
+
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from longpipe.scenario.base import Instant, Model, SegmentSize, TimerDuration, WebCycle
+from longpipe.units import SIZE, TIME
+
+CycleFrom = Literal["first-request", "last-request"]
+PoissonCut = Literal["rejection", "clamping"]
+Share = Annotated[float, Field(ge=0, le=1)]
+Mean = Annotated[float, Field(gt=0, le=100)]
+
+
+class Web(Model):
+    """Files, each in answer to a request that the flow's far end sends over the flow's return path.
+
+    A client's requests depend on seed and flow alone, never on the network.
+    """
+
+    kind: Literal["web"] = "web"
+    cycle: WebCycle = Field(
+        default="10 s", description="From one batch of requests to the next [time]; ATM Forum/98-0876 section 5.3"
+    )
+    cycle_from: CycleFrom = Field(
+        default="first-request",
+        description="The request of a batch from which the cycle counts: first-request or last-request; "
+        "ATM Forum/98-0876 section 6.1 (10 cycles in 100 s)",
+    )
+    request: SegmentSize = Field(
+        default="128 B", description="Payload of a request [bytes]; ATM Forum/98-0876 section 6.2"
+    )
+    spacing_from: Instant = Field(
+        default="100 ms", description="Least time between two requests of a batch [time]; ATM Forum/98-0876 section 5.3"
+    )
+    spacing_to: TimerDuration = Field(
+        default="500 ms",
+        description="Most time between two requests of a batch, uniform [time]; ATM Forum/98-0876 section 5.3",
+    )
+    requests_mean: Mean = Field(
+        default=5,
+        description="Mean number of a batch's requests, Poisson before the cut; ATM Forum/98-0876 section 5.3",
+    )
+    requests_most: int = Field(
+        default=9, ge=1, le=1000, description="Most requests in a batch, from 1 on; ATM Forum/98-0876 section 5.3"
+    )
+    size_mean: Mean = Field(
+        default=5,
+        description="Mean number of a file's size in its class, 1 to 9, Poisson before the cut; "
+        "ATM Forum/98-0876 section 5.2",
+    )
+    cut: PoissonCut = Field(
+        default="clamping",
+        description="How the Poisson variables are cut to their ranges: rejection (draw again) or clamping (nearest "
+        "end); left open by ATM Forum/98-0876",
+    )
+    class_shares: tuple[Share, ...] = Field(
+        default=(0.2, 0.28, 0.4, 0.112, 0.008),
+        max_length=9,
+        description="Share of the requests for each class [fraction]; ATM Forum/98-0876 table 1",
+    )
+    kilobyte: Literal[1000, 1024] = Field(
+        default=1024,
+        description="1 KB [bytes], 1000 or 1024; class 0 has the sizes 0.1 to 0.9 KB, class 1 has 1 to 9 KB, and so "
+        "on; left open by ATM Forum/98-0876",
+    )
+
+    @field_validator("spacing_to")
+    @classmethod
+    def _after_the_least(cls, spacing_to: str, info: ValidationInfo) -> str:
+        least = info.data.get("spacing_from", spacing_to)
+        if TIME.parse(spacing_to) < TIME.parse(least):
+            raise ValueError(f"{spacing_to}; needs at least spacing_from, {least}")
+        return spacing_to
+
+    @field_validator("class_shares")
+    @classmethod
+    def _add_up_to_one(cls, shares: tuple[float, ...]) -> tuple[float, ...]:
+        if sum(Fraction(str(share)) for share in shares) != 1:
+            raise ValueError(f"{list(shares)} adds up to {sum(shares):g}; needs shares that add up to 1")
+        if any((Fraction(str(share)) * 10**9).denominator != 1 for share in shares):
+            raise ValueError(f"{list(shares)}; needs at most 9 decimals")
+        return shares
+
+    def resolved(self) -> dict[str, Any]:
+        """What the core requires."""
+        return {
+            "kind": self.kind,
+            "cycle_ps": TIME.parse(self.cycle),
+            "cycle_from": self.cycle_from,
+            "request_bytes": SIZE.parse(self.request),
+            "spacing_from_ps": TIME.parse(self.spacing_from),
+            "spacing_to_ps": TIME.parse(self.spacing_to),
+            "requests_mean": self.requests_mean,
+            "requests_most": self.requests_most,
+            "size_mean": self.size_mean,
+            "cut": self.cut,
+            "class_shares_ppb": [int(Fraction(str(share)) * 10**9) for share in self.class_shares],
+            "kilobyte_bytes": self.kilobyte,
+        }
