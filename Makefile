@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PAPERS ?= frr-96
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 
-.PHONY: setup reproduce test bench lint clean
+.PHONY: setup reproduce test bench soak lint clean
 
 setup: $(VENV)/.built
 	@:
@@ -30,7 +30,12 @@ test: setup
 	$(BIN)/python -m pytest
 
 bench: setup
-	cargo bench --package longpipe-network --bench reference
+	cargo bench --package longpipe-network --bench engines
+
+# Random scenarios through both engines: make soak CASES=100000
+CASES ?= 20000
+soak:
+	PROPTEST_CASES=$(CASES) cargo test --package longpipe-network --release --test engines -- --nocapture
 
 lint: setup
 	cargo fmt --all --check

@@ -1,17 +1,17 @@
 //! The slots of a synchronous link: instants `phase + floor(k · period)` with an exact rational period.
 
-use crate::time::{Time, PS_PER_SECOND};
+use crate::time::{Span, Time, PS_PER_SECOND};
 use crate::units::Rate;
 
 /// Slots of equal length whose rounding never accumulates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotGrid {
     /// Start of slot 0 [ps].
-    phase: u64,
-    /// Period's numerator [ps]; the period is `num / den`.
-    num: u64,
+    pub(crate) phase: u64,
+    /// Period's numerator [ps]; the period is `num / den`, in lowest terms.
+    pub(crate) num: u64,
     /// Period's denominator.
-    den: u64,
+    pub(crate) den: u64,
 }
 
 impl SlotGrid {
@@ -48,6 +48,34 @@ impl SlotGrid {
         }
     }
 
+    /// Number of slots that have ended by `t`.
+    pub fn ended_by(&self, t: Time) -> u64 {
+        self.at_or_after(Time(t.0 + 1)).saturating_sub(1)
+    }
+
+    /// How many slots of `other` begin within one slot of this grid, at the least and at the most.
+    pub fn contains(&self, other: &SlotGrid) -> (u64, u64) {
+        let (whole, den) = (u128::from(self.num / self.den), u128::from(other.den));
+        let num = u128::from(other.num);
+        ((whole * den / num) as u64, ((whole + 1) * den).div_ceil(num) as u64)
+    }
+
+    /// If exactly one slot of `other` begins in each slot of this grid that `delay` shifts, its number less that of the
+    /// slot in which it begins; none too if that is negative.
+    pub fn alignment(&self, delay: Span, other: &SlotGrid) -> Option<u64> {
+        if (self.num, self.den) != (other.num, other.den) {
+            return None;
+        }
+        let (num, den) = (i128::from(self.num), i128::from(self.den));
+        let shift = (i128::from(self.phase) + i128::from(delay.0) - i128::from(other.phase)) * den;
+        // Starts are rounded by up to a picosecond, which must not move one over an edge.
+        let rest = shift.rem_euclid(num);
+        if rest < den || rest + den > num {
+            return None;
+        }
+        u64::try_from(shift.div_euclid(num) + 1).ok()
+    }
+
     /// A cursor on slot `k`.
     pub fn cursor(&self, k: u64) -> SlotCursor {
         let (offset, remainder) = match k.checked_mul(self.num) {
@@ -58,6 +86,7 @@ impl SlotGrid {
             }
         };
         SlotCursor {
+            index: k,
             start: self.phase + offset,
             remainder,
             whole: self.num / self.den,
@@ -90,6 +119,7 @@ impl SlotGrid {
 /// A place on a grid that moves slot by slot without dividing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotCursor {
+    index: u64,
     start: u64,
     remainder: u64,
     whole: u64,
@@ -98,7 +128,14 @@ pub struct SlotCursor {
 }
 
 impl SlotCursor {
+    /// Number of the slot.
+    #[inline]
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+
     /// Start of the slot.
+    #[inline]
     pub fn start(&self) -> Time {
         Time(self.start)
     }
@@ -106,6 +143,7 @@ impl SlotCursor {
     /// Moves to the next slot.
     #[inline]
     pub fn step(&mut self) {
+        self.index += 1;
         self.start += self.whole;
         self.remainder += self.part;
         if self.remainder >= self.den {
@@ -142,6 +180,34 @@ mod tests {
             for step in 0..50 {
                 prop_assert_eq!(cursor.start(), grid.start(k + step));
                 cursor.step();
+            }
+        }
+
+        #[test]
+        fn slots_that_have_ended(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, t in 0u64..1 << 50) {
+            let grid = SlotGrid::new(Time(phase), 424, Rate(rate));
+            let ended = grid.ended_by(Time(t));
+            prop_assert!(ended == 0 || grid.start(ended) <= Time(t));
+            prop_assert!(grid.start(ended + 1) > Time(t));
+        }
+
+        #[test]
+        fn slots_of_another_grid_that_begin_within_one(rates in [1_000u64..1 << 37, 1_000u64..1 << 37], k in 1u64..1 << 30) {
+            let [grid, other] = rates.map(|rate| SlotGrid::new(Time(1 << 20), 424, Rate(rate)));
+            let (least, most) = grid.contains(&other);
+            let found = other.at_or_after(grid.start(k + 1)) - other.at_or_after(grid.start(k));
+            prop_assert!((least..=most).contains(&found), "{found} of {least}..={most}");
+        }
+
+        #[test]
+        fn aligned_grids_keep_their_distance(phases in [0u64..1 << 40, 0u64..1 << 40], rate in 1_000u64..1 << 37, delay in 0u64..1 << 40, k in 1u64..1 << 30) {
+            let [grid, other] = phases.map(|phase| SlotGrid::new(Time(phase), 424, Rate(rate)));
+            if let Some(offset) = grid.alignment(Span(delay), &other) {
+                for k in k..k + 50 {
+                    let start = grid.start(k) + Span(delay);
+                    prop_assert_eq!(other.at_or_after(start), k + offset);
+                    prop_assert_eq!(other.ended_by(start), k + offset - 1);
+                }
             }
         }
 

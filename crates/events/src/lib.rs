@@ -8,6 +8,7 @@
 pub mod agenda;
 pub mod grid;
 pub mod rng;
+pub mod sums;
 pub mod time;
 mod tournament;
 pub mod units;
@@ -15,5 +16,6 @@ pub mod units;
 pub use agenda::{Agenda, Entity, Order};
 pub use grid::{SlotCursor, SlotGrid};
 pub use rng::{mix, Stream};
+pub use sums::GridSums;
 pub use time::{Span, Time, PS_PER_SECOND};
 pub use units::{Bytes, Cells, Rate};

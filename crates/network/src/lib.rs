@@ -14,6 +14,7 @@ pub mod link;
 pub mod loss;
 pub mod nic;
 pub mod on_off;
+mod plan;
 pub mod port;
 pub mod probe;
 pub mod report;
@@ -22,7 +23,9 @@ pub mod ring;
 pub mod scenario;
 pub mod simulation;
 mod state_hash;
+mod ties;
 pub mod topology;
+mod trains;
 mod vbr;
 pub mod web;
 

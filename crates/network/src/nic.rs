@@ -14,6 +14,19 @@ struct Waiting {
     ready: Time,
     /// The step of its circuit that comes after this interface's link.
     step: u32,
+    /// Whether its first and its last cell stand for all.
+    by_edges: bool,
+}
+
+/// The first or the last cell of a frame, on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct FrameEdge {
+    /// The cell.
+    pub cell: Cell,
+    /// Its slot.
+    pub slot: u64,
+    /// Cells of the frame.
+    pub cells: u16,
 }
 
 /// The sending interface of a host and the wire behind it.
@@ -24,8 +37,11 @@ pub struct Nic {
     queue: Ring<Waiting>,
     /// First slot not yet used.
     next: SlotCursor,
-    /// Cells of the first waiting frame not yet arrived downstream; 0: it has no slots yet.
+    /// Cells of the first waiting frame not yet arrived downstream; by edges, all of them or 1; 0: it has no slots yet.
     left: u16,
+    by_edges: bool,
+    /// Its cells.
+    cells: u16,
     /// The last cell of that frame.
     last: Cell,
     /// When the head cell arrives downstream.
@@ -37,8 +53,8 @@ pub struct Nic {
     pub cells_in: u64,
     /// Cells of frames lost by force.
     pub lost_forced: u64,
-    /// Cells arrived downstream.
-    pub cells_out: u64,
+    /// Cells arrived downstream; by edges, of frames arrived whole.
+    cells_out: u64,
 }
 
 impl Nic {
@@ -50,6 +66,8 @@ impl Nic {
             queue: Ring::default(),
             next: grid.cursor(0),
             left: 0,
+            by_edges: false,
+            cells: 0,
             last: Cell::default(),
             arrival: Time::ZERO,
             loss,
@@ -61,7 +79,7 @@ impl Nic {
     }
 
     /// Takes a frame that may leave from `ready` on; `step` of its circuit follows this link. True if `head` changed.
-    pub fn enqueue(&mut self, vc: u32, frame: u32, cells: u16, ready: Time, step: u32) -> bool {
+    pub fn enqueue(&mut self, vc: u32, frame: u32, cells: u16, ready: Time, step: u32, by_edges: bool) -> bool {
         self.frames_in += 1;
         self.cells_in += u64::from(cells);
         if self.loss.as_mut().is_some_and(|loss| loss.loses(ready)) {
@@ -74,6 +92,7 @@ impl Nic {
             cells,
             ready,
             step,
+            by_edges,
         });
         let idle = self.left == 0;
         if idle {
@@ -86,7 +105,7 @@ impl Nic {
     fn begin(&mut self) {
         let Some(first) = self.queue.first() else { return };
         self.grid.advance(&mut self.next, first.ready);
-        self.left = first.cells;
+        (self.left, self.cells, self.by_edges) = (first.cells, first.cells, first.by_edges);
         self.last = Cell {
             vc: first.vc,
             frame: first.frame,
@@ -122,13 +141,60 @@ impl Nic {
         cell
     }
 
+    /// Whether the first and the last cell of the head frame stand for all.
+    #[inline(always)]
+    pub fn by_edges(&self) -> bool {
+        self.by_edges
+    }
+
+    /// Takes the head frame's first cell off the wire, and all but the last; or the last.
+    #[inline]
+    pub fn pop_edge(&mut self) -> FrameEdge {
+        let edge = FrameEdge {
+            cell: Cell {
+                left: self.left - 1,
+                ..self.last
+            },
+            slot: self.next.index() - 1,
+            cells: self.cells,
+        };
+        if self.left > 1 {
+            if self.left == 2 {
+                self.next.step();
+            } else {
+                self.next = self.grid.cursor(self.next.index() + u64::from(self.left) - 1);
+            }
+            self.left = 1;
+            self.arrival = self.next.start() + self.delay;
+        } else {
+            self.left = 0;
+            self.cells_out += u64::from(self.cells);
+            self.queue.pop();
+            self.begin();
+        }
+        edge
+    }
+
+    /// Cells arrived downstream by `now`, the end of the run.
+    pub fn cells_out(&self, now: Time) -> u64 {
+        if !self.by_edges || self.left != 1 {
+            return self.cells_out;
+        }
+        let first = self.next.index() - u64::from(self.cells);
+        let left = now
+            .0
+            .checked_sub(self.delay.0)
+            .map_or(0, |sent| self.grid.ended_by(Time(sent)));
+        self.cells_out + (left - first)
+    }
+
     /// Propagation delay of the link.
     pub fn delay(&self) -> Span {
         self.delay
     }
 
-    /// Cells accepted and not yet arrived downstream.
-    pub fn cells_held(&self) -> u64 {
-        self.cells_in - self.lost_forced - self.cells_out
+    /// Cells accepted and not yet arrived downstream by `now`, the end of the run.
+    pub fn cells_held(&self, now: Time) -> u64 {
+        self.cells_in - self.lost_forced - self.cells_out(now)
     }
 }

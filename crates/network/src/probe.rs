@@ -8,6 +8,10 @@ use longpipe_tcp::DataSegment;
 pub trait Probe {
     /// cwnd and ssthresh [byte] of a sender after an event that may have changed them.
     fn window(&mut self, _now: Time, _flow: u32, _cwnd: f64, _ssthresh: f64) {}
+    /// Whether `queue` is of use.
+    fn wants_queue(&self) -> bool {
+        false
+    }
     /// Cells held by a switch port when the first cell of a frame arrives.
     fn queue(&mut self, _now: Time, _link: u32, _held: u64) {}
     /// A segment handed to the sender's interface.
@@ -19,7 +23,7 @@ pub trait Probe {
 impl Probe for () {}
 
 /// cwnd and ssthresh at each change, as columns.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct WindowTrace {
     /// Instant [ps].
     pub time: Vec<u64>,
@@ -32,7 +36,7 @@ pub struct WindowTrace {
 }
 
 /// Port occupancy at each frame's first cell, as columns.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueueTrace {
     /// Instant [ps].
     pub time: Vec<u64>,
@@ -43,7 +47,7 @@ pub struct QueueTrace {
 }
 
 /// Segments sent and ACKs received, as columns.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SequenceTrace {
     /// Instant [ps].
     pub time: Vec<u64>,
@@ -93,6 +97,10 @@ impl Probe for Recorder {
         self.windows.flow.push(flow);
         self.windows.cwnd.push(cwnd);
         self.windows.ssthresh.push(ssthresh);
+    }
+
+    fn wants_queue(&self) -> bool {
+        self.wanted.queue
     }
 
     fn queue(&mut self, now: Time, link: u32, held: u64) {

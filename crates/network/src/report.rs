@@ -63,9 +63,9 @@ pub struct PortReport {
     pub frames_in: u64,
     /// Frames admitted that lost a cell.
     pub frames_damaged: u64,
-    /// Most cells ever held; 0 for hosts, whose queues are not measured.
+    /// Most cells ever held; 0 for hosts, whose queues are not measured, and for ports that cannot hold one.
     pub peak_queue: u64,
-    /// Cells held, averaged over time; none for hosts.
+    /// Cells held, averaged over time; none where the peak is not measured.
     pub mean_queue: Option<f64>,
     /// Fraction of the slots that carried a cell.
     pub utilization: f64,
@@ -82,8 +82,8 @@ pub struct ClassReport {
     pub counters: QueueCounters,
     /// Cells held at the end.
     pub held: u64,
-    /// Cells held, averaged over time.
-    pub mean_queue: f64,
+    /// Cells held, averaged over time; none where the port cannot hold a queue.
+    pub mean_queue: Option<f64>,
 }
 
 /// One VBR source's results.
@@ -136,6 +136,7 @@ impl<P: Probe> Simulation<P> {
     /// Cells or bytes that are not accounted for.
     pub fn report(&mut self) -> Result<Report, InvariantError> {
         let now = self.now;
+        self.settle_trains();
         let mut hash = StateHash::default();
         let mut flows = Vec::with_capacity(self.flows.len());
         let mut web = Vec::new();
@@ -181,12 +182,12 @@ impl<P: Probe> Simulation<P> {
                 packet_ports.push(report);
                 continue;
             }
-            let found = class_reports(index, link, self.topology.vcs_of_link[index], now);
+            let found = class_reports(index, link, self.topology.vcs_of_link[index], self.transit[index], now);
             for report in &found {
                 let counters = &report.counters;
                 let conserved = counters.cells_in == counters.cells_out + counters.lost() + report.held;
                 let vcs = self.topology.vcs_of_link[index][report.class as usize] as usize;
-                let by_vc: Vec<u64> = (0..vcs).map(|vc| vc_held(&link.feed, report.class, vc)).collect();
+                let by_vc: Vec<u64> = (0..vcs).map(|vc| vc_held(&link.feed, report.class, vc, now)).collect();
                 check(conserved && by_vc.iter().sum::<u64>() == report.held, || {
                     format!("port {index}: {by_vc:?} cells by VC, {report:?}")
                 })?;
@@ -236,22 +237,38 @@ fn packet_report(link: &mut Link, now: Time) -> Result<Option<PacketReport>, Inv
     let (report, accounts_agree) = match &mut link.feed {
         Feed::Interface(interface) => (PacketReport::of_interface(interface, &link.packets, now), true),
         Feed::Router(router) => (PacketReport::of_router(router, now), router.accounts_agree()),
-        Feed::Nic(_) | Feed::Port(_) | Feed::Vbr(_) => return Ok(None),
+        _ => return Ok(None),
     };
     check(report.conserves() && accounts_agree, || format!("{report:?}"))?;
     Ok(Some(report))
 }
 
-fn class_reports(index: usize, link: &mut Link, vcs: [u32; 2], now: Time) -> Vec<ClassReport> {
-    let report = |class, counters: QueueCounters, held| ClassReport {
-        port: index,
-        class,
-        counters,
-        held,
-        mean_queue: counters.cell_time as f64 / 1e12 / Span(now.0).as_seconds(),
+fn class_reports(index: usize, link: &mut Link, vcs: [u32; 2], transit: bool, now: Time) -> Vec<ClassReport> {
+    let report = |class, mut counters: QueueCounters, held| {
+        if transit {
+            (counters.peak_queue, counters.cell_time) = (0, 0);
+        }
+        ClassReport {
+            port: index,
+            class,
+            counters,
+            held,
+            mean_queue: (!transit).then(|| counters.cell_time as f64 / 1e12 / Span(now.0).as_seconds()),
+        }
     };
-    let Feed::Port(port) = &mut link.feed else {
-        return Vec::new();
+    let port = match &mut link.feed {
+        Feed::Port(port) => port,
+        Feed::Trains(port) => return vec![report(Class::Ubr, port.counters_at(now), port.held_at_end(now))],
+        Feed::Transit(port) => {
+            let counters = QueueCounters {
+                cells_in: port.cells_in,
+                cells_out: port.cells_out,
+                frames_in: port.frames_in,
+                ..QueueCounters::default()
+            };
+            return vec![report(Class::Ubr, counters, port.held.iter().sum())];
+        }
+        _ => return Vec::new(),
     };
     let counters = port.counters_at(now);
     let own = if vcs[Class::Ubr as usize] > 0 || vcs[Class::Vbr as usize] == 0 {
@@ -266,10 +283,12 @@ fn class_reports(index: usize, link: &mut Link, vcs: [u32; 2], now: Time) -> Vec
     vec![report(Class::Ubr, counters, port.held()), beside]
 }
 
-fn vc_held(feed: &Feed, class: Class, vc: usize) -> u64 {
+fn vc_held(feed: &Feed, class: Class, vc: usize, now: Time) -> u64 {
     match (feed, class) {
         (Feed::Port(port), Class::Vbr) => port.vbr().map_or_else(|| port.vc_held(vc), |queue| queue.vc_held(vc)),
         (Feed::Port(port), Class::Ubr) => port.vc_held(vc),
+        (Feed::Trains(port), _) => port.vc_held(vc, now),
+        (Feed::Transit(port), _) => port.held[vc],
         _ => 0,
     }
 }
@@ -295,9 +314,9 @@ fn port_report(link: &Link, classes: &[ClassReport], meters: &[Meter], now: Time
     match &link.feed {
         Feed::Nic(nic) => host(
             nic.cells_in,
-            nic.cells_out,
+            nic.cells_out(now),
             nic.lost_forced,
-            nic.cells_held(),
+            nic.cells_held(now),
             nic.frames_in,
         ),
         Feed::Vbr(index) => {
@@ -320,7 +339,7 @@ fn port_report(link: &Link, classes: &[ClassReport], meters: &[Meter], now: Time
                 frames_in: classes[0].counters.frames_in,
                 frames_damaged: classes[0].counters.frames_damaged,
                 peak_queue: classes[0].counters.peak_queue,
-                mean_queue: Some(classes[0].mean_queue),
+                mean_queue: classes[0].mean_queue,
                 utilization: cells_out as f64 / slots,
             }
         }

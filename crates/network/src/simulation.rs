@@ -1,7 +1,8 @@
-//! The reference engine: every cell moves by itself, from port to port.
+//! The loop: what happens next, and what follows from it.
 //!
-//! A cell has an event of its own wherever it may meet the cells of another wire. Past the last such place it
+//! The reference engine moves every cell by itself, from port to port. A cell has an event of its own wherever it may meet the cells of another wire. Past the last such place it
 //! goes on at once, port by port, each at the time at which it arrives there, and only its frame has an event.
+//! The train engine has events for the first and the last cell of a frame alone, wherever the port allows it.
 //!
 //! At one instant, departures come first, then cells that reach a switch in the order of the tie rule, then
 //! frames that arrive whole, then timers, then applications that begin, then VBR that is looked after; equals by
@@ -11,13 +12,15 @@ use crate::aal5::{frame_cells, Cell, Reassembler};
 use crate::check::ScenarioError;
 use crate::flow::{flows, Flow};
 use crate::jitter::{self, Jitter};
-use crate::link::{self, Delivery, Feed, Link};
+use crate::link::{Delivery, Feed, Link};
 use crate::on_off::Meter;
+use crate::plan::{self, Plan};
 use crate::probe::Probe;
 use crate::requests::REQUEST;
-use crate::scenario::{Framing, Scenario, Ties};
+use crate::scenario::{Framing, Scenario};
+use crate::ties::TieRule;
 use crate::topology::{Step, Topology};
-use longpipe_events::{mix, Agenda, Entity, Order, Span, Time};
+use longpipe_events::{Agenda, Entity, Order, Span, Time};
 
 pub(crate) const CELL: Order = 0;
 pub(crate) const WHOLE_FRAME: Order = 1 << 32;
@@ -40,9 +43,12 @@ pub struct Simulation<P: Probe> {
     jitter: Vec<Option<Jitter>>,
     /// Node at which each link begins.
     origins: Vec<u32>,
-    pub(crate) ties: Ties,
-    pub(crate) tie_key: u64,
     pub(crate) framing: Framing,
+    pub(crate) ties: TieRule,
+    /// Whether the frames of a VC go by edges, by VC.
+    by_edges: Vec<bool>,
+    /// Whether each link's port cannot hold a queue.
+    pub(crate) transit: Vec<bool>,
     pub(crate) events: u64,
     pub(crate) probe: P,
 }
@@ -55,6 +61,8 @@ impl<P: Probe> Simulation<P> {
     pub fn new(scenario: &Scenario, seed: u64, probe: P) -> Result<Simulation<P>, ScenarioError> {
         let topology = Topology::new(scenario)?;
         let cell = Span(topology.ends.iter().map(|end| end.cell).min().unwrap_or(1));
+        let plan = Plan::new(scenario, &topology, seed);
+        let links = plan.links();
         let mut simulation = Simulation {
             now: Time::ZERO,
             end: Time(scenario.duration_ps),
@@ -62,15 +70,16 @@ impl<P: Probe> Simulation<P> {
                 scenario.links.len() + 3 * scenario.flows.len() + scenario.vbr.len(),
                 cell,
             ),
-            links: link::links(scenario, &topology, seed),
+            by_edges: plan::by_edges(&topology, &links),
+            links,
             flows: flows(scenario, seed),
             meters: Vec::with_capacity(scenario.vbr.len()),
             reassemblers: vec![Reassembler::default(); 2 * scenario.flows.len()],
             jitter: jitter::of_hosts(scenario, seed),
             origins: scenario.links.iter().map(|link| link.from as u32).collect(),
+            ties: TieRule::new(scenario.ties, seed),
+            transit: plan.transit(),
             topology,
-            ties: scenario.ties,
-            tie_key: mix(seed.wrapping_add(0x9e37_79b9_7f4a_7c15)),
             framing: scenario.framing,
             events: 0,
             probe,
@@ -150,14 +159,21 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     fn on_arrival(&mut self, link: usize) {
         loop {
-            let cell = match &mut self.links[link].feed {
-                Feed::Nic(nic) => Some(nic.pop()),
-                Feed::Port(port) => port.pop(),
-                Feed::Interface(_) | Feed::Router(_) | Feed::Vbr(_) => None,
-            };
-            match cell {
-                Some(cell) => self.carry(link, self.now, cell),
-                None => self.on_delivery(link),
+            match &mut self.links[link].feed {
+                Feed::Nic(nic) if nic.by_edges() => {
+                    let edge = nic.pop_edge();
+                    self.on_edge(link, edge);
+                }
+                Feed::Nic(nic) => {
+                    let cell = nic.pop();
+                    self.carry(link, self.now, cell);
+                }
+                Feed::Port(port) => match port.pop() {
+                    Some(cell) => self.carry(link, self.now, cell),
+                    None => self.on_delivery(link),
+                },
+                Feed::Trains(_) | Feed::Transit(_) => self.on_delivery(link),
+                Feed::Interface(_) | Feed::Router(_) | Feed::Vbr(_) => {}
             }
             let Some((time, order)) = self.next_arrival(link) else {
                 return;
@@ -178,13 +194,14 @@ impl<P: Probe> Simulation<P> {
             let Step { link: next, local } = self.topology.steps[cell.step as usize];
             cell.step += 1;
             link = next as usize;
-            let (probe, is_tcp) = (&mut self.probe, (cell.vc as usize) < self.reassemblers.len());
+            let traced = (cell.vc as usize) < self.reassemblers.len() && !self.transit[link];
+            let probe = &mut self.probe;
             let Link { end, feed, .. } = &mut self.links[link];
             let Feed::Port(port) = feed else {
                 unreachable!("routes pass through switches alone")
             };
             let on_frame = |held| {
-                if is_tcp {
+                if traced {
                     probe.queue(at, next, held);
                 }
             };
@@ -220,6 +237,12 @@ impl<P: Probe> Simulation<P> {
         if cells != frame_cells(bytes) {
             return;
         }
+        self.await_delivery(link, at, vc, frame);
+    }
+
+    /// A whole frame will have reached a host at `at`.
+    #[inline(always)]
+    pub(crate) fn await_delivery(&mut self, link: usize, at: Time, vc: u32, frame: u32) {
         self.links[link].deliveries.push(Delivery { time: at, vc, frame });
         if at == self.now {
             self.on_delivery(link);
@@ -244,14 +267,7 @@ impl<P: Probe> Simulation<P> {
         let order = if end.unshared {
             WHOLE_FRAME
         } else {
-            CELL | match self.ties {
-                Ties::PortOrder => u64::from(end.input),
-                Ties::Rotating => {
-                    let turn = (time.0 / end.cell) % u64::from(end.inputs);
-                    (u64::from(end.input) + u64::from(end.inputs) - turn) % u64::from(end.inputs)
-                }
-                Ties::Random => tie(self.tie_key, time, vc),
-            }
+            CELL | self.ties.rank(end, time, vc)
         };
         Some((time, order))
     }
@@ -373,14 +389,15 @@ impl<P: Probe> Simulation<P> {
         let Feed::Nic(nic) = &mut self.links[link].feed else {
             unreachable!("circuits begin at hosts")
         };
-        if nic.enqueue(vc, frame, frame_cells(bytes), ready, step + 1) {
+        if nic.enqueue(
+            vc,
+            frame,
+            frame_cells(bytes),
+            ready,
+            step + 1,
+            self.by_edges[vc as usize],
+        ) {
             self.schedule(link);
         }
     }
-}
-
-/// A cell's rank among those that reach a switch at one instant, from (seed, instant, VC) alone.
-#[inline]
-pub(crate) fn tie(key: u64, time: Time, vc: u32) -> Order {
-    mix(key ^ time.0 ^ (u64::from(vc) << 44)) >> 32
 }

@@ -68,7 +68,7 @@ impl StateHash {
             counters.lost(),
             report.held,
             counters.peak_queue,
-            report.mean_queue.to_bits(),
+            report.mean_queue.map_or(0, f64::to_bits),
         ] {
             self.word(word);
         }

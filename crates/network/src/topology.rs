@@ -119,6 +119,12 @@ impl Topology {
         }
     }
 
+    /// The steps of a circuit from `step` on, each with its link, up to the host.
+    pub fn route(&self, step: u32) -> impl Iterator<Item = (u32, usize)> + '_ {
+        let links = self.steps[step as usize..].iter().take_while(|step| step.link != HOST);
+        links.zip(step..).map(|(at, step)| (step, at.link as usize))
+    }
+
     fn add_circuit(&mut self, route: &[usize], class: Class) {
         self.first_step.push(self.steps.len() as u32);
         for &link in route {

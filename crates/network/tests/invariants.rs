@@ -2,22 +2,14 @@
 
 mod common;
 
+use common::random::{any_parking_lot, RATE, RECOVERIES};
 use common::{dumbbell, policy, tcp, Builder, LAN, SECOND, WAN};
-use longpipe_network::scenario::{LossConfig, NodeKind, PolicyConfig, Scenario, StartConfig, Ties, TrafficConfig};
+use longpipe_network::scenario::{Engine, LossConfig, NodeKind, Scenario, StartConfig, TrafficConfig};
 use longpipe_network::{Recorder, Report, Simulation};
-use longpipe_tcp::config::{AckConfig, RecoveryKind, TimerConfig};
+use longpipe_tcp::config::RecoveryKind;
 use proptest::prelude::*;
 
 const POLICIES: [&str; 5] = ["tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba"];
-const RECOVERIES: [RecoveryKind; 5] = [
-    RecoveryKind::Vanilla,
-    RecoveryKind::Tahoe,
-    RecoveryKind::Reno,
-    RecoveryKind::Newreno,
-    RecoveryKind::Sack,
-];
-const RATE: u64 = 155_520_000;
-
 fn run(scenario: &Scenario, seed: u64) -> Report {
     let mut simulation = Simulation::new(scenario, seed, ()).expect("a valid scenario");
     simulation.run();
@@ -145,7 +137,8 @@ fn a_parking_lot_loses_at_both_bottlenecks_and_conserves() {
 fn going_on_at_once_changes_nothing() {
     for name in POLICIES {
         let config = tcp(RecoveryKind::Reno, 65_536);
-        let plain = dumbbell(3, LAN, 200, policy(name), 1, &config);
+        let mut plain = dumbbell(3, LAN, 200, policy(name), 1, &config);
+        plain.engine = Engine::Reference;
         let mut build = Builder::new(1, 200, policy(name));
         build.scenario = plain.clone();
         let never = StartConfig::Fixed { at_ps: 10 * SECOND };
@@ -189,7 +182,7 @@ fn recording_changes_nothing() {
     let frames: u64 = plain
         .ports
         .iter()
-        .filter(|port| !port.host)
+        .filter(|port| port.mean_queue.is_some())
         .map(|port| port.frames_in)
         .sum();
     assert_eq!(recorder.queues.held.len() as u64, frames);
@@ -210,105 +203,10 @@ fn forced_losses_take_whole_frames_at_interfaces_and_ports() {
     assert_eq!(report.flows[0].sender.retransmitted_segments, 2);
 }
 
-fn any_policy() -> impl Strategy<Value = PolicyConfig> {
-    (0usize..5, 0.05f64..=1.0, 0.1f64..3.0, any::<bool>()).prop_map(|(kind, threshold, z, keep_last)| match kind {
-        0 => PolicyConfig::TailDrop {},
-        1 => PolicyConfig::PartialPacketDiscard { keep_last },
-        2 => PolicyConfig::Epd { threshold, keep_last },
-        3 => PolicyConfig::SelectiveDrop {
-            threshold,
-            z,
-            keep_last,
-        },
-        _ => PolicyConfig::Fba {
-            threshold,
-            z,
-            keep_last,
-        },
-    })
-}
-
-fn any_loss() -> impl Strategy<Value = LossConfig> {
-    prop_oneof![
-        4 => Just(LossConfig::None {}),
-        1 => prop::collection::btree_set(0u64..100, 0..5)
-            .prop_map(|indices| LossConfig::Packets { indices: indices.into_iter().collect() }),
-        1 => prop::collection::btree_set(0u64..SECOND / 5, 0..5)
-            .prop_map(|instants| LossConfig::AtTimes { instants_ps: instants.into_iter().collect() }),
-        1 => (0.0f64..0.3).prop_map(|probability| LossConfig::Bernoulli { probability }),
-        1 => (0.0f64..0.1, 0.1f64..1.0).prop_map(|(good_to_bad, bad_to_good)| LossConfig::GilbertElliott {
-            good_to_bad,
-            bad_to_good,
-            loss_in_good: 0.0,
-            loss_in_bad: 0.7,
-        }),
-    ]
-}
-
-prop_compose! {
-    /// Flows of mixed segments, windows, timers, ACKs, starts, jitter and rates over a parking lot.
-    fn any_scenario()(
-        buffer in 16u64..600,
-        policy in any_policy(),
-        ties in prop_oneof![Just(Ties::PortOrder), Just(Ties::Rotating), Just(Ties::Random)],
-        slot_phase in prop_oneof![Just(0.0), Just(0.5), 0.0f64..1.0],
-        jitter in prop_oneof![Just(0u64), 1u64..10_000_000],
-        delay in prop_oneof![Just(0u64), Just(LAN), Just(WAN / 10)],
-        losses in prop::collection::vec(any_loss(), 4),
-        trunk_rate in prop_oneof![Just(RATE), Just(45_000_000u64), Just(RATE * 4)],
-        flows in prop::collection::vec(
-            (0usize..3, 1u32..600, 2u64..200, 0..RECOVERIES.len(), any::<bool>(), any::<bool>(), 0u64..SECOND / 20, 0u64..400_000),
-            1..6,
-        ),
-    ) -> Scenario {
-        let mut build = Builder::new(1, buffer, policy);
-        build.scenario.duration_ps = SECOND / 5;
-        build.scenario.ties = ties;
-        build.scenario.slot_phase = slot_phase;
-        let switches: Vec<usize> = (0..3).map(|_| build.node(NodeKind::Switch)).collect();
-        let trunks = [
-            build.link(switches[0], switches[1], trunk_rate, delay),
-            build.link(switches[1], switches[2], RATE, delay),
-        ];
-        for (way, mss, segments, recovery, delayed, fine, start, size) in flows {
-            let (enter, leave) = [(0, 2), (0, 1), (1, 2)][way];
-            let (source, sink) = (build.node(NodeKind::Host), build.node(NodeKind::Host));
-            build.scenario.nodes[source].send_jitter_ps = jitter;
-            let mut route = vec![build.link(source, switches[enter], RATE, delay)];
-            route.extend(&trunks[enter..leave]);
-            route.push(build.link(switches[leave], sink, RATE, delay));
-            let mut config = tcp(RECOVERIES[recovery], segments * u64::from(mss));
-            config.mss_bytes = mss;
-            if delayed {
-                config.ack = AckConfig::Delayed { segments: 2, timeout_ps: SECOND / 5 };
-            }
-            if fine {
-                config.timer = TimerConfig::Fine {
-                    granularity_ps: SECOND / 1000,
-                    min_rto_ps: SECOND / 100,
-                    max_rto_ps: 60 * SECOND,
-                    initial_rto_ps: SECOND / 10,
-                    timestamps: way == 1,
-                };
-            }
-            build.flow(route, config);
-            let flow = build.scenario.flows.last_mut().expect("one was added");
-            flow.start = StartConfig::Random { from_ps: 0, over_ps: start };
-            if size > 200_000 {
-                flow.traffic = TrafficConfig::Transfer { size_bytes: size };
-            }
-        }
-        for (link, loss) in build.scenario.links.iter_mut().zip(losses.into_iter().cycle()) {
-            link.loss = loss;
-        }
-        build.scenario
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
-    fn any_run_conserves_cells_and_bytes_and_repeats(scenario in any_scenario(), seed in any::<u64>()) {
+    fn any_run_conserves_cells_and_bytes_and_repeats(scenario in any_parking_lot(), seed in any::<u64>()) {
         let report = run(&scenario, seed);
         prop_assert_eq!(&report, &run(&scenario, seed));
         for (flow, config) in report.flows.iter().zip(&scenario.flows) {

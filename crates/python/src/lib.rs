@@ -160,7 +160,10 @@ fn classes<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResu
     integers("cells_lost", |row| row.counters.lost())?;
     integers("cells_held", |row| row.held)?;
     integers("peak_queue_cells", |row| row.counters.peak_queue)?;
-    columns.set_item("mean_queue_cells", array(py, rows.iter().map(|row| row.mean_queue)))?;
+    columns.set_item(
+        "mean_queue_cells",
+        array(py, rows.iter().map(|row| row.mean_queue.unwrap_or(f64::NAN))),
+    )?;
     Ok(columns)
 }
 

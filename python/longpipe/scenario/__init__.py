@@ -96,8 +96,9 @@ class Scenario(Model):
 
     name: str = Field(default="unnamed", min_length=1, max_length=200, description="A name for reports")
     duration: Duration = Field(default="10 s", description="Simulated time [time]; ATM Forum/96-1761 section 3.1 (LAN)")
-    engine: Literal["reference"] = Field(
-        default="reference", description="What moves the cells; all give the same bits"
+    engine: Literal["trains", "reference"] = Field(
+        default="trains",
+        description="What moves the cells, by whole frames where that is exact or one by one; both give the same bits",
     )
     framing: Framing = Field(
         default="aal5",

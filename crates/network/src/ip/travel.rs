@@ -6,8 +6,7 @@
 use super::{OnWire, Packet};
 use crate::link::{Feed, Link};
 use crate::probe::Probe;
-use crate::scenario::Ties;
-use crate::simulation::{tie, Simulation, CELL, WHOLE_FRAME};
+use crate::simulation::{Simulation, CELL, WHOLE_FRAME};
 use crate::topology::Step;
 use longpipe_events::{Entity, Order, Time};
 
@@ -88,10 +87,7 @@ impl<P: Probe> Simulation<P> {
         let order = if end.host {
             WHOLE_FRAME
         } else {
-            CELL | match self.ties {
-                Ties::Random => tie(self.tie_key, *arrival, packet.vc),
-                Ties::PortOrder | Ties::Rotating => u64::from(end.input),
-            }
+            CELL | self.ties.rank(end, *arrival, packet.vc)
         };
         Some((*arrival, order))
     }

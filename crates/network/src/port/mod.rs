@@ -7,6 +7,8 @@ pub mod admission;
 pub mod buffer;
 pub mod classes;
 pub mod scheduler;
+pub mod trains;
+pub mod transit;
 
 use crate::aal5::Cell;
 use crate::ring::Ring;

@@ -1,5 +1,8 @@
 //! Scenarios for tests and benchmarks: the N-source dumbbell of frr-96 as the Python front resolves it.
 
+#[allow(dead_code)]
+pub mod random;
+
 use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Engine, FlowConfig, Framing, LinkConfig, LossConfig, NodeConfig, NodeKind, OnOffConfig,
     PolicyConfig, Scenario, SchedulerConfig, StartConfig, Ties, TraceConfig, TrafficConfig,
@@ -98,7 +101,7 @@ impl Builder {
     pub fn new(seconds: u64, buffer_cells: u64, policy: PolicyConfig) -> Builder {
         Builder {
             scenario: Scenario {
-                engine: Engine::Reference,
+                engine: Engine::Trains,
                 framing: Framing::Aal5,
                 duration_ps: seconds * SECOND,
                 ties: Ties::Random,
@@ -188,6 +191,7 @@ pub fn add_vbr(scenario: Scenario, scheduler: SchedulerConfig, period_ps: u64) -
 }
 
 /// N sources, two switches, N sinks; every link at 155.52 Mbit/s and `delay_ps`.
+#[allow(dead_code)]
 pub fn dumbbell(
     sources: usize,
     delay_ps: u64,

@@ -24,6 +24,12 @@ impl Epd {
         occupancy.held as f64 > self.threshold
     }
 
+    /// The same for any X from `least` to `most`, unless the threshold lies between.
+    pub fn decides(&self, least: u64, most: u64) -> Option<bool> {
+        let above = |held: u64| held as f64 > self.threshold;
+        (above(least) == above(most)).then(|| above(most))
+    }
+
     /// The rest of a damaged frame is discarded.
     pub fn after_loss(&self) -> AfterLoss {
         AfterLoss::Discard {

@@ -31,6 +31,11 @@ impl Fba {
         x > self.threshold && load * (x - self.threshold) > self.scale * x
     }
 
+    /// No frame is refused for any X up to `most` if that is not above the threshold.
+    pub fn decides(&self, most: u64) -> Option<bool> {
+        (most as f64 <= self.threshold).then_some(false)
+    }
+
     /// The rest of a damaged frame is discarded.
     pub fn after_loss(&self) -> AfterLoss {
         AfterLoss::Discard {

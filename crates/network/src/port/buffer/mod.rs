@@ -80,6 +80,22 @@ impl Policy {
         }
     }
 
+    /// Whether a new frame is refused, if that is the same for any X from `least` to `most`.
+    #[inline]
+    pub fn decides(&self, least: u64, most: u64) -> Option<bool> {
+        match self {
+            Policy::TailDrop | Policy::PartialPacketDiscard(_) => Some(false),
+            Policy::Epd(epd) => epd.decides(least, most),
+            Policy::SelectiveDrop(selective_drop) => selective_drop.decides(most),
+            Policy::Fba(fba) => fba.decides(most),
+        }
+    }
+
+    /// Whether X_i and N_a matter.
+    pub fn asks_for_vcs(&self) -> bool {
+        matches!(self, Policy::SelectiveDrop(_) | Policy::Fba(_))
+    }
+
     /// What follows a cell that found the buffer full.
     pub fn after_loss(&self) -> AfterLoss {
         match self {

@@ -28,6 +28,11 @@ impl SelectiveDrop {
         x > self.threshold && (occupancy.vc_held * occupancy.active_vcs) as f64 > self.z * x
     }
 
+    /// No frame is refused for any X up to `most` if that is not above the threshold.
+    pub fn decides(&self, most: u64) -> Option<bool> {
+        (most as f64 <= self.threshold).then_some(false)
+    }
+
     /// The rest of a damaged frame is discarded.
     pub fn after_loss(&self) -> AfterLoss {
         AfterLoss::Discard {

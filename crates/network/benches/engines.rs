@@ -1,0 +1,81 @@
+//! Cells per CPU second of both engines on the LAN configurations of frr-96.
+
+#[path = "../tests/common/mod.rs"]
+#[allow(dead_code)]
+mod common;
+
+use common::{dumbbell, policy, tcp, LAN};
+use cpu_time::ProcessTime;
+use longpipe_network::scenario::{Engine, Scenario};
+use longpipe_network::Simulation;
+use longpipe_tcp::config::RecoveryKind;
+
+/// What a run moved, and in how much CPU time.
+#[derive(Clone, Copy, Default)]
+struct Work {
+    cells: u64,
+    packets: u64,
+    seconds: f64,
+}
+
+impl Work {
+    fn of(scenario: &Scenario, engine: Engine) -> Work {
+        let mut scenario = scenario.clone();
+        scenario.engine = engine;
+        let mut simulation = Simulation::new(&scenario, 1, ()).expect("a valid scenario");
+        let begin = ProcessTime::now();
+        simulation.run();
+        let seconds = begin.elapsed().as_secs_f64();
+        let report = simulation.report().expect("invariants hold");
+        Work {
+            cells: report.ports[0].cells_in,
+            packets: report.flows.iter().map(|flow| flow.delivered_bytes / 512).sum(),
+            seconds,
+        }
+    }
+
+    fn add(&mut self, other: Work) {
+        self.cells += other.cells;
+        self.packets += other.packets;
+        self.seconds += other.seconds;
+    }
+
+    fn per_second(&self) -> String {
+        let millions = |count: u64| count as f64 / self.seconds / 1e6;
+        format!("{:8.1} {:10.2}", millions(self.cells), millions(self.packets))
+    }
+}
+
+fn main() {
+    println!("LAN configurations of frr-96, 10 simulated seconds each, one core, CPU time\n");
+    println!("                                      cell by cell          by trains             ratio");
+    println!("sources buffer tcp     policy          Mcells/s Mpackets/s   Mcells/s Mpackets/s");
+    let (mut all_reference, mut all_trains) = (Work::default(), Work::default());
+    for sources in [5, 15] {
+        for buffer in [1000, 3000] {
+            for (flavor, recovery) in [("vanilla", RecoveryKind::Vanilla), ("reno", RecoveryKind::Reno)] {
+                for name in ["tail-drop", "epd", "selective-drop", "fba"] {
+                    let scenario = dumbbell(sources, LAN, buffer, policy(name), 10, &tcp(recovery, 65_536));
+                    let reference = Work::of(&scenario, Engine::Reference);
+                    let trains = Work::of(&scenario, Engine::Trains);
+                    assert_eq!(reference.packets, trains.packets, "the engines agree");
+                    println!(
+                        "{sources:7} {buffer:6} {flavor:7} {name:15} {}   {} {:7.1}",
+                        reference.per_second(),
+                        trains.per_second(),
+                        reference.seconds / trains.seconds
+                    );
+                    all_reference.add(reference);
+                    all_trains.add(trains);
+                }
+            }
+        }
+    }
+    for (name, all) in [("cell by cell", all_reference), ("by trains", all_trains)] {
+        println!(
+            "\n{name}: {:.1} million cells into the trunk and {:.2} million packets delivered per CPU second",
+            all.cells as f64 / all.seconds / 1e6,
+            all.packets as f64 / all.seconds / 1e6
+        );
+    }
+}

@@ -1,0 +1,288 @@
+//! Batches: the cells that reach a port at one instant, one of each running train.
+
+use super::vc::{Frame, NONE};
+use super::{AfterLoss, Late, Rank, TrainPort};
+use crate::topology::LinkEnd;
+use longpipe_events::{Order, Time};
+
+/// A VC whose cells enter, one in each batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Running {
+    pub(super) local: u32,
+    pub(super) vc: u32,
+    pub(super) link: u32,
+    pub(super) end: LinkEnd,
+    /// Batch of the frame's last cell, which comes as an edge.
+    pub(super) last: u64,
+}
+
+/// The batch that is being taken.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Batch {
+    pub(super) number: u64,
+    pub(super) time: Time,
+    /// First slot that its cells can have.
+    pub(super) slot: u64,
+    /// X before its first cell; cell by cell, X now.
+    pub(super) held: u64,
+    /// Cells that have left when it arrives.
+    pub(super) departed: u64,
+    /// Cells of trains that ended with it; cell by cell, cells admitted.
+    pub(super) taken: u64,
+    /// Cell by cell: the cells of running trains in order, and how many of them are over.
+    pub(super) cells: Option<usize>,
+    pub(super) order: Vec<(Rank, u32)>,
+}
+
+impl TrainPort {
+    /// Takes all batches before `number`.
+    #[inline]
+    pub(super) fn advance(&mut self, number: u64, time: Time) {
+        if number == self.batch.number {
+            return;
+        }
+        self.finish();
+        if !self.running.is_empty() {
+            self.take_batches(self.batch.number + 1, number);
+        }
+        self.begin(number, time);
+    }
+
+    pub(super) fn begin(&mut self, number: u64, time: Time) {
+        let held = self.held(number);
+        let batch = &mut self.batch;
+        (batch.number, batch.time, batch.held) = (number, time, held);
+        batch.slot = self.clock.slot(number);
+        batch.departed = self.admitted - held;
+        batch.taken = 0;
+        batch.cells = None;
+        if !self.fits(self.running.len() as u64) {
+            self.take_singly((0, 0));
+        }
+    }
+
+    /// Whether a batch of so many cells can be taken as a whole.
+    #[inline]
+    pub(super) fn fits(&self, cells: u64) -> bool {
+        self.batch.held + cells <= self.capacity && self.next.max(self.batch.slot) + cells <= self.horizon
+    }
+
+    /// Rank of a running train's cell in the batch.
+    #[inline]
+    pub(super) fn rank(&self, train: &Running) -> Rank {
+        (self.ties.rank(&train.end, self.batch.time, train.vc), train.link)
+    }
+
+    /// Running trains whose cells come before `rank`.
+    pub(super) fn before(&self, rank: Rank) -> u64 {
+        self.running.iter().filter(|train| self.rank(train) < rank).count() as u64
+    }
+
+    /// X when the cell of this rank arrives.
+    pub(super) fn held_at(&mut self, rank: Rank) -> u64 {
+        if self.batch.cells.is_some() {
+            self.pass(rank);
+            self.batch.held
+        } else {
+            self.batch.held + self.batch.taken + self.before(rank)
+        }
+    }
+
+    /// From here on the batch is taken cell by cell; what comes before `rank` was taken.
+    pub(super) fn take_singly(&mut self, rank: Rank) {
+        let mut order = std::mem::take(&mut self.batch.order);
+        order.clear();
+        let still = self.running.iter().filter(|train| train.last != self.batch.number);
+        order.extend(still.map(|train| (self.rank(train), train.local)));
+        order.sort_unstable();
+        let over = order.partition_point(|(other, _)| *other < rank);
+        self.batch.order = order;
+        let taken = self.batch.taken + over as u64;
+        self.batch.taken = taken;
+        self.batch.cells = Some(over);
+        if taken > 0 {
+            for at in 0..over {
+                let local = self.batch.order[at].1;
+                if self.vcs[local as usize].run == NONE {
+                    self.open(local, self.batch.number);
+                }
+            }
+            self.extend(self.batch.slot, taken);
+            self.batch.held += taken;
+            self.counters.peak_queue = self.counters.peak_queue.max(self.batch.held);
+        }
+    }
+
+    /// Cell by cell: takes what comes before `rank`.
+    pub(super) fn pass(&mut self, rank: Rank) {
+        while let Some(at) = self.batch.cells {
+            let Some(&(_, local)) = self.batch.order.get(at).filter(|(other, _)| *other < rank) else {
+                return;
+            };
+            self.batch.cells = Some(at + 1);
+            self.take_cell(local, false);
+            if self.vcs[local as usize].frame == Frame::Discarded {
+                self.remove(local);
+            }
+        }
+    }
+
+    /// Cell by cell: a cell that is not refused finds room or does not. Its slot.
+    pub(super) fn take_cell(&mut self, local: u32, last: bool) -> Option<u64> {
+        let number = self.batch.number;
+        if self.batch.held >= self.capacity {
+            self.counters.lost_overflow += 1;
+            self.close(local, number);
+            let vc = &mut self.vcs[local as usize];
+            self.counters.frames_damaged += u64::from(vc.frame == Frame::Admitted);
+            if !last {
+                vc.lost_at = number;
+                vc.frame = match self.after_loss {
+                    AfterLoss::Admit => Frame::Damaged,
+                    AfterLoss::Discard { .. } => Frame::Discarded,
+                };
+                self.broken |= vc.frame == Frame::Damaged;
+            }
+            return None;
+        }
+        let begins = self.vcs[local as usize].run == NONE && self.open(local, number);
+        let slot = self.next.max(self.batch.slot);
+        self.extend(slot, 1);
+        self.batch.held += 1;
+        self.batch.taken += 1;
+        self.counters.peak_queue = self.counters.peak_queue.max(self.batch.held);
+        if slot >= self.horizon {
+            self.late.push(Late { slot, local, begins });
+        }
+        Some(slot)
+    }
+
+    /// Gives `cells` slots away, from `slot` on.
+    #[inline]
+    pub(super) fn extend(&mut self, slot: u64, cells: u64) {
+        if slot > self.next {
+            self.departure_time += self.departures.before(self.next + 1) - self.departures.before(self.busy + 1);
+            (self.busy, self.next) = (slot, slot);
+        }
+        self.next += cells;
+        self.admitted += cells;
+    }
+
+    /// Takes the rest of the batch.
+    pub(super) fn finish(&mut self) {
+        let cells = if self.batch.cells.is_some() {
+            self.pass((Order::MAX, u32::MAX));
+            self.batch.taken
+        } else {
+            let cells = self.batch.taken + self.running.len() as u64;
+            if cells > 0 {
+                self.mend(self.batch.number);
+                self.extend(self.batch.slot, cells);
+                self.counters.peak_queue = self.counters.peak_queue.max(self.batch.held + cells);
+            }
+            cells
+        };
+        if let Some(ledger) = self.ledger.as_mut().filter(|_| cells > 0) {
+            ledger.on_batches(self.admitted - cells, self.batch.number, cells);
+        }
+    }
+
+    /// Takes batches `from..to`, in each of which every running train has a cell.
+    pub(super) fn take_batches(&mut self, mut from: u64, to: u64) {
+        while from < to && !self.running.is_empty() {
+            let trains = self.running.len() as u64;
+            let batches = self.safe_batches(from, to - from, trains);
+            if batches == 0 {
+                self.begin(from, self.clock.time(from));
+                self.finish();
+                from += 1;
+                continue;
+            }
+            self.mend(from);
+            if let Some(ledger) = &mut self.ledger {
+                ledger.on_batches(self.admitted, from, trains);
+            }
+            let held = self.held(from);
+            self.extend(self.clock.slot(from), trains * batches);
+            let held_last = (self.next - trains).saturating_sub(self.busy.max(self.clock.ended(from + batches - 1)));
+            self.counters.peak_queue = self.counters.peak_queue.max(held.max(held_last) + trains);
+            from += batches;
+        }
+    }
+
+    /// X when batch `number` arrives.
+    #[inline]
+    pub(super) fn held(&self, number: u64) -> u64 {
+        self.next.saturating_sub(self.busy.max(self.clock.ended(number)))
+    }
+
+    /// How many batches of one cell of each train can be taken in one step, from batch `from` on.
+    pub(super) fn safe_batches(&self, from: u64, batches: u64, trains: u64) -> u64 {
+        let slot = self.next.max(self.clock.slot(from));
+        if self.held(from) + trains > self.capacity || slot + trains > self.horizon {
+            return 0;
+        }
+        if trains < self.clock.most {
+            // A slot may pass between two batches without a cell.
+            return 1;
+        }
+        let safe = batches.min((self.horizon - slot) / trains);
+        let backlog = slot - self.clock.ended(from) + trains;
+        match self
+            .capacity
+            .saturating_sub(backlog)
+            .checked_div(trains.saturating_sub(self.clock.least))
+        {
+            Some(more) => safe.min(1 + more),
+            None => safe,
+        }
+    }
+
+    /// Takes a train that goes on off the list of those running.
+    pub(super) fn remove(&mut self, local: u32) {
+        let place = self.vcs[local as usize].place as usize;
+        self.running.swap_remove(place);
+        if let Some(moved) = self.running.get(place) {
+            self.vcs[moved.local as usize].place = place as u32;
+        }
+    }
+
+    /// Running trains whose latest cell was lost go on from batch `number`.
+    #[inline]
+    pub(super) fn mend(&mut self, number: u64) {
+        if std::mem::take(&mut self.broken) {
+            for index in 0..self.running.len() {
+                let local = self.running[index].local;
+                if self.vcs[local as usize].run == NONE {
+                    self.open(local, number);
+                }
+            }
+        }
+    }
+
+    /// From batch `number` on a VC's cells enter; true if its first begins a frame for whoever comes next.
+    #[inline]
+    pub(super) fn open(&mut self, local: u32, number: u64) -> bool {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.open(number, local);
+        }
+        let vc = &mut self.vcs[local as usize];
+        vc.run = number;
+        vc.enter()
+    }
+
+    /// The last cell that entered came in the batch before `number`.
+    #[inline]
+    pub(super) fn close(&mut self, local: u32, number: u64) {
+        let vc = &mut self.vcs[local as usize];
+        if vc.run == NONE {
+            return;
+        }
+        let run = std::mem::replace(&mut vc.run, NONE);
+        vc.admitted += number - run;
+        self.arrival_time += self.arrivals.before(number + 1) - self.arrivals.before(run + 1);
+        if let Some(ledger) = &mut self.ledger {
+            ledger.close(number, local);
+        }
+    }
+}

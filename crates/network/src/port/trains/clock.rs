@@ -1,0 +1,68 @@
+//! When batches of cells reach a port, and which of its slots they find.
+
+use longpipe_events::{SlotGrid, Span, Time};
+
+/// Batch `k` is the cells that leave their interfaces in slot `k` and so reach the port at one instant.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    input: SlotGrid,
+    delay: Span,
+    output: SlotGrid,
+    /// The first slot of batch `k`, less `k + 1`, if that is the same for all.
+    offset: Option<u64>,
+    /// Fewest slots that begin between two batches.
+    pub least: u64,
+    /// Most slots that begin between two batches.
+    pub most: u64,
+}
+
+impl Clock {
+    /// For inputs with one grid and one delay.
+    pub fn new(input: SlotGrid, delay: Span, output: SlotGrid) -> Clock {
+        let offset = input.alignment(delay, &output);
+        let (least, most) = offset.map_or_else(|| input.contains(&output), |_| (1, 1));
+        Clock {
+            input,
+            delay,
+            output,
+            offset,
+            least,
+            most,
+        }
+    }
+
+    /// When batch `k` arrives.
+    #[inline]
+    pub fn time(&self, k: u64) -> Time {
+        self.input.start(k + 1) + self.delay
+    }
+
+    /// Propagation from the interfaces.
+    pub fn delay(&self) -> Span {
+        self.delay
+    }
+
+    /// The last batch that arrives by `t`; none before the first.
+    pub fn latest(&self, t: Time) -> Option<u64> {
+        let since = t.0.checked_sub(self.delay.0)?;
+        self.input.ended_by(Time(since)).checked_sub(1)
+    }
+
+    /// First slot that begins when batch `k` arrives or later.
+    #[inline]
+    pub fn slot(&self, k: u64) -> u64 {
+        match self.offset {
+            Some(offset) => k + 1 + offset,
+            None => self.output.at_or_after(self.time(k)),
+        }
+    }
+
+    /// Slots that have ended when batch `k` arrives.
+    #[inline]
+    pub fn ended(&self, k: u64) -> u64 {
+        match self.offset {
+            Some(offset) => k + offset,
+            None => self.output.ended_by(self.time(k)),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What a port of trains has counted by the end of the run.
+
+use super::vc::{Frame, NONE};
+use super::{Late, QueueCounters, TrainPort};
+use longpipe_events::Time;
+
+impl TrainPort {
+    /// Takes all that arrives by `now`, the end of the run.
+    pub fn settle(&mut self, now: Time) {
+        if let Some(latest) = self.clock.latest(now) {
+            self.advance(latest + 1, self.clock.time(latest + 1));
+        }
+    }
+
+    /// Counters of the settled port; cells still held count their waiting until `now`, and frames under way what
+    /// came of them.
+    pub fn counters_at(&self, now: Time) -> QueueCounters {
+        let mut counters = self.counters;
+        let (next, mut arrival_time) = (self.batch.number, self.arrival_time);
+        for vc in &self.vcs {
+            if vc.frame != Frame::Between {
+                counters.cells_in += next - vc.first;
+            }
+            match vc.frame {
+                Frame::Refused => counters.lost_refused += next - vc.first,
+                Frame::Lost => counters.lost_forced += next - vc.first,
+                Frame::Discarded => counters.lost_discarded += next - vc.lost_at - 1,
+                Frame::Between | Frame::Admitted | Frame::Damaged => {}
+            }
+            if vc.run != NONE {
+                arrival_time += self.arrivals.before(next + 1) - self.arrivals.before(vc.run + 1);
+            }
+        }
+        let held = self.held_at_end(now);
+        let ends = |from: u64, to: u64| self.departures.before(to + 1) - self.departures.before(from + 1);
+        let waiting = ends(self.next - held, self.next) - u128::from(held) * u128::from(now.0);
+        arrival_time += u128::from(self.admitted) * u128::from(self.clock.delay().0);
+        counters.cell_time = self.departure_time + ends(self.busy, self.next) - arrival_time - waiting;
+        counters.cells_out = self.admitted - held;
+        counters
+    }
+
+    /// X of the settled port.
+    pub fn held_at_end(&self, now: Time) -> u64 {
+        self.next.saturating_sub(self.busy.max(self.grid.ended_by(now)))
+    }
+
+    /// X_i of the settled port.
+    pub fn vc_held(&self, local: usize, now: Time) -> u64 {
+        let ended = self.grid.ended_by(now);
+        let held = self
+            .late
+            .iter()
+            .filter(|late| late.slot >= ended && late.local as usize == local);
+        held.count() as u64
+    }
+
+    /// Cells of a VC that entered, and frames as whoever comes next sees them.
+    pub fn passed_on(&self, local: usize) -> (u64, u64) {
+        let vc = &self.vcs[local];
+        let run = if vc.run == NONE { 0 } else { self.batch.number - vc.run };
+        (vc.admitted + run, vc.frames_out)
+    }
+
+    /// Cells that have not left the path by the end of the run.
+    pub fn late(&self) -> &[Late] {
+        &self.late
+    }
+}

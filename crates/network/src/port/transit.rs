@@ -1,0 +1,40 @@
+//! A switch's output port that cannot hold a queue: it has one input, which is no faster than itself.
+
+use longpipe_events::{SlotGrid, Span, Time};
+
+/// A cell leaves in the first slot after its arrival; what has passed is counted at the end of the run.
+#[derive(Clone, Debug)]
+pub struct Transit {
+    /// Slots.
+    pub grid: SlotGrid,
+    /// Propagation behind the port.
+    pub delay: Span,
+    /// Cells that arrived.
+    pub cells_in: u64,
+    /// Cells whose slot has ended.
+    pub cells_out: u64,
+    /// Frames whose first cell arrived.
+    pub frames_in: u64,
+    /// Cells held, by VC.
+    pub held: Vec<u64>,
+}
+
+impl Transit {
+    /// A port for `vcs` circuits through which nothing has passed.
+    pub fn new(grid: SlotGrid, delay: Span, vcs: usize) -> Transit {
+        Transit {
+            grid,
+            delay,
+            cells_in: 0,
+            cells_out: 0,
+            frames_in: 0,
+            held: vec![0; vcs],
+        }
+    }
+
+    /// When a cell that arrives at `at` has left.
+    #[inline]
+    pub fn departure(&self, at: Time) -> Time {
+        self.grid.start(self.grid.at_or_after(at) + 1)
+    }
+}

@@ -1,0 +1,36 @@
+//! Who comes first of the cells that reach one switch at one instant: a function of (seed, instant, input, VC), never
+//! of the order of calls.
+
+use crate::scenario::Ties;
+use crate::topology::LinkEnd;
+use longpipe_events::{mix, Order, Time};
+
+/// The tie rule of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct TieRule {
+    ties: Ties,
+    key: u64,
+}
+
+impl TieRule {
+    /// The rule of a scenario under a seed.
+    pub fn new(ties: Ties, seed: u64) -> TieRule {
+        TieRule {
+            ties,
+            key: mix(seed.wrapping_add(0x9e37_79b9_7f4a_7c15)),
+        }
+    }
+
+    /// Rank of a cell of `vc` that reaches the end of a link at `time`: 32 bits, the least first. Equals go by link.
+    #[inline(always)]
+    pub fn rank(&self, end: &LinkEnd, time: Time, vc: u32) -> Order {
+        match self.ties {
+            Ties::PortOrder => u64::from(end.input),
+            Ties::Rotating => {
+                let (input, inputs) = (u64::from(end.input), u64::from(end.inputs));
+                (input + inputs - (time.0 / end.cell) % inputs) % inputs
+            }
+            Ties::Random => mix(self.key ^ time.0 ^ (u64::from(vc) << 44)) >> 32,
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Random scenarios.
+
+use super::{tcp, Builder, LAN, SECOND, WAN};
+use longpipe_network::scenario::{LossConfig, NodeKind, PolicyConfig, Scenario, StartConfig, Ties, TrafficConfig};
+use longpipe_tcp::config::{AckConfig, RecoveryKind, TcpConfig, TimerConfig};
+use proptest::prelude::*;
+
+/// Every way to recover.
+pub const RECOVERIES: [RecoveryKind; 5] = [
+    RecoveryKind::Vanilla,
+    RecoveryKind::Tahoe,
+    RecoveryKind::Reno,
+    RecoveryKind::Newreno,
+    RecoveryKind::Sack,
+];
+/// Rate of the papers' links [bit/s].
+pub const RATE: u64 = 155_520_000;
+
+/// Any buffer policy.
+pub fn any_policy() -> impl Strategy<Value = PolicyConfig> {
+    (0usize..5, 0.05f64..=1.0, 0.1f64..3.0, any::<bool>()).prop_map(|(kind, threshold, z, keep_last)| match kind {
+        0 => PolicyConfig::TailDrop {},
+        1 => PolicyConfig::PartialPacketDiscard { keep_last },
+        2 => PolicyConfig::Epd { threshold, keep_last },
+        3 => PolicyConfig::SelectiveDrop {
+            threshold,
+            z,
+            keep_last,
+        },
+        _ => PolicyConfig::Fba {
+            threshold,
+            z,
+            keep_last,
+        },
+    })
+}
+
+/// Any forced losses, mostly none.
+pub fn any_loss() -> impl Strategy<Value = LossConfig> {
+    prop_oneof![
+        4 => Just(LossConfig::None {}),
+        1 => prop::collection::btree_set(0u64..100, 0..5)
+            .prop_map(|indices| LossConfig::Packets { indices: indices.into_iter().collect() }),
+        1 => prop::collection::btree_set(0u64..SECOND / 5, 0..5)
+            .prop_map(|instants| LossConfig::AtTimes { instants_ps: instants.into_iter().collect() }),
+        1 => (0.0f64..0.3).prop_map(|probability| LossConfig::Bernoulli { probability }),
+        1 => (0.0f64..0.1, 0.1f64..1.0).prop_map(|(good_to_bad, bad_to_good)| LossConfig::GilbertElliott {
+            good_to_bad,
+            bad_to_good,
+            loss_in_good: 0.0,
+            loss_in_bad: 0.7,
+        }),
+    ]
+}
+
+prop_compose! {
+    /// Flows of mixed segments, windows, timers, ACKs, starts, jitter and rates over a parking lot.
+    pub fn any_parking_lot()(
+        buffer in 16u64..600,
+        policy in any_policy(),
+        ties in prop_oneof![Just(Ties::PortOrder), Just(Ties::Rotating), Just(Ties::Random)],
+        slot_phase in prop_oneof![Just(0.0), Just(0.5), 0.0f64..1.0],
+        jitter in prop_oneof![Just(0u64), 1u64..10_000_000],
+        delay in prop_oneof![Just(0u64), Just(LAN), Just(WAN / 10)],
+        losses in prop::collection::vec(any_loss(), 4),
+        trunk_rate in prop_oneof![Just(RATE), Just(45_000_000u64), Just(RATE * 4)],
+        flows in prop::collection::vec(
+            (0usize..3, 1u32..600, 2u64..200, 0..RECOVERIES.len(), any::<bool>(), any::<bool>(), 0u64..SECOND / 20, 0u64..400_000),
+            1..6,
+        ),
+    ) -> Scenario {
+        let mut build = Builder::new(1, buffer, policy);
+        build.scenario.duration_ps = SECOND / 5;
+        build.scenario.ties = ties;
+        build.scenario.slot_phase = slot_phase;
+        let switches: Vec<usize> = (0..3).map(|_| build.node(NodeKind::Switch)).collect();
+        let trunks = [
+            build.link(switches[0], switches[1], trunk_rate, delay),
+            build.link(switches[1], switches[2], RATE, delay),
+        ];
+        for (way, mss, segments, recovery, delayed, fine, start, size) in flows {
+            let (enter, leave) = [(0, 2), (0, 1), (1, 2)][way];
+            let (source, sink) = (build.node(NodeKind::Host), build.node(NodeKind::Host));
+            build.scenario.nodes[source].send_jitter_ps = jitter;
+            let mut route = vec![build.link(source, switches[enter], RATE, delay)];
+            route.extend(&trunks[enter..leave]);
+            route.push(build.link(switches[leave], sink, RATE, delay));
+            let mut config = tcp(RECOVERIES[recovery], segments * u64::from(mss));
+            config.mss_bytes = mss;
+            if delayed {
+                config.ack = AckConfig::Delayed { segments: 2, timeout_ps: SECOND / 5 };
+            }
+            if fine {
+                config.timer = TimerConfig::Fine {
+                    granularity_ps: SECOND / 1000,
+                    min_rto_ps: SECOND / 100,
+                    max_rto_ps: 60 * SECOND,
+                    initial_rto_ps: SECOND / 10,
+                    timestamps: way == 1,
+                };
+            }
+            build.flow(route, config);
+            let flow = build.scenario.flows.last_mut().expect("one was added");
+            flow.start = StartConfig::Random { from_ps: 0, over_ps: start };
+            if size > 200_000 {
+                flow.traffic = TrafficConfig::Transfer { size_bytes: size };
+            }
+        }
+        for (link, loss) in build.scenario.links.iter_mut().zip(losses.into_iter().cycle()) {
+            link.loss = loss;
+        }
+        build.scenario
+    }
+}
+
+/// A TCP configuration: MSS, window in segments, recovery, delayed ACKs, fine timer.
+fn any_tcp() -> impl Strategy<Value = TcpConfig> {
+    let mss = prop_oneof![1u32..600, Just(512), Just(1024), Just(9180)];
+    (
+        mss,
+        2u64..300,
+        0..RECOVERIES.len(),
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+    )
+        .prop_map(|(mss, segments, recovery, delayed, fine, timestamps)| {
+            let mut config = tcp(RECOVERIES[recovery], segments * u64::from(mss));
+            config.mss_bytes = mss;
+            if delayed {
+                config.ack = AckConfig::Delayed {
+                    segments: 2,
+                    timeout_ps: SECOND / 5,
+                };
+            }
+            if fine {
+                config.timer = TimerConfig::Fine {
+                    granularity_ps: SECOND / 1000,
+                    min_rto_ps: SECOND / 100,
+                    max_rto_ps: 60 * SECOND,
+                    initial_rto_ps: SECOND / 10,
+                    timestamps,
+                };
+            }
+            config
+        })
+}
+
+fn any_ties() -> impl Strategy<Value = Ties> {
+    prop_oneof![1 => Just(Ties::PortOrder), 1 => Just(Ties::Rotating), 2 => Just(Ties::Random)]
+}
+
+prop_compose! {
+    /// Hosts with several flows each over one trunk, mostly at equal rates and delays, so that the engines differ.
+    pub fn any_dumbbell()(
+        buffer in prop_oneof![200u64..1500, 193u64..260],
+        unlimited in prop::bool::weighted(0.05),
+        policy in any_policy(),
+        ties in any_ties(),
+        slot_phase in prop_oneof![1 => Just(0.0), 3 => Just(0.5), 1 => 0.0f64..1.0],
+        jitter in prop_oneof![3 => Just(0u64), 1 => 1u64..10_000_000],
+        rates in (
+            prop_oneof![3 => Just(RATE), 1 => Just(149_760_000u64), 1 => 10_000_000u64..1_000_000_000],
+            prop_oneof![3 => Just(RATE), 1 => Just(45_000_000u64), 1 => Just(RATE * 4), 1 => 10_000_000u64..1_000_000_000],
+            prop_oneof![6 => Just(RATE), 1 => Just(1_000_000_000u64), 1 => 10_000_000u64..1_000_000_000],
+        ),
+        delays in prop::array::uniform3(prop_oneof![2 => Just(LAN), 1 => Just(WAN / 10), 1 => Just(WAN), 1 => 0u64..WAN]),
+        odd_delay in prop_oneof![6 => Just(0u64), 1 => 1u64..LAN],
+        losses in prop::collection::vec(prop_oneof![8 => Just(LossConfig::None {}), 1 => any_loss()], 4),
+        one_tcp in any::<bool>(),
+        hosts in prop::collection::vec(prop::collection::vec((any_tcp(), 0u64..SECOND / 20, 0u64..400_000), 1..4), 1..8),
+        duration in SECOND / 50..SECOND / 2,
+    ) -> Scenario {
+        let mut build = Builder::new(1, buffer, policy);
+        build.scenario.duration_ps = duration;
+        build.scenario.ties = ties;
+        build.scenario.slot_phase = slot_phase;
+        let (left, right) = (build.node(NodeKind::Switch), build.node(NodeKind::Switch));
+        let trunk = build.link(left, right, rates.1, delays[1]);
+        let shared = hosts[0][0].0.clone();
+        for (index, flows) in hosts.into_iter().enumerate() {
+            let (source, sink) = (build.node(NodeKind::Host), build.node(NodeKind::Host));
+            build.scenario.nodes[source].send_jitter_ps = jitter;
+            let odd = if index == 1 { odd_delay } else { 0 };
+            let access = build.link(source, left, rates.0, delays[0] + odd);
+            let exit = build.link(right, sink, rates.2, delays[2]);
+            for (own, start, size) in flows {
+                build.flow(vec![access, trunk, exit], if one_tcp { shared.clone() } else { own });
+                let flow = build.scenario.flows.last_mut().expect("one was added");
+                flow.start = StartConfig::Random { from_ps: 0, over_ps: start };
+                if size > 200_000 {
+                    flow.traffic = TrafficConfig::Transfer { size_bytes: size };
+                }
+            }
+        }
+        for (link, loss) in build.scenario.links.iter_mut().zip(losses.into_iter().cycle()) {
+            link.loss = loss;
+            if unlimited {
+                link.buffer = None;
+            }
+        }
+        build.scenario
+    }
+}

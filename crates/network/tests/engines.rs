@@ -1,0 +1,63 @@
+//! The engines agree to the bit, whatever the scenario.
+
+mod common;
+
+use common::random::{any_dumbbell, any_parking_lot};
+use longpipe_network::scenario::{Engine, Scenario};
+use longpipe_network::{Recorder, Report, Simulation};
+use proptest::prelude::*;
+
+fn run(scenario: &Scenario, engine: Engine, seed: u64) -> (Report, Recorder) {
+    let mut scenario = scenario.clone();
+    scenario.engine = engine;
+    let recorder = Recorder::new(scenario.traces, scenario.flows.len());
+    let mut simulation = Simulation::new(&scenario, seed, recorder).expect("a valid scenario");
+    simulation.run();
+    let report = simulation.report().expect("cells and bytes are conserved");
+    (report, simulation.into_probe())
+}
+
+fn compare(mut scenario: Scenario, seed: u64, traced: bool) -> Result<(), TestCaseError> {
+    scenario.traces.cwnd = traced;
+    scenario.traces.queue = traced;
+    scenario.traces.sequence = traced;
+    let (mut cells, by_cell) = run(&scenario, Engine::Reference, seed);
+    let (mut trains, by_train) = run(&scenario, Engine::Trains, seed);
+    (cells.events, trains.events) = (0, 0);
+    for (port, (cells, trains)) in cells.ports.iter().zip(&trains.ports).enumerate() {
+        prop_assert_eq!(cells, trains, "port {}", port);
+    }
+    prop_assert_eq!(cells, trains);
+    prop_assert!(by_cell.queues == by_train.queues, "queues differ over time");
+    prop_assert!(by_cell.windows == by_train.windows, "windows differ over time");
+    prop_assert!(
+        by_cell.sequences == by_train.sequences,
+        "sequence numbers differ over time"
+    );
+    Ok(())
+}
+
+/// PROPTEST_CASES where it is set, else `usual`.
+fn cases(usual: u32) -> ProptestConfig {
+    let config = ProptestConfig::default();
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => config,
+        None => ProptestConfig { cases: usual, ..config },
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(1_500))]
+    #[test]
+    fn over_a_dumbbell(scenario in any_dumbbell(), seed in any::<u64>(), traced in any::<bool>()) {
+        compare(scenario, seed, traced)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(500))]
+    #[test]
+    fn over_a_parking_lot(scenario in any_parking_lot(), seed in any::<u64>(), traced in any::<bool>()) {
+        compare(scenario, seed, traced)?;
+    }
+}
