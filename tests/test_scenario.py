@@ -52,7 +52,7 @@ def test_the_commented_default_is_the_default() -> None:
 
 
 def test_digest_is_stable() -> None:
-    assert Scenario().digest() == "b41759cb141c7f75c24e53bd8a6602fb0278c78b0a5023f8ce4d38e7f713c989"
+    assert Scenario().digest() == "7438cd49658f4162af53594c90ba17f44f334b02ea21f013164edd1144f0c683"
 
 
 def test_digest_depends_on_the_run_and_not_on_its_spelling() -> None:
