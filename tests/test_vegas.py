@@ -1,14 +1,11 @@
 """Vegas against ns-2's, and against what it is for: one to three segments in the queue."""
 
-import shutil
-import subprocess
-from importlib.resources import as_file, files
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from longpipe import Scenario, simulate
+from longpipe.validate import ns2
 
 SEGMENTS, PACKET_BYTES, MSS = 3000, 640, 600
 RATES = ("1600 kbit/s", "3200 kbit/s", "6400 kbit/s")
@@ -38,17 +35,11 @@ def path(rate: str, **changes: object) -> Scenario:
 
 def ns2_sent(rate: str) -> pd.DataFrame:
     """When ns-2's Agent/TCP/Vegas sends each segment."""
-    program = shutil.which("ns")
-    if program is None:
+    if not ns2.available():
         pytest.skip("needs ns-2")
     bits = 1000 * int(rate.split()[0])
-    arguments = ["Agent/TCP/Vegas", "Agent/TCPSink", bits, 0.05, PACKET_BYTES, 40, 10_000, 80, SEGMENTS, 0.1, "", ""]
-    with as_file(files("longpipe.validate") / "ns2_drops.tcl") as script:
-        command = [program, str(script), *map(str, arguments)]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
-    lines = (line.split() for line in run.stdout.splitlines())
-    sent = [(float(line[1]), int(line[10])) for line in lines if line[0] == "+" and line[4] == "tcp"]
-    return pd.DataFrame(sent, columns=["time_s", "segment"])
+    sizes_and_window = [PACKET_BYTES, 40, 10_000, 80, SEGMENTS]
+    return ns2.run([*ns2.AGENTS["vegas"], bits, 1000 * bits, 0.05, *sizes_and_window, 0.1, "", ""]).sent
 
 
 @pytest.mark.parametrize("rate", RATES)
@@ -58,7 +49,7 @@ def test_every_segment_leaves_within_a_packet_time_of_the_instant_at_which_ns2_s
     ours = trace[trace["event"] == 0]
     assert (ours["sequence_bytes"].to_numpy() // MSS == theirs["segment"].to_numpy()).all()
     packet_s = 8 * PACKET_BYTES / (1000 * int(rate.split()[0]))
-    assert np.abs(ours["time_s"].to_numpy() - theirs["time_s"].to_numpy()).max() < 1.01 * packet_s
+    assert np.abs(ours["time_s"].to_numpy() - theirs["s"].to_numpy()).max() < 1.01 * packet_s
 
 
 @pytest.mark.parametrize("rate", RATES)

@@ -316,6 +316,7 @@ fn check_timer(field: &str, timer: &TimerConfig) -> Result<(), ScenarioError> {
             max_rto_ticks,
             initial_rto_ticks,
             count_from_one: _,
+            expires_on_tick: _,
         } => {
             if tick_ps == 0 || tick_ps > 100 * PS_PER_SECOND {
                 return refuse(format!("{field}.tick"), tick_ps, "needs a tick of up to 100 s, in ps");

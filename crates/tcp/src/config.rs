@@ -112,6 +112,8 @@ pub struct RenoConfig {
     pub guard: bool,
     /// A timeout halves the window as it was before duplicate ACKs inflated it.
     pub deflate_on_timeout: bool,
+    /// The guard forbids after a timeout alone, so that fast retransmits may follow each other (ns-2 until 2001).
+    pub guard_timeouts_only: bool,
 }
 
 /// Choices left open by NewReno.
@@ -206,6 +208,8 @@ pub enum TimerConfig {
         initial_rto_ticks: u32,
         /// The first measurement counts a tick more (BSD), else each counts at least one.
         count_from_one: bool,
+        /// Expires on a tick (BSD), else whole ticks after it was armed.
+        expires_on_tick: bool,
     },
     /// RFC 6298 with a fine clock.
     Fine {
@@ -280,6 +284,7 @@ pub(crate) mod tests {
             reno: RenoConfig {
                 guard: false,
                 deflate_on_timeout: false,
+                guard_timeouts_only: false,
             },
             newreno: NewRenoConfig {
                 flywheel: true,
@@ -300,6 +305,7 @@ pub(crate) mod tests {
                 max_rto_ticks: 640,
                 initial_rto_ticks: 30,
                 count_from_one: true,
+                expires_on_tick: true,
             },
             ack: AckConfig::Immediate {},
         }

@@ -23,6 +23,7 @@ impl RttEstimator {
                 max_rto_ticks,
                 initial_rto_ticks,
                 count_from_one,
+                expires_on_tick,
             } => RttEstimator::Coarse(CoarseTimer {
                 tick: tick_ps,
                 phase: phase.0 % tick_ps,
@@ -33,6 +34,7 @@ impl RttEstimator {
                 min: min_rto_ticks,
                 max: max_rto_ticks,
                 count_from_one,
+                expires_on_tick,
             }),
             TimerConfig::Fine {
                 granularity_ps,
@@ -93,6 +95,7 @@ pub struct CoarseTimer {
     min: u32,
     max: u32,
     count_from_one: bool,
+    expires_on_tick: bool,
 }
 
 impl CoarseTimer {
@@ -123,6 +126,9 @@ impl CoarseTimer {
     }
 
     fn deadline(&self, now: Time) -> Time {
+        if !self.expires_on_tick {
+            return now + Span(u64::from(self.rto()) * self.tick);
+        }
         let tick = self.ticks_by(now) + u64::from(self.rto());
         Time(tick * self.tick + self.phase - self.tick)
     }
@@ -179,6 +185,7 @@ mod tests {
                 max_rto_ticks: 640,
                 initial_rto_ticks: 30,
                 count_from_one: true,
+                expires_on_tick: true,
             },
             Span(phase),
         )
@@ -202,6 +209,16 @@ mod tests {
         let timer = coarse(TICK / 4);
         assert_eq!(timer.deadline(Time(TICK / 2)), Time(30 * TICK + TICK / 4));
         assert_eq!(timer.deadline(Time(0)), Time(29 * TICK + TICK / 4));
+    }
+
+    #[test]
+    fn off_the_ticks_a_coarse_timer_expires_whole_ticks_after_it_was_armed() {
+        let mut timer = coarse(TICK / 4);
+        let RttEstimator::Coarse(state) = &mut timer else {
+            unreachable!()
+        };
+        state.expires_on_tick = false;
+        assert_eq!(timer.deadline(Time(TICK / 2)), Time(30 * TICK + TICK / 2));
     }
 
     #[test]

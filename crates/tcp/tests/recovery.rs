@@ -254,6 +254,24 @@ fn a_timeout_halves_the_window_with_or_without_its_inflation() {
 }
 
 #[test]
+fn a_guard_by_timeouts_alone_lets_fast_retransmits_follow_each_other() {
+    // Segments 2 and 4 of one window are lost; then a timeout, whose go-back-N makes duplicates of its own.
+    let fast = |lost: &[u64], guard, guard_timeouts_only| {
+        let script = Script::new(Reno)
+            .segments(120)
+            .lose(lost)
+            .with(|tcp| (tcp.reno.guard, tcp.reno.guard_timeouts_only) = (guard, guard_timeouts_only));
+        script.play().fast_retransmits
+    };
+    let two: &[u64] = &[2, 8];
+    assert_eq!(fast(two, false, false), 2);
+    assert_eq!(fast(two, true, true), 2);
+    assert_eq!(fast(two, true, false), 1);
+    let many: &[u64] = &[4, 5, 6, 7, 8, 9, 10, 11];
+    assert!(fast(many, false, false) > fast(many, true, true));
+}
+
+#[test]
 fn the_receivers_window_binds_as_its_scaled_field_says() {
     for kind in RecoveryKind::iter() {
         // 16 bits without a shift: 65 segments of 1000 bytes, whatever the receiver could hold.
@@ -290,9 +308,9 @@ proptest! {
         lost_acks in prop::collection::vec(0u64..120, 0..30),
         late in prop::collection::vec((0u64..120, 0.0f64..3.0), 0..10),
         window in 2u64..40,
-        flags in prop::array::uniform8(any::<bool>()),
+        flags in prop::array::uniform9(any::<bool>()),
     ) {
-        let [delayed, flywheel, deflation, guard, first, outstanding, deflate, one_block] = flags;
+        let [delayed, flywheel, deflation, guard, first, outstanding, deflate, one_block, timeouts_only] = flags;
         for kind in RecoveryKind::iter() {
             let script = Script::new(kind).segments(60).lose(&lost).lose_acks(lost_acks.iter().copied()).with(|tcp| {
                 tcp.receiver_window_bytes = window * script::MSS;
@@ -302,6 +320,7 @@ proptest! {
                 }
                 tcp.reno.guard = guard;
                 tcp.reno.deflate_on_timeout = deflate;
+                tcp.reno.guard_timeouts_only = timeouts_only;
                 tcp.newreno.flywheel = flywheel;
                 tcp.newreno.partial_deflation = deflation;
                 tcp.newreno.guard = guard;

@@ -200,6 +200,7 @@ def _timer(timer: Coarse | Fine) -> dict[str, Any]:
         "max_rto_ticks": TICKS.parse(timer.max_rto),
         "initial_rto_ticks": TICKS.parse(timer.initial_rto),
         "count_from_one": timer.count_from_one,
+        "expires_on_tick": timer.expires_on_tick,
     }
 
 

@@ -61,6 +61,9 @@ class Coarse(Model):
     count_from_one: bool = Field(
         default=True, description="The first measurement counts a tick more, as in BSD, else each counts at least one"
     )
+    expires_on_tick: bool = Field(
+        default=True, description="The timer expires on a tick, as in BSD, else the RTO after it was set, as in ns-2"
+    )
 
 
 class Fine(Model):
@@ -129,6 +132,10 @@ class RenoOptions(Model):
     deflate_on_timeout: bool = Field(
         default=False,
         description="A timeout halves the window as it was before duplicate ACKs inflated it, unlike 4.4BSD",
+    )
+    guard_timeouts_only: bool = Field(
+        default=False,
+        description="The guard holds after a timeout alone: fast retransmits may follow each other, as in ns-2 of 2000",
     )
 
 

@@ -1,17 +1,11 @@
 """The same forced drops in longpipe and in ns-2: which segments each sends, in which order and when.
 
 One connection sends a file over one bottleneck. Links beside the bottleneck are a thousand times faster and without
-delay; a packet takes the wire bytes of its cells in both. ns-2 runs with its settings of the year 2000: coarse ticks,
-initial window 1, no SYN, no limited transmit, windows halved to whole segments.
+delay; a packet takes the wire bytes of its cells in both.
 """
 
-import math
-import shutil
-import subprocess
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from importlib.resources import as_file, files
 from typing import Annotated, Any, Final
 
 import pandas as pd
@@ -19,23 +13,15 @@ from pydantic import BeforeValidator, Field
 
 from longpipe import Scenario, simulate
 from longpipe.aal5 import CELL_BYTES, packet_cells
-from longpipe.errors import ScenarioError
 from longpipe.result import Result
 from longpipe.scenario import Dumbbell, Switch, Traces, Transfer
 from longpipe.scenario.base import Delay, Model, Rate, SegmentSize, Tick
 from longpipe.scenario.loss import PacketLoss, PacketNumber
 from longpipe.scenario.switch import Epd
-from longpipe.scenario.tcp import Coarse, NewRenoOptions, Pipe, Recovery, RenoOptions, SackOptions, Tcp, TimerRestart
+from longpipe.scenario.tcp import NewRenoOptions, Pipe, Recovery, RenoOptions, SackOptions, Tcp, TimerRestart
 from longpipe.units import RATE, SIZE, TIME
+from longpipe.validate import ns2
 
-PROGRAM: Final = "ns"
-AGENTS: Final[dict[str, tuple[str, str]]] = {
-    "vanilla": ("Agent/TCP", "Agent/TCPSink"),
-    "tahoe": ("Agent/TCP", "Agent/TCPSink"),
-    "reno": ("Agent/TCP/Reno", "Agent/TCPSink"),
-    "newreno": ("Agent/TCP/Newreno", "Agent/TCPSink"),
-    "sack": ("Agent/TCP/Sack1", "Agent/TCPSink/Sack1"),
-}
 ACK_CELLS: Final = 2
 SPEED_UP: Final = 1000
 DURATION: Final = "10000 s"
@@ -119,22 +105,10 @@ class DropCase(Model):
                     timer_restart=self.timer_restart,
                 ),
                 sack=SackOptions(pipe=self.pipe, guard=self.guarded),
-                timer=self._timer(),
+                timer=ns2.timer(self.tick),
             ),
             traffic=Transfer(size=f"{self.segments * mss} B"),
             traces=Traces(sequence=True),
-        )
-
-    def _timer(self) -> Coarse:
-        def ticks(time: str) -> str:
-            return f"{math.ceil(Fraction(TIME.parse(time), TIME.parse(self.tick)))} ticks"
-
-        return Coarse(
-            tick=self.tick,
-            min_rto=ticks("200 ms"),
-            initial_rto=ticks("3 s"),
-            max_rto=ticks("64 s"),
-            count_from_one=False,
         )
 
     def arguments(self) -> list[str]:
@@ -151,8 +125,9 @@ class DropCase(Model):
         if self.tcp == "sack":
             options |= {"partial_ack_": 0, "oldCode_": int(self.pipe == "window")}
         return [
-            *AGENTS[self.tcp],
+            *ns2.AGENTS[self.tcp],
             str(RATE.parse(self.rate)),
+            str(SPEED_UP * RATE.parse(self.rate)),
             f"{TIME.parse(self.round_trip) / 2e12:.12f}",
             str(self.packet_bytes),
             str(ACK_CELLS * CELL_BYTES),
@@ -198,33 +173,13 @@ class Comparison:
 def compare(case: DropCase) -> Comparison:
     """Runs the case in both; ScenarioError where ns-2 is missing."""
     result = simulate(case.scenario())
-    ours, theirs = _longpipe(case, result), _ns2(case)
+    ours, theirs = _longpipe(case, result), ns2.run(case.arguments()).sent
     sent = pd.concat([ours.add_prefix("longpipe_"), theirs.add_prefix("ns2_")], axis=1)
     columns = {"longpipe_segment": "Int64", "ns2_segment": "Int64"}
     return Comparison(case, sent.astype(columns), int(result.flows["timeouts"].iloc[0]))
-
-
-def available() -> bool:
-    """Whether ns-2 is installed."""
-    return shutil.which(PROGRAM) is not None
 
 
 def _longpipe(case: DropCase, result: Result) -> pd.DataFrame:
     trace = result.traces["sequence"]
     sent = trace[trace["event"] == 0].reset_index(drop=True)
     return pd.DataFrame({"s": sent["time_s"], "segment": sent["sequence_bytes"] // SIZE.parse(case.mss)})
-
-
-def _ns2(case: DropCase) -> pd.DataFrame:
-    program = shutil.which(PROGRAM)
-    if program is None:
-        raise ScenarioError(f"{PROGRAM}: not found; needs ns-2, Debian's package ns2")
-    with as_file(files(__package__) / "ns2_drops.tcl") as script:
-        command = [program, str(script), *case.arguments()]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)  # noqa: S603
-    if run.returncode != 0:
-        raise RuntimeError(f"ns-2 failed: {run.stderr.strip() or run.stdout.strip()[-500:]}")
-    # A line of the trace: event, time, from, to, type, bytes, flags, flow, source, destination, number, packet.
-    lines = (line.split() for line in run.stdout.splitlines())
-    sent = [(float(line[1]), int(line[10])) for line in lines if line[0] == "+" and line[4] == "tcp"]
-    return pd.DataFrame(sent, columns=["s", "segment"])

@@ -41,6 +41,7 @@ pub fn tcp(recovery: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
         reno: RenoConfig {
             guard: false,
             deflate_on_timeout: false,
+            guard_timeouts_only: false,
         },
         newreno: NewRenoConfig {
             flywheel: true,
@@ -61,6 +62,7 @@ pub fn tcp(recovery: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
             max_rto_ticks: 640,
             initial_rto_ticks: 30,
             count_from_one: true,
+            expires_on_tick: true,
         },
         ack: AckConfig::Immediate {},
     }

@@ -32,7 +32,9 @@ impl Reno {
             flight.ssthresh = congestion.threshold(flight);
             flight.cwnd = flight.ssthresh + f64::from(threshold) * flight.mss();
             self.inflated = true;
-            self.guard.set(flight);
+            if !self.config.guard_timeouts_only {
+                self.guard.set(flight);
+            }
             return Resend::First;
         }
         if self.inflated {

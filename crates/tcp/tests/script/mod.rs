@@ -50,6 +50,7 @@ impl Script {
                 reno: RenoConfig {
                     guard: false,
                     deflate_on_timeout: false,
+                    guard_timeouts_only: false,
                 },
                 newreno: NewRenoConfig {
                     flywheel: true,

@@ -1,6 +1,8 @@
-# One TCP connection over a bottleneck that drops packets by number; prints "time number" for each segment sent.
-# Arguments: sender_class receiver_class rate_bps delay_s packet_bytes ack_bytes window queue segments tick_s drops {agent options}
-lassign $argv sender_class receiver_class rate delay packet_bytes ack_bytes window queue segments tick drops options
+# One TCP connection over a bottleneck that may drop packets by number; prints the trace of the three links of the data
+# and then "end", the timeouts and the segments sent again.
+# Arguments: sender_class receiver_class rate_bps access_bps delay_s packet_bytes ack_bytes window queue segments tick_s
+# drops {agent options}
+lassign $argv sender_class receiver_class rate access delay packet_bytes ack_bytes window queue segments tick drops options
 
 # Behaviour before 2001, as far as the defaults of later releases changed it.
 foreach {name value} {
@@ -19,10 +21,9 @@ set ns [new Simulator]
 foreach node {source switch1 switch2 sink} {
     set $node [$ns node]
 }
-set fast [expr 1000.0 * $rate]
-$ns duplex-link $source $switch1 $fast 0 DropTail
+$ns duplex-link $source $switch1 $access 0 DropTail
 $ns duplex-link $switch1 $switch2 $rate $delay DropTail
-$ns duplex-link $switch2 $sink $fast 0 DropTail
+$ns duplex-link $switch2 $sink $access 0 DropTail
 if {$queue > 0} {
     # A DropTail queue holds one packet less than its limit, besides the one in service.
     $ns queue-limit $switch1 $switch2 [expr $queue + 1]
@@ -39,9 +40,15 @@ set receiver [new $receiver_class]
 $ns attach-agent $source $tcp
 $ns attach-agent $sink $receiver
 $ns connect $tcp $receiver
-$ns trace-queue $source $switch1 [open /dev/stdout w]
+set trace [open /dev/stdout w]
+foreach {from to} [list $source $switch1 $switch1 $switch2 $switch2 $sink] {
+    $ns trace-queue $from $to $trace
+}
 
 $tcp proc done {} {
+    global trace tcp
+    puts $trace "end [$tcp set nrexmit_] [$tcp set nrexmitpack_]"
+    close $trace
     exit 0
 }
 $ns at 0 "$tcp advanceby $segments"

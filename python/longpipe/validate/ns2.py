@@ -1,0 +1,88 @@
+"""ns-2 with its settings of the year 2000, one TCP connection over one bottleneck.
+
+Coarse ticks, initial window 1, no SYN, no limited transmit, windows halved to whole segments.
+"""
+
+import math
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.resources import as_file, files
+from typing import Final
+
+import pandas as pd
+
+from longpipe.errors import ScenarioError
+from longpipe.scenario.tcp import Coarse, FixedPhase
+from longpipe.units import TIME
+
+PROGRAM: Final = "ns"
+AGENTS: Final[dict[str, tuple[str, str]]] = {
+    "vanilla": ("Agent/TCP", "Agent/TCPSink"),
+    "tahoe": ("Agent/TCP", "Agent/TCPSink"),
+    "reno": ("Agent/TCP/Reno", "Agent/TCPSink"),
+    "newreno": ("Agent/TCP/Newreno", "Agent/TCPSink"),
+    "sack": ("Agent/TCP/Sack1", "Agent/TCPSink/Sack1"),
+    "vegas": ("Agent/TCP/Vegas", "Agent/TCPSink"),
+}
+# When its clock ticks [fraction of a tick]: 1 less its `boot_time_`, which its default seed draws.
+PHASE: Final = Fraction("0.444119")
+TIMEOUT_S: Final = 300
+
+
+@dataclass(frozen=True)
+class Ns2Run:
+    """What ns-2 did: frames of `s` and `segment`, by order of time, and its sender's counters."""
+
+    sent: pd.DataFrame
+    lost: pd.DataFrame
+    arrived: pd.DataFrame
+    timeouts: int
+    retransmissions: int
+
+
+def available() -> bool:
+    """Whether ns-2 is installed."""
+    return shutil.which(PROGRAM) is not None
+
+
+def run(arguments: Sequence[object]) -> Ns2Run:
+    """Runs ns2.tcl, whose first lines say what its arguments are; ScenarioError where ns-2 is missing."""
+    program = shutil.which(PROGRAM)
+    if program is None:
+        raise ScenarioError(f"{PROGRAM}: not found; needs ns-2, Debian's package ns2")
+    with as_file(files(__package__) / "ns2.tcl") as script:
+        command = [program, str(script), *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)  # noqa: S603
+    *lines, end = (line.split() for line in done.stdout.splitlines() or [""])
+    if done.returncode != 0 or end[:1] != ["end"]:
+        raise RuntimeError(f"ns-2 failed: {done.stderr.strip() or done.stdout.strip()[-500:]}")
+    # A line of the trace: event, time, from, to, type, bytes, flags, flow, source, destination, number, packet.
+    data = [line for line in lines if line[4] == "tcp"]
+    events = {
+        name: pd.DataFrame(
+            [(float(line[1]), int(line[10])) for line in data if (line[0], line[2]) == (event, node)],
+            columns=["s", "segment"],
+        )
+        for name, event, node in (("sent", "+", "0"), ("lost", "d", "1"), ("arrived", "r", "2"))
+    }
+    return Ns2Run(**events, timeouts=int(end[1]), retransmissions=int(end[2]))
+
+
+def timer(tick: str) -> Coarse:
+    """ns-2's retransmission timer, which expires off the ticks."""
+
+    def ticks(time: str) -> str:
+        return f"{math.ceil(Fraction(TIME.parse(time), TIME.parse(tick)))} ticks"
+
+    return Coarse(
+        tick=tick,
+        phase=FixedPhase(at=f"{int(PHASE * TIME.parse(tick))} ps"),
+        min_rto=ticks("200 ms"),
+        initial_rto=ticks("3 s"),
+        max_rto=ticks("64 s"),
+        count_from_one=False,
+        expires_on_tick=False,
+    )
