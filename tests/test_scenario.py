@@ -52,7 +52,7 @@ def test_the_commented_default_is_the_default() -> None:
 
 
 def test_digest_is_stable() -> None:
-    assert Scenario().digest() == "7438cd49658f4162af53594c90ba17f44f334b02ea21f013164edd1144f0c683"
+    assert Scenario().digest() == "4bac2a59c5fddd5041e579eb1a5586cd28545aa94dc9dfaeafcdd4c8f5d7b8ab"
 
 
 def test_digest_depends_on_the_run_and_not_on_its_spelling() -> None:
