@@ -31,6 +31,7 @@ test: setup
 
 bench: setup
 	cargo bench --package longpipe-network --bench engines
+	cargo bench --package longpipe-network --bench ip
 
 # Random scenarios through both engines: make soak CASES=100000
 CASES ?= 20000

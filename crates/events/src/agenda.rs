@@ -1,7 +1,7 @@
 //! Who acts next: one pending event per entity.
 //!
 //! Equal times are ordered by the `Order` given with each event, then by entity number, never by insertion.
-//! Events of the next few hundred grains of time lie in a wheel of buckets, later ones in a tournament.
+//! Events of the next few thousand grains of time lie in a wheel of buckets, later ones in a tournament.
 
 use crate::time::{Span, Time};
 use crate::tournament::Tournament;
@@ -47,8 +47,8 @@ impl Key {
     }
 }
 
-/// Buckets of the wheel.
-const BUCKETS: u64 = 1024;
+/// Buckets of the wheel: as many as a bit map of two levels holds.
+const BUCKETS: u64 = 64 * 64;
 const WORDS: usize = (BUCKETS / 64) as usize;
 const NONE: Entity = Entity::MAX;
 
@@ -80,7 +80,9 @@ pub struct Agenda {
     current: Vec<Key>,
     /// First entity of each bucket after `turn`, by bucket number modulo `BUCKETS`.
     buckets: Vec<Entity>,
+    /// Bit map of the buckets that hold anything, and of its words that are not zero.
     occupied: [u64; WORDS],
+    words: u64,
     far: Tournament,
     pending: Vec<Pending>,
 }
@@ -101,6 +103,7 @@ impl Agenda {
             current: Vec::new(),
             buckets: vec![NONE; BUCKETS as usize],
             occupied: [0; WORDS],
+            words: 0,
             far: Tournament::new(entities),
             pending: vec![nothing; entities],
         }
@@ -121,12 +124,20 @@ impl Agenda {
             let index = (bucket % BUCKETS) as usize;
             pending.next = std::mem::replace(&mut self.buckets[index], entity);
             self.occupied[index / 64] |= 1 << (index % 64);
+            self.words |= 1 << (index / 64);
         } else if bucket <= self.turn {
             let at = self.current.partition_point(|other| *other > key);
             self.current.insert(at, key);
         } else {
             pending.place = Place::Far;
             self.far.set(entity, key);
+        }
+    }
+
+    /// Drops the entity's pending event, if there is one.
+    pub fn cancel(&mut self, entity: Entity) {
+        if self.pending[entity as usize].place != Place::Nowhere {
+            self.remove(entity);
         }
     }
 
@@ -175,7 +186,7 @@ impl Agenda {
         };
         self.turn = next;
         let index = (next % BUCKETS) as usize;
-        self.occupied[index / 64] &= !(1 << (index % 64));
+        self.vacate(index);
         let mut entity = std::mem::replace(&mut self.buckets[index], NONE);
         while entity != NONE {
             let pending = &self.pending[entity as usize];
@@ -196,11 +207,20 @@ impl Agenda {
         if found != 0 {
             return Some(from + u64::from(found.trailing_zeros()));
         }
-        // The last step looks at the first word again, for the buckets before `from`.
-        (1..=WORDS).find_map(|step| {
-            let found = self.occupied[(word + step) % WORDS];
-            (found != 0).then(|| from - bit + 64 * step as u64 + u64::from(found.trailing_zeros()))
-        })
+        if self.words == 0 {
+            return None;
+        }
+        // Words after this one, then from the first one on to this one again, for the buckets before `from`.
+        let ahead = u64::from(self.words.rotate_right(word as u32 + 1).trailing_zeros()) + 1;
+        let found = self.occupied[(word + ahead as usize) % WORDS];
+        Some(from - bit + 64 * ahead + u64::from(found.trailing_zeros()))
+    }
+
+    #[inline(always)]
+    fn vacate(&mut self, index: usize) {
+        let word = &mut self.occupied[index / 64];
+        *word &= !(1 << (index % 64));
+        self.words &= !(u64::from(*word == 0) << (index / 64));
     }
 
     /// Takes an entity's pending event out, wherever it lies.
@@ -225,7 +245,7 @@ impl Agenda {
             self.pending[before as usize].next = next;
         }
         if self.buckets[index] == NONE {
-            self.occupied[index / 64] &= !(1 << (index % 64));
+            self.vacate(index);
         }
     }
 }

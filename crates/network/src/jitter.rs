@@ -1,6 +1,8 @@
 //! A host's random delay before a packet reaches its interface.
 
+use crate::probe::Probe;
 use crate::scenario::Scenario;
+use crate::simulation::Simulation;
 use longpipe_events::{Span, Stream, Time};
 
 /// The delays of one host; packets keep their order.
@@ -17,6 +19,17 @@ impl Jitter {
         let drawn = now + Span(self.stream.below(self.bound));
         self.latest = self.latest.max(drawn);
         self.latest
+    }
+}
+
+impl<P: Probe> Simulation<P> {
+    /// When a packet that the host at the start of a link sends now reaches its interface.
+    #[inline(always)]
+    pub(crate) fn ready(&mut self, link: usize) -> Time {
+        match &mut self.jitter[self.origins[link] as usize] {
+            None => self.now,
+            Some(jitter) => jitter.ready(self.now),
+        }
     }
 }
 

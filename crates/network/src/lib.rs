@@ -24,6 +24,7 @@ pub mod scenario;
 pub mod simulation;
 mod state_hash;
 mod ties;
+mod timers;
 pub mod topology;
 mod trains;
 mod vbr;

@@ -1,8 +1,5 @@
 //! A directed link: a wire and whatever feeds it.
 
-use crate::ip::interface::Interface;
-use crate::ip::router::Router;
-use crate::ip::OnWire;
 use crate::nic::Nic;
 use crate::port::trains::TrainPort;
 use crate::port::transit::Transit;
@@ -20,11 +17,9 @@ pub struct Link {
     pub feed: Feed,
     /// Frames that will have arrived whole at the host where the wire ends.
     pub deliveries: Ring<Delivery>,
-    /// IP packets on the wire, where they may meet others or reach their host.
-    pub packets: Ring<OnWire>,
 }
 
-/// What puts cells, or IP packets, on a wire.
+/// What puts cells on a wire.
 #[derive(Clone, Debug)]
 pub enum Feed {
     /// A host's interface.
@@ -35,10 +30,8 @@ pub enum Feed {
     Trains(Box<TrainPort>),
     /// A switch's port behind one of those.
     Transit(Transit),
-    /// A host's interface for IP packets.
-    Interface(Interface),
-    /// A router's port.
-    Router(Router),
+    /// Whatever a `Wire` of IP packets has in its place.
+    Packets,
     /// The VBR source of this number, whose cells the port at the link's end looks after.
     Vbr(usize),
 }
@@ -65,7 +58,7 @@ impl Link {
                 self.deliveries.first().map(|delivery| (delivery.time, delivery.vc))
             }
             Feed::Port(port) => port.head(),
-            Feed::Trains(_) | Feed::Transit(_) | Feed::Interface(_) | Feed::Router(_) | Feed::Vbr(_) => None,
+            Feed::Trains(_) | Feed::Transit(_) | Feed::Packets | Feed::Vbr(_) => None,
         }
     }
 }

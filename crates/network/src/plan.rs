@@ -1,8 +1,5 @@
 //! Which ports need no event per cell, and how each engine builds every link.
 
-use crate::ip::interface::Interface;
-use crate::ip::line::Line;
-use crate::ip::router::Router;
 use crate::link::{Feed, Link};
 use crate::loss::Loss;
 use crate::nic::Nic;
@@ -17,7 +14,7 @@ use crate::ring::Ring;
 use crate::scenario::{Engine, Framing, LinkConfig, LossConfig, NodeKind, Scenario};
 use crate::ties::TieRule;
 use crate::topology::Topology;
-use longpipe_events::{Rate, Span, Time};
+use longpipe_events::{Span, Time};
 
 /// Builds the links of a scenario.
 pub struct Plan<'a> {
@@ -151,33 +148,15 @@ impl<'a> Plan<'a> {
             end,
             feed,
             deliveries: Ring::default(),
-            packets: Ring::default(),
         });
         links.collect()
     }
 
     fn plain(&self, link: usize) -> Feed {
-        let line = || {
-            Line::new(
-                Rate(self.scenario.links[link].rate_bps),
-                Span(self.scenario.links[link].delay_ps),
-            )
-        };
         match (self.scenario.framing, self.is_port(link)) {
             (Framing::Aal5, false) => Feed::Nic(self.nic(link)),
             (Framing::Aal5, true) => Feed::Port(self.port(link)),
-            (Framing::Ip, false) => Feed::Interface(Interface::new(line(), self.loss(link))),
-            (Framing::Ip, true) => {
-                let [vcs, _] = self.topology.vcs_of_link[link];
-                let buffer = self.scenario.links[link].buffer;
-                Feed::Router(Router::new(
-                    line(),
-                    buffer,
-                    self.policy(link),
-                    self.loss(link),
-                    vcs as usize,
-                ))
-            }
+            (Framing::Ip, _) => Feed::Packets,
         }
     }
 

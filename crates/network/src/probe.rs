@@ -6,6 +6,8 @@ use longpipe_tcp::DataSegment;
 
 /// Called by the simulation; never changes it.
 pub trait Probe {
+    /// Whether it watches nothing, so that end points may run ahead of each other.
+    const IDLE: bool = false;
     /// cwnd and ssthresh [byte] of a sender after an event that may have changed them.
     fn window(&mut self, _now: Time, _flow: u32, _cwnd: f64, _ssthresh: f64) {}
     /// Whether `queue` is of use.
@@ -20,7 +22,9 @@ pub trait Probe {
     fn acknowledged(&mut self, _now: Time, _flow: u32, _acknowledgement: u64) {}
 }
 
-impl Probe for () {}
+impl Probe for () {
+    const IDLE: bool = true;
+}
 
 /// cwnd and ssthresh at each change, as columns.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -174,12 +174,14 @@ impl<P: Probe> Simulation<P> {
             flows.push(report);
         }
         let mut ports = Vec::with_capacity(self.links.len());
-        let mut packet_ports = Vec::new();
+        let packet_ports = self.packet_reports()?;
+        packet_ports
+            .iter()
+            .flat_map(|port| port.words())
+            .for_each(|word| hash.word(word));
         let mut classes = Vec::new();
         for (index, link) in self.links.iter_mut().enumerate() {
-            if let Some(report) = packet_report(link, now)? {
-                report.words().into_iter().for_each(|word| hash.word(word));
-                packet_ports.push(report);
+            if matches!(link.feed, Feed::Packets) {
                 continue;
             }
             let found = class_reports(index, link, self.topology.vcs_of_link[index], self.transit[index], now);
@@ -224,23 +226,12 @@ impl<P: Probe> Simulation<P> {
     }
 }
 
-fn check(holds: bool, what: impl FnOnce() -> String) -> Result<(), InvariantError> {
+pub(crate) fn check(holds: bool, what: impl FnOnce() -> String) -> Result<(), InvariantError> {
     if holds {
         Ok(())
     } else {
         Err(InvariantError(what()))
     }
-}
-
-/// The report of a link that carries IP packets.
-fn packet_report(link: &mut Link, now: Time) -> Result<Option<PacketReport>, InvariantError> {
-    let (report, accounts_agree) = match &mut link.feed {
-        Feed::Interface(interface) => (PacketReport::of_interface(interface, &link.packets, now), true),
-        Feed::Router(router) => (PacketReport::of_router(router, now), router.accounts_agree()),
-        _ => return Ok(None),
-    };
-    check(report.conserves() && accounts_agree, || format!("{report:?}"))?;
-    Ok(Some(report))
 }
 
 fn class_reports(index: usize, link: &mut Link, vcs: [u32; 2], transit: bool, now: Time) -> Vec<ClassReport> {

@@ -79,6 +79,11 @@ impl<T: Copy + Default> Ring<T> {
         &mut self.slots[slot]
     }
 
+    /// The entries held, the oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        (self.head..self.tail).map(|number| self.get(number))
+    }
+
     /// Drops all entries before `number`.
     pub fn drop_before(&mut self, number: u64) {
         debug_assert!(number <= self.tail);

@@ -11,6 +11,8 @@
 use crate::aal5::{frame_cells, Cell, Reassembler};
 use crate::check::ScenarioError;
 use crate::flow::{flows, Flow};
+use crate::ip::ahead::Ahead;
+use crate::ip::wire::{self, Wire};
 use crate::jitter::{self, Jitter};
 use crate::link::{Delivery, Feed, Link};
 use crate::on_off::Meter;
@@ -19,12 +21,12 @@ use crate::probe::Probe;
 use crate::requests::REQUEST;
 use crate::scenario::{Framing, Scenario};
 use crate::ties::TieRule;
-use crate::topology::{Step, Topology};
-use longpipe_events::{Agenda, Entity, Order, Span, Time};
+use crate::topology::{usual_interval, Step, Topology};
+use longpipe_events::{Agenda, Entity, Order, Time};
 
 pub(crate) const CELL: Order = 0;
 pub(crate) const WHOLE_FRAME: Order = 1 << 32;
-const TIMER: Order = 2 << 32;
+pub(crate) const TIMER: Order = 2 << 32;
 pub(crate) const START: Order = 3 << 32;
 
 /// A run in progress.
@@ -40,15 +42,19 @@ pub struct Simulation<P: Probe> {
     pub(crate) meters: Vec<Meter>,
     /// By VC.
     reassemblers: Vec<Reassembler>,
-    jitter: Vec<Option<Jitter>>,
+    /// By node.
+    pub(crate) jitter: Vec<Option<Jitter>>,
     /// Node at which each link begins.
-    origins: Vec<u32>,
+    pub(crate) origins: Vec<u32>,
     pub(crate) framing: Framing,
     pub(crate) ties: TieRule,
     /// Whether the frames of a VC go by edges, by VC.
     by_edges: Vec<bool>,
     /// Whether each link's port cannot hold a queue.
     pub(crate) transit: Vec<bool>,
+    /// Links that carry IP packets, by link.
+    pub(crate) wires: Vec<Wire>,
+    pub(crate) ahead: Ahead,
     pub(crate) events: u64,
     pub(crate) probe: P,
 }
@@ -60,7 +66,6 @@ impl<P: Probe> Simulation<P> {
     /// The first thing that is wrong with the scenario.
     pub fn new(scenario: &Scenario, seed: u64, probe: P) -> Result<Simulation<P>, ScenarioError> {
         let topology = Topology::new(scenario)?;
-        let cell = Span(topology.ends.iter().map(|end| end.cell).min().unwrap_or(1));
         let plan = Plan::new(scenario, &topology, seed);
         let links = plan.links();
         let mut simulation = Simulation {
@@ -68,7 +73,7 @@ impl<P: Probe> Simulation<P> {
             end: Time(scenario.duration_ps),
             agenda: Agenda::new(
                 scenario.links.len() + 3 * scenario.flows.len() + scenario.vbr.len(),
-                cell,
+                usual_interval(scenario, &topology),
             ),
             by_edges: plan::by_edges(&topology, &links),
             links,
@@ -79,8 +84,10 @@ impl<P: Probe> Simulation<P> {
             origins: scenario.links.iter().map(|link| link.from as u32).collect(),
             ties: TieRule::new(scenario.ties, seed),
             transit: plan.transit(),
-            topology,
             framing: scenario.framing,
+            wires: wire::wires(scenario, &topology, seed),
+            ahead: Ahead::new(scenario, &topology, P::IDLE),
+            topology,
             events: 0,
             probe,
         };
@@ -173,7 +180,7 @@ impl<P: Probe> Simulation<P> {
                     None => self.on_delivery(link),
                 },
                 Feed::Trains(_) | Feed::Transit(_) => self.on_delivery(link),
-                Feed::Interface(_) | Feed::Router(_) | Feed::Vbr(_) => {}
+                Feed::Packets | Feed::Vbr(_) => {}
             }
             let Some((time, order)) = self.next_arrival(link) else {
                 return;
@@ -315,22 +322,6 @@ impl<P: Probe> Simulation<P> {
         self.send_data(flow);
     }
 
-    fn on_sender_timer(&mut self, flow: usize) {
-        let state = &mut self.flows[flow];
-        state.sender_armed = None;
-        state.sender.on_timeout(self.now);
-        self.send_data(flow);
-        self.on_server_timer(flow);
-    }
-
-    fn on_receiver_timer(&mut self, flow: usize) {
-        let state = &mut self.flows[flow];
-        state.receiver_armed = None;
-        state.receiver.on_timeout(self.now);
-        self.send_ack(flow);
-        self.on_client_timer(flow);
-    }
-
     /// Sends what the window allows and looks after the retransmission timer.
     pub(crate) fn send_data(&mut self, flow: usize) {
         while let Some(segment) = self.flows[flow].sender.poll_transmit(self.now) {
@@ -343,19 +334,8 @@ impl<P: Probe> Simulation<P> {
         self.arm_sending_host(flow);
     }
 
-    /// Has the agenda look at the timers of a flow's sending host in time.
-    pub(crate) fn arm_sending_host(&mut self, flow: usize) {
-        let state = &mut self.flows[flow];
-        if let Some(deadline) = state.sending_host_timeout() {
-            if state.sender_armed.is_none_or(|armed| armed > deadline) {
-                state.sender_armed = Some(deadline);
-                self.agenda.set(self.entity(flow, TIMER), deadline, TIMER);
-            }
-        }
-    }
-
     /// Sends the ACK that is due and looks after the delayed-ACK timer.
-    fn send_ack(&mut self, flow: usize) {
+    pub(crate) fn send_ack(&mut self, flow: usize) {
         if let Some(ack) = self.flows[flow].receiver.poll_transmit() {
             let frame = self.flows[flow].acks.send(ack);
             self.enqueue(2 * flow as u32 + 1, frame, ack.packet_bytes());
@@ -363,29 +343,15 @@ impl<P: Probe> Simulation<P> {
         self.arm_receiving_host(flow);
     }
 
-    /// Has the agenda look at the timers of a flow's receiving host in time.
-    pub(crate) fn arm_receiving_host(&mut self, flow: usize) {
-        let state = &mut self.flows[flow];
-        if let Some(deadline) = state.receiving_host_timeout() {
-            if state.receiver_armed.is_none_or(|armed| armed > deadline) {
-                state.receiver_armed = Some(deadline);
-                let entity = (self.links.len() + self.flows.len() + flow) as Entity;
-                self.agenda.set(entity, deadline, TIMER);
-            }
-        }
-    }
-
     /// Hands a packet to the interface at the start of its circuit.
+    #[inline]
     pub(crate) fn enqueue(&mut self, vc: u32, frame: u32, bytes: u32) {
+        if self.framing == Framing::Ip {
+            return self.enqueue_packet(vc, frame, bytes);
+        }
         let step = self.topology.first_step[vc as usize];
         let link = self.topology.steps[step as usize].link as usize;
-        let ready = match &mut self.jitter[self.origins[link] as usize] {
-            None => self.now,
-            Some(jitter) => jitter.ready(self.now),
-        };
-        if self.framing == Framing::Ip {
-            return self.enqueue_packet(vc, frame, bytes, step, ready);
-        }
+        let ready = self.ready(link);
         let Feed::Nic(nic) = &mut self.links[link].feed else {
             unreachable!("circuits begin at hosts")
         };

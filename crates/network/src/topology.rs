@@ -3,8 +3,8 @@
 use crate::aal5::CELL_BITS;
 use crate::check::{check_flow, check_scalars, check_vbr, refuse, ScenarioError};
 use crate::port::classes::Class;
-use crate::scenario::{NodeKind, Scenario};
-use longpipe_events::{Rate, SlotGrid, Time};
+use crate::scenario::{Framing, NodeKind, Scenario};
+use longpipe_events::{Rate, SlotGrid, Span, Time, PS_PER_SECOND};
 use std::collections::VecDeque;
 
 /// One step of a virtual circuit: over a link, or into the host at its end.
@@ -185,6 +185,19 @@ fn grids(scenario: &Scenario, ends: &[LinkEnd]) -> Vec<SlotGrid> {
         .iter()
         .map(|link| SlotGrid::new(Time(phase[link.from].unwrap_or(0)), CELL_BITS, Rate(link.rate_bps)))
         .collect()
+}
+
+/// How far ahead most events are set: a cell time, or a few packet times of the link that most circuits share.
+pub(crate) fn usual_interval(scenario: &Scenario, topology: &Topology) -> Span {
+    if scenario.framing == Framing::Aal5 {
+        return Span(topology.ends.iter().map(|end| end.cell).min().unwrap_or(1));
+    }
+    let circuits = |link: usize| topology.vcs_of_link[link][0];
+    let busiest = (0..scenario.links.len()).max_by_key(|&link| (circuits(link), scenario.links[link].rate_bps));
+    let rate = busiest.map_or(1, |link| scenario.links[link].rate_bps);
+    let packets = scenario.flows.iter().map(|flow| flow.tcp.largest_packets_bytes().0);
+    let bits = 8 * u64::from(packets.max().unwrap_or(1));
+    Span(4 * bits * (PS_PER_SECOND / rate).max(1))
 }
 
 /// First and last node of a route, which must connect two hosts through switches.

@@ -54,6 +54,12 @@ impl Line {
         (bytes, (numerator / rate) as u64, (numerator % rate) as u64)
     }
 
+    /// When the last packet has left.
+    #[inline(always)]
+    pub fn free(&self) -> Time {
+        Time(self.free)
+    }
+
     /// Propagation delay.
     pub fn delay(&self) -> Span {
         self.delay

@@ -4,11 +4,13 @@
 //! tcp::Sender ─▶ interface (unlimited) ─▶ line ─▶ router (buffer policy, FIFO) ─▶ line ─▶ … ─▶ tcp::Receiver
 //! ```
 
+pub(crate) mod ahead;
 pub mod interface;
 pub mod line;
 pub mod report;
 pub mod router;
 mod travel;
+pub mod wire;
 
 use longpipe_events::Time;
 

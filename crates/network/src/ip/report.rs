@@ -2,8 +2,12 @@
 
 use super::interface::Interface;
 use super::router::Router;
+use super::wire::{End, Port};
 use super::OnWire;
+use crate::probe::Probe;
+use crate::report::{check, InvariantError};
 use crate::ring::Ring;
+use crate::simulation::Simulation;
 use longpipe_events::Time;
 
 /// One link's output port: results.
@@ -44,8 +48,7 @@ pub struct PacketReport {
 impl PacketReport {
     /// Of a host's interface, whose packets are on the wire until they arrive.
     pub(crate) fn of_interface(interface: &Interface, wire: &Ring<OnWire>, now: Time) -> PacketReport {
-        let on_wire = (wire.head()..wire.tail()).map(|number| wire.get(number));
-        let bytes_held = on_wire.map(|next| u64::from(next.packet.bytes)).sum();
+        let bytes_held = wire.iter().map(|next| u64::from(next.packet.bytes)).sum();
         let packets_held = wire.tail() - wire.head();
         let bytes_out = interface.bytes_in - interface.bytes_lost - bytes_held;
         PacketReport {
@@ -66,21 +69,25 @@ impl PacketReport {
     /// Of a router's port.
     pub(crate) fn of_router(router: &mut Router, now: Time) -> PacketReport {
         let counters = router.counters_at(now);
+        let bytes_out = counters.bytes_admitted - router.bytes_held();
         PacketReport {
-            packets_in: counters.packets_in,
+            packets_in: counters.packets_admitted
+                + counters.lost_overflow
+                + counters.lost_refused
+                + counters.lost_forced,
             packets_out: counters.packets_out,
             lost_overflow: counters.lost_overflow,
             lost_refused: counters.lost_refused,
             lost_forced: counters.lost_forced,
             packets_held: router.held(),
-            bytes_in: counters.bytes_in,
-            bytes_out: counters.bytes_out,
+            bytes_in: counters.bytes_admitted + counters.bytes_lost,
+            bytes_out,
             bytes_lost: counters.bytes_lost,
             bytes_held: router.bytes_held(),
             peak_packets: counters.peak_packets,
             peak_bytes: counters.peak_bytes,
             mean_packets: Some(counters.packet_time as f64 / now.0 as f64),
-            utilization: router.line().share_used(counters.bytes_out, now),
+            utilization: router.line().share_used(bytes_out, now),
             ..PacketReport::default()
         }
     }
@@ -110,5 +117,45 @@ impl PacketReport {
             self.peak_bytes,
             self.mean_packets.map_or(0, f64::to_bits),
         ]
+    }
+}
+
+impl<P: Probe> Simulation<P> {
+    /// The reports of all links that carry IP packets.
+    pub(crate) fn packet_reports(&mut self) -> Result<Vec<PacketReport>, InvariantError> {
+        let now = self.now;
+        let mut reports = Vec::with_capacity(self.wires.len());
+        // Packets and bytes that came to each router over its wires, and that its ports counted.
+        let mut came = vec![(0, 0); self.jitter.len()];
+        let mut counted = came.clone();
+        for (index, wire) in self.wires.iter_mut().enumerate() {
+            let (report, accounts_agree) = match &mut wire.port {
+                Port::Interface(interface) => (PacketReport::of_interface(interface, &wire.packets, now), true),
+                Port::Router(router) => (PacketReport::of_router(router, now), router.accounts_agree()),
+            };
+            check(report.conserves() && accounts_agree, || {
+                format!("port {index}: {report:?}")
+            })?;
+            let sum = |total: &mut (u64, u64), packets, bytes| *total = (total.0 + packets, total.1 + bytes);
+            if wire.end != End::Host {
+                let waiting: u64 = wire.packets.iter().map(|next| u64::from(next.packet.bytes)).sum();
+                let lost = report.lost_overflow + report.lost_refused + report.lost_forced;
+                let packets = report.packets_in - lost - (wire.packets.tail() - wire.packets.head());
+                let node = self.topology.ends[index].node as usize;
+                sum(&mut came[node], packets, report.bytes_in - report.bytes_lost - waiting);
+            }
+            if !report.host {
+                sum(
+                    &mut counted[self.origins[index] as usize],
+                    report.packets_in,
+                    report.bytes_in,
+                );
+            }
+            reports.push(report);
+        }
+        check(came == counted, || {
+            format!("routers: {came:?} came, {counted:?} were counted")
+        })?;
+        Ok(reports)
     }
 }

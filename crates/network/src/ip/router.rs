@@ -24,14 +24,12 @@ struct Held {
 /// Counters of a router's port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouterCounters {
-    /// Packets that arrived.
-    pub packets_in: u64,
+    /// Packets that entered.
+    pub packets_admitted: u64,
     /// Their bytes.
-    pub bytes_in: u64,
+    pub bytes_admitted: u64,
     /// Packets that left.
     pub packets_out: u64,
-    /// Their bytes.
-    pub bytes_out: u64,
     /// Packets that found too little room.
     pub lost_overflow: u64,
     /// Packets that the policy refused.
@@ -55,24 +53,31 @@ const NEVER: Time = Time(u64::MAX);
 #[derive(Clone, Debug)]
 pub struct Router {
     line: Line,
+    /// When the first packet held has left; `NEVER` if there is none.
+    next_departure: Time,
+    bytes_held: u64,
     /// Most packets held.
     most_packets: u64,
     /// Most bytes held.
     most_bytes: u64,
-    /// Whether X, X_i and K count bytes rather than packets.
-    by_bytes: bool,
-    policy: Policy,
-    loss: Option<Box<Loss>>,
     /// Packets held, in order of departure.
     packets: Ring<Held>,
-    bytes_held: u64,
-    /// When the first one has left; `NEVER` if there is none.
-    next_departure: Time,
-    /// X_i of every circuit if the policy asks for it, in the buffer's unit.
-    held_by_vc: Vec<u64>,
-    /// N_a, likewise.
-    active_vcs: u64,
     counters: RouterCounters,
+    /// What it asks besides room.
+    rules: Option<Box<Rules>>,
+}
+
+/// Forced losses, and a policy with the accounts it asks for.
+#[derive(Clone, Debug)]
+struct Rules {
+    loss: Option<Box<Loss>>,
+    policy: Policy,
+    /// Whether X, X_i and K count bytes rather than packets.
+    by_bytes: bool,
+    /// X_i of every circuit.
+    held_by_vc: Vec<u64>,
+    /// N_a.
+    active_vcs: u64,
 }
 
 impl Router {
@@ -88,20 +93,23 @@ impl Router {
             Some(buffer) if buffer.unit == unit => buffer.limit,
             _ => u64::MAX,
         };
-        let accounts = !matches!(policy, Policy::TailDrop);
+        let plain = matches!(policy, Policy::TailDrop) && loss.is_none();
+        let rules = Rules {
+            loss,
+            policy,
+            by_bytes: buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes),
+            held_by_vc: vec![0; vcs],
+            active_vcs: 0,
+        };
         Router {
             line,
+            next_departure: NEVER,
+            bytes_held: 0,
             most_packets: most(BufferUnit::Packets),
             most_bytes: most(BufferUnit::Bytes),
-            by_bytes: buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes),
-            policy,
-            loss,
             packets: Ring::default(),
-            bytes_held: 0,
-            next_departure: NEVER,
-            held_by_vc: vec![0; if accounts { vcs } else { 0 }],
-            active_vcs: 0,
             counters: RouterCounters::default(),
+            rules: (!plain).then(|| Box::new(rules)),
         }
     }
 
@@ -118,43 +126,48 @@ impl Router {
 
     /// Settles every departure up to `now`, which precedes whatever arrives at `now`.
     #[inline(always)]
-    fn settle(&mut self, now: Time) {
+    pub fn settle(&mut self, now: Time) {
+        if self.next_departure > now {
+            return;
+        }
+        if self.line.free() <= now && self.rules.is_none() {
+            self.packets.drop_before(self.packets.tail());
+            self.bytes_held = 0;
+            self.next_departure = NEVER;
+            return;
+        }
         while self.next_departure <= now {
             let Some(packet) = self.packets.pop() else { break };
             self.bytes_held -= u64::from(packet.bytes);
-            self.counters.bytes_out += u64::from(packet.bytes);
-            if !self.held_by_vc.is_empty() {
-                self.release(packet);
+            if let Some(rules) = &mut self.rules {
+                rules.release(packet);
             }
             self.next_departure = self.packets.first().map_or(NEVER, |next| next.departure);
         }
     }
 
-    fn release(&mut self, packet: Held) {
-        let size = if self.by_bytes { u64::from(packet.bytes) } else { 1 };
-        let held = &mut self.held_by_vc[packet.local as usize];
-        *held -= size;
-        self.active_vcs -= u64::from(*held == 0);
-    }
-
-    /// A packet of the port's circuit `local` arrives; if it enters, when it arrives downstream. `on_packet` is told
-    /// how many packets it finds.
+    /// A packet of the port's circuit `local` arrives after `settle`; if it enters, when it arrives downstream.
     #[inline(always)]
-    pub fn on_packet(&mut self, now: Time, bytes: u32, local: u32, on_packet: impl FnOnce(u64)) -> Option<Time> {
-        self.settle(now);
-        let held = self.held();
-        on_packet(held);
-        let size = u64::from(bytes);
-        self.counters.packets_in += 1;
-        self.counters.bytes_in += size;
-        if !self.admits(now, held, size, local) {
+    pub fn on_packet(&mut self, now: Time, bytes: u32, local: u32) -> Option<Time> {
+        let (held, size) = (self.held(), u64::from(bytes));
+        if self.rules.is_some() && self.breaks_a_rule(now, size, local) {
             return None;
         }
-        self.bytes_held += size;
-        self.counters.peak_packets = self.counters.peak_packets.max(held + 1);
-        self.counters.peak_bytes = self.counters.peak_bytes.max(self.bytes_held);
+        if held >= self.most_packets || self.bytes_held + size > self.most_bytes {
+            self.counters.lost_overflow += 1;
+            self.counters.bytes_lost += size;
+            return None;
+        }
+        if let Some(rules) = &mut self.rules {
+            rules.account(size, local);
+        }
         let departure = self.line.send(now, bytes);
-        self.counters.packet_time += u128::from((departure - now).0);
+        self.bytes_held += size;
+        let counters = &mut self.counters;
+        counters.bytes_admitted += size;
+        counters.peak_packets = counters.peak_packets.max(held + 1);
+        counters.peak_bytes = counters.peak_bytes.max(self.bytes_held);
+        counters.packet_time += u128::from((departure - now).0);
         if held == 0 {
             self.next_departure = departure;
         }
@@ -165,29 +178,62 @@ impl Router {
         });
         Some(departure + self.line.delay())
     }
-    /// Whether a packet of `size` bytes enters; counts it if not.
-    #[inline(always)]
-    fn admits(&mut self, now: Time, held: u64, size: u64, local: u32) -> bool {
-        let lost = if self.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
+
+    #[inline(never)]
+    fn breaks_a_rule(&mut self, now: Time, size: u64, local: u32) -> bool {
+        let held = self.held();
+        let Some(rules) = &mut self.rules else { return false };
+        let lost = if rules.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
             &mut self.counters.lost_forced
-        } else if !self.held_by_vc.is_empty() && self.is_refused(local) {
+        } else if rules.refuses(if rules.by_bytes { self.bytes_held } else { held }, local) {
             &mut self.counters.lost_refused
-        } else if held >= self.most_packets || self.bytes_held + size > self.most_bytes {
-            &mut self.counters.lost_overflow
         } else {
-            if !self.held_by_vc.is_empty() {
-                self.account(size, local);
-            }
-            return true;
+            return false;
         };
         *lost += 1;
         self.counters.bytes_lost += size;
-        false
+        true
     }
 
-    fn is_refused(&self, local: u32) -> bool {
+    /// Counters as of `now`, the end of the run; packets still held count their waiting until now.
+    pub fn counters_at(&mut self, now: Time) -> RouterCounters {
+        self.settle(now);
+        let mut counters = self.counters;
+        counters.packets_admitted = self.packets.tail();
+        counters.packets_out = self.packets.head();
+        for packet in self.packets.iter() {
+            counters.packet_time -= u128::from((packet.departure - now).0);
+        }
+        counters
+    }
+
+    /// Whether X, X_i of every circuit, and N_a are what the packets held come to.
+    pub fn accounts_agree(&self) -> bool {
+        let bytes: u64 = self.packets.iter().map(|packet| u64::from(packet.bytes)).sum();
+        let by_vc = self.rules.as_ref().is_none_or(|rules| {
+            let mut counted = Rules {
+                held_by_vc: vec![0; rules.held_by_vc.len()],
+                active_vcs: 0,
+                ..(**rules).clone()
+            };
+            self.packets
+                .iter()
+                .for_each(|packet| counted.account(u64::from(packet.bytes), packet.local));
+            counted.held_by_vc == rules.held_by_vc && counted.active_vcs == rules.active_vcs
+        });
+        bytes == self.bytes_held && by_vc
+    }
+
+    /// The transmitter.
+    pub fn line(&self) -> &Line {
+        &self.line
+    }
+}
+
+impl Rules {
+    fn refuses(&self, held: u64, local: u32) -> bool {
         self.policy.refuses(Occupancy {
-            held: if self.by_bytes { self.bytes_held } else { self.held() },
+            held,
             vc_held: self.held_by_vc[local as usize],
             active_vcs: self.active_vcs,
         })
@@ -200,34 +246,10 @@ impl Router {
         *held += size;
     }
 
-    /// Counters as of `now`, the end of the run; packets still held count their waiting until now.
-    pub fn counters_at(&mut self, now: Time) -> RouterCounters {
-        self.settle(now);
-        let mut counters = self.counters;
-        counters.packets_out = self.packets.head();
-        for number in self.packets.head()..self.packets.tail() {
-            counters.packet_time -= u128::from((self.packets.get(number).departure - now).0);
-        }
-        counters
-    }
-
-    /// Whether X_i of every circuit, and N_a, are what the packets held come to.
-    pub fn accounts_agree(&self) -> bool {
-        let mut by_vc = vec![0; self.held_by_vc.len()];
-        let mut bytes = 0;
-        for number in self.packets.head()..self.packets.tail() {
-            let packet = self.packets.get(number);
-            bytes += u64::from(packet.bytes);
-            if let Some(held) = by_vc.get_mut(packet.local as usize) {
-                *held += if self.by_bytes { u64::from(packet.bytes) } else { 1 };
-            }
-        }
-        let active = by_vc.iter().filter(|&&held| held > 0).count() as u64;
-        bytes == self.bytes_held && by_vc == self.held_by_vc && active == self.active_vcs
-    }
-
-    /// The transmitter.
-    pub fn line(&self) -> &Line {
-        &self.line
+    fn release(&mut self, packet: Held) {
+        let size = if self.by_bytes { u64::from(packet.bytes) } else { 1 };
+        let held = &mut self.held_by_vc[packet.local as usize];
+        *held -= size;
+        self.active_vcs -= u64::from(*held == 0);
     }
 }

@@ -3,8 +3,8 @@
 //! Past the last such place a packet goes on at once, port by port, each time at the instant at which it arrives
 //! there, as cells do.
 
+use super::wire::{End, Port, Wire};
 use super::{OnWire, Packet};
-use crate::link::{Feed, Link};
 use crate::probe::Probe;
 use crate::simulation::{Simulation, CELL, WHOLE_FRAME};
 use crate::topology::Step;
@@ -12,9 +12,12 @@ use longpipe_events::{Entity, Order, Time};
 
 impl<P: Probe> Simulation<P> {
     /// Hands a packet to the interface at the start of its circuit.
-    pub(crate) fn enqueue_packet(&mut self, vc: u32, frame: u32, bytes: u32, step: u32, ready: Time) {
-        let link = self.topology.steps[step as usize].link as usize;
-        let Feed::Interface(interface) = &mut self.links[link].feed else {
+    #[inline(always)]
+    pub(crate) fn enqueue_packet(&mut self, vc: u32, frame: u32, bytes: u32) {
+        let step = self.topology.first_step[vc as usize];
+        let link = self.topology.steps[step as usize].link;
+        let ready = self.ready(link as usize);
+        let Port::Interface(interface) = &mut self.wires[link as usize].port else {
             unreachable!("circuits begin at hosts")
         };
         if let Some(arrival) = interface.on_packet(ready, bytes) {
@@ -27,11 +30,13 @@ impl<P: Probe> Simulation<P> {
     /// What a wire brings next reaches its far end.
     #[inline(always)]
     pub(crate) fn on_packet_arrival(&mut self, link: usize) {
-        while let Some(OnWire { packet, .. }) = self.links[link].packets.pop() {
-            if self.links[link].end.host {
-                self.deliver(packet.vc, packet.frame);
-            } else if let Some((link, next)) = self.forward(self.now, packet) {
-                self.carry_packet(link, next);
+        loop {
+            let wire = &mut self.wires[link];
+            let Some(next) = wire.packets.pop() else { return };
+            if wire.end == End::Host {
+                self.hand_over(link, next);
+            } else {
+                self.forward(next);
             }
             let Some((time, order)) = self.next_packet(link) else {
                 return;
@@ -44,50 +49,77 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Puts a packet on the wire of a link, and on those it reaches from there without meeting another wire.
+    /// A packet reaches a router, and from there whatever it reaches without meeting another wire.
     #[inline(always)]
-    fn carry_packet(&mut self, mut link: usize, mut next: OnWire) {
+    fn forward(&mut self, OnWire { arrival, mut packet }: OnWire) {
+        let Step { link, local } = self.topology.steps[packet.step as usize];
+        packet.step += 1;
+        let Port::Router(router) = &mut self.wires[link as usize].port else {
+            unreachable!("routes pass through routers alone")
+        };
+        router.settle(arrival);
+        self.probe.queue(arrival, link, router.held());
+        if let Some(arrival) = router.on_packet(arrival, packet.bytes, local) {
+            self.carry_packet(link, OnWire { arrival, packet });
+        }
+    }
+
+    /// Puts a packet on a wire.
+    #[inline(always)]
+    fn carry_packet(&mut self, mut link: u32, mut next: OnWire) {
         loop {
-            let Link { end, packets, .. } = &mut self.links[link];
-            let waits = end.host || !end.unshared;
-            if waits || next.arrival > self.end {
-                packets.push(next);
-                if waits && packets.tail() - packets.head() == 1 {
-                    if let Some((time, order)) = self.next_packet(link) {
-                        self.agenda.set(link as Entity, time, order);
-                    }
+            let wire = &self.wires[link as usize];
+            match wire.end {
+                End::Host if next.arrival <= wire.quiet_until && wire.packets.is_empty() && !self.ahead.busy => {
+                    return self.hand_over_ahead(link as usize, next);
                 }
-                return;
+                End::Host => return self.approach(link as usize, next),
+                End::Through if next.arrival <= self.end => {}
+                End::Shared | End::Through => return self.wait_on_wire(link as usize, next),
             }
-            match self.forward(next.arrival, next.packet) {
-                Some(onward) => (link, next) = onward,
+            let OnWire { arrival, packet } = &mut next;
+            let Step { link: onward, local } = self.topology.steps[packet.step as usize];
+            packet.step += 1;
+            link = onward;
+            let Port::Router(router) = &mut self.wires[link as usize].port else {
+                unreachable!("routes pass through routers alone")
+            };
+            router.settle(*arrival);
+            self.probe.queue(*arrival, link, router.held());
+            match router.on_packet(*arrival, packet.bytes, local) {
+                Some(time) => *arrival = time,
                 None => return,
             }
         }
     }
 
-    /// A packet reaches a router at `at`; if it enters, the link it takes and when it arrives at that one's end.
+    /// A packet waits for the event of its arrival.
     #[inline(always)]
-    fn forward(&mut self, at: Time, mut packet: Packet) -> Option<(usize, OnWire)> {
-        let Step { link, local } = self.topology.steps[packet.step as usize];
-        packet.step += 1;
-        let probe = &mut self.probe;
-        let Feed::Router(router) = &mut self.links[link as usize].feed else {
-            unreachable!("routes pass through routers alone")
-        };
-        let arrival = router.on_packet(at, packet.bytes, local, |held| probe.queue(at, link, held))?;
-        Some((link as usize, OnWire { arrival, packet }))
+    pub(crate) fn wait_on_wire(&mut self, link: usize, next: OnWire) {
+        let packets = &mut self.wires[link].packets;
+        packets.push(next);
+        if packets.tail() - packets.head() == 1 {
+            self.schedule_packet(link);
+        }
+    }
+
+    /// Puts the arrival of the first packet on a wire on the agenda.
+    #[inline(always)]
+    pub(crate) fn schedule_packet(&mut self, link: usize) {
+        if let Some((time, order)) = self.next_packet(link) {
+            self.agenda.set(link as Entity, time, order);
+        }
     }
 
     /// When the first packet on a wire arrives, and its rank among the events of that instant.
     #[inline(always)]
     fn next_packet(&self, link: usize) -> Option<(Time, Order)> {
-        let Link { end, packets, .. } = &self.links[link];
+        let Wire { end, packets, .. } = &self.wires[link];
         let OnWire { arrival, packet } = packets.first()?;
-        let order = if end.host {
-            WHOLE_FRAME
+        let order = if *end == End::Shared {
+            CELL | self.ties.rank(&self.topology.ends[link], *arrival, packet.vc)
         } else {
-            CELL | self.ties.rank(end, *arrival, packet.vc)
+            WHOLE_FRAME
         };
         Some((*arrival, order))
     }

@@ -1,0 +1,136 @@
+//! End points ahead of time: a packet whose arrival at its host is certain is handed over at once.
+//!
+//! What leaves a FIFO port over wires that meet no other arrives in a known order at known times. If such a host has
+//! one way in, nothing but timers and starts can come between; up to the first of these its packets are handed to
+//! TCP as soon as they leave the last shared port, each with its own time of arrival. Results are those of events in
+//! order; a probe would see them out of order, so this is for runs that nobody watches.
+
+use super::OnWire;
+use crate::probe::Probe;
+use crate::scenario::{Engine, Framing, NodeKind, Scenario, TrafficConfig};
+use crate::simulation::Simulation;
+use crate::topology::Topology;
+use longpipe_events::Entity;
+
+/// Which hosts packets may reach ahead of time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ahead {
+    /// By link, if it is the only way into such a host: the circuits that begin there, 2f where flow f is sent from
+    /// and 2f + 1 where it is received.
+    ends: Vec<Vec<u32>>,
+    /// While a packet is handed over ahead of time, what follows from it is not.
+    pub(crate) busy: bool,
+}
+
+impl Ahead {
+    /// Hosts of IP packets with one way in whose applications depend on nothing; none if a probe watches, or in the
+    /// reference engine.
+    pub(crate) fn new(scenario: &Scenario, topology: &Topology, unwatched: bool) -> Ahead {
+        if !unwatched || scenario.framing != Framing::Ip || scenario.engine == Engine::Reference {
+            return Ahead::default();
+        }
+        let mut way_in = vec![None; scenario.nodes.len()];
+        let mut several = vec![false; scenario.nodes.len()];
+        for (index, (link, vcs)) in scenario.links.iter().zip(&topology.vcs_of_link).enumerate() {
+            if vcs[0] > 0 && scenario.nodes[link.to].kind == NodeKind::Host {
+                several[link.to] |= way_in[link.to].replace(index).is_some();
+            }
+        }
+        let mut ends = vec![Vec::new(); scenario.links.len()];
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            for (first, end) in [(flow.route[0], 2 * index), (flow.return_route[0], 2 * index + 1)] {
+                let host = scenario.links[first].from;
+                let alone = match flow.traffic {
+                    TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => true,
+                    TrafficConfig::Web(_) => false,
+                };
+                several[host] |= !alone;
+                if let Some(link) = way_in[host] {
+                    ends[link].push(end as u32);
+                }
+            }
+        }
+        for (host, link) in way_in.into_iter().enumerate() {
+            if let Some(link) = link.filter(|_| several[host]) {
+                ends[link].clear();
+            }
+        }
+        Ahead { ends, busy: false }
+    }
+}
+
+impl<P: Probe> Simulation<P> {
+    /// A packet will reach the host at the end of a link, perhaps not ahead of time.
+    #[inline(never)]
+    pub(crate) fn approach(&mut self, link: usize, next: OnWire) {
+        if !self.ahead.busy {
+            self.look_ahead(link);
+            if next.arrival <= self.wires[link].quiet_until {
+                self.catch_up(link);
+                let wire = &self.wires[link];
+                if next.arrival <= wire.quiet_until && wire.packets.is_empty() {
+                    return self.hand_over_ahead(link, next);
+                }
+            }
+        }
+        self.wait_on_wire(link, next);
+    }
+
+    /// Finds out until when nothing but packets happens at the host at the end of a link, if what was known is past.
+    fn look_ahead(&mut self, link: usize) {
+        let now = self.now;
+        let Some(ends) = self.ahead.ends.get(link).filter(|ends| !ends.is_empty()) else {
+            return;
+        };
+        if self.wires[link].quiet_until > now {
+            return;
+        }
+        let next = ends.iter().filter_map(|end| {
+            let flow = &self.flows[(end / 2) as usize];
+            if end % 2 == 1 {
+                return flow.receiver.next_timeout();
+            }
+            let start = (flow.start >= now).then_some(flow.start);
+            start.into_iter().chain(flow.sender.next_timeout()).min()
+        });
+        self.wires[link].quiet_until = next.min().map_or(self.end, |next| next.min(self.end));
+    }
+
+    /// Hands over the packets that wait for their event, as far as the host is quiet.
+    fn catch_up(&mut self, link: usize) {
+        self.agenda.cancel(link as Entity);
+        while let Some(&next) = self.wires[link].packets.first() {
+            if next.arrival > self.wires[link].quiet_until {
+                break;
+            }
+            self.wires[link].packets.pop();
+            self.hand_over_ahead(link, next);
+        }
+        self.schedule_packet(link);
+    }
+
+    #[inline(always)]
+    pub(crate) fn hand_over_ahead(&mut self, link: usize, next: OnWire) {
+        let now = std::mem::replace(&mut self.now, next.arrival);
+        self.ahead.busy = true;
+        self.hand_over(link, next);
+        self.ahead.busy = false;
+        self.now = now;
+    }
+
+    /// Gives a packet to its end point, at its time of arrival.
+    #[inline(always)]
+    pub(crate) fn hand_over(&mut self, link: usize, OnWire { packet, .. }: OnWire) {
+        self.deliver(packet.vc, packet.frame);
+        let flow = &self.flows[(packet.vc / 2) as usize];
+        let timeout = if packet.vc.is_multiple_of(2) {
+            flow.receiver.next_timeout()
+        } else {
+            flow.sender.next_timeout()
+        };
+        if let Some(timeout) = timeout {
+            let quiet_until = &mut self.wires[link].quiet_until;
+            *quiet_until = timeout.min(*quiet_until);
+        }
+    }
+}

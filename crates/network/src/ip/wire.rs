@@ -1,0 +1,77 @@
+//! A directed link of an IP path: an output port, its wire, and where that ends.
+
+use super::interface::Interface;
+use super::line::Line;
+use super::router::Router;
+use super::OnWire;
+use crate::loss::Loss;
+use crate::port::buffer::Policy;
+use crate::ring::Ring;
+use crate::scenario::{Framing, NodeKind, Scenario};
+use crate::topology::Topology;
+use longpipe_events::{Rate, Span, Time};
+
+/// What happens to a packet at the end of a wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It may meet the packets of other wires, at a port of a router.
+    Shared,
+    /// It goes on through a router without meeting others.
+    Through,
+    /// It is at its host.
+    Host,
+}
+
+/// An output port with its wire.
+#[derive(Clone, Debug)]
+pub struct Wire {
+    /// What happens at its end.
+    pub end: End,
+    /// The host at its end gets packets ahead of time up to this instant.
+    pub quiet_until: Time,
+    /// Packets that wait for the event of their arrival.
+    pub packets: Ring<OnWire>,
+    /// What feeds it.
+    pub port: Port,
+}
+
+/// What feeds a wire.
+#[derive(Clone, Debug)]
+pub enum Port {
+    /// A host's interface.
+    Interface(Interface),
+    /// A router's output port.
+    Router(Router),
+}
+
+/// Every wire of a scenario that carries IP packets, idle.
+pub(crate) fn wires(scenario: &Scenario, topology: &Topology, seed: u64) -> Vec<Wire> {
+    let links = if scenario.framing == Framing::Ip {
+        &scenario.links[..]
+    } else {
+        &[]
+    };
+    let wires = links.iter().enumerate().map(|(index, link)| {
+        let loss = Loss::new(&link.loss, seed, index as u64);
+        let line = Line::new(Rate(link.rate_bps), Span(link.delay_ps));
+        let end = &topology.ends[index];
+        Wire {
+            end: match (end.host, end.unshared) {
+                (true, _) => End::Host,
+                (false, true) => End::Through,
+                (false, false) => End::Shared,
+            },
+            quiet_until: Time::ZERO,
+            packets: Ring::default(),
+            port: match scenario.nodes[link.from].kind {
+                NodeKind::Host => Port::Interface(Interface::new(line, loss)),
+                NodeKind::Switch => {
+                    let policy = Policy::new(&link.policy, link.buffer.map_or(u64::MAX, |buffer| buffer.limit));
+                    let vcs = topology.vcs_of_link[index][0] as usize;
+                    Port::Router(Router::new(line, link.buffer, policy, loss, vcs))
+                }
+            },
+        }
+    });
+    wires.collect()
+}

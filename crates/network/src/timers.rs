@@ -1,0 +1,50 @@
+//! The timers of end points, of which the agenda is told the earliest: it looks again when that has moved.
+
+use crate::probe::Probe;
+use crate::simulation::{Simulation, TIMER};
+use longpipe_events::Entity;
+
+impl<P: Probe> Simulation<P> {
+    pub(crate) fn on_sender_timer(&mut self, flow: usize) {
+        let state = &mut self.flows[flow];
+        state.sender_armed = None;
+        if state.sender.next_timeout().is_some_and(|deadline| deadline <= self.now) {
+            state.sender.on_timeout(self.now);
+            self.send_data(flow);
+        } else {
+            self.arm_sending_host(flow);
+        }
+        self.on_server_timer(flow);
+    }
+
+    pub(crate) fn on_receiver_timer(&mut self, flow: usize) {
+        let state = &mut self.flows[flow];
+        state.receiver_armed = None;
+        state.receiver.on_timeout(self.now);
+        self.send_ack(flow);
+        self.on_client_timer(flow);
+    }
+
+    /// Has the agenda look at the timers of a flow's sending host in time.
+    pub(crate) fn arm_sending_host(&mut self, flow: usize) {
+        let state = &mut self.flows[flow];
+        if let Some(deadline) = state.sending_host_timeout() {
+            if state.sender_armed.is_none_or(|armed| armed > deadline) {
+                state.sender_armed = Some(deadline);
+                self.agenda.set(self.entity(flow, TIMER), deadline, TIMER);
+            }
+        }
+    }
+
+    /// Has the agenda look at the timers of a flow's receiving host in time.
+    pub(crate) fn arm_receiving_host(&mut self, flow: usize) {
+        let state = &mut self.flows[flow];
+        if let Some(deadline) = state.receiving_host_timeout() {
+            if state.receiver_armed.is_none_or(|armed| armed > deadline) {
+                state.receiver_armed = Some(deadline);
+                let entity = (self.links.len() + self.flows.len() + flow) as Entity;
+                self.agenda.set(entity, deadline, TIMER);
+            }
+        }
+    }
+}
