@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from longpipe.cli.validate_ns2 import ns2
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_text
 from longpipe.validate.ns2_drops import Comparison, DropCase, compare
@@ -26,6 +27,9 @@ def _help(field: str) -> str:
 @app.callback()
 def validate() -> None:
     """Compare longpipe with an independent simulator."""
+
+
+app.command("ns2")(ns2)
 
 
 @app.command("ns2-drops")
