@@ -8,16 +8,17 @@ import typer
 from longpipe.errors import ScenarioError
 from longpipe.files import check_directory, check_file
 
-DEFAULT_SEEDS, DEFAULT_VARIANT_SEEDS = 20, 2
+DEFAULT_VARIANT_SEEDS = 2
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="A paper: frr-96, gr-97.")],
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="A paper: frr-96, gr-97, buf-97.")],
     seeds: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help=f"Number of replications. [default: {DEFAULT_SEEDS}, or {DEFAULT_VARIANT_SEEDS} with --sensitivity]",
+            help="Number of replications. [default: the paper's own, 10 or 20; "
+            f"{DEFAULT_VARIANT_SEEDS} with --sensitivity]",
             show_default=False,
         ),
     ] = None,
@@ -32,6 +33,7 @@ def reproduce(
     sensitivity: Annotated[
         bool, typer.Option("--sensitivity", help="Show what each choice that the paper leaves open decides.")
     ] = False,
+    beyond: Annotated[bool, typer.Option("--beyond", help="Go past what the paper did instead: buf-97.")] = False,
 ) -> None:
     """Simulate a paper's experiments; show its tables beside ours, and what becomes of its claims.
 
@@ -39,6 +41,8 @@ def reproduce(
     """
     if sensitivity and json is not None:
         raise ScenarioError("--json: not with --sensitivity, which writes sensitivity.csv")
+    if beyond and (sensitivity or json is not None):
+        raise ScenarioError("--beyond: not with --sensitivity or --json; it writes CSV files and figures")
     if json not in (None, "-"):
         check_file("--json", Path(str(json)))
 
@@ -48,7 +52,9 @@ def reproduce(
     chosen = reproduction.find(paper)
     out = out or Path("results") / paper
     check_directory("--out", out)
-    if sensitivity:
+    if beyond:
+        reproduction.run_beyond(chosen, seeds, out, fresh=fresh)
+    elif sensitivity:
         reproduction.run_sensitivity(chosen, seeds or DEFAULT_VARIANT_SEEDS, out, fresh=fresh)
     else:
-        reproduction.run(chosen, seeds or DEFAULT_SEEDS, out, fresh=fresh, json=json)
+        reproduction.run(chosen, seeds or chosen.seeds, out, fresh=fresh, json=json)

@@ -1,30 +1,38 @@
 """What `longpipe reproduce` does: runs, files, figures, tables."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from typing import Final
 
+import pandas as pd
 import typer
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from longpipe import plot, plot_gr_97
+from longpipe import plot, plot_buf_97, plot_gr_97
 from longpipe.cli.progress import Bar
-from longpipe.cli.reproduction_tables import show, show_sensitivity
+from longpipe.cli.reproduction_tables import show, show_beyond, show_sensitivity
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import write_text
 from longpipe.papers import PAPERS, Paper
-from longpipe.papers.reproduction import Reproduction, reproduce
+from longpipe.papers.reproduction import Reproduction, reproduce, reproduce_beyond
 from longpipe.papers.sensitivity import sensitivity, summary
 from longpipe.store import Store
 
 REPORT_WIDTH = 100
 
 # Papers that draw other figures than efficiency against fairness table by table.
-FIGURES: Final[dict[str, Callable[[Reproduction], dict[str, Figure]]]] = {"gr-97": plot_gr_97.figures}
+FIGURES: Final[dict[str, Callable[[Reproduction], dict[str, Figure]]]] = {
+    "gr-97": plot_gr_97.figures,
+    "buf-97": plot_buf_97.figures,
+}
+# Of the summaries of what goes past a paper.
+BEYOND_FIGURES: Final[dict[str, Callable[[Mapping[str, pd.DataFrame]], dict[str, Figure]]]] = {
+    "buf-97": plot_buf_97.beyond_figures
+}
 
 
 def find(paper: str) -> Paper:
@@ -76,6 +84,23 @@ def run_sensitivity(paper: Paper, seeds: int, out: Path, *, fresh: bool) -> None
     console = _console()
     show_sensitivity(paper, found, console)
     console.print(f"\nThe same as sensitivity.csv and .txt: {out}", markup=False, highlight=False)
+
+
+def run_beyond(paper: Paper, seeds: int | None, out: Path, *, fresh: bool) -> None:
+    """Runs what goes past a paper into a directory and onto the terminal."""
+    if paper.beyond is None:
+        raise ScenarioError(f"--beyond: {paper.id} has nothing past the paper; has: {', '.join(BEYOND_FIGURES)}")
+    seeds = seeds or paper.beyond.seeds
+    with _store(out) as store, Bar(f"{paper.id} and beyond") as bar:
+        runs = reproduce_beyond(paper, paper.beyond, seeds, store, fresh=fresh, progress=bar.update)
+    summaries = {name: summarize(runs) for name, summarize in paper.beyond.summaries.items()}
+    for name, frame in {"beyond": runs, **summaries}.items():
+        write_text(out / f"{name}.csv", frame.to_csv(index=False))
+    for name, figure in BEYOND_FIGURES[paper.id](summaries).items():
+        plot.save(figure, out / name)
+    console = _console()
+    show_beyond(summaries, console)
+    console.print(f"\nRuns, tables and figures: {out}", markup=False, highlight=False)
 
 
 def _console() -> Console:

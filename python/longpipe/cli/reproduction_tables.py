@@ -31,7 +31,8 @@ def show(found: Reproduction, console: Console) -> None:
     console.print(paper.conditions, style="dim", highlight=False)
     for caption in paper.captions:
         console.print()
-        console.print(_table(found, caption, differences=console.width >= WIDTH_WITH_DIFFERENCES), highlight=False)
+        differences = paper.data is not None and console.width >= WIDTH_WITH_DIFFERENCES
+        console.print(_table(found, caption, differences=differences), highlight=False)
     console.print()
     _show_claims(found.claims, console)
     for name, frame in found.summaries().items():
@@ -39,15 +40,22 @@ def show(found: Reproduction, console: Console) -> None:
         console.print(_summary(name, frame), highlight=False)
 
 
+def show_beyond(summaries: Mapping[str, pd.DataFrame], console: Console) -> None:
+    """Prints the summaries of what goes past a paper."""
+    for name, frame in summaries.items():
+        console.print(_summary(name, frame), highlight=False)
+
+
 def show_sensitivity(paper: Paper, found: pd.DataFrame, console: Console) -> None:
     """Prints the errors of every variant, by series and then by column, and the rows under watch."""
     metrics = " and ".join(paper.metrics)
-    overview = _Variants(f"Mean absolute error of {metrics}; their means in the rows under watch")
+    error = "error" if paper.data else "difference from the paper as reproduced,"
+    overview = _Variants(f"Mean absolute {error} of {metrics}; their means in the rows under watch")
     overview.add(errors(found, paper.series), 3)
     overview.add(watched(paper, found), 2)
     console.print(overview.table(), highlight=False)
     for level, rows in found.groupby(paper.series, sort=False):
-        by_column = _Variants(f"{str(level).capitalize()}: mean absolute error of {metrics}, by {paper.columns}")
+        by_column = _Variants(f"{str(level).capitalize()}: mean absolute {error} of {metrics}, by {paper.columns}")
         by_column.add(errors(rows, paper.columns), 3)
         console.print()
         console.print(by_column.table(), highlight=False)
@@ -57,10 +65,12 @@ def _table(found: Reproduction, caption: Caption, *, differences: bool) -> Table
     paper, metric = found.paper, caption.metric
     rows = found.rows[(found.rows["table"] == caption.table) & (found.rows["metric"] == metric)]
     error = {of: _error(rows, of) for of in ("mean", "deterministic")}
-    table = _plain_table(
-        f"Table {caption.number}: {caption.title}; mean absolute error {_short(error['mean'], 3)}, "
-        f"of the single run {_short(error['deterministic'], 3)}"
-    )
+    title = f"{caption.kind} {caption.number}: {caption.title}"
+    if paper.data:
+        title += (
+            f"; mean absolute error {_short(error['mean'], 3)}, of the single run {_short(error['deterministic'], 3)}"
+        )
+    table = _plain_table(title)
     varying = [name for name in paper.factors if name != paper.columns and len(rows[name].unique()) > 1]
     factors = {name: paper.factors[name] for name in varying}
     columns = {level: name for level, name in paper.column_names.items() if (rows[paper.columns] == level).any()}
@@ -68,7 +78,7 @@ def _table(found: Reproduction, caption: Caption, *, differences: bool) -> Table
     widths = [max(map(len, column)) for column in zip(factors.values(), *configurations, strict=True)]
     table.add_column(f"\n{_aligned(factors.values(), widths)}", no_wrap=True)
     for name in columns.values():
-        head = f"{name}\n{'publ':>4} {'mean':>4}{'±95%':<4}"
+        head = f"{name}\n{'publ' if paper.data else 'once':>4} {'mean':>4}{'±95%':<4}"
         table.add_column(f"{head} {'diff':>4}" if differences else head, no_wrap=True)
     for configuration, (_, group) in zip(configurations, rows.groupby(list(factors), sort=False), strict=True):
         entries = {record[paper.columns]: record for record in group.to_dict("records")}
@@ -76,6 +86,9 @@ def _table(found: Reproduction, caption: Caption, *, differences: bool) -> Table
             _aligned(configuration, widths),
             *(_entry(entries[level], differences=differences) for level in columns),
         )
+    if not paper.data:
+        table.caption = f"once: the single run; mean ±95%: of {found.seeds} seeds, and its 95 % interval"
+        return table
     averages = {record[paper.columns]: record for record in found.averages(caption).to_dict("records")}
     table.add_row("average", *(_entry(averages[level], differences=differences) for level in columns), style="bold")
     for of, label in (("mean", "error"), ("deterministic", "single run")):
@@ -98,13 +111,14 @@ def _error(rows: pd.DataFrame, of: str) -> float:
 
 
 def _entry(record: Record, *, differences: bool) -> str:
-    difference = round(record["mean"] - record["published"], 2)
+    first = record["deterministic"] if math.isnan(record["published"]) else record["published"]
+    difference = round(record["mean"] - first, 2)
     margin = (record["mean_high"] - record["mean_low"]) / 2
     interval = "" if math.isnan(margin) else f"±{_short(margin, 2):.3}"
     shown = f"{'-' if difference < 0 else '+'}{_short(abs(difference), 2)}"
     if abs(difference) > LARGE_DIFFERENCE:
         shown = f"[bold yellow]{shown}[/]"
-    entry = f"{_short(record['published'], 2):>4} {_short(record['mean'], 2):>4}{interval:<4}"
+    entry = f"{_short(first, 2):>4} {_short(record['mean'], 2):>4}{interval:<4}"
     return f"{entry} {shown}" if differences else entry
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
+from typing import Any
 
 import pandas as pd
 
@@ -60,6 +61,17 @@ class Caption:
     table: str
     metric: str
     title: str
+    # What the paper calls it.
+    kind: str = "Table"
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """Runs past what a paper did: replicated experiments without a table, and the tables that sum them up by name."""
+
+    experiments: Callable[[], list[Experiment]]
+    summaries: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]]
+    seeds: int
 
 
 @dataclass(frozen=True)
@@ -68,13 +80,13 @@ class Paper:
 
     id: str
     title: str
-    # CSV of papers/data: column `table`, the factors, the metrics.
-    data: str
+    # CSV of papers/data: column `table`, the factors, the metrics; none where the paper prints no numbers.
+    data: str | None
     # Names of the factors, and how a table heads them.
     factors: Mapping[str, str]
     # The factor whose levels are the columns of a printed table, and their names there.
     columns: str
-    column_names: Mapping[str, str]
+    column_names: Mapping[Any, str]
     metrics: tuple[str, ...]
     # The factor by which a sensitivity table sums up its errors.
     series: str
@@ -90,8 +102,14 @@ class Paper:
     conditions: str
     # Tables beyond the printed ones, by name: each of the rows and the replicated runs of a reproduction.
     summaries: Mapping[str, Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]] = field(default_factory=dict)
+    # Replications if nobody asks for more or fewer.
+    seeds: int = 20
+    beyond: Beyond | None = None
 
     def published(self) -> pd.DataFrame:
-        """The published numbers: `table`, one column per factor, one per metric."""
+        """The published numbers: `table`, one column per factor, one per metric; nan where the paper prints none."""
+        if self.data is None:
+            rows = [{"table": e.table, **e.factors} for e in self.experiments() if e.table]
+            return pd.DataFrame(rows).assign(**dict.fromkeys(self.metrics, math.nan))
         with (resources.files("longpipe.papers") / "data" / self.data).open(encoding="utf-8") as file:
             return pd.read_csv(file, dtype={"table": str})

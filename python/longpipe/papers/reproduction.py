@@ -12,7 +12,7 @@ import pandas as pd
 from longpipe import _core
 from longpipe.analysis.claims import Judgement, judge, mean_by_seed
 from longpipe.analysis.intervals import estimate
-from longpipe.papers.paper import Caption, Paper
+from longpipe.papers.paper import Beyond, Caption, Paper
 from longpipe.store import Store
 from longpipe.study import complete_study
 
@@ -58,14 +58,14 @@ class Reproduction:
 
     def summaries(self) -> dict[str, pd.DataFrame]:
         """The paper's tables beyond the printed ones, by name."""
-        replicated = self.runs[self.runs["replicated"] & self.runs["table"].notna()]
+        replicated = self.runs[self.runs["replicated"]]
         return {name: summarize(self.rows, replicated) for name, summarize in self.paper.summaries.items()}
 
     def errors(self, *by: str, of: str = "mean") -> pd.DataFrame:
         """Mean absolute error of `of` against the published values: a row per level of `by`, a column per metric."""
         rows = self.rows.assign(error=(self.rows[of] - self.rows["published"]).abs())
-        table = rows.pivot_table("error", index=list(by), columns="metric", sort=False)
-        return table[list(self.paper.metrics)]
+        of_metric = {metric: rows[rows["metric"] == metric] for metric in self.paper.metrics}
+        return pd.DataFrame({m: of.groupby(list(by), sort=False)["error"].mean() for m, of in of_metric.items()})
 
     def to_json(self) -> str:
         """The whole reproduction as JSON text; an interval that one seed can't give is null."""
@@ -127,6 +127,23 @@ def reproduce(
         runs=runs,
         rows=table_rows(paper, runs),
         claims=tuple(judge(claim, runs[runs["replicated"]], published) for claim in paper.claims),
+    )
+
+
+def reproduce_beyond(
+    paper: Paper,
+    beyond: Beyond,
+    seeds: int,
+    store: Store,
+    *,
+    fresh: bool = False,
+    progress: Callable[[float], None] = lambda _: None,
+) -> pd.DataFrame:
+    """Runs what the store lacks of what goes past a paper; a row per run: the factors, `seed`, the paper's measures."""
+    planned = [(e, seed) for e in beyond.experiments() for seed in e.seeds(seeds)]
+    complete_study([(e.replicated, seed) for e, seed in planned], store, fresh=fresh, progress=progress)
+    return pd.DataFrame(
+        {**e.factors, "seed": seed, **paper.measure(store.require(e.replicated, seed))} for e, seed in planned
     )
 
 

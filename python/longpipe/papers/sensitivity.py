@@ -21,7 +21,8 @@ def sensitivity(
 ) -> pd.DataFrame:
     """Replicated means, seeds 1 to `seeds`, under every variant of a paper and, first, under none.
 
-    One row per variant, configuration and metric: `variant`, the factors, `metric`, `published`, `mean`.
+    One row per variant, configuration and metric: `variant`, the factors, `metric`, `published`, `mean`. Where a paper
+    prints no numbers, the means under no variant stand for them.
     """
     experiments = [experiment for experiment in paper.experiments() if experiment.table]
     variants = (BASELINE, *paper.variants)
@@ -37,7 +38,10 @@ def sensitivity(
             for metric in paper.metrics:
                 numbers = {"metric": metric, "published": published[key][metric], "mean": means[metric]}
                 rows.append({"variant": variant.name, **experiment.factors, **numbers})
-    return pd.DataFrame(rows)
+    found = pd.DataFrame(rows)
+    if paper.data is None:
+        found["published"] = found.groupby([*paper.factors, "metric"])["mean"].transform("first")
+    return found
 
 
 def errors(found: pd.DataFrame, *by: str) -> pd.DataFrame:

@@ -1,0 +1,27 @@
+"""Where a curve that rises and then levels off has risen."""
+
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+# Of the largest value of the curve.
+ENOUGH: Final = 0.95
+
+
+def knee(x: ArrayLike, y: ArrayLike, *, enough: float = ENOUGH) -> float:
+    """The smallest x at which y reaches `enough` of its largest value; nan if y is 0 throughout.
+
+    `x` is positive and rising, shape (n,), and so is y's shape; between two points y is taken as linear in log x.
+    """
+    log_x, values = np.log(np.asarray(x, dtype=float)), np.asarray(y, dtype=float)
+    target = enough * float(values.max())
+    if target <= 0:
+        return math.nan
+    first = int(np.argmax(values >= target))
+    if first == 0:
+        return float(np.exp(log_x[0]))
+    low, high = values[first - 1], values[first]
+    fraction = (target - low) / (high - low)
+    return float(np.exp(log_x[first - 1] + fraction * (log_x[first] - log_x[first - 1])))

@@ -1,0 +1,180 @@
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from longpipe import plot_buf_97, simulate
+from longpipe.analysis.claims import Verdict, judge
+from longpipe.analysis.knee import knee
+from longpipe.cli import reproduction
+from longpipe.errors import ScenarioError
+from longpipe.papers import frr_96
+from longpipe.papers.buf_97 import PAPER
+from longpipe.papers.buf_97_beyond import BEYOND, experiments, grid, small_buffer_bdp
+from longpipe.papers.buf_97_links import LINKS
+from longpipe.papers.paper import Experiment, Paper
+from longpipe.units import TIME
+
+EXPERIMENTS = PAPER.experiments()
+POINTS = [e for e in EXPERIMENTS if e.table]
+
+
+def short(experiment: Experiment) -> Experiment:
+    """The same for 100 ms of simulated time, its start-up for 20 ms."""
+    duration = "20 ms" if experiment.factors.get("part") == "start-up" else "100 ms"
+    changes = {"duration": duration, "start": {"kind": "random", "over": "5 ms"}}
+    single = experiment.deterministic.with_(duration=duration) if experiment.deterministic else None
+    return replace(experiment, replicated=experiment.replicated.with_(**changes), deterministic=single)
+
+
+SHORT: Paper = replace(
+    PAPER,
+    experiments=lambda: [short(e) for e in EXPERIMENTS],
+    beyond=replace(BEYOND, experiments=lambda: [short(e) for e in experiments(sources=(5,))]),
+)
+
+
+def as_concluded(experiment: Experiment, seed: int) -> dict[str, object]:
+    """A run as the paper's conclusions would have it, with a little noise."""
+    buffer, sources = float(experiment.factors["buffer_rtt"]), int(experiment.factors["sources"])
+    knee_at, steepness = 0.25, 1 + sources / 10
+    curve = 1 / (1 + (knee_at / buffer) ** steepness)
+    efficiency = 0.999 * (0.985 if buffer <= 1 else 0.982) if buffer >= 0.5 else 0.98 * min(1.0, curve)
+    efficiency += 0.0005 * math.sin(seed)
+    known = {"table": experiment.table, "replicated": True, "seed": seed, "part": None, **experiment.factors}
+    return {**known, "efficiency": efficiency, "printed_efficiency": efficiency * 1.03, "fairness": 0.98}
+
+
+def concluded(*, worse: bool = False) -> pd.DataFrame:
+    runs = pd.DataFrame([as_concluded(e, seed) for e in EXPERIMENTS for seed in (1, 2, 3)])
+    metrics = ["efficiency", "printed_efficiency", "fairness"]
+    return runs.assign(**{m: 1 - runs[m] for m in metrics}) if worse else runs
+
+
+def test_points_are_three_links_by_three_numbers_of_sources_by_eight_buffers() -> None:
+    assert len(POINTS) == 72
+    assert len({e.replicated.digest() for e in EXPERIMENTS}) == len(EXPERIMENTS)
+    for network, link in LINKS.items():
+        chosen = [e.factors for e in POINTS if e.factors["network"] == network]
+        assert len(chosen) == 24
+        assert {0.5, 1.0, 2.0} <= {f["buffer_rtt"] for f in chosen}
+        assert len(link.buffers_cells) == 8
+
+
+def test_settings_are_the_paper_s() -> None:
+    for e in POINTS:
+        for scenario in (e.replicated, e.deterministic):
+            assert scenario is not None
+            network = scenario.network
+            assert network.kind == "dumbbell"
+            assert (scenario.tcp.recovery, scenario.tcp.mss) == ("sack", "9180 B")
+            assert scenario.switch.policy.kind == "selective-drop"
+            delays = network.access_delay, network.trunk_delay, network.exit_delay
+            milliseconds = 2 * sum(map(TIME.parse, delays)) / 1e9
+            assert milliseconds == {"leo": 30, "multi-leo": 120, "geo": 570}[str(e.factors["network"])]
+            assert scenario.duration == ("20 s" if e.factors["network"] == "leo" else "100 s")
+
+
+def test_the_single_run_draws_nothing_and_replications_do() -> None:
+    first = short(POINTS[0])
+    assert first.deterministic is not None
+    assert simulate(first.deterministic, 1).state_hash == simulate(first.deterministic, 2).state_hash
+    assert simulate(first.replicated, 1).state_hash != simulate(first.replicated, 2).state_hash
+
+
+def test_claims_are_the_six_of_the_paper_the_first_under_both_denominators() -> None:
+    ids = [claim.id for claim in PAPER.claims]
+    assert ids == ["buf-1", "buf-1-155", "buf-2", "buf-3", "buf-4", "buf-5", "buf-6"]
+
+
+def test_runs_as_the_paper_concludes_bear_out_its_claims() -> None:
+    runs = concluded()
+    verdicts = {claim.id: judge(claim, runs, runs).verdict for claim in PAPER.claims}
+    assert set(verdicts.values()) == {Verdict.HOLDS}, verdicts
+
+
+def test_contradicted_claims_fail() -> None:
+    runs = concluded(worse=True)
+    verdicts = {claim.id: judge(claim, runs, runs).verdict for claim in PAPER.claims}
+    assert set(verdicts.values()) == {Verdict.FAILS}, verdicts
+
+
+def test_a_knee_is_where_a_curve_first_has_95_percent_of_its_best() -> None:
+    assert knee([1, 2, 4, 8], [0, 0, 0.95, 1]) == pytest.approx(4)
+    assert knee([1, 4], [0.9, 1.0]) == pytest.approx(2)
+    assert knee([3, 4, 5], [0.99, 1.0, 0.5]) == pytest.approx(3)
+    assert math.isnan(knee([1, 2], [0, 0]))
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory in which short runs with two seeds are stored, those past the paper too."""
+    directory = tmp_path_factory.mktemp("buf-97")
+    reproduction.run(SHORT, 2, directory, fresh=False, json=None)
+    reproduction.run_beyond(SHORT, 2, directory, fresh=False)
+    return directory
+
+
+def test_a_directory_holds_report_tables_runs_and_figures(out: Path) -> None:
+    names = {f"{name}.{kind}" for name in ("efficiency", "fairness", "how-much-buffer") for kind in ("png", "svg")}
+    names |= {f"{name}.csv" for name in ("tables", "runs", "beyond", "buffer-needed", *PAPER.summaries)}
+    assert {path.name for path in out.iterdir()} == {"report.json", "report.txt", "runs.sqlite", *names}
+
+
+def test_the_report_has_figures_without_published_numbers(out: Path) -> None:
+    text = (out / "report.txt").read_text()
+    assert max(map(len, text.splitlines())) <= 100
+    assert [text.count(f"Figure {n}: ") for n in (2, 3, 4)] == [2, 2, 2]
+    assert "nan" not in text
+    report = json.loads((out / "report.json").read_text())
+    assert [table["table"] for table in report["tables"]] == ["2", "3", "4"]
+    for table in report["tables"]:
+        assert len(table["rows"]) == 24
+        assert table["mean_absolute_error"] == {"efficiency": None, "fairness": None}
+        for row in table["rows"]:
+            assert row["efficiency"]["published"] is None
+            assert 0 <= row["efficiency"]["mean"] <= 1
+
+
+def test_start_up_and_the_rest_make_the_whole(out: Path) -> None:
+    found = pd.read_csv(out / "start-up.csv")
+    assert len(found) == 9
+    assert found["whole"].to_numpy() == pytest.approx((found["first_fifth"] + 4 * found["rest"]).to_numpy() / 5)
+
+
+def test_past_the_paper_there_are_a_thousand_sources_and_every_flavor() -> None:
+    factors = list(grid())
+    assert max(int(f["sources"]) for f in factors) == 1000
+    assert {f["tcp"] for f in factors} == {"vanilla", "tahoe", "reno", "newreno", "sack"}
+    smallest = min(float(f["buffer_bdp"]) for f in factors if f["sources"] == 1000 and f["rule"] == "sqrt")
+    assert smallest == pytest.approx(small_buffer_bdp(1000), abs=1e-6)
+    few = experiments(sources=(5, 15))
+    assert len({e.replicated.digest() for e in few}) == len(few) == len(factors) / 3
+
+
+def test_the_buffer_needed_is_the_knee_of_each_curve() -> None:
+    rows = [
+        {**f, "seed": 1, "efficiency": min(1.0, float(f["buffer_bdp"]) / 0.25), "fairness": 1.0} for f in grid((15,))
+    ]
+    found = BEYOND.summaries["buffer-needed"](pd.DataFrame(rows))
+    assert len(found) == 15
+    assert (found["best_efficiency"] == 1).all()
+    assert found["needed_bdp"].between(0.2, 0.25).all()
+    assert found["small_bdp"].to_numpy() == pytest.approx(1 / np.sqrt(15), abs=1e-6)
+
+
+def test_points_of_a_figure_are_the_rows_of_its_curve(out: Path) -> None:
+    assert (out / "runs.sqlite").exists()
+    rows = pd.read_csv(out / "tables.csv", dtype={"table": str})
+    chosen = rows[(rows["network"] == "geo") & (rows["sources"] == 50) & (rows["metric"] == "fairness")]
+    assert chosen["buffer_cells"].tolist() == list(LINKS["geo"].buffers_cells)
+    assert list(plot_buf_97.LABELS) == list(PAPER.metrics)
+
+
+def test_a_paper_with_nothing_past_it_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="--beyond: frr-96 has nothing past the paper; has: buf-97"):
+        reproduction.run_beyond(frr_96.PAPER, 1, tmp_path, fresh=False)
