@@ -1,5 +1,7 @@
 import json
 import math
+from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,26 +18,13 @@ from longpipe.papers import frr_96
 from longpipe.papers.buf_97 import PAPER
 from longpipe.papers.buf_97_beyond import BEYOND, experiments, grid, small_buffer_bdp
 from longpipe.papers.buf_97_links import LINKS
-from longpipe.papers.paper import Experiment, Paper
+from longpipe.papers.paper import Experiment, Factors
+from longpipe.papers.reproduction import Reproduction, reproduce_beyond, table_rows
+from longpipe.store import Store
 from longpipe.units import TIME
 
 EXPERIMENTS = PAPER.experiments()
 POINTS = [e for e in EXPERIMENTS if e.table]
-
-
-def short(experiment: Experiment) -> Experiment:
-    """The same for 100 ms of simulated time, its start-up for 20 ms."""
-    duration = "20 ms" if experiment.factors.get("part") == "start-up" else "100 ms"
-    changes = {"duration": duration, "start": {"kind": "random", "over": "5 ms"}}
-    single = experiment.deterministic.with_(duration=duration) if experiment.deterministic else None
-    return replace(experiment, replicated=experiment.replicated.with_(**changes), deterministic=single)
-
-
-SHORT: Paper = replace(
-    PAPER,
-    experiments=lambda: [short(e) for e in EXPERIMENTS],
-    beyond=replace(BEYOND, experiments=lambda: [short(e) for e in experiments(sources=(5,))]),
-)
 
 
 def as_concluded(experiment: Experiment, seed: int) -> dict[str, object]:
@@ -80,10 +69,19 @@ def test_settings_are_the_paper_s() -> None:
 
 
 def test_the_single_run_draws_nothing_and_replications_do() -> None:
-    first = short(POINTS[0])
+    first = POINTS[0]
     assert first.deterministic is not None
-    assert simulate(first.deterministic, 1).state_hash == simulate(first.deterministic, 2).state_hash
-    assert simulate(first.replicated, 1).state_hash != simulate(first.replicated, 2).state_hash
+    single, drawn = (scenario.with_(duration="300 ms") for scenario in (first.deterministic, first.replicated))
+    assert simulate(single, 1).state_hash == simulate(single, 2).state_hash
+    assert simulate(drawn, 1).state_hash != simulate(drawn, 2).state_hash
+
+
+def test_runs_past_the_paper_are_measured_like_its_own(tmp_path: Path) -> None:
+    few = [replace(e, replicated=e.replicated.with_(duration="1100 ms")) for e in experiments((5,))[:2]]
+    with closing(Store(tmp_path / "runs.sqlite")) as store:
+        runs = reproduce_beyond(PAPER, replace(BEYOND, experiments=lambda: few), 2, store)
+    assert runs["seed"].tolist() == [1, 2, 1, 2]
+    assert runs["efficiency"].between(0, 1).all()
 
 
 def test_claims_are_the_six_of_the_paper_the_first_under_both_denominators() -> None:
@@ -112,11 +110,25 @@ def test_a_knee_is_where_a_curve_first_has_95_percent_of_its_best() -> None:
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory in which short runs with two seeds are stored, those past the paper too."""
+    """A directory with the report of runs as the paper concludes, and what goes past it of made-up ones."""
     directory = tmp_path_factory.mktemp("buf-97")
-    reproduction.run(SHORT, 2, directory, fresh=False, json=None)
-    reproduction.run_beyond(SHORT, 2, directory, fresh=False)
+    replicated = concluded()
+    single = replicated[(replicated["seed"] == 1) & replicated["table"].notna()].assign(replicated=False)
+    runs = pd.concat([single, replicated], ignore_index=True)
+    claims = tuple(judge(claim, replicated, replicated) for claim in PAPER.claims)
+    made_up = Reproduction(PAPER, "train", 3, 1.0, runs, table_rows(PAPER, runs), claims)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reproduction, "reproduce", lambda *_, **__: made_up)
+        patch.setattr(reproduction, "reproduce_beyond", lambda *_, **__: made_up_beyond(grid()))
+        reproduction.run(PAPER, 3, directory, fresh=False, json=None)
+        reproduction.run_beyond(PAPER, 1, directory, fresh=False)
     return directory
+
+
+def made_up_beyond(factors: Iterable[Factors]) -> pd.DataFrame:
+    """Efficiency proportional to the buffer up to a quarter of the bandwidth-delay product."""
+    rows = [{**f, "seed": 1, "efficiency": min(1.0, float(f["buffer_bdp"]) / 0.25), "fairness": 1.0} for f in factors]
+    return pd.DataFrame(rows)
 
 
 def test_a_directory_holds_report_tables_runs_and_figures(out: Path) -> None:
@@ -157,10 +169,7 @@ def test_past_the_paper_there_are_a_thousand_sources_and_every_flavor() -> None:
 
 
 def test_the_buffer_needed_is_the_knee_of_each_curve() -> None:
-    rows = [
-        {**f, "seed": 1, "efficiency": min(1.0, float(f["buffer_bdp"]) / 0.25), "fairness": 1.0} for f in grid((15,))
-    ]
-    found = BEYOND.summaries["buffer-needed"](pd.DataFrame(rows))
+    found = BEYOND.summaries["buffer-needed"](made_up_beyond(grid((15,))))
     assert len(found) == 15
     assert (found["best_efficiency"] == 1).all()
     assert found["needed_bdp"].between(0.2, 0.25).all()

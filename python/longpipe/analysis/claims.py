@@ -36,13 +36,13 @@ class Condition:
             return Verdict.FAILS
         return Verdict.UNDECIDED
 
-    def evidence(self, published: float | None = None) -> str:
-        """The condition, the quantity's mean and interval, and what the published tables give for it."""
+    def evidence(self, compared: float | None = None, source: str = "published") -> str:
+        """The condition, the quantity's mean and interval, and what `source` gives for it."""
         found = estimate(self.by_seed)
         low = f"{_number(self.above)} < " if math.isfinite(self.above) and math.isfinite(self.below) else ""
         high = f" < {_number(self.below)}" if math.isfinite(self.below) else f" > {_number(self.above)}"
         interval = "" if math.isnan(found.mean_low) else f" [{_number(found.mean_low)}, {_number(found.mean_high)}]"
-        paper = "" if published is None else f", published {_number(published)}"
+        paper = "" if compared is None else f", {source} {_number(compared)}"
         return f"{low}{self.quantity}{high}: {_number(found.mean)}{interval}{paper}"
 
 
@@ -70,10 +70,11 @@ class Judgement:
     evidence: tuple[str, ...]
 
 
-def judge(claim: Claim, runs: pd.DataFrame, published: pd.DataFrame) -> Judgement:
+def judge(claim: Claim, runs: pd.DataFrame, published: pd.DataFrame, source: str = "published") -> Judgement:
     """Holds if all conditions do, fails if one does, else undecided.
 
-    `runs` has one row per run; `published` has the same columns as far as the paper gives them, and one `seed`.
+    `runs` has one row per run; `published`, or whatever `source` names, has the same columns as far as the paper gives
+    them, and one `seed`.
     """
     conditions = list(claim.conditions(runs))
     verdicts = [condition.verdict() for condition in conditions]
@@ -84,7 +85,7 @@ def judge(claim: Claim, runs: pd.DataFrame, published: pd.DataFrame) -> Judgemen
     printed: list[float | None] = [None] * len(conditions)
     if claim.published:
         printed = [float(condition.by_seed.mean()) for condition in claim.conditions(published)]
-    evidence = (condition.evidence(value) for condition, value in zip(conditions, printed, strict=True))
+    evidence = (condition.evidence(value, source) for condition, value in zip(conditions, printed, strict=True))
     return Judgement(claim.id, claim.text, verdict, tuple(evidence))
 
 
