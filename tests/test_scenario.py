@@ -52,7 +52,7 @@ def test_the_commented_default_is_the_default() -> None:
 
 
 def test_digest_is_stable() -> None:
-    assert Scenario().digest() == "4bac2a59c5fddd5041e579eb1a5586cd28545aa94dc9dfaeafcdd4c8f5d7b8ab"
+    assert Scenario().digest() == "bdd3084713cf65d77437b7fca8c6d00a51982c3d5e9dfc64fc0c9bace1a6d4e2"
 
 
 def test_digest_depends_on_the_run_and_not_on_its_spelling() -> None:

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 __all__ = ["ScenarioError", "__version__", "run", "variant_names"]
@@ -7,5 +7,10 @@ __version__: str
 
 class ScenarioError(ValueError): ...
 
-def run(scenario_json: str, seed: int, progress: Callable[[float], None] | None = None) -> dict[str, Any]: ...
+def run(
+    scenario_json: str,
+    seed: int,
+    progress: Callable[[float], None] | None = None,
+    captures: Sequence[tuple[str, int, str]] = ...,
+) -> dict[str, Any]: ...
 def variant_names() -> dict[str, list[str]]: ...

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from longpipe.analysis import metrics, web
+from longpipe.captures import Capture
 from longpipe.files import check_directory, write_text
 from longpipe.scenario import Dumbbell, Scenario
 from longpipe.units import RATE, SIZE, TIME
@@ -27,8 +28,8 @@ class Result:
     it has circuits; with framing "ip" it counts packets and bytes, and `classes` is empty. `web` has a row per flow
     with web traffic, `files` one per file asked for (flow, class, bytes, and when [s] it was requested, answered by the
     server and complete at the client), `response_times` one per class (see `analysis.web`). `traces` has a frame for
-    each trace that the scenario asks for (cwnd, queue, sequence). `state_hash` is equal for equal runs. A result from a
-    store has neither traces nor files.
+    each trace that the scenario asks for (cwnd, queue, vc_queue, sequence, rtt), `captures` an entry for each packet
+    capture. `state_hash` is equal for equal runs. A result from a store has neither traces nor files.
     """
 
     scenario: Scenario
@@ -43,6 +44,7 @@ class Result:
     traces: dict[str, pd.DataFrame]
     state_hash: str
     events: int
+    captures: tuple[Capture, ...] = ()
 
     @classmethod
     def from_columns(cls, scenario: Scenario, seed: int, columns: Mapping[str, Any]) -> "Result":

@@ -1,8 +1,11 @@
 """One run of one scenario."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
 
 from longpipe import _core
+from longpipe.captures import CaptureError, core_places, problems, reports, unwritable
 from longpipe.errors import ScenarioError
 from longpipe.result import Result
 from longpipe.scenario import Scenario
@@ -10,16 +13,33 @@ from longpipe.scenario import Scenario
 LARGEST_SEED = 2**64 - 1
 
 
-def simulate(scenario: Scenario, seed: int = 1, progress: Callable[[float], None] | None = None) -> Result:
+def simulate(
+    scenario: Scenario,
+    seed: int = 1,
+    progress: Callable[[float], None] | None = None,
+    *,
+    captures: Mapping[str, str | Path] | None = None,
+) -> Result:
     """Runs a scenario in this thread; the same scenario and seed give the same bits on every machine.
 
-    `progress` is called now and then with the fraction of simulated time that has passed [0, 1]. Raises ScenarioError
-    for input that can't be run, and KeyboardInterrupt on Ctrl-C.
+    `progress` is called now and then with the fraction of simulated time that has passed [0, 1]. `captures` writes
+    packets to pcapng files: `{"host:source1": "a.pcapng", "link:switch1->switch2": "trunk.pcapng"}`. Raises
+    ScenarioError for input that can't be run, CaptureError, which holds the result, if a disk is full, and
+    KeyboardInterrupt on Ctrl-C.
     """
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
         raise ScenarioError(f"seed: {seed!r}; needs a whole number from 0 to {LARGEST_SEED}")
+    captures = captures or {}
+    places = core_places(scenario.resolve(), captures) if captures else []
     try:
-        columns = _core.run(scenario.resolved_json(), seed, progress)
+        columns = _core.run(scenario.resolved_json(), seed, progress, places)
     except _core.ScenarioError as error:
         raise ScenarioError(str(error)) from None
-    return Result.from_columns(scenario, seed, columns)
+    except OSError as error:
+        raise unwritable(captures, error) from None
+    result = Result.from_columns(scenario, seed, columns)
+    if captures:
+        result = replace(result, captures=reports(captures, columns["captures"]))
+        if lines := problems(result.captures):
+            raise CaptureError(result, lines)
+    return result

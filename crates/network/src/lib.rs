@@ -6,6 +6,7 @@
 //! ```
 
 pub mod aal5;
+pub mod capture;
 pub mod check;
 pub mod flow;
 pub mod ip;
@@ -17,6 +18,7 @@ pub mod on_off;
 mod plan;
 pub mod port;
 pub mod probe;
+pub mod recorder;
 pub mod report;
 pub mod requests;
 pub mod ring;
@@ -28,10 +30,13 @@ mod timers;
 pub mod topology;
 mod trains;
 mod vbr;
+pub mod vc_queue;
+mod watch;
 pub mod web;
 
 pub use check::ScenarioError;
-pub use probe::{Probe, Recorder};
+pub use probe::Probe;
+pub use recorder::Recorder;
 pub use report::Report;
 pub use scenario::Scenario;
 pub use simulation::Simulation;

@@ -21,6 +21,8 @@ pub struct Plan<'a> {
     scenario: &'a Scenario,
     topology: &'a Topology,
     seed: u64,
+    /// Whether somebody watches every cell.
+    by_cells: bool,
     ties: TieRule,
     /// The links whose cells go on to each link's port, each once.
     inputs: Vec<Vec<usize>>,
@@ -34,8 +36,8 @@ pub struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// Looks at every port.
-    pub fn new(scenario: &'a Scenario, topology: &'a Topology, seed: u64) -> Plan<'a> {
+    /// Looks at every port; `by_cells` leaves no train.
+    pub fn new(scenario: &'a Scenario, topology: &'a Topology, seed: u64, by_cells: bool) -> Plan<'a> {
         let mut inputs = vec![Vec::new(); scenario.links.len()];
         let mut circuits = vec![Vec::new(); scenario.links.len()];
         let mut earliest = vec![Time(u64::MAX); scenario.links.len()];
@@ -59,6 +61,7 @@ impl<'a> Plan<'a> {
             scenario,
             topology,
             seed,
+            by_cells,
             ties: TieRule::new(scenario.ties, seed),
             inputs,
             circuits,
@@ -115,6 +118,7 @@ impl<'a> Plan<'a> {
         };
         let behind = |&(_, step): &(u32, u32)| self.topology.route(step + 1).all(|(_, next)| self.transit[next]);
         self.scenario.engine == Engine::Trains
+            && !self.by_cells
             && self.scenario.framing == Framing::Aal5
             && self.is_port(link)
             && self.runs_in_time(link)

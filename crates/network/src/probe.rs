@@ -1,141 +1,131 @@
 //! What watches a run. A probe that is `()` compiles away.
 
-use crate::scenario::TraceConfig;
-use longpipe_events::Time;
-use longpipe_tcp::DataSegment;
+use crate::aal5::Cell;
+use longpipe_events::{Span, Time};
+use longpipe_tcp::{AckSegment, DataSegment};
+
+/// What a packet carries.
+#[derive(Clone, Copy, Debug)]
+pub enum Contents {
+    /// Data.
+    Data(DataSegment),
+    /// An acknowledgement alone.
+    Ack(AckSegment),
+}
+
+impl Contents {
+    /// Length of the IP packet [byte].
+    pub fn packet_bytes(&self) -> u32 {
+        match self {
+            Contents::Data(segment) => segment.packet_bytes(),
+            Contents::Ack(ack) => ack.packet_bytes(),
+        }
+    }
+}
+
+/// A cell's or packet's place on a link's wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// The link.
+    pub link: u32,
+    /// When it reached the switch's port; none at a host's interface.
+    pub arrival: Option<Time>,
+    /// When its last bit leaves.
+    pub departure: Time,
+}
 
 /// Called by the simulation; never changes it.
 pub trait Probe {
     /// Whether it watches nothing, so that end points may run ahead of each other.
     const IDLE: bool = false;
+
     /// cwnd and ssthresh [byte] of a sender after an event that may have changed them.
     fn window(&mut self, _now: Time, _flow: u32, _cwnd: f64, _ssthresh: f64) {}
+    /// A sender's timer after such an event: the round trip measured in it, if any, SRTT and RTO.
+    fn timer(&mut self, _now: Time, _flow: u32, _measured: Option<Span>, _srtt: Option<Span>, _rto: Span) {}
     /// Whether `queue` is of use.
     fn wants_queue(&self) -> bool {
         false
     }
+    /// Whether `cell` is of use: then all go cell by cell.
+    fn wants_cells(&self) -> bool {
+        false
+    }
     /// Cells held by a switch port when the first cell of a frame arrives.
     fn queue(&mut self, _now: Time, _link: u32, _held: u64) {}
-    /// A segment handed to the sender's interface.
-    fn sent(&mut self, _now: Time, _flow: u32, _segment: &DataSegment) {}
-    /// An ACK received by the sender.
-    fn acknowledged(&mut self, _now: Time, _flow: u32, _acknowledgement: u64) {}
+    /// A segment handed to the sender's interface, as packet number `frame` of its circuit. For requests, which
+    /// carry the mark `REQUEST` in that number, the flow's receiver is the sender, here and in what follows.
+    fn sent(&mut self, _now: Time, _flow: u32, _frame: u32, _segment: &DataSegment) {}
+    /// A segment that reached the receiver.
+    fn received(&mut self, _now: Time, _flow: u32, _frame: u32, _segment: &DataSegment) {}
+    /// An ACK handed to the receiver's interface.
+    fn answered(&mut self, _now: Time, _flow: u32, _frame: u32, _ack: &AckSegment) {}
+    /// An ACK that reached the sender.
+    fn acknowledged(&mut self, _now: Time, _flow: u32, _frame: u32, _ack: &AckSegment) {}
+    /// A TCP cell got its slot on a link; per link in the order of the slots, which may lie ahead.
+    fn cell(&mut self, _slot: Slot, _cell: &Cell, _contents: impl Fn() -> Contents) {}
+    /// The same of a whole packet, where there are no cells.
+    fn packet(&mut self, _slot: Slot, _vc: u32, _frame: u32, _contents: impl Fn() -> Contents) {}
 }
 
 impl Probe for () {
     const IDLE: bool = true;
 }
 
-/// cwnd and ssthresh at each change, as columns.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct WindowTrace {
-    /// Instant [ps].
-    pub time: Vec<u64>,
-    /// Flow index.
-    pub flow: Vec<u32>,
-    /// Congestion window [byte].
-    pub cwnd: Vec<f64>,
-    /// Slow start threshold [byte].
-    pub ssthresh: Vec<f64>,
-}
+/// Two probes side by side.
+impl<A: Probe, B: Probe> Probe for (A, B) {
+    const IDLE: bool = A::IDLE && B::IDLE;
 
-/// Port occupancy at each frame's first cell, as columns.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct QueueTrace {
-    /// Instant [ps].
-    pub time: Vec<u64>,
-    /// Link index.
-    pub port: Vec<u32>,
-    /// Cells held.
-    pub held: Vec<u64>,
-}
-
-/// Segments sent and ACKs received, as columns.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SequenceTrace {
-    /// Instant [ps].
-    pub time: Vec<u64>,
-    /// Flow index.
-    pub flow: Vec<u32>,
-    /// 0: segment sent; 1: ACK received.
-    pub event: Vec<u8>,
-    /// First byte of the segment, or the acknowledgement [byte].
-    pub sequence: Vec<u64>,
-    /// Bytes of payload.
-    pub length: Vec<u32>,
-    /// Whether the segment had been sent before.
-    pub retransmission: Vec<bool>,
-}
-
-/// Records what a scenario asks for.
-#[derive(Clone, Debug, Default)]
-pub struct Recorder {
-    wanted: TraceConfig,
-    latest: Vec<(f64, f64)>,
-    /// Windows over time.
-    pub windows: WindowTrace,
-    /// Queues over time.
-    pub queues: QueueTrace,
-    /// Sequence numbers over time.
-    pub sequences: SequenceTrace,
-}
-
-impl Recorder {
-    /// An empty record for `flows` senders.
-    pub fn new(wanted: TraceConfig, flows: usize) -> Recorder {
-        Recorder {
-            wanted,
-            latest: vec![(f64::NAN, f64::NAN); flows],
-            ..Recorder::default()
-        }
-    }
-}
-
-impl Probe for Recorder {
     fn window(&mut self, now: Time, flow: u32, cwnd: f64, ssthresh: f64) {
-        if !self.wanted.cwnd || self.latest[flow as usize] == (cwnd, ssthresh) {
-            return;
-        }
-        self.latest[flow as usize] = (cwnd, ssthresh);
-        self.windows.time.push(now.0);
-        self.windows.flow.push(flow);
-        self.windows.cwnd.push(cwnd);
-        self.windows.ssthresh.push(ssthresh);
+        self.0.window(now, flow, cwnd, ssthresh);
+        self.1.window(now, flow, cwnd, ssthresh);
+    }
+
+    fn timer(&mut self, now: Time, flow: u32, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
+        self.0.timer(now, flow, measured, srtt, rto);
+        self.1.timer(now, flow, measured, srtt, rto);
     }
 
     fn wants_queue(&self) -> bool {
-        self.wanted.queue
+        self.0.wants_queue() || self.1.wants_queue()
+    }
+
+    fn wants_cells(&self) -> bool {
+        self.0.wants_cells() || self.1.wants_cells()
     }
 
     fn queue(&mut self, now: Time, link: u32, held: u64) {
-        if self.wanted.queue {
-            self.queues.time.push(now.0);
-            self.queues.port.push(link);
-            self.queues.held.push(held);
-        }
+        self.0.queue(now, link, held);
+        self.1.queue(now, link, held);
     }
 
-    fn sent(&mut self, now: Time, flow: u32, segment: &DataSegment) {
-        if self.wanted.sequence {
-            self.sequence(now, flow, 0, segment.sequence, segment.length, segment.retransmission);
-        }
+    fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        self.0.sent(now, flow, frame, segment);
+        self.1.sent(now, flow, frame, segment);
     }
 
-    fn acknowledged(&mut self, now: Time, flow: u32, acknowledgement: u64) {
-        if self.wanted.sequence {
-            self.sequence(now, flow, 1, acknowledgement, 0, false);
-        }
+    fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        self.0.received(now, flow, frame, segment);
+        self.1.received(now, flow, frame, segment);
     }
-}
 
-impl Recorder {
-    fn sequence(&mut self, now: Time, flow: u32, event: u8, sequence: u64, length: u32, retransmission: bool) {
-        let trace = &mut self.sequences;
-        trace.time.push(now.0);
-        trace.flow.push(flow);
-        trace.event.push(event);
-        trace.sequence.push(sequence);
-        trace.length.push(length);
-        trace.retransmission.push(retransmission);
+    fn answered(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+        self.0.answered(now, flow, frame, ack);
+        self.1.answered(now, flow, frame, ack);
+    }
+
+    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+        self.0.acknowledged(now, flow, frame, ack);
+        self.1.acknowledged(now, flow, frame, ack);
+    }
+
+    fn cell(&mut self, slot: Slot, cell: &Cell, contents: impl Fn() -> Contents) {
+        self.0.cell(slot, cell, &contents);
+        self.1.cell(slot, cell, &contents);
+    }
+
+    fn packet(&mut self, slot: Slot, vc: u32, frame: u32, contents: impl Fn() -> Contents) {
+        self.0.packet(slot, vc, frame, &contents);
+        self.1.packet(slot, vc, frame, &contents);
     }
 }

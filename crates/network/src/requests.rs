@@ -179,10 +179,12 @@ impl<P: Probe> Simulation<P> {
         let Some(requests) = &mut state.requests else { return };
         if vc.is_multiple_of(2) {
             let ack = requests.acks.take(frame & !REQUEST);
+            self.probe.acknowledged(self.now, vc / 2, frame, &ack);
             requests.sender.on_ack(self.now, &ack);
             self.send_requests(flow);
         } else {
             let segment = requests.segments.take(frame & !REQUEST);
+            self.probe.received(self.now, vc / 2, frame, &segment);
             requests.receiver.on_segment(self.now, &segment);
             let written = requests.answer(self.now);
             state.sender.write_up_to(written);
@@ -213,6 +215,7 @@ impl<P: Probe> Simulation<P> {
                 break;
             };
             let frame = requests.segments.send(segment) | REQUEST;
+            self.probe.sent(self.now, flow as u32, frame, &segment);
             self.enqueue(2 * flow as u32 + 1, frame, segment.packet_bytes());
         }
         self.arm_receiving_host(flow);
@@ -222,6 +225,7 @@ impl<P: Probe> Simulation<P> {
         if let Some(requests) = &mut self.flows[flow].requests {
             if let Some(ack) = requests.receiver.poll_transmit() {
                 let frame = requests.acks.send(ack) | REQUEST;
+                self.probe.answered(self.now, flow as u32, frame, &ack);
                 self.enqueue(2 * flow as u32, frame, ack.packet_bytes());
             }
         }

@@ -305,6 +305,19 @@ pub struct TraceConfig {
     pub cwnd: bool,
     /// Cells held by every switch port, at the first cell of each frame.
     pub queue: bool,
-    /// Segments sent and ACKs received by every sender.
+    /// Segments sent, ACKs and SACK blocks received by every sender.
     pub sequence: bool,
+    /// Round trips measured by every sender, and its RTO.
+    pub rtt: bool,
+    /// Cells of each VC held by every switch port, at regular instants.
+    pub vc_queue: bool,
+    /// Time between these [ps].
+    pub vc_queue_interval_ps: u64,
+}
+
+impl TraceConfig {
+    /// Whether anything is to be recorded.
+    pub fn any(&self) -> bool {
+        self.cwnd || self.queue || self.sequence || self.rtt || self.vc_queue
+    }
 }

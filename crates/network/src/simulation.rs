@@ -22,6 +22,7 @@ use crate::requests::REQUEST;
 use crate::scenario::{Framing, Scenario};
 use crate::ties::TieRule;
 use crate::topology::{usual_interval, Step, Topology};
+use crate::watch;
 use longpipe_events::{Agenda, Entity, Order, Time};
 
 pub(crate) const CELL: Order = 0;
@@ -66,7 +67,7 @@ impl<P: Probe> Simulation<P> {
     /// The first thing that is wrong with the scenario.
     pub fn new(scenario: &Scenario, seed: u64, probe: P) -> Result<Simulation<P>, ScenarioError> {
         let topology = Topology::new(scenario)?;
-        let plan = Plan::new(scenario, &topology, seed);
+        let plan = Plan::new(scenario, &topology, seed, probe.wants_cells());
         let links = plan.links();
         let mut simulation = Simulation {
             now: Time::ZERO,
@@ -108,6 +109,7 @@ impl<P: Probe> Simulation<P> {
             let Some((time, entity)) = self.agenda.pop(self.end) else {
                 self.now = self.end;
                 (0..self.meters.len()).for_each(|source| self.carry_vbr(source));
+                self.watch_wires();
                 return false;
             };
             self.now = time;
@@ -173,6 +175,7 @@ impl<P: Probe> Simulation<P> {
                 }
                 Feed::Nic(nic) => {
                     let cell = nic.pop();
+                    self.watch_interface(link, cell);
                     self.carry(link, self.now, cell);
                 }
                 Feed::Port(port) => match port.pop() {
@@ -215,6 +218,10 @@ impl<P: Probe> Simulation<P> {
             let Some(arrival) = port.on_cell(at, cell.left == 0, local, on_frame) else {
                 return;
             };
+            if !P::IDLE {
+                let departure = arrival - port.delay();
+                watch::cell(&mut self.probe, &self.flows, next, Some(at), departure, cell);
+            }
             if !end.unshared {
                 if port.send(arrival, cell) {
                     self.schedule(link);
@@ -297,6 +304,7 @@ impl<P: Probe> Simulation<P> {
         let state = &mut self.flows[flow];
         if vc.is_multiple_of(2) {
             let segment = state.data.take(frame);
+            self.probe.received(self.now, flow as u32, frame, &segment);
             state.receiver.on_segment(self.now, &segment);
             if let Some(requests) = &mut state.requests {
                 requests.on_delivered(self.now, state.receiver.delivered());
@@ -307,7 +315,7 @@ impl<P: Probe> Simulation<P> {
             self.send_ack(flow);
         } else {
             let ack = state.acks.take(frame);
-            self.probe.acknowledged(self.now, flow as u32, ack.acknowledgement);
+            self.probe.acknowledged(self.now, flow as u32, frame, &ack);
             state.sender.on_ack(self.now, &ack);
             self.send_data(flow);
         }
@@ -325,12 +333,13 @@ impl<P: Probe> Simulation<P> {
     /// Sends what the window allows and looks after the retransmission timer.
     pub(crate) fn send_data(&mut self, flow: usize) {
         while let Some(segment) = self.flows[flow].sender.poll_transmit(self.now) {
-            self.probe.sent(self.now, flow as u32, &segment);
             let frame = self.flows[flow].data.send(segment);
+            self.probe.sent(self.now, flow as u32, frame, &segment);
             self.enqueue(2 * flow as u32, frame, segment.packet_bytes());
         }
         let window = self.flows[flow].sender.flight();
         self.probe.window(self.now, flow as u32, window.cwnd, window.ssthresh);
+        self.watch_timer(flow);
         self.arm_sending_host(flow);
     }
 
@@ -338,6 +347,7 @@ impl<P: Probe> Simulation<P> {
     pub(crate) fn send_ack(&mut self, flow: usize) {
         if let Some(ack) = self.flows[flow].receiver.poll_transmit() {
             let frame = self.flows[flow].acks.send(ack);
+            self.probe.answered(self.now, flow as u32, frame, &ack);
             self.enqueue(2 * flow as u32 + 1, frame, ack.packet_bytes());
         }
         self.arm_receiving_host(flow);

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 fn run(scenario: &Scenario, engine: Engine, seed: u64) -> (Report, Recorder) {
     let mut scenario = scenario.clone();
     scenario.engine = engine;
-    let recorder = Recorder::new(scenario.traces, scenario.flows.len());
+    let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
     let mut simulation = Simulation::new(&scenario, seed, recorder).expect("a valid scenario");
     simulation.run();
     let report = simulation.report().expect("cells and bytes are conserved");

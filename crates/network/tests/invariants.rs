@@ -169,7 +169,7 @@ fn recording_changes_nothing() {
     scenario.traces.cwnd = true;
     scenario.traces.queue = true;
     scenario.traces.sequence = true;
-    let recorder = Recorder::new(scenario.traces, scenario.flows.len());
+    let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
     let mut simulation = Simulation::new(&scenario, 1, recorder).expect("a valid scenario");
     simulation.run();
     assert_eq!(simulation.report().expect("invariants hold"), plain);

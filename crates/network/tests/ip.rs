@@ -29,7 +29,7 @@ fn run(scenario: &Scenario, seed: u64) -> Report {
 
 /// With a probe, so that every packet that reaches its host has an event of its own.
 fn watched(scenario: &Scenario, seed: u64) -> (Report, Recorder) {
-    let recorder = Recorder::new(scenario.traces, scenario.flows.len());
+    let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
     let mut simulation = Simulation::new(scenario, seed, recorder).expect("a valid scenario");
     simulation.run();
     let report = simulation.report().expect("packets and bytes are conserved");

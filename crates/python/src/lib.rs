@@ -1,14 +1,15 @@
 //! The boundary: a resolved scenario in, columns out. No model lives here.
 
+mod capture;
 mod packet_ports;
+mod traces;
 mod web;
 
 use longpipe_events::Time;
-use longpipe_network::probe::Recorder;
 use longpipe_network::report::Report;
 use longpipe_network::scenario::{self, LinkConfig, Scenario};
 use longpipe_network::web::{CycleFrom, PoissonCut};
-use longpipe_network::Simulation;
+use longpipe_network::{Recorder, Simulation};
 use longpipe_tcp::config;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -16,6 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::fmt::Display;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::PathBuf;
 use strum::VariantNames;
 
 pyo3::create_exception!(
@@ -29,20 +31,34 @@ pyo3::create_exception!(
 const CHUNK: u64 = 1_000_000;
 
 /// Runs a resolved scenario. The interpreter lock is released; Ctrl-C is honoured.
+///
+/// `captures` are kind (host, link), index of the node or link, and path of the file.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, seed, progress=None))]
-fn run(py: Python<'_>, scenario_json: &str, seed: u64, progress: Option<Py<PyAny>>) -> PyResult<Py<PyDict>> {
+#[pyo3(signature = (scenario_json, seed, progress=None, captures=vec![]))]
+fn run(
+    py: Python<'_>,
+    scenario_json: &str,
+    seed: u64,
+    progress: Option<Py<PyAny>>,
+    captures: Vec<(String, usize, PathBuf)>,
+) -> PyResult<Py<PyDict>> {
     let scenario: Scenario =
         serde_json::from_str(scenario_json).map_err(|error| ScenarioError::new_err(format!("scenario: {error}")))?;
-    let recorder = Recorder::new(scenario.traces, scenario.flows.len());
     let traces = scenario.traces;
-    let (report, recorder) = if traces.cwnd || traces.queue || traces.sequence {
-        let (report, simulation) = complete(py, &scenario, seed, recorder, progress)?;
-        (report, Some(simulation.into_probe()))
-    } else {
-        (complete(py, &scenario, seed, (), progress)?.0, None)
-    };
+    let recorder = Recorder::new(traces, scenario.flows.len(), scenario.links.len());
     let result = PyDict::new(py);
+    let columns = PyDict::new(py);
+    let report = if traces.any() || !captures.is_empty() {
+        let files = capture::open(&scenario, &captures)?;
+        let (report, simulation) = complete(py, &scenario, seed, (recorder, files), progress)?;
+        let (mut recorder, files) = simulation.into_probe();
+        recorder.finish(Time(scenario.duration_ps));
+        traces::columns(py, &columns, &scenario, recorder)?;
+        result.set_item("captures", capture::columns(py, files)?)?;
+        report
+    } else {
+        complete(py, &scenario, seed, (), progress)?.0
+    };
     result.set_item("flows", flows(py, &scenario, &report)?)?;
     let ports = match scenario.framing {
         scenario::Framing::Aal5 => ports(py, &scenario, &report)?,
@@ -53,10 +69,6 @@ fn run(py: Python<'_>, scenario_json: &str, seed: u64, progress: Option<Py<PyAny
     result.set_item("vbr", sources(py, &scenario, &report)?)?;
     result.set_item("web", web::flows(py, &scenario, &report)?)?;
     result.set_item("files", web::files(py, &report)?)?;
-    let columns = PyDict::new(py);
-    if let Some(recorder) = recorder {
-        trace_columns(py, &columns, &scenario, recorder)?;
-    }
     result.set_item("traces", columns)?;
     result.set_item("state_hash", format!("{:016x}", report.state_hash))?;
     result.set_item("events", report.events)?;
@@ -190,52 +202,12 @@ fn sources<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResu
     Ok(columns)
 }
 
-fn port_name(scenario: &Scenario, link: usize) -> String {
+pub(crate) fn port_name(scenario: &Scenario, link: usize) -> String {
     let LinkConfig { from, to, .. } = scenario.links[link];
     format!("{}->{}", scenario.nodes[from].name, scenario.nodes[to].name)
 }
 
-fn trace_columns<'py>(
-    py: Python<'py>,
-    traces: &Bound<'py, PyDict>,
-    scenario: &Scenario,
-    recorder: Recorder,
-) -> PyResult<()> {
-    let wanted = scenario.traces;
-    let seconds = |times: Vec<u64>| array(py, times.into_iter().map(|time| Time(time).as_seconds()));
-    if wanted.cwnd {
-        let columns = PyDict::new(py);
-        columns.set_item("time_s", seconds(recorder.windows.time))?;
-        columns.set_item("flow", recorder.windows.flow.into_pyarray(py))?;
-        columns.set_item("cwnd_bytes", recorder.windows.cwnd.into_pyarray(py))?;
-        columns.set_item("ssthresh_bytes", recorder.windows.ssthresh.into_pyarray(py))?;
-        traces.set_item("cwnd", columns)?;
-    }
-    if wanted.queue {
-        let columns = PyDict::new(py);
-        columns.set_item("time_s", seconds(recorder.queues.time))?;
-        columns.set_item("port", recorder.queues.port.into_pyarray(py))?;
-        let held = match scenario.framing {
-            scenario::Framing::Aal5 => "queue_cells",
-            scenario::Framing::Ip => "queue_packets",
-        };
-        columns.set_item(held, recorder.queues.held.into_pyarray(py))?;
-        traces.set_item("queue", columns)?;
-    }
-    if wanted.sequence {
-        let columns = PyDict::new(py);
-        columns.set_item("time_s", seconds(recorder.sequences.time))?;
-        columns.set_item("flow", recorder.sequences.flow.into_pyarray(py))?;
-        columns.set_item("event", recorder.sequences.event.into_pyarray(py))?;
-        columns.set_item("sequence_bytes", recorder.sequences.sequence.into_pyarray(py))?;
-        columns.set_item("length_bytes", recorder.sequences.length.into_pyarray(py))?;
-        columns.set_item("retransmission", recorder.sequences.retransmission.into_pyarray(py))?;
-        traces.set_item("sequence", columns)?;
-    }
-    Ok(())
-}
-
-fn array<'py>(py: Python<'py>, values: impl Iterator<Item = f64>) -> Bound<'py, PyArray1<f64>> {
+pub(crate) fn array<'py>(py: Python<'py>, values: impl Iterator<Item = f64>) -> Bound<'py, PyArray1<f64>> {
     values.collect::<Vec<f64>>().into_pyarray(py)
 }
 

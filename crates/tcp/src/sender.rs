@@ -44,6 +44,8 @@ pub struct Sender {
     deadline: Option<Time>,
     /// The one segment being timed: its first byte, when it left.
     timed: Option<(u64, Time)>,
+    /// The latest round trip measured, until somebody asks.
+    measured: Option<Span>,
     /// Estimates ssthresh from the first ACKs.
     startup: Option<Startup>,
     /// Resend the segment at SND.UNA before anything else.
@@ -80,6 +82,7 @@ impl Sender {
             written: 0,
             deadline: None,
             timed: None,
+            measured: None,
             startup: config.estimate_ssthresh.then_some(Startup::First { sent: None }),
             resend_first: false,
             duplicate_ack_threshold: config.duplicate_ack_threshold,
@@ -115,10 +118,10 @@ impl Sender {
 
     fn on_advance(&mut self, now: Time, ack: &AckSegment) {
         if let Some(echo) = ack.echo {
-            self.rtt.measure(echo, now);
+            self.measure(echo, now);
         } else if let Some((sequence, sent)) = self.timed {
             if ack.acknowledgement > sequence {
-                self.rtt.measure(sent, now);
+                self.measure(sent, now);
                 self.timed = None;
             }
         }
@@ -135,6 +138,11 @@ impl Sender {
             self.deadline = Some(self.rtt.deadline(now));
         }
         self.resend(advance.resend);
+    }
+
+    fn measure(&mut self, sent: Time, now: Time) {
+        self.rtt.measure(sent, now);
+        self.measured = Some(now - sent);
     }
 
     fn on_duplicate(&mut self, now: Time, counts: bool) {
@@ -262,6 +270,16 @@ impl Sender {
     /// Sequence space and window.
     pub fn flight(&self) -> &Flight {
         &self.flight
+    }
+
+    /// Round-trip estimate and RTO.
+    pub fn timer(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    /// The latest round trip measured since this was last asked.
+    pub fn take_measured(&mut self) -> Option<Span> {
+        self.measured.take()
     }
 
     /// What has happened so far.

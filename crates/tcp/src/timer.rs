@@ -71,6 +71,22 @@ impl RttEstimator {
         *backoff = (*backoff + 1).min(MAX_BACKOFF);
     }
 
+    /// SRTT; none before the first measurement.
+    pub fn srtt(&self) -> Option<Span> {
+        match self {
+            RttEstimator::Coarse(timer) => (timer.srtt > 0).then(|| Span(timer.srtt as u64 * timer.tick / 8)),
+            RttEstimator::Fine(timer) => timer.srtt.map(Span),
+        }
+    }
+
+    /// RTO, backed off as it is.
+    pub fn rto(&self) -> Span {
+        match self {
+            RttEstimator::Coarse(timer) => Span(u64::from(timer.rto()) * timer.tick),
+            RttEstimator::Fine(timer) => timer.rto(),
+        }
+    }
+
     /// When a timer armed at `now` expires.
     pub fn deadline(&self, now: Time) -> Time {
         match self {

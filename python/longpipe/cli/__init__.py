@@ -8,6 +8,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
+from longpipe.captures import CaptureError
 from longpipe.cli import analyse, design, init, reproduce, run, validate
 from longpipe.errors import ScenarioError
 
@@ -52,11 +53,11 @@ def main() -> NoReturn:
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
     try:
         app()
-    except ScenarioError as error:
+    except (ScenarioError, CaptureError) as error:
         for problem in error.problems:
             errors.print("[bold red]error:[/]", end=" ")
             errors.print(problem, markup=False)
-        sys.exit(BAD_INPUT)
+        sys.exit(BAD_INPUT if isinstance(error, ScenarioError) else FAILED)
     except KeyboardInterrupt:
         errors.print("interrupted")
         sys.exit(INTERRUPTED)

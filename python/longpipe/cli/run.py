@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from longpipe.captures import CaptureError
 from longpipe.cli.progress import Bar
 from longpipe.cli.tables import show
 from longpipe.errors import ScenarioError
@@ -22,7 +23,9 @@ class Trace(StrEnum):
 
     CWND = "cwnd"
     QUEUE = "queue"
+    VC_QUEUE = "vc_queue"
     SEQUENCE = "sequence"
+    RTT = "rtt"
 
 
 def run(
@@ -35,6 +38,10 @@ def run(
     json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the result as JSON; - is stdout.")] = None,
     csv: Annotated[Path | None, typer.Option(metavar="DIR", help="Write flows.csv, ports.csv and the traces.")] = None,
     trace: Annotated[list[Trace] | None, typer.Option(help="Record this over time; needs --csv.")] = None,
+    capture: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PLACE=FILE", help="Packets as pcapng: host:source1=a.pcapng, 'link:a->b=b.pcapng'"),
+    ] = None,
 ) -> None:
     """Simulate one scenario and show what each flow and each port did."""
     scenario = Scenario.from_toml(Path(file))
@@ -47,17 +54,35 @@ def run(
     if csv is not None:
         check_directory("--csv", csv)
 
+    captures = _captures(capture or [])
+    failure: CaptureError | None = None
     with Bar(scenario.name) as bar:
-        result = simulate(scenario, seed, bar.update)
+        try:
+            result = simulate(scenario, seed, bar.update, captures=captures)
+        except CaptureError as error:
+            result, failure = error.result, error
 
     if csv is not None:
         result.to_csv(csv)
     if json == "-":
         sys.stdout.write(result.to_json())
-        return
-    if json is not None:
-        write_text(Path(json), result.to_json())
-    show(result, Console(highlight=False))
+    else:
+        if json is not None:
+            write_text(Path(json), result.to_json())
+        show(result, Console(highlight=False))
+    if failure is not None:
+        raise failure
+
+
+def _captures(texts: list[str]) -> dict[str, str]:
+    captures: dict[str, str] = {}
+    for text in texts:
+        place, _, path = text.partition("=")
+        if not path:
+            raise ScenarioError(f"--capture: {text!r}; accepts PLACE=FILE, as in host:source1=a.pcapng")
+        if captures.setdefault(place, path) != path:
+            raise ScenarioError(f"--capture: {place} has the file {captures[place]} already; needs one file each")
+    return captures
 
 
 def _change(text: str) -> tuple[str, object]:

@@ -36,6 +36,8 @@ def show(result: Result, console: Console) -> None:
     ):
         if not math.isnan(value):
             console.print(f"{name:<10} [bold]{value:.4f}[/]  [dim]{meaning}[/]", highlight=False)
+    for capture in result.captures:
+        console.print(f"captured {capture.packets} packets of {capture.place} in {capture.path}", markup=False)
 
 
 def _flows(result: Result) -> Table:

@@ -57,7 +57,10 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
             for i, (flow, tcp, (route, return_route)) in enumerate(zip(graph.flows, tcps, topology.routes, strict=True))
         ],
         "vbr": list(_vbr(scenario, topology)),
-        "traces": scenario.traces.model_dump(),
+        "traces": {
+            **scenario.traces.model_dump(exclude={"vc_queue_interval"}),
+            "vc_queue_interval_ps": TIME.parse(scenario.traces.vc_queue_interval),
+        },
     }
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
 
-from longpipe.scenario.base import FileSize, Instant, Model, kind_or_table
+from longpipe.scenario.base import FileSize, Instant, Model, SampleInterval, kind_or_table
 from longpipe.scenario.web import Web
 
 
@@ -60,4 +60,9 @@ class Traces(Model):
     queue: bool = Field(
         default=False, description="Cells (or packets) held by every switch port, at the first cell of each frame"
     )
-    sequence: bool = Field(default=False, description="Segments sent and ACKs received by every sender")
+    vc_queue: bool = Field(
+        default=False, description="Cells (or packets) of each flow held by every switch port, at regular instants"
+    )
+    vc_queue_interval: SampleInterval = Field(default="1 ms", description="Time between the samples of vc_queue [time]")
+    sequence: bool = Field(default=False, description="Segments sent, ACKs and SACK blocks received by every sender")
+    rtt: bool = Field(default=False, description="Round trips measured by every sender, and its RTO")

@@ -8,6 +8,7 @@ use super::{OnWire, Packet};
 use crate::probe::Probe;
 use crate::simulation::{Simulation, CELL, WHOLE_FRAME};
 use crate::topology::Step;
+use crate::watch;
 use longpipe_events::{Entity, Order, Time};
 
 impl<P: Probe> Simulation<P> {
@@ -23,6 +24,8 @@ impl<P: Probe> Simulation<P> {
         if let Some(arrival) = interface.on_packet(ready, bytes) {
             let step = step + 1;
             let packet = Packet { vc, frame, bytes, step };
+            let departure = arrival - interface.line().delay();
+            watch::packet(&mut self.probe, &self.flows, link, None, departure, packet);
             self.carry_packet(link, OnWire { arrival, packet });
         }
     }
@@ -59,7 +62,10 @@ impl<P: Probe> Simulation<P> {
         };
         router.settle(arrival);
         self.probe.queue(arrival, link, router.held());
-        if let Some(arrival) = router.on_packet(arrival, packet.bytes, local) {
+        let reached = arrival;
+        if let Some(arrival) = router.on_packet(reached, packet.bytes, local) {
+            let departure = arrival - router.line().delay();
+            watch::packet(&mut self.probe, &self.flows, link, Some(reached), departure, packet);
             self.carry_packet(link, OnWire { arrival, packet });
         }
     }
@@ -86,10 +92,12 @@ impl<P: Probe> Simulation<P> {
             };
             router.settle(*arrival);
             self.probe.queue(*arrival, link, router.held());
-            match router.on_packet(*arrival, packet.bytes, local) {
-                Some(time) => *arrival = time,
-                None => return,
-            }
+            let Some(time) = router.on_packet(*arrival, packet.bytes, local) else {
+                return;
+            };
+            let departure = time - router.line().delay();
+            watch::packet(&mut self.probe, &self.flows, link, Some(*arrival), departure, *packet);
+            *arrival = time;
         }
     }
 

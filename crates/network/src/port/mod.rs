@@ -64,6 +64,11 @@ impl Port {
         }
     }
 
+    /// Propagation delay of the link.
+    pub fn delay(&self) -> Span {
+        self.delay
+    }
+
     /// X: cells held at the last time the port was looked at.
     #[inline]
     pub fn held(&self) -> u64 {

@@ -1,0 +1,191 @@
+//! The pcapng file format, as far as one interface of captured packets needs it (draft-ietf-opsawg-pcapng).
+
+use longpipe_events::Time;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+const COMMENT: u16 = 1;
+const USER_APPLICATION: u16 = 4;
+const IF_NAME: u16 = 2;
+const IF_DESCRIPTION: u16 = 3;
+const IF_SPEED: u16 = 8;
+const IF_TIME_RESOLUTION: u16 = 9;
+const PACKET_FLAGS: u16 = 2;
+const NANOSECONDS: u8 = 9;
+const PS_PER_NS: u64 = 1_000;
+/// What is gathered before a write [byte].
+const BUFFER: usize = 1 << 18;
+
+/// What a packet begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkType {
+    /// An IP header (LINKTYPE_RAW).
+    Raw = 101,
+    /// A header of 4 bytes with VPI and VCI, then the AAL5 payload (LINKTYPE_SUNATM).
+    SunAtm = 123,
+}
+
+/// Which way a packet passed the interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Received.
+    Inbound = 1,
+    /// Sent.
+    Outbound = 2,
+}
+
+impl Direction {
+    /// The other one.
+    pub fn reversed(self) -> Direction {
+        match self {
+            Direction::Inbound => Direction::Outbound,
+            Direction::Outbound => Direction::Inbound,
+        }
+    }
+}
+
+/// The interface that a file describes.
+#[derive(Clone, Debug)]
+pub struct Interface<'a> {
+    /// As readers show it in a list.
+    pub name: &'a str,
+    /// In words.
+    pub description: &'a str,
+    /// What its packets begin with.
+    pub link_type: LinkType,
+    /// Most bytes captured of a packet.
+    pub snap_length: u32,
+    /// Bit rate [bit/s], where it has one.
+    pub speed: Option<u64>,
+}
+
+/// A file being written. The first failure ends the writing, not the run.
+#[derive(Debug)]
+pub struct Writer {
+    file: BufWriter<File>,
+    block: Vec<u8>,
+    packets: u64,
+    error: Option<io::Error>,
+}
+
+impl Writer {
+    /// A new file at `path`, in place of one that may be there.
+    ///
+    /// # Errors
+    /// The file can't be made.
+    pub fn create(path: &Path, interface: &Interface) -> io::Result<Writer> {
+        let mut writer = Writer {
+            file: BufWriter::with_capacity(BUFFER, File::create(path)?),
+            block: Vec::with_capacity(1024),
+            packets: 0,
+            error: None,
+        };
+        writer.block(SECTION_HEADER, |out| {
+            put(out, BYTE_ORDER_MAGIC);
+            // Version 1.0; a section of unknown length.
+            out.extend_from_slice(&1u16.to_le_bytes());
+            out.extend_from_slice(&0u16.to_le_bytes());
+            out.extend_from_slice(&u64::MAX.to_le_bytes());
+            option(
+                out,
+                COMMENT,
+                b"simulated; times count from the start of the run, payload is zero and cut off",
+            );
+            option(
+                out,
+                USER_APPLICATION,
+                concat!("longpipe ", env!("CARGO_PKG_VERSION")).as_bytes(),
+            );
+            put(out, 0);
+        });
+        writer.block(INTERFACE_DESCRIPTION, |out| {
+            put(out, interface.link_type as u32);
+            put(out, interface.snap_length);
+            option(out, IF_NAME, interface.name.as_bytes());
+            option(out, IF_DESCRIPTION, interface.description.as_bytes());
+            if let Some(speed) = interface.speed {
+                option(out, IF_SPEED, &speed.to_le_bytes());
+            }
+            option(out, IF_TIME_RESOLUTION, &[NANOSECONDS]);
+            put(out, 0);
+        });
+        Ok(writer)
+    }
+
+    /// Writes a packet of `length` bytes of which `append` gives the first ones.
+    pub fn packet(
+        &mut self,
+        at: Time,
+        length: u32,
+        direction: Direction,
+        comment: Option<&str>,
+        append: impl FnOnce(&mut Vec<u8>),
+    ) {
+        if self.error.is_some() {
+            return;
+        }
+        let nanoseconds = at.0 / PS_PER_NS;
+        self.block(ENHANCED_PACKET, |out| {
+            put(out, 0);
+            put(out, (nanoseconds >> 32) as u32);
+            put(out, nanoseconds as u32);
+            let lengths = out.len();
+            put(out, 0);
+            put(out, length);
+            let begin = out.len();
+            append(out);
+            let captured = (out.len() - begin) as u32;
+            out[lengths..lengths + 4].copy_from_slice(&captured.to_le_bytes());
+            pad(out);
+            option(out, PACKET_FLAGS, &(direction as u32).to_le_bytes());
+            if let Some(comment) = comment {
+                option(out, COMMENT, comment.as_bytes());
+            }
+            put(out, 0);
+        });
+        self.packets += 1;
+    }
+
+    /// Writes what is left; the number of packets, and what went wrong if anything did.
+    pub fn finish(mut self) -> (u64, Option<io::Error>) {
+        if self.error.is_none() {
+            self.error = self.file.flush().err();
+        }
+        // A buffer that could not be written is not tried again.
+        let _ = self.file.into_parts();
+        (self.packets, self.error)
+    }
+
+    fn block(&mut self, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
+        let block = &mut self.block;
+        block.clear();
+        put(block, kind);
+        put(block, 0);
+        body(block);
+        let length = block.len() as u32 + 4;
+        put(block, length);
+        block[4..8].copy_from_slice(&length.to_le_bytes());
+        self.error = self.error.take().or(self.file.write_all(&self.block).err());
+    }
+}
+
+fn put(out: &mut Vec<u8>, word: u32) {
+    out.extend_from_slice(&word.to_le_bytes());
+}
+
+/// Blocks and options begin at multiples of 4.
+fn pad(out: &mut Vec<u8>) {
+    out.resize(out.len().next_multiple_of(4), 0);
+}
+
+fn option(out: &mut Vec<u8>, code: u16, value: &[u8]) {
+    out.extend_from_slice(&code.to_le_bytes());
+    out.extend_from_slice(&(value.len() as u16).to_le_bytes());
+    out.extend_from_slice(value);
+    pad(out);
+}

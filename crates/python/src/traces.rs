@@ -1,0 +1,71 @@
+//! Traces as columns.
+
+use crate::array;
+use longpipe_events::Time;
+use longpipe_network::scenario::Framing;
+use longpipe_network::{Recorder, Scenario};
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Adds the traces that were asked for.
+pub(crate) fn columns<'py>(
+    py: Python<'py>,
+    traces: &Bound<'py, PyDict>,
+    scenario: &Scenario,
+    recorder: Recorder,
+) -> PyResult<()> {
+    let wanted = scenario.traces;
+    let held = match scenario.framing {
+        Framing::Aal5 => "queue_cells",
+        Framing::Ip => "queue_packets",
+    };
+    let seconds = |times: Vec<u64>| array(py, times.into_iter().map(|time| Time(time).as_seconds()));
+    if wanted.cwnd {
+        let columns = PyDict::new(py);
+        columns.set_item("time_s", seconds(recorder.windows.time))?;
+        columns.set_item("flow", recorder.windows.flow.into_pyarray(py))?;
+        columns.set_item("cwnd_bytes", recorder.windows.cwnd.into_pyarray(py))?;
+        columns.set_item("ssthresh_bytes", recorder.windows.ssthresh.into_pyarray(py))?;
+        traces.set_item("cwnd", columns)?;
+    }
+    if wanted.queue {
+        let columns = PyDict::new(py);
+        columns.set_item("time_s", seconds(recorder.queues.time))?;
+        columns.set_item("port", recorder.queues.port.into_pyarray(py))?;
+        columns.set_item(held, recorder.queues.held.into_pyarray(py))?;
+        traces.set_item("queue", columns)?;
+    }
+    if wanted.sequence {
+        let columns = PyDict::new(py);
+        columns.set_item("time_s", seconds(recorder.sequences.time))?;
+        columns.set_item("flow", recorder.sequences.flow.into_pyarray(py))?;
+        columns.set_item("event", recorder.sequences.event.into_pyarray(py))?;
+        columns.set_item("sequence_bytes", recorder.sequences.sequence.into_pyarray(py))?;
+        columns.set_item("length_bytes", recorder.sequences.length.into_pyarray(py))?;
+        columns.set_item("retransmission", recorder.sequences.retransmission.into_pyarray(py))?;
+        traces.set_item("sequence", columns)?;
+    }
+    if wanted.rtt {
+        let columns = PyDict::new(py);
+        columns.set_item("time_s", seconds(recorder.timers.time))?;
+        columns.set_item("flow", recorder.timers.flow.into_pyarray(py))?;
+        columns.set_item("rtt_s", recorder.timers.rtt.into_pyarray(py))?;
+        columns.set_item("srtt_s", recorder.timers.srtt.into_pyarray(py))?;
+        columns.set_item("rto_s", recorder.timers.rto.into_pyarray(py))?;
+        traces.set_item("rtt", columns)?;
+    }
+    if wanted.vc_queue {
+        let columns = PyDict::new(py);
+        let queues = recorder.vc_queues;
+        columns.set_item("time_s", seconds(queues.time))?;
+        columns.set_item("port", queues.port.into_pyarray(py))?;
+        let flows: Vec<u32> = queues.vc.iter().map(|vc| vc / 2).collect();
+        columns.set_item("flow", flows.into_pyarray(py))?;
+        let acks: Vec<bool> = queues.vc.iter().map(|vc| vc % 2 == 1).collect();
+        columns.set_item("acks", acks.into_pyarray(py))?;
+        columns.set_item(held, queues.held.into_pyarray(py))?;
+        traces.set_item("vc_queue", columns)?;
+    }
+    Ok(())
+}

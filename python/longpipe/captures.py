@@ -1,0 +1,79 @@
+"""Packet captures of a run: where, into which files, and what became of them."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from longpipe.errors import ScenarioError, nearest
+
+if TYPE_CHECKING:
+    from longpipe.result import Result
+
+# Kind, index of the node or link, path: as the core wants it.
+CorePlace = tuple[str, int, str]
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A pcapng file: where its packets were captured ("host:source1", "link:a->b") and how many there are."""
+
+    place: str
+    path: Path
+    packets: int
+    error: str | None = None
+
+
+class CaptureError(RuntimeError):
+    """Captures that could not be written to their end; `result` is the run, which is whole."""
+
+    def __init__(self, result: "Result", problems: tuple[str, ...]) -> None:
+        super().__init__("\n".join(problems))
+        self.result = result
+        self.problems = problems
+
+
+def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path]) -> list[CorePlace]:
+    """The captures as the core wants them; ScenarioError for a place that is not there, or a path used twice."""
+    names = [node["name"] for node in resolved["nodes"]]
+    hosts = {node["name"]: i for i, node in enumerate(resolved["nodes"]) if node["kind"] == "host"}
+    links = {f"{names[link['from']]}->{names[link['to']]}": i for i, link in enumerate(resolved["links"])}
+    places: list[CorePlace] = []
+    seen: dict[Path, str] = {}
+    for place, path in captures.items():
+        kind, _, name = place.partition(":")
+        known = {"host": hosts, "link": links}.get(kind)
+        if known is None or not name:
+            raise ScenarioError(f"capture: {place!r}; needs host:NAME or link:NAME->NAME")
+        if name not in known:
+            raise ScenarioError(f"capture: {name!r} is no {kind}; {nearest(name, known)}")
+        if (other := seen.setdefault(Path(path).absolute(), place)) != place:
+            raise ScenarioError(f"capture {place}: {path} is the file of {other}; needs a file of its own")
+        places.append((kind, known[name], str(path)))
+    return places
+
+
+def unwritable(captures: Mapping[str, str | Path], error: OSError) -> ScenarioError:
+    """The error for a file that the core could not make."""
+    place = next(place for place, path in captures.items() if str(path) == str(error.filename))
+    reason = os.strerror(error.errno or 0).lower()
+    return ScenarioError(f"capture {place}: {error.filename} can't be written ({reason}); needs a file that can")
+
+
+def reports(captures: Mapping[str, str | Path], columns: Mapping[str, list[int]]) -> tuple[Capture, ...]:
+    """What became of the captures, from what the core returns."""
+    rows = zip(captures.items(), columns["packets"], columns["errno"], strict=True)
+    return tuple(
+        Capture(place, Path(path), packets, os.strerror(errno).lower() if errno else None)
+        for (place, path), packets, errno in rows
+    )
+
+
+def problems(captures: tuple[Capture, ...]) -> tuple[str, ...]:
+    """A line for each capture whose file is not whole."""
+    return tuple(
+        f"capture {capture.place}: {capture.path} is cut short ({capture.error}); the run itself is whole"
+        for capture in captures
+        if capture.error
+    )

@@ -1,0 +1,77 @@
+"""Reading captures back: with tshark, with tcptrace, and block by block."""
+
+import io
+import re
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+import pytest
+
+needs_tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+needs_tcptrace = pytest.mark.skipif(shutil.which("tcptrace") is None, reason="tcptrace is not installed")
+
+# Everything that tshark's analysis of TCP may say of a packet.
+ANALYSIS: Final = (
+    "retransmission",
+    "fast_retransmission",
+    "spurious_retransmission",
+    "out_of_order",
+    "duplicate_ack",
+    "lost_segment",
+    "ack_lost_segment",
+    "window_full",
+    "zero_window",
+    "window_update",
+    "keep_alive",
+    "reused_ports",
+)
+
+
+def tshark(path: Path, *fields: str, preferences: tuple[str, ...] = ()) -> pd.DataFrame:
+    """A row per packet with the fields asked for, as text; absent ones are nan."""
+    command = ["tshark", "-n", "-r", str(path), "-T", "fields", "-E", "separator=;"]
+    for preference in preferences:
+        command += ["-o", preference]
+    for field in fields:
+        command += ["-e", field]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return pd.read_csv(io.StringIO(done.stdout), sep=";", header=None, names=list(fields), dtype=str)
+
+
+def analysis(path: Path) -> dict[str, int]:
+    """How many packets tshark's analysis of TCP marks in each way, and how many it can't dissect."""
+    fields = {name: f"tcp.analysis.{name}" for name in ANALYSIS} | {"malformed": "_ws.malformed"}
+    packets = tshark(path, "frame.number", *fields.values())
+    return {name: int(packets[field].notna().sum()) for name, field in fields.items()}
+
+
+def tcptrace_retransmitted(path: Path) -> int:
+    """Data packets that tcptrace holds for retransmitted, over all connections."""
+    done = subprocess.run(["tcptrace", "-nl", str(path)], capture_output=True, text=True, check=True)
+    return sum(map(int, re.findall(r"rexmt data pkts:\s+(\d+)", done.stdout)))
+
+
+def packets(path: Path) -> Iterator[tuple[int, bytes, int]]:
+    """Time [ns], captured bytes and length of every packet of a pcapng file, block by block."""
+    data, at = path.read_bytes(), 0
+    while at < len(data):
+        kind, size = struct.unpack_from("<II", data, at)
+        assert struct.unpack_from("<I", data, at + size - 4) == (size,)
+        if kind == 6:
+            _, high, low, captured, length = struct.unpack_from("<5I", data, at + 8)
+            yield (high << 32) + low, data[at + 28 : at + 28 + captured], length
+        at += size
+
+
+def with_payload(path: Path, to: Path) -> Path:
+    """The same packets with their payload of zeros, as a classic pcap file of IP packets."""
+    with to.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65_535, 101))
+        for at, captured, length in packets(path):
+            file.write(struct.pack("<4I", *divmod(at, 10**9), length, length) + captured.ljust(length, b"\0"))
+    return to

@@ -1,0 +1,319 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import pandas as pd
+import pytest
+
+from longpipe import CaptureError, Result, Scenario, ScenarioError, simulate
+from longpipe.scenario.tcp import Recovery
+from pcap import ANALYSIS, analysis, needs_tcptrace, needs_tshark, packets, tcptrace_retransmitted, tshark, with_payload
+
+LOSSES: Final[dict[str, Any]] = {
+    "congestion": "none",
+    "packets": {"kind": "packets", "indices": [14, 28, 30]},
+    "at-times": {"kind": "at-times", "instants": ["300 ms", "301 ms", "1 s"]},
+    "bernoulli": {"kind": "bernoulli", "probability": 0.02},
+    "gilbert-elliott": {"kind": "gilbert-elliott", "good_to_bad": 0.01, "bad_to_good": 0.3},
+}
+# Marks that belong to losses; no capture may carry any other.
+EXPECTED: Final = {"retransmission", "fast_retransmission", "out_of_order", "duplicate_ack", "window_full"}
+BEYOND_LOSSES: Final = {"lost_segment", "spurious_retransmission"}
+WAN: Final = Scenario(name="wan", duration="2 s").with_(
+    **{
+        "network.sources": 1,
+        "network.trunk_rate": "10 Mbit/s",
+        "network.trunk_delay": "20 ms",
+        "switch.buffer": "1000 cells",
+        "tcp.receiver_window": "100 KB",
+    }
+)
+LAN: Final = Scenario(name="lan", duration="500 ms").with_(**{"network.sources": 3, "switch.buffer": "150 cells"})
+
+
+def capture(scenario: Scenario, where: Path, *places: str) -> tuple[Result, list[Path]]:
+    paths = [where / f"{number}.pcapng" for number in range(len(places))]
+    return simulate(scenario, captures=dict(zip(places, paths, strict=True))), paths
+
+
+def flow_of(result: Result) -> dict[str, Any]:
+    return {str(name): value for name, value in result.flows.iloc[0].items()}
+
+
+def port_of(result: Result, name: str) -> dict[str, Any]:
+    return {str(column): value for column, value in result.ports.set_index("port").loc[name].items()}
+
+
+def fast_by_tshark(trace: pd.DataFrame) -> int:
+    """Segments sent again from the latest ACK on, within 20 ms of its second or a later duplicate."""
+    found, latest, duplicates, at_s = 0, -1, 0, 0.0
+    rows = trace[(trace["flow"] == "flow1") & (trace["event"] < 2)]
+    columns = (rows[name].tolist() for name in ("time_s", "event", "sequence_bytes", "retransmission"))
+    for time_s, event, sequence, again in zip(*columns, strict=True):
+        if event == 0:
+            found += again and sequence == latest and duplicates >= 2 and time_s < at_s + 0.02
+        elif sequence == latest:
+            duplicates, at_s = duplicates + 1, time_s
+        else:
+            latest, duplicates = sequence, 0
+    return found
+
+
+@needs_tshark
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("recovery", get_args(Recovery))
+@pytest.mark.parametrize("scenario", [WAN, LAN], ids=lambda scenario: scenario.name)
+def test_tshark_counts_at_the_sender_what_we_count(
+    tmp_path: Path, scenario: Scenario, recovery: str, loss: str
+) -> None:
+    changes = {"tcp.recovery": recovery, "network.trunk_loss": LOSSES[loss], "traces.sequence": True}
+    result, (path,) = capture(scenario.with_(**changes), tmp_path, "host:source1")
+    found, flow = analysis(path), flow_of(result)
+    assert found["retransmission"] + found["out_of_order"] == flow["retransmitted_segments"]
+    assert found["duplicate_ack"] == flow["duplicate_acks"]
+    assert found["fast_retransmission"] == fast_by_tshark(result.traces["sequence"]) >= flow["fast_retransmits"]
+    if recovery in ("tahoe", "reno", "newreno"):
+        assert found["fast_retransmission"] == flow["fast_retransmits"]
+    assert {name for name, count in found.items() if count} <= EXPECTED
+
+
+@needs_tcptrace
+@pytest.mark.parametrize("timer", ["coarse", {"kind": "fine", "timestamps": True}], ids=["coarse", "timestamps"])
+@pytest.mark.parametrize("recovery", get_args(Recovery))
+def test_tcptrace_counts_our_retransmissions(tmp_path: Path, recovery: str, timer: object) -> None:
+    changes = {"tcp.recovery": recovery, "tcp.timer": timer, "network.trunk_loss": LOSSES["bernoulli"]}
+    result, (path,) = capture(WAN.with_(**changes), tmp_path, "host:source1")
+    assert tcptrace_retransmitted(path) == result.flows["retransmitted_segments"].iloc[0] > 0
+
+
+@needs_tshark
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("recovery", get_args(Recovery))
+def test_no_capture_shows_more_than_its_losses(tmp_path: Path, recovery: str, loss: str) -> None:
+    changes = {"tcp.recovery": recovery, "network.trunk_loss": LOSSES[loss], "network.return_loss": LOSSES[loss]}
+    places = ["host:sink1", "link:source1->switch1", "link:switch1->switch2", "link:switch2->switch1"]
+    result, paths = capture(WAN.with_(**changes), tmp_path, *places)
+    for path in paths:
+        found = analysis(path)
+        assert {name for name, count in found.items() if count} <= EXPECTED | BEYOND_LOSSES, path
+        assert found["malformed"] == 0
+    flow = flow_of(result)
+    first, trunk = (tshark(paths[index], "tcp.len")["tcp.len"].astype(int) for index in (1, 2))
+    trunk_port = port_of(result, "switch1->switch2")
+    lost = trunk_port["cells_lost_overflow"] + trunk_port["cells_lost_forced"]
+    assert (first > 0).sum() >= flow["sent_segments"] - 1
+    assert (lost > 0) == ((trunk > 0).sum() < (first > 0).sum() - 1)
+
+
+@needs_tshark
+def test_tshark_finds_the_window_full_where_the_trace_does(tmp_path: Path) -> None:
+    scenario = WAN.with_(**{"tcp.receiver_window": "32 KiB", "traces.sequence": True})
+    result, (path,) = capture(scenario, tmp_path, "host:source1")
+    trace = result.traces["sequence"]
+    acknowledged = trace["sequence_bytes"].where(trace["event"] == 1).cummax().ffill().fillna(0)
+    ends = trace["sequence_bytes"] + trace["length_bytes"]
+    full = ((trace["event"] == 0) & (ends == acknowledged + 32 * 1024)).sum()
+    assert analysis(path)["window_full"] == full > 1000
+
+
+@needs_tshark
+def test_delayed_and_lost_acks_stay_clean(tmp_path: Path) -> None:
+    changes = {"tcp.ack": "delayed", "network.return_loss": LOSSES["bernoulli"], "tcp.recovery": "sack"}
+    result, (path,) = capture(WAN.with_(**changes), tmp_path, "host:source1")
+    found, flow = analysis(path), flow_of(result)
+    assert found["retransmission"] + found["out_of_order"] == flow["retransmitted_segments"]
+    assert found["duplicate_ack"] == flow["duplicate_acks"]
+    assert {name for name, count in found.items() if count} <= EXPECTED
+
+
+@needs_tshark
+@pytest.mark.parametrize("timestamps", [False, True])
+def test_checksums_are_those_of_the_whole_packet(tmp_path: Path, timestamps: bool) -> None:
+    changes = {
+        "tcp.recovery": "sack",
+        "network.trunk_loss": LOSSES["bernoulli"],
+        "tcp.timer": {"kind": "fine", "timestamps": timestamps},
+    }
+    _, (path,) = capture(WAN.with_(**changes), tmp_path, "host:source1")
+    whole = with_payload(path, tmp_path / "whole.pcap")
+    fields = ("ip.checksum.status", "tcp.checksum.status", "tcp.options.timestamp.tsval", "tcp.options.sack_le")
+    checked = tshark(whole, *fields, preferences=("ip.check_checksum:TRUE", "tcp.check_checksum:TRUE"))
+    assert set(checked["ip.checksum.status"]) == set(checked["tcp.checksum.status"]) == {"1"}
+    assert checked["tcp.options.timestamp.tsval"].notna().all() == timestamps
+    assert checked["tcp.options.sack_le"].notna().any()
+
+
+@needs_tshark
+def test_an_ack_echoes_the_timestamp_of_its_segment(tmp_path: Path) -> None:
+    changes = {"tcp.timer": {"kind": "fine", "timestamps": True}, "duration": "300 ms"}
+    _, paths = capture(WAN.with_(**changes), tmp_path, "host:source1", "host:sink1", "link:switch2->switch1")
+    fields = ("tcp.len", "tcp.ack", "tcp.nxtseq", "tcp.options.timestamp.tsval", "tcp.options.timestamp.tsecr")
+    source, sink, link = (tshark(path, *fields).iloc[3 if index < 2 else 1 :] for index, path in enumerate(paths))
+    of_segment = source[source["tcp.len"] != "0"].set_index("tcp.nxtseq")["tcp.options.timestamp.tsval"]
+    acks = source[source["tcp.len"] == "0"]
+    assert (of_segment.loc[acks["tcp.ack"]].to_numpy() == acks["tcp.options.timestamp.tsecr"]).all()
+    stamps = [
+        frame[frame["tcp.len"] == "0"].set_index("tcp.ack")["tcp.options.timestamp.tsval"].loc[acks["tcp.ack"]].tolist()
+        for frame in (source, sink, link)
+    ]
+    assert stamps[0] == stamps[1] == stamps[2]
+
+
+@needs_tshark
+def test_a_link_of_cells_shows_llc_over_its_circuits(tmp_path: Path) -> None:
+    result, (path,) = capture(LAN, tmp_path, "link:switch1->switch2")
+    fields = ("frame.protocols", "atm.vpi", "atm.vci", "ip.src", "tcp.srcport", "frame.interface_name", "frame.len")
+    shown = tshark(path, *fields, "ip.len")
+    assert set(shown["frame.protocols"]) == {"atm:llc:ip:tcp"}
+    assert set(zip(shown["atm.vci"], shown["ip.src"], shown["tcp.srcport"], strict=True)) == {
+        (str(32 + 2 * flow), f"10.0.0.{flow + 1}", str(1024 + flow)) for flow in range(3)
+    }
+    assert set(shown["frame.interface_name"]) == {"switch1->switch2"}
+    assert (shown["frame.len"].astype(int) == shown["ip.len"].astype(int) + 8).all()
+    times = pd.Series([at for at, _, _ in packets(path)])
+    assert times.is_monotonic_increasing
+    frames = port_of(result, "switch1->switch2")
+    # Of the frames without damage here, a few are spoilt by the lost last cell of the one before.
+    whole = frames["frames_in"] - frames["frames_damaged"]
+    assert 0.8 * whole < len(shown) - 6 <= whole
+
+
+@needs_tshark
+@pytest.mark.parametrize("recovery", get_args(Recovery))
+def test_ip_links_show_ip_packets(tmp_path: Path, recovery: str) -> None:
+    changes = {"framing": "ip", "switch.buffer": "20 packets", "tcp.recovery": recovery, "traces.sequence": True}
+    places = ["host:source1", "host:sink1", "link:source1->switch1", "link:switch1->switch2", "link:switch2->switch1"]
+    result, paths = capture(WAN.with_(**changes), tmp_path, *places)
+    found, flow = [analysis(path) for path in paths], flow_of(result)
+    assert found[0]["retransmission"] + found[0]["out_of_order"] == flow["retransmitted_segments"] > 0
+    assert found[0]["duplicate_ack"] == flow["duplicate_acks"]
+    assert found[0]["fast_retransmission"] == fast_by_tshark(result.traces["sequence"])
+    for marks in found:
+        assert {name for name, count in marks.items() if count} <= EXPECTED | BEYOND_LOSSES
+    shown = [tshark(path, "frame.protocols", "tcp.len") for path in paths]
+    assert set(pd.concat(shown)["frame.protocols"]) == {"raw:ip:tcp"}
+    for packets_shown, name in zip(shown[2:4], ("source1->switch1", "switch1->switch2"), strict=True):
+        data, port = (packets_shown["tcp.len"] != "0").sum(), port_of(result, name)
+        assert 0 <= data - port["packets_out"] <= port["packets_held"]
+        assert data <= port["packets_in"] - port["packets_lost_overflow"] - port["packets_lost_forced"]
+    assert pd.Series([at for at, _, _ in packets(paths[3])]).is_monotonic_increasing
+
+
+@needs_tshark
+@pytest.mark.parametrize("ack", ["immediate", "delayed"])
+def test_requests_and_files_are_one_clean_connection(tmp_path: Path, ack: str) -> None:
+    changes = {
+        "duration": "20 s",
+        "traffic": "web",
+        "tcp.ack": ack,
+        "tcp.timer": {"kind": "fine", "timestamps": True},
+        "network.trunk_loss": LOSSES["bernoulli"],
+        "network.return_loss": LOSSES["bernoulli"],
+    }
+    result, paths = capture(WAN.with_(**changes), tmp_path, "host:source1", "host:sink1", "link:switch1->switch2")
+    for path in paths:
+        found = analysis(path)
+        assert {name for name, count in found.items() if count} <= EXPECTED | BEYOND_LOSSES
+    sent = tshark(paths[0], "ip.src", "tcp.len", "tcp.analysis.retransmission", "tcp.analysis.out_of_order")
+    from_server = sent[sent["ip.src"] == "10.0.0.1"]
+    resent = from_server.filter(like="analysis").notna().any(axis=1).sum()
+    assert resent == flow_of(result)["retransmitted_segments"] > 0
+    client, asked = tshark(paths[1], "ip.src", "tcp.len"), result.web["requests"].iloc[0]
+    lengths = client.loc[client["ip.src"] == "10.0.0.4", "tcp.len"].astype(int)
+    assert lengths.sum() >= 128 * asked > 0
+
+
+def test_a_packet_takes_its_time_over_link_and_wire(tmp_path: Path) -> None:
+    places = ["host:source1", "link:source1->switch1", "link:switch1->switch2", "host:sink1"]
+    _, paths = capture(WAN.with_(duration="100 ms"), tmp_path, *places)
+    first = [next(at for at, _, length in packets(path) if length > 500) for path in paths]
+    cell, slow = 53 * 8 / 155.52e6, 53 * 8 / 10e6
+    assert first[0] == 0
+    assert first[1] == int(12 * cell * 1e9)
+    # Half a cell for the switch's slots; its last cell starts after the access link's propagation.
+    assert 12 * slow + 5e-6 < first[2] / 1e9 < 14 * slow + 5e-6
+    assert first[3] - first[2] == pytest.approx(20e6 + 5e3 + 1.5e9 * cell, abs=1e9 * cell)
+
+
+def test_capturing_changes_nothing(tmp_path: Path) -> None:
+    places = ["host:source1", "link:switch1->switch2", "link:source2->switch1"]
+    result, paths = capture(LAN, tmp_path, *places)
+    plain = simulate(LAN)
+    assert result.state_hash == plain.state_hash
+    again = [path.read_bytes() for path in paths]
+    assert [path.read_bytes() for path in capture(LAN, tmp_path, *places)[1]] == again
+    assert [found.packets for found in result.captures] == [sum(1 for _ in packets(path)) for path in paths]
+
+
+def test_a_full_disk_keeps_the_results(tmp_path: Path) -> None:
+    if not os.access("/dev/full", os.W_OK):
+        pytest.skip("no /dev/full here")
+    with pytest.raises(CaptureError) as raised:
+        simulate(LAN, captures={"host:source1": "/dev/full", "host:source2": tmp_path / "b.pcapng"})
+    assert str(raised.value) == (
+        "capture host:source1: /dev/full is cut short (no space left on device); the run itself is whole"
+    )
+    assert raised.value.result.state_hash == simulate(LAN).state_hash
+    assert raised.value.result.captures[1].error is None
+
+
+@pytest.mark.parametrize(
+    ("place", "path", "error"),
+    [
+        (
+            "host:source9",
+            "a",
+            "capture: 'source9' is no host; did you mean 'source3'? accepts source1, source2, source3",
+        ),
+        ("host:switch1", "a", "capture: 'switch1' is no host; accepts source1"),
+        ("link:switch1-switch2", "a", "capture: 'switch1-switch2' is no link; did you mean 'switch1->switch2'?"),
+        ("source1", "a", "capture: 'source1'; needs host:NAME or link:NAME->NAME"),
+        ("host:source1", "/nowhere/a.pcapng", "can't be written (no such file or directory); needs a file that can"),
+        ("host:source1", "/", "capture host:source1: / can't be written (is a directory); needs a file that can"),
+    ],
+)
+def test_bad_captures_are_one_line(place: str, path: str, error: str) -> None:
+    with pytest.raises(ScenarioError) as raised:
+        simulate(LAN, captures={place: path})
+    assert error in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_two_captures_need_two_files(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcapng"
+    with pytest.raises(ScenarioError, match="is the file of host:source1; needs a file of its own"):
+        simulate(LAN, captures={"host:source1": path, "host:source2": path})
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    longpipe = str(Path(sys.executable).with_name("longpipe"))
+    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
+    return subprocess.run([longpipe, *arguments], capture_output=True, text=True, env=environment, check=False)
+
+
+def test_the_command_writes_captures_and_fails_after_its_results(tmp_path: Path) -> None:
+    scenario, path = tmp_path / "lan.toml", tmp_path / "a.pcapng"
+    scenario.write_text('duration = "50 ms"\n')
+    done = command("run", str(scenario), "--capture", f"host:source1={path}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sum(1 for _ in packets(path)) > 50
+    assert f"captured {sum(1 for _ in packets(path))} packets of host:source1" in " ".join(done.stdout.split())
+    failed = command("run", str(scenario), "--capture", "host:source1=/dev/full")
+    assert failed.returncode == 1
+    assert "efficiency" in failed.stdout
+    assert failed.stderr == (
+        "error: capture host:source1: /dev/full is cut short (no space left on device); the run itself is whole\n"
+    )
+    twice = command("run", str(scenario), "--capture", "host:source1=a", "--capture", "host:source1=b")
+    assert (twice.returncode, twice.stderr) == (
+        2,
+        "error: --capture: host:source1 has the file a already; needs one file each\n",
+    )
+    missing = command("run", str(scenario), "--capture", "host:source1")
+    assert missing.stderr == "error: --capture: 'host:source1'; accepts PLACE=FILE, as in host:source1=a.pcapng\n"
+
+
+def test_every_mark_is_looked_for() -> None:
+    assert set(ANALYSIS) >= EXPECTED | BEYOND_LOSSES
