@@ -1,5 +1,6 @@
 //! The slots of a synchronous link: instants `phase + floor(k · period)` with an exact rational period.
 
+use crate::divisor::Divisor;
 use crate::time::{Span, Time, PS_PER_SECOND};
 use crate::units::Rate;
 
@@ -7,11 +8,11 @@ use crate::units::Rate;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotGrid {
     /// Start of slot 0 [ps].
-    pub(crate) phase: u64,
+    phase: u64,
     /// Period's numerator [ps]; the period is `num / den`, in lowest terms.
-    pub(crate) num: u64,
+    num: Divisor,
     /// Period's denominator.
-    pub(crate) den: u64,
+    den: Divisor,
 }
 
 impl SlotGrid {
@@ -25,27 +26,66 @@ impl SlotGrid {
         assert!(num >= den, "a slot lasts at least a picosecond");
         SlotGrid {
             phase: phase.0,
-            num,
-            den,
+            num: Divisor::new(num),
+            den: Divisor::new(den),
+        }
+    }
+
+    /// Offset of slot `k` from slot 0 [ps], and what rounding took off it, in units of `1 / den`.
+    #[inline]
+    fn offset(&self, k: u64) -> (u64, u64) {
+        match k.checked_mul(self.num.value()) {
+            Some(product) => self.den.divide(product),
+            None => {
+                let (product, den) = (
+                    u128::from(k) * u128::from(self.num.value()),
+                    u128::from(self.den.value()),
+                );
+                ((product / den) as u64, (product % den) as u64)
+            }
         }
     }
 
     /// Start of slot `k`.
+    #[inline]
     pub fn start(&self, k: u64) -> Time {
-        let offset = match k.checked_mul(self.num) {
-            Some(product) => product / self.den,
-            None => (u128::from(k) * u128::from(self.num) / u128::from(self.den)) as u64,
+        Time(self.phase + self.offset(k).0)
+    }
+
+    /// First slot that begins at or after `t`, and how long after that, in units of `1 / den`.
+    #[inline]
+    fn first_from(&self, t: Time) -> (u64, u64) {
+        let since = t.0.saturating_sub(self.phase);
+        let (quotient, rest) = match since.checked_mul(self.den.value()) {
+            Some(product) => self.num.divide(product),
+            None => {
+                let (product, num) = (
+                    u128::from(since) * u128::from(self.den.value()),
+                    u128::from(self.num.value()),
+                );
+                ((product / num) as u64, (product % num) as u64)
+            }
         };
-        Time(self.phase + offset)
+        if rest == 0 {
+            (quotient, 0)
+        } else {
+            (quotient + 1, self.num.value() - rest)
+        }
     }
 
     /// First slot that begins at or after `t`.
+    #[inline]
     pub fn at_or_after(&self, t: Time) -> u64 {
-        let x = t.0.saturating_sub(self.phase);
-        match x.checked_mul(self.den) {
-            Some(product) => product.div_ceil(self.num),
-            None => (u128::from(x) * u128::from(self.den)).div_ceil(u128::from(self.num)) as u64,
-        }
+        self.first_from(t).0
+    }
+
+    /// First slot that begins at or after `t`, which is not before slot 0, and the number of those that have ended.
+    #[inline]
+    pub fn around(&self, t: Time) -> (u64, u64) {
+        let (first, after) = self.first_from(t);
+        // A slot whose start is rounded to `t` begins there.
+        let begins_now = after < self.den.value();
+        (first, first - u64::from(!begins_now && first > 0))
     }
 
     /// Number of slots that have ended by `t`.
@@ -55,8 +95,8 @@ impl SlotGrid {
 
     /// How many slots of `other` begin within one slot of this grid, at the least and at the most.
     pub fn contains(&self, other: &SlotGrid) -> (u64, u64) {
-        let (whole, den) = (u128::from(self.num / self.den), u128::from(other.den));
-        let num = u128::from(other.num);
+        let (whole, den) = (u128::from(self.period_floor()), u128::from(other.den.value()));
+        let num = u128::from(other.num.value());
         ((whole * den / num) as u64, ((whole + 1) * den).div_ceil(num) as u64)
     }
 
@@ -66,7 +106,7 @@ impl SlotGrid {
         if (self.num, self.den) != (other.num, other.den) {
             return None;
         }
-        let (num, den) = (i128::from(self.num), i128::from(self.den));
+        let (num, den) = (i128::from(self.num.value()), i128::from(self.den.value()));
         let shift = (i128::from(self.phase) + i128::from(delay.0) - i128::from(other.phase)) * den;
         // Starts are rounded by up to a picosecond, which must not move one over an edge.
         let rest = shift.rem_euclid(num);
@@ -78,20 +118,14 @@ impl SlotGrid {
 
     /// A cursor on slot `k`.
     pub fn cursor(&self, k: u64) -> SlotCursor {
-        let (offset, remainder) = match k.checked_mul(self.num) {
-            Some(product) => (product / self.den, product % self.den),
-            None => {
-                let (product, den) = (u128::from(k) * u128::from(self.num), u128::from(self.den));
-                ((product / den) as u64, (product % den) as u64)
-            }
-        };
+        let (offset, remainder) = self.offset(k);
         SlotCursor {
             index: k,
             start: self.phase + offset,
             remainder,
-            whole: self.num / self.den,
-            part: self.num % self.den,
-            den: self.den,
+            whole: self.period_floor(),
+            part: self.num.value() % self.den.value(),
+            den: self.den.value(),
         }
     }
 
@@ -110,9 +144,20 @@ impl SlotGrid {
         }
     }
 
+    /// Which cycle of `den` slots slot `k` is in, and its place there.
+    #[inline]
+    pub(crate) fn cycle(&self, k: u64) -> (u64, u64) {
+        self.den.divide(k)
+    }
+
+    /// Start of slot 0 [ps], and the period's numerator and denominator.
+    pub(crate) fn parts(&self) -> (u64, u64, u64) {
+        (self.phase, self.num.value(), self.den.value())
+    }
+
     /// Length of a slot rounded down [ps].
     pub fn period_floor(&self) -> u64 {
-        self.num / self.den
+        self.num.value() / self.den.value()
     }
 }
 
@@ -173,6 +218,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn slots_around_an_instant(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30, late in 0u64..3) {
+            let grid = SlotGrid::new(Time(phase), 424, Rate(rate));
+            for t in [grid.start(k) + Span(late), Time(grid.start(k).0.saturating_sub(late))] {
+                prop_assert_eq!(grid.around(t), (grid.at_or_after(t), grid.ended_by(t)));
+            }
+        }
+
         #[test]
         fn a_cursor_agrees_with_the_closed_form(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30) {
             let grid = SlotGrid::new(Time(phase), 424, Rate(rate));

@@ -6,6 +6,7 @@
 //! ```
 
 pub mod agenda;
+pub mod divisor;
 pub mod grid;
 pub mod rng;
 pub mod sums;
@@ -16,6 +17,6 @@ pub mod units;
 pub use agenda::{Agenda, Entity, Order};
 pub use grid::{SlotCursor, SlotGrid};
 pub use rng::{mix, Stream};
-pub use sums::GridSums;
+pub use sums::{GridSums, StartSum};
 pub use time::{Span, Time, PS_PER_SECOND};
 pub use units::{Bytes, Cells, Rate};

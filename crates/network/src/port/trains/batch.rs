@@ -1,5 +1,6 @@
 //! Batches: the cells that reach a port at one instant, one of each running train.
 
+use super::clock::Slots;
 use super::vc::{Frame, NONE};
 use super::{AfterLoss, Late, Rank, TrainPort};
 use crate::topology::LinkEnd;
@@ -49,10 +50,11 @@ impl TrainPort {
     }
 
     pub(super) fn begin(&mut self, number: u64, time: Time) {
-        let held = self.held(number);
+        let slots = self.clock.slots(number, time);
+        let held = self.held(slots);
         let batch = &mut self.batch;
         (batch.number, batch.time, batch.held) = (number, time, held);
-        batch.slot = self.clock.slot(number);
+        batch.slot = slots.first;
         batch.departed = self.admitted - held;
         batch.taken = 0;
         batch.cells = None;
@@ -161,7 +163,7 @@ impl TrainPort {
     #[inline]
     pub(super) fn extend(&mut self, slot: u64, cells: u64) {
         if slot > self.next {
-            self.departure_time += self.departures.before(self.next + 1) - self.departures.before(self.busy + 1);
+            self.departure_time += self.departures.of(self.busy + 1, self.next + 1);
             (self.busy, self.next) = (slot, slot);
         }
         self.next += cells;
@@ -191,7 +193,9 @@ impl TrainPort {
     pub(super) fn take_batches(&mut self, mut from: u64, to: u64) {
         while from < to && !self.running.is_empty() {
             let trains = self.running.len() as u64;
-            let batches = self.safe_batches(from, to - from, trains);
+            let slots = self.clock.slots_of(from);
+            let held = self.held(slots);
+            let batches = self.safe_batches(slots, held, to - from, trains);
             if batches == 0 {
                 self.begin(from, self.clock.time(from));
                 self.finish();
@@ -202,40 +206,47 @@ impl TrainPort {
             if let Some(ledger) = &mut self.ledger {
                 ledger.on_batches(self.admitted, from, trains);
             }
-            let held = self.held(from);
-            self.extend(self.clock.slot(from), trains * batches);
-            let held_last = (self.next - trains).saturating_sub(self.busy.max(self.clock.ended(from + batches - 1)));
-            self.counters.peak_queue = self.counters.peak_queue.max(held.max(held_last) + trains);
+            self.extend(slots.first, trains * batches);
             from += batches;
+            // More than one batch is taken only if X does not fall.
+            let ended = if batches == 1 {
+                slots.ended
+            } else {
+                self.clock.slots_of(from - 1).ended
+            };
+            let held_last = (self.next - trains).saturating_sub(self.busy.max(ended));
+            self.counters.peak_queue = self.counters.peak_queue.max(held.max(held_last) + trains);
         }
     }
 
-    /// X when batch `number` arrives.
+    /// X when a batch arrives.
     #[inline]
-    pub(super) fn held(&self, number: u64) -> u64 {
-        self.next.saturating_sub(self.busy.max(self.clock.ended(number)))
+    pub(super) fn held(&self, slots: Slots) -> u64 {
+        self.next.saturating_sub(self.busy.max(slots.ended))
     }
 
-    /// How many batches of one cell of each train can be taken in one step, from batch `from` on.
-    pub(super) fn safe_batches(&self, from: u64, batches: u64, trains: u64) -> u64 {
-        let slot = self.next.max(self.clock.slot(from));
-        if self.held(from) + trains > self.capacity || slot + trains > self.horizon {
+    /// How many batches of one cell of each train can be taken in one step, the first of which finds X = `held`.
+    #[inline]
+    fn safe_batches(&self, slots: Slots, held: u64, batches: u64, trains: u64) -> u64 {
+        let slot = self.next.max(slots.first);
+        if held + trains > self.capacity || slot + trains > self.horizon {
             return 0;
         }
         if trains < self.clock.most {
             // A slot may pass between two batches without a cell.
             return 1;
         }
-        let safe = batches.min((self.horizon - slot) / trains);
-        let backlog = slot - self.clock.ended(from) + trains;
-        match self
-            .capacity
-            .saturating_sub(backlog)
-            .checked_div(trains.saturating_sub(self.clock.least))
-        {
-            Some(more) => safe.min(1 + more),
-            None => safe,
+        let batches = if slot + trains * batches > self.horizon {
+            (self.horizon - slot) / trains
+        } else {
+            batches
+        };
+        let backlog = slot - slots.ended + trains;
+        let growth = trains.saturating_sub(self.clock.least);
+        if backlog + growth * (batches - 1) <= self.capacity {
+            return batches;
         }
+        1 + self.capacity.saturating_sub(backlog) / growth
     }
 
     /// Takes a train that goes on off the list of those running.
@@ -280,7 +291,7 @@ impl TrainPort {
         }
         let run = std::mem::replace(&mut vc.run, NONE);
         vc.admitted += number - run;
-        self.arrival_time += self.arrivals.before(number + 1) - self.arrivals.before(run + 1);
+        self.arrival_time += self.arrivals.of(run + 1, number + 1);
         if let Some(ledger) = &mut self.ledger {
             ledger.close(number, local);
         }

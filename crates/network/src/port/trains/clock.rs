@@ -48,21 +48,31 @@ impl Clock {
         self.input.ended_by(Time(since)).checked_sub(1)
     }
 
-    /// First slot that begins when batch `k` arrives or later.
+    /// First slot that begins when batch `k` arrives, at `time`, or later, and the number of those that have ended.
     #[inline]
-    pub fn slot(&self, k: u64) -> u64 {
-        match self.offset {
-            Some(offset) => k + 1 + offset,
-            None => self.output.at_or_after(self.time(k)),
-        }
+    pub fn slots(&self, k: u64, time: Time) -> Slots {
+        let (first, ended) = match self.offset {
+            Some(offset) => (k + 1 + offset, k + offset),
+            None => self.output.around(time),
+        };
+        Slots { first, ended }
     }
 
-    /// Slots that have ended when batch `k` arrives.
+    /// Likewise, of a batch whose time is not known.
     #[inline]
-    pub fn ended(&self, k: u64) -> u64 {
+    pub fn slots_of(&self, k: u64) -> Slots {
         match self.offset {
-            Some(offset) => k + offset,
-            None => self.output.ended_by(self.time(k)),
+            Some(_) => self.slots(k, Time::ZERO),
+            None => self.slots(k, self.time(k)),
         }
     }
+}
+
+/// A port's slots around a batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Slots {
+    /// The first that the batch can use.
+    pub first: u64,
+    /// How many have ended when it arrives.
+    pub ended: u64,
 }

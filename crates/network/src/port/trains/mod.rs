@@ -20,7 +20,7 @@ use crate::topology::LinkEnd;
 use batch::{Batch, Running};
 use clock::Clock;
 use ledger::Ledger;
-use longpipe_events::{GridSums, Order, SlotGrid, Span, Time};
+use longpipe_events::{GridSums, Order, SlotGrid, Span, StartSum, Time};
 use vc::{Frame, Vc, NONE};
 
 /// Order among the cells of a batch: the tie rule, then the link.
@@ -78,10 +78,10 @@ pub struct TrainPort {
     admitted: u64,
     arrivals: GridSums,
     departures: GridSums,
-    /// Sum of the instants at which cells of runs that are over left their interfaces [ps].
-    arrival_time: u128,
-    /// Sum of the ends of all slots used before the busy period [ps].
-    departure_time: u128,
+    /// When cells of runs that are over left their interfaces.
+    arrival_time: StartSum,
+    /// Ends of all slots used before the busy period.
+    departure_time: StartSum,
     /// Who is in the queue, for policies that ask.
     ledger: Option<Box<Ledger>>,
     /// First slot whose cell has not left the path by the end of the run.
@@ -141,8 +141,8 @@ impl TrainPort {
             admitted: 0,
             arrivals: GridSums::new(parts.input),
             departures: GridSums::new(parts.grid),
-            arrival_time: 0,
-            departure_time: 0,
+            arrival_time: StartSum::default(),
+            departure_time: StartSum::default(),
             horizon: parts.horizon,
             late: Vec::new(),
             counters: QueueCounters::default(),

@@ -28,14 +28,13 @@ impl TrainPort {
                 Frame::Between | Frame::Admitted | Frame::Damaged => {}
             }
             if vc.run != NONE {
-                arrival_time += self.arrivals.before(next + 1) - self.arrivals.before(vc.run + 1);
+                arrival_time += self.arrivals.of(vc.run + 1, next + 1);
             }
         }
         let held = self.held_at_end(now);
-        let ends = |from: u64, to: u64| self.departures.before(to + 1) - self.departures.before(from + 1);
-        let waiting = ends(self.next - held, self.next) - u128::from(held) * u128::from(now.0);
-        arrival_time += u128::from(self.admitted) * u128::from(self.clock.delay().0);
-        counters.cell_time = self.departure_time + ends(self.busy, self.next) - arrival_time - waiting;
+        let left = self.departure_time + self.departures.of(self.busy + 1, self.next - held + 1);
+        let arrived = self.arrivals.total(arrival_time) + u128::from(self.admitted) * u128::from(self.clock.delay().0);
+        counters.cell_time = self.departures.total(left) + u128::from(held) * u128::from(now.0) - arrived;
         counters.cells_out = self.admitted - held;
         counters
     }
