@@ -6,6 +6,7 @@
 //! ```
 
 pub mod aal5;
+mod ahead;
 pub mod capture;
 pub mod check;
 pub mod flow;

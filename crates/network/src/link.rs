@@ -15,6 +15,8 @@ pub struct Link {
     pub end: LinkEnd,
     /// What feeds it.
     pub feed: Feed,
+    /// The host at its end gets frames ahead of time up to this instant.
+    pub quiet_until: Time,
     /// Frames that will have arrived whole at the host where the wire ends.
     pub deliveries: Ring<Delivery>,
 }

@@ -151,6 +151,7 @@ impl<'a> Plan<'a> {
         let links = feeds.zip(&self.topology.ends).map(|(feed, &end)| Link {
             end,
             feed,
+            quiet_until: Time::ZERO,
             deliveries: Ring::default(),
         });
         links.collect()

@@ -9,9 +9,9 @@
 //! number.
 
 use crate::aal5::{frame_cells, Cell, Reassembler};
+use crate::ahead::Ahead;
 use crate::check::ScenarioError;
 use crate::flow::{flows, Flow};
-use crate::ip::ahead::Ahead;
 use crate::ip::wire::{self, Wire};
 use crate::jitter::{self, Jitter};
 use crate::link::{Delivery, Feed, Link};
@@ -69,12 +69,13 @@ impl<P: Probe> Simulation<P> {
         let topology = Topology::new(scenario)?;
         let plan = Plan::new(scenario, &topology, seed, probe.wants_cells());
         let links = plan.links();
+        let cell_by_cell = links.iter().any(|link| matches!(link.feed, Feed::Port(_)));
         let mut simulation = Simulation {
             now: Time::ZERO,
             end: Time(scenario.duration_ps),
             agenda: Agenda::new(
                 scenario.links.len() + 3 * scenario.flows.len() + scenario.vbr.len(),
-                usual_interval(scenario, &topology),
+                usual_interval(scenario, &topology, cell_by_cell),
             ),
             by_edges: plan::by_edges(&topology, &links),
             links,
@@ -257,17 +258,26 @@ impl<P: Probe> Simulation<P> {
     /// A whole frame will have reached a host at `at`.
     #[inline(always)]
     pub(crate) fn await_delivery(&mut self, link: usize, at: Time, vc: u32, frame: u32) {
-        self.links[link].deliveries.push(Delivery { time: at, vc, frame });
+        let next = Delivery { time: at, vc, frame };
+        let wire = &self.links[link];
+        if at <= wire.quiet_until && wire.deliveries.is_empty() && !self.ahead.busy {
+            return self.hand_over_ahead(link, next);
+        }
+        if at > self.now && self.approach(link, next) {
+            return;
+        }
+        let wire = &mut self.links[link];
+        wire.deliveries.push(next);
         if at == self.now {
             self.on_delivery(link);
-        } else if self.links[link].deliveries.tail() - self.links[link].deliveries.head() == 1 {
+        } else if wire.deliveries.tail() - wire.deliveries.head() == 1 {
             self.schedule(link);
         }
     }
 
     /// Puts the arrival of a link's head cell on the agenda.
     #[inline]
-    fn schedule(&mut self, link: usize) {
+    pub(crate) fn schedule(&mut self, link: usize) {
         if let Some((time, order)) = self.next_arrival(link) {
             self.agenda.set(link as Entity, time, order);
         }
@@ -288,10 +298,9 @@ impl<P: Probe> Simulation<P> {
 
     /// The first frame due on a link reaches its host.
     fn on_delivery(&mut self, link: usize) {
-        let Some(Delivery { vc, frame, .. }) = self.links[link].deliveries.pop() else {
-            return;
-        };
-        self.deliver(vc, frame);
+        if let Some(next) = self.links[link].deliveries.pop() {
+            self.hand_over(link, next);
+        }
     }
 
     /// A packet reaches its host whole.

@@ -3,7 +3,7 @@
 use crate::aal5::CELL_BITS;
 use crate::check::{check_flow, check_scalars, check_vbr, refuse, ScenarioError};
 use crate::port::classes::Class;
-use crate::scenario::{Framing, NodeKind, Scenario};
+use crate::scenario::{NodeKind, Scenario};
 use longpipe_events::{Rate, SlotGrid, Span, Time, PS_PER_SECOND};
 use std::collections::VecDeque;
 
@@ -188,8 +188,8 @@ fn grids(scenario: &Scenario, ends: &[LinkEnd]) -> Vec<SlotGrid> {
 }
 
 /// How far ahead most events are set: a cell time, or a few packet times of the link that most circuits share.
-pub(crate) fn usual_interval(scenario: &Scenario, topology: &Topology) -> Span {
-    if scenario.framing == Framing::Aal5 {
+pub(crate) fn usual_interval(scenario: &Scenario, topology: &Topology, cell_by_cell: bool) -> Span {
+    if cell_by_cell {
         return Span(topology.ends.iter().map(|end| end.cell).min().unwrap_or(1));
     }
     let circuits = |link: usize| topology.vcs_of_link[link][0];

@@ -4,7 +4,6 @@
 //! tcp::Sender ─▶ interface (unlimited) ─▶ line ─▶ router (buffer policy, FIFO) ─▶ line ─▶ … ─▶ tcp::Receiver
 //! ```
 
-pub(crate) mod ahead;
 pub mod interface;
 pub mod line;
 pub mod report;
@@ -12,6 +11,7 @@ pub mod router;
 mod travel;
 pub mod wire;
 
+use crate::link::Delivery;
 use longpipe_events::Time;
 
 /// A packet on its way.
@@ -34,4 +34,16 @@ pub struct OnWire {
     pub arrival: Time,
     /// The packet.
     pub packet: Packet,
+}
+
+impl OnWire {
+    /// Its arrival at a host.
+    #[inline(always)]
+    pub(crate) fn delivery(&self) -> Delivery {
+        Delivery {
+            time: self.arrival,
+            vc: self.packet.vc,
+            frame: self.packet.frame,
+        }
+    }
 }

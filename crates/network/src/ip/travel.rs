@@ -37,7 +37,7 @@ impl<P: Probe> Simulation<P> {
             let wire = &mut self.wires[link];
             let Some(next) = wire.packets.pop() else { return };
             if wire.end == End::Host {
-                self.hand_over(link, next);
+                self.hand_over(link, next.delivery());
             } else {
                 self.forward(next);
             }
@@ -77,9 +77,14 @@ impl<P: Probe> Simulation<P> {
             let wire = &self.wires[link as usize];
             match wire.end {
                 End::Host if next.arrival <= wire.quiet_until && wire.packets.is_empty() && !self.ahead.busy => {
-                    return self.hand_over_ahead(link as usize, next);
+                    return self.hand_over_ahead(link as usize, next.delivery());
                 }
-                End::Host => return self.approach(link as usize, next),
+                End::Host => {
+                    if !self.approach(link as usize, next.delivery()) {
+                        self.wait_on_wire(link as usize, next);
+                    }
+                    return;
+                }
                 End::Through if next.arrival <= self.end => {}
                 End::Shared | End::Through => return self.wait_on_wire(link as usize, next),
             }

@@ -5,12 +5,13 @@
 //! TCP as soon as they leave the last shared port, each with its own time of arrival. Results are those of events in
 //! order; a probe would see them out of order, so this is for runs that nobody watches.
 
-use super::OnWire;
+use crate::ip::OnWire;
+use crate::link::Delivery;
 use crate::probe::Probe;
 use crate::scenario::{Engine, Framing, NodeKind, Scenario, TrafficConfig};
 use crate::simulation::Simulation;
 use crate::topology::Topology;
-use longpipe_events::Entity;
+use longpipe_events::{Entity, Time};
 
 /// Which hosts packets may reach ahead of time.
 #[derive(Clone, Debug, Default)]
@@ -23,10 +24,9 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// Hosts of IP packets with one way in whose applications depend on nothing; none if a probe watches, or in the
-    /// reference engine.
+    /// Hosts with one way in whose applications depend on nothing; none if a probe watches, or in the reference engine.
     pub(crate) fn new(scenario: &Scenario, topology: &Topology, unwatched: bool) -> Ahead {
-        if !unwatched || scenario.framing != Framing::Ip || scenario.engine == Engine::Reference {
+        if !unwatched || scenario.engine == Engine::Reference {
             return Ahead::default();
         }
         let mut way_in = vec![None; scenario.nodes.len()];
@@ -60,31 +60,56 @@ impl Ahead {
 }
 
 impl<P: Probe> Simulation<P> {
-    /// A packet will reach the host at the end of a link, perhaps not ahead of time.
-    #[inline(never)]
-    pub(crate) fn approach(&mut self, link: usize, next: OnWire) {
-        if !self.ahead.busy {
-            self.look_ahead(link);
-            if next.arrival <= self.wires[link].quiet_until {
-                self.catch_up(link);
-                let wire = &self.wires[link];
-                if next.arrival <= wire.quiet_until && wire.packets.is_empty() {
-                    return self.hand_over_ahead(link, next);
-                }
-            }
+    #[inline(always)]
+    fn quiet_until(&mut self, link: usize) -> &mut Time {
+        match self.framing {
+            Framing::Aal5 => &mut self.links[link].quiet_until,
+            Framing::Ip => &mut self.wires[link].quiet_until,
         }
-        self.wait_on_wire(link, next);
+    }
+
+    /// The first that waits for its event at the host at the end of a link.
+    fn first_waiting(&self, link: usize) -> Option<Delivery> {
+        match self.framing {
+            Framing::Aal5 => self.links[link].deliveries.first().copied(),
+            Framing::Ip => self.wires[link].packets.first().map(OnWire::delivery),
+        }
+    }
+
+    fn pop_waiting(&mut self, link: usize) {
+        match self.framing {
+            Framing::Aal5 => drop(self.links[link].deliveries.pop()),
+            Framing::Ip => drop(self.wires[link].packets.pop()),
+        }
+    }
+
+    /// Something will reach the host at the end of a link; true if it is handed over ahead of time.
+    #[inline(never)]
+    pub(crate) fn approach(&mut self, link: usize, next: Delivery) -> bool {
+        if self.ahead.busy {
+            return false;
+        }
+        self.look_ahead(link);
+        if next.time > *self.quiet_until(link) {
+            return false;
+        }
+        self.catch_up(link);
+        let quiet = next.time <= *self.quiet_until(link) && self.first_waiting(link).is_none();
+        if quiet {
+            self.hand_over_ahead(link, next);
+        }
+        quiet
     }
 
     /// Finds out until when nothing but packets happens at the host at the end of a link, if what was known is past.
     fn look_ahead(&mut self, link: usize) {
         let now = self.now;
+        if *self.quiet_until(link) > now {
+            return;
+        }
         let Some(ends) = self.ahead.ends.get(link).filter(|ends| !ends.is_empty()) else {
             return;
         };
-        if self.wires[link].quiet_until > now {
-            return;
-        }
         let next = ends.iter().filter_map(|end| {
             let flow = &self.flows[(end / 2) as usize];
             if end % 2 == 1 {
@@ -93,25 +118,29 @@ impl<P: Probe> Simulation<P> {
             let start = (flow.start >= now).then_some(flow.start);
             start.into_iter().chain(flow.sender.next_timeout()).min()
         });
-        self.wires[link].quiet_until = next.min().map_or(self.end, |next| next.min(self.end));
+        let quiet_until = next.min().map_or(self.end, |next| next.min(self.end));
+        *self.quiet_until(link) = quiet_until;
     }
 
-    /// Hands over the packets that wait for their event, as far as the host is quiet.
+    /// Hands over what waits for its event, as far as the host is quiet.
     fn catch_up(&mut self, link: usize) {
         self.agenda.cancel(link as Entity);
-        while let Some(&next) = self.wires[link].packets.first() {
-            if next.arrival > self.wires[link].quiet_until {
+        while let Some(next) = self.first_waiting(link) {
+            if next.time > *self.quiet_until(link) {
                 break;
             }
-            self.wires[link].packets.pop();
+            self.pop_waiting(link);
             self.hand_over_ahead(link, next);
         }
-        self.schedule_packet(link);
+        match self.framing {
+            Framing::Aal5 => self.schedule(link),
+            Framing::Ip => self.schedule_packet(link),
+        }
     }
 
     #[inline(always)]
-    pub(crate) fn hand_over_ahead(&mut self, link: usize, next: OnWire) {
-        let now = std::mem::replace(&mut self.now, next.arrival);
+    pub(crate) fn hand_over_ahead(&mut self, link: usize, next: Delivery) {
+        let now = std::mem::replace(&mut self.now, next.time);
         self.ahead.busy = true;
         self.hand_over(link, next);
         self.ahead.busy = false;
@@ -120,16 +149,16 @@ impl<P: Probe> Simulation<P> {
 
     /// Gives a packet to its end point, at its time of arrival.
     #[inline(always)]
-    pub(crate) fn hand_over(&mut self, link: usize, OnWire { packet, .. }: OnWire) {
-        self.deliver(packet.vc, packet.frame);
-        let flow = &self.flows[(packet.vc / 2) as usize];
-        let timeout = if packet.vc.is_multiple_of(2) {
+    pub(crate) fn hand_over(&mut self, link: usize, Delivery { vc, frame, .. }: Delivery) {
+        self.deliver(vc, frame);
+        let flow = &self.flows[(vc / 2) as usize];
+        let timeout = if vc.is_multiple_of(2) {
             flow.receiver.next_timeout()
         } else {
             flow.sender.next_timeout()
         };
         if let Some(timeout) = timeout {
-            let quiet_until = &mut self.wires[link].quiet_until;
+            let quiet_until = self.quiet_until(link);
             *quiet_until = timeout.min(*quiet_until);
         }
     }
