@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PAPERS ?= frr-96
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 
-.PHONY: setup reproduce test bench soak lint clean
+.PHONY: setup reproduce test bench bench-rivals bench-scaling soak lint clean
 
 setup: $(VENV)/.built
 	@:
@@ -32,6 +32,16 @@ test: setup
 bench: setup
 	cargo bench --package longpipe-network --bench engines
 	cargo bench --package longpipe-network --bench ip
+
+# The same works in longpipe, ns-2 and ns-3: make bench-rivals [JSON=FILE] [RUNS=5] [NS3_SHARE=0.2] [INSTALL=1]
+bench-rivals: setup
+	@$(BIN)/python benches/rivals compare $(if $(JSON),--json $(JSON)) $(if $(RUNS),--runs $(RUNS)) \
+		$(if $(NS3_SHARE),--ns3-share $(NS3_SHARE)) $(if $(INSTALL),--install)
+
+# Flows, rates and delays of any size: make bench-scaling [JSON=FILE] [RUNS=3] [OUT=results]
+OUT ?= results
+bench-scaling: setup
+	@$(BIN)/python benches/rivals scaling --out $(OUT) $(if $(JSON),--json $(JSON)) $(if $(RUNS),--runs $(RUNS))
 
 # Random scenarios through both engines: make soak CASES=100000
 CASES ?= 20000

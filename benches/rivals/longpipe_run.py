@@ -1,0 +1,108 @@
+"""One work in longpipe: prints delivered packets, and user CPU and peak memory at three moments.
+
+Arguments: mode, JSON of the work. A work that takes less than half a CPU second is done again until that has passed,
+and the mean counts.
+"""
+
+import json
+import resource
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from works import STARTS_S, Work
+
+from longpipe import Scenario, simulate
+
+LEAST_S = 0.5
+Done = TypeVar("Done")
+
+
+def scenario(work: Work, mode: str) -> Scenario:
+    """The work as IP packets, or as ATM cells with Early Packet Discard, which loses whole packets as a router does."""
+    switch: dict[str, Any] = {"buffer": f"{work.buffer_packets} packets"}
+    if mode == "cells":
+        switch["policy"] = "epd"
+    fields: dict[str, Any] = {
+        "name": work.name or "scaling",
+        "duration": f"{round(work.duration_s * 1e12)} ps",
+        "framing": "aal5" if mode == "cells" else "ip",
+        "network": _dumbbell(work) if work.host_pairs == work.flows else _pairs(work),
+        "switch": switch,
+        "tcp": {
+            "recovery": "sack",
+            "mss": f"{work.mss_bytes} B",
+            "receiver_window": f"{work.window_packets * work.mss_bytes} B",
+            "timer": {"kind": "fine", "granularity": "10 ms", "min_rto": "200 ms", "initial_rto": "1 s"},
+        },
+        "start": {"kind": "staggered", "interval": f"{round(STARTS_S * 1e12) // work.flows} ps"},
+    }
+    return Scenario(**fields)
+
+
+def _dumbbell(work: Work) -> dict[str, Any]:
+    return {
+        "kind": "dumbbell",
+        "sources": work.flows,
+        "access_rate": f"{work.access_bps} bit/s",
+        "trunk_rate": f"{work.trunk_bps} bit/s",
+        "access_delay": "0 s",
+        "trunk_delay": _delay(work),
+        "exit_delay": "0 s",
+    }
+
+
+def _pairs(work: Work) -> dict[str, Any]:
+    access = {"rate": f"{work.access_bps} bit/s", "delay": "0 s"}
+    nodes: list[dict[str, Any]] = [{"name": name, "kind": "switch"} for name in ("switch1", "switch2")]
+    links = [{"between": ["switch1", "switch2"], "rate": f"{work.trunk_bps} bit/s", "delay": _delay(work)}]
+    for pair in range(work.host_pairs):
+        nodes += [{"name": f"{side}{pair}", "kind": "host"} for side in ("source", "sink")]
+        links += [
+            {"between": [f"source{pair}", "switch1"], **access},
+            {"between": ["switch2", f"sink{pair}"], **access},
+        ]
+    used = (flow % work.host_pairs for flow in range(work.flows))
+    flows = [{"name": f"flow{flow}", "from": f"source{pair}", "to": f"sink{pair}"} for flow, pair in enumerate(used)]
+    return {"kind": "graph", "nodes": nodes, "links": links, "flows": flows}
+
+
+def _delay(work: Work) -> str:
+    return f"{round(work.delay_s * 1e12)} ps"
+
+
+def _user_s() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_utime
+
+
+def _peak_bytes() -> int:
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
+def _timed(do: Callable[[], Done]) -> tuple[Done, float]:
+    began, times = _user_s(), 0
+    while True:
+        done, times = do(), times + 1
+        if (passed := _user_s() - began) >= LEAST_S:
+            return done, passed / times
+
+
+def main() -> None:
+    """Does the work."""
+    mode, work = sys.argv[1], Work(**json.loads(sys.argv[2]))
+    loaded_s, loaded_bytes = _user_s(), _peak_bytes()
+    result, whole_s = _timed(lambda: simulate(scenario(work, mode)))
+    peak_bytes = _peak_bytes()
+    # Nothing but laying out and tearing down; a start must precede the end.
+    empty = scenario(work, mode).with_(start={"kind": "fixed"}, duration="1 us")
+    _, read_s = _timed(lambda: scenario(work, mode))
+    _, laid_s = _timed(lambda: simulate(empty))
+    delivered = int((result.flows["delivered_bytes"] // work.mss_bytes).sum())
+    ready_s = loaded_s + read_s + laid_s
+    print(delivered, loaded_s, loaded_bytes, ready_s, peak_bytes, loaded_s + whole_s, peak_bytes)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""The simulators: what each needs, and one run of a work in one of them."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from works import Work
+
+HERE: Final = Path(__file__).parent
+NS3_PROGRAM: Final = HERE.parents[1] / "target" / "rivals" / "ns3"
+NS3_HEADER: Final = Path("/usr/include/ns3/core-module.h")
+NS3_MODULES: Final = (
+    "core", "network", "internet", "applications", "point-to-point", "traffic-control", "nix-vector-routing",
+)  # fmt: skip
+PACKAGES: Final = ("ns2", "libns3-dev", "g++")
+LONGEST_S: Final = 3600
+# Least time of simulating, the resolution of what a program knows of its user CPU.
+RESOLUTION_S: Final = {"longpipe": 1e-4, "ns-2": 1e-2, "ns-3": 1e-4}
+
+Mode = str
+"""What links carry: "ip" or "cells"."""
+MODES: Final[dict[str, tuple[Mode, ...]]] = {"longpipe": ("ip", "cells"), "ns-2": ("ip",), "ns-3": ("ip",)}
+
+
+class RivalError(Exception):
+    """What can't be run, in one line."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: packets delivered in order; what its process had used once loaded, at simulated time 0, and at the end.
+
+    Seconds of user CPU, and peak memory.
+    """
+
+    delivered_packets: int
+    loaded_s: float
+    loaded_bytes: int
+    ready_s: float
+    end_s: float
+    peak_bytes: int
+
+    @property
+    def cpu_s(self) -> float:
+        """User CPU from the parameters of the work to its counts, without the start of the program [s]."""
+        return self.end_s - self.loaded_s
+
+    @property
+    def simulation_s(self) -> float:
+        """User CPU without laying out the network too [s]."""
+        return self.end_s - self.ready_s
+
+
+def missing(simulator: str) -> str | None:
+    """Why a simulator can't be run, None if it can; compiles ns3.cc if it is newer than its program."""
+    if simulator == "ns-2" and shutil.which("ns") is None:
+        return "ns-2 is missing: Debian's package ns2, or make bench-rivals INSTALL=1"
+    if simulator == "ns-3" and not NS3_HEADER.exists():
+        return "ns-3 is missing: Debian's package libns3-dev, or make bench-rivals INSTALL=1"
+    if simulator == "ns-3" and shutil.which("g++") is None:
+        return "ns-3 needs a compiler: Debian's package g++, or make bench-rivals INSTALL=1"
+    return _compile_ns3() if simulator == "ns-3" else None
+
+
+def install() -> None:
+    """Installs the rivals from Debian; RivalError where that can't be done."""
+    if shutil.which("apt-get") is None:
+        raise RivalError("install: no apt-get here; needs Debian, or ns2 and libns3-dev by other means")
+    prefix = [] if os.geteuid() == 0 else ["sudo"]
+    for arguments in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", *PACKAGES]):
+        try:
+            subprocess.run([*prefix, "apt-get", *arguments], check=True)  # noqa: S603
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise RivalError(f"install: {error}; needs root or sudo, and a network") from None
+
+
+def _compile_ns3() -> str | None:
+    source = HERE / "ns3.cc"
+    if NS3_PROGRAM.exists() and NS3_PROGRAM.stat().st_mtime > source.stat().st_mtime:
+        return None
+    NS3_PROGRAM.parent.mkdir(parents=True, exist_ok=True)
+    libraries = [f"-lns3-{name}" for name in NS3_MODULES]
+    command = ["g++", "-std=c++17", "-O3", "-DNDEBUG", "-o", str(NS3_PROGRAM), str(source), *libraries]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    return None if made.returncode == 0 else f"ns-3 can't be compiled: {made.stderr.strip().splitlines()[-1]}"
+
+
+def run(simulator: str, work: Work, mode: Mode) -> Run:
+    """One run in a process of its own; RivalError if it fails."""
+    command = _command(simulator, work, mode)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=False)  # noqa: S603
+    try:
+        delivered, loaded_s, loaded_bytes, ready_s, _, end_s, peak = map(float, done.stdout.split())
+    except ValueError:
+        raise RivalError(f"{simulator}, work {work.name}: {(done.stderr or done.stdout).strip()[-500:]}") from None
+    end_s = max(end_s, ready_s + RESOLUTION_S[simulator])
+    return Run(int(delivered), loaded_s, int(loaded_bytes), ready_s, end_s, int(peak))
+
+
+def _command(simulator: str, work: Work, mode: Mode) -> list[str]:
+    if simulator == "ns-2":
+        return ["ns", str(HERE / "ns2.tcl"), *work.arguments()]
+    if simulator == "ns-3":
+        return [str(NS3_PROGRAM), *work.arguments()]
+    return [sys.executable, str(HERE / "longpipe_run.py"), mode, json.dumps(asdict(work))]

@@ -1,0 +1,62 @@
+"""The works that every simulator does: flows over a dumbbell of drop-tail routers."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+HEADER_BYTES: Final = 40
+STARTS_S: Final = 1.0
+
+
+@dataclass(frozen=True)
+class Work:
+    """Greedy SACK flows over one trunk, flow i from host pair i modulo `host_pairs`, begun one after another in 1 s."""
+
+    name: str
+    flows: int
+    host_pairs: int
+    mss_bytes: int
+    access_bps: int
+    trunk_bps: int
+    delay_s: float
+    """Propagation delay of the trunk, one way; the access links have none."""
+    buffer_packets: int
+    """Room at the trunk, the packet in service included."""
+    duration_s: float
+
+    @property
+    def window_packets(self) -> int:
+        """The receiver's window: twice what pipe and buffer hold together, so that it limits nothing."""
+        return 4 * max(self.buffer_packets, self.pipe_packets)
+
+    @property
+    def pipe_packets(self) -> int:
+        """Bandwidth-delay product [packets]."""
+        return max(1, round(self.trunk_bps * 2 * self.delay_s / 8 / (self.mss_bytes + HEADER_BYTES)))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: {self.flows} flows, {self.mss_bytes}-byte segments, trunk {self.trunk_bps / 1e6:g} Mbit/s, "
+            f"{self.delay_s * 1e3:g} ms, {self.buffer_packets} packets"
+        )
+
+    def lasting(self, duration_s: float) -> "Work":
+        """The same work over another simulated time."""
+        return replace(self, duration_s=duration_s)
+
+    def arguments(self) -> list[str]:
+        """What ns2.tcl and ns3.cc take."""
+        integers = (self.flows, self.host_pairs, self.mss_bytes, self.access_bps, self.trunk_bps)
+        others = (self.delay_s, self.buffer_packets, self.window_packets, self.duration_s)
+        return [*map(str, integers), *map(str, others)]
+
+
+def _works() -> dict[str, Work]:
+    works = (
+        Work("A", 15, 15, 1024, 155_520_000, 45_000_000, 0.005, 53, 100.0),
+        Work("B", 100, 100, 9180, 155_520_000, 155_000_000, 0.275, 1156, 100.0),
+        Work("C", 1000, 20, 1024, 1_000_000_000, 1_000_000_000, 0.010, 2350, 10.0),
+    )
+    return {work.name: work for work in works}
+
+
+WORKS: Final = _works()

@@ -1,0 +1,63 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RIVALS = Path(__file__).parents[1] / "benches" / "rivals"
+FIELDS = {
+    "work", "mode", "simulator", "delivered_packets", "cpu_seconds", "packets_per_cpu_second", "peak_memory_bytes",
+}  # fmt: skip
+
+
+def compare(*arguments: str | Path, path: str | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
+    if path is not None:
+        environment["PATH"] = path
+    command = [sys.executable, str(RIVALS), "compare", *map(str, arguments)]
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    assert "Traceback" not in result.stderr
+    return result
+
+
+def test_a_record_per_mode_says_what_was_delivered_at_what_cost(tmp_path: Path) -> None:
+    file = tmp_path / "records.json"
+    shown = compare("--work", "A", "--simulator", "longpipe", "--seconds", "1.5", "--runs", "1", "--json", file)
+    assert shown.returncode == 0, shown.stderr
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    records = json.loads(file.read_text())
+    assert [(record["work"], record["mode"], record["simulator"]) for record in records] == [
+        ("A", "ip", "longpipe"),
+        ("A", "cells", "longpipe"),
+    ]
+    for record in records:
+        assert record.keys() >= FIELDS
+        # At most what the trunk carries in 1.5 s: 5287 packets of 1064 bytes a second.
+        assert 1000 < record["delivered_packets"] < 1.5 * 5287
+        assert record["cpu_seconds"] > 0
+        rate = record["delivered_packets"] / record["cpu_seconds"]
+        assert record["packets_per_cpu_second"] == pytest.approx(rate)
+        assert record["peak_memory_bytes"] >= record["loaded_memory_bytes"] > 0
+
+
+def test_a_rival_that_is_missing_takes_one_line_and_the_rest_goes_on(tmp_path: Path) -> None:
+    names = ["--simulator", "ns-2", "--simulator", "longpipe"]
+    shown = compare("--work", "A", *names, "--seconds", "1.1", "--runs", "1", path=str(tmp_path))
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.splitlines()[0].startswith("ns-2 is missing: Debian's package ns2")
+    assert "longpipe, cells" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--work", "D"], "work: 'D'; accepts A, B, C"),
+        (["--simulator", "htsim"], "simulator: 'htsim'; accepts longpipe, ns-2, ns-3"),
+        (["--seconds", "1"], "seconds: 1; needs more than 1, within which flows start"),
+    ],
+)
+def test_bad_input_gets_one_line(arguments: list[str], error: str) -> None:
+    shown = compare(*arguments)
+    assert (shown.returncode, shown.stderr) == (2, f"error: {error}\n")
