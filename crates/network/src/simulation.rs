@@ -1,8 +1,8 @@
 //! The loop: what happens next, and what follows from it.
 //!
-//! The reference engine moves every cell by itself, from port to port. A cell has an event of its own wherever it may meet the cells of another wire. Past the last such place it
-//! goes on at once, port by port, each at the time at which it arrives there, and only its frame has an event.
-//! The train engine has events for the first and the last cell of a frame alone, wherever the port allows it.
+//! The reference engine moves every cell by itself, from port to port. A cell has an event of its own wherever it may
+//! meet the cells of another wire. Past the last such place it goes on at once, port by port, each at the time at which
+//! it arrives there, and only its frame has an event. The train engine has events for the first and the last cell of a frame alone, wherever the port allows it.
 //!
 //! At one instant, departures come first, then cells that reach a switch in the order of the tie rule, then
 //! frames that arrive whole, then timers, then applications that begin, then VBR that is looked after; equals by

@@ -3,7 +3,9 @@
 mod common;
 
 use common::random::{any_dumbbell, any_parking_lot};
-use longpipe_network::scenario::{Engine, Scenario};
+use common::{add_vbr, web, SECOND};
+use longpipe_network::scenario::{Engine, Scenario, SchedulerConfig, TrafficConfig};
+use longpipe_network::web::WebConfig;
 use longpipe_network::{Probe, Recorder, Report, Simulation};
 use proptest::prelude::*;
 
@@ -54,15 +56,51 @@ fn cases(usual: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(1_500))]
+    #![proptest_config(cases(900))]
     #[test]
     fn over_a_dumbbell(scenario in any_dumbbell(), seed in any::<u64>(), traced in prop::bool::weighted(0.2)) {
         compare(scenario, seed, traced)?;
     }
 }
 
+/// Every second flow becomes web traffic.
+fn with_web(mut scenario: Scenario) -> Scenario {
+    for flow in scenario.flows.iter_mut().skip(1).step_by(2) {
+        flow.traffic = TrafficConfig::Web(WebConfig {
+            cycle_ps: SECOND / 10,
+            spacing_from_ps: SECOND / 1000,
+            spacing_to_ps: SECOND / 100,
+            ..web()
+        });
+    }
+    scenario
+}
+
 proptest! {
-    #![proptest_config(cases(500))]
+    #![proptest_config(cases(400))]
+    #[test]
+    fn with_web_traffic(scenario in any_dumbbell(), seed in any::<u64>(), traced in prop::bool::weighted(0.2)) {
+        compare(with_web(scenario), seed, traced)?;
+    }
+
+    #[test]
+    fn beside_vbr(
+        scenario in any_dumbbell(),
+        share in prop::option::of(0u64..1_000_000_000),
+        period in SECOND / 1000..SECOND / 10,
+        seed in any::<u64>(),
+        traced in prop::bool::weighted(0.2),
+    ) {
+        let scheduler = match share {
+            None => SchedulerConfig::Priority {},
+            Some(share_ppb) => SchedulerConfig::GuaranteedRate { share_ppb },
+        };
+        compare(add_vbr(scenario, scheduler, period), seed, traced)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(300))]
     #[test]
     fn over_a_parking_lot(scenario in any_parking_lot(), seed in any::<u64>(), traced in prop::bool::weighted(0.2)) {
         compare(scenario, seed, traced)?;

@@ -2,29 +2,13 @@
 
 mod common;
 
-use common::{dumbbell, policy, tcp, Builder, LAN, SECOND, WAN};
+use common::{dumbbell, policy, tcp, web, Builder, LAN, SECOND, WAN};
 use longpipe_network::requests::File;
 use longpipe_network::scenario::{LossConfig, NodeKind, Scenario, StartConfig, TrafficConfig};
-use longpipe_network::web::{CycleFrom, PoissonCut, WebConfig};
+use longpipe_network::web::{CycleFrom, WebConfig};
 use longpipe_network::{Report, Simulation};
 use longpipe_tcp::config::{AckConfig, RecoveryKind};
 use proptest::prelude::*;
-
-fn web() -> WebConfig {
-    WebConfig {
-        cycle_ps: SECOND,
-        cycle_from: CycleFrom::FirstRequest,
-        request_bytes: 128,
-        spacing_from_ps: SECOND / 50,
-        spacing_to_ps: SECOND / 10,
-        requests_mean: 5.0,
-        requests_most: 9,
-        size_mean: 5.0,
-        cut: PoissonCut::Rejection,
-        class_shares_ppb: vec![200_000_000, 400_000_000, 400_000_000],
-        kilobyte_bytes: 1000,
-    }
-}
 
 fn with_web(mut scenario: Scenario, web: &WebConfig) -> Scenario {
     for flow in &mut scenario.flows {

@@ -7,6 +7,7 @@ use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Engine, FlowConfig, Framing, LinkConfig, LossConfig, NodeConfig, NodeKind, OnOffConfig,
     PolicyConfig, Scenario, SchedulerConfig, StartConfig, Ties, TraceConfig, TrafficConfig,
 };
+use longpipe_network::web::{CycleFrom, PoissonCut, WebConfig};
 use longpipe_tcp::config::{
     AckConfig, CongestionKind, NewRenoConfig, PhaseConfig, PipeStart, RecoveryKind, RenoConfig, SackConfig, TcpConfig,
     TimerConfig, TimerRestart, VegasConfig,
@@ -165,6 +166,24 @@ impl Builder {
             traffic: TrafficConfig::Greedy {},
             start: StartConfig::Fixed { at_ps: 0 },
         });
+    }
+}
+
+/// Web traffic whose cycle is short.
+#[allow(dead_code)]
+pub fn web() -> WebConfig {
+    WebConfig {
+        cycle_ps: SECOND,
+        cycle_from: CycleFrom::FirstRequest,
+        request_bytes: 128,
+        spacing_from_ps: SECOND / 50,
+        spacing_to_ps: SECOND / 10,
+        requests_mean: 5.0,
+        requests_most: 9,
+        size_mean: 5.0,
+        cut: PoissonCut::Rejection,
+        class_shares_ppb: vec![200_000_000, 400_000_000, 400_000_000],
+        kilobyte_bytes: 1000,
     }
 }
 
