@@ -132,16 +132,14 @@ impl SlotGrid {
     /// Moves a cursor on to the first slot that begins at or after `t`, if it is not there yet.
     #[inline]
     pub fn advance(&self, cursor: &mut SlotCursor, t: Time) {
-        // Most gaps are short, and a step is much cheaper than a division.
-        for _ in 0..3 {
-            if cursor.start() >= t {
-                return;
+        // A short gap is stepped over: that is cheaper than a division.
+        if cursor.start() + cursor.period_floor(4) > t {
+            while cursor.start() < t {
+                cursor.step();
             }
-            cursor.step();
+            return;
         }
-        if cursor.start() < t {
-            *cursor = self.cursor(self.at_or_after(t));
-        }
+        *cursor = self.cursor(self.at_or_after(t));
     }
 
     /// Which cycle of `den` slots slot `k` is in, and its place there.
@@ -183,6 +181,12 @@ impl SlotCursor {
     #[inline]
     pub fn start(&self) -> Time {
         Time(self.start)
+    }
+
+    /// Length of `slots` slots, rounded down [ps].
+    #[inline]
+    fn period_floor(&self, slots: u64) -> Span {
+        Span(slots * self.whole)
     }
 
     /// Moves to the next slot.

@@ -77,21 +77,24 @@ impl GridSums {
         let count = to - from;
         StartSum {
             count,
-            numbers: (u128::from(from) + u128::from(to)).saturating_sub(1) * u128::from(count) / 2,
-            rests: self.rests_before(to) - self.rests_before(from),
+            numbers: u128::from((from + to).wrapping_sub(1)) * u128::from(count) / 2,
+            rests: self.rests(from, to),
         }
     }
 
+    /// What rounding takes off the starts of slots `from..to`.
     #[inline]
-    fn rests_before(&self, k: u64) -> u128 {
+    fn rests(&self, from: u64, to: u64) -> u128 {
         let (_, num, den) = self.grid.parts();
         if self.cycle.is_empty() {
-            let (part, k) = (u128::from(num % den), u128::from(k));
-            return part * (k * k.saturating_sub(1) / 2) - u128::from(den) * floor_sum(k, u128::from(den), part);
+            let (den, part) = (u128::from(den), u128::from(num % den));
+            let before = |k: u128| part * (k * k.saturating_sub(1) / 2) - den * floor_sum(k, den, part);
+            return before(to.into()) - before(from.into());
         }
         // Over a whole cycle the rests are all numbers below `den`, each once.
-        let (cycles, rest) = self.grid.cycle(k);
-        u128::from(cycles) * u128::from(den * (den - 1) / 2) + u128::from(self.cycle[rest as usize])
+        let ((first, start), (last, end)) = (self.grid.cycle(from), self.grid.cycle(to));
+        let whole = (last - first) * (den * (den - 1) / 2);
+        u128::from(whole + self.cycle[end as usize] - self.cycle[start as usize])
     }
 
     /// The sum itself [ps].
