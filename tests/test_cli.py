@@ -74,7 +74,7 @@ def test_files_are_written_whole(lan: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "out.json").read_text())["scenario"] == "lan"
     names = ("flows", "ports", "classes", "vbr", "cwnd", "queue")
-    assert {path.name for path in (tmp_path / "csv").iterdir()} == {f"{name}.csv" for name in names}
+    assert {path.name for path in (tmp_path / "csv").iterdir()} == {"scenario.toml", *(f"{name}.csv" for name in names)}
 
 
 def test_a_run_beside_vbr_shows_its_delay_and_loss(lan: Path) -> None:

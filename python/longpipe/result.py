@@ -122,7 +122,7 @@ class Result:
         return json.dumps(self.summary(), indent=2, allow_nan=False) + "\n"
 
     def to_csv(self, directory: str | Path) -> list[Path]:
-        """Writes flows.csv, ports.csv, classes.csv, vbr.csv, for web traffic more, and one file per trace.
+        """Writes flows.csv, ports.csv, classes.csv, vbr.csv, for web traffic more, one file per trace, scenario.toml.
 
         ScenarioError if the directory can't be written.
         """
@@ -135,6 +135,8 @@ class Result:
         for name, frame in frames.items():
             written.append(directory / f"{name}.csv")
             write_text(written[-1], frame.to_csv(index=False))
+        written.append(directory / "scenario.toml")
+        write_text(written[-1], self.scenario.to_toml())
         return written
 
 

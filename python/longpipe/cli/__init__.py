@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from longpipe.captures import CaptureError
-from longpipe.cli import analyse, design, init, reproduce, run, validate
+from longpipe.cli import analyse, design, init, plot, reproduce, run, validate
 from longpipe.errors import ScenarioError
 
 HELP = (
@@ -41,6 +41,7 @@ def longpipe(
 
 
 app.command("run")(run.run)
+app.command("plot")(plot.plot)
 app.command("init")(init.init)
 app.command("reproduce")(reproduce.reproduce)
 app.command("design")(design.design)

@@ -44,8 +44,7 @@ def run(
     ] = None,
 ) -> None:
     """Simulate one scenario and show what each flow and each port did."""
-    scenario = Scenario.from_toml(Path(file))
-    scenario = scenario.with_(**dict(_change(text) for text in changes or []))
+    scenario = scenario_with(Path(file), changes or [])
     scenario = scenario.with_(**{f"traces.{kind.value}": True for kind in trace or []})
     if trace and csv is None:
         raise ScenarioError("--trace: needs --csv DIR to write to")
@@ -72,6 +71,11 @@ def run(
         show(result, Console(highlight=False))
     if failure is not None:
         raise failure
+
+
+def scenario_with(file: Path, changes: list[str]) -> Scenario:
+    """A scenario from a file, with changes as `--set` takes them."""
+    return Scenario.from_toml(file).with_(**dict(_change(text) for text in changes))
 
 
 def _captures(texts: list[str]) -> dict[str, str]:

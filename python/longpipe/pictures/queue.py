@@ -1,0 +1,86 @@
+"""Who holds a switch port's buffer over time."""
+
+from collections.abc import Hashable
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from longpipe.errors import ScenarioError, nearest
+from longpipe.pictures.recorded import Run, as_steps, shown_s, trace
+from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, legend, panels
+
+MOST_FLOWS = 8
+OTHERS, ACKS = "others", "ACKs"
+
+
+def queue_by_flow(run: Run, port: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
+    """What each flow's data, and all ACKs together, hold of a port's buffer: a column each, steps over time_s.
+
+    Cells, or packets where the framing is ip. Flows beyond the eight that held most are summed up as others.
+    """
+    samples = trace(run, "vc_queue")
+    unit = "queue_packets" if "queue_packets" in samples else "queue_cells"
+    samples = samples[samples["port"] == port]
+    holders = samples["flow"].astype(str).where(~samples["acks"].astype(bool), ACKS + samples["flow"].astype(str))
+    steps = samples.assign(holder=holders).pivot_table(unit, "time_s", "holder", observed=True, sort=False)
+    steps = steps.sort_index().ffill().fillna(0)
+    is_ack = steps.columns.str.startswith(ACKS)
+    data = steps.loc[:, ~is_ack]
+    ranked = list(data.mean().sort_values(ascending=False, kind="stable").index)
+    first = [name for name in data.columns if name in ranked[:MOST_FLOWS]]
+    found = data[sorted(first, key=_natural)].copy()
+    if len(ranked) > MOST_FLOWS:
+        found[OTHERS] = data[ranked[MOST_FLOWS:]].sum(axis=1)
+    if is_ack.any():
+        found[ACKS] = steps.loc[:, is_ack].sum(axis=1)
+    return as_steps(found.reset_index(), shown_s(run, span_s)).set_index("time_s")
+
+
+def queue(run: Run, port: str | None = None, span_s: tuple[float, float] | None = None) -> Figure:
+    """A switch port's buffer by flow, stacked, from `traces.vc_queue`; by default of the port that held most."""
+    samples = trace(run, "vc_queue")
+    unit = "packets" if "queue_packets" in samples else "cells"
+    known = list(dict.fromkeys(samples["port"].astype(str)))
+    if not known:
+        raise ScenarioError("port: none held anything at a sample; needs a queue, or a shorter vc_queue_interval")
+    if port is not None and port not in known:
+        raise ScenarioError(f"port: {port!r} held nothing; {nearest(port, known)}")
+    port = port or _busiest(samples, f"queue_{unit}")
+    held = queue_by_flow(run, port, span_s)
+    figure, (panel,) = panels(1, f"{run.scenario.name}: buffer of {port}", shown_s(run, span_s), height=3.6)
+    colours = [GREY if name in (OTHERS, ACKS) else PALETTE[i % len(PALETTE)] for i, name in enumerate(held.columns)]
+    panel.stackplot(
+        held.index,
+        held.to_numpy().T,
+        step="post",
+        labels=list(held.columns),
+        colors=colours,
+        linewidth=0,
+        rasterized=held.size > MOST_SHAPES,
+    )
+    capacity = _capacity(run, port, unit)
+    if capacity is not None:
+        panel.axhline(capacity, color="black", lw=1, ls="--", label=f"all {capacity} {unit}")
+    panel.set_ylim(bottom=0)
+    panel.set_ylabel(f"held [{unit}]")
+    legend(figure, [panel])
+    return figure
+
+
+def _busiest(samples: pd.DataFrame, unit: str) -> str:
+    return str(samples.groupby("port", observed=True)[unit].max().idxmax())
+
+
+def _capacity(run: Run, port: str, unit: str) -> int | None:
+    resolved = run.scenario.resolve()
+    names = [node["name"] for node in resolved["nodes"]]
+    for link in resolved["links"]:
+        if f"{names[link['from']]}->{names[link['to']]}" == port and link["buffer"]:
+            return int(link["buffer"]["limit"]) if link["buffer"]["unit"] == unit else None
+    return None
+
+
+def _natural(column: Hashable) -> tuple[str, int]:
+    name = str(column)
+    head = name.rstrip("0123456789")
+    return head, int(name[len(head) :] or -1)

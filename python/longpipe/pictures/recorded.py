@@ -1,0 +1,84 @@
+"""Where pictures take their traces from: a run, or the files that it left."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+import pandas as pd
+
+from longpipe.errors import ScenarioError, nearest
+from longpipe.result import duration_s
+from longpipe.scenario import Scenario
+
+TRACES: Final = ("cwnd", "queue", "vc_queue", "sequence", "rtt")
+SCENARIO_FILE: Final = "scenario.toml"
+
+
+class Run(Protocol):
+    """A result, or anything else with a scenario and traces."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """What was run."""
+
+    @property
+    def traces(self) -> dict[str, pd.DataFrame]:
+        """Frames by name of the trace."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The traces of a run that has ended."""
+
+    scenario: Scenario
+    traces: dict[str, pd.DataFrame]
+
+    @classmethod
+    def from_directory(cls, directory: str | Path) -> "Recorded":
+        """What `Result.to_csv` wrote; ScenarioError unless it is there."""
+        directory = Path(directory)
+        if not (directory / SCENARIO_FILE).is_file():
+            raise ScenarioError(f"{directory}: no {SCENARIO_FILE} in it; needs a directory of longpipe run --csv")
+        files = {name: directory / f"{name}.csv" for name in TRACES}
+        traces = {name: pd.read_csv(path) for name, path in files.items() if path.is_file()}
+        return cls(Scenario.from_toml(directory / SCENARIO_FILE), traces)
+
+
+def trace(run: Run, name: str) -> pd.DataFrame:
+    """A run's trace; ScenarioError, saying how to record it, if it has none."""
+    if name not in run.traces:
+        raise ScenarioError(f"traces.{name}: not recorded; needs traces.{name} = true, or longpipe run --trace {name}")
+    return run.traces[name]
+
+
+def chosen(run: Run, flows: Sequence[str] | None, most: int) -> list[str]:
+    """The flows asked for, else the first `most`; ScenarioError for one that is not there."""
+    known = [flow["name"] for flow in run.scenario.resolve()["flows"]]
+    for flow in flows or ():
+        if flow not in known:
+            raise ScenarioError(f"flow: {flow!r} is not in the run; {nearest(flow, known)}")
+    return list(flows) if flows else known[:most]
+
+
+def shown_s(run: Run, span_s: tuple[float, float] | None) -> tuple[float, float]:
+    """The time asked for, else all of the run [s]."""
+    return span_s or (0.0, duration_s(run.scenario))
+
+
+def of_flow(frame: pd.DataFrame, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
+    """A flow's rows, those within the time asked for."""
+    return within(frame[frame["flow"] == flow], span_s)
+
+
+def within(frame: pd.DataFrame, span_s: tuple[float, float] | None) -> pd.DataFrame:
+    """Rows from begin to end [s], both included."""
+    return frame if span_s is None else frame[frame["time_s"].between(*span_s)]
+
+
+def as_steps(frame: pd.DataFrame, span_s: tuple[float, float]) -> pd.DataFrame:
+    """What holds from one row to the next, cut to a time [s]: it begins with the row before and is held to the end."""
+    before = frame[frame["time_s"] < span_s[0]].tail(1).assign(time_s=span_s[0])
+    inside = within(frame, span_s)
+    last = (inside if len(inside) else before).tail(1).assign(time_s=span_s[1])
+    return pd.concat([part for part in (before, inside, last) if len(part)] or [frame], ignore_index=True)

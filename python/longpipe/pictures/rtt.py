@@ -1,0 +1,42 @@
+"""Round trips and the retransmission timeout over time."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from longpipe.pictures.recorded import Run, as_steps, chosen, of_flow, shown_s, trace, within
+from longpipe.pictures.style import BLUE, GREEN, MOST_SHAPES, VERMILION, legend, panels
+
+MOST_FLOWS = 5
+# From this ratio of the largest RTO to the smallest round trip on, a logarithmic axis shows both.
+WIDE = 15
+
+
+def rtt_points(run: Run, flow: str) -> pd.DataFrame:
+    """A flow's measurements and its timer: time_s, rtt_s (nan where only the RTO moved), srtt_s, rto_s."""
+    points = of_flow(trace(run, "rtt"), flow)
+    return points[["time_s", "rtt_s", "srtt_s", "rto_s"]].reset_index(drop=True)
+
+
+def rtt(run: Run, flows: Sequence[str] | None = None, span_s: tuple[float, float] | None = None) -> Figure:
+    """Round trips as measured, smoothed, and the RTO with its backoff, a panel per flow, from `traces.rtt`."""
+    names = chosen(run, flows, MOST_FLOWS)
+    shown = shown_s(run, span_s)
+    figure, axes = panels(len(names), f"{run.scenario.name}: round trips and retransmission timeout", shown)
+    for panel, name in zip(axes, names, strict=True):
+        points = rtt_points(run, name)
+        measured = within(points.dropna(subset=["rtt_s"]), shown)
+        (dots,) = panel.plot(measured["time_s"], 1e3 * measured["rtt_s"], ".", ms=3, color=BLUE, label="measured")
+        dots.set_rasterized(len(measured) > MOST_SHAPES)
+        steps = as_steps(points, shown)
+        panel.step(steps["time_s"], 1e3 * steps["srtt_s"], where="post", color=GREEN, lw=1.1, label="SRTT")
+        panel.step(steps["time_s"], 1e3 * steps["rto_s"], where="post", color=VERMILION, lw=1.1, label="RTO")
+        if len(measured) and steps["rto_s"].max() > WIDE * measured["rtt_s"].min():
+            panel.set_yscale("log")
+            panel.yaxis.set_major_formatter("{x:g}")
+        else:
+            panel.set_ylim(bottom=0)
+        panel.set_ylabel(f"{name} [ms]")
+    legend(figure, axes)
+    return figure

@@ -1,0 +1,90 @@
+"""The time-sequence graph: what was sent, acknowledged, resent."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+
+from longpipe.pictures.recorded import Run, chosen, of_flow, shown_s, trace
+from longpipe.pictures.style import BLUE, GREEN, MOST_SHAPES, ORANGE, PURPLE, VERMILION, byte_unit, legend, panels
+
+LARGEST_WINDOW_FIELD: Final = 65_535
+
+
+class Events(NamedTuple):
+    """A flow's events; begin_bytes and end_bytes are sequence numbers, end excluded."""
+
+    sent: pd.DataFrame
+    """Segments sent for the first time: time_s, begin_bytes, end_bytes."""
+    resent: pd.DataFrame
+    """Segments sent again, likewise."""
+    sacked: pd.DataFrame
+    """Blocks of SACK options received, likewise."""
+    acknowledged: pd.DataFrame
+    """ACKs received: time_s, ack_bytes and window_bytes, the edge of the receiver's window; both never go back."""
+
+
+def sequence_events(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> Events:
+    """A flow's segments, SACK blocks and ACKs, from `traces.sequence`."""
+    rows = of_flow(trace(run, "sequence"), flow, span_s)
+    spans = pd.DataFrame(
+        {
+            "time_s": rows["time_s"],
+            "begin_bytes": rows["sequence_bytes"],
+            "end_bytes": rows["sequence_bytes"] + rows["length_bytes"],
+        }
+    )
+    again = rows["retransmission"].astype(bool)
+    acks = rows[rows["event"] == 1]
+    reached = acks["sequence_bytes"].cummax()
+    config = next(config["tcp"] for config in run.scenario.resolve()["flows"] if config["name"] == flow)
+    scale = config["window_scale"]
+    receiver_window = min(config["receiver_window_bytes"] >> scale, LARGEST_WINDOW_FIELD) << scale
+    return Events(
+        sent=spans[(rows["event"] == 0) & ~again],
+        resent=spans[(rows["event"] == 0) & again],
+        sacked=spans[rows["event"] == 2],
+        acknowledged=pd.DataFrame(
+            {"time_s": acks["time_s"], "ack_bytes": reached, "window_bytes": reached + receiver_window}
+        ),
+    )
+
+
+def sequence(run: Run, flows: Sequence[str] | None = None, span_s: tuple[float, float] | None = None) -> Figure:
+    """One flow's time-sequence graph as tcptrace draws it, from `traces.sequence`; the first flow by default.
+
+    Segments are bars from their first to their last byte, the ACK line and the edge of the receiver's window steps.
+    """
+    name = chosen(run, flows, 1)[0]
+    events = sequence_events(run, name, span_s)
+    title = f"{run.scenario.name}: segments and ACKs of {name}"
+    figure, (panel,) = panels(1, title, shown_s(run, span_s), height=4.4)
+    top = max((frame["end_bytes"].max() for frame in events[:3] if len(frame)), default=0)
+    divisor, unit = byte_unit(top)
+    drawn = (
+        (events.sent, BLUE, 1.2, "sent"),
+        (events.sacked, PURPLE, 1.2, "SACK block"),
+        (events.resent, VERMILION, 2.2, "sent again"),
+    )
+    for order, (bars, colour, width, label) in enumerate(drawn):
+        if bars.empty:
+            continue
+        times = bars["time_s"].to_numpy()
+        ends = (np.column_stack([times, bars[edge].to_numpy() / divisor]) for edge in ("begin_bytes", "end_bytes"))
+        lines = LineCollection(list(np.stack(list(ends), axis=1)), colors=colour, linewidths=width, label=label)
+        lines.set_rasterized(len(bars) > MOST_SHAPES)
+        lines.set_zorder(2 + order)
+        panel.add_collection(lines)
+    low = min((frame["begin_bytes"].min() for frame in events[:2] if len(frame)), default=0)
+    highest = top + 0.12 * max(top - low, 1)
+    acks = events.acknowledged
+    for column, colour, label in (("ack_bytes", GREEN, "acknowledged"), ("window_bytes", ORANGE, "receiver's window")):
+        if (acks[column] < highest).any():
+            panel.step(acks["time_s"], acks[column] / divisor, where="post", color=colour, lw=0.9, label=label)
+    panel.set_ylim(low / divisor, highest / divisor)
+    panel.set_ylabel(f"sequence number [{unit}]")
+    legend(figure, [panel])
+    return figure

@@ -1,0 +1,174 @@
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from longpipe import Result, Scenario, ScenarioError, pictures, simulate
+from longpipe.cli.plot import NEEDS, Kind
+from longpipe.pictures import Recorded
+from longpipe.pictures.queue import queue_by_flow
+from longpipe.pictures.rtt import rtt_points
+from longpipe.pictures.sequence import sequence_events
+from longpipe.pictures.style import save
+from longpipe.pictures.throughput import throughput_series
+from longpipe.pictures.window import window_steps
+
+TRACES = ("cwnd", "queue", "vc_queue", "sequence", "rtt")
+PORT = "switch1->switch2"
+SCENARIO = Scenario(name="wan", duration="2 s").with_(
+    **{
+        "network.sources": 2,
+        "network.trunk_rate": "10 Mbit/s",
+        "network.trunk_delay": "20 ms",
+        "network.trunk_loss": {"kind": "bernoulli", "probability": 0.005},
+        "tcp.recovery": "sack",
+        "tcp.receiver_window": "100 KB",
+    }
+)
+
+
+@cache
+def run(framing: str = "aal5") -> Result:
+    changes = {"framing": framing, "switch.buffer": "1000 cells" if framing == "aal5" else "30 packets"}
+    return simulate(SCENARIO.with_(**changes, **{f"traces.{name}": True for name in TRACES}))
+
+
+def test_recording_changes_nothing() -> None:
+    assert run().state_hash == simulate(SCENARIO).state_hash
+
+
+def test_the_sequence_graph_has_every_segment_once() -> None:
+    events, flow = sequence_events(run(), "flow1"), run().flows.iloc[0]
+    assert len(events.resent) == flow["retransmitted_segments"] > 0
+    assert len(events.sent) + len(events.resent) == flow["sent_segments"]
+    sent = events.sent["end_bytes"] - events.sent["begin_bytes"]
+    resent = events.resent["end_bytes"] - events.resent["begin_bytes"]
+    assert sent.sum() + resent.sum() == flow["sent_bytes"]
+    acks = events.acknowledged
+    assert acks["ack_bytes"].is_monotonic_increasing
+    assert (events.sent["end_bytes"] <= acks["window_bytes"].max()).all()
+    assert set(acks["window_bytes"] - acks["ack_bytes"]) == {100_000}
+    assert len(events.sacked) > 0
+    assert (events.sacked["end_bytes"] <= events.sent["end_bytes"].max()).all()
+
+
+def test_throughput_adds_up_to_what_was_acknowledged() -> None:
+    series = throughput_series(run(), ["flow1", "flow2"], 0.1)
+    acknowledged = [sequence_events(run(), flow).acknowledged["ack_bytes"].max() for flow in ("flow1", "flow2")]
+    assert (series.to_numpy().sum(axis=0) * 0.1 / 8).tolist() == pytest.approx([float(a) for a in acknowledged])
+    assert len(series) == 20
+    # A trunk of 10 Mbit/s carries no more.
+    assert series.to_numpy().sum(axis=1).mean() < 10e6 * 512 / (12 * 53)
+
+
+@pytest.mark.parametrize("framing", ["aal5", "ip"])
+def test_the_queue_by_flow_adds_up_to_the_queue(framing: str) -> None:
+    result = run(framing)
+    held = queue_by_flow(result, PORT)
+    unit = "cells" if framing == "aal5" else "packets"
+    seen = result.traces["queue"]
+    seen = seen[seen["port"] == PORT]
+    # X at the last arrival before a sample, that arrival included or not, less what left since.
+    latest = np.searchsorted(seen["time_s"].to_numpy(), held.index.to_numpy(), side="right") - 1
+    before = seen[f"queue_{unit}"].to_numpy()[latest.clip(0)]
+    total = held.sum(axis=1).to_numpy()
+    largest = float(result.ports.set_index("port")[f"peak_queue_{unit}"].to_dict()[PORT])
+    assert total.max() <= largest
+    assert total.max() > 0.9 * largest
+    assert (total <= before + 24).all()
+    assert (held.to_numpy() >= 0).all()
+    assert set(held.columns) == {"flow1", "flow2"}
+
+
+def test_windows_and_timers_end_as_the_traces_do() -> None:
+    steps, trace = window_steps(run(), "flow1"), run().traces["cwnd"]
+    assert steps["cwnd_bytes"].iloc[-1] == trace.loc[trace["flow"] == "flow1", "cwnd_bytes"].iloc[-1]
+    assert steps["time_s"].iloc[-1] == 2.0
+    assert np.isnan(steps["ssthresh_bytes"].iloc[0])
+    points = rtt_points(run(), "flow1")
+    # Round trips are at least the propagation time; the tick is 100 ms, and so is the smallest SRTT.
+    assert points["rtt_s"].min() > 0.04
+    assert (points["rto_s"] >= 0.2).all()
+    assert points["srtt_s"].dropna().between(0.05, 0.5).all()
+    backed_off = (points["rtt_s"].isna() & (points["rto_s"].diff() > 0)).sum()
+    assert backed_off == run().flows["timeouts"].iloc[0]
+
+
+def test_a_time_shown_begins_with_what_held_before() -> None:
+    steps = window_steps(run(), "flow1", (0.5, 0.6))
+    trace = run().traces["cwnd"]
+    before = trace[(trace["flow"] == "flow1") & (trace["time_s"] < 0.5)]
+    assert steps["time_s"].iloc[[0, -1]].tolist() == [0.5, 0.6]
+    assert steps["cwnd_bytes"].iloc[0] == before["cwnd_bytes"].iloc[-1]
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("framing", ["aal5", "ip"])
+def test_every_picture_is_drawn(tmp_path: Path, kind: Kind, framing: str) -> None:
+    result = run(framing)
+    for suffix in ("svg", "pdf") if framing == "aal5" else ("png",):
+        twice = []
+        for number in range(2):
+            path = tmp_path / f"{number}.{suffix}"
+            save(getattr(pictures, kind.value)(result, span_s=(0.1, 1.5)), path)
+            twice.append(path.read_bytes())
+        assert twice[0] == twice[1]
+        assert len(twice[0]) > 5_000
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_a_picture_without_its_trace_says_which_option_records_it(kind: Kind) -> None:
+    bare = Recorded(SCENARIO, {})
+    name = NEEDS[kind]
+    with pytest.raises(ScenarioError) as raised:
+        getattr(pictures, kind.value)(bare)
+    expected = f"traces.{name}: not recorded; needs traces.{name} = true, or longpipe run --trace {name}"
+    assert str(raised.value) == expected
+
+
+def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    longpipe = str(Path(sys.executable).with_name("longpipe"))
+    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
+    return subprocess.run(
+        [longpipe, *map(str, arguments)], capture_output=True, text=True, env=environment, check=False
+    )
+
+
+def test_the_command_runs_and_draws_or_draws_what_was_recorded(tmp_path: Path) -> None:
+    scenario, stored = tmp_path / "wan.toml", tmp_path / "out"
+    scenario.write_text(SCENARIO.with_(duration="300 ms").to_toml())
+    drawn = command("plot", scenario, "sequence", "-o", tmp_path / "fresh.svg")
+    assert (drawn.returncode, drawn.stderr) == (0, "")
+    assert command("run", scenario, "--csv", stored, "--trace", "sequence").returncode == 0
+    assert command("plot", stored, "sequence", "-o", tmp_path / "stored.svg").returncode == 0
+    assert (tmp_path / "stored.svg").read_bytes() == (tmp_path / "fresh.svg").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["window", "-o", "a.jpg"], "--output: 'a.jpg'; did you mean '.png'? accepts .svg, .pdf, .png"),
+        (["window", "-o", "a.svg", "--flow", "flw1"], "flow: 'flw1' is not in the run; did you mean 'flow1'? accepts"),
+        (["window", "-o", "a.svg", "--port", PORT], "--port: window is by flow; needs --flow, or the picture queue"),
+        (["queue", "-o", "a.svg", "--port", "a->b"], "port: 'a->b' held nothing; accepts"),
+        (["rtt", "-o", "a.svg", "--from", "3"], "--from, --to: 3 s to 0.3 s; needs a time within 0 s and 0.3 s"),
+        (["window", "-o", "/dev/null/a.svg"], "--output: /dev/null can't be written"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(tmp_path: Path, arguments: list[str], error: str) -> None:
+    scenario = tmp_path / "wan.toml"
+    scenario.write_text(SCENARIO.with_(duration="300 ms").to_toml())
+    refused = command("plot", scenario, *arguments)
+    assert refused.returncode == 2
+    assert error in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+
+
+def test_a_directory_without_a_run_is_refused(tmp_path: Path) -> None:
+    refused = command("plot", tmp_path, "window", "-o", tmp_path / "a.svg")
+    expected = f"error: {tmp_path}: no scenario.toml in it; needs a directory of longpipe run --csv\n"
+    assert (refused.returncode, refused.stderr) == (2, expected)
