@@ -29,12 +29,17 @@ class Condition:
 
     def verdict(self) -> Verdict:
         """Holds if the interval of the mean lies between the limits, fails if it lies beyond one of them."""
-        found = estimate(self.by_seed)
-        if self.above < found.mean_low and found.mean_high < self.below:
+        low, high = self.interval()
+        if self.above < low and high < self.below:
             return Verdict.HOLDS
-        if found.mean_high <= self.above or found.mean_low >= self.below:
+        if high <= self.above or low >= self.below:
             return Verdict.FAILS
         return Verdict.UNDECIDED
+
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the quantity's mean."""
+        found = estimate(self.by_seed)
+        return found.mean_low, found.mean_high
 
     def evidence(self, compared: float | None = None, source: str = "published") -> str:
         """The condition, the quantity's mean and interval, and what `source` gives for it."""
@@ -44,6 +49,16 @@ class Condition:
         interval = "" if math.isnan(found.mean_low) else f" [{_number(found.mean_low)}, {_number(found.mean_high)}]"
         paper = "" if compared is None else f", {source} {_number(compared)}"
         return f"{low}{self.quantity}{high}: {_number(found.mean)}{interval}{paper}"
+
+
+@dataclass(frozen=True)
+class Exact(Condition):
+    """A condition on runs in which nothing is random: one value, which is its own interval."""
+
+    def interval(self) -> tuple[float, float]:
+        """The value twice."""
+        value = float(self.by_seed.mean())
+        return value, value
 
 
 @dataclass(frozen=True)

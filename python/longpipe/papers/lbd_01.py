@@ -60,6 +60,20 @@ BASE: Final = Scenario().with_(
 )
 
 
+# Nothing is random: a seed has no effect.
+SEED: Final = 1
+
+
+def options(tcp: str) -> dict[str, object]:
+    """What a flavor of TCP sets in a scenario."""
+    return {
+        # A loss is Reno's business under Vegas too, as in ns-2.
+        "tcp.recovery": "reno" if tcp == "vegas" else tcp,
+        "tcp.congestion": "vegas" if tcp == "vegas" else "aimd",
+        "tcp.estimate_ssthresh": tcp == "newreno",
+    }
+
+
 @dataclass(frozen=True)
 class Transfer:
     """One of the paper's configurations: W* [packets], the buffer [fraction of W*] and the flavor of TCP."""
@@ -75,16 +89,12 @@ class Transfer:
 
     def scenario(self, **changes: object) -> Scenario:
         """The configuration as a scenario, with dotted fields changed."""
-        vegas = self.tcp == "vegas"
         return BASE.with_(
             **{
                 "name": f"{ID} {self.tcp} W*={self.w_star_packets} B={self.buffer_packets}",
                 "network.trunk_rate": f"{50 * self.w_star_packets} kbit/s",
                 "switch.buffer": f"{self.buffer_packets + 1} packets",
-                # A loss is Reno's business under Vegas too, as in ns-2.
-                "tcp.recovery": "reno" if vegas else self.tcp,
-                "tcp.congestion": "vegas" if vegas else "aimd",
-                "tcp.estimate_ssthresh": self.tcp == "newreno",
+                **options(self.tcp),
                 **changes,
             }
         )

@@ -5,16 +5,14 @@ from typing import Any, Final
 
 import pandas as pd
 
-from longpipe import simulate
 from longpipe.papers.lbd_01 import MSS, PACKET_BYTES, SEGMENTS, Transfer, measure
+from longpipe.papers.lbd_01_time import Course, first_overflow
 from longpipe.scenario import Dumbbell
 from longpipe.units import RATE, SIZE, TIME
 from longpipe.validate import ns2
 
 ACK_BYTES: Final = 40
 QUANTITIES: Final = ("completion_time_s", "losses", "first_losses", "timeouts", "retransmissions")
-# Losses this close to the one before belong to one overflow.
-GAP_ROUND_TRIPS: Final = 0.5
 
 
 @dataclass(frozen=True)
@@ -48,28 +46,20 @@ def compare(transfer: Transfer, *, guard: bool = True) -> TransferComparison:
 
     Raises ScenarioError where ns-2 is missing.
     """
-    scenario = transfer.scenario(
-        **{
-            "tcp.reno.guard": guard,
-            "tcp.newreno.guard": guard,
-            "tcp.sack.guard": True,
-            "traces": {"sequence": True, "queue": True},
-        }
-    )
     theirs = ns2.run(_arguments(transfer, guard=guard))
-    result = simulate(scenario)
-    trace = result.traces["sequence"]
-    sent = trace[trace["event"] == 0].reset_index(drop=True)
-    ours = pd.DataFrame({"s": sent["time_s"], "segment": sent["sequence_bytes"] // MSS})
-    lost = losses(result.traces["queue"], ours, transfer)
-    measured = measure(result)
+    course = Course.of(transfer, **{"tcp.reno.guard": guard, "tcp.newreno.guard": guard})
+    measured = measure(course.result)
+    ours, lost = (frame.rename(columns={"packet": "segment"}) for frame in (course.sent, course.lost))
     return TransferComparison(
         transfer,
-        longpipe={**{name: measured[name] for name in QUANTITIES if name in measured}, "first_losses": _first(lost)},
+        longpipe={
+            **{name: measured[name] for name in QUANTITIES if name in measured},
+            "first_losses": len(course.first_overflow),
+        },
         ns2={
             "completion_time_s": _completion_s(theirs.arrived),
             "losses": len(theirs.lost),
-            "first_losses": _first(theirs.lost),
+            "first_losses": len(first_overflow(theirs.lost, course.round_trip_s)),
             "timeouts": theirs.timeouts,
             "retransmissions": theirs.retransmissions,
         },
@@ -78,23 +68,6 @@ def compare(transfer: Transfer, *, guard: bool = True) -> TransferComparison:
         longpipe_lost=lost,
         ns2_lost=theirs.lost,
     )
-
-
-def losses(queue: pd.DataFrame, sent: pd.DataFrame, transfer: Transfer) -> pd.DataFrame:
-    """Packets lost at the bottleneck: `s`, when they came to it, and `segment`.
-
-    `queue` is the trace of a run and `sent` all that its sender sent, with `segment`; both in order of time.
-    """
-    trunk = queue[queue["port"] == "switch1->switch2"].reset_index(drop=True)
-    full = trunk.index[trunk["queue_packets"] > transfer.buffer_packets]
-    return pd.DataFrame({"s": trunk.loc[full, "time_s"].to_numpy(), "segment": sent.loc[full, "segment"].to_numpy()})
-
-
-def _first(lost: pd.DataFrame) -> int:
-    if lost.empty:
-        return 0
-    gaps = lost["s"].diff() > GAP_ROUND_TRIPS * 0.1
-    return int(gaps.to_numpy().argmax()) if gaps.any() else len(lost)
 
 
 def _completion_s(arrived: pd.DataFrame) -> float:

@@ -1,0 +1,141 @@
+"""The transfers of lbd-01, run, compared and judged."""
+
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pandas as pd
+
+from longpipe import _core
+from longpipe.analysis.claims import Judgement, judge
+from longpipe.papers.lbd_01 import (
+    BASE,
+    FLAVORS,
+    FLAVORS_BEYOND,
+    ID,
+    METRICS,
+    SEED,
+    Transfer,
+    measure,
+    row,
+    transfers,
+)
+from longpipe.papers.lbd_01_claims import claims
+from longpipe.papers.lbd_01_numbers import FIGURE_6, WATCHED, Courses, numbers, slopes
+from longpipe.papers.lbd_01_time import Course
+from longpipe.store import Store
+from longpipe.study import complete_study
+
+# What the watched transfers take of the whole, for the progress bar.
+WATCHING: Final = 0.3
+
+
+@dataclass(frozen=True)
+class TransferReproduction:
+    """What `reproduce` found.
+
+    `runs` has a row per configuration: `w_star_packets`, `buffer_bdp`, `tcp` and what `measure` gives, the paper's 72
+    first. `numbers` has every number that the paper prints: `published`, `simulated`, `error` (relative). `courses`
+    holds the transfers watched over time.
+    """
+
+    seconds: float
+    runs: pd.DataFrame
+    numbers: pd.DataFrame
+    courses: Courses
+    claims: tuple[Judgement, ...]
+
+    @property
+    def published_runs(self) -> pd.DataFrame:
+        """The runs of the paper's own flavors."""
+        return self.runs[self.runs["tcp"].isin(FLAVORS)]
+
+    def to_json(self) -> str:
+        """The whole reproduction as JSON text; an interval, which one run can't give, is null."""
+        tables = {"figure-2": FLAVORS, "beyond": FLAVORS_BEYOND}
+        report = {
+            "paper": ID,
+            "version": _core.__version__,
+            "engine": BASE.engine,
+            "seeds": 1,
+            "seconds": round(self.seconds, 1),
+            "tables": [
+                {"table": name, "rows": [self._row(one) for one in rows.to_dict("records")]}
+                for name, flavors in tables.items()
+                for rows in [self.runs[self.runs["tcp"].isin(flavors)]]
+            ],
+            "numbers": [
+                {str(name): _plain(value) for name, value in one.items()} for one in self.numbers.to_dict("records")
+            ],
+            "claims": [
+                {"id": c.id, "verdict": c.verdict.value, "evidence": "; ".join(c.evidence)} for c in self.claims
+            ],
+        }
+        return json.dumps(report, indent=2, allow_nan=False) + "\n"
+
+    def _row(self, one: dict[Any, Any]) -> dict[str, Any]:
+        factors = {name: _plain(one[name]) for name in ("w_star_packets", "buffer_bdp", "tcp")}
+        printed = self.numbers[
+            (self.numbers["quantity"] == "completion_time")
+            & (self.numbers["w_star_packets"] == one["w_star_packets"])
+            & (self.numbers["buffer_bdp"] == one["buffer_bdp"])
+            & (self.numbers["tcp"] == one["tcp"])
+        ]["published"]
+        known = {"completion_time_s": float(printed.iloc[0])} if len(printed) else {}
+        return factors | {name: _metric(one[name], known.get(name)) for name in METRICS}
+
+
+def _metric(value: Any, published: float | None) -> dict[str, Any]:  # noqa: ANN401 - int or float
+    """A metric of one run, in the shape that replicated ones have."""
+    measured = _plain(value)
+    unknown = dict.fromkeys(("low", "high", "mean_low", "mean_high"))
+    return {"published": published, "deterministic": measured, "mean": measured, **unknown}
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a cell of a frame holds
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, float):
+        return round(value, 6) if math.isfinite(value) else None
+    return value
+
+
+def reproduce(
+    store: Store, *, fresh: bool = False, progress: Callable[[float], None] = lambda _: None
+) -> TransferReproduction:
+    """Runs what the store lacks of the paper's transfers, watches some of them over time, and compares."""
+    began = time.monotonic()
+    planned = [*transfers(), *transfers(FLAVORS_BEYOND)]
+    runs = measured(planned, store, fresh=fresh, progress=lambda done: progress((1 - WATCHING) * done))
+    courses: dict[Transfer, Course] = {}
+    for number, transfer in enumerate(WATCHED, start=1):
+        courses[transfer] = Course.of(transfer)
+        progress(1 - WATCHING + WATCHING * number / len(WATCHED))
+    of_paper = runs[runs["tcp"].isin(FLAVORS)]
+    recoveries = {tcp: courses[transfer].recovery_s for tcp, transfer in FIGURE_6.items()}
+    conclusions = claims(slopes(courses), recoveries, courses[FIGURE_6["newreno"]].estimate_packets)
+    return TransferReproduction(
+        seconds=time.monotonic() - began,
+        runs=runs,
+        numbers=numbers(runs, courses),
+        courses=courses,
+        claims=tuple(judge(claim, of_paper, of_paper) for claim in conclusions),
+    )
+
+
+def measured(
+    planned: list[Transfer],
+    store: Store,
+    *,
+    fresh: bool = False,
+    progress: Callable[[float], None] = lambda _: None,
+    **changes: object,
+) -> pd.DataFrame:
+    """Runs what the store lacks of some transfers, with dotted fields changed; a row of results each."""
+    jobs = [(transfer.scenario(**changes), SEED) for transfer in planned]
+    complete_study(jobs, store, fresh=fresh, progress=progress)
+    return pd.DataFrame(
+        row(transfer, measure(store.require(*job))) for transfer, job in zip(planned, jobs, strict=True)
+    )
