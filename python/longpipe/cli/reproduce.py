@@ -12,13 +12,13 @@ DEFAULT_VARIANT_SEEDS = 2
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="A paper: frr-96, gr-97, buf-97.")],
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="A paper: frr-96, gr-97, buf-97, lbd-01.")],
     seeds: Annotated[
         int | None,
         typer.Option(
             min=1,
             help="Number of replications. [default: the paper's own, 10 or 20; "
-            f"{DEFAULT_VARIANT_SEEDS} with --sensitivity]",
+            f"{DEFAULT_VARIANT_SEEDS} with --sensitivity; lbd-01 has nothing random and one run of each]",
             show_default=False,
         ),
     ] = None,
@@ -33,7 +33,9 @@ def reproduce(
     sensitivity: Annotated[
         bool, typer.Option("--sensitivity", help="Show what each choice that the paper leaves open decides.")
     ] = False,
-    beyond: Annotated[bool, typer.Option("--beyond", help="Go past what the paper did instead: buf-97.")] = False,
+    beyond: Annotated[
+        bool, typer.Option("--beyond", help="Go past what the paper did instead: buf-97, lbd-01.")
+    ] = False,
 ) -> None:
     """Simulate a paper's experiments; show its tables beside ours, and what becomes of its claims.
 
@@ -47,12 +49,20 @@ def reproduce(
         check_file("--json", Path(str(json)))
 
     # The database, SciPy and Matplotlib take a second to load; other commands need not wait for them.
-    from longpipe.cli import reproduction
+    from longpipe.cli import lbd_01, reproduction
+    from longpipe.papers.lbd_01 import ID
 
-    chosen = reproduction.find(paper)
+    chosen = None if paper == ID else reproduction.find(paper)
     out = out or Path("results") / paper
     check_directory("--out", out)
-    if beyond:
+    if chosen is None:
+        if beyond:
+            lbd_01.run_beyond(out, fresh=fresh)
+        elif sensitivity:
+            lbd_01.run_sensitivity(out, fresh=fresh)
+        else:
+            lbd_01.run(out, fresh=fresh, json=json)
+    elif beyond:
         reproduction.run_beyond(chosen, seeds, out, fresh=fresh)
     elif sensitivity:
         reproduction.run_sensitivity(chosen, seeds or DEFAULT_VARIANT_SEEDS, out, fresh=fresh)

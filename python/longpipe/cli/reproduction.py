@@ -17,7 +17,7 @@ from longpipe.cli.progress import Bar
 from longpipe.cli.reproduction_tables import show, show_beyond, show_sensitivity
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import write_text
-from longpipe.papers import PAPERS, Paper
+from longpipe.papers import PAPERS, Paper, lbd_01
 from longpipe.papers.reproduction import Reproduction, reproduce, reproduce_beyond
 from longpipe.papers.sensitivity import sensitivity, summary
 from longpipe.store import Store
@@ -38,13 +38,13 @@ BEYOND_FIGURES: Final[dict[str, Callable[[Mapping[str, pd.DataFrame]], dict[str,
 def find(paper: str) -> Paper:
     """The paper with this id; ScenarioError lists the others."""
     if paper not in PAPERS:
-        raise ScenarioError(f"PAPER: {paper!r}; {nearest(paper, PAPERS)}")
+        raise ScenarioError(f"PAPER: {paper!r}; {nearest(paper, (*PAPERS, lbd_01.ID))}")
     return PAPERS[paper]
 
 
 def run(paper: Paper, seeds: int, out: Path, *, fresh: bool, json: str | None) -> None:
     """Reproduces a paper into a directory and onto the terminal; `json` is a file, or - for stdout alone."""
-    with _store(out) as store, Bar(paper.id) as bar:
+    with open_store(out) as store, Bar(paper.id) as bar:
         found = reproduce(paper, seeds, store, fresh=fresh, progress=bar.update)
     report = StringIO()
     show(found, Console(file=report, width=REPORT_WIDTH))
@@ -60,7 +60,7 @@ def run(paper: Paper, seeds: int, out: Path, *, fresh: bool, json: str | None) -
         return
     if json is not None:
         write_text(Path(json), found.to_json())
-    console = _console()
+    console = report_console()
     show(found, console)
     console.print(f"\n{found.seconds:.0f} s. Report, tables, runs and figures: {out}", markup=False, highlight=False)
 
@@ -74,14 +74,14 @@ def figures(found: Reproduction) -> dict[str, Figure]:
 
 def run_sensitivity(paper: Paper, seeds: int, out: Path, *, fresh: bool) -> None:
     """Runs a paper's variants into a directory and onto the terminal."""
-    with _store(out) as store, Bar(f"{paper.id} variants") as bar:
+    with open_store(out) as store, Bar(f"{paper.id} variants") as bar:
         found = sensitivity(paper, seeds, store, fresh=fresh, progress=bar.update)
     report = StringIO()
     show_sensitivity(paper, found, Console(file=report, width=REPORT_WIDTH))
     write_text(out / "sensitivity.txt", report.getvalue())
     write_text(out / "sensitivity-rows.csv", found.to_csv(index=False))
     write_text(out / "sensitivity.csv", summary(paper, found).to_csv())
-    console = _console()
+    console = report_console()
     show_sensitivity(paper, found, console)
     console.print(f"\nThe same as sensitivity.csv and .txt: {out}", markup=False, highlight=False)
 
@@ -89,27 +89,30 @@ def run_sensitivity(paper: Paper, seeds: int, out: Path, *, fresh: bool) -> None
 def run_beyond(paper: Paper, seeds: int | None, out: Path, *, fresh: bool) -> None:
     """Runs what goes past a paper into a directory and onto the terminal."""
     if paper.beyond is None:
-        raise ScenarioError(f"--beyond: {paper.id} has nothing past the paper; has: {', '.join(BEYOND_FIGURES)}")
+        raise ScenarioError(
+            f"--beyond: {paper.id} has nothing past the paper; has: {', '.join((*BEYOND_FIGURES, lbd_01.ID))}"
+        )
     seeds = seeds or paper.beyond.seeds
-    with _store(out) as store, Bar(f"{paper.id} and beyond") as bar:
+    with open_store(out) as store, Bar(f"{paper.id} and beyond") as bar:
         runs = reproduce_beyond(paper, paper.beyond, seeds, store, fresh=fresh, progress=bar.update)
     summaries = {name: summarize(runs) for name, summarize in paper.beyond.summaries.items()}
     for name, frame in {"beyond": runs, **summaries}.items():
         write_text(out / f"{name}.csv", frame.to_csv(index=False))
     for name, figure in BEYOND_FIGURES[paper.id](summaries).items():
         plot.save(figure, out / name)
-    console = _console()
+    console = report_console()
     show_beyond(summaries, console)
     console.print(f"\nRuns, tables and figures: {out}", markup=False, highlight=False)
 
 
-def _console() -> Console:
+def report_console() -> Console:
     """The terminal as wide as it is; a file or a pipe as wide as a report."""
     return Console(width=None if sys.stdout.isatty() else REPORT_WIDTH)
 
 
 @contextmanager
-def _store(out: Path) -> Iterator[Store]:
+def open_store(out: Path) -> Iterator[Store]:
+    """The runs of a directory; an interruption says how to go on."""
     store = Store(out / "runs.sqlite")
     try:
         yield store

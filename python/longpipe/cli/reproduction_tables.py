@@ -34,7 +34,7 @@ def show(found: Reproduction, console: Console) -> None:
         differences = paper.data is not None and console.width >= WIDTH_WITH_DIFFERENCES
         console.print(_table(found, caption, differences=differences), highlight=False)
     console.print()
-    _show_claims(found.claims, console)
+    show_claims(found.claims, console)
     for name, frame in found.summaries().items():
         console.print()
         console.print(_summary(name, frame), highlight=False)
@@ -122,8 +122,11 @@ def _entry(record: Record, *, differences: bool) -> str:
     return f"{entry} {shown}" if differences else entry
 
 
-def _show_claims(claims: Iterable[Judgement], console: Console) -> None:
-    title = "Claims, judged by 95 % intervals over seeds (E, F: mean efficiency, fairness)"
+BY_SEEDS = "Claims, judged by 95 % intervals over seeds (E, F: mean efficiency, fairness)"
+
+
+def show_claims(claims: Iterable[Judgement], console: Console, title: str = BY_SEEDS) -> None:
+    """Prints each claim with its verdict and evidence."""
     console.print(title, style="bold", highlight=False)
     for claim in claims:
         verdict = f"[{STYLES[claim.verdict]}]{claim.verdict:<9}[/]"
@@ -133,7 +136,7 @@ def _show_claims(claims: Iterable[Judgement], console: Console) -> None:
 
 
 def _summary(name: str, frame: pd.DataFrame) -> Table:
-    table = _plain_table(name.capitalize())
+    table = _plain_table(name[:1].upper() + name[1:])
     for column in frame.columns:
         table.add_column(str(column).replace("_", "\n"), justify="right" if is_numeric_dtype(frame[column]) else "left")
     for row in frame.itertuples(index=False):

@@ -1,5 +1,6 @@
 """Lee, Lee and Choi, 2001: one transfer over one bottleneck, ever larger bandwidth-delay products."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -9,7 +10,7 @@ from typing import Any, Final
 import pandas as pd
 
 from longpipe.ip import HEADER_BYTES
-from longpipe.result import Result
+from longpipe.result import Result, duration_s
 from longpipe.scenario import Dumbbell, Scenario
 from longpipe.units import RATE, SIZE
 
@@ -109,17 +110,18 @@ def measure(result: Result) -> dict[str, float]:
     """`completion_time_s` (t_c), `utilization` (mu), packets lost and sent again, timeouts, fast retransmits.
 
     Paper, section 3.2: t_c runs from the first departure to the last arrival; mu is the file's bits on the wire over
-    what the bottleneck could have sent in it.
+    what the bottleneck could have sent in it; of an incomplete transfer, whose t_c is nan, in the whole run.
     """
     flow = result.flows.iloc[0]
     lost = result.ports.filter(like="packets_lost_").to_numpy().sum()
     seconds = float(flow["completion_s"])
+    taken_s = duration_s(result.scenario) if math.isnan(seconds) else seconds
     network = result.scenario.network
     assert isinstance(network, Dumbbell)  # noqa: S101 - all of its scenarios are
     bits = 8 * PACKET_BYTES * int(flow["delivered_bytes"]) / SIZE.parse(result.scenario.tcp.mss)
     return {
         "completion_time_s": seconds,
-        "utilization": bits / (RATE.parse(network.trunk_rate) * seconds),
+        "utilization": bits / (RATE.parse(network.trunk_rate) * taken_s),
         "losses": int(lost),
         "timeouts": int(flow["timeouts"]),
         "retransmissions": int(flow["retransmitted_segments"]),

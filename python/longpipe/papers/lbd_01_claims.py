@@ -46,7 +46,7 @@ def _leads(tcp: str, buffers: tuple[float, ...], w_stars: tuple[int, ...], ties:
                 for buffer in buffers
                 for w in w_stars
             )
-            yield _exact(f"mu({tcp}) - mu({other}), smallest of {len(buffers) * len(w_stars)}", lead, above=-ties)
+            yield _exact(f"mu({tcp}) - mu({other}), smallest of {len(buffers) * len(w_stars)}", lead, above=0.0 - ties)
 
     return conditions
 
@@ -74,7 +74,7 @@ def _inverse(slopes: pd.DataFrame) -> Conditions:
 
 def _estimate(packets: float) -> Conditions:
     def conditions(_runs: pd.DataFrame) -> Iterator[Condition]:
-        yield _exact("threshold estimated at W* = 640 [packets]", packets, above=623.5, below=628.5)
+        yield _exact("threshold estimated at W* = 640 [packets]", packets, above=623, below=629)
 
     return conditions
 

@@ -1,0 +1,170 @@
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from longpipe import plot_lbd_01
+from longpipe.analysis.claims import Claim, Exact, Verdict, judge
+from longpipe.cli import lbd_01 as command
+from longpipe.papers import lbd_01, lbd_01_beyond, lbd_01_variants
+from longpipe.papers.lbd_01 import Transfer, transfers
+from longpipe.papers.lbd_01_numbers import gains
+from longpipe.papers.lbd_01_reproduction import TransferReproduction, reproduce
+from longpipe.papers.lbd_01_time import Course, first_overflow
+from longpipe.store import Store
+from longpipe.units import TIME
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("lbd-01")
+    command.run(directory, fresh=False, json=None)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def found(out: Path) -> Iterator[TransferReproduction]:
+    with closing(Store(out / "runs.sqlite")) as store:
+        yield reproduce(store)
+
+
+def number(found: TransferReproduction, quantity: str, **factors: object) -> pd.Series:
+    rows = found.numbers[found.numbers["quantity"] == quantity]
+    for name, level in factors.items():
+        rows = rows[rows[name] == level]
+    assert len(rows) == 1
+    return rows.iloc[0]
+
+
+def test_table_1_gives_the_72_configurations() -> None:
+    configurations = transfers()
+    assert len(configurations) == len(set(configurations)) == 72
+    assert {t.buffer_packets for t in configurations if t.w_star_packets == 20} == {5, 10, 15, 20}
+    assert {t.buffer_packets for t in configurations if t.w_star_packets == 640} == {160, 320, 480, 640}
+    for transfer in configurations:
+        scenario = transfer.scenario()
+        assert scenario.network.kind == "dumbbell"
+        assert scenario.network.trunk_rate == f"{50 * transfer.w_star_packets} kbit/s"
+        # 100 ms and 640-byte packets: W* is 1 Mbit/s for each 20 packets but for 2.3 %, as in the paper's Table 1.
+        assert 2 * TIME.parse(scenario.network.trunk_delay) == TIME.parse("100 ms")
+
+
+def test_a_directory_holds_report_tables_runs_and_figures(out: Path) -> None:
+    figures = {
+        f"{name}.{kind}"
+        for name in (
+            "figure-2-utilization", "figure-3-reno", "figure-4-sack", "figure-5-newreno", "figure-6-recovery",
+            "figure-7-buffer-gain",
+        )
+        for kind in ("png", "svg")
+    }  # fmt: skip
+    tables = {"runs.csv", "numbers.csv", "gains.csv"}
+    assert {path.name for path in out.iterdir()} == {"report.json", "report.txt", "runs.sqlite", *tables, *figures}
+    assert max(map(len, (out / "report.txt").read_text().splitlines())) <= 100
+
+
+def test_json_rows_carry_factors_and_metrics(found: TransferReproduction) -> None:
+    report = json.loads(found.to_json())
+    assert list(report) == ["paper", "version", "engine", "seeds", "seconds", "tables", "numbers", "claims"]
+    assert [(table["table"], len(table["rows"])) for table in report["tables"]] == [("figure-2", 72), ("beyond", 48)]
+    factors, metrics = ["w_star_packets", "buffer_bdp", "tcp"], list(lbd_01.METRICS)
+    for row in (row for table in report["tables"] for row in table["rows"]):
+        assert list(row) == [*factors, *metrics]
+        assert all(isinstance(row[name]["deterministic"], int | float) for name in metrics)
+        assert all(row[name]["mean"] == row[name]["deterministic"] for name in metrics)
+    assert len(report["numbers"]) == 27
+    assert [claim["id"] for claim in report["claims"]] == [f"lbd-{n}" for n in range(1, 9)]
+
+
+@pytest.mark.parametrize(
+    ("quantity", "tcp", "within_s"),
+    [
+        ("first_loss_time", "newreno", 0.001),
+        ("first_fast_retransmit_time", "reno", 0.001),
+        ("second_fast_retransmit_time", "reno", 0.001),
+        ("retransmission_timeout_time", "reno", 0.010),
+    ],
+)
+def test_instants_of_figure_6_are_those_printed(
+    found: TransferReproduction, quantity: str, tcp: str, within_s: float
+) -> None:
+    row = number(found, quantity, tcp=tcp)
+    assert abs(row["simulated"] - row["published"]) < within_s
+
+
+def test_numbers_that_agree_with_the_paper(found: TransferReproduction) -> None:
+    assert abs(number(found, "completion_time", tcp="newreno")["error"]) < 0.02
+    assert number(found, "slow_start_losses")["simulated"] == 96
+    assert number(found, "ssthresh_estimate")["simulated"] == 626
+    assert abs(number(found, "buffer_gain", tcp="newreno", w_star_packets=640)["error"]) < 0.1
+    assert abs(number(found, "buffer_gain", tcp="sack")["error"]) < 0.1
+    slopes = found.numbers[found.numbers["quantity"] == "slope_tn"]
+    assert len(slopes) == 12
+    assert slopes["error"].abs().max() < 0.15
+
+
+def test_claims_are_judged_without_intervals(found: TransferReproduction) -> None:
+    verdicts = {claim.id: claim.verdict for claim in found.claims}
+    # NewReno still gains from more buffer where W* is 80 packets or fewer.
+    assert verdicts.pop("lbd-8") is Verdict.FAILS
+    assert set(verdicts.values()) == {Verdict.HOLDS}
+    one = Claim("x", "exact", lambda _: [Exact("q", pd.Series([2.0]), above=2.0)], published=False)
+    assert judge(one, found.runs, found.runs).verdict is Verdict.FAILS
+
+
+def test_buffer_gains_are_relative_to_a_quarter(found: TransferReproduction) -> None:
+    gained = gains(found.runs)
+    assert len(gained) == len(found.runs)
+    assert (gained.loc[gained["buffer_bdp"] == 0.25, "gain"] == 1).all()
+
+
+def test_every_loss_is_sent_again_and_counted(found: TransferReproduction) -> None:
+    for transfer, course in found.courses.items():
+        chosen = (found.runs[["w_star_packets", "buffer_bdp", "tcp"]] == list(vars(transfer).values())).all(axis=1)
+        run = found.runs[chosen].iloc[0]
+        assert len(course.lost) == run["losses"]
+        assert course.sent["again"].sum() == run["retransmissions"]
+        assert course.sent["packet"].max() == lbd_01.SEGMENTS - 1
+
+
+def test_throughput_counts_every_packet_once() -> None:
+    course = Course.of(Transfer(160, 0.5, "newreno"))
+    steps = course.throughput()
+    sent_bits, step_bits = 8 * lbd_01.PACKET_BYTES * lbd_01.SEGMENTS, 8e6 * 0.1
+    assert steps["throughput"].sum() == pytest.approx(sent_bits / step_bits, rel=0.01)
+    assert steps["throughput"].max() < 1.02
+
+
+def test_without_losses_there_is_neither_overflow_nor_estimate() -> None:
+    course = Course.of(Transfer(640, 1.0, "vegas"))
+    assert len(course.lost) == len(course.first_overflow) == 0
+
+
+def test_first_overflow_ends_at_the_first_gap() -> None:
+    lost = pd.DataFrame({"s": [1.0, 1.01, 1.02, 1.2, 1.21]})
+    assert len(first_overflow(lost, 0.1)) == 3
+    assert len(first_overflow(lost.iloc[:3], 0.1)) == 3
+    assert len(first_overflow(lost.iloc[:0], 0.1)) == 0
+
+
+def test_variants_change_what_they_name() -> None:
+    transfer = Transfer(320, 0.5, "reno")
+    scenarios = [transfer.scenario(**variant.changes(transfer)).digest() for variant in lbd_01_variants.VARIANTS]
+    assert len(set(scenarios)) == len(scenarios)
+
+
+def test_beyond_is_a_pipe_of_a_million_packets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    longest = max(lbd_01_beyond.transfers(), key=lambda transfer: transfer.w_star_packets)
+    assert longest.w_star_packets == 1_171_875
+    assert len(lbd_01_beyond.transfers()) == 45
+    monkeypatch.setattr(lbd_01_beyond, "SEGMENTS", 20_000)
+    monkeypatch.setattr(lbd_01_beyond, "RATES_MBPS", (100,))
+    command.run_beyond(tmp_path, fresh=False)
+    written = {"beyond.csv", "beyond.png", "beyond.svg", "runs.sqlite"}
+    assert {path.name for path in tmp_path.iterdir()} == written
+    runs = pd.read_csv(tmp_path / "beyond.csv")
+    assert len(runs) == 15
+    assert plot_lbd_01.long_pipes(runs).axes
