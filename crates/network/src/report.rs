@@ -5,6 +5,7 @@ use crate::link::{Feed, Link};
 use crate::on_off::{Meter, OnOff};
 use crate::port::admission::QueueCounters;
 use crate::port::classes::Class;
+use crate::port::Port;
 use crate::probe::Probe;
 use crate::requests::File;
 use crate::simulation::Simulation;
@@ -189,7 +190,7 @@ impl<P: Probe> Simulation<P> {
                 let counters = &report.counters;
                 let conserved = counters.cells_in == counters.cells_out + counters.lost() + report.held;
                 let vcs = self.topology.vcs_of_link[index][report.class as usize] as usize;
-                let by_vc: Vec<u64> = (0..vcs).map(|vc| vc_held(&link.feed, report.class, vc, now)).collect();
+                let by_vc = held_by_vc(&link.feed, report.class, vcs, now);
                 check(conserved && by_vc.iter().sum::<u64>() == report.held, || {
                     format!("port {index}: {by_vc:?} cells by VC, {report:?}")
                 })?;
@@ -274,13 +275,16 @@ fn class_reports(index: usize, link: &mut Link, vcs: [u32; 2], transit: bool, no
     vec![report(Class::Ubr, counters, port.held()), beside]
 }
 
-fn vc_held(feed: &Feed, class: Class, vc: usize, now: Time) -> u64 {
-    match (feed, class) {
-        (Feed::Port(port), Class::Vbr) => port.vbr().map_or_else(|| port.vc_held(vc), |queue| queue.vc_held(vc)),
-        (Feed::Port(port), Class::Ubr) => port.vc_held(vc),
-        (Feed::Trains(port), _) => port.vc_held(vc, now),
-        (Feed::Transit(port), _) => port.held[vc],
-        _ => 0,
+fn held_by_vc(feed: &Feed, class: Class, vcs: usize, now: Time) -> Vec<u64> {
+    let of_port = |port: &Port, vc| match (class, port.vbr()) {
+        (Class::Vbr, Some(queue)) => queue.vc_held(vc),
+        _ => port.vc_held(vc),
+    };
+    match feed {
+        Feed::Port(port) => (0..vcs).map(|vc| of_port(port, vc)).collect(),
+        Feed::Trains(port) => port.held_by_vc(now),
+        Feed::Transit(port) => port.held.clone(),
+        Feed::Nic(_) | Feed::Packets | Feed::Vbr(_) => Vec::new(),
     }
 }
 

@@ -195,7 +195,7 @@ impl TrainPort {
             let trains = self.running.len() as u64;
             let slots = self.clock.slots_of(from);
             let held = self.held(slots);
-            let batches = self.safe_batches(slots, held, to - from, trains);
+            let batches = self.safe_batches(from, slots, held, to - from, trains);
             if batches == 0 {
                 self.begin(from, self.clock.time(from));
                 self.finish();
@@ -225,9 +225,9 @@ impl TrainPort {
         self.next.saturating_sub(self.busy.max(slots.ended))
     }
 
-    /// How many batches of one cell of each train can be taken in one step, the first of which finds X = `held`.
+    /// How many batches of one cell of each train can be taken in one step, the first of which, `from`, finds X = `held`.
     #[inline]
-    fn safe_batches(&self, slots: Slots, held: u64, batches: u64, trains: u64) -> u64 {
+    fn safe_batches(&self, from: u64, slots: Slots, held: u64, batches: u64, trains: u64) -> u64 {
         let slot = self.next.max(slots.first);
         if held + trains > self.capacity || slot + trains > self.horizon {
             return 0;
@@ -236,17 +236,23 @@ impl TrainPort {
             // A slot may pass between two batches without a cell.
             return 1;
         }
-        let batches = if slot + trains * batches > self.horizon {
-            (self.horizon - slot) / trains
-        } else {
-            batches
-        };
-        let backlog = slot - slots.ended + trains;
-        let growth = trains.saturating_sub(self.clock.least);
-        if backlog + growth * (batches - 1) <= self.capacity {
-            return batches;
+        let most = batches.min((self.horizon - slot) / trains);
+        // X does not fall from batch to batch, so if the last one fits, all do.
+        let all_fit =
+            |batches: u64| slot + trains * batches - self.clock.slots_of(from + batches - 1).ended <= self.capacity;
+        if all_fit(most) {
+            return most;
         }
-        1 + self.capacity.saturating_sub(backlog) / growth
+        let (mut fit, mut too_many) = (1, most);
+        while too_many - fit > 1 {
+            let middle = fit + (too_many - fit) / 2;
+            if all_fit(middle) {
+                fit = middle;
+            } else {
+                too_many = middle;
+            }
+        }
+        fit
     }
 
     /// Takes a train that goes on off the list of those running.

@@ -10,8 +10,6 @@ pub struct Clock {
     output: SlotGrid,
     /// The first slot of batch `k`, less `k + 1`, if that is the same for all.
     offset: Option<u64>,
-    /// Fewest slots that begin between two batches.
-    pub least: u64,
     /// Most slots that begin between two batches.
     pub most: u64,
 }
@@ -20,13 +18,12 @@ impl Clock {
     /// For inputs with one grid and one delay.
     pub fn new(input: SlotGrid, delay: Span, output: SlotGrid) -> Clock {
         let offset = input.alignment(delay, &output);
-        let (least, most) = offset.map_or_else(|| input.contains(&output), |_| (1, 1));
+        let most = offset.map_or_else(|| input.contains(&output).1, |_| 1);
         Clock {
             input,
             delay,
             output,
             offset,
-            least,
             most,
         }
     }

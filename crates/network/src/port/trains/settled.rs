@@ -44,14 +44,13 @@ impl TrainPort {
         self.next.saturating_sub(self.busy.max(self.grid.ended_by(now)))
     }
 
-    /// X_i of the settled port.
-    pub fn vc_held(&self, local: usize, now: Time) -> u64 {
-        let ended = self.grid.ended_by(now);
-        let held = self
-            .late
-            .iter()
-            .filter(|late| late.slot >= ended && late.local as usize == local);
-        held.count() as u64
+    /// X_i of the settled port, by VC.
+    pub fn held_by_vc(&self, now: Time) -> Vec<u64> {
+        let (ended, mut held) = (self.grid.ended_by(now), vec![0; self.vcs.len()]);
+        for late in self.late.iter().filter(|late| late.slot >= ended) {
+            held[late.local as usize] += 1;
+        }
+        held
     }
 
     /// Cells of a VC that entered, and frames as whoever comes next sees them.
