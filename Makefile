@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# What `make reproduce` reproduces: any of frr-96, gr-97, buf-97, lbd-01.
+# What `make reproduce` reproduces: any of frr-96, gr-97, buf-97, www-98, lbd-01.
 PAPERS ?= frr-96
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 

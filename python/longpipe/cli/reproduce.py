@@ -12,7 +12,7 @@ DEFAULT_VARIANT_SEEDS = 2
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="A paper: frr-96, gr-97, buf-97, lbd-01.")],
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="A paper: frr-96, gr-97, buf-97, www-98, lbd-01.")],
     seeds: Annotated[
         int | None,
         typer.Option(

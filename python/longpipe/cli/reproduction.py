@@ -12,7 +12,7 @@ import typer
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from longpipe import plot, plot_buf_97, plot_gr_97
+from longpipe import plot, plot_buf_97, plot_gr_97, plot_www_98
 from longpipe.cli.progress import Bar
 from longpipe.cli.reproduction_tables import show, show_beyond, show_sensitivity
 from longpipe.errors import ScenarioError, nearest
@@ -28,6 +28,7 @@ REPORT_WIDTH = 100
 FIGURES: Final[dict[str, Callable[[Reproduction], dict[str, Figure]]]] = {
     "gr-97": plot_gr_97.figures,
     "buf-97": plot_buf_97.figures,
+    "www-98": plot_www_98.figures,
 }
 # Of the summaries of what goes past a paper.
 BEYOND_FIGURES: Final[dict[str, Callable[[Mapping[str, pd.DataFrame]], dict[str, Figure]]]] = {

@@ -64,12 +64,14 @@ def show_sensitivity(paper: Paper, found: pd.DataFrame, console: Console) -> Non
 def _table(found: Reproduction, caption: Caption, *, differences: bool) -> Table:
     paper, metric = found.paper, caption.metric
     rows = found.rows[(found.rows["table"] == caption.table) & (found.rows["metric"] == metric)]
-    error = {of: _error(rows, of) for of in ("mean", "deterministic")}
+    # Of the replications, and of the single run where there is one.
+    errors = {"mean": "error", "deterministic": "single run"}
+    errors = {of: label for of, label in errors.items() if rows[of].notna().any()}
     title = f"{caption.kind} {caption.number}: {caption.title}"
     if paper.data:
-        title += (
-            f"; mean absolute error {_short(error['mean'], 3)}, of the single run {_short(error['deterministic'], 3)}"
-        )
+        title += f"; mean absolute error {_short(_error(rows, 'mean'), 3)}"
+        if "deterministic" in errors:
+            title += f", of the single run {_short(_error(rows, 'deterministic'), 3)}"
     table = _plain_table(title)
     varying = [name for name in paper.factors if name != paper.columns and len(rows[name].unique()) > 1]
     factors = {name: paper.factors[name] for name in varying}
@@ -91,13 +93,14 @@ def _table(found: Reproduction, caption: Caption, *, differences: bool) -> Table
         return table
     averages = {record[paper.columns]: record for record in found.averages(caption).to_dict("records")}
     table.add_row("average", *(_entry(averages[level], differences=differences) for level in columns), style="bold")
-    for of, label in (("mean", "error"), ("deterministic", "single run")):
+    for of, label in errors.items():
         by_column = [_error(rows[rows[paper.columns] == level], of) for level in columns]
         table.add_row(label, *(f"{'':>5}{_short(value, 3)}" for value in by_column), style="dim")
     table.caption = (
         f"publ: published; mean ±95%: of {found.seeds} seeds, and its 95 % interval"
         f"{'; diff: mean - published' if differences else ''}\n"
-        "error: mean absolute error of the means; single run: that of the single run"
+        "error: mean absolute error of the means"
+        f"{'; single run: that of the single run' if 'deterministic' in errors else ''}"
     )
     return table
 

@@ -160,7 +160,8 @@ def table_rows(paper: Paper, runs: pd.DataFrame) -> pd.DataFrame:
         for metric in paper.metrics:
             of_seeds = estimate(replications[key][metric], BOUNDS)
             row = {name: published[name] for name in factors}
-            numbers = {"published": published[metric], "deterministic": single.loc[key, metric], **vars(of_seeds)}
+            once = single.loc[key, metric] if key in single.index else math.nan
+            numbers = {"published": published[metric], "deterministic": once, **vars(of_seeds)}
             found.append({**row, "metric": metric, **numbers})
     return pd.DataFrame(found)
 

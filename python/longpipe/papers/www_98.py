@@ -33,6 +33,13 @@ NETWORKS: Final[dict[str, dict[str, object]]] = {
     },
 }
 
+# Cells by multiples of the round trip's bandwidth-delay product; the WAN's largest holds a packet of each connection.
+BUFFERS_CELLS: Final = {
+    "wan": {0.5: 531, 1.0: 1062, 2.0: 2300},
+    "meo": {0.5: 10615, 1.0: 21230, 2.0: 42460},
+    "geo": {0.5: 29190, 1.0: 58380, 2.0: 116760},
+}
+
 POLICIES: Final[dict[str, dict[str, object]]] = {
     "epd": {"kind": "epd", "threshold": 0.8},
     "selective-drop": {"kind": "selective-drop", "threshold": 0.8, "z": 0.8},
@@ -81,7 +88,7 @@ def experiments() -> list[Experiment]:
 def _scenario(factors: Factors) -> Scenario:
     changes: dict[str, Any] = {
         "name": " ".join(str(level) for level in factors.values()),
-        "switch.buffer": f"{factors['buffer_cells']} cells",
+        "switch.buffer": f"{BUFFERS_CELLS[str(factors['network'])][float(factors['buffer_bdp'])]} cells",
         "switch.policy": POLICIES[str(factors["policy"])],
         "tcp.recovery": factors["tcp"],
     }
@@ -119,7 +126,6 @@ PAPER: Final = Paper(
         "policy": "policy",
         "tcp": "TCP",
         "buffer_bdp": "buffer",
-        "buffer_cells": "cells",
     },
     columns="buffer_bdp",
     column_names={0.5: "0.5 RTT", 1.0: "1 RTT", 2.0: "2 RTT"},
@@ -130,15 +136,16 @@ PAPER: Final = Paper(
         for table, link in (("4", "WAN"), ("7", "MEO link"), ("10", "GEO link"))
         for metric in ("efficiency", "fairness")
     ),
+    seeds=10,
     experiments=experiments,
     measure=measure,
     claims=CLAIMS,
     variants=VARIANTS,
     watched=WATCHED,
     conditions=(
-        "Each seed is a document of its own: what the clients ask for, their first requests within 100 ms, the phase of "
-        "the hosts' common 100 ms clock and the order of simultaneous cells. All 72 configurations under one seed meet "
-        "the same requests."
+        "Each seed is a document of its own: what the clients ask for, their first requests within 100 ms, the phase "
+        "of the hosts' common 100 ms clock and the order of simultaneous cells. All 72 configurations under one seed "
+        "meet the same requests."
     ),
     summaries=SUMMARIES,
 )

@@ -1,8 +1,8 @@
 """Tables 5, 6, 8, 9, 11 and 12 of ATM Forum/98-0876 beside replications, what survives them, and response times."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from importlib import resources
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -22,19 +22,23 @@ def by_seed(runs: pd.DataFrame, network: str, metric: str) -> list[Anova]:
     return [anova(part, metric, FACTORS, order=2) for _, part in chosen.groupby("seed")]
 
 
-def replicated(runs: pd.DataFrame, network: str, metric: str) -> Anova:
+def replicated(runs: pd.DataFrame, network: str, metric: str, factors: Sequence[str] = FACTORS) -> Anova:
     """All seeds in one analysis: every interaction, the seeds as blocks, and as error what the seeds disagree about.
 
     A single seed gives the paper's own analysis.
     """
     chosen = runs[runs["network"] == network]
     if chosen["seed"].nunique() < 2:
-        return anova(chosen, metric, FACTORS, order=2)
-    return anova(chosen, metric, FACTORS, order=3, blocks="seed")
+        return anova(chosen, metric, factors, order=2)
+    return anova(chosen, metric, factors, order=3, blocks="seed")
 
 
 def variation(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Tables 5, 8 and 11: `published` sum of squares and percent, the mean and 95 % interval of the seeds' percent."""
+    """Tables 5, 8 and 11 for efficiency (E) and fairness (F): sums of squares and percent of the total variation.
+
+    Each seed is analysed as the paper analysed its runs; `mean_` is over seeds, with a 95 % interval from `percent_low`
+    to `percent_high`.
+    """
     found = []
     for row in _data("www_98_variation.csv").to_dict("records"):
         documents = [one.variation.set_index("component") for one in by_seed(runs, row["network"], row["metric"])]
@@ -42,9 +46,9 @@ def variation(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
         percent = estimate([table.loc[row["component"], "percent"] for table in documents])
         found.append(
             {
-                **{name: row[name] for name in ("table", "network", "metric", "component")},
-                "published_sum_of_squares": row["sum_of_squares"],
-                "mean_sum_of_squares": float(np.mean(squares)),
+                **_where(row),
+                "published_squares": row["sum_of_squares"],
+                "mean_squares": float(np.mean(squares)),
                 "published_percent": row["percent"],
                 "mean_percent": percent.mean,
                 "percent_low": percent.mean_low,
@@ -66,7 +70,8 @@ def effects(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
                 ours = table.loc[(row["component"], row["level"])]
                 found.append(
                     {
-                        **{name: row[name] for name in ("table", "network", "metric", "component", "level")},
+                        **_where(row),
+                        "level": row["level"],
                         **{f"published_{name}": row[name] for name in ("effect", "low", "high")},
                         **{f"mean_{name}": ours[name] for name in ("effect", "low", "high")},
                     }
@@ -101,9 +106,7 @@ def survival(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def response_times(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Time to the last byte of a file by link, TCP and class [s], median over buffers, policies and seeds; inf: beyond
-    the run.
-    """
+    """Time to the last byte of a file by link, TCP and class [s], the median over all runs; inf: beyond the run."""
     classes = sorted(int(name.rpartition("_")[2]) for name in runs.columns if name.startswith("median_s_"))
     found = []
     for (network, tcp), group in runs.groupby(["network", "tcp"], sort=False):
@@ -112,6 +115,12 @@ def response_times(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
             numbers = dict(zip(QUANTILES, of_class, strict=True))
             found.append({"network": network, "tcp": tcp, "class": level, **numbers})
     return pd.DataFrame(found)
+
+
+def _where(row: Mapping[Hashable, Any]) -> dict[str, str]:
+    """Which published number a row of a data file is, in few letters."""
+    component = row["component"].replace("buffer_bdp", "buffer")
+    return {"table": f"{row['table']} {row['network']}", "of": LETTERS[row["metric"]], "component": component}
 
 
 def _data(name: str) -> pd.DataFrame:

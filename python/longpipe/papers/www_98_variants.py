@@ -27,7 +27,7 @@ VARIANTS: Final = (
 )
 
 WATCHED: Final[Mapping[str, Factors]] = {
-    "WAN SACK EPD 531": {"network": "wan", "policy": "epd", "tcp": "sack", "buffer_cells": 531},
-    "WAN SACK SD 531": {"network": "wan", "policy": "selective-drop", "tcp": "sack", "buffer_cells": 531},
-    "GEO NewReno SD 29190": {"network": "geo", "policy": "selective-drop", "tcp": "newreno", "buffer_cells": 29190},
+    "WAN SACK EPD .5 RTT": {"network": "wan", "policy": "epd", "tcp": "sack", "buffer_bdp": 0.5},
+    "WAN SACK SD .5 RTT": {"network": "wan", "policy": "selective-drop", "tcp": "sack", "buffer_bdp": 0.5},
+    "GEO NewReno SD .5 RTT": {"network": "geo", "policy": "selective-drop", "tcp": "newreno", "buffer_bdp": 0.5},
 }
