@@ -13,6 +13,7 @@ from longpipe.papers.www_98_claims import FLAVORS, LETTERS, LEVEL
 from longpipe.papers.www_98_summaries import NETWORKS, replicated
 
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
+NAMES: Final = {"vanilla": "Vanilla", "reno": "Reno", "newreno": "NewReno", "sack": "SACK"}
 POLICIES: Final = {"epd": "EPD", "selective-drop": "Selective Drop"}
 
 
@@ -43,7 +44,7 @@ def by_buffer(found: Reproduction, metric: str) -> Figure:
     for row, network in zip(panels, NETWORKS, strict=True):
         for panel, tcp in zip(row, FLAVORS, strict=True):
             _panel(panel, chosen[(chosen["network"] == network) & (chosen["tcp"] == tcp)])
-            panel.set_title(f"{network.upper()}, {tcp}", loc="left", fontsize=10)
+            panel.set_title(f"{network.upper()}, {NAMES[tcp]}", loc="left", fontsize=10)
         row[0].set_ylabel(metric)
     for panel in panels[-1]:
         panel.set_xlabel("buffer [RTT]")
