@@ -134,7 +134,7 @@ def test_throughput_counts_every_packet_once() -> None:
     course = Course.of(Transfer(160, 0.5, "newreno"))
     steps = course.throughput()
     sent_bits, step_bits = 8 * lbd_01.PACKET_BYTES * lbd_01.SEGMENTS, 8e6 * 0.1
-    assert steps["throughput"].sum() == pytest.approx(sent_bits / step_bits, rel=0.01)
+    assert steps["throughput"].sum() == pytest.approx(sent_bits / step_bits, rel=0.02)
     assert steps["throughput"].max() < 1.02
 
 

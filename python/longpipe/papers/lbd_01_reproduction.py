@@ -1,7 +1,6 @@
 """The transfers of lbd-01, run, compared and judged."""
 
 import json
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from longpipe.papers.lbd_01 import (
 from longpipe.papers.lbd_01_claims import claims
 from longpipe.papers.lbd_01_numbers import FIGURE_6, WATCHED, Courses, numbers, slopes
 from longpipe.papers.lbd_01_time import Course
+from longpipe.papers.reproduction import plain
 from longpipe.store import Store
 from longpipe.study import complete_study
 
@@ -68,7 +68,7 @@ class TransferReproduction:
                 for rows in [self.runs[self.runs["tcp"].isin(flavors)]]
             ],
             "numbers": [
-                {str(name): _plain(value) for name, value in one.items()} for one in self.numbers.to_dict("records")
+                {str(name): plain(value) for name, value in one.items()} for one in self.numbers.to_dict("records")
             ],
             "claims": [
                 {"id": c.id, "verdict": c.verdict.value, "evidence": "; ".join(c.evidence)} for c in self.claims
@@ -77,7 +77,7 @@ class TransferReproduction:
         return json.dumps(report, indent=2, allow_nan=False) + "\n"
 
     def _row(self, one: dict[Any, Any]) -> dict[str, Any]:
-        factors = {name: _plain(one[name]) for name in ("w_star_packets", "buffer_bdp", "tcp")}
+        factors = {name: plain(one[name]) for name in ("w_star_packets", "buffer_bdp", "tcp")}
         printed = self.numbers[
             (self.numbers["quantity"] == "completion_time")
             & (self.numbers["w_star_packets"] == one["w_star_packets"])
@@ -90,16 +90,9 @@ class TransferReproduction:
 
 def _metric(value: Any, published: float | None) -> dict[str, Any]:  # noqa: ANN401 - int or float
     """A metric of one run, in the shape that replicated ones have."""
-    measured = _plain(value)
+    measured = plain(value)
     unknown = dict.fromkeys(("low", "high", "mean_low", "mean_high"))
     return {"published": published, "deterministic": measured, "mean": measured, **unknown}
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a cell of a frame holds
-    value = value.item() if hasattr(value, "item") else value
-    if isinstance(value, float):
-        return round(value, 6) if math.isfinite(value) else None
-    return value
 
 
 def reproduce(

@@ -93,7 +93,8 @@ class Course:
         network = self.result.scenario.network
         assert isinstance(network, Dumbbell)  # noqa: S101 - all of its scenarios are
         step_s = self.round_trip_s
-        edges = np.arange(begin_s, (end_s or float(self.acknowledged["s"].iloc[-1])) + step_s / 2, step_s)
+        last_s = float(self.acknowledged["s"].iloc[-1])
+        edges = np.arange(begin_s, last_s if end_s is None else min(end_s + step_s / 2, last_s), step_s)
         arrived, _ = np.histogram(self.acknowledged["s"], edges)
         share = arrived * 8 * PACKET_BYTES / (RATE.parse(network.trunk_rate) * step_s)
         return pd.DataFrame({"s": edges[:-1] + step_s / 2, "throughput": share})

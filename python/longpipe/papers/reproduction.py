@@ -88,7 +88,7 @@ class Reproduction:
         numbers = ["published", "deterministic", "mean", "low", "high", "mean_low", "mean_high"]
         rows = []
         for levels, group in self.rows[self.rows["table"] == table].groupby(factors, sort=False):
-            row: dict[str, Any] = {name: _plain(level) for name, level in zip(factors, levels, strict=True)}
+            row: dict[str, Any] = {name: plain(level) for name, level in zip(factors, levels, strict=True)}
             for metric, values in group.set_index("metric")[numbers].iterrows():
                 row[str(metric)] = _plain_all(values)
             rows.append(row)
@@ -166,7 +166,8 @@ def table_rows(paper: Paper, runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a cell of a frame holds
+def plain(value: Any) -> Any:  # noqa: ANN401 - whatever a cell of a frame holds
+    """A cell of a frame for JSON: numbers rounded, nan and infinity None."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, float):
         return round(value, 6) if math.isfinite(value) else None
@@ -174,4 +175,4 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a cell of a frame hold
 
 
 def _plain_all(values: Mapping[Any, Any] | pd.Series) -> dict[str, Any]:
-    return {str(name): _plain(value) for name, value in values.items()}
+    return {str(name): plain(value) for name, value in values.items()}
