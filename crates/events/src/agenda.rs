@@ -145,7 +145,17 @@ impl Agenda {
     #[inline]
     pub fn pop(&mut self, end: Time) -> Option<(Time, Entity)> {
         if self.current.is_empty() {
-            self.turn_wheel();
+            match self.lone_next() {
+                Some((_, key)) if key.time > end.0 => return None,
+                Some((bucket, key)) => {
+                    self.turn = bucket;
+                    self.buckets[(bucket % BUCKETS) as usize] = NONE;
+                    self.vacate((bucket % BUCKETS) as usize);
+                    self.pending[key.entity() as usize].place = Place::Nowhere;
+                    return Some((Time(key.time), key.entity()));
+                }
+                None => self.turn_wheel(),
+            }
         }
         let near = self.current.last().copied().unwrap_or(Key::NEVER);
         let far = self.far.first();
@@ -171,6 +181,14 @@ impl Agenda {
         }
         let key = Key::new(time, order, entity);
         key < self.far.first() && self.current.last().is_none_or(|near| key < *near)
+    }
+
+    /// The next bucket that holds anything and its event, if that is the only one there and before the far events.
+    #[inline(always)]
+    fn lone_next(&self) -> Option<(u64, Key)> {
+        let bucket = self.next_bucket()?;
+        let Pending { key, next, .. } = self.pending[self.buckets[(bucket % BUCKETS) as usize] as usize];
+        (next == NONE && key < self.far.first()).then_some((bucket, key))
     }
 
     /// Moves on to the next bucket that holds anything, but not past the far events.

@@ -25,6 +25,7 @@ impl<T: Copy + Default> Circuit<T> {
     }
 
     /// Takes the packet of a frame off the circuit, and those before it, which were lost.
+    #[inline(always)]
     pub fn take(&mut self, frame: u32) -> T {
         let number = self.number(frame);
         let packet = *self.0.get(number);

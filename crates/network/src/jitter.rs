@@ -26,6 +26,9 @@ impl<P: Probe> Simulation<P> {
     /// When a packet that the host at the start of a link sends now reaches its interface.
     #[inline(always)]
     pub(crate) fn ready(&mut self, link: usize) -> Time {
+        if self.jitter.is_empty() {
+            return self.now;
+        }
         match &mut self.jitter[self.origins[link] as usize] {
             None => self.now,
             Some(jitter) => jitter.ready(self.now),
@@ -33,8 +36,11 @@ impl<P: Probe> Simulation<P> {
     }
 }
 
-/// By node; none where nothing is delayed.
+/// By node, none where nothing is delayed; empty if that is everywhere.
 pub(crate) fn of_hosts(scenario: &Scenario, seed: u64) -> Vec<Option<Jitter>> {
+    if scenario.nodes.iter().all(|node| node.send_jitter_ps == 0) {
+        return Vec::new();
+    }
     let nodes = scenario.nodes.iter().enumerate().map(|(index, node)| {
         (node.send_jitter_ps > 0).then(|| Jitter {
             stream: Stream::new(seed, "send-jitter", index as u64),

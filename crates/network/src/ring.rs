@@ -11,7 +11,7 @@ pub struct Ring<T> {
 impl<T: Copy + Default> Default for Ring<T> {
     fn default() -> Self {
         Ring {
-            slots: vec![T::default(); 16],
+            slots: vec![T::default(); 4],
             head: 0,
             tail: 0,
         }

@@ -43,7 +43,7 @@ pub struct Simulation<P: Probe> {
     pub(crate) meters: Vec<Meter>,
     /// By VC.
     reassemblers: Vec<Reassembler>,
-    /// By node.
+    /// By node, or empty.
     pub(crate) jitter: Vec<Option<Jitter>>,
     /// Node at which each link begins.
     pub(crate) origins: Vec<u32>,
@@ -363,7 +363,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Hands a packet to the interface at the start of its circuit.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enqueue(&mut self, vc: u32, frame: u32, bytes: u32) {
         if self.framing == Framing::Ip {
             return self.enqueue_packet(vc, frame, bytes);

@@ -23,8 +23,10 @@ pub struct Flight {
 
 impl Flight {
     /// min(cwnd, rwnd) [byte].
+    #[inline]
     pub fn window(&self) -> u64 {
-        (self.cwnd as u64).min(self.rwnd)
+        // Never negative, and a signed conversion is one instruction.
+        (self.cwnd as i64 as u64).min(self.rwnd)
     }
 
     /// Bytes sent and not acknowledged, counting from SND.MAX.

@@ -26,7 +26,11 @@ impl Ranges {
     }
 
     /// Removes all ranges that begin up to `limit`; returns where the last of them ends.
+    #[inline]
     pub fn absorb(&mut self, limit: u64) -> Option<u64> {
+        if self.0.front().is_none_or(|first| first.0 > limit) {
+            return None;
+        }
         let reached = self.0.partition_point(|range| range.0 <= limit);
         let end = self.0.get(reached.checked_sub(1)?)?.1;
         self.0.drain(..reached);

@@ -53,6 +53,7 @@ impl Receiver {
     }
 
     /// A segment arrived whole.
+    #[inline(always)]
     pub fn on_segment(&mut self, now: Time, segment: &DataSegment) {
         self.highest = self.highest.max(segment.end());
         if segment.sequence <= self.acknowledged {
@@ -95,6 +96,7 @@ impl Receiver {
     }
 
     /// The ACK to send now, if any.
+    #[inline(always)]
     pub fn poll_transmit(&mut self) -> Option<AckSegment> {
         if !self.pending {
             return None;

@@ -60,8 +60,10 @@ impl DataSegment {
 impl AckSegment {
     /// Length of the IP packet [byte]. A SACK option of n blocks takes 2 + 8n bytes and 2 of padding.
     pub fn packet_bytes(&self) -> u32 {
-        let blocks = self.sack_blocks().count() as u32;
-        header_bytes(self.echo) + if blocks > 0 { 4 + 8 * blocks } else { 0 }
+        if self.blocks[0].end == 0 {
+            return header_bytes(self.echo);
+        }
+        header_bytes(self.echo) + 4 + 8 * self.sack_blocks().count() as u32
     }
 
     /// The SACK blocks as ranges of sequence numbers, the most recent first.

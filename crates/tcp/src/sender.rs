@@ -189,6 +189,7 @@ impl Sender {
     }
 
     /// The next segment to send now, if any.
+    #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<DataSegment> {
         if let Some((initial_window, latest)) = self.idle_restart {
             let flight = &mut self.flight;

@@ -26,6 +26,7 @@ impl RttEstimator {
                 expires_on_tick,
             } => RttEstimator::Coarse(CoarseTimer {
                 tick: tick_ps,
+                current: ((phase.0 % tick_ps).wrapping_sub(tick_ps), 0),
                 phase: phase.0 % tick_ps,
                 srtt: 0,
                 rttvar: 0,
@@ -88,7 +89,8 @@ impl RttEstimator {
     }
 
     /// When a timer armed at `now` expires.
-    pub fn deadline(&self, now: Time) -> Time {
+    #[inline(always)]
+    pub fn deadline(&mut self, now: Time) -> Time {
         match self {
             RttEstimator::Coarse(timer) => timer.deadline(now),
             RttEstimator::Fine(timer) => now + timer.rto(),
@@ -104,6 +106,8 @@ const MAX_BACKOFF: u32 = 6;
 pub struct CoarseTimer {
     tick: u64,
     phase: u64,
+    /// When the tick asked for last began [ps, before zero for the first one], and its number.
+    current: (u64, u64),
     srtt: i32,
     rttvar: i32,
     rto: u32,
@@ -119,8 +123,18 @@ impl CoarseTimer {
         (t.0 + self.tick - self.phase) / self.tick
     }
 
+    /// Likewise; most calls fall into the tick of the one before, and need no division.
+    #[inline(always)]
+    fn ticks_by_now(&mut self, now: Time) -> u64 {
+        if now.0.wrapping_sub(self.current.0) >= self.tick {
+            let ticks = self.ticks_by(now);
+            self.current = ((ticks * self.tick + self.phase).wrapping_sub(self.tick), ticks);
+        }
+        self.current.1
+    }
+
     fn measure(&mut self, sent: Time, now: Time) {
-        let elapsed = (self.ticks_by(now) - self.ticks_by(sent)) as i32;
+        let elapsed = (self.ticks_by_now(now) - self.ticks_by(sent)) as i32;
         let elapsed = if self.count_from_one { elapsed } else { elapsed.max(1) };
         if self.srtt == 0 {
             // BSD counts a running measurement from 1, and forgets it in later ones alone.
@@ -141,11 +155,12 @@ impl CoarseTimer {
         (self.rto.max(self.min) << self.backoff).clamp(self.min, self.max)
     }
 
-    fn deadline(&self, now: Time) -> Time {
+    #[inline(always)]
+    fn deadline(&mut self, now: Time) -> Time {
         if !self.expires_on_tick {
             return now + Span(u64::from(self.rto()) * self.tick);
         }
-        let tick = self.ticks_by(now) + u64::from(self.rto());
+        let tick = self.ticks_by_now(now) + u64::from(self.rto());
         Time(tick * self.tick + self.phase - self.tick)
     }
 }
@@ -222,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_coarse_timer_expires_on_the_nth_tick_after_it_was_armed() {
-        let timer = coarse(TICK / 4);
+        let mut timer = coarse(TICK / 4);
         assert_eq!(timer.deadline(Time(TICK / 2)), Time(30 * TICK + TICK / 4));
         assert_eq!(timer.deadline(Time(0)), Time(29 * TICK + TICK / 4));
     }

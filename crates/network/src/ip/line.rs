@@ -40,10 +40,10 @@ impl Line {
         }
         self.free += whole;
         self.part += rest;
-        if self.part >= self.rate {
-            self.part -= self.rate;
-            self.free += 1;
-        }
+        // Without a branch, which no processor could predict.
+        let carry = u64::from(self.part >= self.rate);
+        self.part -= self.rate * carry;
+        self.free += carry;
         Time(self.free)
     }
 

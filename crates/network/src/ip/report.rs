@@ -125,8 +125,15 @@ impl<P: Probe> Simulation<P> {
     pub(crate) fn packet_reports(&mut self) -> Result<Vec<PacketReport>, InvariantError> {
         let now = self.now;
         let mut reports = Vec::with_capacity(self.wires.len());
+        let nodes = self
+            .topology
+            .ends
+            .iter()
+            .map(|end| end.node as usize + 1)
+            .max()
+            .unwrap_or(0);
         // Packets and bytes that came to each router over its wires, and that its ports counted.
-        let mut came = vec![(0, 0); self.jitter.len()];
+        let mut came = vec![(0, 0); nodes];
         let mut counted = came.clone();
         for (index, wire) in self.wires.iter_mut().enumerate() {
             let (report, accounts_agree) = match &mut wire.port {

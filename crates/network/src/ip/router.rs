@@ -46,22 +46,21 @@ pub struct RouterCounters {
     pub packet_time: u128,
 }
 
-/// Later than any departure.
-const NEVER: Time = Time(u64::MAX);
-
 /// The output port of a router.
 #[derive(Clone, Debug)]
 pub struct Router {
     line: Line,
-    /// When the first packet held has left; `NEVER` if there is none.
-    next_departure: Time,
+    /// Packets held.
+    held: u64,
     bytes_held: u64,
     /// Most packets held.
     most_packets: u64,
     /// Most bytes held.
     most_bytes: u64,
-    /// Packets held, in order of departure.
-    packets: Ring<Held>,
+    /// The last packet held.
+    last: Held,
+    /// Those before it, in order of departure: a port without a queue never touches them.
+    before: Ring<Held>,
     counters: RouterCounters,
     /// What it asks besides room.
     rules: Option<Box<Rules>>,
@@ -103,11 +102,12 @@ impl Router {
         };
         Router {
             line,
-            next_departure: NEVER,
+            held: 0,
             bytes_held: 0,
             most_packets: most(BufferUnit::Packets),
             most_bytes: most(BufferUnit::Bytes),
-            packets: Ring::default(),
+            last: Held::default(),
+            before: Ring::default(),
             counters: RouterCounters::default(),
             rules: (!plain).then(|| Box::new(rules)),
         }
@@ -116,7 +116,7 @@ impl Router {
     /// Packets held at the last time the port was looked at.
     #[inline(always)]
     pub fn held(&self) -> u64 {
-        self.packets.tail() - self.packets.head()
+        self.held
     }
 
     /// Bytes held, likewise.
@@ -127,33 +127,39 @@ impl Router {
     /// Settles every departure up to `now`, which precedes whatever arrives at `now`.
     #[inline(always)]
     pub fn settle(&mut self, now: Time) {
-        if self.next_departure > now {
-            return;
-        }
         if self.line.free() <= now && self.rules.is_none() {
-            self.packets.drop_before(self.packets.tail());
-            self.bytes_held = 0;
-            self.next_departure = NEVER;
+            if self.held > 1 {
+                self.before.drop_before(self.before.tail());
+            }
+            (self.held, self.bytes_held) = (0, 0);
             return;
         }
-        while self.next_departure <= now {
-            let Some(packet) = self.packets.pop() else { break };
-            self.bytes_held -= u64::from(packet.bytes);
-            if let Some(rules) = &mut self.rules {
-                rules.release(packet);
-            }
-            self.next_departure = self.packets.first().map_or(NEVER, |next| next.departure);
+        while let Some(&packet) = self.before.first().filter(|packet| packet.departure <= now) {
+            self.before.pop();
+            self.leaves(packet);
+        }
+        if self.held == 1 && self.last.departure <= now {
+            self.leaves(self.last);
+        }
+    }
+
+    #[inline(always)]
+    fn leaves(&mut self, packet: Held) {
+        self.held -= 1;
+        self.bytes_held -= u64::from(packet.bytes);
+        if let Some(rules) = &mut self.rules {
+            rules.release(packet);
         }
     }
 
     /// A packet of the port's circuit `local` arrives after `settle`; if it enters, when it arrives downstream.
     #[inline(always)]
     pub fn on_packet(&mut self, now: Time, bytes: u32, local: u32) -> Option<Time> {
-        let (held, size) = (self.held(), u64::from(bytes));
+        let size = u64::from(bytes);
         if self.rules.is_some() && self.breaks_a_rule(now, size, local) {
             return None;
         }
-        if held >= self.most_packets || self.bytes_held + size > self.most_bytes {
+        if self.held >= self.most_packets || self.bytes_held + size > self.most_bytes {
             self.counters.lost_overflow += 1;
             self.counters.bytes_lost += size;
             return None;
@@ -162,26 +168,28 @@ impl Router {
             rules.account(size, local);
         }
         let departure = self.line.send(now, bytes);
-        self.bytes_held += size;
-        let counters = &mut self.counters;
-        counters.bytes_admitted += size;
-        counters.peak_packets = counters.peak_packets.max(held + 1);
-        counters.peak_bytes = counters.peak_bytes.max(self.bytes_held);
-        counters.packet_time += u128::from((departure - now).0);
-        if held == 0 {
-            self.next_departure = departure;
+        if self.held > 0 {
+            self.before.push(self.last);
         }
-        self.packets.push(Held {
+        self.last = Held {
             departure,
             bytes,
             local,
-        });
+        };
+        self.held += 1;
+        self.bytes_held += size;
+        let counters = &mut self.counters;
+        counters.packets_admitted += 1;
+        counters.bytes_admitted += size;
+        counters.peak_packets = counters.peak_packets.max(self.held);
+        counters.peak_bytes = counters.peak_bytes.max(self.bytes_held);
+        counters.packet_time += u128::from((departure - now).0);
         Some(departure + self.line.delay())
     }
 
     #[inline(never)]
     fn breaks_a_rule(&mut self, now: Time, size: u64, local: u32) -> bool {
-        let held = self.held();
+        let held = self.held;
         let Some(rules) = &mut self.rules else { return false };
         let lost = if rules.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
             &mut self.counters.lost_forced
@@ -199,29 +207,32 @@ impl Router {
     pub fn counters_at(&mut self, now: Time) -> RouterCounters {
         self.settle(now);
         let mut counters = self.counters;
-        counters.packets_admitted = self.packets.tail();
-        counters.packets_out = self.packets.head();
-        for packet in self.packets.iter() {
+        counters.packets_out = counters.packets_admitted - self.held;
+        for packet in self.packets() {
             counters.packet_time -= u128::from((packet.departure - now).0);
         }
         counters
     }
 
+    /// Packets held, in order of departure.
+    fn packets(&self) -> impl Iterator<Item = &Held> {
+        self.before.iter().chain((self.held > 0).then_some(&self.last))
+    }
+
     /// Whether X, X_i of every circuit, and N_a are what the packets held come to.
     pub fn accounts_agree(&self) -> bool {
-        let bytes: u64 = self.packets.iter().map(|packet| u64::from(packet.bytes)).sum();
+        let bytes: u64 = self.packets().map(|packet| u64::from(packet.bytes)).sum();
         let by_vc = self.rules.as_ref().is_none_or(|rules| {
             let mut counted = Rules {
                 held_by_vc: vec![0; rules.held_by_vc.len()],
                 active_vcs: 0,
                 ..(**rules).clone()
             };
-            self.packets
-                .iter()
+            self.packets()
                 .for_each(|packet| counted.account(u64::from(packet.bytes), packet.local));
             counted.held_by_vc == rules.held_by_vc && counted.active_vcs == rules.active_vcs
         });
-        bytes == self.bytes_held && by_vc
+        bytes == self.bytes_held && self.packets().count() as u64 == self.held && by_vc
     }
 
     /// The transmitter.

@@ -18,15 +18,22 @@ impl<P: Probe> Simulation<P> {
         let step = self.topology.first_step[vc as usize];
         let link = self.topology.steps[step as usize].link;
         let ready = self.ready(link as usize);
-        let Port::Interface(interface) = &mut self.wires[link as usize].port else {
+        let wire = &mut self.wires[link as usize];
+        let Port::Interface(interface) = &mut wire.port else {
             unreachable!("circuits begin at hosts")
         };
-        if let Some(arrival) = interface.on_packet(ready, bytes) {
-            let step = step + 1;
-            let packet = Packet { vc, frame, bytes, step };
-            let departure = arrival - interface.line().delay();
-            watch::packet(&mut self.probe, &self.flows, link, None, departure, packet);
-            self.carry_packet(link, OnWire { arrival, packet });
+        let Some(arrival) = interface.on_packet(ready, bytes) else {
+            return;
+        };
+        let step = step + 1;
+        let packet = Packet { vc, frame, bytes, step };
+        let departure = arrival - interface.line().delay();
+        watch::packet(&mut self.probe, &self.flows, link, None, departure, packet);
+        let next = OnWire { arrival, packet };
+        match wire.end {
+            End::Host => self.reach_host(link, next),
+            End::Through if arrival <= self.end => self.forward(next),
+            End::Shared | End::Through => self.wait_on_wire(link as usize, next),
         }
     }
 
@@ -54,65 +61,58 @@ impl<P: Probe> Simulation<P> {
 
     /// A packet reaches a router, and from there whatever it reaches without meeting another wire.
     #[inline(always)]
-    fn forward(&mut self, OnWire { arrival, mut packet }: OnWire) {
-        let Step { link, local } = self.topology.steps[packet.step as usize];
-        packet.step += 1;
-        let Port::Router(router) = &mut self.wires[link as usize].port else {
-            unreachable!("routes pass through routers alone")
-        };
-        router.settle(arrival);
-        self.probe.queue(arrival, link, router.held());
-        let reached = arrival;
-        if let Some(arrival) = router.on_packet(reached, packet.bytes, local) {
+    fn forward(
+        &mut self,
+        OnWire {
+            mut arrival,
+            mut packet,
+        }: OnWire,
+    ) {
+        loop {
+            let Step { link, local } = self.topology.steps[packet.step as usize];
+            packet.step += 1;
+            let wire = &mut self.wires[link as usize];
+            let Port::Router(router) = &mut wire.port else {
+                unreachable!("routes pass through routers alone")
+            };
+            router.settle(arrival);
+            self.probe.queue(arrival, link, router.held());
+            let reached = arrival;
+            arrival = match router.on_packet(reached, packet.bytes, local) {
+                Some(onward) => onward,
+                None => return,
+            };
             let departure = arrival - router.line().delay();
             watch::packet(&mut self.probe, &self.flows, link, Some(reached), departure, packet);
-            self.carry_packet(link, OnWire { arrival, packet });
+            let next = OnWire { arrival, packet };
+            match wire.end {
+                End::Through if arrival <= self.end => {}
+                End::Host if (arrival <= wire.quiet_until) & wire.packets.is_empty() & !self.ahead.busy => {
+                    return self.hand_over_ahead(link as usize, next.delivery());
+                }
+                End::Host => return self.reach_host(link, next),
+                End::Shared | End::Through => return self.wait_on_wire(link as usize, next),
+            }
         }
     }
 
-    /// Puts a packet on a wire.
-    #[inline(always)]
-    fn carry_packet(&mut self, mut link: u32, mut next: OnWire) {
-        loop {
-            let wire = &self.wires[link as usize];
-            match wire.end {
-                End::Host if next.arrival <= wire.quiet_until && wire.packets.is_empty() && !self.ahead.busy => {
-                    return self.hand_over_ahead(link as usize, next.delivery());
-                }
-                End::Host => {
-                    if !self.approach(link as usize, next.delivery()) {
-                        self.wait_on_wire(link as usize, next);
-                    }
-                    return;
-                }
-                End::Through if next.arrival <= self.end => {}
-                End::Shared | End::Through => return self.wait_on_wire(link as usize, next),
-            }
-            let OnWire { arrival, packet } = &mut next;
-            let Step { link: onward, local } = self.topology.steps[packet.step as usize];
-            packet.step += 1;
-            link = onward;
-            let Port::Router(router) = &mut self.wires[link as usize].port else {
-                unreachable!("routes pass through routers alone")
-            };
-            router.settle(*arrival);
-            self.probe.queue(*arrival, link, router.held());
-            let Some(time) = router.on_packet(*arrival, packet.bytes, local) else {
-                return;
-            };
-            let departure = time - router.line().delay();
-            watch::packet(&mut self.probe, &self.flows, link, Some(*arrival), departure, *packet);
-            *arrival = time;
+    /// A packet will reach its host, ahead of time if it may.
+    #[inline]
+    fn reach_host(&mut self, link: u32, next: OnWire) {
+        if !self.approach(link as usize, next.delivery()) {
+            self.wait_on_wire(link as usize, next);
         }
     }
 
     /// A packet waits for the event of its arrival.
     #[inline(always)]
     pub(crate) fn wait_on_wire(&mut self, link: usize, next: OnWire) {
-        let packets = &mut self.wires[link].packets;
+        let Wire { end, packets, .. } = &mut self.wires[link];
+        let (first, end) = (packets.is_empty(), *end);
         packets.push(next);
-        if packets.tail() - packets.head() == 1 {
-            self.schedule_packet(link);
+        if first {
+            let order = self.order(link, end, &next);
+            self.agenda.set(link as Entity, next.arrival, order);
         }
     }
 
@@ -128,12 +128,16 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     fn next_packet(&self, link: usize) -> Option<(Time, Order)> {
         let Wire { end, packets, .. } = &self.wires[link];
-        let OnWire { arrival, packet } = packets.first()?;
-        let order = if *end == End::Shared {
-            CELL | self.ties.rank(&self.topology.ends[link], *arrival, packet.vc)
-        } else {
-            WHOLE_FRAME
-        };
-        Some((*arrival, order))
+        let next = packets.first()?;
+        Some((next.arrival, self.order(link, *end, next)))
+    }
+
+    /// A packet's rank among the events of the instant of its arrival.
+    #[inline(always)]
+    fn order(&self, link: usize, end: End, next: &OnWire) -> Order {
+        match end {
+            End::Shared => CELL | self.ties.rank(&self.topology.ends[link], next.arrival, next.packet.vc),
+            End::Through | End::Host => WHOLE_FRAME,
+        }
     }
 }
