@@ -132,9 +132,13 @@ def test_unwritable_path_is_refused_before_the_run(tmp_path: Path) -> None:
 
 def test_ctrl_c_is_status_130(tmp_path: Path) -> None:
     path = tmp_path / "long.toml"
-    path.write_text('duration = "10000 s"\n')
+    path.write_text('duration = "1 ms"\n')
+    began = time.monotonic()
+    subprocess.run([*LONGPIPE, "run", str(path)], capture_output=True, env=ENVIRONMENT, check=True)
+    start_up = time.monotonic() - began
+    path.write_text('duration = "100000 s"\n')
     with subprocess.Popen([*LONGPIPE, "run", str(path)], stderr=subprocess.PIPE, env=ENVIRONMENT, text=True) as process:
-        time.sleep(5)
+        time.sleep(2 * start_up + 1)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
