@@ -1,26 +1,9 @@
 //! What a queue of cells takes in: a buffer policy, its limit, forced losses, and accounting by VC.
 
 use super::buffer::{AfterLoss, Occupancy, Policy};
+use super::frame::Frame;
 use crate::loss::Loss;
 use longpipe_events::Time;
-
-/// What the port does with the cells of a VC's current frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Frame {
-    /// The next cell begins a frame.
-    #[default]
-    Between,
-    /// Cells enter if there is room.
-    Admitted,
-    /// Likewise, though one was lost.
-    Damaged,
-    /// The policy refused the frame whole.
-    Refused,
-    /// The link loses the frame by force.
-    Lost,
-    /// The rest is discarded after a loss.
-    Discarded,
-}
 
 /// What the port knows of one VC.
 #[derive(Clone, Copy, Debug, Default)]

@@ -6,6 +6,7 @@
 pub mod admission;
 pub mod buffer;
 pub mod classes;
+mod frame;
 pub mod scheduler;
 pub mod trains;
 pub mod transit;

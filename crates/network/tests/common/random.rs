@@ -64,10 +64,7 @@ prop_compose! {
         delay in prop_oneof![Just(0u64), Just(LAN), Just(WAN / 10)],
         losses in prop::collection::vec(any_loss(), 4),
         trunk_rate in prop_oneof![Just(RATE), Just(45_000_000u64), Just(RATE * 4)],
-        flows in prop::collection::vec(
-            (0usize..3, 1u32..600, 2u64..200, 0..RECOVERIES.len(), any::<bool>(), any::<bool>(), 0u64..SECOND / 20, 0u64..400_000),
-            1..6,
-        ),
+        flows in prop::collection::vec((0usize..3, any_tcp(1u32..600), 0u64..SECOND / 20, 0u64..400_000), 1..6),
     ) -> Scenario {
         let mut build = Builder::new(1, buffer, policy);
         build.scenario.duration_ps = SECOND / 5;
@@ -78,27 +75,13 @@ prop_compose! {
             build.link(switches[0], switches[1], trunk_rate, delay),
             build.link(switches[1], switches[2], RATE, delay),
         ];
-        for (way, mss, segments, recovery, delayed, fine, start, size) in flows {
+        for (way, config, start, size) in flows {
             let (enter, leave) = [(0, 2), (0, 1), (1, 2)][way];
             let (source, sink) = (build.node(NodeKind::Host), build.node(NodeKind::Host));
             build.scenario.nodes[source].send_jitter_ps = jitter;
             let mut route = vec![build.link(source, switches[enter], RATE, delay)];
             route.extend(&trunks[enter..leave]);
             route.push(build.link(switches[leave], sink, RATE, delay));
-            let mut config = tcp(RECOVERIES[recovery], segments * u64::from(mss));
-            config.mss_bytes = mss;
-            if delayed {
-                config.ack = AckConfig::Delayed { segments: 2, timeout_ps: SECOND / 5 };
-            }
-            if fine {
-                config.timer = TimerConfig::Fine {
-                    granularity_ps: SECOND / 1000,
-                    min_rto_ps: SECOND / 100,
-                    max_rto_ps: 60 * SECOND,
-                    initial_rto_ps: SECOND / 10,
-                    timestamps: way == 1,
-                };
-            }
             build.flow(route, config);
             let flow = build.scenario.flows.last_mut().expect("one was added");
             flow.start = StartConfig::Random { from_ps: 0, over_ps: start };
@@ -113,9 +96,8 @@ prop_compose! {
     }
 }
 
-/// A TCP configuration: MSS, window in segments, recovery, delayed ACKs, fine timer.
-fn any_tcp() -> impl Strategy<Value = TcpConfig> {
-    let mss = prop_oneof![1u32..600, Just(512), Just(1024), Just(9180)];
+/// A TCP configuration of one of these MSS: window in segments, recovery, delayed ACKs, fine timer.
+fn any_tcp(mss: impl Strategy<Value = u32>) -> impl Strategy<Value = TcpConfig> {
     (
         mss,
         2u64..300,
@@ -146,6 +128,10 @@ fn any_tcp() -> impl Strategy<Value = TcpConfig> {
         })
 }
 
+fn any_mss() -> impl Strategy<Value = u32> {
+    prop_oneof![1u32..600, Just(512), Just(1024), Just(9180)]
+}
+
 fn any_ties() -> impl Strategy<Value = Ties> {
     prop_oneof![1 => Just(Ties::PortOrder), 1 => Just(Ties::Rotating), 2 => Just(Ties::Random)]
 }
@@ -168,7 +154,7 @@ prop_compose! {
         odd_delay in prop_oneof![6 => Just(0u64), 1 => 1u64..LAN],
         losses in prop::collection::vec(prop_oneof![8 => Just(LossConfig::None {}), 1 => any_loss()], 4),
         one_tcp in any::<bool>(),
-        hosts in prop::collection::vec(prop::collection::vec((any_tcp(), 0u64..SECOND / 20, 0u64..400_000), 1..4), 1..8),
+        hosts in prop::collection::vec(prop::collection::vec((any_tcp(any_mss()), 0u64..SECOND / 20, 0u64..400_000), 1..4), 1..8),
         duration in SECOND / 50..SECOND / 2,
     ) -> Scenario {
         let mut build = Builder::new(1, buffer, policy);

@@ -1,8 +1,9 @@
 //! Batches: the cells that reach a port at one instant, one of each running train.
 
 use super::clock::Slots;
-use super::vc::{Frame, NONE};
+use super::vc::NONE;
 use super::{AfterLoss, Late, Rank, TrainPort};
+use crate::port::frame::Frame;
 use crate::topology::LinkEnd;
 use longpipe_events::{Order, Time};
 

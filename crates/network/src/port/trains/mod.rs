@@ -14,6 +14,7 @@ mod vc;
 
 use super::admission::QueueCounters;
 use super::buffer::{AfterLoss, Occupancy, Policy};
+use super::frame::Frame;
 use crate::loss::Loss;
 use crate::ties::TieRule;
 use crate::topology::LinkEnd;
@@ -21,7 +22,7 @@ use batch::{Batch, Running};
 use clock::Clock;
 use ledger::Ledger;
 use longpipe_events::{GridSums, Order, SlotGrid, Span, StartSum, Time};
-use vc::{Frame, Vc, NONE};
+use vc::{Vc, NONE};
 
 /// Order among the cells of a batch: the tie rule, then the link.
 pub type Rank = (Order, u32);

@@ -1,7 +1,8 @@
 //! What a port of trains has counted by the end of the run.
 
-use super::vc::{Frame, NONE};
+use super::vc::NONE;
 use super::{Late, QueueCounters, TrainPort};
+use crate::port::frame::Frame;
 use longpipe_events::Time;
 
 impl TrainPort {

@@ -1,27 +1,10 @@
 //! What a port knows of one of its virtual circuits.
 
+use crate::port::frame::Frame;
 use crate::topology::LinkEnd;
 
 /// Stands for no batch.
 pub const NONE: u64 = u64::MAX;
-
-/// What the port does with the cells of a VC's current frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Frame {
-    /// There is none.
-    #[default]
-    Between,
-    /// Cells enter if there is room.
-    Admitted,
-    /// Likewise, though one was lost.
-    Damaged,
-    /// The policy refused the frame whole.
-    Refused,
-    /// The link loses the frame by force.
-    Lost,
-    /// The rest is discarded after a loss.
-    Discarded,
-}
 
 /// One VC.
 #[derive(Clone, Debug)]
