@@ -22,7 +22,7 @@ PACKETS: Final = 1_000_000
 """About what a run delivers, unless it would then last less than `SHORTEST_S` or more than `LONGEST_S`."""
 SHORTEST_S: Final = 2.0
 LONGEST_S: Final = 100.0
-NS2_MOST_PACKETS: Final = 3_000_000
+NS2_MOST_PACKETS: Final = 6_000_000
 
 Sweep = tuple[str, str, tuple[tuple[float, Work], ...]]
 
@@ -47,7 +47,7 @@ def _work(flows: int, trunk_bps: int, delay_s: float) -> Work:
     """20 host pairs on links as fast as the trunk, a buffer of one bandwidth-delay product."""
     packets_per_s = trunk_bps / 8 / (MSS_BYTES + 40)
     pipe = max(1, round(packets_per_s * 2 * delay_s))
-    duration_s = min(max(PACKETS / packets_per_s, SHORTEST_S, 10 * delay_s), LONGEST_S)
+    duration_s = min(max(PACKETS / packets_per_s, SHORTEST_S, 100 * delay_s), LONGEST_S)
     return Work("", flows, min(flows, PAIRS), MSS_BYTES, trunk_bps, trunk_bps, delay_s, pipe, duration_s)
 
 
@@ -55,7 +55,7 @@ def sweeps() -> tuple[Sweep, ...]:
     """Each a column, the label of its axis, and its works."""
     flows = tuple((n, _work(n, 10_000_000_000, 0.01)) for n in (1, 15, 100, 1000, 10_000))
     rates = tuple((10**n, _work(20, 10**n, 0.01)) for n in range(7, 12))
-    delays = tuple((delay, _work(20, 1_000_000_000, delay)) for delay in (0.0001, 0.001, 0.01, 0.1, 0.5))
+    delays = tuple((delay, _work(20, 1_000_000_000, delay)) for delay in (0.0001, 0.001, 0.01, 0.1, 0.3))
     return (
         ("flows", "flows (trunk 10 Gbit/s, 10 ms)", flows),
         ("trunk_bps", "trunk [bit/s] (20 flows, 10 ms)", rates),
