@@ -152,6 +152,18 @@ def test_summaries_cover_networks_and_factors(found: Reproduction) -> None:
     assert ratio.dropna().to_numpy() == pytest.approx(TAXES)
 
 
+def test_scatter_is_what_main_effects_leave_of_the_published_values(found: Reproduction) -> None:
+    additive = found.rows.assign(
+        published=found.rows["buffer_cells"] / 1e6 + found.rows["tcp"].map({"sack": 0.3, "reno": 0.1, "vanilla": 0.2})
+    )
+    table = PAPER.summaries["scatter"](additive, found.runs)
+    assert len(table) == 9
+    assert table["efficiency_residual"].to_numpy() == pytest.approx(0, abs=1e-9)
+    scatter = found.summaries()["scatter"]
+    starved = scatter[(scatter["network"] == "wan") & (scatter["guaranteed_rate"] == 0)]
+    assert starved["efficiency_residual"].item() == pytest.approx(0.106, abs=0.001)
+
+
 def test_what_lies_outside_the_seeds_is_listed_row_by_row(found: Reproduction) -> None:
     runs = found.runs[found.runs["replicated"]]
     listed = outside(found.rows, runs)

@@ -139,6 +139,10 @@ def test_sensitivity_has_a_row_for_every_variant(out: Path, capsys: pytest.Captu
         "error of vanilla epd fairness",
     ]
     assert summary.notna().all(axis=None)
+    nearest = pd.read_csv(out / "closest.csv")
+    assert len(nearest) == 64 * 2
+    distance = {name: (nearest[name] - nearest["published"]).abs() for name in ("as_reproduced", "mean")}
+    assert (distance["mean"] <= distance["as_reproduced"]).all()
     assert capsys.readouterr().err == ""
 
 

@@ -15,6 +15,8 @@ from longpipe.papers.reproduction import Reproduction
 # Okabe and Ito's, and markers that tell the lines apart in grey.
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00")
 MARKERS: Final = ("o", "s", "^", "D", "v")
+# Below it a flavor's best is nothing to aim at.
+GOOD: Final = 0.9
 LABELS: Final = {"efficiency": "efficiency", "fairness": "fairness (Jain's index)"}
 FLAVOR_NAMES: Final = {"vanilla": "Vanilla", "tahoe": "Tahoe", "reno": "Reno", "newreno": "NewReno", "sack": "SACK"}
 
@@ -74,6 +76,8 @@ def how_much_buffer(needed: pd.DataFrame) -> Figure:
             style = {"color": colour, "marker": marker, "markersize": 5, "linewidth": 1.3}
             name = FLAVOR_NAMES[str(tcp)]
             above.plot(lines["sources"], lines["needed_bdp"], label=name, **style)
+            poor = lines[lines["best_efficiency"] < GOOD]
+            above.plot(poor["sources"], poor["needed_bdp"], marker, color=colour, markersize=5, markerfacecolor="white")
             above.fill_between(lines["sources"], lines["lowest_bdp"], lines["highest_bdp"], color=colour, alpha=0.1)
             below.plot(lines["sources"], lines["small_efficiency"], label=name, **style)
         sources = np.geomspace(of_link["sources"].min(), of_link["sources"].max(), 50)
@@ -86,7 +90,7 @@ def how_much_buffer(needed: pd.DataFrame) -> Figure:
         below.set_ylim(-0.03, 1.03)
         for panel in (above, below):
             _plain(panel)
-    panels[0, 0].set_ylabel("buffer for 95 % of the flavor's best [BDP]")
+    panels[0, 0].set_ylabel(f"buffer for 95 % of the flavor's best [BDP]\n(hollow: a best below {GOOD})")
     panels[1, 0].set_ylabel("efficiency with a buffer of BDP / √N")
     panels[0, 0].yaxis.set_major_formatter(lambda value, _: f"{value:g}" if value >= 1 else f"1/{1 / value:g}")
     handles, labels = panels[0, 0].get_legend_handles_labels()

@@ -47,7 +47,7 @@ class Condition:
         low = f"{_number(self.above)} < " if math.isfinite(self.above) and math.isfinite(self.below) else ""
         high = f" < {_number(self.below)}" if math.isfinite(self.below) else f" > {_number(self.above)}"
         interval = "" if math.isnan(found.mean_low) else f" [{_number(found.mean_low)}, {_number(found.mean_high)}]"
-        paper = "" if compared is None else f", {source} {_number(compared)}"
+        paper = "" if compared is None or math.isnan(compared) else f", {source} {_number(compared)}"
         return f"{low}{self.quantity}{high}: {_number(found.mean)}{interval}{paper}"
 
 

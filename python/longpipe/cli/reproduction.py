@@ -19,7 +19,7 @@ from longpipe.errors import ScenarioError, nearest
 from longpipe.files import write_text
 from longpipe.papers import PAPERS, Paper, lbd_01
 from longpipe.papers.reproduction import Reproduction, reproduce, reproduce_beyond
-from longpipe.papers.sensitivity import sensitivity, summary
+from longpipe.papers.sensitivity import closest, sensitivity, summary
 from longpipe.store import Store
 
 REPORT_WIDTH = 100
@@ -82,6 +82,7 @@ def run_sensitivity(paper: Paper, seeds: int, out: Path, *, fresh: bool) -> None
     write_text(out / "sensitivity.txt", report.getvalue())
     write_text(out / "sensitivity-rows.csv", found.to_csv(index=False))
     write_text(out / "sensitivity.csv", summary(paper, found).to_csv())
+    write_text(out / "closest.csv", closest(paper, found).to_csv(index=False))
     console = report_console()
     show_sensitivity(paper, found, console)
     console.print(f"\nThe same as sensitivity.csv and .txt: {out}", markup=False, highlight=False)

@@ -20,6 +20,8 @@ STYLES = {Verdict.HOLDS: "green", Verdict.UNDECIDED: "yellow", Verdict.FAILS: "r
 # A difference that a reader should stop at.
 LARGE_DIFFERENCE = 0.1
 WIDTH_WITH_DIFFERENCES = 96
+# A longer table is for a file, not for a reader.
+MOST_ROWS = 60
 
 Record = Mapping[Hashable, Any]
 
@@ -37,7 +39,10 @@ def show(found: Reproduction, console: Console) -> None:
     show_claims(found.claims, console)
     for name, frame in found.summaries().items():
         console.print()
-        console.print(_summary(name, frame), highlight=False)
+        if len(frame) > MOST_ROWS:
+            console.print(f"{name.capitalize()}: {len(frame)} rows, in {name}.csv", highlight=False)
+        else:
+            console.print(_summary(name, frame), highlight=False)
 
 
 def show_beyond(summaries: Mapping[str, pd.DataFrame], console: Console) -> None:

@@ -99,4 +99,4 @@ def _needed(means: pd.Series) -> float:
     return knee(means.index.to_numpy(dtype=float), means.to_numpy(dtype=float))
 
 
-BEYOND: Final = Beyond(experiments=experiments, summaries={"buffer-needed": needed}, seeds=2)
+BEYOND: Final = Beyond(experiments=experiments, summaries={"buffer-needed": needed}, seeds=1)

@@ -178,4 +178,5 @@ PAPER: Final = Paper(
         "Satellite efficiencies have the paper's denominator, that of 512-byte segments; both are shown below."
     ),
     summaries=SUMMARIES,
+    seeds=10,
 )

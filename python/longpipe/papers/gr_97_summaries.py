@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
 from longpipe.analysis.anova import anova
@@ -26,6 +27,25 @@ def errors(rows: pd.DataFrame, _runs: pd.DataFrame) -> pd.DataFrame:
         of = group.groupby("metric")[list(named)].mean()
         numbers = {prefix + metric: of.loc[metric, column] for column, prefix in named.items() for metric in METRICS}
         found.append({"rows": name, **numbers})
+    return pd.DataFrame(found)
+
+
+def scatter(rows: pd.DataFrame, _runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean absolute residual of the published values about their own main effects, and the error of our means.
+
+    The fit has the published values themselves to go by: where they scatter, single runs did, and no mean comes near.
+    """
+    chosen = rows[rows["table"] != PERIODS].assign(error=(rows["mean"] - rows["published"]).abs())
+    found = []
+    for (network, rate), group in chosen.groupby(["network", "guaranteed_rate"], sort=False):
+        numbers: dict[str, float] = {}
+        for metric, values in group.groupby("metric", sort=False):
+            levels = pd.get_dummies(values[list(FACTORS)].astype(str), drop_first=True, dtype=float)
+            design = np.column_stack([np.ones(len(values)), levels])
+            effects, *_ = np.linalg.lstsq(design, values["published"], rcond=None)
+            numbers[f"{metric}_residual"] = float(np.abs(values["published"] - design @ effects).mean())
+            numbers[f"{metric}_error"] = float(values["error"].mean())
+        found.append({"network": network, "guaranteed_rate": rate, **numbers})
     return pd.DataFrame(found)
 
 
@@ -102,6 +122,7 @@ def vbr(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 SUMMARIES: Final[Mapping[str, Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]]] = {
     "errors": errors,
+    "scatter": scatter,
     "variation": variation,
     "denominators": denominators,
     "vbr": vbr,

@@ -50,6 +50,19 @@ def errors(found: pd.DataFrame, *by: str) -> pd.DataFrame:
     return found.pivot_table("error", index="variant", columns=[*by, "metric"], sort=False)
 
 
+def closest(paper: Paper, found: pd.DataFrame) -> pd.DataFrame:
+    """For each configuration and metric the variant whose mean comes closest to the published value.
+
+    The factors, `metric`, `published`, `as_reproduced`, the best `variant` and its `mean`; itself if none is nearer.
+    """
+    keys = [*paper.factors, "metric"]
+    # Rows that several tables share are the same runs.
+    found = found.drop_duplicates([*keys, "variant"]).assign(error=(found["mean"] - found["published"]).abs())
+    best = found.loc[found.groupby(keys, sort=False)["error"].idxmin()]
+    base = found.loc[found["variant"] == BASELINE.name, [*keys, "mean"]].rename(columns={"mean": "as_reproduced"})
+    return best.merge(base, on=keys)[[*keys, "published", "as_reproduced", "variant", "mean"]]
+
+
 def watched(paper: Paper, found: pd.DataFrame) -> pd.DataFrame:
     """Replicated means of the watched rows under each variant (rows), by their name and the metric (columns)."""
     columns = {}
