@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from longpipe import _core
@@ -11,6 +12,9 @@ from longpipe.result import Result
 from longpipe.scenario import Scenario
 
 LARGEST_SEED = 2**64 - 1
+
+# The seeds of one scenario mostly follow one another.
+_resolved_json = lru_cache(maxsize=16)(Scenario.resolved_json)
 
 
 def simulate(
@@ -32,7 +36,7 @@ def simulate(
     captures = captures or {}
     places = core_places(scenario.resolve(), captures) if captures else []
     try:
-        columns = _core.run(scenario.resolved_json(), seed, progress, places)
+        columns = _core.run(_resolved_json(scenario), seed, progress, places)
     except _core.ScenarioError as error:
         raise ScenarioError(str(error)) from None
     except OSError as error:

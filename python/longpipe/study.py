@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from longpipe.result import Result
 from longpipe.run import simulate
 from longpipe.scenario import Scenario
-from longpipe.store import Store, pack
+from longpipe.store import Store, digest_of, pack
 
 Job = tuple[Scenario, int]
 
@@ -53,7 +53,7 @@ def complete_study(
     there. `progress` gets the fraction of runs done [0, 1]. Raises StudyError for runs that failed, after all others
     have been run, or at once if a worker process died; StoreError as soon as nothing more can be stored.
     """
-    wanted = list({(scenario.digest(), seed): (scenario, seed) for scenario, seed in jobs}.values())
+    wanted = list({(digest_of(scenario), seed): (scenario, seed) for scenario, seed in jobs}.values())
     missing = [job for job in wanted if fresh or not store.has(*job)]
     if not missing:
         return
