@@ -17,11 +17,12 @@ from longpipe.design.factor import Factor, Level
 from longpipe.design.fraction import Fraction, parse_word, products
 from longpipe.design.measures import measure
 from longpipe.errors import ScenarioError
+from longpipe.executors import Job
 from longpipe.result import Result
 from longpipe.run import LARGEST_SEED
 from longpipe.scenario import Scenario
 from longpipe.store import Store
-from longpipe.study import Job, complete_study
+from longpipe.study import complete_study
 
 # A point is a scenario in memory, a run a row of a frame.
 MOST_POINTS: Final = 20_000

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 
 import pandas as pd
 
+from longpipe.executors import Job
 from longpipe.papers.paper import Experiment, Paper, Variant
 from longpipe.store import Store
-from longpipe.study import Job, complete_study
+from longpipe.study import complete_study
 
 BASELINE = Variant("as reproduced", {})
 

@@ -1,0 +1,54 @@
+"""What an executor is, and what its workers do."""
+
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from longpipe.run import simulate
+from longpipe.scenario import Scenario
+from longpipe.store import pack
+
+Job = tuple[Scenario, int]
+
+
+class ExecutorError(RuntimeError):
+    """The workers are gone or of no use; runs that ended before are with whoever asked for them."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a run gave no result."""
+
+    reason: str
+
+
+# A finished run as `longpipe.store.pack` makes it, or why there is none.
+Outcome = str | Failure
+
+Outcomes = Generator[tuple[Job, Outcome], None, None]
+
+
+@runtime_checkable
+class Executor(Protocol):
+    """Does runs somewhere."""
+
+    def run(self, jobs: Iterable[Job]) -> Outcomes:
+        """Each job, a scenario and a seed, with its outcome, as it ends: in any order, each once.
+
+        A job is taken from `jobs` when there is room for it. On KeyboardInterrupt what has ended is yielded first. A
+        generator that is closed leaves no run behind on this machine. Raises ExecutorError if no worker can go on.
+        """
+
+
+def run_job(job: Job) -> Outcome:
+    """One run, in a worker."""
+    try:
+        return pack(simulate(*job))
+    except Exception as error:
+        return Failure(str(error) or type(error).__name__)
+
+
+def name(job: Job) -> str:
+    """What messages call a job."""
+    scenario, seed = job
+    return f"scenario {scenario.name!r}, seed {seed}"

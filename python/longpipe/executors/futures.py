@@ -1,0 +1,58 @@
+"""Any `concurrent.futures.Executor`: threads, MPI, a cluster's own."""
+
+import concurrent.futures
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from typing import Final
+
+from longpipe.errors import ScenarioError
+from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, name, run_job
+
+# Runs handed out at a time, as an executor does not tell how many it has room for.
+_ROOM: Final = 256
+
+
+class Futures:
+    """Runs as futures of an executor that stays its owner's, up to `workers` at a time (256)."""
+
+    def __init__(self, pool: concurrent.futures.Executor, workers: int | None = None) -> None:
+        if workers is not None and workers < 1:
+            raise ScenarioError(f"workers: {workers}; needs at least 1")
+        self._pool = pool
+        self._room = workers or _ROOM
+
+    def run(self, jobs: Iterable[Job]) -> Outcomes:
+        """As `Executor.run`; once the executor is broken it raises ExecutorError, which names the runs it had."""
+        waiting = iter(jobs)
+        running: dict[Future[Outcome], Job] = {}
+
+        def hand_out() -> None:
+            while len(running) < self._room and (job := next(waiting, None)) is not None:
+                try:
+                    running[self._pool.submit(run_job, job)] = job
+                except RuntimeError as error:
+                    raise _gone(error, [*running.values(), job]) from None
+
+        def ended(timeout_s: float | None = None) -> Iterator[tuple[Job, Outcome]]:
+            for future in wait(running, timeout_s, FIRST_COMPLETED).done:
+                if isinstance(error := future.exception(), BrokenExecutor):
+                    raise _gone(error, running.values())
+                yield running.pop(future), future.result() if error is None else Failure(str(error))
+
+        try:
+            hand_out()
+            while running:
+                yield from ended()
+                hand_out()
+        except KeyboardInterrupt:
+            yield from ended(timeout_s=0)
+            raise
+        finally:
+            for future in running:
+                future.cancel()
+
+
+def _gone(error: BaseException, jobs: Iterable[Job]) -> ExecutorError:
+    named = [name(job) for job in jobs]
+    shown = ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
+    return ExecutorError(f"the executor broke ({error or type(error).__name__}) with these runs in it: {shown}")

@@ -1,0 +1,207 @@
+"""Worker processes on this machine."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerContext, SpawnContext
+from queue import SimpleQueue
+from typing import Final
+
+from longpipe.errors import ScenarioError
+from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, run_job
+
+# How often a run is tried whose worker dies, and a worker is started that dies before its first run.
+TRIES: Final = 3
+
+_LEAVE_S: Final = 5.0
+
+
+class Processes:
+    """`workers` processes (all cores), each of which does one run at a time."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        if workers is not None and workers < 1:
+            raise ScenarioError(f"workers: {workers}; needs at least 1")
+        self.workers = workers or cores()
+
+    def run(self, jobs: Iterable[Job]) -> Outcomes:
+        """As `Executor.run`; a run whose worker dies is tried twice more, then it is a failure."""
+        pool = _Pool(self.workers, jobs)
+        try:
+            pool.hand_out()
+            while pool.busy:
+                yield from pool.ended()
+                pool.hand_out()
+        except KeyboardInterrupt:
+            pool.stop()
+            yield from pool.ended(timeout_s=0)
+            raise
+        finally:
+            pool.close()
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    job: Job
+    number: int = 1
+
+
+class _Pool:
+    def __init__(self, workers: int, jobs: Iterable[Job]) -> None:
+        self._workers = workers
+        self._jobs = iter(jobs)
+        self._again: deque[_Attempt] = deque()
+        self._idle: list[_Worker] = []
+        self._deaths_at_start = 0
+        # By connection, which `wait` takes and gives back among other things.
+        self.busy: dict[object, _Worker] = {}
+
+    def hand_out(self) -> None:
+        """Gives every worker something to do, as long as there is something."""
+        while len(self.busy) < self._workers and (attempt := self._next()) is not None:
+            worker = self._idle.pop() if self._idle else _Worker()
+            self.busy[worker.connection] = worker
+            worker.begin(attempt)
+
+    def ended(self, timeout_s: float | None = None) -> Iterator[tuple[Job, Outcome]]:
+        """Waits until something happens; the jobs that have ended."""
+        for connection in wait([worker.connection for worker in self.busy.values()], timeout_s):
+            worker = self.busy[connection]
+            job = worker.attempt.job
+            try:
+                outcome = worker.connection.recv()
+                worker.ready = True
+            except (EOFError, OSError):
+                outcome = self._died(worker)
+            else:
+                if outcome is not None:
+                    del self.busy[connection]
+                    self._idle.append(worker)
+            if outcome is not None:
+                # The next run begins before anyone spends time on this one.
+                self.hand_out()
+                yield job, outcome
+
+    def stop(self) -> None:
+        """Hands out nothing more."""
+        self._jobs = iter(())
+        self._again.clear()
+
+    def close(self) -> None:
+        """Ends all workers, whatever they are doing."""
+        workers = (*self._idle, *self.busy.values())
+        for worker in workers:
+            worker.connection.close()
+        for worker in workers:
+            worker.end()
+
+    def _next(self) -> _Attempt | None:
+        if self._again:
+            return self._again.popleft()
+        job = next(self._jobs, None)
+        return None if job is None else _Attempt(job)
+
+    def _died(self, worker: "_Worker") -> Failure | None:
+        del self.busy[worker.connection]
+        worker.connection.close()
+        worker.end()
+        attempt = worker.attempt
+        if not worker.ready:
+            self._deaths_at_start += 1
+            if self._deaths_at_start == TRIES:
+                raise ExecutorError(
+                    f"{TRIES} worker processes died before their first run, the last one {worker.death()}; "
+                    "a script needs its study under `if __name__ == '__main__':`"
+                )
+            self._again.append(attempt)
+        elif attempt.number < TRIES:
+            self._again.append(_Attempt(attempt.job, attempt.number + 1))
+        else:
+            return Failure(f"its worker process died {TRIES} times, the last one {worker.death()}")
+        return None
+
+
+class _Worker:
+    """The parent's end of a worker process, whose first answer is None, as soon as it can work."""
+
+    def __init__(self) -> None:
+        context = _context()
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        with _without_interrupts():
+            self._process.start()
+        theirs.close()
+        self.ready = False
+        self.attempt: _Attempt
+
+    def begin(self, attempt: _Attempt) -> None:
+        self.attempt = attempt
+        # A worker that died is noticed where its answer is awaited.
+        with suppress(OSError):
+            self.connection.send(attempt.job)
+
+    def end(self) -> None:
+        """Waits for the process, which leaves because its connection is closed."""
+        self._process.join(_LEAVE_S)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+    def death(self) -> str:
+        """How the process ended."""
+        status = self._process.exitcode or 0
+        if status >= 0:
+            return f"with exit status {status}"
+        name = signal.Signals(-status).name
+        return f"by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
+
+
+def _serve(parent: Connection) -> None:
+    """A worker's life: it ends, in the middle of a run if need be, as soon as its parent closes the connection."""
+    jobs: SimpleQueue[Job] = SimpleQueue()
+
+    def receive() -> None:
+        with suppress(EOFError, OSError):
+            while True:
+                jobs.put(parent.recv())
+        os._exit(1)
+
+    with suppress(OSError):
+        parent.send(None)
+        threading.Thread(target=receive, daemon=True).start()
+        while True:
+            parent.send(run_job(jobs.get()))
+
+
+def _context() -> ForkServerContext | SpawnContext:
+    # Unlike fork, safe beside threads.
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    # pandas takes half a second to load: once, and not in every worker.
+    context.set_forkserver_preload(["__main__", __name__])
+    return context
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Processes that start in here leave Ctrl-C to their parent."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
