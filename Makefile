@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PAPERS ?= frr-96
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 
-.PHONY: setup reproduce test bench bench-rivals bench-scaling soak lint clean
+.PHONY: setup reproduce test docs bench bench-rivals bench-scaling soak lint clean
 
 setup: $(VENV)/.built
 	@:
@@ -28,6 +28,14 @@ reproduce: setup
 test: setup
 	cargo test --workspace --release
 	$(BIN)/python -m pytest
+
+# The pages of docs/, with their notebooks run and the reference written from the code, in docs/_build/html.
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --jobs auto docs docs/_build/html
+
+$(VENV)/.docs: $(VENV)/.built
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt 'longpipe[docs]'
+	@touch $@
 
 bench: setup
 	cargo bench --package longpipe-network --bench engines

@@ -18,7 +18,7 @@ FORMATS: Final = ("png", "svg")
 
 
 def efficiency_fairness_points(reproduction: Reproduction, table: str) -> pd.DataFrame:
-    """A table's configurations as points: the factors; published_, mean_, mean_low_ and mean_high_ of each metric."""
+    """A table's configurations as points: the factors; `published`, `mean`, `mean_low`, `mean_high` of each metric."""
     rows = reproduction.rows[reproduction.rows["table"] == table]
     numbers = ["published", "mean", "mean_low", "mean_high"]
     points = rows.pivot_table(

@@ -53,8 +53,8 @@ def plot(
     port: Annotated[
         str | None, typer.Option(metavar="A->B", help="For queue: a switch port; else the fullest.")
     ] = None,
-    begin: Annotated[float | None, typer.Option("--from", metavar="S", help="Begin of the time shown [s].")] = None,
-    end: Annotated[float | None, typer.Option("--to", metavar="S", help="End of the time shown [s].")] = None,
+    begin: Annotated[float | None, typer.Option("--from", metavar="S", help="Begin of the time shown \\[s].")] = None,
+    end: Annotated[float | None, typer.Option("--to", metavar="S", help="End of the time shown \\[s].")] = None,
 ) -> None:
     """Run a scenario and draw it over time, or draw what an earlier run recorded."""
     # Here, because other commands begin faster without them.

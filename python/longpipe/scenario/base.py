@@ -1,7 +1,7 @@
 """What every part of a scenario is made of: strict immutable models whose quantities are checked text with a unit."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
@@ -27,7 +27,14 @@ class Model(BaseModel):
         __init__.__pydantic_base_init__ = True
 
 
-def _quantity(dimension: Dimension, low: str, high: str) -> BeforeValidator:
+@dataclass(frozen=True)
+class Checked(BeforeValidator):
+    """A check of a value as written, with the words by which a reference names what passes it."""
+
+    accepts: str = ""
+
+
+def _quantity(dimension: Dimension, low: str, high: str) -> Checked:
     low_value, high_value = dimension.parse(low), dimension.parse(high)
 
     def check(value: object) -> str:
@@ -38,7 +45,7 @@ def _quantity(dimension: Dimension, low: str, high: str) -> BeforeValidator:
             raise ValueError(f"{text}; needs {low} to {high}")
         return dimension.canonical(text)
 
-    return BeforeValidator(check)
+    return Checked(check, accepts=f"{low} to {high}{f', or {UNLIMITED}' if dimension.unlimited else ''}")
 
 
 def _text(value: object, dimension: Dimension) -> str:
@@ -90,12 +97,17 @@ FileSize = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
 SegmentSize = Annotated[str, _quantity(SIZE, "1 B", "65000 B")]
 # RFC 7323 scales a window to 1 GiB at most.
 Window = Annotated[str, _quantity(SIZE, "1 B", "1 GiB")]
-WindowScale = Annotated[int | str, BeforeValidator(_check_window_scale)]
+WindowScale = Annotated[int | str, Checked(_check_window_scale, accepts=f"0 to {MOST_WINDOW_SCALE}, or {AS_NEEDED}")]
 Threshold = Annotated[str, _quantity(replace(SIZE, unlimited=True), "1 B", "1 GiB")]
 Segments = Annotated[str, _quantity(SEGMENTS, "1 segment", "65535 segments")]
 Burst = Annotated[str, _quantity(replace(SEGMENTS, unlimited=True), "1 segment", "65535 segments")]
 Ticks = Annotated[str, _quantity(TICKS, "1 tick", "1000000 ticks")]
-Buffer = Annotated[str, BeforeValidator(_check_buffer)]
+Buffer = Annotated[
+    str,
+    Checked(
+        _check_buffer, accepts=f"one full packet to {MOST_CELLS} cells or packets, in bytes or BDP too, or {UNLIMITED}"
+    ),
+]
 
 
 def kind_or_table() -> BeforeValidator:

@@ -1,0 +1,76 @@
+"""Sphinx: Markdown by MyST, notebooks executed as the pages are built, the reference written from the code."""
+
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+import longpipe
+from longpipe.scenario.base import Model
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+import api_pages
+import command_pages
+import scenario_pages
+
+project = "longpipe"
+author = "the longpipe authors"
+copyright = "the longpipe authors"  # noqa: A001 - Sphinx's name
+release = version = longpipe._core.__version__
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton"]
+exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
+
+html_theme = "furo"
+html_title = "longpipe"
+html_static_path = ["_static"]
+html_css_files = ["longpipe.css"]
+html_theme_options = {"source_directory": "docs/"}
+html_copy_source = False
+
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "fieldlist"]
+myst_heading_anchors = 3
+
+nb_execution_mode = "cache"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+
+# Docstrings put code in single backticks.
+default_role = "code"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
+
+copybutton_prompt_text = "$ "
+copybutton_only_copy_prompt_lines = True
+
+
+def write_reference(app: Sphinx) -> None:
+    """The pages that say what the code says: scenario fields, commands, modules."""
+    folder = Path(app.srcdir) / "reference" / "generated"
+    pages = scenario_pages.pages() | command_pages.pages() | api_pages.pages()
+    folder.mkdir(exist_ok=True)
+    for stale in set(folder.glob("*")) - {folder / name for name in pages}:
+        stale.unlink()
+    for name, text in pages.items():
+        page = folder / name
+        # An unchanged page keeps its time, so that Sphinx need not read it again.
+        if not page.exists() or page.read_text(encoding="utf-8") != text:
+            page.write_text(text, encoding="utf-8")
+
+
+def shorten_signature(
+    _app: Sphinx, _kind: str, _name: str, member: object, _options: object, _signature: str | None, returns: str | None
+) -> tuple[str, str | None] | None:
+    """Parts of a scenario take their fields by name, and those have a page of their own."""
+    return ("(**fields)", returns) if isinstance(member, type) and issubclass(member, Model) else None
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.connect("builder-inited", write_reference)
+    app.connect("autodoc-process-signature", shorten_signature)
