@@ -78,7 +78,7 @@ def test_ctrl_c_leaves_one_traceback_and_no_worker_s(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on file sizes")
 def test_a_full_disk_stops_a_study_and_keeps_what_was_stored(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
-    limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (80_000, 80_000))\n{STUDY}"
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))\n{STUDY}"
     failed = subprocess.run([sys.executable, "-c", limited, path], capture_output=True, text=True, check=False)
     assert "StoreError: store" in failed.stderr
     assert 0 < len(stored(path)) < len(SEEDS)

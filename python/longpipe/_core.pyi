@@ -1,9 +1,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["ScenarioError", "__version__", "run", "variant_names"]
+__all__ = ["ScenarioError", "__engine__", "__version__", "run", "variant_names"]
 
 __version__: str
+__engine__: str
 
 class ScenarioError(ValueError): ...
 

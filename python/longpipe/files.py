@@ -29,9 +29,14 @@ def check_directory(field: str, path: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Writes a file in one step: a reader or a kill never sees half of it."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Writes a file in one step: a reader or a kill never sees half of it."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        partial.write_text(text, encoding="utf-8")
+        partial.write_bytes(content)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

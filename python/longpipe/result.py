@@ -29,7 +29,7 @@ class Result:
     with web traffic, `files` one per file asked for (flow, class, bytes, and when [s] it was requested, answered by the
     server and complete at the client), `response_times` one per class (see `analysis.web`). `traces` has a frame for
     each trace that the scenario asks for (cwnd, queue, vc_queue, sequence, rtt), `captures` an entry for each packet
-    capture. `state_hash` is equal for equal runs. A result from a store has neither traces nor files.
+    capture. `state_hash` is equal for equal runs. A result from a store has no files.
     """
 
     scenario: Scenario

@@ -12,10 +12,10 @@ from typing import Any, Final, Self
 import pandas as pd
 
 from longpipe.analysis.anova import Anova, anova
+from longpipe.analysis.measures import measure
 from longpipe.design import cost
 from longpipe.design.factor import Factor, Level
 from longpipe.design.fraction import Fraction, parse_word, products
-from longpipe.design.measures import measure
 from longpipe.errors import ScenarioError
 from longpipe.executors import Job
 from longpipe.result import Result

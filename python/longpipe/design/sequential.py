@@ -12,8 +12,8 @@ import pandas as pd
 from scipy import stats
 
 from longpipe.analysis.factors import check_level
+from longpipe.analysis.measures import measure
 from longpipe.design.design import Design, Measure
-from longpipe.design.measures import measure
 from longpipe.errors import ScenarioError, nearest
 from longpipe.store import Store
 

@@ -1,12 +1,13 @@
 """What an executor is, and what its workers do."""
 
+import time
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from longpipe.run import simulate
 from longpipe.scenario import Scenario
-from longpipe.store import pack
+from longpipe.store import Packed, pack
 
 Job = tuple[Scenario, int]
 
@@ -22,8 +23,8 @@ class Failure:
     reason: str
 
 
-# A finished run as `longpipe.store.pack` makes it, or why there is none.
-Outcome = str | Failure
+# A finished run, or why there is none.
+Outcome = Packed | Failure
 
 Outcomes = Generator[tuple[Job, Outcome], None, None]
 
@@ -43,7 +44,9 @@ class Executor(Protocol):
 def run_job(job: Job) -> Outcome:
     """One run, in a worker."""
     try:
-        return pack(simulate(*job))
+        began = time.perf_counter()
+        result = simulate(*job)
+        return pack(result, time.perf_counter() - began)
     except Exception as error:
         return Failure(str(error) or type(error).__name__)
 

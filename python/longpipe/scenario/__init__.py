@@ -138,6 +138,10 @@ class Scenario(Model):
         """TOML text that gives this scenario back, every default written out."""
         return tomli_w.dumps(self._fields())
 
+    def to_json(self) -> str:
+        """The fields as canonical JSON text, every default written out: `Scenario(**json.loads(text))` is this one."""
+        return json.dumps(self._fields(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
     def with_(self, **changes: object) -> Self:
         """A validated copy with dotted fields changed: `with_(**{"switch.buffer": "3000 cells"})`."""
         fields = self._fields()

@@ -1,0 +1,122 @@
+"""Who runs what: claims, so that two processes on one store never do a run twice, and a dead one's are taken over."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import asdict
+from typing import Any, Final, Self
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from longpipe.store.errors import StoreError
+from longpipe.store.owners import Heartbeat, Owner, is_dead
+from longpipe.store.schema import CLAIMS, OWNERS, RUNS
+
+# What names a run beside the engine version: digest of the scenario, and seed as text.
+Key = tuple[str, str]
+Transaction = Callable[[], AbstractContextManager[sa.Connection]]
+
+# Keys in one statement: drivers take some 32 000 values.
+_CHUNK: Final = 5_000
+
+
+class Claims:
+    """The claims of one campaign, given back when its context ends.
+
+    `write` begins a transaction that writes.
+    """
+
+    def __init__(self, write: Transaction, engine_version: str) -> None:
+        self._write = write
+        self._engine = engine_version
+        self.owner = Owner()
+
+    def __enter__(self) -> Self:
+        self._sign_in()
+        self._heart = Heartbeat(self.owner, self._beat)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._heart.stop()
+        # Otherwise whoever wants them finds that they are nobody's.
+        with suppress(StoreError), self._write() as connection:
+            connection.execute(sa.delete(CLAIMS).where(CLAIMS.c.owner == self.owner.id))
+            connection.execute(sa.delete(OWNERS).where(OWNERS.c.id == self.owner.id))
+
+    def take(self, keys: Sequence[Key], *, fresh: bool = False) -> tuple[set[Key], set[Key]]:
+        """Claims what nobody has; gives what is now ours, and what is finished (nothing, with `fresh`).
+
+        The rest is another process' for now.
+        """
+        with self._write() as connection:
+            claimed = self._insert(connection, keys)
+            if len(claimed) < len(keys) and self._bury(connection):
+                claimed |= self._insert(connection, [key for key in keys if key not in claimed])
+            # After the claim: a run that another process finished before it gave up its own is seen now.
+            done = set() if fresh else finished(connection, keys, self._engine)
+            needless = claimed & done
+            if needless:
+                connection.execute(sa.delete(CLAIMS).where(_are(CLAIMS, needless, self._engine)))
+        return claimed - done, done
+
+    def _insert(self, connection: sa.Connection, keys: Sequence[Key]) -> set[Key]:
+        rows = [{"digest": d, "seed": s, "engine": self._engine, "owner": self.owner.id} for d, s in keys]
+        if not rows:
+            return set()
+        insert = inserting(connection)(CLAIMS).values(rows).on_conflict_do_nothing()
+        return {(d, s) for d, s in connection.execute(insert.returning(CLAIMS.c.digest, CLAIMS.c.seed))}
+
+    def _bury(self, connection: sa.Connection) -> int:
+        """Frees the claims of all owners that are dead; how many there were."""
+        now = clock(connection)
+        claimed = sa.select(CLAIMS.c.owner).distinct().where(CLAIMS.c.owner != self.owner.id)
+        known = {row.id: row for row in connection.execute(sa.select(OWNERS))}
+        dead = []
+        for (claimant,) in connection.execute(claimed):
+            row = known.get(claimant)
+            if row is None or is_dead(Owner(row.id, row.machine, row.pid, row.began), row.heartbeat, now):
+                dead.append(claimant)
+        if dead:
+            connection.execute(sa.delete(CLAIMS).where(CLAIMS.c.owner.in_(dead)))
+            connection.execute(sa.delete(OWNERS).where(OWNERS.c.id.in_(dead)))
+        return len(dead)
+
+    def _sign_in(self) -> None:
+        with self._write() as connection:
+            beat = {**asdict(self.owner), "heartbeat": clock(connection)}
+            insert = inserting(connection)(OWNERS).values(beat)
+            again = insert.on_conflict_do_update(index_elements=["id"], set_={"heartbeat": beat["heartbeat"]})
+            connection.execute(again)
+
+    def _beat(self) -> None:
+        # The next save says what is wrong with the store, if it lasts.
+        with suppress(StoreError):
+            self._sign_in()
+
+
+def finished(connection: sa.Connection, keys: Iterable[Key], engine_version: str) -> set[Key]:
+    """Those of the runs that are stored."""
+    wanted = list(keys)
+    found: set[Key] = set()
+    for begin in range(0, len(wanted), _CHUNK):
+        chunk = wanted[begin : begin + _CHUNK]
+        query = sa.select(RUNS.c.digest, RUNS.c.seed).where(_are(RUNS, chunk, engine_version))
+        found.update((digest, seed) for digest, seed in connection.execute(query))
+    return found
+
+
+def clock(connection: sa.Connection) -> float:
+    """One time for all processes on a store [s since 1970]."""
+    if connection.dialect.name == "postgresql":
+        return float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+    return time.time()
+
+
+def inserting(connection: sa.Connection) -> Callable[[sa.Table], Any]:
+    """The insert statement of this kind of database, which can say what a conflict does."""
+    return postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+
+
+def _are(table: sa.Table, keys: Iterable[Key], engine_version: str) -> sa.ColumnElement[bool]:
+    return sa.and_(sa.tuple_(table.c.digest, table.c.seed).in_(list(keys)), table.c.engine == engine_version)

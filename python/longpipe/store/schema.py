@@ -1,0 +1,110 @@
+"""The tables of a store, as its newest version has them; `migrations` brings older stores here."""
+
+from typing import Final
+
+import sqlalchemy as sa
+
+VERSION: Final = 2
+
+METADATA: Final = sa.MetaData()
+
+# A row: which version of these tables a database has, and which longpipe made it so.
+LONGPIPE: Final = sa.Table(
+    "longpipe",
+    METADATA,
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("written_by", sa.String(40), nullable=False),
+)
+
+SCENARIOS: Final = sa.Table(
+    "scenarios",
+    METADATA,
+    sa.Column("digest", sa.String(64), primary_key=True),
+    sa.Column("resolved", sa.Text, nullable=False),
+    # The scenario as its fields, JSON; unknown for runs of version 1.
+    sa.Column("fields", sa.Text),
+)
+
+# What names a run. A seed is unsigned and 64 bits wide, which SQL's integers are not.
+_RUN: Final = (("digest", sa.String(64)), ("seed", sa.String(20)), ("engine", sa.String(80)))
+
+RUNS: Final = sa.Table(
+    "runs",
+    METADATA,
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    *(sa.Column(name, kind, nullable=False) for name, kind in _RUN),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("finished_at", sa.DateTime, nullable=False),
+    # Time the simulation took [s], and where it did.
+    sa.Column("seconds", sa.Float),
+    sa.Column("machine", sa.String(255)),
+    # `analysis.measures.measure` of the run, JSON.
+    sa.Column("measures", sa.Text),
+    sa.UniqueConstraint(*(name for name, _ in _RUN)),
+)
+
+# Apart from the runs, so that a list of these need not read past them; zlib over JSON.
+SUMMARIES: Final = sa.Table(
+    "summaries",
+    METADATA,
+    sa.Column("run", sa.ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("summary", sa.LargeBinary, nullable=False),
+)
+
+# Processes with runs in flight.
+OWNERS: Final = sa.Table(
+    "owners",
+    METADATA,
+    sa.Column("id", sa.String(32), primary_key=True),
+    sa.Column("machine", sa.String(400), nullable=False),
+    sa.Column("pid", sa.Integer, nullable=False),
+    # When the process began, which tells it from a later one with its number, and its last sign of life [s since 1970].
+    sa.Column("began", sa.Float, nullable=False),
+    sa.Column("heartbeat", sa.Float, nullable=False),
+)
+
+CLAIMS: Final = sa.Table(
+    "claims",
+    METADATA,
+    *(sa.Column(name, kind, primary_key=True) for name, kind in _RUN),
+    sa.Column("owner", sa.String(32), nullable=False, index=True),
+)
+
+FAILURES: Final = sa.Table(
+    "failures",
+    METADATA,
+    *(sa.Column(name, kind, primary_key=True) for name, kind in _RUN),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("message", sa.Text, nullable=False),
+    sa.Column("failed_at", sa.DateTime, nullable=False),
+)
+
+STUDIES: Final = sa.Table(
+    "studies",
+    METADATA,
+    sa.Column("name", sa.String(200), primary_key=True),
+    # The design, JSON, and the engine version of its last run.
+    sa.Column("design", sa.Text, nullable=False),
+    sa.Column("engine", sa.String(80), nullable=False),
+    sa.Column("created_at", sa.DateTime, nullable=False),
+    sa.Column("changed_at", sa.DateTime, nullable=False),
+)
+
+STUDY_POINTS: Final = sa.Table(
+    "study_points",
+    METADATA,
+    sa.Column("study", sa.ForeignKey("studies.name", ondelete="CASCADE"), primary_key=True),
+    sa.Column("point", sa.Integer, primary_key=True),
+    sa.Column("digest", sa.ForeignKey("scenarios.digest"), nullable=False),
+    # Level of each factor, and the block if there are any: JSON.
+    sa.Column("levels", sa.Text, nullable=False),
+)
+
+STUDY_RUNS: Final = sa.Table(
+    "study_runs",
+    METADATA,
+    sa.Column("study", sa.ForeignKey("studies.name", ondelete="CASCADE"), primary_key=True),
+    sa.Column("point", sa.Integer, primary_key=True),
+    sa.Column("replication", sa.Integer, primary_key=True),
+    sa.Column("seed", sa.String(20), nullable=False),
+)

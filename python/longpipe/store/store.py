@@ -1,0 +1,228 @@
+"""The store: runs by scenario digest, seed and engine version."""
+
+import math
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+
+import pandas as pd
+import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
+
+from longpipe import _core
+from longpipe.errors import ScenarioError
+from longpipe.result import Result
+from longpipe.scenario import Scenario
+from longpipe.store import migrations, schema
+from longpipe.store.address import WRITES, Address
+from longpipe.store.claims import Claims, Key, finished, inserting
+from longpipe.store.errors import StoreError, reason
+from longpipe.store.packing import Packed, unpack
+from longpipe.store.schema import CLAIMS, FAILURES, RUNS, SCENARIOS, SUMMARIES
+from longpipe.store.traces import Traces
+
+# Processes that make the same PostgreSQL database into a store at once take turns: any number that others don't use.
+_TURN = 0x6C6F6E67
+
+# A study asks for each scenario's digest several times per seed, and a hundred flows take 40 ms to resolve.
+digest_of = lru_cache(maxsize=32_768)(Scenario.digest)
+
+
+def engine_version() -> str:
+    """Version of the package and hash of the core's sources: runs of another are never taken for this one's."""
+    return _core.__engine__
+
+
+class Store:
+    """Runs by scenario digest, seed and engine version, with their traces; files asked for by web traffic are not kept.
+
+    `where` is a path of an SQLite file, a URL ("sqlite:///campaign.db", "postgresql://user@host/name?traces=DIR"), or
+    None for memory. A store of an earlier version is brought to the present one. With `readonly` nothing is written.
+    Raises ScenarioError if it can't be opened.
+    """
+
+    def __init__(self, where: str | Path | None = None, *, readonly: bool = False) -> None:
+        self._address = Address(where)
+        self._known: set[str] = set()
+        self.name = self._address.name
+        try:
+            self._open(readonly=readonly)
+        except (SQLAlchemyError, sqlite3.Error, OSError) as error:
+            raise ScenarioError(f"store: {self.name}: {_why_not_opened(error)}") from None
+        self._traces = Traces(self._address.traces, self.name, in_memory=self._address.is_memory)
+
+    def load(self, scenario: Scenario, seed: int) -> Result | None:
+        """The stored run; None if this engine version has not finished it."""
+        digest = digest_of(scenario)
+        query = sa.select(SUMMARIES.c.summary).join(RUNS).where(*_is(RUNS, (digest, str(seed))))
+        with self.reading() as connection:
+            summary = connection.execute(query).scalar_one_or_none()
+        if summary is None:
+            return None
+        result = unpack(scenario, seed, summary)
+        if kinds := _traces_of(scenario):
+            names = {"flow": pd.Index(result.flows["flow"]), "port": pd.Index(result.ports["port"])}
+            folder = self._traces.folder(digest, seed, engine_version())
+            result.traces.update(self._traces.read(folder, kinds, names))
+        return result
+
+    def require(self, scenario: Scenario, seed: int) -> Result:
+        """The stored run, which must be there."""
+        if (result := self.load(scenario, seed)) is None:
+            raise StoreError(f"store {self.name}: scenario {scenario.name!r}, seed {seed} has left it; run again")
+        return result
+
+    def has(self, scenario: Scenario, seed: int) -> bool:
+        """Whether this engine version has finished the run."""
+        return bool(self.finished([(scenario, seed)]))
+
+    def finished(self, jobs: Iterable[tuple[Scenario, int]]) -> set[Key]:
+        """Digest and seed, as text, of those of the runs that this engine version has finished."""
+        keys = [(digest_of(scenario), str(seed)) for scenario, seed in jobs]
+        with self.reading() as connection:
+            return finished(connection, keys, engine_version())
+
+    def save(self, scenario: Scenario, seed: int, packed: Packed) -> None:
+        """Stores a finished run, in place of an earlier one; its claim and its earlier failure are gone."""
+        digest = digest_of(scenario)
+        key = (digest, str(seed))
+        self._traces.write(self._traces.folder(digest, seed, engine_version()), packed.traces)
+        run = {
+            "digest": digest,
+            "seed": str(seed),
+            "engine": engine_version(),
+            "name": scenario.name,
+            "finished_at": _now(),
+            "seconds": None if math.isnan(packed.seconds) else packed.seconds,
+            "machine": packed.machine[:255],
+            "measures": packed.measures,
+        }
+        updated = {name: run[name] for name in ("name", "finished_at", "seconds", "machine", "measures")}
+        with self.writing() as connection:
+            self._save_scenario(connection, scenario)
+            insert = inserting(connection)
+            keep = insert(RUNS).values(run).on_conflict_do_update(
+                index_elements=["digest", "seed", "engine"], set_=updated
+            )  # fmt: skip
+            number = connection.execute(keep.returning(RUNS.c.id)).scalar_one()
+            content = {"summary": packed.summary}
+            connection.execute(
+                insert(SUMMARIES).values(run=number, **content).on_conflict_do_update(
+                    index_elements=["run"], set_=content
+                )
+            )  # fmt: skip
+            for table in (CLAIMS, FAILURES):
+                connection.execute(sa.delete(table).where(*_is(table, key)))
+        self._known.add(digest)
+
+    def fail(self, scenario: Scenario, seed: int, message: str) -> None:
+        """Notes why a run failed, until it succeeds, and gives up its claim."""
+        key = (digest_of(scenario), str(seed))
+        row = {"digest": key[0], "seed": key[1], "engine": engine_version(), "name": scenario.name}
+        told = {"message": message, "failed_at": _now()}
+        with self.writing() as connection:
+            note = inserting(connection)(FAILURES).values({**row, **told})
+            connection.execute(note.on_conflict_do_update(index_elements=["digest", "seed", "engine"], set_=told))
+            connection.execute(sa.delete(CLAIMS).where(*_is(CLAIMS, key)))
+
+    def claims(self) -> Claims:
+        """A context in which this process claims runs before it does them."""
+        return Claims(self.writing, engine_version())
+
+    def check_traces(self, scenario: Scenario) -> None:
+        """StoreError if the scenario asks for traces and the store has no directory for them."""
+        self._traces.check(bool(_traces_of(scenario)))
+
+    def count(self) -> int:
+        """Number of runs stored, those of other engine versions included."""
+        with self.reading() as connection:
+            return int(connection.execute(sa.select(sa.func.count()).select_from(RUNS)).scalar_one())
+
+    def close(self) -> None:
+        """Gives the file or the connections back."""
+        self._database.dispose()
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A transaction that reads; StoreError, one line, if the database fails."""
+        with self._transaction(self._database) as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """A transaction that writes; StoreError, one line, if the database fails."""
+        with self._transaction(self._writer) as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self, database: sa.Engine) -> Iterator[sa.Connection]:
+        try:
+            with database.begin() as connection:
+                yield connection
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            raise StoreError(f"store {self.name}: {reason(error)}; the runs it holds are safe, run again") from None
+
+    def _save_scenario(self, connection: sa.Connection, scenario: Scenario) -> None:
+        digest = digest_of(scenario)
+        if digest in self._known:
+            return
+        row = {"digest": digest, "resolved": scenario.resolved_json(), "fields": scenario.to_json()}
+        connection.execute(inserting(connection)(SCENARIOS).values(row).on_conflict_do_nothing())
+
+    def _open(self, *, readonly: bool) -> None:
+        self._database = self._address.engine(readonly=readonly)
+        self._writer = self._database.execution_options(**{WRITES: True})
+        with self._database.begin() as connection:
+            found = self._version(connection)
+        if found == schema.VERSION:
+            return
+        if readonly:
+            if found is None:
+                raise ScenarioError(f"store: {self.name}: no runs in it; needs the store of an earlier run")
+            # An older store becomes a present one even if it is only looked at.
+            self.close()
+            self._open(readonly=False)
+            self.close()
+            self._database = self._address.engine(readonly=True)
+            self._writer = self._database.execution_options(**{WRITES: True})
+            return
+        with self._writer.begin() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TURN)))
+            # Another process may have been faster.
+            found = self._version(connection)
+            if found is None:
+                migrations.create(connection)
+            else:
+                migrations.migrate(connection, found)
+
+    def _version(self, connection: sa.Connection) -> int | None:
+        found = migrations.version(connection)
+        if found == migrations.FOREIGN:
+            raise ScenarioError(f"store: {self.name}: holds other tables; needs a store of longpipe, or a new file")
+        if found is not None and found > schema.VERSION:
+            raise ScenarioError(
+                f"store: {self.name}: version {found}, of longpipe {migrations.written_by(connection)}; "
+                f"this is longpipe {_core.__version__}, which reads versions 1 to {schema.VERSION}"
+            )
+        return found
+
+
+def _why_not_opened(error: Exception) -> str:
+    why = reason(error)
+    return why if "; needs" in why else f"{why}; needs a database, or a new file"
+
+
+def _is(table: sa.Table, key: Key) -> tuple[sa.ColumnElement[bool], ...]:
+    return table.c.digest == key[0], table.c.seed == key[1], table.c.engine == engine_version()
+
+
+def _traces_of(scenario: Scenario) -> list[str]:
+    return [kind for kind, wanted in scenario.traces.model_dump().items() if wanted is True]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(tzinfo=None)

@@ -1,0 +1,62 @@
+"""Traces of runs: Parquet files beside the store."""
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from longpipe.files import write_bytes
+from longpipe.store.errors import StoreError, reason
+
+
+class Traces:
+    """A directory with a folder for each run that has traces, and in it a Parquet file for each of them.
+
+    `directory` is None if there is none; with `in_memory` the files are, too.
+    """
+
+    def __init__(self, directory: Path | None, store: str, *, in_memory: bool) -> None:
+        self._directory = directory
+        self._store = store
+        self._files: dict[Path, bytes] | None = {} if in_memory else None
+
+    def check(self, wanted: bool) -> None:
+        """StoreError if traces are wanted and there is nowhere to put them."""
+        if wanted and self._directory is None and self._files is None:
+            raise StoreError(f"store {self._store}: no directory for traces; needs ?traces=DIR in its URL")
+
+    def folder(self, digest: str, seed: int, engine_version: str) -> Path:
+        """Where the traces of a run are."""
+        return (self._directory or Path()) / engine_version / digest[:2] / digest / str(seed)
+
+    def write(self, folder: Path, traces: Mapping[str, bytes]) -> None:
+        """Writes Parquet files, each in one step."""
+        self.check(bool(traces))
+        for kind, content in traces.items():
+            path = folder / f"{kind}.parquet"
+            if self._files is not None:
+                self._files[path] = content
+                continue
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                write_bytes(path, content)
+            except OSError as error:
+                raise StoreError(f"store {self._store}: {path.name}: {reason(error)}; run again") from None
+
+    def read(self, folder: Path, kinds: list[str], names: Mapping[str, pd.Index]) -> dict[str, pd.DataFrame]:
+        """The traces of a run; columns called as in `names` are categories of those."""
+        found = {}
+        for kind in kinds:
+            path = folder / f"{kind}.parquet"
+            try:
+                frame = pd.read_parquet(io.BytesIO(path.read_bytes()))
+            except OSError as error:
+                raise StoreError(
+                    f"store {self._store}: {path}: {reason(error)}; needs the traces of its runs"
+                ) from None
+            for column, categories in names.items():
+                if column in frame:
+                    frame[column] = frame[column].cat.set_categories(categories)
+            found[kind] = frame
+        return found
