@@ -137,12 +137,13 @@ def test_a_design_is_planned_without_running(lan: Path, tmp_path: Path) -> None:
 
 
 def test_a_design_runs_resumes_and_names_its_analysis(lan: Path, tmp_path: Path) -> None:
-    command: list[str | Path] = ["design", lan, *FACTORS, "--replications", "3", "--run", tmp_path / "out"]
+    command: list[str | Path] = ["design", lan, *FACTORS, "--replications", "3", "--run", "lan"]
+    command += ["--store", tmp_path / "campaign.db", "--csv", tmp_path / "runs.csv"]
     first, again = run(*command), run(*command)
     assert first.returncode == 0, first.stderr
     assert first.stdout == again.stdout
     assert max(map(len, first.stdout.splitlines()[:-2])) <= 80
-    runs = pd.read_csv(tmp_path / "out" / "runs.csv")
+    runs = pd.read_csv(tmp_path / "runs.csv")
     assert len(runs) == 12
     analysis = run(*first.stdout.splitlines()[-1].split()[1:])
     assert analysis.returncode == 0, analysis.stderr
@@ -150,10 +151,10 @@ def test_a_design_runs_resumes_and_names_its_analysis(lan: Path, tmp_path: Path)
 
 
 def test_replications_until_a_margin(lan: Path, tmp_path: Path) -> None:
-    options: list[str | Path] = ["--until", "efficiency=±50 %", "--most", "6", "--run", tmp_path / "out"]
-    done = run("design", lan, *FACTORS, *options)
+    options: list[str | Path] = ["--until", "efficiency=±50 %", "--most", "6", "--run", "lan"]
+    done = run("design", lan, *FACTORS, *options, "--store", tmp_path / "a.db", "--csv", tmp_path / "runs.csv")
     assert done.returncode == 0, done.stderr
-    assert pd.read_csv(tmp_path / "out" / "runs.csv").groupby("point").size().between(5, 6).all()
+    assert pd.read_csv(tmp_path / "runs.csv").groupby("point").size().between(5, 6).all()
 
 
 def test_a_fraction_tells_what_it_confuses(lan: Path) -> None:
@@ -176,7 +177,7 @@ def test_a_fraction_tells_what_it_confuses(lan: Path) -> None:
             ["--factor", "tcp.mss=0 B,512 B"],
             "tcp.mss: 0 B; needs 1 B to 65000 B",
         ),
-        ([*FACTORS, "--until", "efficiency=±0.01"], "--until: needs --run DIR"),
+        ([*FACTORS, "--until", "efficiency=±0.01"], "--until: needs --run STUDY"),
         (
             [*FACTORS, "--one-at-a-time", "--generator", "tcp=buffer"],
             "--one-at-a-time: not with --generator or --confounded; needs one kind of design",

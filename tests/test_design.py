@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 from longpipe import Result, Scenario, ScenarioError, simulate
-from longpipe.design import Cost, Design, Factor, Fraction, run_until
-from longpipe.design.sequential import parse_margin
+from longpipe.design import Cost, Design, Factor, Fraction
 from longpipe.store import Store
+from longpipe.study import Study, run_until
+from longpipe.study.until import parse_margin
 
 BASE = Scenario(duration="20 ms").with_(**{"start": {"kind": "random", "over": "1 ms"}, "switch.ties": "random"})
 TCP = Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")
@@ -132,10 +133,13 @@ def test_cost_is_the_sum_of_what_the_frame_tells() -> None:
 def test_runs_are_those_of_single_scenarios_and_resume(tmp_path: Path) -> None:
     design = Design.full_factorial(BASE, [TCP, BUFFER], replications=2)
     with closing(Store(tmp_path / "runs.sqlite")) as store:
-        runs = design.run(store, workers=1)
+        study = Study(design, store)
+        assert study.run(workers=1).complete
         assert store.count() == 8
+        runs = study.frame()
         fractions: list[float] = []
-        pd.testing.assert_frame_equal(design.run(store, workers=1, progress=fractions.append), runs)
+        assert study.run(workers=1, progress=fractions.append).complete
+        pd.testing.assert_frame_equal(study.frame(), runs)
         assert fractions == []
     row = runs[(runs["tcp"] == "reno") & (runs["buffer"] == "100 cells") & (runs["seed"] == 2)].iloc[0]
     alone = simulate(BASE.with_(**{"tcp.recovery": "reno", "switch.buffer": "100 cells"}), seed=2)
@@ -185,16 +189,16 @@ def test_replications_grow_until_the_widest_interval_is_narrow_enough() -> None:
 
     design = Design.full_factorial(BASE, [TCP])
     with closing(Store()) as store:
-        found = run_until(design, "y", "±1", level=0.9, store=store, measure=drawn, workers=1)
+        found = run_until(Study(design, store, "a"), "y", "±1", level=0.9, measure=drawn, workers=1)
         assert found.reached
         assert found.precision["margin"].max() <= 1
         taken = found.design.replications
         assert 5 < taken < 100
         assert len(found.runs) == 2 * taken
-        fewer = run_until(design, "y", "±1", level=0.9, most=8, store=store, measure=drawn, workers=1)
+        fewer = run_until(Study(design, store, "b"), "y", "±1", level=0.9, most=8, measure=drawn, workers=1)
         assert (fewer.reached, fewer.design.replications) == (False, 8)
         assert list(fewer.precision["reached"]) == [True, False]
-        relative = run_until(design, "y", "±20 %", level=0.9, store=store, measure=drawn, workers=1)
+        relative = run_until(Study(design, store, "c"), "y", "±20 %", level=0.9, measure=drawn, workers=1)
         assert relative.precision["margin"].max() <= 0.2 * relative.precision["mean"].max()
 
 
@@ -281,19 +285,19 @@ def message(build: Callable[[], object]) -> str:
             "confounded: tcp*buffer*policy: a product is constant; needs independent products",
         ),
         (
-            lambda: run_until(Design.full_factorial(BASE, [TCP]), "efficiency", "0.01"),
+            lambda: run_until(Study(Design.full_factorial(BASE, [TCP])), "efficiency", "0.01"),
             "until: '0.01'; accepts ±0.01, in the unit of the metric, or ±2 %, of its mean",
         ),
         (
-            lambda: run_until(Design.full_factorial(BASE, [TCP]), "efficiency", "±0"),
+            lambda: run_until(Study(Design.full_factorial(BASE, [TCP])), "efficiency", "±0"),
             "until: '±0'; accepts ±0.01, in the unit of the metric, or ±2 %, of its mean",
         ),
         (
-            lambda: run_until(Design.full_factorial(BASE, [TCP]), "efficiency", "±1", most=2),
+            lambda: run_until(Study(Design.full_factorial(BASE, [TCP])), "efficiency", "±1", most=2),
             "most: 2; needs at least 5",
         ),
         (
-            lambda: run_until(Design.full_factorial(BASE, [TCP]), "eficiency", "±1", workers=1),
+            lambda: run_until(Study(Design.full_factorial(BASE, [TCP])), "eficiency", "±1", workers=1),
             "metric: 'eficiency'; did you mean 'efficiency'? accepts efficiency, fairness, throughput_bps, cells_lost, "
             "peak_queue_cells, retransmitted_bytes, timeouts, fast_retransmits",
         ),
@@ -319,7 +323,7 @@ def test_the_documented_example_runs(
     monkeypatch.chdir(tmp_path)
     exec(compile(example, page.name, "exec"), {})
     assert "8 points, 40 runs, 80 s of simulated time" in capsys.readouterr().out
-    assert {path.name for path in tmp_path.iterdir()} >= {"runs.sqlite", "interactions.png", "interactions.svg"}
+    assert {path.name for path in tmp_path.iterdir()} >= {"campaign.db", "interactions.png", "interactions.svg"}
 
 
 def test_every_problem_of_a_design_has_its_line_up_to_ten() -> None:

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
+from longpipe.cli.storing import StoreOption
 from longpipe.errors import ScenarioError
-from longpipe.files import check_directory, check_file
+from longpipe.files import check_file, write_text
 
 
 def design(
@@ -40,24 +41,25 @@ def design(
         typer.Option(metavar="METRIC=±MARGIN", help="Replicate until each mean is this sure: efficiency=±0.01"),
     ] = None,
     most: Annotated[int, typer.Option(min=1, help="Most replications that --until may take.")] = 100,
-    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the plan: a row per run.")] = None,
-    out: Annotated[
-        Path | None, typer.Option("--run", metavar="DIR", help="Run it; results in DIR/runs.csv, kept as they finish.")
+    csv: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a row per run: the plan, or with --run the results.")
     ] = None,
+    name: Annotated[
+        str | None, typer.Option("--run", metavar="STUDY", help="Run it as a study of this name; see `longpipe study`.")
+    ] = None,
+    store: StoreOption = None,
 ) -> None:
     """Plan an experiment over a scenario, show what it will take, and run it with --run.
 
-    Finished runs are kept in DIR/runs.sqlite: after an interruption the same command goes on from there.
+    Each run is stored as it finishes: after an interruption the same command goes on from there.
     """
     # The database, pandas and SciPy take a second to load; other commands need not wait for them.
     from longpipe.cli import designing
 
-    if until is not None and out is None:
-        raise ScenarioError("--until: needs --run DIR")
+    if until is not None and name is None:
+        raise ScenarioError("--until: needs --run STUDY")
     if csv is not None:
         check_file("--csv", csv)
-    if out is not None:
-        check_directory("--run", out)
     planned = designing.plan(
         file,
         factors,
@@ -68,6 +70,8 @@ def design(
         first_seed=first_seed,
         common=not independent,
     )
-    designing.show_plan(planned, csv)
-    if out is not None:
-        designing.run(planned, out, until, most)
+    designing.show_plan(planned)
+    if name is not None:
+        designing.run(planned, name, store, csv, until, most)
+    elif csv is not None:
+        write_text(csv, planned.frame().to_csv(index=False))

@@ -1,24 +1,24 @@
 """What `longpipe design` does: a plan, its cost, its runs."""
 
+import shlex
 import tomllib
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from longpipe.analysis.intervals import estimate
 from longpipe.cli.progress import Bar
-from longpipe.design import Design, Factor, run_until
+from longpipe.cli.storing import opened, resumable
+from longpipe.design import Design, Factor
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
 from longpipe.scenario import Scenario
-from longpipe.store import Store
+from longpipe.study import Study, run_until
 
 MOST_POINTS = 40
 METRICS = ("efficiency", "fairness")
@@ -60,8 +60,8 @@ def parse_factor(text: str) -> Factor:
     return Factor.over(field.strip(), levels, name.strip() or None)
 
 
-def show_plan(design: Design, csv: Path | None) -> None:
-    """Prints the factors, the cost, and what a fraction can't tell apart; writes the plan if asked to."""
+def show_plan(design: Design) -> None:
+    """Prints the factors, the cost, and what a fraction can't tell apart."""
     console = Console(highlight=False)
     for factor in design.factors:
         levels = ", ".join(map(str, factor.levels))
@@ -73,27 +73,22 @@ def show_plan(design: Design, csv: Path | None) -> None:
         console.print(f"Fraction of resolution {design.fraction.resolution}. One effect stands for all of its line:")
         for row in design.fraction.alias_structure().to_dict("records"):
             console.print(f"  {row['effect']} = {row['aliases'].replace(', ', ' = ')}", markup=False)
-    if csv is not None:
-        write_text(csv, design.frame().to_csv(index=False))
 
 
-def run(design: Design, out: Path, until: str | None, most: int) -> None:
-    """Runs a design into a directory, shows the mean of each point, and what to do next."""
-    metric, _, margin = (until or "").partition("=")
+def run(design: Design, name: str, url: str | None, csv: Path | None, until: str | None, most: int) -> None:
+    """Runs a design as a study, shows the mean of each point, and what to do next."""
     reached = True
-    with closing(Store(out / "runs.sqlite")) as store, Bar("design") as bar:
-        try:
+    with opened(url) as store:
+        study = Study(design, store, name)
+        with resumable(study), Bar(name) as bar:
             if until is None:
-                runs = design.run(store, progress=bar.update)
+                study.run(progress=bar.update)
             else:
-                found = run_until(design, metric.strip(), margin, most=most, store=store, progress=bar.update)
-                runs, reached, design = found.runs, found.reached, found.design
-        except KeyboardInterrupt:
-            typer.echo(
-                f"{store.count()} finished runs are kept in {out}; the same command goes on from there", err=True
-            )
-            raise
-    write_text(out / "runs.csv", runs.to_csv(index=False))
+                metric, _, margin = until.partition("=")
+                reached = run_until(study, metric.strip(), margin, most=most, progress=bar.update).reached
+        runs, design = study.frame(), study.design
+    if csv is not None:
+        write_text(csv, runs.to_csv(index=False))
     console = Console(highlight=False)
     console.print()
     console.print(_means(design, runs))
@@ -101,8 +96,10 @@ def run(design: Design, out: Path, until: str | None, most: int) -> None:
         console.print(f"{until}: not reached by every point in {design.replications} replications", style="yellow")
     names = ",".join(factor.name for factor in design.factors)
     blocks = " --blocks seed" if design.common and design.replications > 1 else ""
-    next_command = f"longpipe analyse {out / 'runs.csv'} --response efficiency --factors {names}{blocks}"
-    console.print(f"\nRuns: {out / 'runs.csv'}. Next:\n{next_command}", markup=False, soft_wrap=True)
+    where = "" if url is None else f" --store {shlex.quote(url)}"
+    first = "" if csv else f"longpipe study export {shlex.quote(name)} runs.csv{where}\n"
+    next_command = f"{first}longpipe analyse {csv or 'runs.csv'} --response efficiency --factors {names}{blocks}"
+    console.print(f"\nNext:\n{next_command}", markup=False, soft_wrap=True)
 
 
 def _means(design: Design, runs: pd.DataFrame) -> Table:
@@ -120,7 +117,7 @@ def _means(design: Design, runs: pd.DataFrame) -> Table:
         levels = [escape(str(group[name].iloc[0])) for name in names]
         table.add_row(*levels, *(_interval(group[metric]) for metric in METRICS))
     if len(design.points) > MOST_POINTS:
-        table.caption = f"{MOST_POINTS} of {len(design.points)} points; runs.csv has all"
+        table.caption = f"{MOST_POINTS} of {len(design.points)} points; `longpipe study export` has all"
     return table
 
 

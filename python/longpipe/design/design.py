@@ -1,28 +1,21 @@
 """Designed experiments: which scenarios to run, with which seeds, and how their variation is analysed."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, NamedTuple, Self
 
 import pandas as pd
 
 from longpipe.analysis.anova import Anova, anova
-from longpipe.analysis.measures import measure
 from longpipe.design import cost
 from longpipe.design.factor import Factor, Level
 from longpipe.design.fraction import Fraction, parse_word, products
 from longpipe.errors import ScenarioError
-from longpipe.executors import Job
-from longpipe.result import Result
 from longpipe.run import LARGEST_SEED
 from longpipe.scenario import Scenario
-from longpipe.store import Store
-from longpipe.study import complete_study
 
 # A point is a scenario in memory, a run a row of a frame.
 MOST_POINTS: Final = 20_000
@@ -30,7 +23,14 @@ MOST_RUNS: Final = 1_000_000
 # Problems shown of a design that has many.
 MOST_PROBLEMS: Final = 10
 
-Measure = Callable[[Result], Mapping[str, float]]
+
+class Run(NamedTuple):
+    """One run of a design: the number of its point and its replication, from 1, the levels there, and the seed."""
+
+    point: int
+    levels: tuple[Level, ...]
+    replication: int
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,19 @@ class Design:
         `cpu_s_estimate`; see `cost`.
         """
         of_point = [(cost.simulated_s(scenario), cost.cpu_s(scenario)) for scenario in self.scenarios]
-        rows = [{**run, "simulated_s": of_point[i][0], "cpu_s_estimate": of_point[i][1]} for i, run in self._runs()]
+        rows = []
+        for run in self.runs():
+            simulated_s, cpu_s = of_point[run.point - 1]
+            rows.append(
+                {
+                    "point": run.point,
+                    **self.levels(run.point),
+                    "replication": run.replication,
+                    "seed": run.seed,
+                    "simulated_s": simulated_s,
+                    "cpu_s_estimate": cpu_s,
+                }
+            )
         return pd.DataFrame(rows)
 
     def cost(self) -> cost.Cost:
@@ -168,28 +180,19 @@ class Design:
         estimate = self.replications * sum(map(cost.cpu_s, self.scenarios))
         return cost.Cost(len(self.points), len(self.points) * self.replications, simulated, estimate)
 
-    def run(
-        self,
-        store: Store | str | Path | None = None,
-        *,
-        measure: Measure = measure,
-        workers: int | None = None,
-        fresh: bool = False,
-        progress: Callable[[float], None] = lambda _: None,
-    ) -> pd.DataFrame:
-        """Runs what the store lacks, on all cores, and gives one row per run.
+    def levels(self, point: int) -> dict[str, Level]:
+        """What heads the rows of a point, numbered from 1: its block, if there are any, and each factor's level."""
+        block = {} if self.blocks is None else {"block": self.blocks[point - 1] + 1}
+        return block | dict(zip((factor.name for factor in self.factors), self.points[point - 1], strict=True))
 
-        Columns: `point`, `block` (if there are any), the factors, `replication`, `seed`, and what `measure` gives.
-        `store` is a Store, or where to open one; None keeps runs in memory. Each run is stored as it ends, so that
-        after an interruption the same call goes on from there. Raises StudyError and StoreError as `complete_study`.
-        """
-        if not isinstance(store, Store):
-            with closing(Store(store)) as opened:
-                return self.run(opened, measure=measure, workers=workers, fresh=fresh, progress=progress)
-        runs = list(self._runs())
-        jobs: list[Job] = [(self.scenarios[i], int(run["seed"])) for i, run in runs]
-        complete_study(jobs, store, workers=workers, fresh=fresh, progress=progress)
-        return pd.DataFrame({**run, **measure(store.require(*job))} for (_, run), job in zip(runs, jobs, strict=True))
+    def runs(self) -> Iterator[Run]:
+        """The runs to come, by point and replication."""
+        for i, point in enumerate(self.points):
+            block = 0 if self.blocks is None else self.blocks[i]
+            stream = block if self.common else i
+            for replication in range(self.replications):
+                seed = self.first_seed + replication * self._streams + stream
+                yield Run(i + 1, point, replication + 1, seed)
 
     def anova(self, runs: pd.DataFrame, response: str, *, order: int | None = None, saturated: bool = False) -> Anova:
         """Analysis of variation of this design's runs, with its seeds as blocks if points share them.
@@ -222,23 +225,6 @@ class Design:
         if not self.common:
             return len(self.points)
         return 1 if self.blocks is None else max(self.blocks) + 1
-
-    def _runs(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        names = [factor.name for factor in self.factors]
-        for i, point in enumerate(self.points):
-            block = 0 if self.blocks is None else self.blocks[i]
-            stream = block if self.common else i
-            for replication in range(self.replications):
-                yield (
-                    i,
-                    {
-                        "point": i + 1,
-                        **({} if self.blocks is None else {"block": block + 1}),
-                        **dict(zip(names, point, strict=True)),
-                        "replication": replication + 1,
-                        "seed": self.first_seed + replication * self._streams + stream,
-                    },
-                )
 
     def _confounded(self, fraction: Fraction) -> list[int]:
         return [parse_word("confounded", text, text, fraction.factors) for text in self.confounded]

@@ -38,7 +38,9 @@ class Address:
         self.url = url.difference_update_query(["traces"])
         self.is_sqlite = url.get_backend_name() == "sqlite"
         self.is_memory = self.is_sqlite and url.database in (None, "", ":memory:")
-        self.name = "in memory" if self.is_memory else str(self.path) if self.is_sqlite else self._shown
+        # Without the password.
+        self.shown_url = url.render_as_string(hide_password=True)
+        self.name = "in memory" if self.is_memory else str(self.path) if self.is_sqlite else self.shown_url
         if isinstance(traces, str):
             self.traces: Path | None = Path(traces)
         elif self.is_sqlite and not self.is_memory:
@@ -67,10 +69,6 @@ class Address:
         if not (readonly or self.is_memory or _is_on_network(self.path)):
             _write_ahead(engine)
         return engine
-
-    @property
-    def _shown(self) -> str:
-        return self.url.set(drivername="postgresql").render_as_string(hide_password=True)
 
     def _sqlite_url(self, *, readonly: bool) -> sa.URL:
         if not readonly:

@@ -24,21 +24,23 @@ _CHUNK: Final = 5_000
 class Claims:
     """The claims of one campaign, given back when its context ends.
 
-    `write` begins a transaction that writes.
+    `write` begins a transaction that writes; `alone` says that no other process can see the store.
     """
 
-    def __init__(self, write: Transaction, engine_version: str) -> None:
+    def __init__(self, write: Transaction, engine_version: str, *, alone: bool) -> None:
         self._write = write
+        self._alone = alone
         self._engine = engine_version
         self.owner = Owner()
 
     def __enter__(self) -> Self:
         self._sign_in()
-        self._heart = Heartbeat(self.owner, self._beat)
+        self._heart = None if self._alone else Heartbeat(self.owner, self._beat)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._heart.stop()
+        if self._heart is not None:
+            self._heart.stop()
         # Otherwise whoever wants them finds that they are nobody's.
         with suppress(StoreError), self._write() as connection:
             connection.execute(sa.delete(CLAIMS).where(CLAIMS.c.owner == self.owner.id))

@@ -48,16 +48,17 @@ class Store:
         self._address = Address(where)
         self._known: set[str] = set()
         self.name = self._address.name
+        self.url = self._address.shown_url
         try:
             self._open(readonly=readonly)
         except (SQLAlchemyError, sqlite3.Error, OSError) as error:
             raise ScenarioError(f"store: {self.name}: {_why_not_opened(error)}") from None
         self._traces = Traces(self._address.traces, self.name, in_memory=self._address.is_memory)
 
-    def load(self, scenario: Scenario, seed: int) -> Result | None:
-        """The stored run; None if this engine version has not finished it."""
-        digest = digest_of(scenario)
-        query = sa.select(SUMMARIES.c.summary).join(RUNS).where(*_is(RUNS, (digest, str(seed))))
+    def load(self, scenario: Scenario, seed: int, *, engine: str | None = None) -> Result | None:
+        """The stored run; None if the engine version, by default this one, has not finished it."""
+        digest, engine = digest_of(scenario), engine or engine_version()
+        query = sa.select(SUMMARIES.c.summary).join(RUNS).where(*_is(RUNS, (digest, str(seed)), engine))
         with self.reading() as connection:
             summary = connection.execute(query).scalar_one_or_none()
         if summary is None:
@@ -65,13 +66,13 @@ class Store:
         result = unpack(scenario, seed, summary)
         if kinds := _traces_of(scenario):
             names = {"flow": pd.Index(result.flows["flow"]), "port": pd.Index(result.ports["port"])}
-            folder = self._traces.folder(digest, seed, engine_version())
+            folder = self._traces.folder(digest, seed, engine)
             result.traces.update(self._traces.read(folder, kinds, names))
         return result
 
-    def require(self, scenario: Scenario, seed: int) -> Result:
+    def require(self, scenario: Scenario, seed: int, *, engine: str | None = None) -> Result:
         """The stored run, which must be there."""
-        if (result := self.load(scenario, seed)) is None:
+        if (result := self.load(scenario, seed, engine=engine)) is None:
             raise StoreError(f"store {self.name}: scenario {scenario.name!r}, seed {seed} has left it; run again")
         return result
 
@@ -115,7 +116,7 @@ class Store:
                 )
             )  # fmt: skip
             for table in (CLAIMS, FAILURES):
-                connection.execute(sa.delete(table).where(*_is(table, key)))
+                connection.execute(sa.delete(table).where(*_is(table, key, engine_version())))
         self._known.add(digest)
 
     def fail(self, scenario: Scenario, seed: int, message: str) -> None:
@@ -126,11 +127,11 @@ class Store:
         with self.writing() as connection:
             note = inserting(connection)(FAILURES).values({**row, **told})
             connection.execute(note.on_conflict_do_update(index_elements=["digest", "seed", "engine"], set_=told))
-            connection.execute(sa.delete(CLAIMS).where(*_is(CLAIMS, key)))
+            connection.execute(sa.delete(CLAIMS).where(*_is(CLAIMS, key, engine_version())))
 
     def claims(self) -> Claims:
         """A context in which this process claims runs before it does them."""
-        return Claims(self.writing, engine_version())
+        return Claims(self.writing, engine_version(), alone=self._address.is_memory)
 
     def check_traces(self, scenario: Scenario) -> None:
         """StoreError if the scenario asks for traces and the store has no directory for them."""
@@ -216,8 +217,8 @@ def _why_not_opened(error: Exception) -> str:
     return why if "; needs" in why else f"{why}; needs a database, or a new file"
 
 
-def _is(table: sa.Table, key: Key) -> tuple[sa.ColumnElement[bool], ...]:
-    return table.c.digest == key[0], table.c.seed == key[1], table.c.engine == engine_version()
+def _is(table: sa.Table, key: Key, engine: str) -> tuple[sa.ColumnElement[bool], ...]:
+    return table.c.digest == key[0], table.c.seed == key[1], table.c.engine == engine
 
 
 def _traces_of(scenario: Scenario) -> list[str]:

@@ -3,19 +3,17 @@
 import math
 import re
 from collections.abc import Callable
-from contextlib import closing
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Final
 
 import pandas as pd
 from scipy import stats
 
 from longpipe.analysis.factors import check_level
-from longpipe.analysis.measures import measure
-from longpipe.design.design import Design, Measure
+from longpipe.design.design import Design
 from longpipe.errors import ScenarioError, nearest
-from longpipe.store import Store
+from longpipe.executors import Where
+from longpipe.study.study import Measure, Study
 
 # A deviation estimated from fewer stops too early by chance.
 FEWEST: Final = 5
@@ -24,7 +22,7 @@ _UNTIL: Final = re.compile(r"\s*(?:\N{PLUS-MINUS SIGN}|\+-|\+/-)\s*((?:\d+(?:\.\
 
 @dataclass(frozen=True, eq=False)
 class Sequential:
-    """The design with the replications it took, its runs (as `Design.run`), and what they give for each point.
+    """The design with the replications it took, its runs (as `Study.frame`), and what they give for each point.
 
     `precision` has the columns `point`, the factors, `replications`, `mean`, `margin` (half of the interval, in the
     metric's unit) and `reached`.
@@ -41,46 +39,33 @@ class Sequential:
 
 
 def run_until(
-    design: Design,
+    study: Study,
     metric: str,
     until: str,
     *,
     most: int = 100,
     level: float = 0.95,
-    store: Store | str | Path | None = None,
-    measure: Measure = measure,
+    measure: Measure | None = None,
+    executor: Where = None,
     workers: int | None = None,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Sequential:
-    """Adds replications, the same number to every point, until each mean of `metric` is known to `until`.
+    """Grows a study, the same number of replications at every point, until each mean of `metric` is known to `until`.
 
     `until` is a margin in the metric's unit, "±0.01", or a share of the mean, "±2 %", at confidence `level` (0 to 1).
-    It begins with the design's replications, at least 5, goes on by what the widest interval asks for, at most doubling
-    at a time, and ends at `most` at the latest. Looking again and again lets intervals miss somewhat more often than
-    1 - level (Chow and Robbins, Annals of Mathematical Statistics 36, 1965). Raises ScenarioError for a margin that
-    can't be read, a metric that isn't measured, or a maximum below 5.
+    It begins with the replications that the study has, at least 5, goes on by what the widest interval asks for, at
+    most doubling at a time, and ends at `most` at the latest. Looking again and again lets intervals miss somewhat more
+    often than 1 - level (Chow and Robbins, Annals of Mathematical Statistics 36, 1965). Raises ScenarioError for a
+    margin that can't be read, a metric that isn't measured, or a maximum below 5.
     """
     check_level(level)
     margin, relative = parse_margin(until)
-    if most < max(FEWEST, design.replications):
-        raise ScenarioError(f"most: {most}; needs at least {max(FEWEST, design.replications)}")
-    if not isinstance(store, Store):
-        with closing(Store(store)) as opened:
-            return run_until(
-                design,
-                metric,
-                until,
-                most=most,
-                level=level,
-                store=opened,
-                measure=measure,
-                workers=workers,
-                progress=progress,
-            )
-    replications = max(FEWEST, design.replications)
+    replications = max(FEWEST, study.design.replications)
+    if most < replications:
+        raise ScenarioError(f"most: {most}; needs at least {replications}")
     while True:
-        grown = replace(design, replications=replications)
-        runs = grown.run(store, measure=measure, workers=workers, progress=progress)
+        study.grow(replications).run(executor, workers=workers, progress=progress)
+        runs, grown = study.frame(measure), study.design
         if metric not in runs.columns:
             measured = [column for column in runs.columns if column not in grown.frame().columns]
             raise ScenarioError(f"metric: {metric!r}; {nearest(metric, measured)}")

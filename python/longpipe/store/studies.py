@@ -1,0 +1,200 @@
+"""Studies as a store keeps them: a design, its points and its runs, by name."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import sqlalchemy as sa
+
+from longpipe.errors import ScenarioError, nearest
+from longpipe.scenario import Scenario
+from longpipe.store.claims import inserting
+from longpipe.store.schema import CLAIMS, FAILURES, RUNS, SCENARIOS, STUDIES, STUDY_POINTS, STUDY_RUNS
+from longpipe.store.store import Store, digest_of, engine_version
+
+STATES: Final = ("finished", "running", "failed", "waiting")
+# Columns of `runs` that tell how a run went, not what it found.
+PROVENANCE: Final = ("digest", "state", "finished_at", "seconds", "machine", "message")
+
+# Of a run: point, replication, seed.
+Row = tuple[int, int, int]
+
+# Names that a message lists.
+_SHOWN: Final = 10
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """A study as stored: its design as JSON, and the engine version that its runs are of."""
+
+    name: str
+    design: str
+    engine: str
+    created_at: datetime
+    changed_at: datetime
+
+
+def find(store: Store, name: str) -> StudyRecord | None:
+    """The study with this name, if there is one."""
+    with store.reading() as connection:
+        row = connection.execute(sa.select(STUDIES).where(STUDIES.c.name == name)).mappings().one_or_none()
+    return None if row is None else StudyRecord(**row)
+
+
+def require(store: Store, name: str) -> StudyRecord:
+    """The study with this name; ScenarioError names those there are."""
+    if (record := find(store, name)) is None:
+        with store.reading() as connection:
+            names = list(connection.execute(sa.select(STUDIES.c.name).order_by(STUDIES.c.changed_at.desc())).scalars())
+        there = nearest(name, names[:_SHOWN]) if names else "the store has no studies yet"
+        raise ScenarioError(f"study: {name!r} is not in {store.name}; {there}")
+    return record
+
+
+def put(
+    store: Store, name: str, design: str, points: Iterable[tuple[Scenario, Mapping[str, Any]]], runs: Iterable[Row]
+) -> None:
+    """Stores a study in place of an earlier one with this name, whose runs stay; its engine version is this one.
+
+    `points` are scenarios and their levels, `runs` the number of a point from 1, the replication from 1, and the seed.
+    """
+    now = datetime.now(UTC).replace(tzinfo=None)
+    placed = [(digest_of(scenario), scenario, levels) for scenario, levels in points]
+    content = {"design": design, "engine": engine_version(), "changed_at": now}
+    with store.writing() as connection:
+        insert = inserting(connection)
+        study = insert(STUDIES).values(name=name, created_at=now, **content)
+        connection.execute(study.on_conflict_do_update(index_elements=["name"], set_=content))
+        for table in (STUDY_RUNS, STUDY_POINTS):
+            connection.execute(sa.delete(table).where(table.c.study == name))
+        connection.execute(
+            insert(SCENARIOS).on_conflict_do_nothing(),
+            [{"digest": d, "resolved": s.resolved_json(), "fields": s.to_json()} for d, s, _ in placed],
+        )
+        connection.execute(
+            sa.insert(STUDY_POINTS),
+            [
+                {"study": name, "point": i, "digest": digest, "levels": json.dumps(levels)}
+                for i, (digest, _, levels) in enumerate(placed, 1)
+            ],
+        )
+        connection.execute(
+            sa.insert(STUDY_RUNS),
+            [{"study": name, "point": p, "replication": r, "seed": str(seed)} for p, r, seed in runs],
+        )
+
+
+def overview(store: Store) -> pd.DataFrame:
+    """A row per study, the last changed first.
+
+    Columns: `study`, `runs`, `finished`, `failed`, `engine`, `created_at` and `changed_at` (UTC).
+    """
+
+    def count(table: sa.Table) -> sa.ColumnElement[int]:
+        return sa.func.count(table.c.digest)
+
+    query = (
+        sa.select(
+            STUDIES.c.name.label("study"), sa.func.count(STUDY_RUNS.c.seed).label("runs"),
+            count(RUNS).label("finished"), count(FAILURES).label("failed"),
+            STUDIES.c.engine, STUDIES.c.created_at, STUDIES.c.changed_at,
+        )
+        .select_from(STUDIES)
+        .join(STUDY_RUNS, STUDY_RUNS.c.study == STUDIES.c.name)
+        .join(STUDY_POINTS, _same(STUDY_POINTS, STUDY_RUNS, "study", "point"))
+        .outerjoin(RUNS, _is_of(RUNS, STUDIES.c.engine))
+        .outerjoin(FAILURES, _is_of(FAILURES, STUDIES.c.engine))
+        .group_by(STUDIES.c.name, STUDIES.c.engine, STUDIES.c.created_at, STUDIES.c.changed_at)
+        .order_by(STUDIES.c.changed_at.desc(), STUDIES.c.name)
+    )  # fmt: skip
+    with store.reading() as connection:
+        return pd.DataFrame(connection.execute(query).all(), columns=[*query.selected_columns.keys()])
+
+
+def remove(store: Store, name: str) -> None:
+    """Forgets a study; its runs stay in the store."""
+    require(store, name)
+    with store.writing() as connection:
+        for table, column in ((STUDY_RUNS, STUDY_RUNS.c.study), (STUDY_POINTS, STUDY_POINTS.c.study)):
+            connection.execute(sa.delete(table).where(column == name))
+        connection.execute(sa.delete(STUDIES).where(STUDIES.c.name == name))
+
+
+def scenarios(store: Store, name: str) -> list[Scenario]:
+    """The scenario of each point of a study, in order."""
+    query = (
+        sa.select(SCENARIOS.c.fields)
+        .join(STUDY_POINTS, STUDY_POINTS.c.digest == SCENARIOS.c.digest)
+        .where(STUDY_POINTS.c.study == name)
+        .order_by(STUDY_POINTS.c.point)
+    )
+    with store.reading() as connection:
+        return [Scenario(**json.loads(fields)) for fields in connection.execute(query).scalars()]
+
+
+def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> pd.DataFrame:
+    """A row for every run of a study, by point and replication, finished or not.
+
+    Columns: `point`, the block if there are any, the factors, `replication`, `seed`, the measures, `digest`, `state`
+    (one of `STATES`), `finished_at` (UTC), `seconds` of simulation, `machine`, and `message` of a failure.
+    """
+    points = sa.select(STUDY_POINTS.c.point, STUDY_POINTS.c.digest, STUDY_POINTS.c.levels)
+    planned = (
+        sa.select(
+            STUDY_RUNS.c.point, STUDY_RUNS.c.replication, STUDY_RUNS.c.seed, RUNS.c.measures, RUNS.c.finished_at,
+            RUNS.c.seconds, RUNS.c.machine, FAILURES.c.message, CLAIMS.c.owner,
+        )
+        .select_from(STUDY_RUNS)
+        .join(STUDY_POINTS, _same(STUDY_POINTS, STUDY_RUNS, "study", "point"))
+        .join(RUNS, _is_of(RUNS, record.engine), isouter=not finished_only)
+        .outerjoin(FAILURES, _is_of(FAILURES, record.engine))
+        .outerjoin(CLAIMS, _is_of(CLAIMS, record.engine))
+        .where(STUDY_RUNS.c.study == record.name)
+        .order_by(STUDY_RUNS.c.point, STUDY_RUNS.c.replication)
+    )  # fmt: skip
+    with store.reading() as connection:
+        found = connection.execute(planned).all()
+        levels = connection.execute(points.where(STUDY_POINTS.c.study == record.name)).all()
+    frame = pd.DataFrame(found, columns=[*planned.selected_columns.keys()])
+    of_points = pd.DataFrame([{"point": p, "digest": d, **json.loads(text)} for p, d, text in levels])
+    of_runs = of_points.set_index("point").loc[frame["point"]].reset_index(drop=True)
+    measured = measures(frame["measures"])
+    state = np.select(
+        [frame["finished_at"].notna(), frame["owner"].notna(), frame["message"].notna()],
+        STATES[:3],
+        STATES[3],
+    )
+    kept = frame[["finished_at", "seconds", "machine", "message"]]
+    return pd.concat(
+        [
+            frame["point"],
+            of_runs.drop(columns="digest"),
+            frame["replication"],
+            frame["seed"].map(int),
+            measured,
+            of_runs["digest"],
+            pd.Series(state, name="state"),
+            kept,
+        ],
+        axis="columns",
+    )
+
+
+def measures(texts: pd.Series) -> pd.DataFrame:
+    """The measures of runs, a column each, nan where there are none."""
+    present = texts.notna()
+    rows = json.loads(f"[{','.join(texts[present])}]")
+    frame = pd.DataFrame(rows, index=texts.index[present])
+    return frame.reindex(texts.index)
+
+
+def _same(left: sa.Table, right: sa.Table, *names: str) -> sa.ColumnElement[bool]:
+    return sa.and_(*(left.c[name] == right.c[name] for name in names))
+
+
+def _is_of(table: sa.Table, engine: str | sa.Column[Any]) -> sa.ColumnElement[bool]:
+    return sa.and_(table.c.digest == STUDY_POINTS.c.digest, table.c.seed == STUDY_RUNS.c.seed, table.c.engine == engine)
