@@ -10,31 +10,25 @@ from pathlib import Path
 
 import pytest
 
-from longpipe import Scenario, ScenarioError, simulate
-from longpipe.executors import Executor, ExecutorError, Failure, Futures, Job, Outcome, Processes, Where, executor_for
-from longpipe.store import pack
+from jobs import Fatal, expected, outcomes
+from longpipe import Scenario, ScenarioError
+from longpipe.executors import Executor, ExecutorError, Failure, Futures, Job, Processes, Where, executor_for
 
 SHORT = Scenario(name="short", duration="20 ms")
 LONG = SHORT.with_(name="long", duration="2 s")
 
 
-def outcomes(runner: Executor, jobs: list[Job]) -> dict[int, Outcome]:
-    with closing(runner.run(jobs)) as ended:
-        found = [(job[1], outcome) for job, outcome in ended]
-    assert len(dict(found)) == len(found)
-    return dict(found)
-
-
-def kill(pid: int | None) -> None:
+def kill(pid: int | None) -> int:
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
+    return pid
 
 
 @pytest.mark.parametrize("where", [None, "processes", Processes(1), ThreadPoolExecutor(2)])
 def test_every_executor_gives_the_runs_of_this_process_and_names_what_failed(where: Where) -> None:
-    found = outcomes(executor_for(where), [(SHORT, seed) for seed in (1, -1, 2)])
-    assert {seed: found[seed] for seed in (1, 2)} == {seed: pack(simulate(SHORT, seed)) for seed in (1, 2)}
-    assert found[-1] == Failure("seed: -1; needs a whole number from 0 to 18446744073709551615")
+    found = outcomes(where, [(SHORT, seed) for seed in (1, -1, 2)])
+    assert found.pop(-1) == Failure("seed: -1; needs a whole number from 0 to 18446744073709551615")
+    assert found == expected(SHORT, (1, 2))
 
 
 @pytest.mark.parametrize("runner", [Processes(2), Futures(ThreadPoolExecutor(2), 2)])
@@ -52,30 +46,23 @@ def test_jobs_are_taken_as_there_is_room_for_them(runner: Executor) -> None:
 
 
 def test_a_worker_that_dies_is_replaced_and_its_run_done_again() -> None:
-    seeds = range(1, 7)
-    found: dict[int, Outcome] = {}
-    with closing(Processes(2).run([(LONG, seed) for seed in seeds])) as ended:
-        for (_, seed), outcome in ended:
-            if not found:
-                kill(multiprocessing.active_children()[0].pid)
-            found[seed] = outcome
-    assert found == {seed: pack(simulate(LONG, seed)) for seed in seeds}
+    killed: list[int] = []
 
+    def jobs() -> Iterator[Job]:
+        for seed in range(1, 7):
+            if seed == 4:
+                killed.append(kill(multiprocessing.active_children()[0].pid))
+            yield LONG, seed
 
-class Fatal(Scenario):
-    """Takes the worker down that runs it."""
-
-    def __hash__(self) -> int:
-        if multiprocessing.parent_process() is not None:
-            kill(os.getpid())
-        return super().__hash__()
+    assert outcomes(Processes(2), jobs()) == expected(LONG, range(1, 7))
+    assert killed
 
 
 def test_a_run_that_kills_every_worker_is_named_and_the_others_are_done() -> None:
     fatal = Fatal(name="fatal", duration="20 ms")
     found = outcomes(Processes(2), [(fatal if seed == 2 else SHORT, seed) for seed in range(1, 7)])
     assert found.pop(2) == Failure("its worker process died 3 times, the last one by SIGKILL (out of memory?)")
-    assert found == {seed: pack(simulate(SHORT, seed)) for seed in (1, 3, 4, 5, 6)}
+    assert found == expected(SHORT, (1, 3, 4, 5, 6))
 
 
 def test_workers_that_cannot_start_are_an_error_and_not_a_loop(tmp_path: Path) -> None:
@@ -101,8 +88,16 @@ def test_a_broken_pool_names_what_it_ran() -> None:
 @pytest.mark.parametrize(
     ("where", "workers", "expected"),
     [
-        ("threads", None, "executor: 'threads'; accepts 'processes', or a concurrent.futures.Executor"),
-        (3, None, "executor: 3; accepts 'processes', or a concurrent.futures.Executor"),
+        (
+            "threads",
+            None,
+            "executor: 'threads'; accepts 'processes', 'dask://HOST:PORT', a distributed.Client or cluster, or a concurrent.futures.Executor",
+        ),
+        (
+            3,
+            None,
+            "executor: 3; accepts 'processes', 'dask://HOST:PORT', a distributed.Client or cluster, or a concurrent.futures.Executor",
+        ),
         (None, 0, "workers: 0; needs at least 1"),
         (ThreadPoolExecutor(1), 0, "workers: 0; needs at least 1"),
         (Processes(2), 2, "has its own number, leave it out"),

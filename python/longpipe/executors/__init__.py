@@ -1,41 +1,61 @@
-"""Where runs are done: processes of this machine, or any `concurrent.futures.Executor`."""
+"""Where runs are done: processes of this machine, a Dask cluster, or any `concurrent.futures.Executor`."""
 
 import concurrent.futures
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Union
 
 from longpipe.errors import ScenarioError
 from longpipe.executors.base import Executor, ExecutorError, Failure, Job, Outcome, Outcomes, name
 from longpipe.executors.futures import Futures
 from longpipe.executors.processes import Processes
 
-ACCEPTS = "accepts 'processes', or a concurrent.futures.Executor"
+if TYPE_CHECKING:
+    from distributed import Client
+    from distributed.deploy.cluster import Cluster
 
-Where = Executor | concurrent.futures.Executor | str | None
+ACCEPTS = "accepts 'processes', 'dask://HOST:PORT', a distributed.Client or cluster, or a concurrent.futures.Executor"
+
+Where = Union[Executor, concurrent.futures.Executor, "Client", "Cluster", str, None]
 
 __all__ = [
-    "Executor",
-    "ExecutorError",
-    "Failure",
-    "Futures",
-    "Job",
-    "Outcome",
-    "Outcomes",
-    "Processes",
-    "executor_for",
-    "name",
-]
+    "Executor", "ExecutorError", "Failure", "Futures", "Job", "Outcome", "Outcomes", "Processes", "Where",
+    "executor_for", "name",
+]  # fmt: skip
 
 
 def executor_for(where: Where = None, workers: int | None = None) -> Executor:
     """The executor that `where` means; None and "processes" are `workers` processes of this machine (all cores).
 
-    Raises ScenarioError for anything else, and for `workers` where the executor has a number of its own.
+    "dask://HOST:PORT" and "dask:///PATH/scheduler.json" are the cluster behind that scheduler; a `distributed.Client`,
+    a cluster such as a `LocalCluster`, and a `concurrent.futures.Executor` stay their owner's, and open. Raises
+    ScenarioError for anything else, and for `workers` where the executor has a number of its own.
     """
     if where is None or where == "processes":
         return Processes(workers)
     if isinstance(where, concurrent.futures.Executor):
         return Futures(where, workers)
-    if not isinstance(where, Executor):
+    # A client has a method `run`, too.
+    found = _dask(where) or where
+    if not isinstance(found, Executor):
         raise ScenarioError(f"executor: {where!r}; {ACCEPTS}")
     if workers is not None:
         raise ScenarioError(f"workers: {workers}; {where!r} has its own number, leave it out")
-    return where
+    return found
+
+
+def _dask(where: object) -> Executor | None:
+    if isinstance(where, str):
+        if not where.startswith("dask://"):
+            return None
+        if find_spec("distributed") is None:
+            raise ScenarioError(f"executor: {where!r} needs Dask; install it with: pip install 'longpipe[dask]'")
+    elif "distributed" not in sys.modules:
+        return None
+    # Loading Dask takes a second, which others need not wait for.
+    from distributed import Client
+    from distributed.deploy.cluster import Cluster
+
+    from longpipe.executors.dask import Dask
+
+    return Dask(where) if isinstance(where, str | Client | Cluster) else None

@@ -1,0 +1,218 @@
+"""A Dask cluster, and so Slurm, PBS, Kubernetes: whatever `distributed` has workers on."""
+
+import asyncio
+import json
+import logging
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from distributed import Client, Future, KilledWorker, as_completed, get_worker
+from distributed.comm.core import connect
+from distributed.deploy.cluster import Cluster
+
+from longpipe.errors import ScenarioError
+from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, name, run_job
+from longpipe.executors.batches import Batches
+from longpipe.store import engine_version
+
+SCHEME: Final = "dask://"
+
+# A task costs Dask a few ms, so that one takes on as many runs as are done in about this time.
+BATCH_S: Final = 0.5
+
+# Tasks handed out for each thread of the cluster, and at least, so that a cluster which grows by demand sees some.
+_TASKS_PER_THREAD: Final = 3
+_FEWEST_TASKS: Final = 32
+
+# Twice: to see that a scheduler answers, and for the client.
+_CONNECT_S: Final = 4.0
+_PORT: Final = 8786
+
+# How often the cluster is asked for its size.
+_SIZE_S: Final = 1.0
+
+_log = logging.getLogger(__name__)
+
+# What a batch came to and how long it took [s], or the engine that the worker has instead of ours.
+_Answer = tuple[list[Outcome], float] | str
+
+
+class Dask:
+    """Runs in batches on the cluster behind a scheduler's address ("dask://host:8786"), a cluster or a client.
+
+    An address may also name the scheduler's file: "dask:///home/me/scheduler.json".
+    """
+
+    def __init__(self, where: str | Client | Cluster) -> None:
+        self._where = where
+
+    def run(self, jobs: Iterable[Job]) -> Outcomes:
+        """As `Executor.run`; the runs of a worker that dies go to another.
+
+        Raises ScenarioError if no scheduler answers within 8 s; ExecutorError for a worker with another version of
+        longpipe or none, and if the scheduler goes away.
+        """
+        with _connected(self._where) as client:
+            _check_workers(client)
+            campaign = _Campaign(client, jobs)
+            try:
+                yield from campaign.ended()
+            except KeyboardInterrupt:
+                yield from campaign.ended_already()
+                raise
+            except OSError:
+                raise campaign.orphaned() from None
+            finally:
+                campaign.cancel()
+
+
+class _Campaign:
+    """Tasks on a cluster, each a batch of jobs."""
+
+    def __init__(self, client: Client, jobs: Iterable[Job]) -> None:
+        self._client = client
+        self._batches = Batches(jobs, BATCH_S)
+        self._running: dict[Future[_Answer], list[Job]] = {}
+        self._done = as_completed(loop=client.loop, with_results=True, raise_errors=False)
+        self._threads, self._counted_s = 0, -math.inf
+
+    def ended(self) -> Iterator[tuple[Job, Outcome]]:
+        """All jobs, as the tasks end that they are in."""
+        self._hand_out()
+        while self._running:
+            done = self._done.next_batch()
+            for future, answer in done:
+                yield from self._outcomes(future, answer)
+            self._hand_out()
+
+    def ended_already(self) -> Iterator[tuple[Job, Outcome]]:
+        """The jobs of tasks that have ended and were not given yet."""
+        for future, answer in self._done.next_batch(block=False):
+            if future.status == "finished":
+                yield from self._outcomes(future, answer)
+
+    def cancel(self) -> None:
+        """Takes back what waits on the cluster; what runs there ends unheard."""
+        with suppress(OSError, CancelledError):
+            if self._client.status == "running":
+                self._client.cancel(list(self._running), force=True)
+
+    def orphaned(self) -> ExecutorError:
+        """The error of a campaign whose scheduler does not answer any more."""
+        jobs = [job for batch in self._running.values() for job in batch]
+        flying = f", with {name(jobs[0])} and {len(jobs) - 1} other runs in flight" if jobs else ""
+        return ExecutorError(f"the Dask scheduler {_address(self._client)} has gone{flying}")
+
+    def _hand_out(self) -> None:
+        while len(self._running) < self._room() and (batch := self._batches.next()):
+            future = self._client.submit(_run_batch, batch, engine_version(), pure=False)
+            self._running[future] = batch
+            self._done.add(future)
+
+    def _room(self) -> int:
+        if time.monotonic() > self._counted_s + _SIZE_S:
+            self._threads = sum(self._client.nthreads().values())
+            self._counted_s = time.monotonic()
+        return max(_FEWEST_TASKS, _TASKS_PER_THREAD * self._threads)
+
+    def _outcomes(self, future: Future[_Answer], answer: Any) -> Iterator[tuple[Job, Outcome]]:  # noqa: ANN401 - or the exception, as a tuple
+        if future.status not in ("finished", "error"):
+            raise self.orphaned()
+        batch = self._running.pop(future)
+        if future.status == "error":
+            _, error, _ = answer
+            yield from self._failures(batch, error)
+        elif isinstance(answer, str):
+            raise _refusal(*answer.split(" ", 1))
+        else:
+            outcomes, seconds = answer
+            self._batches.took(batch, seconds)
+            yield from zip(batch, outcomes, strict=True)
+
+    def _failures(self, batch: Sequence[Job], error: Exception) -> Iterator[tuple[Job, Outcome]]:
+        if not isinstance(error, KilledWorker):
+            # A worker that lacks longpipe, or has one that can't read the batch, comes to light here.
+            _check_workers(self._client)
+            reason = f"{type(error).__name__}: {error}"
+        elif len(batch) > 1:
+            # One of these took its worker down, again and again: apart they show which.
+            self._batches.apart(batch)
+            return
+        else:
+            reason = f"it took down every worker that ran it ({error.allowed_failures + 1}; out of memory?)"
+        for job in batch:
+            yield job, Failure(reason)
+
+
+def _run_batch(batch: Sequence[Job], engine: str) -> _Answer:
+    """Runs in a worker, one after another."""
+    if (there := engine_version()) != engine:
+        return f"{get_worker().address} {there}"
+    began = time.perf_counter()
+    return [run_job(job) for job in batch], time.perf_counter() - began
+
+
+def _check_workers(client: Client) -> None:
+    # Nested, so that it goes to the workers as code and not as a name that theirs might lack.
+    def engine() -> str:
+        try:
+            from longpipe import _core
+        except ImportError:
+            return ""
+        return str(getattr(_core, "__engine__", _core.__version__))
+
+    found = client.run(engine, on_error="ignore")
+    if not found:
+        _log.warning("%s has no workers yet; waiting for some", _address(client))
+    for worker, there in found.items():
+        if there != engine_version():
+            raise _refusal(worker, there)
+
+
+def _refusal(worker: str, there: str) -> ScenarioError:
+    has = f"longpipe {there}" if there else "no longpipe"
+    return ScenarioError(f"executor: the Dask worker {worker} has {has}; needs {engine_version()}, as this process has")
+
+
+@contextmanager
+def _connected(where: str | Client | Cluster) -> Iterator[Client]:
+    if isinstance(where, Client):
+        if where.asynchronous:
+            raise ScenarioError("executor: the client is asynchronous; needs one made without asynchronous=True")
+        yield where
+        return
+    with Client(where, set_as_default=False) if isinstance(where, Cluster) else _client(where) as client:
+        yield client
+
+
+def _client(where: str) -> Client:
+    place = where.removeprefix(SCHEME)
+    try:
+        if place.endswith(".json"):
+            address = json.loads(Path(place).read_text())["address"]
+        else:
+            address = f"tcp://{place}" if ":" in place else f"tcp://{place}:{_PORT}"
+        # A client that finds nobody would go on trying while it is thrown away. In a thread, as a notebook has a loop.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, _greet(address)).result()
+        return Client(address, timeout=_CONNECT_S, set_as_default=False)
+    # Whatever answers need not speak Dask's protocol, and what that comes to depends on the noise.
+    except Exception as error:
+        reason = str(error) or type(error).__name__
+        raise ScenarioError(
+            f"executor: {where}: no Dask scheduler answers ({reason}); needs dask://HOST:PORT of one that runs"
+        ) from None
+
+
+async def _greet(address: str) -> None:
+    comm = await connect(address, timeout=_CONNECT_S)
+    await comm.close()
+
+
+def _address(client: Client) -> str:
+    return str(client.scheduler.address) if client.scheduler else "the scheduler"

@@ -1,0 +1,129 @@
+import signal
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from distributed import Client, LocalCluster
+
+from cluster import Cluster, cluster
+from jobs import Fatal, expected, outcomes
+from longpipe import Scenario, ScenarioError
+from longpipe.executors import ExecutorError, Failure, Job, executor_for
+from longpipe.store import Store
+from longpipe.study import complete_study
+
+SHORT = Scenario(name="short", duration="20 ms")
+LONG = SHORT.with_(name="long", duration="1 s")
+OTHER_ENGINE = "from longpipe import _core\n_core.__engine__ = '0.0.9+abc'\n"
+
+
+@pytest.fixture(scope="module")
+def two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with cluster(tmp_path_factory.mktemp("dask"), 2) as started:
+        yield started
+
+
+def wait_for_workers(started: Cluster, number: int) -> None:
+    with Client(started.address.replace("dask", "tcp"), set_as_default=False) as client:
+        client.wait_for_workers(number, timeout=60)
+
+
+def test_a_cluster_gives_the_runs_of_this_process_and_names_what_failed(two_workers: Cluster) -> None:
+    by_address = outcomes(two_workers.address, [(SHORT, seed) for seed in range(-1, 60)])
+    assert by_address.pop(-1) == Failure("seed: -1; needs a whole number from 0 to 18446744073709551615")
+    assert by_address == expected(SHORT, range(60))
+
+
+def test_a_scheduler_file_a_client_and_a_cluster_do_as_well(two_workers: Cluster) -> None:
+    summaries = expected(SHORT, range(3))
+    jobs: list[Job] = [(SHORT, seed) for seed in range(3)]
+    assert outcomes(f"dask://{two_workers.file}", jobs) == summaries
+    with Client(two_workers.address.replace("dask", "tcp"), set_as_default=False) as client:
+        assert outcomes(client, jobs) == summaries
+        assert outcomes(client, jobs) == summaries
+    with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as local:
+        assert outcomes(local, jobs) == summaries
+
+
+def test_a_worker_killed_in_a_campaign_costs_no_run_and_none_is_stored_twice(tmp_path: Path) -> None:
+    seeds = range(80)
+    killed_at: list[float] = []
+    with cluster(tmp_path, 2) as started, closing(Store(tmp_path / "runs.sqlite")) as store:
+        wait_for_workers(started, 2)
+
+        def kill_one(fraction: float) -> None:
+            if not killed_at:
+                killed_at.append(fraction)
+                started.workers[0].send_signal(signal.SIGKILL)
+
+        complete_study([(LONG, seed) for seed in seeds], store, executor=started.address, progress=kill_one)
+        assert started.workers[0].wait() == -signal.SIGKILL
+    assert 0 < killed_at[0] < 1
+    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as database:
+        stored = [int(seed) for (seed,) in database.execute("select seed from runs")]
+    assert sorted(stored) == list(seeds)
+
+
+def test_a_run_that_kills_its_workers_is_named_and_those_beside_it_are_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
+    fatal = Fatal(name="fatal", duration="20 ms")
+    with cluster(tmp_path, 3) as started:
+        wait_for_workers(started, 3)
+        found = outcomes(started.address, [(fatal if seed == 2 else SHORT, seed) for seed in range(6)])
+    assert found.pop(2) == Failure("it took down every worker that ran it (1; out of memory?)")
+    assert found == expected(SHORT, (0, 1, 3, 4, 5))
+
+
+def test_a_scheduler_that_goes_away_is_an_error_and_what_is_stored_stays(tmp_path: Path) -> None:
+    with cluster(tmp_path, 1) as started, closing(Store()) as store:
+        with pytest.raises(
+            ExecutorError, match=r"the Dask scheduler tcp://127\.0\.0\.1:\d+ has gone, with scenario 'long', seed \d+"
+        ):
+            complete_study(
+                [(LONG, seed) for seed in range(100)],
+                store,
+                executor=started.address,
+                progress=lambda _: started.scheduler.kill(),
+            )
+        assert store.count() > 0
+
+
+@pytest.mark.parametrize("address", ["dask://127.0.0.1:9", "dask://no-such-host.invalid:8786", "dask://127.0.0.1:x"])
+def test_a_scheduler_that_cannot_be_reached_is_named_within_10_s(address: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(
+        ScenarioError, match=rf"executor: {address}: no Dask scheduler answers .*; needs dask://HOST:PORT"
+    ):
+        outcomes(address, [(SHORT, 1)])
+    assert time.monotonic() - began < 10
+
+
+def test_a_scheduler_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"executor: dask:///.*none\.json: .*No such file"):
+        outcomes(f"dask://{tmp_path}/none.json", [(SHORT, 1)])
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_worker_with_another_longpipe_is_refused(tmp_path: Path, late: bool) -> None:
+    other = tmp_path / "other.py"
+    other.write_text(OTHER_ENGINE)
+    refusal = r"executor: the Dask worker tcp://\S+ has longpipe 0\.0\.9\+abc; needs 0\.1\.0\S*, as this process has"
+    with cluster(tmp_path, 0) as started:
+        if late:
+            run = executor_for(started.address).run((LONG, seed) for seed in range(100))
+        started.add_worker("--preload", str(other))
+        if not late:
+            wait_for_workers(started, 1)
+            run = executor_for(started.address).run([(LONG, 1)])
+        with closing(run), pytest.raises(ScenarioError, match=refusal):
+            next(run)
+
+
+def test_workers_are_the_cluster_s_to_count(two_workers: Cluster) -> None:
+    with pytest.raises(ScenarioError, match=r"workers: 4; 'dask://\S+' has its own number, leave it out"):
+        executor_for(two_workers.address, workers=4)
