@@ -13,7 +13,7 @@ from jobs import Fatal, expected, outcomes
 from longpipe import Scenario, ScenarioError
 from longpipe.executors import ExecutorError, Failure, Job, executor_for
 from longpipe.store import Store
-from longpipe.study import complete_study
+from longpipe.study import Progress, complete_study
 
 SHORT = Scenario(name="short", duration="20 ms")
 LONG = SHORT.with_(name="long", duration="1 s")
@@ -50,18 +50,18 @@ def test_a_scheduler_file_a_client_and_a_cluster_do_as_well(two_workers: Cluster
 
 def test_a_worker_killed_in_a_campaign_costs_no_run_and_none_is_stored_twice(tmp_path: Path) -> None:
     seeds = range(80)
-    killed_at: list[float] = []
+    killed_at: list[Progress] = []
     with cluster(tmp_path, 2) as started, closing(Store(tmp_path / "runs.sqlite")) as store:
         wait_for_workers(started, 2)
 
-        def kill_one(fraction: float) -> None:
-            if not killed_at:
-                killed_at.append(fraction)
+        def kill_one(now: Progress) -> None:
+            if now.done and not killed_at:
+                killed_at.append(now)
                 started.workers[0].send_signal(signal.SIGKILL)
 
         complete_study([(LONG, seed) for seed in seeds], store, executor=started.address, progress=kill_one)
         assert started.workers[0].wait() == -signal.SIGKILL
-    assert 0 < killed_at[0] < 1
+    assert killed_at[0].ended < len(seeds)
     with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as database:
         stored = [int(seed) for (seed,) in database.execute("select seed from runs")]
     assert sorted(stored) == list(seeds)
@@ -88,7 +88,7 @@ def test_a_scheduler_that_goes_away_is_an_error_and_what_is_stored_stays(tmp_pat
                 [(LONG, seed) for seed in range(100)],
                 store,
                 executor=started.address,
-                progress=lambda _: started.scheduler.kill(),
+                progress=lambda now: started.scheduler.kill() if now.done else None,
             )
         assert store.count() > 0
 

@@ -13,7 +13,7 @@ import pytest
 from longpipe import Result, Scenario, ScenarioError, simulate
 from longpipe.design import Cost, Design, Factor, Fraction
 from longpipe.store import Store
-from longpipe.study import Study, run_until
+from longpipe.study import Progress, Study, run_until
 from longpipe.study.until import parse_margin
 
 BASE = Scenario(duration="20 ms").with_(**{"start": {"kind": "random", "over": "1 ms"}, "switch.ties": "random"})
@@ -137,10 +137,10 @@ def test_runs_are_those_of_single_scenarios_and_resume(tmp_path: Path) -> None:
         assert study.run(workers=1).complete
         assert store.count() == 8
         runs = study.frame()
-        fractions: list[float] = []
-        assert study.run(workers=1, progress=fractions.append).complete
+        told: list[Progress] = []
+        assert study.run(workers=1, progress=told.append).complete
         pd.testing.assert_frame_equal(study.frame(), runs)
-        assert fractions == []
+        assert told == []
     row = runs[(runs["tcp"] == "reno") & (runs["buffer"] == "100 cells") & (runs["seed"] == 2)].iloc[0]
     alone = simulate(BASE.with_(**{"tcp.recovery": "reno", "switch.buffer": "100 cells"}), seed=2)
     assert (row["efficiency"], row["fairness"]) == (alone.efficiency, alone.fairness)

@@ -12,7 +12,7 @@ import pytest
 
 from longpipe import Scenario, simulate
 from longpipe.store import Store
-from longpipe.study import StudyError, complete_study
+from longpipe.study import Progress, StudyError, complete_study
 
 SHORT = Scenario(name="short", duration="20 ms")
 # Long enough that a kill meets it half way.
@@ -58,15 +58,15 @@ def test_an_interrupted_study_keeps_what_it_finished_and_goes_on(kind: signal.Si
     assert status != 0
     before = stored(path)
     assert 3 <= len(before) < len(SEEDS)
-    fractions: list[float] = []
+    told: list[Progress] = []
     seeds = range(1, len(before) + 3)
     with closing(Store(path)) as store:
-        complete_study([(LONG, seed) for seed in seeds], store, progress=fractions.append)
+        complete_study([(LONG, seed) for seed in seeds], store, progress=told.append)
     after = stored(path)
     assert set(map(str, seeds)) <= set(after)
     assert {seed: after[seed] for seed in before} == before
-    assert fractions[0] > 0
-    assert fractions[-1] == 1.0
+    assert told[0] == Progress(wanted=len(seeds), stored=len(before))
+    assert told[-1] == Progress(wanted=len(seeds), stored=len(before), done=2)
 
 
 def test_ctrl_c_leaves_one_traceback_and_no_worker_s(tmp_path: Path) -> None:
@@ -119,8 +119,8 @@ def test_a_failed_run_is_named_and_the_others_are_stored() -> None:
 def test_a_crashed_worker_costs_no_run(tmp_path: Path) -> None:
     killed: list[int] = []
 
-    def kill_a_worker(_: float) -> None:
-        if not killed:
+    def kill_a_worker(now: Progress) -> None:
+        if now.done == 1:
             killed.append(multiprocessing.active_children()[0].pid or 0)
             os.kill(killed[0], signal.SIGKILL)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from longpipe.cli.progress import Bar
+from longpipe.cli.progress import RunBar
 from longpipe.cli.run import scenario_with
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file
@@ -71,7 +71,7 @@ def plot(
     else:
         scenario = scenario_with(Path(source), [*(changes or []), f"traces.{NEEDS[kind]}=true"])
         chosen(Recorded(scenario, {}), flow, 1)
-        with Bar(scenario.name) as bar:
+        with RunBar(scenario.name) as bar:
             run = simulate(scenario, seed, bar.update)
     figure = _draw(run, kind, flow, port, _span(run.scenario, begin, end))
     save(figure, output)

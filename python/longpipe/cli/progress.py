@@ -1,43 +1,101 @@
-"""A progress bar that appears on a terminal after a second, and nowhere else."""
+"""Progress bars that appear on a terminal after a second; elsewhere a campaign tells where it is once a minute."""
 
 import time
 from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Display
+
+# Studies take a second to load.
+if TYPE_CHECKING:
+    from longpipe.study import Progress
 
 PATIENCE_S = 1.0
+REPORT_S = 60.0
 
 
-class Bar:
-    """Context of one run, with `update` as its progress callback."""
+class _Shown:
+    """Context of something that takes time; `show` brings up the bar if it is time to."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, *columns: ProgressColumn) -> None:
         self._began_s = time.monotonic()
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self._task = self._progress.add_task(name, total=1.0)
+        self._console = Console(stderr=True)
+        self._display = Display(*columns, console=self._console, transient=True)
         self._shown = False
 
-    def update(self, fraction: float) -> None:
-        """Shows that this fraction of the work is done [0, 1]."""
+    def _show(self) -> None:
         late = time.monotonic() - self._began_s > PATIENCE_S
-        if not self._shown and late and self._progress.console.is_terminal:
-            self._progress.start()
+        if not self._shown and late and self._console.is_terminal:
+            self._display.start()
             self._shown = True
-        self._progress.update(self._task, completed=fraction)
 
-    def __enter__(self) -> "Bar":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._shown:
-            self._progress.stop()
+            self._display.stop()
+
+
+class RunBar(_Shown):
+    """Context of one run, with `update` as its progress callback."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+        )
+        self._task = self._display.add_task(name, total=1.0)
+
+    def update(self, fraction: float) -> None:
+        """Shows that this fraction of the work is done [0, 1]."""
+        self._show()
+        self._display.update(self._task, completed=fraction)
+
+
+class Bar(_Shown):
+    """Context of a campaign, with `update` as its progress callback: runs, rate, time left, failures."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TextColumn("{task.fields[runs]}"),
+            TextColumn("[red]{task.fields[failed]}"),
+        )
+        self._name = name
+        self._task = self._display.add_task(name, total=None, runs="", failed="")
+        self._began: Progress | None = None
+        self._told_s = self._began_s
+
+    def update(self, now: "Progress") -> None:
+        """Shows how far the campaign is."""
+        # A campaign that grows begins again, with what it has stored.
+        if self._began is None or now.stored != self._began.stored:
+            self._began, self._since_s = now, time.monotonic()
+        self._show()
+        runs, failed = self._runs(now), f"{now.failed} failed" if now.failed else ""
+        self._display.update(self._task, completed=now.ended, total=now.wanted, runs=runs, failed=failed)
+        if not self._console.is_terminal and time.monotonic() > self._told_s + REPORT_S:
+            self._told_s = time.monotonic()
+            told = [f"{self._name}: {runs}", failed] if failed else [f"{self._name}: {runs}"]
+            self._console.print(", ".join(told), markup=False, highlight=False, soft_wrap=True)
+
+    def _runs(self, now: "Progress") -> str:
+        counts = f"{now.ended} of {now.wanted} runs"
+        ran, seconds = now.done + now.failed, time.monotonic() - self._since_s
+        if not ran:
+            return counts
+        # Loads studies, which whoever runs a campaign has done.
+        from longpipe.design.cost import duration_text
+
+        left_s = (now.wanted - now.ended) * seconds / ran
+        return f"{counts}, {_rate(ran / seconds)}, {duration_text(left_s)} left"
+
+
+def _rate(per_s: float) -> str:
+    unit, per = next(((u, per_s * s) for u, s in (("s", 1), ("min", 60)) if per_s * s >= 1), ("h", per_s * 3600))
+    return f"{per:.0f} runs/{unit}" if per >= 10 else f"{per:.1f} runs/{unit}"

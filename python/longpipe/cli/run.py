@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from longpipe.captures import CaptureError
-from longpipe.cli.progress import Bar
+from longpipe.cli.progress import RunBar
 from longpipe.cli.tables import show
 from longpipe.errors import ScenarioError
 from longpipe.files import check_directory, check_file, write_text
@@ -55,7 +55,7 @@ def run(
 
     captures = _captures(capture or [])
     failure: CaptureError | None = None
-    with Bar(scenario.name) as bar:
+    with RunBar(scenario.name) as bar:
         try:
             result = simulate(scenario, seed, bar.update, captures=captures)
         except CaptureError as error:

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from longpipe.cli.progress import Bar
+from longpipe.cli.progress import RunBar
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file, write_text
 from longpipe.papers.lbd_01 import BUFFERS, FLAVORS, W_STARS, Transfer, transfers
@@ -51,7 +51,7 @@ def ns2(
             raise ScenarioError("--figure: draws one transfer; needs --tcp, --w-star and --buffer")
         check_file("--figure", Path(figure))
     found = []
-    with Bar("ns-2") as bar:
+    with RunBar("ns-2") as bar:
         for transfer in chosen:
             found.append(compare(transfer, guard=guard))
             bar.update(len(found) / len(chosen))

@@ -53,7 +53,7 @@ def cpu_s(scenario: Scenario) -> float:
 
 def duration_text(seconds: float) -> str:
     """A time in the unit a person would use: "40 s", "12 min", "3.5 h"."""
-    if seconds < 100:
+    if seconds < 99.5:
         return f"{seconds:.2g} s"
     if seconds < 6000:
         return f"{seconds / 60:.0f} min"

@@ -11,6 +11,7 @@ from longpipe.papers.lbd_01 import BASE, FLAVORS, FLAVORS_BEYOND, MSS, PACKET_BY
 from longpipe.scenario import Scenario
 from longpipe.store import Store
 from longpipe.study import complete_study
+from longpipe.study.progress import Progress, ignore
 
 # W* of 11 718, 117 187 and 1 171 875 packets.
 RATES_MBPS: Final = (100, 1000, 10_000)
@@ -59,7 +60,7 @@ def transfers() -> list[LongTransfer]:
 
 
 def reproduce_beyond(
-    store: Store, *, fresh: bool = False, progress: Callable[[float], None] = lambda _: None
+    store: Store, *, fresh: bool = False, progress: Callable[[Progress], None] = ignore
 ) -> pd.DataFrame:
     """Runs what the store lacks; a row each: `rate_mbps`, `w_star_packets`, `buffer_bdp`, `tcp`, the measures."""
     planned = transfers()

@@ -3,8 +3,8 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 
@@ -28,9 +28,7 @@ from longpipe.papers.lbd_01_time import Course
 from longpipe.papers.reproduction import plain
 from longpipe.store import Store
 from longpipe.study import complete_study
-
-# What the watched transfers take of the whole, for the progress bar.
-WATCHING: Final = 0.3
+from longpipe.study.progress import Progress, ignore
 
 
 @dataclass(frozen=True)
@@ -96,16 +94,17 @@ def _metric(value: Any, published: float | None) -> dict[str, Any]:  # noqa: ANN
 
 
 def reproduce(
-    store: Store, *, fresh: bool = False, progress: Callable[[float], None] = lambda _: None
+    store: Store, *, fresh: bool = False, progress: Callable[[Progress], None] = ignore
 ) -> TransferReproduction:
     """Runs what the store lacks of the paper's transfers, watches some of them over time, and compares."""
     began = time.monotonic()
     planned = [*transfers(), *transfers(FLAVORS_BEYOND)]
-    runs = measured(planned, store, fresh=fresh, progress=lambda done: progress((1 - WATCHING) * done))
+    in_all = len(planned) + len(WATCHED)
+    runs = measured(planned, store, fresh=fresh, progress=lambda now: progress(replace(now, wanted=in_all)))
     courses: dict[Transfer, Course] = {}
     for number, transfer in enumerate(WATCHED, start=1):
         courses[transfer] = Course.of(transfer)
-        progress(1 - WATCHING + WATCHING * number / len(WATCHED))
+        progress(Progress(in_all, len(planned), number))
     of_paper = runs[runs["tcp"].isin(FLAVORS)]
     recoveries = {tcp: courses[transfer].recovery_s for tcp, transfer in FIGURE_6.items()}
     conclusions = claims(slopes(courses), recoveries, courses[FIGURE_6["newreno"]].estimate_packets)
@@ -123,7 +122,7 @@ def measured(
     store: Store,
     *,
     fresh: bool = False,
-    progress: Callable[[float], None] = lambda _: None,
+    progress: Callable[[Progress], None] = ignore,
     **changes: object,
 ) -> pd.DataFrame:
     """Runs what the store lacks of some transfers, with dotted fields changed; a row of results each."""

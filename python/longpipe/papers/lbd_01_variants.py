@@ -9,6 +9,7 @@ import pandas as pd
 from longpipe.papers.lbd_01 import SEED, Transfer, measure, published
 from longpipe.store import Store
 from longpipe.study import complete_study
+from longpipe.study.progress import Progress, ignore
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,7 @@ TRANSFERS: Final = (
 )
 
 
-def sensitivity(
-    store: Store, *, fresh: bool = False, progress: Callable[[float], None] = lambda _: None
-) -> pd.DataFrame:
+def sensitivity(store: Store, *, fresh: bool = False, progress: Callable[[Progress], None] = ignore) -> pd.DataFrame:
     """A row for what is published and one per variant: `variant`, the QUANTITIES."""
     jobs = {
         (variant.name, transfer): (transfer.scenario(**variant.changes(transfer)), SEED)

@@ -15,6 +15,7 @@ from longpipe.analysis.intervals import estimate
 from longpipe.papers.paper import Beyond, Caption, Paper
 from longpipe.store import Store
 from longpipe.study import complete_study
+from longpipe.study.progress import Progress, ignore
 
 # Efficiency and fairness lie between 0 and 1, and so do their intervals.
 BOUNDS = (0.0, 1.0)
@@ -106,7 +107,7 @@ def reproduce(
     store: Store,
     *,
     fresh: bool = False,
-    progress: Callable[[float], None] = lambda _: None,
+    progress: Callable[[Progress], None] = ignore,
 ) -> Reproduction:
     """Runs what the store lacks of a paper's experiments, with seeds 1 to `seeds`, and compares."""
     began = time.monotonic()
@@ -138,7 +139,7 @@ def reproduce_beyond(
     store: Store,
     *,
     fresh: bool = False,
-    progress: Callable[[float], None] = lambda _: None,
+    progress: Callable[[Progress], None] = ignore,
 ) -> pd.DataFrame:
     """Runs what the store lacks of what goes past a paper; a row per run: the factors, `seed`, the paper's measures."""
     planned = [(e, seed) for e in beyond.experiments() for seed in e.seeds(seeds)]

@@ -8,6 +8,7 @@ from longpipe.executors import Job
 from longpipe.papers.paper import Experiment, Paper, Variant
 from longpipe.store import Store
 from longpipe.study import complete_study
+from longpipe.study.progress import Progress, ignore
 
 BASELINE = Variant("as reproduced", {})
 
@@ -18,7 +19,7 @@ def sensitivity(
     store: Store,
     *,
     fresh: bool = False,
-    progress: Callable[[float], None] = lambda _: None,
+    progress: Callable[[Progress], None] = ignore,
 ) -> pd.DataFrame:
     """Replicated means, seeds 1 to `seeds`, under every variant of a paper and, first, under none.
 

@@ -8,6 +8,7 @@ from typing import Final
 from longpipe.executors import Failure, Job, Where, executor_for, name
 from longpipe.store import Store, digest_of
 from longpipe.store.claims import Claims, Key
+from longpipe.study.progress import Progress, ignore
 
 # Runs are claimed shortly before they begin, so that processes on one store end together, but not one by one [s].
 _CLAIMED_AHEAD_S: Final = 0.2
@@ -27,15 +28,15 @@ def complete_study(
     executor: Where = None,
     workers: int | None = None,
     fresh: bool = False,
-    progress: Callable[[float], None] = lambda _: None,
+    progress: Callable[[Progress], None] = ignore,
 ) -> None:
     """Runs every (scenario, seed) that the store lacks, or with `fresh` every one, where `executor` says.
 
     `executor` and `workers` are as `executors.executor_for` takes them: by default a process for each core. Each run is
     stored as it finishes: after a kill, a Ctrl-C, a full disk or a crash, the same call goes on from there. What
-    another process on the same store is running is left to it and waited for, or taken over if it dies. `progress` gets
-    the fraction of runs done [0, 1]. Raises StudyError for runs that failed, after all others have been run; StoreError
-    as soon as nothing more can be stored; ExecutorError if the workers are gone.
+    another process on the same store is running is left to it and waited for, or taken over if it dies. `progress` is
+    told at the beginning and after every run. Raises StudyError for runs that failed, after all others have been run;
+    StoreError as soon as nothing more can be stored; ExecutorError if the workers are gone.
     """
     runner = executor_for(executor, workers)
     wanted = {(digest_of(scenario), str(seed)): (scenario, seed) for scenario, seed in jobs}
@@ -45,7 +46,13 @@ def complete_study(
     left = {key: job for key, job in wanted.items() if key not in done}
     if not left:
         return
-    failures = []
+    failures: list[str] = []
+
+    def tell() -> None:
+        ended = len(wanted) - len(done) - len(left)
+        progress(Progress(len(wanted), len(done), ended - len(failures), len(failures)))
+
+    tell()
     shortest, longest = _LOOK_AGAIN_S
     wait_s = shortest
     with store.claims() as claims:
@@ -60,13 +67,13 @@ def complete_study(
                     else:
                         store.save(*job, outcome)
                     del left[digest_of(job[0]), str(job[1])]
-                    progress(1 - len(left) / len(wanted))
+                    tell()
             if not left:
                 break
             # The rest is another process' for now.
             wait_s = shortest if len(left) < before else min(2 * wait_s, longest)
             time.sleep(wait_s)
-            progress(1 - len(left) / len(wanted))
+            tell()
     if failures:
         raise StudyError("\n".join(failures))
 

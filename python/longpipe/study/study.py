@@ -16,6 +16,7 @@ from longpipe.result import Result
 from longpipe.scenario import Scenario
 from longpipe.store import Store, engine_version, studies
 from longpipe.study.campaign import complete_study
+from longpipe.study.progress import Progress, ignore
 
 Measure = Callable[[Result], Mapping[str, float]]
 
@@ -91,7 +92,7 @@ class Study:
         *,
         workers: int | None = None,
         fresh: bool = False,
-        progress: Callable[[float], None] = lambda _: None,
+        progress: Callable[[Progress], None] = ignore,
     ) -> Status:
         """Runs what is not finished, or with `fresh` everything; see `complete_study` for the arguments and errors.
 

@@ -13,6 +13,7 @@ from longpipe.analysis.factors import check_level
 from longpipe.design.design import Design
 from longpipe.errors import ScenarioError, nearest
 from longpipe.executors import Where
+from longpipe.study.progress import Progress, ignore
 from longpipe.study.study import Measure, Study
 
 # A deviation estimated from fewer stops too early by chance.
@@ -48,7 +49,7 @@ def run_until(
     measure: Measure | None = None,
     executor: Where = None,
     workers: int | None = None,
-    progress: Callable[[float], None] = lambda _: None,
+    progress: Callable[[Progress], None] = ignore,
 ) -> Sequential:
     """Grows a study, the same number of replications at every point, until each mean of `metric` is known to `until`.
 

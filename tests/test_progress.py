@@ -1,0 +1,70 @@
+import pytest
+from rich.console import Console
+
+from longpipe.cli import progress
+from longpipe.cli.progress import Bar
+from longpipe.study import Progress
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
+    return clock
+
+
+def test_away_from_a_terminal_a_campaign_tells_each_minute_where_it_is(
+    clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Bar("sweep") as bar:
+        bar.update(Progress(wanted=1000, stored=100))
+        for done in range(1, 151):
+            clock.now_s = 1.0 * done
+            bar.update(
+                Progress(wanted=1000, stored=100, done=done - 3 if done > 100 else done, failed=3 * (done > 100))
+            )
+    assert capsys.readouterr().err == (
+        "sweep: 161 of 1000 runs, 1.0 runs/s, 14 min left\nsweep: 222 of 1000 runs, 1.0 runs/s, 13 min left, 3 failed\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("done", "seconds", "expected"),
+    [
+        (5000, 100, "50 runs/s, 2 min left"),
+        (90, 180, "30 runs/min, 5.5 h left"),
+        (1, 1800, "2.0 runs/h, 208 days left"),
+    ],
+)
+def test_a_rate_comes_in_the_unit_that_suits_it(
+    done: int, seconds: float, expected: str, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Bar("sweep") as bar:
+        bar.update(Progress(wanted=10_000, stored=0))
+        clock.now_s = seconds
+        bar.update(Progress(wanted=10_000, stored=0, done=done))
+    assert capsys.readouterr().err == f"sweep: {done} of 10000 runs, {expected}\n"
+
+
+def test_a_terminal_shows_runs_rate_time_left_and_failures(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "Console", lambda **options: Console(**options, force_terminal=True, width=100))
+    with Bar("sweep") as bar:
+        bar.update(Progress(wanted=60, stored=20))
+        clock.now_s = 10.0
+        bar.update(Progress(wanted=60, stored=20, done=9, failed=1))
+    shown = capsys.readouterr().err
+    assert "sweep" in shown
+    assert "30 of 60 runs, 1.0 runs/s, 30 s left" in shown
+    assert "1 failed" in shown
