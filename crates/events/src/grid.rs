@@ -142,6 +142,25 @@ impl SlotGrid {
         *cursor = self.cursor(self.at_or_after(t));
     }
 
+    /// How many slots from a cursor's on begin before `t`, which is after the start of its own.
+    #[inline]
+    pub fn ahead(&self, cursor: &SlotCursor, t: Time) -> u64 {
+        if cursor.start() + cursor.period_floor(1) >= t {
+            return 1;
+        }
+        self.at_or_after(t) - cursor.index
+    }
+
+    /// Moves a cursor on by so many slots.
+    #[inline]
+    pub fn skip(&self, cursor: &mut SlotCursor, slots: u64) {
+        if slots == 1 {
+            cursor.step();
+        } else {
+            *cursor = self.cursor(cursor.index + slots);
+        }
+    }
+
     /// Which cycle of `den` slots slot `k` is in, and its place there.
     #[inline]
     pub(crate) fn cycle(&self, k: u64) -> (u64, u64) {
@@ -238,6 +257,15 @@ mod tests {
                 prop_assert_eq!(cursor.start(), grid.start(k + step));
                 cursor.step();
             }
+        }
+
+        #[test]
+        fn slots_ahead_of_a_cursor(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30, slots in 1u64..9, early in 0u64..2) {
+            let grid = SlotGrid::new(Time(phase), 424, Rate(rate));
+            let mut cursor = grid.cursor(k);
+            prop_assert_eq!(grid.ahead(&cursor, Time(grid.start(k + slots).0 - early)), slots);
+            grid.skip(&mut cursor, slots);
+            prop_assert_eq!(cursor, grid.cursor(k + slots));
         }
 
         #[test]

@@ -60,6 +60,13 @@ impl OnOff {
         self.slot.start() + self.delay
     }
 
+    /// The most cells that can be ready by `end`.
+    pub fn most_by(&self, end: Time) -> u64 {
+        let burst = SlotGrid::new(Time::ZERO, CELL_BITS, self.peak).at_or_after(Time(self.on.0));
+        let bursts = (end.0.saturating_sub(self.burst.0) / self.cycle.0) + 1;
+        burst.max(1) * bursts
+    }
+
     /// Goes on to the following cell.
     #[inline]
     pub fn advance(&mut self) {

@@ -26,7 +26,7 @@ pub struct Plan<'a> {
     ties: TieRule,
     /// The links whose cells go on to each link's port, each once.
     inputs: Vec<Vec<usize>>,
-    /// Circuits of each link: the VC and its step there.
+    /// Circuits of each link that carry packets: the VC and its step there.
     circuits: Vec<Vec<(u32, u32)>>,
     first_of_vbr: Vec<usize>,
     /// Before this, nothing arrives at each link's port.
@@ -43,10 +43,11 @@ impl<'a> Plan<'a> {
         let mut earliest = vec![Time(u64::MAX); scenario.links.len()];
         for (vc, &first) in topology.first_step.iter().enumerate() {
             let (mut before, mut at) = (None, Time::ZERO);
+            let carries_packets = vc < 2 * scenario.flows.len();
             for (step, link) in topology.route(first) {
                 earliest[link] = earliest[link].min(at);
                 at += Span(topology.ends[link].cell + scenario.links[link].delay_ps);
-                circuits[link].push((vc as u32, step));
+                circuits[link].extend(carries_packets.then_some((vc as u32, step)));
                 let known: &mut Vec<usize> = &mut inputs[link];
                 known.extend(before.filter(|before| known.last() != Some(before)));
                 before = Some(link);
@@ -107,13 +108,19 @@ impl<'a> Plan<'a> {
             && self.policy(link).decides(0, 1) == Some(false)
     }
 
+    /// The links from which packets go on to this one.
+    fn packets_from(&self, link: usize) -> impl Iterator<Item = usize> + '_ {
+        let with_packets = |&input: &usize| self.topology.vcs_of_link[input][Class::Ubr as usize] > 0;
+        self.inputs[link].iter().copied().filter(with_packets)
+    }
+
     /// Inputs with one grid and one delay, and only ports behind it that cannot hold a queue.
     fn takes_trains(&self, link: usize) -> bool {
         let (links, grids) = (&self.scenario.links, &self.topology.grids);
-        let Some(&first) = self.inputs[link].first() else {
+        let Some(first) = self.packets_from(link).next() else {
             return false;
         };
-        let alike = |&input: &usize| {
+        let alike = |input: usize| {
             !self.is_port(input) && grids[input] == grids[first] && links[input].delay_ps == links[first].delay_ps
         };
         let behind = |&(_, step): &(u32, u32)| self.topology.route(step + 1).all(|(_, next)| self.transit[next]);
@@ -122,8 +129,7 @@ impl<'a> Plan<'a> {
             && self.scenario.framing == Framing::Aal5
             && self.is_port(link)
             && self.runs_in_time(link)
-            && self.topology.vcs_of_link[link][Class::Vbr as usize] == 0
-            && self.inputs[link].iter().all(alike)
+            && self.packets_from(link).all(alike)
             && self.circuits[link].iter().all(behind)
     }
 
@@ -182,11 +188,10 @@ impl<'a> Plan<'a> {
     fn port(&self, index: usize) -> Port {
         let link: &LinkConfig = &self.scenario.links[index];
         let [ubr, vbr] = self.topology.vcs_of_link[index].map(|vcs| vcs as usize);
-        let for_vbr = || Admission::new(None, Policy::TailDrop, None, vbr);
         let (grid, delay) = (self.topology.grids[index], Span(link.delay_ps));
         let first_of_vbr = self.first_of_vbr.contains(&index);
         if vbr > 0 && !first_of_vbr {
-            return Port::new(grid, delay, for_vbr(), None);
+            return Port::new(grid, delay, for_vbr(vbr), None);
         }
         let admission = Admission::new(
             link.buffer.map(|buffer| buffer.limit),
@@ -194,10 +199,16 @@ impl<'a> Plan<'a> {
             self.loss(index),
             ubr,
         );
-        let scheduler = Scheduler::new(&link.scheduler).filter(|_| first_of_vbr);
+        Port::new(grid, delay, admission, self.vbr_queue(index).map(Box::new))
+    }
+
+    /// The queue beside UBR's at the first port of a VBR source.
+    fn vbr_queue(&self, link: usize) -> Option<VbrQueue> {
+        let scheduler = Scheduler::new(&self.scenario.links[link].scheduler)?;
+        let vcs = self.topology.vcs_of_link[link][Class::Vbr as usize] as usize;
         let end = Time(self.scenario.duration_ps);
-        let beside = scheduler.map(|scheduler| VbrQueue::new(scheduler, for_vbr(), end));
-        Port::new(grid, delay, admission, beside.map(Box::new))
+        let queue = || VbrQueue::new(scheduler, for_vbr(vcs), end);
+        self.first_of_vbr.contains(&link).then(queue)
     }
 
     fn transit_port(&self, link: usize) -> Transit {
@@ -206,7 +217,13 @@ impl<'a> Plan<'a> {
     }
 
     fn train_port(&self, link: usize) -> TrainPort {
-        let (config, input) = (&self.scenario.links[link], self.inputs[link][0]);
+        let config = &self.scenario.links[link];
+        let input = self
+            .packets_from(link)
+            .next()
+            .expect("a port that takes trains has inputs");
+        let grid = self.topology.grids[link];
+        let ended = grid.ended_by(Time(self.scenario.duration_ps));
         let circuits = self.circuits[link].iter().map(|&(vc, step)| {
             let from = self.topology.steps[step as usize - 1].link;
             (vc, from, self.topology.ends[from as usize])
@@ -214,7 +231,7 @@ impl<'a> Plan<'a> {
         TrainPort::new(Parts {
             input: self.topology.grids[input],
             input_delay: Span(self.scenario.links[input].delay_ps),
-            grid: self.topology.grids[link],
+            grid,
             delay: Span(config.delay_ps),
             capacity: config.buffer.map(|buffer| buffer.limit),
             policy: self.policy(link),
@@ -222,6 +239,7 @@ impl<'a> Plan<'a> {
             ties: self.ties,
             circuits: circuits.collect(),
             horizon: self.horizon(link),
+            vbr: self.vbr_queue(link).map(|queue| (queue, ended)),
         })
     }
 
@@ -258,6 +276,11 @@ impl<'a> Plan<'a> {
         }
         leaves
     }
+}
+
+/// VBR's queues have no limit.
+fn for_vbr(vcs: usize) -> Admission {
+    Admission::new(None, Policy::TailDrop, None, vcs)
 }
 
 /// Whether the frames of each VC go by edges: its first port takes trains.

@@ -5,7 +5,6 @@ use crate::link::{Feed, Link};
 use crate::on_off::{Meter, OnOff};
 use crate::port::admission::QueueCounters;
 use crate::port::classes::Class;
-use crate::port::Port;
 use crate::probe::Probe;
 use crate::requests::File;
 use crate::simulation::Simulation;
@@ -250,7 +249,13 @@ fn class_reports(index: usize, link: &mut Link, vcs: [u32; 2], transit: bool, no
     };
     let port = match &mut link.feed {
         Feed::Port(port) => port,
-        Feed::Trains(port) => return vec![report(Class::Ubr, port.counters_at(now), port.held_at_end(now))],
+        Feed::Trains(port) => {
+            let own = report(Class::Ubr, port.counters_at(now), port.held_at_end(now));
+            let beside = port
+                .vbr_mut()
+                .map(|queue| report(Class::Vbr, queue.counters_at(now), queue.held()));
+            return [Some(own), beside].into_iter().flatten().collect();
+        }
         Feed::Transit(port) => {
             let counters = QueueCounters {
                 cells_in: port.cells_in,
@@ -276,12 +281,16 @@ fn class_reports(index: usize, link: &mut Link, vcs: [u32; 2], transit: bool, no
 }
 
 fn held_by_vc(feed: &Feed, class: Class, vcs: usize, now: Time) -> Vec<u64> {
-    let of_port = |port: &Port, vc| match (class, port.vbr()) {
-        (Class::Vbr, Some(queue)) => queue.vc_held(vc),
-        _ => port.vc_held(vc),
+    let vbr = match feed {
+        Feed::Port(port) => port.vbr(),
+        Feed::Trains(port) => port.vbr(),
+        _ => None,
     };
+    if let Some(queue) = vbr.filter(|_| class == Class::Vbr) {
+        return (0..vcs).map(|vc| queue.vc_held(vc)).collect();
+    }
     match feed {
-        Feed::Port(port) => (0..vcs).map(|vc| of_port(port, vc)).collect(),
+        Feed::Port(port) => (0..vcs).map(|vc| port.vc_held(vc)).collect(),
         Feed::Trains(port) => port.held_by_vc(now),
         Feed::Transit(port) => port.held.clone(),
         Feed::Nic(_) | Feed::Packets | Feed::Vbr(_) => Vec::new(),

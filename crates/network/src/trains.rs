@@ -63,7 +63,7 @@ impl<P: Probe> Simulation<P> {
             for &cell in port.late() {
                 late[cell.local as usize].push(cell);
             }
-            for &first in &self.topology.first_step {
+            for &first in &self.topology.first_step[..2 * self.flows.len()] {
                 let Some((step, _)) = self.topology.route(first).find(|&(_, on_route)| on_route == link) else {
                     continue;
                 };

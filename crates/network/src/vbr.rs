@@ -1,14 +1,14 @@
 //! VBR sources in a run: the port at the end of each one's link knows its cells ahead, so they need few events.
 
+use crate::aal5::Cell;
 use crate::link::Feed;
 use crate::on_off::{Meter, OnOff};
 use crate::port::classes::Feeder;
-use crate::port::Port;
 use crate::probe::Probe;
 use crate::scenario::OnOffConfig;
 use crate::simulation::Simulation;
 use crate::topology::Step;
-use longpipe_events::{Entity, Order, Span};
+use longpipe_events::{Entity, Order, Span, Time};
 
 /// After everything else of an instant.
 const VBR: Order = 4 << 32;
@@ -30,7 +30,12 @@ impl<P: Probe> Simulation<P> {
         self.links[link].feed = Feed::Vbr(index);
         self.meters.push(Meter::new(source.clone()));
         let Step { link: port, local } = self.topology.steps[step as usize + 1];
-        if let Some(queue) = self.vbr_port(port as usize).and_then(Port::vbr_mut) {
+        let queue = match &mut self.links[port as usize].feed {
+            Feed::Port(port) => port.vbr_mut(),
+            Feed::Trains(port) => port.vbr_mut(),
+            _ => None,
+        };
+        if let Some(queue) = queue {
             queue.add(Feeder {
                 source,
                 vc,
@@ -39,13 +44,6 @@ impl<P: Probe> Simulation<P> {
             });
         }
         self.on_vbr(index);
-    }
-
-    fn vbr_port(&mut self, link: usize) -> Option<&mut Port> {
-        match self.links.get_mut(link).map(|link| &mut link.feed) {
-            Some(Feed::Port(port)) => Some(port),
-            _ => None,
-        }
     }
 
     /// Time to look after a VBR source again.
@@ -60,11 +58,22 @@ impl<P: Probe> Simulation<P> {
     pub(crate) fn carry_vbr(&mut self, source: usize) {
         let first = self.topology.first_step[2 * self.flows.len() + source] as usize;
         let link = self.topology.steps[first + 1].link as usize;
-        let now = self.now;
-        while let Some((at, cell)) = self.vbr_port(link).and_then(|port| port.pop_vbr(now)) {
+        if let Feed::Trains(port) = &mut self.links[link].feed {
+            port.settle(self.now);
+        }
+        while let Some((at, cell)) = self.pop_vbr(link) {
             if at <= self.end {
                 self.carry(link, at, cell);
             }
+        }
+    }
+
+    /// The next VBR cell that has left a port by now, and when it arrives downstream.
+    fn pop_vbr(&mut self, link: usize) -> Option<(Time, Cell)> {
+        match &mut self.links[link].feed {
+            Feed::Port(port) => port.pop_vbr(self.now),
+            Feed::Trains(port) => port.pop_vbr(self.now),
+            _ => None,
         }
     }
 }

@@ -61,6 +61,8 @@ pub struct VbrQueue {
     /// When the first of the feeders' next cells arrives.
     next_arrival: Time,
     cells: Ring<Entry>,
+    /// Cells that may come by the end of the run, at the most.
+    expected: u64,
     /// Number in `cells` of the first cell without a slot.
     served: u64,
     /// Number in `cells` of the first cell whose slot has not ended.
@@ -80,6 +82,7 @@ impl VbrQueue {
             feeders: Vec::new(),
             next_arrival: NEVER,
             cells: Ring::default(),
+            expected: 0,
             served: 0,
             departed: 0,
             end,
@@ -89,6 +92,7 @@ impl VbrQueue {
     /// Adds a source.
     pub fn add(&mut self, feeder: Feeder) {
         self.next_arrival = self.next_arrival.min(feeder.source.arrival());
+        self.expected += feeder.source.most_by(self.end);
         self.feeders.push(feeder);
     }
 
@@ -110,9 +114,45 @@ impl VbrQueue {
         None
     }
 
-    /// Gives away the slots that begin before `now`, for which no UBR cell waits.
+    /// Gives slots to `cells` UBR cells that wait, after those before them. `found` is told each run of slots next to
+    /// each other: the first and how many. Returns the number of cells that get none before the end of the run.
+    pub fn slots_for_ubr(
+        &mut self,
+        grid: &SlotGrid,
+        next: &mut SlotCursor,
+        mut cells: u64,
+        mut found: impl FnMut(u64, u64),
+    ) -> u64 {
+        while cells > 0 && next.start() < self.end {
+            self.take_in(next.start());
+            let slot = next.index();
+            if self.served == self.cells.tail() {
+                let free = grid.ahead(next, self.next_arrival.min(self.end)).min(cells);
+                grid.skip(next, free);
+                found(slot, free);
+                cells -= free;
+                continue;
+            }
+            next.step();
+            if self.scheduler.choose() == Class::Vbr {
+                self.serve(next.start());
+            } else {
+                found(slot, 1);
+                cells -= 1;
+            }
+        }
+        cells
+    }
+
+    /// VBR cells that may yet want a slot before the end of the run, at the most.
+    pub fn to_come(&self) -> u64 {
+        self.expected - self.served
+    }
+
+    /// Gives away the slots that begin before `now` and in the run, for which no UBR cell waits.
     #[inline]
     pub fn serve_until(&mut self, grid: &SlotGrid, next: &mut SlotCursor, now: Time) {
+        let now = now.min(self.end);
         while next.start() < now {
             self.take_in(next.start());
             if self.served < self.cells.tail() {

@@ -52,7 +52,7 @@ impl TrainPort {
 
     pub(super) fn begin(&mut self, number: u64, time: Time) {
         let slots = self.clock.slots(number, time);
-        let held = self.held(slots);
+        let held = self.outlet.held(slots);
         let batch = &mut self.batch;
         (batch.number, batch.time, batch.held) = (number, time, held);
         batch.slot = slots.first;
@@ -67,7 +67,7 @@ impl TrainPort {
     /// Whether a batch of so many cells can be taken as a whole.
     #[inline]
     pub(super) fn fits(&self, cells: u64) -> bool {
-        self.batch.held + cells <= self.capacity && self.next.max(self.batch.slot) + cells <= self.horizon
+        self.batch.held + cells <= self.capacity && cells <= self.outlet.room(self.batch.slot, self.horizon)
     }
 
     /// Rank of a running train's cell in the batch.
@@ -149,8 +149,8 @@ impl TrainPort {
             return None;
         }
         let begins = self.vcs[local as usize].run == NONE && self.open(local, number);
-        let slot = self.next.max(self.batch.slot);
-        self.extend(slot, 1);
+        let slot = self.outlet.slot(self.batch.slot, 0);
+        self.extend(self.batch.slot, 1);
         self.batch.held += 1;
         self.batch.taken += 1;
         self.counters.peak_queue = self.counters.peak_queue.max(self.batch.held);
@@ -160,14 +160,10 @@ impl TrainPort {
         Some(slot)
     }
 
-    /// Gives `cells` slots away, from `slot` on.
+    /// Gives slots to `cells` more, which come when slot `first` begins.
     #[inline]
-    pub(super) fn extend(&mut self, slot: u64, cells: u64) {
-        if slot > self.next {
-            self.departure_time += self.departures.of(self.busy + 1, self.next + 1);
-            (self.busy, self.next) = (slot, slot);
-        }
-        self.next += cells;
+    pub(super) fn extend(&mut self, first: u64, cells: u64) {
+        self.outlet.give(first, cells);
         self.admitted += cells;
     }
 
@@ -195,7 +191,7 @@ impl TrainPort {
         while from < to && !self.running.is_empty() {
             let trains = self.running.len() as u64;
             let slots = self.clock.slots_of(from);
-            let held = self.held(slots);
+            let held = self.outlet.held(slots);
             let batches = self.safe_batches(from, slots, held, to - from, trains);
             if batches == 0 {
                 self.begin(from, self.clock.time(from));
@@ -215,32 +211,28 @@ impl TrainPort {
             } else {
                 self.clock.slots_of(from - 1).ended
             };
-            let held_last = (self.next - trains).saturating_sub(self.busy.max(ended));
-            self.counters.peak_queue = self.counters.peak_queue.max(held.max(held_last) + trains);
+            let held_last = self.outlet.held_at(ended);
+            self.counters.peak_queue = self.counters.peak_queue.max(held_last).max(held + trains);
         }
-    }
-
-    /// X when a batch arrives.
-    #[inline]
-    pub(super) fn held(&self, slots: Slots) -> u64 {
-        self.next.saturating_sub(self.busy.max(slots.ended))
     }
 
     /// How many batches of one cell of each train can be taken in one step, the first of which, `from`, finds X = `held`.
     #[inline]
     fn safe_batches(&self, from: u64, slots: Slots, held: u64, batches: u64, trains: u64) -> u64 {
-        let slot = self.next.max(slots.first);
-        if held + trains > self.capacity || slot + trains > self.horizon {
+        let room = self.outlet.room(slots.first, self.horizon);
+        if held + trains > self.capacity || trains > room {
             return 0;
         }
         if trains < self.clock.most {
             // A slot may pass between two batches without a cell.
             return 1;
         }
-        let most = batches.min((self.horizon - slot) / trains);
+        let most = batches.min(room / trains);
         // X does not fall from batch to batch, so if the last one fits, all do.
-        let all_fit =
-            |batches: u64| slot + trains * batches - self.clock.slots_of(from + batches - 1).ended <= self.capacity;
+        let all_fit = |batches: u64| {
+            let ended = self.clock.slots_of(from + batches - 1).ended;
+            self.outlet.most_held(slots.first, trains * batches, ended) <= self.capacity
+        };
         if all_fit(most) {
             return most;
         }

@@ -9,11 +9,13 @@
 mod batch;
 mod clock;
 mod ledger;
+pub mod outlet;
 mod settled;
 mod vc;
 
 use super::admission::QueueCounters;
 use super::buffer::{AfterLoss, Occupancy, Policy};
+use super::classes::VbrQueue;
 use super::frame::Frame;
 use crate::loss::Loss;
 use crate::ties::TieRule;
@@ -22,6 +24,7 @@ use batch::{Batch, Running};
 use clock::Clock;
 use ledger::Ledger;
 use longpipe_events::{GridSums, Order, SlotGrid, Span, StartSum, Time};
+use outlet::{Alone, Beside, Outlet};
 use vc::{Vc, NONE};
 
 /// Order among the cells of a batch: the tie rule, then the link.
@@ -72,17 +75,11 @@ pub struct TrainPort {
     /// Whether a running train's latest cell was lost.
     broken: bool,
     batch: Batch,
-    /// First slot not yet used.
-    next: u64,
-    /// First slot of the busy period.
-    busy: u64,
+    outlet: Outlet,
     admitted: u64,
     arrivals: GridSums,
-    departures: GridSums,
     /// When cells of runs that are over left their interfaces.
     arrival_time: StartSum,
-    /// Ends of all slots used before the busy period.
-    departure_time: StartSum,
     /// Who is in the queue, for policies that ask.
     ledger: Option<Box<Ledger>>,
     /// First slot whose cell has not left the path by the end of the run.
@@ -114,6 +111,8 @@ pub struct Parts {
     pub circuits: Vec<(u32, u32, LinkEnd)>,
     /// First slot whose cell has not left the path by the end of the run.
     pub horizon: u64,
+    /// VBR's queue beside its own, and the slots that are over by the end of the run.
+    pub vbr: Option<(VbrQueue, u64)>,
 }
 
 impl TrainPort {
@@ -137,13 +136,13 @@ impl TrainPort {
                 number: u64::MAX,
                 ..Batch::default()
             },
-            next: 0,
-            busy: 0,
+            outlet: match parts.vbr {
+                None => Outlet::Alone(Alone::new(parts.grid)),
+                Some((vbr, ended)) => Outlet::Beside(Box::new(Beside::new(parts.grid, vbr, ended))),
+            },
             admitted: 0,
             arrivals: GridSums::new(parts.input),
-            departures: GridSums::new(parts.grid),
             arrival_time: StartSum::default(),
-            departure_time: StartSum::default(),
             horizon: parts.horizon,
             late: Vec::new(),
             counters: QueueCounters::default(),
@@ -238,7 +237,8 @@ impl TrainPort {
             self.vcs[local].frame = Frame::Between;
             slot
         } else {
-            let slot = self.next.max(self.batch.slot) + self.batch.taken + self.before(edge.rank);
+            let before = self.batch.taken + self.before(edge.rank);
+            let slot = self.outlet.slot(self.batch.slot, before);
             self.batch.taken += 1;
             if self.vcs[local].run == NONE {
                 self.open(edge.local, edge.batch);

@@ -2,6 +2,8 @@
 
 use super::vc::NONE;
 use super::{Late, QueueCounters, TrainPort};
+use crate::aal5::Cell;
+use crate::port::classes::VbrQueue;
 use crate::port::frame::Frame;
 use longpipe_events::Time;
 
@@ -33,16 +35,16 @@ impl TrainPort {
             }
         }
         let held = self.held_at_end(now);
-        let left = self.departure_time + self.departures.of(self.busy + 1, self.next - held + 1);
         let arrived = self.arrivals.total(arrival_time) + u128::from(self.admitted) * u128::from(self.clock.delay().0);
-        counters.cell_time = self.departures.total(left) + u128::from(held) * u128::from(now.0) - arrived;
+        counters.cell_time =
+            self.outlet.departure_time(self.grid.ended_by(now)) + u128::from(held) * u128::from(now.0) - arrived;
         counters.cells_out = self.admitted - held;
         counters
     }
 
     /// X of the settled port.
     pub fn held_at_end(&self, now: Time) -> u64 {
-        self.next.saturating_sub(self.busy.max(self.grid.ended_by(now)))
+        self.outlet.held_at(self.grid.ended_by(now))
     }
 
     /// X_i of the settled port, by VC.
@@ -59,6 +61,22 @@ impl TrainPort {
         let vc = &self.vcs[local];
         let run = if vc.run == NONE { 0 } else { self.batch.number - vc.run };
         (vc.admitted + run, vc.frames_out)
+    }
+
+    /// Takes out the next VBR cell that has left by `now`, with the time of its arrival downstream.
+    pub fn pop_vbr(&mut self, now: Time) -> Option<(Time, Cell)> {
+        let (vbr, ..) = self.outlet.vbr_mut()?;
+        vbr.pop(now).map(|(departure, cell)| (departure + self.delay, cell))
+    }
+
+    /// VBR's queue, if it has one.
+    pub fn vbr_mut(&mut self) -> Option<&mut VbrQueue> {
+        self.outlet.vbr_mut().map(|(vbr, ..)| vbr)
+    }
+
+    /// Likewise, to look at.
+    pub fn vbr(&self) -> Option<&VbrQueue> {
+        self.outlet.vbr()
     }
 
     /// Cells that have not left the path by the end of the run.
