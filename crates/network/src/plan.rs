@@ -102,10 +102,14 @@ impl<'a> Plan<'a> {
             && self.runs_in_time(link)
             && self.is_port(link)
             && self.is_port(input)
-            && self.topology.vcs_of_link[link][Class::Vbr as usize] == 0
-            && config.loss == (LossConfig::None {})
-            && config.buffer.is_none_or(|buffer| buffer.limit > 1)
-            && self.policy(link).decides(0, 1) == Some(false)
+            && (self.carries_vbr(link)
+                || config.loss == (LossConfig::None {})
+                    && config.buffer.is_none_or(|buffer| buffer.limit > 1)
+                    && self.policy(link).decides(0, 1) == Some(false))
+    }
+
+    fn carries_vbr(&self, link: usize) -> bool {
+        self.topology.vcs_of_link[link][Class::Vbr as usize] > 0
     }
 
     /// The links from which packets go on to this one.
@@ -147,6 +151,12 @@ impl<'a> Plan<'a> {
         for link in (0..trains.len()).filter(|&link| trains[link]) {
             for &(_, step) in &self.circuits[link] {
                 self.topology.route(step + 1).for_each(|(_, next)| behind[next] = true);
+            }
+        }
+        for source in &self.scenario.vbr {
+            let (first, past) = source.route[1..].split_first().expect("a route passes a switch");
+            if trains[*first] && past.iter().all(|&link| self.transit[link]) {
+                past.iter().for_each(|&link| behind[link] = true);
             }
         }
         let feeds = (0..trains.len()).map(|link| match (trains[link], behind[link]) {
@@ -191,7 +201,7 @@ impl<'a> Plan<'a> {
         let (grid, delay) = (self.topology.grids[index], Span(link.delay_ps));
         let first_of_vbr = self.first_of_vbr.contains(&index);
         if vbr > 0 && !first_of_vbr {
-            return Port::new(grid, delay, for_vbr(vbr), None);
+            return Port::new(grid, delay, Admission::new(None, Policy::TailDrop, None, vbr), None);
         }
         let admission = Admission::new(
             link.buffer.map(|buffer| buffer.limit),
@@ -205,14 +215,12 @@ impl<'a> Plan<'a> {
     /// The queue beside UBR's at the first port of a VBR source.
     fn vbr_queue(&self, link: usize) -> Option<VbrQueue> {
         let scheduler = Scheduler::new(&self.scenario.links[link].scheduler)?;
-        let vcs = self.topology.vcs_of_link[link][Class::Vbr as usize] as usize;
         let end = Time(self.scenario.duration_ps);
-        let queue = || VbrQueue::new(scheduler, for_vbr(vcs), end);
-        self.first_of_vbr.contains(&link).then(queue)
+        self.first_of_vbr.contains(&link).then(|| VbrQueue::new(scheduler, end))
     }
 
     fn transit_port(&self, link: usize) -> Transit {
-        let vcs = self.topology.vcs_of_link[link][Class::Ubr as usize] as usize;
+        let vcs = self.topology.vcs_of_link[link].iter().sum::<u32>() as usize;
         Transit::new(self.topology.grids[link], Span(self.scenario.links[link].delay_ps), vcs)
     }
 
@@ -276,11 +284,6 @@ impl<'a> Plan<'a> {
         }
         leaves
     }
-}
-
-/// VBR's queues have no limit.
-fn for_vbr(vcs: usize) -> Admission {
-    Admission::new(None, Policy::TailDrop, None, vcs)
 }
 
 /// Whether the frames of each VC go by edges: its first port takes trains.

@@ -239,6 +239,9 @@ fn class_reports(index: usize, link: &mut Link, vcs: [u32; 2], transit: bool, no
         if transit {
             (counters.peak_queue, counters.cell_time) = (0, 0);
         }
+        if class == Class::Vbr {
+            counters.frames_in = 0;
+        }
         ClassReport {
             port: index,
             class,
@@ -246,6 +249,11 @@ fn class_reports(index: usize, link: &mut Link, vcs: [u32; 2], transit: bool, no
             held,
             mean_queue: (!transit).then(|| counters.cell_time as f64 / 1e12 / Span(now.0).as_seconds()),
         }
+    };
+    let own = if vcs[Class::Ubr as usize] > 0 || vcs[Class::Vbr as usize] == 0 {
+        Class::Ubr
+    } else {
+        Class::Vbr
     };
     let port = match &mut link.feed {
         Feed::Port(port) => port,
@@ -263,16 +271,11 @@ fn class_reports(index: usize, link: &mut Link, vcs: [u32; 2], transit: bool, no
                 frames_in: port.frames_in,
                 ..QueueCounters::default()
             };
-            return vec![report(Class::Ubr, counters, port.held.iter().sum())];
+            return vec![report(own, counters, port.held.iter().sum())];
         }
         _ => return Vec::new(),
     };
     let counters = port.counters_at(now);
-    let own = if vcs[Class::Ubr as usize] > 0 || vcs[Class::Vbr as usize] == 0 {
-        Class::Ubr
-    } else {
-        Class::Vbr
-    };
     let Some(queue) = port.vbr_mut() else {
         return vec![report(own, counters, port.held())];
     };

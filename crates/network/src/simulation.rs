@@ -240,7 +240,7 @@ impl<P: Probe> Simulation<P> {
 
     /// A cell will have reached a host at `at`; a frame that it completes is delivered then.
     #[inline(always)]
-    fn on_host_cell(&mut self, link: usize, at: Time, cell: Cell) {
+    pub(crate) fn on_host_cell(&mut self, link: usize, at: Time, cell: Cell) {
         let Cell { vc, frame, .. } = cell;
         let Some(reassembler) = self.reassemblers.get_mut(vc as usize) else {
             return self.meters[vc as usize - 2 * self.flows.len()].on_cell(at, frame);

@@ -63,9 +63,27 @@ impl<P: Probe> Simulation<P> {
         }
         while let Some((at, cell)) = self.pop_vbr(link) {
             if at <= self.end {
-                self.carry(link, at, cell);
+                self.carry_on(link, at, cell);
             }
         }
+    }
+
+    /// A VBR cell reaches the end of a link at `at`.
+    #[inline]
+    fn carry_on(&mut self, mut link: usize, mut at: Time, mut cell: Cell) {
+        while !self.links[link].end.host {
+            let Step { link: next, local } = self.topology.steps[cell.step as usize];
+            let Feed::Transit(port) = &mut self.links[next as usize].feed else {
+                return self.carry(link, at, cell);
+            };
+            at = port.pass(at, local, self.end) + port.delay;
+            if at > self.end {
+                return;
+            }
+            link = next as usize;
+            cell.step += 1;
+        }
+        self.on_host_cell(link, at, cell);
     }
 
     /// The next VBR cell that has left a port by now, and when it arrives downstream.

@@ -5,8 +5,6 @@ mod common;
 use common::{add_vbr, dumbbell, policy, tcp, Builder, LAN, SECOND, WAN};
 use longpipe_events::{Rate, SlotGrid, Span, Time};
 use longpipe_network::on_off::OnOff;
-use longpipe_network::port::admission::Admission;
-use longpipe_network::port::buffer::Policy;
 use longpipe_network::port::classes::{Class, Feeder, VbrQueue};
 use longpipe_network::port::scheduler::Scheduler;
 use longpipe_network::report::{ClassReport, Report};
@@ -150,7 +148,7 @@ proptest! {
         let source = OnOff::new(&config, SlotGrid::new(Time(0), 424, Rate(RATE)), Span(5 * US));
         let scheduler = Scheduler::new(&share(ppb)).expect("two classes");
         let end = Time(end * US);
-        let mut queue = VbrQueue::new(scheduler, Admission::new(None, Policy::TailDrop, None, 1), end);
+        let mut queue = VbrQueue::new(scheduler, end);
         queue.add(Feeder { source: source.clone(), vc: 0, step: 0, local: 0 });
         let (mut next, mut now) = (grid.cursor(0), 0);
         let (mut arrivals, mut found) = (vec![], vec![]);

@@ -3,7 +3,7 @@
 //! VBR's cells come from sources whose arrivals are known ahead, and UBR's queue is first in first out. So the slot
 //! of a UBR cell is known when it is admitted: slot by slot, VBR's cells and the scheduler decide which it is.
 
-use super::admission::{Admission, QueueCounters};
+use super::admission::QueueCounters;
 use super::scheduler::Scheduler;
 use crate::aal5::Cell;
 use crate::on_off::OnOff;
@@ -47,16 +47,15 @@ pub struct Feeder {
 struct Entry {
     /// When it came; once it has a slot, when that ends.
     at: Time,
-    cell: Cell,
-    local: u32,
+    /// Its number at its source.
+    number: u32,
+    feeder: u32,
 }
 
-/// VBR's queue at a port and its scheduler.
+/// VBR's queue at a port and its scheduler. It has no limit: VBR never loses a cell.
 #[derive(Clone, Debug)]
 pub struct VbrQueue {
     scheduler: Scheduler,
-    /// Has no limit: VBR never loses a cell.
-    admission: Admission,
     feeders: Vec<Feeder>,
     /// When the first of the feeders' next cells arrives.
     next_arrival: Time,
@@ -67,6 +66,9 @@ pub struct VbrQueue {
     served: u64,
     /// Number in `cells` of the first cell whose slot has not ended.
     departed: u64,
+    peak: u64,
+    /// Time from arrival to the end of the slot, of cells that have one [ps].
+    cell_time: u128,
     /// No slot is given away from here on.
     end: Time,
 }
@@ -75,16 +77,17 @@ const NEVER: Time = Time(u64::MAX);
 
 impl VbrQueue {
     /// An empty queue in a run that lasts until `end`.
-    pub fn new(scheduler: Scheduler, admission: Admission, end: Time) -> VbrQueue {
+    pub fn new(scheduler: Scheduler, end: Time) -> VbrQueue {
         VbrQueue {
             scheduler,
-            admission,
             feeders: Vec::new(),
             next_arrival: NEVER,
             cells: Ring::default(),
             expected: 0,
             served: 0,
             departed: 0,
+            peak: 0,
+            cell_time: 0,
             end,
         }
     }
@@ -114,34 +117,30 @@ impl VbrQueue {
         None
     }
 
-    /// Gives slots to `cells` UBR cells that wait, after those before them. `found` is told each run of slots next to
-    /// each other: the first and how many. Returns the number of cells that get none before the end of the run.
-    pub fn slots_for_ubr(
-        &mut self,
-        grid: &SlotGrid,
-        next: &mut SlotCursor,
-        mut cells: u64,
-        mut found: impl FnMut(u64, u64),
-    ) -> u64 {
-        while cells > 0 && next.start() < self.end {
-            self.take_in(next.start());
-            let slot = next.index();
-            if self.served == self.cells.tail() {
-                let free = grid.ahead(next, self.next_arrival.min(self.end)).min(cells);
-                grid.skip(next, free);
-                found(slot, free);
-                cells -= free;
-                continue;
-            }
-            next.step();
-            if self.scheduler.choose() == Class::Vbr {
-                self.serve(next.start());
-            } else {
-                found(slot, 1);
-                cells -= 1;
-            }
+    /// How many slots from `next` on are UBR's for sure, whose cells wait: none if VBR's wait too.
+    #[inline]
+    pub fn free(&mut self, grid: &SlotGrid, next: &SlotCursor) -> u64 {
+        self.take_in(next.start());
+        if self.served < self.cells.tail() {
+            return 0;
         }
-        cells
+        grid.ahead(next, self.next_arrival.min(self.end))
+    }
+
+    /// Gives the slot `next` away, for which both classes wait; true if UBR gets it.
+    #[inline]
+    pub fn contest(&mut self, next: &mut SlotCursor) -> bool {
+        next.step();
+        if self.scheduler.choose() == Class::Ubr {
+            return true;
+        }
+        self.serve(next.start());
+        false
+    }
+
+    /// No slot from here on is given away.
+    pub fn end(&self) -> Time {
+        self.end
     }
 
     /// VBR cells that may yet want a slot before the end of the run, at the most.
@@ -167,7 +166,7 @@ impl VbrQueue {
     #[inline(always)]
     fn serve(&mut self, departure: Time) {
         let entry = self.cells.get_mut(self.served);
-        self.admission.counters.cell_time += u128::from((departure - entry.at).0);
+        self.cell_time += u128::from((departure - entry.at).0);
         entry.at = departure;
         self.served += 1;
     }
@@ -191,36 +190,33 @@ impl VbrQueue {
     fn push(&mut self, index: usize) {
         let at = self.next_arrival;
         self.settle(at);
-        let held = self.held();
-        let Feeder {
-            source,
-            vc,
-            step,
-            local,
-        } = &mut self.feeders[index];
-        let (local, cell) = (*local, vbr_cell(*vc, source.number() as u32, *step));
+        let source = &mut self.feeders[index].source;
+        let (number, feeder) = (source.number() as u32, index as u32);
         source.advance();
-        if self.admission.admits(at, false, local, held, |_| ()) {
-            self.cells.push(Entry { at, cell, local });
-        }
+        self.cells.push(Entry { at, number, feeder });
+        self.peak = self.peak.max(self.held());
     }
 
     /// Settles the departures up to `now`.
     #[inline(always)]
     fn settle(&mut self, now: Time) {
         while self.departed < self.served && self.cells.get(self.departed).at <= now {
-            self.admission.release(self.cells.get(self.departed).local);
             self.departed += 1;
         }
     }
 
     /// Takes out the next cell that has left by `now`, with the time at which it did.
+    #[inline]
     pub fn pop(&mut self, now: Time) -> Option<(Time, Cell)> {
-        self.settle(now);
         if self.cells.head() == self.departed {
-            return None;
+            self.settle(now);
+            if self.cells.head() == self.departed {
+                return None;
+            }
         }
-        self.cells.pop().map(|entry| (entry.at, entry.cell))
+        let Entry { at, number, feeder } = self.cells.pop()?;
+        let Feeder { vc, step, .. } = self.feeders[feeder as usize];
+        Some((at, vbr_cell(vc, number, step)))
     }
 
     /// Cells held at the last time the queue was looked at.
@@ -232,22 +228,31 @@ impl VbrQueue {
     pub fn counters_at(&mut self, now: Time) -> QueueCounters {
         self.take_in(now);
         self.settle(now);
-        let mut counters = self.admission.counters;
-        counters.cells_out = self.departed;
+        let mut cell_time = self.cell_time;
         for number in self.departed..self.cells.tail() {
             let at = self.cells.get(number).at;
             if number < self.served {
-                counters.cell_time -= u128::from((at - now).0);
+                cell_time -= u128::from((at - now).0);
             } else {
-                counters.cell_time += u128::from((now - at).0);
+                cell_time += u128::from((now - at).0);
             }
         }
-        counters
+        QueueCounters {
+            cells_in: self.cells.tail(),
+            cells_out: self.departed,
+            peak_queue: self.peak,
+            cell_time,
+            ..QueueCounters::default()
+        }
     }
 
     /// X_i of VC `local`.
     pub fn vc_held(&self, local: usize) -> u64 {
-        self.admission.vc_held(local)
+        let waits = |&number: &u64| {
+            let feeder = self.cells.get(number).feeder;
+            self.feeders[feeder as usize].local as usize == local
+        };
+        (self.departed..self.cells.tail()).filter(waits).count() as u64
     }
 }
 

@@ -37,4 +37,17 @@ impl Transit {
     pub fn departure(&self, at: Time) -> Time {
         self.grid.start(self.grid.at_or_after(at) + 1)
     }
+
+    /// A cell of VC `local` passes that arrives at `at`, counted as of `end`. When it has left.
+    #[inline]
+    pub fn pass(&mut self, at: Time, local: u32, end: Time) -> Time {
+        let departure = self.departure(at);
+        self.cells_in += 1;
+        if departure <= end {
+            self.cells_out += 1;
+        } else {
+            self.held[local as usize] += 1;
+        }
+        departure
+    }
 }

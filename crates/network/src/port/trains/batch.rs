@@ -231,7 +231,7 @@ impl TrainPort {
         // X does not fall from batch to batch, so if the last one fits, all do.
         let all_fit = |batches: u64| {
             let ended = self.clock.slots_of(from + batches - 1).ended;
-            self.outlet.most_held(slots.first, trains * batches, ended) <= self.capacity
+            self.outlet.fit(slots.first, trains * batches, ended, self.capacity)
         };
         if all_fit(most) {
             return most;

@@ -51,12 +51,12 @@ impl Outlet {
         }
     }
 
-    /// The most that X can be once `cells` more cells have come, and `ended` slots are over.
+    /// Whether X is sure to be at most `most` once `cells` more cells have come, and `ended` slots are over.
     #[inline]
-    pub fn most_held(&self, first: u64, cells: u64, ended: u64) -> u64 {
+    pub fn fit(&self, first: u64, cells: u64, ended: u64, most: u64) -> bool {
         match self {
-            Outlet::Alone(alone) => (alone.next.max(first) + cells).saturating_sub(ended),
-            Outlet::Beside(beside) => beside.given + cells - beside.departed_by(ended),
+            Outlet::Alone(alone) => alone.next.max(first) + cells - ended <= most,
+            Outlet::Beside(beside) => beside.fit(cells, ended, most),
         }
     }
 
@@ -137,14 +137,46 @@ impl Alone {
     }
 }
 
-/// Slots next to each other.
+/// Slots at equal distances.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     /// Number of the cell in the first of them.
     cell: u64,
     slot: u64,
     cells: u64,
+    stride: u64,
 }
+
+impl Stretch {
+    fn last(&self) -> u64 {
+        self.slot + (self.cells - 1) * self.stride
+    }
+
+    /// Its cells before slot `ended`.
+    fn before(&self, ended: u64) -> u64 {
+        let slots = ended.saturating_sub(self.slot);
+        let cells = if self.stride == 1 {
+            slots
+        } else {
+            slots.div_ceil(self.stride)
+        };
+        cells.min(self.cells)
+    }
+
+    /// Takes cells from `slot` on in as well, if the distance is right.
+    fn takes(&mut self, slot: u64, cells: u64) -> bool {
+        let stride = slot - self.last();
+        if (self.cells > 1 && stride != self.stride) || (cells > 1 && stride != 1) {
+            return false;
+        }
+        self.stride = stride;
+        self.cells += cells;
+        true
+    }
+}
+
+/// Up to so many slots, sums step from one to the next.
+const FEW: u64 = 16;
 
 /// What VBR leaves.
 #[derive(Clone, Debug)]
@@ -162,10 +194,11 @@ pub struct Beside {
     ended: u64,
     /// Where the cells were that had not left when the one before it came.
     held: VecDeque<Stretch>,
-    /// Cells that had.
-    departed: u64,
-    /// Ends of the slots given away.
+    /// Stretches at the front of which all cells had left when the latest batch came.
+    over: usize,
+    /// Ends of the slots given away: of long stretches, and of few slots [ps].
     ends: StartSum,
+    few_ends: u128,
     /// The slot of cells that get none: one that has not ended by then.
     after_the_run: u64,
 }
@@ -182,8 +215,9 @@ impl Beside {
             ahead: 0,
             ended: 0,
             held: VecDeque::new(),
-            departed: 0,
+            over: 0,
             ends: StartSum::default(),
+            few_ends: 0,
             after_the_run: ended,
         }
     }
@@ -193,11 +227,16 @@ impl Beside {
             let now = self.grid.start(slots.first);
             self.vbr.serve_until(&self.grid, &mut self.next, now);
         }
-        while let Some(first) = self.held.front().filter(|first| first.slot + first.cells <= self.ended) {
-            self.departed = first.cell + first.cells;
-            self.held.pop_front();
-        }
+        self.held.drain(..self.over);
         self.ended = slots.ended;
+        // The last one may yet grow.
+        let others = self.held.len().saturating_sub(1);
+        let over = self
+            .held
+            .iter()
+            .take(others)
+            .take_while(|stretch| stretch.last() < slots.ended);
+        self.over = over.count();
         self.given - self.departed_by(slots.ended)
     }
 
@@ -209,42 +248,59 @@ impl Beside {
     fn slot(&mut self, before: u64) -> u64 {
         self.assign(before + 1 - self.ahead);
         self.ahead = before + 1;
-        self.held.back().map_or(0, |last| last.slot + last.cells - 1)
+        self.held.back().map_or(0, Stretch::last)
     }
 
-    fn assign(&mut self, cells: u64) {
-        let Beside {
-            held,
-            given,
-            departures,
-            ends,
-            ..
-        } = self;
-        let none = self
-            .vbr
-            .slots_for_ubr(&self.grid, &mut self.next, cells, |slot, cells| {
-                *ends += departures.of(slot + 1, slot + cells + 1);
-                match held.back_mut() {
-                    Some(last) if last.slot + last.cells == slot => last.cells += cells,
-                    _ => held.push_back(Stretch {
-                        cell: *given,
-                        slot,
-                        cells,
-                    }),
-                }
-                *given += cells;
-            });
-        if none > 0 {
-            let last = held.back().map_or(0, |last| last.slot + last.cells);
-            let slot = self.after_the_run.max(last);
-            *ends += departures.of(slot + 1, slot + none + 1);
-            held.push_back(Stretch {
-                cell: *given,
-                slot,
-                cells: none,
-            });
-            *given += none;
+    /// Gives slots to so many cells, which wait.
+    fn assign(&mut self, mut cells: u64) {
+        while cells > 0 && self.next.start() < self.vbr.end() {
+            let slot = self.next.index();
+            let free = self.vbr.free(&self.grid, &self.next).min(cells);
+            if free > 0 {
+                self.pass(slot, free);
+                self.append(slot, free);
+                cells -= free;
+            } else if self.vbr.contest(&mut self.next) {
+                self.few_ends += u128::from(self.next.start().0);
+                self.append(slot, 1);
+                cells -= 1;
+            }
         }
+        if cells > 0 {
+            let slot = self
+                .held
+                .back()
+                .map_or(0, |last| last.last() + 1)
+                .max(self.after_the_run);
+            self.ends += self.departures.of(slot + 1, slot + cells + 1);
+            self.append(slot, cells);
+        }
+    }
+
+    /// Moves past slots that are all UBR's.
+    fn pass(&mut self, slot: u64, cells: u64) {
+        if cells > FEW {
+            self.next = self.grid.cursor(slot + cells);
+            self.ends += self.departures.of(slot + 1, slot + cells + 1);
+            return;
+        }
+        for _ in 0..cells {
+            self.next.step();
+            self.few_ends += u128::from(self.next.start().0);
+        }
+    }
+
+    fn append(&mut self, slot: u64, cells: u64) {
+        if !self.held.back_mut().is_some_and(|last| last.takes(slot, cells)) {
+            let cell = self.given;
+            self.held.push_back(Stretch {
+                cell,
+                slot,
+                cells,
+                stride: 1,
+            });
+        }
+        self.given += cells;
     }
 
     /// Were VBR always to go first, its cells would still leave the rest of the slots.
@@ -253,20 +309,36 @@ impl Beside {
         horizon.saturating_sub(next)
     }
 
+    /// Whether X is at most `most` once `cells` more have come and `ended` slots are over.
+    fn fit(&self, cells: u64, ended: u64, most: u64) -> bool {
+        let enough = (self.given + cells).saturating_sub(most);
+        enough <= self.departed_by(self.ended) || enough <= self.departed_by(ended)
+    }
+
+    /// Cells that have left once `ended` slots are over, no fewer than when the latest batch came.
     fn departed_by(&self, ended: u64) -> u64 {
-        let over = self.held.partition_point(|stretch| stretch.slot < ended);
-        let Some(last) = over.checked_sub(1).map(|index| self.held[index]) else {
-            return self.departed;
+        let mut departed = self.held.front().map_or(self.given, |first| first.cell);
+        let from = if ended < self.ended {
+            0
+        } else {
+            self.over.saturating_sub(1)
         };
-        last.cell + last.cells.min(ended - last.slot)
+        for stretch in self.held.range(from..) {
+            if stretch.slot >= ended {
+                break;
+            }
+            departed = stretch.cell + stretch.before(ended);
+        }
+        departed
     }
 
     fn departure_time(&self, ended: u64) -> u128 {
-        let mut left = self.ends;
-        for &Stretch { slot, cells, .. } in &self.held {
-            let (from, to) = (ended.clamp(slot, slot + cells), slot + cells);
-            left = left - self.departures.of(from + 1, to + 1);
-        }
-        self.departures.total(left)
+        let left = self.departures.total(self.ends) + self.few_ends;
+        let waits = |stretch: &Stretch| {
+            let ends = (stretch.before(ended)..stretch.cells)
+                .map(|cell| self.grid.start(stretch.slot + cell * stretch.stride + 1));
+            ends.map(|end| u128::from(end.0)).sum::<u128>()
+        };
+        left - self.held.iter().map(waits).sum::<u128>()
     }
 }
