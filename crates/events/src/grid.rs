@@ -130,7 +130,7 @@ impl SlotGrid {
     }
 
     /// Moves a cursor on to the first slot that begins at or after `t`, if it is not there yet.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&self, cursor: &mut SlotCursor, t: Time) {
         // A short gap is stepped over: that is cheaper than a division.
         if cursor.start() + cursor.period_floor(4) > t {
@@ -139,6 +139,11 @@ impl SlotGrid {
             }
             return;
         }
+        self.leap(cursor, t);
+    }
+
+    #[inline(never)]
+    fn leap(&self, cursor: &mut SlotCursor, t: Time) {
         *cursor = self.cursor(self.at_or_after(t));
     }
 

@@ -68,19 +68,24 @@ impl OnOff {
     }
 
     /// Goes on to the following cell.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self) {
         self.number += 1;
         self.ready.step();
         if self.ready.start() >= self.burst + self.on {
-            self.burst += self.cycle;
-            self.ready = SlotGrid::new(self.burst, CELL_BITS, self.peak).cursor(0);
+            self.begin_burst();
         }
         self.take_slot();
     }
 
+    #[inline(never)]
+    fn begin_burst(&mut self) {
+        self.burst += self.cycle;
+        self.ready = SlotGrid::new(self.burst, CELL_BITS, self.peak).cursor(0);
+    }
+
     /// The first slot that begins when the cell is ready or later, after those already taken.
-    #[inline]
+    #[inline(always)]
     fn take_slot(&mut self) {
         self.link.advance(&mut self.slot, self.ready.start());
         self.slot.step();
@@ -117,7 +122,7 @@ impl Meter {
     }
 
     /// The source's cell `number` (its low 32 bits) arrives.
-    #[inline]
+    #[inline(always)]
     pub fn on_cell(&mut self, at: Time, number: u32) {
         while self.expected.number() as u32 != number {
             self.lost += 1;

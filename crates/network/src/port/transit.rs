@@ -1,6 +1,6 @@
 //! A switch's output port that cannot hold a queue: it has one input, which is no faster than itself.
 
-use longpipe_events::{SlotGrid, Span, Time};
+use longpipe_events::{SlotCursor, SlotGrid, Span, Time};
 
 /// A cell leaves in the first slot after its arrival; what has passed is counted at the end of the run.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct Transit {
     pub frames_in: u64,
     /// Cells held, by VC.
     pub held: Vec<u64>,
+    /// First slot that no cell has passed in.
+    next: SlotCursor,
 }
 
 impl Transit {
@@ -29,6 +31,7 @@ impl Transit {
             cells_out: 0,
             frames_in: 0,
             held: vec![0; vcs],
+            next: grid.cursor(0),
         }
     }
 
@@ -38,10 +41,12 @@ impl Transit {
         self.grid.start(self.grid.at_or_after(at) + 1)
     }
 
-    /// A cell of VC `local` passes that arrives at `at`, counted as of `end`. When it has left.
-    #[inline]
+    /// The next cell passes, of VC `local`, that arrives at `at`; counted as of `end`. When it has left.
+    #[inline(always)]
     pub fn pass(&mut self, at: Time, local: u32, end: Time) -> Time {
-        let departure = self.departure(at);
+        self.grid.advance(&mut self.next, at);
+        self.next.step();
+        let departure = self.next.start();
         self.cells_in += 1;
         if departure <= end {
             self.cells_out += 1;
