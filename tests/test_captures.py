@@ -202,11 +202,12 @@ def test_ip_links_show_ip_packets(tmp_path: Path, recovery: str) -> None:
 
 
 @needs_tshark
-@pytest.mark.parametrize("ack", ["immediate", "delayed"])
-def test_requests_and_files_are_one_clean_connection(tmp_path: Path, ack: str) -> None:
+@pytest.mark.parametrize(("recovery", "ack"), [("sack", "immediate"), ("vanilla", "immediate"), ("newreno", "delayed")])
+def test_requests_and_files_are_one_clean_connection(tmp_path: Path, recovery: str, ack: str) -> None:
     changes = {
         "duration": "20 s",
         "traffic": "web",
+        "tcp.recovery": recovery,
         "tcp.ack": ack,
         "tcp.timer": {"kind": "fine", "timestamps": True},
         "network.trunk_loss": LOSSES["bernoulli"],
@@ -216,10 +217,16 @@ def test_requests_and_files_are_one_clean_connection(tmp_path: Path, ack: str) -
     for path in paths:
         found = analysis(path)
         assert {name for name, count in found.items() if count} <= EXPECTED | BEYOND_LOSSES
-    sent = tshark(paths[0], "ip.src", "tcp.len", "tcp.analysis.retransmission", "tcp.analysis.out_of_order")
-    from_server = sent[sent["ip.src"] == "10.0.0.1"]
-    resent = from_server.filter(like="analysis").notna().any(axis=1).sum()
-    assert resent == flow_of(result)["retransmitted_segments"] > 0
+    marks = ["tcp.analysis.retransmission", "tcp.analysis.out_of_order", "tcp.analysis.duplicate_ack"]
+    seen = tshark(paths[0], "ip.src", "tcp.len", "tcp.ack", *marks)
+    from_server, flow = seen["ip.src"] == "10.0.0.1", flow_of(result)
+    assert seen.loc[from_server, marks[:2]].notna().any(axis=1).sum() == flow["retransmitted_segments"] > 0
+    # An ACK that says what a request has said is a duplicate to tshark and news to the server.
+    acks = seen[~from_server & (seen["tcp.len"] == "0")]
+    news = acks["tcp.ack"].astype(int) > acks["tcp.ack"].astype(int).cummax().shift(fill_value=0)
+    duplicate = acks[marks[2]].notna()
+    assert (duplicate & ~news).sum() == flow["duplicate_acks"] > 0
+    assert (duplicate & news).any() == (recovery != "sack")
     client, asked = tshark(paths[1], "ip.src", "tcp.len"), result.web["requests"].iloc[0]
     lengths = client.loc[client["ip.src"] == "10.0.0.4", "tcp.len"].astype(int)
     assert lengths.sum() >= 128 * asked > 0
