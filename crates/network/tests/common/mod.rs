@@ -1,6 +1,8 @@
 //! Scenarios for tests and benchmarks: the N-source dumbbell of frr-96 as the Python front resolves it.
 
 #[allow(dead_code)]
+pub mod packets;
+#[allow(dead_code)]
 pub mod random;
 
 use longpipe_network::scenario::{

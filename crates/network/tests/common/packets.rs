@@ -1,0 +1,36 @@
+//! IP paths: the scenarios of cells with packets in their place.
+
+use super::{dumbbell, policy};
+use longpipe_network::scenario::{BufferConfig, BufferUnit, Framing, Scenario};
+use longpipe_network::{Report, Simulation};
+use longpipe_tcp::config::TcpConfig;
+
+/// What it leaves behind.
+pub fn run(scenario: &Scenario, seed: u64) -> Report {
+    let mut simulation = Simulation::new(scenario, seed, ()).expect("a valid scenario");
+    simulation.run();
+    simulation.report().expect("packets and bytes are conserved")
+}
+
+/// Packets lost, whatever the reason.
+pub fn lost(report: &Report) -> u64 {
+    let ports = report.packet_ports.iter();
+    ports
+        .map(|port| port.lost_overflow + port.lost_refused + port.lost_forced)
+        .sum()
+}
+
+/// The same scenario with packets in place of cells.
+pub fn ip(mut scenario: Scenario, unit: BufferUnit, limit: u64) -> Scenario {
+    scenario.framing = Framing::Ip;
+    for link in &mut scenario.links {
+        link.buffer = link.buffer.map(|_| BufferConfig { unit, limit });
+    }
+    scenario
+}
+
+/// A dumbbell of IP links whose trunk port holds `limit` packets.
+pub fn packets(sources: usize, delay: u64, limit: u64, name: &str, seconds: u64, tcp: &TcpConfig) -> Scenario {
+    let cells = dumbbell(sources, delay, 1000, policy(name), seconds, tcp);
+    ip(cells, BufferUnit::Packets, limit)
+}
