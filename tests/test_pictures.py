@@ -151,6 +151,7 @@ def test_the_command_runs_and_draws_or_draws_what_was_recorded(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
+        (["windw", "-o", "a.svg"], "KIND: 'windw'; did you mean 'window'? accepts window, sequence, queue"),
         (["window", "-o", "a.jpg"], "--output: 'a.jpg'; did you mean '.png'? accepts .svg, .pdf, .png"),
         (["window", "-o", "a.svg", "--flow", "flw1"], "flow: 'flw1' is not in the run; did you mean 'flow1'? accepts"),
         (["window", "-o", "a.svg", "--port", PORT], "--port: window is by flow; needs --flow, or the picture queue"),
@@ -166,6 +167,12 @@ def test_bad_input_is_one_line_and_status_2(tmp_path: Path, arguments: list[str]
     assert refused.returncode == 2
     assert error in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
+
+
+def test_a_source_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    refused = command("plot", tmp_path / "wan", "window", "-o", tmp_path / "a.svg")
+    expected = f"error: {tmp_path}/wan: not there; needs a TOML file, or a directory of run --csv\n"
+    assert (refused.returncode, refused.stderr) == (2, expected)
 
 
 def test_a_directory_without_a_run_is_refused(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ NEEDS: Final = {
 
 def plot(
     source: Annotated[str, typer.Argument(metavar="FILE.toml|DIR", help="Scenario to run, or DIR of run --csv.")],
-    kind: Annotated[Kind, typer.Argument(help="What to draw.")],
+    name: Annotated[str, typer.Argument(metavar="KIND", help=f"What to draw: {', '.join(Kind)}.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Picture: .svg, .pdf or .png.")],
     seed: Annotated[int, typer.Option(help="Seed of every random stream.")] = 1,
     changes: Annotated[
@@ -61,8 +61,14 @@ def plot(
     from longpipe.pictures.recorded import Recorded, chosen
     from longpipe.pictures.style import save
 
+    kinds = [kind.value for kind in Kind]
+    if name not in kinds:
+        raise ScenarioError(f"KIND: {name!r}; {nearest(name, kinds)}")
+    kind = Kind(name)
     if output.suffix not in FORMATS:
         raise ScenarioError(f"--output: {str(output)!r}; {nearest(output.suffix, FORMATS)}")
+    if not Path(source).exists():
+        raise ScenarioError(f"{source}: not there; needs a TOML file, or a directory of run --csv")
     check_file("--output", output)
     if Path(source).is_dir():
         if changes:
