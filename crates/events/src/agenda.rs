@@ -74,6 +74,8 @@ struct Pending {
 pub struct Agenda {
     /// Logarithm of a bucket's width [ps].
     grain: u32,
+    /// Nothing pending is before this [ps].
+    bound: u64,
     /// Bucket number, counted from time zero, whose events are in `current`.
     turn: u64,
     /// Events of buckets up to `turn`, the earliest last.
@@ -99,6 +101,7 @@ impl Agenda {
         };
         Agenda {
             grain: (interval.0 / 8).max(1).ilog2(),
+            bound: u64::MAX,
             turn: 0,
             current: Vec::new(),
             buckets: vec![NONE; BUCKETS as usize],
@@ -116,6 +119,7 @@ impl Agenda {
             self.remove(entity);
         }
         let key = Key::new(time, order, entity);
+        self.bound = self.bound.min(time.0);
         let bucket = time.0 >> self.grain;
         let pending = &mut self.pending[entity as usize];
         pending.key = key;
@@ -173,14 +177,22 @@ impl Agenda {
         Some((Time(key.time), entity))
     }
 
-    /// Whether an event would come before all that are pending, so that it need not be set.
+    /// An instant before which nothing is pending.
     #[inline(always)]
+    pub fn bound(&self) -> Time {
+        Time(self.bound)
+    }
+
+    /// Whether an event would come before all that are pending, so that it need not be set.
+    #[inline]
     pub fn would_be_first(&mut self, entity: Entity, time: Time, order: Order) -> bool {
         if self.current.is_empty() {
             self.turn_wheel();
         }
-        let key = Key::new(time, order, entity);
-        key < self.far.first() && self.current.last().is_none_or(|near| key < *near)
+        let near = self.current.last().copied().unwrap_or(Key::NEVER);
+        let first = near.min(self.far.first());
+        self.bound = first.time;
+        Key::new(time, order, entity) < first
     }
 
     /// The next bucket that holds anything and its event, if that is the only one there and before the far events.

@@ -126,10 +126,15 @@ fn main() {
         buffer_packets: 2350,
         seconds: 10,
     };
-    let only = std::env::args().nth(1).filter(|argument| !argument.starts_with('-'));
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with('-'))
+        .collect();
+    let (only, rounds) = (arguments.first(), arguments.get(1));
+    let rounds = rounds.map_or(ROUNDS, |rounds| rounds.parse().expect("a number of rounds"));
     for work in [a, b, c(20)] {
-        if only.as_ref().is_none_or(|name| work.name.starts_with(name.as_str())) {
-            work.measure(ROUNDS);
+        if only.is_none_or(|name| work.name.starts_with(name.as_str())) {
+            work.measure(rounds);
         }
     }
     if only.is_some() {

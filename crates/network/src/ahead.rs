@@ -5,8 +5,6 @@
 //! TCP as soon as they leave the last shared port, each with its own time of arrival. Results are those of events in
 //! order; a probe would see them out of order, so this is for runs that nobody watches.
 
-use crate::ip::OnWire;
-use crate::link::Delivery;
 use crate::probe::Probe;
 use crate::scenario::{Engine, Framing, NodeKind, Scenario, TrafficConfig};
 use crate::simulation::Simulation;
@@ -68,37 +66,26 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// The first that waits for its event at the host at the end of a link.
-    fn first_waiting(&self, link: usize) -> Option<Delivery> {
+    /// When the first that waits for its event reaches the host at the end of a link.
+    fn first_waiting(&self, link: usize) -> Option<Time> {
         match self.framing {
-            Framing::Aal5 => self.links[link].deliveries.first().copied(),
-            Framing::Ip => self.wires[link].packets.first().map(OnWire::delivery),
+            Framing::Aal5 => self.links[link].deliveries.first().map(|next| next.time),
+            Framing::Ip => self.wires[link].packets.first().map(|next| next.arrival),
         }
     }
 
-    fn pop_waiting(&mut self, link: usize) {
-        match self.framing {
-            Framing::Aal5 => drop(self.links[link].deliveries.pop()),
-            Framing::Ip => drop(self.wires[link].packets.pop()),
-        }
-    }
-
-    /// Something will reach the host at the end of a link; true if it is handed over ahead of time.
+    /// Something will reach the host at the end of a link at `time`; true if it may be handed over ahead of time.
     #[inline(never)]
-    pub(crate) fn approach(&mut self, link: usize, next: Delivery) -> bool {
+    pub(crate) fn approach(&mut self, link: usize, time: Time) -> bool {
         if self.ahead.busy {
             return false;
         }
         self.look_ahead(link);
-        if next.time > *self.quiet_until(link) {
+        if time > *self.quiet_until(link) {
             return false;
         }
         self.catch_up(link);
-        let quiet = next.time <= *self.quiet_until(link) && self.first_waiting(link).is_none();
-        if quiet {
-            self.hand_over_ahead(link, next);
-        }
-        quiet
+        time <= *self.quiet_until(link) && self.first_waiting(link).is_none()
     }
 
     /// Finds out until when nothing but packets happens at the host at the end of a link, if what was known is past.
@@ -125,12 +112,13 @@ impl<P: Probe> Simulation<P> {
     /// Hands over what waits for its event, as far as the host is quiet.
     fn catch_up(&mut self, link: usize) {
         self.agenda.cancel(link as Entity);
-        while let Some(next) = self.first_waiting(link) {
-            if next.time > *self.quiet_until(link) {
-                break;
+        while let Some(time) = self.first_waiting(link).filter(|time| time <= self.quiet_until(link)) {
+            let now = self.begin_ahead(time);
+            match self.framing {
+                Framing::Aal5 => self.on_delivery(link),
+                Framing::Ip => self.on_packet(link),
             }
-            self.pop_waiting(link);
-            self.hand_over_ahead(link, next);
+            self.end_ahead(now);
         }
         match self.framing {
             Framing::Aal5 => self.schedule(link),
@@ -138,19 +126,23 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
+    /// What follows happens at a host, at a time that is still to come; the time it is.
     #[inline(always)]
-    pub(crate) fn hand_over_ahead(&mut self, link: usize, next: Delivery) {
-        let now = std::mem::replace(&mut self.now, next.time);
+    pub(crate) fn begin_ahead(&mut self, time: Time) -> Time {
         self.ahead.busy = true;
-        self.hand_over(link, next);
+        std::mem::replace(&mut self.now, time)
+    }
+
+    /// What follows happens at `now` again.
+    #[inline(always)]
+    pub(crate) fn end_ahead(&mut self, now: Time) {
         self.ahead.busy = false;
         self.now = now;
     }
 
-    /// Gives a packet to its end point, at its time of arrival.
+    /// The host at the end of a link is quiet up to the timer of the end point that a packet of `vc` has reached.
     #[inline(always)]
-    pub(crate) fn hand_over(&mut self, link: usize, Delivery { vc, frame, .. }: Delivery) {
-        self.deliver(vc, frame);
+    pub(crate) fn heed_timer(&mut self, link: usize, vc: u32) {
         let flow = &self.flows[(vc / 2) as usize];
         let timeout = if vc.is_multiple_of(2) {
             flow.receiver.next_timeout()

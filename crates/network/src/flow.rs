@@ -2,7 +2,7 @@
 
 use crate::requests::{Requests, REQUEST};
 use crate::ring::Ring;
-use crate::scenario::{Scenario, StartConfig, TrafficConfig};
+use crate::scenario::{Framing, Scenario, StartConfig, TrafficConfig};
 use longpipe_events::{Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
 use longpipe_tcp::{sender::GREEDY, AckSegment, DataSegment, Receiver, Sender};
@@ -24,10 +24,19 @@ impl<T: Copy + Default> Circuit<T> {
         (self.0.tail() - 1) as u32 & !REQUEST
     }
 
+    /// A packet's frame number: cells leave the packet here, IP packets carry their contents along.
+    #[inline(always)]
+    pub fn number(&mut self, framing: Framing, packet: T) -> u32 {
+        match framing {
+            Framing::Aal5 => self.send(packet),
+            Framing::Ip => self.0.skip() as u32 & !REQUEST,
+        }
+    }
+
     /// Takes the packet of a frame off the circuit, and those before it, which were lost.
     #[inline(always)]
     pub fn take(&mut self, frame: u32) -> T {
-        let number = self.number(frame);
+        let number = self.entry(frame);
         let packet = *self.0.get(number);
         self.0.drop_before(number + 1);
         packet
@@ -35,10 +44,10 @@ impl<T: Copy + Default> Circuit<T> {
 
     /// The packet of a frame.
     pub fn get(&self, frame: u32) -> &T {
-        self.0.get(self.number(frame))
+        self.0.get(self.entry(frame))
     }
 
-    fn number(&self, frame: u32) -> u64 {
+    fn entry(&self, frame: u32) -> u64 {
         let head = self.0.head();
         head + u64::from(frame.wrapping_sub(head as u32) & !REQUEST)
     }

@@ -5,7 +5,7 @@ use longpipe_events::{Span, Time};
 use longpipe_tcp::{AckSegment, DataSegment};
 
 /// What a packet carries.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// Data.
     Data(DataSegment),
@@ -15,6 +15,7 @@ pub enum Contents {
 
 impl Contents {
     /// Length of the IP packet [byte].
+    #[inline(always)]
     pub fn packet_bytes(&self) -> u32 {
         match self {
             Contents::Data(segment) => segment.packet_bytes(),

@@ -171,26 +171,44 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// A request, or the ACK of one, reaches its host.
+    /// A frame with a request, or the ACK of one, reaches its host.
     #[cold]
-    pub(crate) fn on_request_frame(&mut self, vc: u32, frame: u32) {
+    pub(crate) fn take_request(&mut self, vc: u32, frame: u32) {
         let flow = (vc / 2) as usize;
-        let state = &mut self.flows[flow];
-        let Some(requests) = &mut state.requests else { return };
+        let Some(requests) = &mut self.flows[flow].requests else {
+            return;
+        };
         if vc.is_multiple_of(2) {
             let ack = requests.acks.take(frame & !REQUEST);
-            self.probe.acknowledged(self.now, vc / 2, frame, &ack);
-            requests.sender.on_ack(self.now, &ack);
-            self.send_requests(flow);
+            self.on_request_ack(flow, frame, &ack);
         } else {
             let segment = requests.segments.take(frame & !REQUEST);
-            self.probe.received(self.now, vc / 2, frame, &segment);
-            requests.receiver.on_segment(self.now, &segment);
-            let written = requests.answer(self.now);
-            state.sender.write_up_to(written);
-            self.send_request_ack(flow);
-            self.send_data(flow);
+            self.on_request(flow, frame, &segment);
         }
+    }
+
+    /// A request reaches the server.
+    #[cold]
+    pub(crate) fn on_request(&mut self, flow: usize, frame: u32, segment: &DataSegment) {
+        let state = &mut self.flows[flow];
+        let Some(requests) = &mut state.requests else { return };
+        self.probe.received(self.now, flow as u32, frame, segment);
+        requests.receiver.on_segment(self.now, segment);
+        let written = requests.answer(self.now);
+        state.sender.write_up_to(written);
+        self.send_request_ack(flow);
+        self.send_data(flow);
+    }
+
+    /// The ACK of a request reaches the client.
+    #[cold]
+    pub(crate) fn on_request_ack(&mut self, flow: usize, frame: u32, ack: &AckSegment) {
+        let Some(requests) = &mut self.flows[flow].requests else {
+            return;
+        };
+        self.probe.acknowledged(self.now, flow as u32, frame, ack);
+        requests.sender.on_ack(self.now, ack);
+        self.send_requests(flow);
     }
 
     /// The timers of requests, some time after which something was due at their sender (the client) ...
@@ -214,9 +232,9 @@ impl<P: Probe> Simulation<P> {
             let Some(segment) = requests.sender.poll_transmit(self.now) else {
                 break;
             };
-            let frame = requests.segments.send(segment) | REQUEST;
+            let frame = requests.segments.number(self.framing, segment) | REQUEST;
             self.probe.sent(self.now, flow as u32, frame, &segment);
-            self.enqueue(2 * flow as u32 + 1, frame, segment.packet_bytes());
+            self.enqueue(2 * flow as u32 + 1, frame, &segment);
         }
         self.arm_receiving_host(flow);
     }
@@ -224,9 +242,9 @@ impl<P: Probe> Simulation<P> {
     fn send_request_ack(&mut self, flow: usize) {
         if let Some(requests) = &mut self.flows[flow].requests {
             if let Some(ack) = requests.receiver.poll_transmit() {
-                let frame = requests.acks.send(ack) | REQUEST;
+                let frame = requests.acks.number(self.framing, ack) | REQUEST;
                 self.probe.answered(self.now, flow as u32, frame, &ack);
-                self.enqueue(2 * flow as u32, frame, ack.packet_bytes());
+                self.enqueue(2 * flow as u32, frame, &ack);
             }
         }
         self.arm_sending_host(flow);

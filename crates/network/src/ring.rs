@@ -3,7 +3,7 @@
 /// First in, first out; entry `n` is the `n`th ever pushed.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
-    slots: Vec<T>,
+    slots: Box<[T]>,
     head: u64,
     tail: u64,
 }
@@ -11,7 +11,7 @@ pub struct Ring<T> {
 impl<T: Copy + Default> Default for Ring<T> {
     fn default() -> Self {
         Ring {
-            slots: vec![T::default(); 4],
+            slots: Box::default(),
             head: 0,
             tail: 0,
         }
@@ -21,26 +21,35 @@ impl<T: Copy + Default> Default for Ring<T> {
 impl<T: Copy + Default> Ring<T> {
     #[inline]
     fn slot(&self, number: u64) -> usize {
-        number as usize & (self.slots.len() - 1)
+        number as usize & self.slots.len().wrapping_sub(1)
     }
 
     /// Number of the oldest entry.
+    #[inline(always)]
     pub fn head(&self) -> u64 {
         self.head
     }
 
     /// Number of the next entry to be pushed.
+    #[inline(always)]
     pub fn tail(&self) -> u64 {
         self.tail
     }
 
+    /// How many are held.
+    #[inline(always)]
+    pub fn len(&self) -> u64 {
+        self.tail - self.head
+    }
+
     /// Whether nothing is held.
+    #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.head == self.tail
     }
 
     /// Appends an entry.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, entry: T) {
         if (self.tail - self.head) as usize == self.slots.len() {
             self.grow();
@@ -51,13 +60,13 @@ impl<T: Copy + Default> Ring<T> {
     }
 
     /// The oldest entry.
-    #[inline]
+    #[inline(always)]
     pub fn first(&self) -> Option<&T> {
         (self.head != self.tail).then(|| &self.slots[self.slot(self.head)])
     }
 
     /// Takes the oldest entry out.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<T> {
         let entry = *self.first()?;
         self.head += 1;
@@ -84,6 +93,20 @@ impl<T: Copy + Default> Ring<T> {
         (self.head..self.tail).map(|number| self.get(number))
     }
 
+    /// Drops all entries.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        self.head = self.tail;
+    }
+
+    /// Counts an entry that is nowhere held, between those before and those after; all before it are dropped.
+    #[inline(always)]
+    pub fn skip(&mut self) -> u64 {
+        self.tail += 1;
+        self.head = self.tail;
+        self.tail - 1
+    }
+
     /// Drops all entries before `number`.
     pub fn drop_before(&mut self, number: u64) {
         debug_assert!(number <= self.tail);
@@ -92,11 +115,12 @@ impl<T: Copy + Default> Ring<T> {
 
     #[cold]
     fn grow(&mut self) {
-        let mut slots = vec![T::default(); self.slots.len() * 2];
+        let length = (2 * self.slots.len()).max(4);
+        let mut slots = vec![T::default(); length];
         for number in self.head..self.tail {
-            slots[number as usize & (self.slots.len() * 2 - 1)] = *self.get(number);
+            slots[number as usize & (length - 1)] = *self.get(number);
         }
-        self.slots = slots;
+        self.slots = slots.into_boxed_slice();
     }
 }
 

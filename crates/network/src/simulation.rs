@@ -12,7 +12,10 @@ use crate::aal5::{frame_cells, Cell, Reassembler};
 use crate::ahead::Ahead;
 use crate::check::ScenarioError;
 use crate::flow::{flows, Flow};
+use crate::ip::lanes::Lanes;
+use crate::ip::packet::Payload;
 use crate::ip::wire::{self, Wire};
+use crate::ip::Options;
 use crate::jitter::{self, Jitter};
 use crate::link::{Delivery, Feed, Link};
 use crate::on_off::Meter;
@@ -24,6 +27,7 @@ use crate::ties::TieRule;
 use crate::topology::{usual_interval, Step, Topology};
 use crate::watch;
 use longpipe_events::{Agenda, Entity, Order, Time};
+use longpipe_tcp::{AckSegment, DataSegment};
 
 pub(crate) const CELL: Order = 0;
 pub(crate) const WHOLE_FRAME: Order = 1 << 32;
@@ -55,6 +59,9 @@ pub struct Simulation<P: Probe> {
     pub(crate) transit: Vec<bool>,
     /// Links that carry IP packets, by link.
     pub(crate) wires: Vec<Wire>,
+    pub(crate) lanes: Lanes,
+    /// Options of the IP packet in hand, if it has any.
+    pub(crate) options: Options,
     pub(crate) ahead: Ahead,
     pub(crate) events: u64,
     pub(crate) probe: P,
@@ -88,6 +95,8 @@ impl<P: Probe> Simulation<P> {
             transit: plan.transit(),
             framing: scenario.framing,
             wires: wire::wires(scenario, &topology, seed),
+            lanes: Lanes::default(),
+            options: Options::default(),
             ahead: Ahead::new(scenario, &topology, P::IDLE),
             topology,
             events: 0,
@@ -107,6 +116,9 @@ impl<P: Probe> Simulation<P> {
     /// Handles up to `events` events; false once the run is over.
     pub fn advance(&mut self, events: u64) -> bool {
         for _ in 0..events {
+            if self.advance_lane() {
+                continue;
+            }
             let Some((time, entity)) = self.agenda.pop(self.end) else {
                 self.now = self.end;
                 (0..self.meters.len()).for_each(|source| self.carry_vbr(source));
@@ -258,19 +270,18 @@ impl<P: Probe> Simulation<P> {
     /// A whole frame will have reached a host at `at`.
     #[inline(always)]
     pub(crate) fn await_delivery(&mut self, link: usize, at: Time, vc: u32, frame: u32) {
-        let next = Delivery { time: at, vc, frame };
         let wire = &self.links[link];
-        if at <= wire.quiet_until && wire.deliveries.is_empty() && !self.ahead.busy {
-            return self.hand_over_ahead(link, next);
-        }
-        if at > self.now && self.approach(link, next) {
-            return;
+        let quiet = at <= wire.quiet_until && wire.deliveries.is_empty() && !self.ahead.busy;
+        if quiet || (at > self.now && self.approach(link, at)) {
+            let now = self.begin_ahead(at);
+            self.hand_over(link, vc, frame);
+            return self.end_ahead(now);
         }
         let wire = &mut self.links[link];
-        wire.deliveries.push(next);
+        wire.deliveries.push(Delivery { time: at, vc, frame });
         if at == self.now {
             self.on_delivery(link);
-        } else if wire.deliveries.tail() - wire.deliveries.head() == 1 {
+        } else if wire.deliveries.len() == 1 {
             self.schedule(link);
         }
     }
@@ -297,37 +308,50 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// The first frame due on a link reaches its host.
-    fn on_delivery(&mut self, link: usize) {
-        if let Some(next) = self.links[link].deliveries.pop() {
-            self.hand_over(link, next);
+    pub(crate) fn on_delivery(&mut self, link: usize) {
+        if let Some(Delivery { vc, frame, .. }) = self.links[link].deliveries.pop() {
+            self.hand_over(link, vc, frame);
         }
     }
 
-    /// A packet reaches its host whole.
+    /// Gives a frame to its end point, at its time of arrival.
     #[inline(always)]
-    pub(crate) fn deliver(&mut self, vc: u32, frame: u32) {
-        if frame & REQUEST != 0 {
-            return self.on_request_frame(vc, frame);
-        }
+    fn hand_over(&mut self, link: usize, vc: u32, frame: u32) {
         let flow = (vc / 2) as usize;
         let state = &mut self.flows[flow];
-        if vc.is_multiple_of(2) {
+        if frame & REQUEST != 0 {
+            self.take_request(vc, frame);
+        } else if vc.is_multiple_of(2) {
             let segment = state.data.take(frame);
-            self.probe.received(self.now, flow as u32, frame, &segment);
-            state.receiver.on_segment(self.now, &segment);
-            if let Some(requests) = &mut state.requests {
-                requests.on_delivered(self.now, state.receiver.delivered());
-            }
-            if state.completion.is_none() && state.receiver.delivered() >= state.size {
-                state.completion = Some(self.now);
-            }
-            self.send_ack(flow);
+            self.on_data(flow, frame, &segment);
         } else {
             let ack = state.acks.take(frame);
-            self.probe.acknowledged(self.now, flow as u32, frame, &ack);
-            state.sender.on_ack(self.now, &ack);
-            self.send_data(flow);
+            self.on_ack(flow, frame, &ack);
         }
+        self.heed_timer(link, vc);
+    }
+
+    /// Data reach their receiver.
+    #[inline(always)]
+    pub(crate) fn on_data(&mut self, flow: usize, frame: u32, segment: &DataSegment) {
+        let state = &mut self.flows[flow];
+        self.probe.received(self.now, flow as u32, frame, segment);
+        state.receiver.on_segment(self.now, segment);
+        if let Some(requests) = &mut state.requests {
+            requests.on_delivered(self.now, state.receiver.delivered());
+        }
+        if state.completion.is_none() && state.receiver.delivered() >= state.size {
+            state.completion = Some(self.now);
+        }
+        self.send_ack(flow);
+    }
+
+    /// An ACK reaches the sender.
+    #[inline(always)]
+    pub(crate) fn on_ack(&mut self, flow: usize, frame: u32, ack: &AckSegment) {
+        self.probe.acknowledged(self.now, flow as u32, frame, ack);
+        self.flows[flow].sender.on_ack(self.now, ack);
+        self.send_data(flow);
     }
 
     fn on_start(&mut self, flow: usize) {
@@ -341,10 +365,14 @@ impl<P: Probe> Simulation<P> {
 
     /// Sends what the window allows and looks after the retransmission timer.
     pub(crate) fn send_data(&mut self, flow: usize) {
-        while let Some(segment) = self.flows[flow].sender.poll_transmit(self.now) {
-            let frame = self.flows[flow].data.send(segment);
+        loop {
+            let state = &mut self.flows[flow];
+            let Some(segment) = state.sender.poll_transmit(self.now) else {
+                break;
+            };
+            let frame = state.data.number(self.framing, segment);
             self.probe.sent(self.now, flow as u32, frame, &segment);
-            self.enqueue(2 * flow as u32, frame, segment.packet_bytes());
+            self.enqueue(2 * flow as u32, frame, &segment);
         }
         let window = self.flows[flow].sender.flight();
         self.probe.window(self.now, flow as u32, window.cwnd, window.ssthresh);
@@ -353,20 +381,22 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Sends the ACK that is due and looks after the delayed-ACK timer.
+    #[inline(always)]
     pub(crate) fn send_ack(&mut self, flow: usize) {
-        if let Some(ack) = self.flows[flow].receiver.poll_transmit() {
-            let frame = self.flows[flow].acks.send(ack);
+        let state = &mut self.flows[flow];
+        if let Some(ack) = state.receiver.poll_transmit() {
+            let frame = state.acks.number(self.framing, ack);
             self.probe.answered(self.now, flow as u32, frame, &ack);
-            self.enqueue(2 * flow as u32 + 1, frame, ack.packet_bytes());
+            self.enqueue(2 * flow as u32 + 1, frame, &ack);
         }
         self.arm_receiving_host(flow);
     }
 
     /// Hands a packet to the interface at the start of its circuit.
     #[inline(always)]
-    pub(crate) fn enqueue(&mut self, vc: u32, frame: u32, bytes: u32) {
+    pub(crate) fn enqueue(&mut self, vc: u32, frame: u32, payload: &impl Payload) {
         if self.framing == Framing::Ip {
-            return self.enqueue_packet(vc, frame, bytes);
+            return self.enqueue_packet(vc, frame, payload);
         }
         let step = self.topology.first_step[vc as usize];
         let link = self.topology.steps[step as usize].link as usize;
@@ -377,7 +407,7 @@ impl<P: Probe> Simulation<P> {
         if nic.enqueue(
             vc,
             frame,
-            frame_cells(bytes),
+            frame_cells(payload.packet_bytes()),
             ready,
             step + 1,
             self.by_edges[vc as usize],

@@ -5,6 +5,7 @@ use crate::simulation::{Simulation, TIMER};
 use longpipe_events::Entity;
 
 impl<P: Probe> Simulation<P> {
+    #[inline(never)]
     pub(crate) fn on_sender_timer(&mut self, flow: usize) {
         let state = &mut self.flows[flow];
         state.sender_armed = None;
@@ -17,6 +18,7 @@ impl<P: Probe> Simulation<P> {
         self.on_server_timer(flow);
     }
 
+    #[inline(never)]
     pub(crate) fn on_receiver_timer(&mut self, flow: usize) {
         let state = &mut self.flows[flow];
         state.receiver_armed = None;
@@ -26,6 +28,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Has the agenda look at the timers of a flow's sending host in time.
+    #[inline(always)]
     pub(crate) fn arm_sending_host(&mut self, flow: usize) {
         let state = &mut self.flows[flow];
         if let Some(deadline) = state.sending_host_timeout() {
@@ -37,6 +40,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Has the agenda look at the timers of a flow's receiving host in time.
+    #[inline(always)]
     pub(crate) fn arm_receiving_host(&mut self, flow: usize) {
         let state = &mut self.flows[flow];
         if let Some(deadline) = state.receiving_host_timeout() {

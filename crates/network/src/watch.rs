@@ -2,7 +2,7 @@
 
 use crate::aal5::Cell;
 use crate::flow::Flow;
-use crate::ip::Packet;
+use crate::ip::{Options, Packet};
 use crate::link::Feed;
 use crate::probe::{Contents, Probe, Slot};
 use crate::requests::REQUEST;
@@ -49,20 +49,19 @@ pub(crate) fn cell<P: Probe>(
 #[inline(always)]
 pub(crate) fn packet<P: Probe>(
     probe: &mut P,
-    flows: &[Flow],
     link: u32,
     arrival: Option<Time>,
     departure: Time,
     packet: Packet,
+    options: &Options,
 ) {
     if !P::IDLE {
-        let Packet { vc, frame, .. } = packet;
         let slot = Slot {
             link,
             arrival,
             departure,
         };
-        probe.packet(slot, vc, frame, || contents(flows, vc, frame));
+        probe.packet(slot, packet.vc(), packet.frame(), || packet.contents(options));
     }
 }
 

@@ -10,6 +10,14 @@ impl Ranges {
     /// Adds `start..end`; true if any of it was not there yet.
     pub fn insert(&mut self, start: u64, end: u64) -> bool {
         let ranges = &mut self.0;
+        // Mostly what arrives beyond a hole comes in order.
+        match ranges.back_mut() {
+            Some(last) if last.1 == start => {
+                last.1 = last.1.max(end);
+                return end > start;
+            }
+            _ => {}
+        }
         let first = ranges.partition_point(|range| range.1 < start);
         let last = ranges.partition_point(|range| range.0 <= end);
         if first == last {
@@ -26,11 +34,15 @@ impl Ranges {
     }
 
     /// Removes all ranges that begin up to `limit`; returns where the last of them ends.
-    #[inline]
+    #[inline(always)]
     pub fn absorb(&mut self, limit: u64) -> Option<u64> {
         if self.0.front().is_none_or(|first| first.0 > limit) {
             return None;
         }
+        self.absorb_some(limit)
+    }
+
+    fn absorb_some(&mut self, limit: u64) -> Option<u64> {
         let reached = self.0.partition_point(|range| range.0 <= limit);
         let end = self.0.get(reached.checked_sub(1)?)?.1;
         self.0.drain(..reached);
@@ -55,6 +67,7 @@ impl Ranges {
     }
 
     /// Whether there is none.
+    #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -12,10 +12,9 @@ pub struct Scoreboard {
 
 impl Scoreboard {
     /// An ACK of all below `una` with SACK blocks came; true if the blocks tell anything new.
+    #[inline(always)]
     pub fn update(&mut self, una: u64, blocks: impl Iterator<Item = (u64, u64)>) -> bool {
-        if !self.sacked.is_empty() {
-            self.sacked.absorb(una);
-        }
+        self.sacked.absorb(una);
         let mut news = false;
         for (start, end) in blocks {
             news |= self.sacked.insert(start, end);

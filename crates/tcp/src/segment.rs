@@ -47,11 +47,13 @@ pub struct SackBlock {
 
 impl DataSegment {
     /// First byte after the payload.
+    #[inline(always)]
     pub fn end(&self) -> u64 {
         self.sequence + u64::from(self.length)
     }
 
     /// Length of the IP packet [byte].
+    #[inline(always)]
     pub fn packet_bytes(&self) -> u32 {
         self.length + header_bytes(self.timestamp)
     }
@@ -59,6 +61,7 @@ impl DataSegment {
 
 impl AckSegment {
     /// Length of the IP packet [byte]. A SACK option of n blocks takes 2 + 8n bytes and 2 of padding.
+    #[inline(always)]
     pub fn packet_bytes(&self) -> u32 {
         if self.blocks[0].end == 0 {
             return header_bytes(self.echo);
@@ -76,7 +79,9 @@ impl AckSegment {
     }
 }
 
-fn header_bytes(timestamp: Option<Time>) -> u32 {
+/// Bytes of a packet before its payload, SACK blocks aside.
+#[inline(always)]
+pub fn header_bytes(timestamp: Option<Time>) -> u32 {
     TCP_HEADER_BYTES + IP_HEADER_BYTES + if timestamp.is_some() { TIMESTAMP_OPTION_BYTES } else { 0 }
 }
 

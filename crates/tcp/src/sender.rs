@@ -52,6 +52,8 @@ pub struct Sender {
     resend_first: bool,
     duplicate_ack_threshold: u32,
     silly_window_avoidance: bool,
+    /// Whether a segment shorter than the MSS leaves only at the end of the data.
+    short_at_end_only: bool,
     timestamps: bool,
     /// Window to restart from after an idle time [byte], and when the latest segment left; none: it stays.
     idle_restart: Option<(f64, Time)>,
@@ -87,6 +89,7 @@ impl Sender {
             resend_first: false,
             duplicate_ack_threshold: config.duplicate_ack_threshold,
             silly_window_avoidance: config.silly_window_avoidance,
+            short_at_end_only: config.silly_window_avoidance && u64::from(mss) <= config.advertised_window() / 2,
             timestamps: config.timestamps(),
             idle_restart: config.idle_restart.then_some((initial_window, Time::ZERO)),
             counters: SenderCounters::default(),
@@ -99,6 +102,7 @@ impl Sender {
     }
 
     /// An acknowledgement arrived.
+    #[inline(always)]
     pub fn on_ack(&mut self, now: Time, ack: &AckSegment) {
         debug_assert!(ack.acknowledgement <= self.flight.max, "an ACK for data never sent");
         if let Some(segments) = self.startup.as_mut().and_then(|startup| startup.on_ack(now)) {
@@ -116,6 +120,7 @@ impl Sender {
         }
     }
 
+    #[inline(always)]
     fn on_advance(&mut self, now: Time, ack: &AckSegment) {
         if let Some(echo) = ack.echo {
             self.measure(echo, now);
@@ -140,11 +145,13 @@ impl Sender {
         self.resend(advance.resend);
     }
 
+    #[inline(never)]
     fn measure(&mut self, sent: Time, now: Time) {
         self.rtt.measure(sent, now);
         self.measured = Some(now - sent);
     }
 
+    #[inline(never)]
     fn on_duplicate(&mut self, now: Time, counts: bool) {
         self.counters.duplicate_acks += 1;
         if !counts {
@@ -191,6 +198,39 @@ impl Sender {
     /// The next segment to send now, if any.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<DataSegment> {
+        if self.resend_first | self.idle_restart.is_some() | self.recovery.is_on() {
+            return self.poll_recovering(now);
+        }
+        let flight = &self.flight;
+        let (sequence, mss) = (flight.nxt, flight.mss);
+        let end = sequence + u64::from(mss);
+        let needed = end - flight.una;
+        // The same as `needed <= flight.window()`, for less.
+        let full = (needed <= flight.rwnd) & (needed as i64 as f64 <= flight.cwnd) & (end <= self.written);
+        if full {
+            self.flight.nxt = end;
+            return Some(self.emit(now, sequence, mss));
+        }
+        if self.short_at_end_only && flight.una + flight.rwnd < self.written {
+            return None;
+        }
+        self.poll_short(now, flight.window())
+    }
+
+    /// Less than the MSS, if the window allows that much and silly-window avoidance does.
+    #[inline(never)]
+    fn poll_short(&mut self, now: Time, window: u64) -> Option<DataSegment> {
+        let (sequence, length) = (self.flight.nxt, self.room(window));
+        if length == 0 || (length < self.flight.mss && !self.may_send_short(length)) {
+            return None;
+        }
+        self.flight.nxt += u64::from(length);
+        Some(self.emit(now, sequence, length))
+    }
+
+    /// The same where a recovery decides, or the time since the latest segment.
+    #[inline(never)]
+    fn poll_recovering(&mut self, now: Time) -> Option<DataSegment> {
         if let Some((initial_window, latest)) = self.idle_restart {
             let flight = &mut self.flight;
             if flight.outstanding() == 0 && now > self.rtt.deadline(latest) {
@@ -205,29 +245,28 @@ impl Sender {
             return Some(self.emit(now, sequence, length));
         }
         let flight = &self.flight;
-        let next = self.recovery.next(flight);
-        let window = match next {
-            Next::Window => flight.window(),
-            Next::Beyond => flight.rwnd,
+        match self.recovery.next(flight) {
+            Next::Window => self.poll_short(now, flight.window()),
+            Next::Beyond => {
+                let segment = self.poll_short(now, flight.rwnd)?;
+                self.recovery.on_sent(&self.flight, None);
+                Some(segment)
+            }
             Next::Hole { sequence, length } => {
                 let end = sequence + u64::from(length);
                 self.recovery.on_sent(flight, Some(end));
                 self.flight.nxt = self.flight.nxt.max(end);
-                return Some(self.emit(now, sequence, length));
+                Some(self.emit(now, sequence, length))
             }
-            Next::Nothing => return None,
-        };
+            Next::Nothing => None,
+        }
+    }
+
+    /// How long the next segment may be at SND.NXT.
+    fn room(&self, window: u64) -> u32 {
+        let flight = &self.flight;
         let room = (flight.una + window).min(self.written).saturating_sub(flight.nxt);
-        let length = room.min(u64::from(flight.mss)) as u32;
-        if length == 0 || (length < flight.mss && !self.may_send_short(length)) {
-            return None;
-        }
-        if next == Next::Beyond {
-            self.recovery.on_sent(flight, None);
-        }
-        let sequence = flight.nxt;
-        self.flight.nxt += u64::from(length);
-        Some(self.emit(now, sequence, length))
+        room.min(u64::from(flight.mss)) as u32
     }
 
     /// Sender-side silly-window avoidance (RFC 1122 4.2.3.4, without Nagle's rule).
@@ -238,6 +277,7 @@ impl Sender {
             || u64::from(length) >= flight.rwnd / 2
     }
 
+    #[inline(always)]
     fn emit(&mut self, now: Time, sequence: u64, length: u32) -> DataSegment {
         let end = sequence + u64::from(length);
         let retransmission = sequence < self.flight.max;

@@ -46,6 +46,7 @@ impl Interface {
     }
 
     /// The transmitter.
+    #[inline(always)]
     pub fn line(&self) -> &Line {
         &self.line
     }

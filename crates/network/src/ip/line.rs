@@ -5,36 +5,39 @@ use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 /// When packets leave: `max(free, ready) + 8·L/rate`, exactly, so that rounding never accumulates.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// [bit/s]
-    rate: u64,
-    delay: Span,
     /// When the last packet has left, rounded down [ps].
     free: u64,
     /// What the rounding took off [1/rate ps].
     part: u64,
-    /// Length of the last packet [byte], and how long it lasted: whole picoseconds and the rest [1/rate ps].
-    latest: (u32, u64, u64),
+    /// Length of the last packet [byte].
+    bytes: u32,
+    /// How long it lasted: whole picoseconds and the rest [1/rate ps].
+    duration: (u64, u64),
+    delay: Span,
+    /// [bit/s]
+    rate: u64,
 }
 
 impl Line {
     /// An idle line.
     pub fn new(rate: Rate, delay: Span) -> Line {
         Line {
-            rate: rate.0,
-            delay,
             free: 0,
             part: 0,
-            latest: (0, 0, 0),
+            bytes: 0,
+            duration: (0, 0),
+            delay,
+            rate: rate.0,
         }
     }
 
     /// Sends a packet of `bytes` that is ready at `ready`; when its last bit has left.
     #[inline(always)]
     pub fn send(&mut self, ready: Time, bytes: u32) -> Time {
-        if self.latest.0 != bytes {
-            self.latest = self.duration(bytes);
+        if self.bytes != bytes {
+            self.measure(bytes);
         }
-        let (_, whole, rest) = self.latest;
+        let (whole, rest) = self.duration;
         if ready.0 > self.free {
             (self.free, self.part) = (ready.0, 0);
         }
@@ -47,11 +50,30 @@ impl Line {
         Time(self.free)
     }
 
+    /// Whether a packet that is ready at `ready` finds the line idle for some time, and is as long as the last one.
+    #[inline(always)]
+    pub fn is_like_the_last(&self, ready: Time, bytes: u32) -> bool {
+        (self.free < ready.0) & (self.bytes == bytes)
+    }
+
+    /// Sends a packet that `is_like_the_last`.
+    #[inline(always)]
+    pub fn repeat(&mut self, ready: Time) -> Time {
+        self.free = ready.0 + self.duration.0;
+        self.part = self.duration.1;
+        Time(self.free)
+    }
+
+    /// Remembers how long packets of `bytes` last.
     #[cold]
-    fn duration(&self, bytes: u32) -> (u32, u64, u64) {
-        let numerator = 8 * u128::from(bytes) * u128::from(PS_PER_SECOND);
-        let rate = u128::from(self.rate);
-        (bytes, (numerator / rate) as u64, (numerator % rate) as u64)
+    fn measure(&mut self, bytes: u32) {
+        let per_byte = 8 * PS_PER_SECOND;
+        let rest = u64::from(bytes) * (per_byte % self.rate);
+        self.duration = (
+            u64::from(bytes) * (per_byte / self.rate) + rest / self.rate,
+            rest % self.rate,
+        );
+        self.bytes = bytes;
     }
 
     /// When the last packet has left.
@@ -60,7 +82,13 @@ impl Line {
         Time(self.free)
     }
 
+    /// Length of the last packet [byte], and how long it lasted, rounded down.
+    pub fn latest(&self) -> (u32, Span) {
+        (self.bytes, Span(self.duration.0))
+    }
+
     /// Propagation delay.
+    #[inline(always)]
     pub fn delay(&self) -> Span {
         self.delay
     }

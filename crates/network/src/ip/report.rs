@@ -3,10 +3,8 @@
 use super::interface::Interface;
 use super::router::Router;
 use super::wire::{End, Port};
-use super::OnWire;
 use crate::probe::Probe;
 use crate::report::{check, InvariantError};
-use crate::ring::Ring;
 use crate::simulation::Simulation;
 use longpipe_events::Time;
 
@@ -47,9 +45,11 @@ pub struct PacketReport {
 
 impl PacketReport {
     /// Of a host's interface, whose packets are on the wire until they arrive.
-    pub(crate) fn of_interface(interface: &Interface, wire: &Ring<OnWire>, now: Time) -> PacketReport {
-        let bytes_held = wire.iter().map(|next| u64::from(next.packet.bytes)).sum();
-        let packets_held = wire.tail() - wire.head();
+    pub(crate) fn of_interface(
+        interface: &Interface,
+        (packets_held, bytes_held): (u64, u64),
+        now: Time,
+    ) -> PacketReport {
         let bytes_out = interface.bytes_in - interface.bytes_lost - bytes_held;
         PacketReport {
             host: true,
@@ -69,7 +69,8 @@ impl PacketReport {
     /// Of a router's port.
     pub(crate) fn of_router(router: &mut Router, now: Time) -> PacketReport {
         let counters = router.counters_at(now);
-        let bytes_out = counters.bytes_admitted - router.bytes_held();
+        let (packets_held, bytes_held) = router.held(now);
+        let bytes_out = counters.bytes_admitted - bytes_held;
         PacketReport {
             packets_in: counters.packets_admitted
                 + counters.lost_overflow
@@ -79,11 +80,11 @@ impl PacketReport {
             lost_overflow: counters.lost_overflow,
             lost_refused: counters.lost_refused,
             lost_forced: counters.lost_forced,
-            packets_held: router.held(),
+            packets_held,
             bytes_in: counters.bytes_admitted + counters.bytes_lost,
             bytes_out,
             bytes_lost: counters.bytes_lost,
-            bytes_held: router.bytes_held(),
+            bytes_held,
             peak_packets: counters.peak_packets,
             peak_bytes: counters.peak_bytes,
             mean_packets: Some(counters.packet_time as f64 / now.0 as f64),
@@ -121,6 +122,18 @@ impl PacketReport {
 }
 
 impl<P: Probe> Simulation<P> {
+    /// Packets and bytes on each wire that wait for the event of their arrival.
+    fn under_way(&self) -> Vec<(u64, u64)> {
+        let mut under_way = vec![(0, 0); self.wires.len()];
+        let on_wires = self.wires.iter().flat_map(|wire| wire.packets.iter());
+        for next in on_wires.chain(self.lanes.iter()) {
+            let (packets, bytes) = &mut under_way[self.link_of(&next.packet)];
+            *packets += 1;
+            *bytes += u64::from(next.packet.bytes());
+        }
+        under_way
+    }
+
     /// The reports of all links that carry IP packets.
     pub(crate) fn packet_reports(&mut self) -> Result<Vec<PacketReport>, InvariantError> {
         let now = self.now;
@@ -135,21 +148,26 @@ impl<P: Probe> Simulation<P> {
         // Packets and bytes that came to each router over its wires, and that its ports counted.
         let mut came = vec![(0, 0); nodes];
         let mut counted = came.clone();
+        let under_way = self.under_way();
         for (index, wire) in self.wires.iter_mut().enumerate() {
+            let under_way = under_way[index];
             let (report, accounts_agree) = match &mut wire.port {
-                Port::Interface(interface) => (PacketReport::of_interface(interface, &wire.packets, now), true),
-                Port::Router(router) => (PacketReport::of_router(router, now), router.accounts_agree()),
+                Port::Interface(interface) => (PacketReport::of_interface(interface, under_way, now), true),
+                Port::Router(router) => (PacketReport::of_router(router, now), router.accounts_agree(now)),
             };
             check(report.conserves() && accounts_agree, || {
                 format!("port {index}: {report:?}")
             })?;
             let sum = |total: &mut (u64, u64), packets, bytes| *total = (total.0 + packets, total.1 + bytes);
             if wire.end != End::Host {
-                let waiting: u64 = wire.packets.iter().map(|next| u64::from(next.packet.bytes)).sum();
                 let lost = report.lost_overflow + report.lost_refused + report.lost_forced;
-                let packets = report.packets_in - lost - (wire.packets.tail() - wire.packets.head());
+                let packets = report.packets_in - lost - under_way.0;
                 let node = self.topology.ends[index].node as usize;
-                sum(&mut came[node], packets, report.bytes_in - report.bytes_lost - waiting);
+                sum(
+                    &mut came[node],
+                    packets,
+                    report.bytes_in - report.bytes_lost - under_way.1,
+                );
             }
             if !report.host {
                 sum(

@@ -1,24 +1,25 @@
 //! A router's output port: a FIFO counted in packets or bytes, a buffer policy, a line.
 //!
 //! Store and forward: a packet arrives with its last bit and keeps its room until its last bit has left. A FIFO fixes
-//! that instant when the packet is admitted, so departures need no events: they are settled, in order, before
-//! anything else looks at the port.
+//! that instant when the packet is admitted, so departures need no events: they are settled, in order, when what the
+//! port holds has to be known. Where nothing but room is asked for, that is only where there may be more in it than
+//! ever before.
 
 use super::line::Line;
+use super::rules::Rules;
 use crate::loss::Loss;
-use crate::port::buffer::{Occupancy, Policy};
+use crate::port::buffer::Policy;
 use crate::ring::Ring;
 use crate::scenario::{BufferConfig, BufferUnit};
 use longpipe_events::Time;
 
-/// A packet held.
+/// A packet that was admitted before the last one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     /// When its last bit has left.
     departure: Time,
-    bytes: u32,
-    /// Its flow's number at this port.
-    local: u32,
+    /// Bytes admitted up to its last one.
+    end: u64,
 }
 
 /// Counters of a router's port.
@@ -50,33 +51,19 @@ pub struct RouterCounters {
 #[derive(Clone, Debug)]
 pub struct Router {
     line: Line,
-    /// Packets held.
-    held: u64,
-    bytes_held: u64,
+    /// Packets that found the port empty and were as long as the one before; `counters` lack them.
+    alone: u64,
+    /// What it asks besides room.
+    rules: Option<Box<Rules>>,
+    /// Packets not known to have left, in order, but for the last one.
+    before: Ring<Held>,
+    /// Bytes of the packets known to have left.
+    bytes_out: u64,
+    counters: RouterCounters,
     /// Most packets held.
     most_packets: u64,
     /// Most bytes held.
     most_bytes: u64,
-    /// The last packet held.
-    last: Held,
-    /// Those before it, in order of departure: a port without a queue never touches them.
-    before: Ring<Held>,
-    counters: RouterCounters,
-    /// What it asks besides room.
-    rules: Option<Box<Rules>>,
-}
-
-/// Forced losses, and a policy with the accounts it asks for.
-#[derive(Clone, Debug)]
-struct Rules {
-    loss: Option<Box<Loss>>,
-    policy: Policy,
-    /// Whether X, X_i and K count bytes rather than packets.
-    by_bytes: bool,
-    /// X_i of every circuit.
-    held_by_vc: Vec<u64>,
-    /// N_a.
-    active_vcs: u64,
 }
 
 impl Router {
@@ -92,108 +79,121 @@ impl Router {
             Some(buffer) if buffer.unit == unit => buffer.limit,
             _ => u64::MAX,
         };
+        let by_bytes = buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes);
         let plain = matches!(policy, Policy::TailDrop) && loss.is_none();
-        let rules = Rules {
-            loss,
-            policy,
-            by_bytes: buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes),
-            held_by_vc: vec![0; vcs],
-            active_vcs: 0,
-        };
         Router {
             line,
-            held: 0,
-            bytes_held: 0,
+            alone: 0,
+            rules: (!plain).then(|| Box::new(Rules::new(loss, policy, by_bytes, vcs))),
+            before: Ring::default(),
+            bytes_out: 0,
+            counters: RouterCounters::default(),
             most_packets: most(BufferUnit::Packets),
             most_bytes: most(BufferUnit::Bytes),
-            last: Held::default(),
-            before: Ring::default(),
-            counters: RouterCounters::default(),
-            rules: (!plain).then(|| Box::new(rules)),
         }
     }
 
-    /// Packets held at the last time the port was looked at.
-    #[inline(always)]
-    pub fn held(&self) -> u64 {
-        self.held
-    }
-
-    /// Bytes held, likewise.
-    pub fn bytes_held(&self) -> u64 {
-        self.bytes_held
-    }
-
-    /// Settles every departure up to `now`, which precedes whatever arrives at `now`.
-    #[inline(always)]
-    pub fn settle(&mut self, now: Time) {
-        if self.line.free() <= now && self.rules.is_none() {
-            if self.held > 1 {
-                self.before.drop_before(self.before.tail());
-            }
-            (self.held, self.bytes_held) = (0, 0);
-            return;
-        }
-        while let Some(&packet) = self.before.first().filter(|packet| packet.departure <= now) {
-            self.before.pop();
-            self.leaves(packet);
-        }
-        if self.held == 1 && self.last.departure <= now {
-            self.leaves(self.last);
-        }
-    }
-
-    #[inline(always)]
-    fn leaves(&mut self, packet: Held) {
-        self.held -= 1;
-        self.bytes_held -= u64::from(packet.bytes);
-        if let Some(rules) = &mut self.rules {
-            rules.release(packet);
-        }
-    }
-
-    /// A packet of the port's circuit `local` arrives after `settle`; if it enters, when it arrives downstream.
+    /// A packet of the port's circuit `local` arrives; if it enters, when it arrives downstream.
     #[inline(always)]
     pub fn on_packet(&mut self, now: Time, bytes: u32, local: u32) -> Option<Time> {
+        let departure = if self.line.is_like_the_last(now, bytes) && self.rules.is_none() {
+            self.before.clear();
+            self.alone += 1;
+            self.line.repeat(now)
+        } else {
+            self.queue(now, bytes, local)?
+        };
+        Some(departure + self.line.delay())
+    }
+
+    /// The same of a packet that may have to wait; when it leaves.
+    #[inline(always)]
+    fn queue(&mut self, now: Time, bytes: u32, local: u32) -> Option<Time> {
+        if self.alone > 0 {
+            self.count_alone();
+        }
         let size = u64::from(bytes);
         if self.rules.is_some() && self.breaks_a_rule(now, size, local) {
             return None;
         }
-        if self.held >= self.most_packets || self.bytes_held + size > self.most_bytes {
-            self.counters.lost_overflow += 1;
-            self.counters.bytes_lost += size;
-            return None;
+        let (held, bytes_held) = self.at_most();
+        let counters = &mut self.counters;
+        if held >= counters.peak_packets || bytes_held + size > counters.peak_bytes {
+            self.settle(now);
+            let (held, bytes_held) = self.held(now);
+            let counters = &mut self.counters;
+            if held >= self.most_packets || bytes_held + size > self.most_bytes {
+                counters.lost_overflow += 1;
+                counters.bytes_lost += size;
+                return None;
+            }
+            counters.peak_packets = counters.peak_packets.max(held + 1);
+            counters.peak_bytes = counters.peak_bytes.max(bytes_held + size);
         }
-        if let Some(rules) = &mut self.rules {
-            rules.account(size, local);
+        let counters = &mut self.counters;
+        if counters.bytes_admitted > 0 {
+            self.before.push(Held {
+                departure: self.line.free(),
+                end: counters.bytes_admitted,
+            });
         }
         let departure = self.line.send(now, bytes);
-        if self.held > 0 {
-            self.before.push(self.last);
-        }
-        self.last = Held {
-            departure,
-            bytes,
-            local,
-        };
-        self.held += 1;
-        self.bytes_held += size;
-        let counters = &mut self.counters;
         counters.packets_admitted += 1;
         counters.bytes_admitted += size;
-        counters.peak_packets = counters.peak_packets.max(self.held);
-        counters.peak_bytes = counters.peak_bytes.max(self.bytes_held);
         counters.packet_time += u128::from((departure - now).0);
-        Some(departure + self.line.delay())
+        if let Some(rules) = &mut self.rules {
+            rules.admit(departure, bytes, local);
+        }
+        Some(departure)
+    }
+
+    /// Packets and bytes held, or more.
+    #[inline(always)]
+    fn at_most(&self) -> (u64, u64) {
+        (self.before.len() + 1, self.counters.bytes_admitted - self.bytes_out)
+    }
+
+    /// Settles every departure up to `now`, which precedes whatever arrives at `now`, but for the last packet's.
+    #[inline(never)]
+    pub fn settle(&mut self, now: Time) {
+        if self.alone > 0 {
+            self.count_alone();
+        }
+        while let Some(packet) = self.before.first().filter(|packet| packet.departure <= now) {
+            self.bytes_out = packet.end;
+            self.before.pop();
+        }
+    }
+
+    /// Packets and bytes held at `now`, up to which the port is settled.
+    #[inline(always)]
+    pub fn held(&self, now: Time) -> (u64, u64) {
+        if self.line.free() > now {
+            self.at_most()
+        } else {
+            (0, 0)
+        }
+    }
+
+    /// Takes those that found the port empty into the counters.
+    #[inline(never)]
+    fn count_alone(&mut self) {
+        let (alone, (bytes, duration)) = (std::mem::take(&mut self.alone), self.line.latest());
+        let counters = &mut self.counters;
+        counters.packets_admitted += alone;
+        counters.bytes_admitted += alone * u64::from(bytes);
+        counters.packet_time += u128::from(alone) * u128::from(duration.0);
+        self.bytes_out = counters.bytes_admitted - u64::from(bytes);
     }
 
     #[inline(never)]
     fn breaks_a_rule(&mut self, now: Time, size: u64, local: u32) -> bool {
-        let held = self.held;
+        self.settle(now);
+        let (held, bytes_held) = self.held(now);
         let Some(rules) = &mut self.rules else { return false };
-        let lost = if rules.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
+        let lost = if rules.loses(now) {
             &mut self.counters.lost_forced
-        } else if rules.refuses(if rules.by_bytes { self.bytes_held } else { held }, local) {
+        } else if rules.refuses(now, held, bytes_held, local) {
             &mut self.counters.lost_refused
         } else {
             return false;
@@ -207,60 +207,43 @@ impl Router {
     pub fn counters_at(&mut self, now: Time) -> RouterCounters {
         self.settle(now);
         let mut counters = self.counters;
-        counters.packets_out = counters.packets_admitted - self.held;
-        for packet in self.packets() {
-            counters.packet_time -= u128::from((packet.departure - now).0);
+        counters.packets_out = counters.packets_admitted - self.held(now).0;
+        for departure in self.departures(now) {
+            counters.packet_time -= u128::from((departure - now).0);
         }
         counters
     }
 
-    /// Packets held, in order of departure.
-    fn packets(&self) -> impl Iterator<Item = &Held> {
-        self.before.iter().chain((self.held > 0).then_some(&self.last))
+    /// When the packets held at `now` leave.
+    fn departures(&self, now: Time) -> impl Iterator<Item = Time> + '_ {
+        let last = self.line.free();
+        let before = self.before.iter().map(|packet| packet.departure);
+        before.chain([last]).filter(move |&departure| departure > now)
     }
 
-    /// Whether X, X_i of every circuit, and N_a are what the packets held come to.
-    pub fn accounts_agree(&self) -> bool {
-        let bytes: u64 = self.packets().map(|packet| u64::from(packet.bytes)).sum();
-        let by_vc = self.rules.as_ref().is_none_or(|rules| {
-            let mut counted = Rules {
-                held_by_vc: vec![0; rules.held_by_vc.len()],
-                active_vcs: 0,
-                ..(**rules).clone()
-            };
-            self.packets()
-                .for_each(|packet| counted.account(u64::from(packet.bytes), packet.local));
-            counted.held_by_vc == rules.held_by_vc && counted.active_vcs == rules.active_vcs
-        });
-        bytes == self.bytes_held && self.packets().count() as u64 == self.held && by_vc
+    /// Whether the packets held at `now` are in order and within all limits, and X, X_i and N_a what they come to.
+    pub fn accounts_agree(&mut self, now: Time) -> bool {
+        self.settle(now);
+        let (held, bytes_held) = self.held(now);
+        let counters = &self.counters;
+        let within = held <= counters.peak_packets
+            && bytes_held <= counters.peak_bytes
+            && counters.peak_packets <= self.most_packets
+            && counters.peak_bytes <= self.most_bytes;
+        let ends: Vec<u64> = self.before.iter().map(|packet| packet.end).collect();
+        let ordered = ends.iter().all(|&end| end > self.bytes_out)
+            && ends.windows(2).all(|pair| pair[0] < pair[1])
+            && self.departures(now).is_sorted();
+        let by_rules = self
+            .rules
+            .as_mut()
+            .is_none_or(|rules| rules.agree(now, held, bytes_held));
+        within && ordered && self.departures(now).count() as u64 == held && by_rules
     }
 
     /// The transmitter.
+    #[inline(always)]
     pub fn line(&self) -> &Line {
         &self.line
-    }
-}
-
-impl Rules {
-    fn refuses(&self, held: u64, local: u32) -> bool {
-        self.policy.refuses(Occupancy {
-            held,
-            vc_held: self.held_by_vc[local as usize],
-            active_vcs: self.active_vcs,
-        })
-    }
-
-    fn account(&mut self, bytes: u64, local: u32) {
-        let size = if self.by_bytes { bytes } else { 1 };
-        let held = &mut self.held_by_vc[local as usize];
-        self.active_vcs += u64::from(*held == 0);
-        *held += size;
-    }
-
-    fn release(&mut self, packet: Held) {
-        let size = if self.by_bytes { u64::from(packet.bytes) } else { 1 };
-        let held = &mut self.held_by_vc[packet.local as usize];
-        *held -= size;
-        self.active_vcs -= u64::from(*held == 0);
     }
 }

@@ -1,20 +1,22 @@
 //! How packets move: one event at each place where they may meet those of another wire, and one at their host.
 //!
 //! Past the last such place a packet goes on at once, port by port, each time at the instant at which it arrives
-//! there, as cells do.
+//! there, as cells do. What it carries goes with it; the options of the packet in hand, if it has any, lie in
+//! `Simulation::options`.
 
+use super::packet::Payload;
 use super::wire::{End, Port, Wire};
 use super::{OnWire, Packet};
 use crate::probe::Probe;
 use crate::simulation::{Simulation, CELL, WHOLE_FRAME};
 use crate::topology::Step;
 use crate::watch;
-use longpipe_events::{Entity, Order, Time};
+use longpipe_events::Entity;
 
 impl<P: Probe> Simulation<P> {
     /// Hands a packet to the interface at the start of its circuit.
     #[inline(always)]
-    pub(crate) fn enqueue_packet(&mut self, vc: u32, frame: u32, bytes: u32) {
+    pub(crate) fn enqueue_packet(&mut self, vc: u32, frame: u32, payload: &impl Payload) {
         let step = self.topology.first_step[vc as usize];
         let link = self.topology.steps[step as usize].link;
         let ready = self.ready(link as usize);
@@ -22,122 +24,197 @@ impl<P: Probe> Simulation<P> {
         let Port::Interface(interface) = &mut wire.port else {
             unreachable!("circuits begin at hosts")
         };
-        let Some(arrival) = interface.on_packet(ready, bytes) else {
+        let packet = Packet::new(vc, frame, step + 1, payload, &mut self.options);
+        let Some(arrival) = interface.on_packet(ready, packet.bytes()) else {
             return;
         };
-        let step = step + 1;
-        let packet = Packet { vc, frame, bytes, step };
         let departure = arrival - interface.line().delay();
-        watch::packet(&mut self.probe, &self.flows, link, None, departure, packet);
+        watch::packet(&mut self.probe, link, None, departure, packet, &self.options);
         let next = OnWire { arrival, packet };
         match wire.end {
             End::Host => self.reach_host(link, next),
-            End::Through if arrival <= self.end => self.forward(next),
+            End::Through if arrival <= self.end => self.go_on(next),
             End::Shared | End::Through => self.wait_on_wire(link as usize, next),
         }
     }
 
-    /// What a wire brings next reaches its far end.
+    /// Handles the first packet of all lanes, if it comes before all other events and not after the end.
     #[inline(always)]
-    pub(crate) fn on_packet_arrival(&mut self, link: usize) {
-        loop {
-            let wire = &mut self.wires[link];
-            let Some(next) = wire.packets.pop() else { return };
-            if wire.end == End::Host {
-                self.hand_over(link, next.delivery());
-            } else {
-                self.forward(next);
-            }
-            let Some((time, order)) = self.next_packet(link) else {
-                return;
-            };
-            if time > self.end || !self.agenda.would_be_first(link as Entity, time, order) {
-                return self.agenda.set(link as Entity, time, order);
-            }
-            self.now = time;
-            self.events += 1;
+    pub(crate) fn advance_lane(&mut self) -> bool {
+        let (lane, time, tie) = self.lanes.first();
+        if time > self.end {
+            return false;
         }
+        if tie | (time >= self.agenda.bound()) {
+            return self.advance_tied();
+        }
+        let next = self.lanes.pop(lane, &mut self.options);
+        self.now = next.arrival;
+        self.events += 1;
+        self.forward(next);
+        true
+    }
+
+    /// The same where something else may come at that instant, or before it.
+    #[inline(never)]
+    fn advance_tied(&mut self) -> bool {
+        let (_, time, _) = self.lanes.first();
+        let rank = |packet: &Packet| {
+            let link = self.link_of(packet);
+            let rank = self.ties.rank(&self.topology.ends[link], time, packet.vc());
+            (CELL | rank, link as Entity)
+        };
+        let first = self.lanes.at(time).map(|(lane, packet)| (rank(&packet), lane)).min();
+        let Some(((order, entity), lane)) = first else {
+            return false;
+        };
+        let first = self.agenda.would_be_first(entity, time, order);
+        if first {
+            let next = self.lanes.pop(lane, &mut self.options);
+            self.now = next.arrival;
+            self.events += 1;
+            self.go_on(next);
+        }
+        first
+    }
+
+    /// The link on whose wire a packet is.
+    pub(crate) fn link_of(&self, packet: &Packet) -> usize {
+        self.topology.steps[packet.step() as usize - 1].link as usize
+    }
+
+    /// What a wire brings next reaches its far end.
+    pub(crate) fn on_packet_arrival(&mut self, link: usize) {
+        if self.wires[link].end == End::Host {
+            self.on_packet(link);
+        } else if let Some(next) = self.wires[link].pop(&mut self.options) {
+            self.go_on(next);
+        }
+        self.schedule_packet(link);
+    }
+
+    /// A packet reaches a router, and all that follows.
+    #[inline(never)]
+    fn go_on(&mut self, next: OnWire) {
+        self.forward(next);
     }
 
     /// A packet reaches a router, and from there whatever it reaches without meeting another wire.
     #[inline(always)]
-    fn forward(
-        &mut self,
-        OnWire {
-            mut arrival,
-            mut packet,
-        }: OnWire,
-    ) {
+    fn forward(&mut self, next: OnWire) {
+        let OnWire { arrival, packet } = next;
+        let (mut arrival, mut packet) = (arrival, packet);
         loop {
-            let Step { link, local } = self.topology.steps[packet.step as usize];
-            packet.step += 1;
+            let Step { link, local } = self.topology.steps[packet.step() as usize];
+            packet = packet.further();
             let wire = &mut self.wires[link as usize];
             let Port::Router(router) = &mut wire.port else {
                 unreachable!("routes pass through routers alone")
             };
-            router.settle(arrival);
-            self.probe.queue(arrival, link, router.held());
+            if !P::IDLE {
+                router.settle(arrival);
+                self.probe.queue(arrival, link, router.held(arrival).0);
+            }
             let reached = arrival;
-            arrival = match router.on_packet(reached, packet.bytes, local) {
+            arrival = match router.on_packet(reached, packet.bytes(), local) {
                 Some(onward) => onward,
                 None => return,
             };
             let departure = arrival - router.line().delay();
-            watch::packet(&mut self.probe, &self.flows, link, Some(reached), departure, packet);
-            let next = OnWire { arrival, packet };
+            watch::packet(&mut self.probe, link, Some(reached), departure, packet, &self.options);
             match wire.end {
                 End::Through if arrival <= self.end => {}
                 End::Host if (arrival <= wire.quiet_until) & wire.packets.is_empty() & !self.ahead.busy => {
-                    return self.hand_over_ahead(link as usize, next.delivery());
+                    let now = self.begin_ahead(arrival);
+                    self.hand_over_packet(link as usize, packet);
+                    return self.end_ahead(now);
                 }
-                End::Host => return self.reach_host(link, next),
-                End::Shared | End::Through => return self.wait_on_wire(link as usize, next),
+                End::Host => return self.reach_host(link, OnWire { arrival, packet }),
+                End::Shared | End::Through => return self.wait_on_wire(link as usize, OnWire { arrival, packet }),
             }
         }
     }
 
     /// A packet will reach its host, ahead of time if it may.
-    #[inline]
+    #[inline(never)]
     fn reach_host(&mut self, link: u32, next: OnWire) {
-        if !self.approach(link as usize, next.delivery()) {
+        let options = self.options;
+        let ahead = self.approach(link as usize, next.arrival);
+        self.options = options;
+        if ahead {
+            let now = self.begin_ahead(next.arrival);
+            self.deliver(link as usize, next.packet);
+            self.end_ahead(now);
+        } else {
             self.wait_on_wire(link as usize, next);
+        }
+    }
+
+    /// The first packet on a wire reaches its host.
+    pub(crate) fn on_packet(&mut self, link: usize) {
+        if let Some(next) = self.wires[link].pop(&mut self.options) {
+            self.deliver(link, next.packet);
+        }
+    }
+
+    #[inline(never)]
+    fn deliver(&mut self, link: usize, packet: Packet) {
+        self.hand_over_packet(link, packet);
+    }
+
+    /// Gives a packet to its end point, at its time of arrival.
+    #[inline(always)]
+    fn hand_over_packet(&mut self, link: usize, packet: Packet) {
+        let flow = (packet.vc() / 2) as usize;
+        if packet.is_of_request() {
+            self.hand_over_request(packet);
+        } else if packet.is_data() {
+            self.on_data(flow, packet.frame(), &packet.segment(&self.options));
+        } else {
+            self.on_ack(flow, packet.frame(), &packet.ack(&self.options));
+        }
+        self.heed_timer(link, packet.vc());
+    }
+
+    #[cold]
+    fn hand_over_request(&mut self, packet: Packet) {
+        let flow = (packet.vc() / 2) as usize;
+        if packet.is_data() {
+            self.on_request(flow, packet.frame(), &packet.segment(&self.options));
+        } else {
+            self.on_request_ack(flow, packet.frame(), &packet.ack(&self.options));
         }
     }
 
     /// A packet waits for the event of its arrival.
     #[inline(always)]
     pub(crate) fn wait_on_wire(&mut self, link: usize, next: OnWire) {
-        let Wire { end, packets, .. } = &mut self.wires[link];
-        let (first, end) = (packets.is_empty(), *end);
-        packets.push(next);
-        if first {
-            let order = self.order(link, end, &next);
-            self.agenda.set(link as Entity, next.arrival, order);
+        if self.wires[link].end != End::Shared || !self.lanes.append(&next, &self.options) {
+            self.wait_alone(link, next);
         }
     }
 
-    /// Puts the arrival of the first packet on a wire on the agenda.
-    #[inline(always)]
+    #[inline(never)]
+    fn wait_alone(&mut self, link: usize, next: OnWire) {
+        let wire = &mut self.wires[link];
+        wire.push(next, &self.options);
+        if wire.packets.len() == 1 {
+            self.schedule_packet(link);
+        }
+    }
+
+    /// Puts the arrival of the first packet on a wire, and its rank among the events of that instant, on the agenda.
     pub(crate) fn schedule_packet(&mut self, link: usize) {
-        if let Some((time, order)) = self.next_packet(link) {
-            self.agenda.set(link as Entity, time, order);
-        }
-    }
-
-    /// When the first packet on a wire arrives, and its rank among the events of that instant.
-    #[inline(always)]
-    fn next_packet(&self, link: usize) -> Option<(Time, Order)> {
         let Wire { end, packets, .. } = &self.wires[link];
-        let next = packets.first()?;
-        Some((next.arrival, self.order(link, *end, next)))
-    }
-
-    /// A packet's rank among the events of the instant of its arrival.
-    #[inline(always)]
-    fn order(&self, link: usize, end: End, next: &OnWire) -> Order {
-        match end {
-            End::Shared => CELL | self.ties.rank(&self.topology.ends[link], next.arrival, next.packet.vc),
+        let Some(next) = packets.first() else { return };
+        let order = match end {
+            End::Shared => {
+                CELL | self
+                    .ties
+                    .rank(&self.topology.ends[link], next.arrival, next.packet.vc())
+            }
             End::Through | End::Host => WHOLE_FRAME,
-        }
+        };
+        self.agenda.set(link as Entity, next.arrival, order);
     }
 }

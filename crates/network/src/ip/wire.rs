@@ -3,7 +3,7 @@
 use super::interface::Interface;
 use super::line::Line;
 use super::router::Router;
-use super::OnWire;
+use super::{OnWire, Options};
 use crate::loss::Loss;
 use crate::port::buffer::Policy;
 use crate::ring::Ring;
@@ -33,6 +33,29 @@ pub struct Wire {
     pub packets: Ring<OnWire>,
     /// What feeds it.
     pub port: Port,
+    /// Options of the packets that wait and have any, in the same order.
+    options: Ring<Options>,
+}
+
+impl Wire {
+    /// A packet waits for the event of its arrival; `options` are its own if it has any.
+    #[inline(always)]
+    pub fn push(&mut self, next: OnWire, options: &Options) {
+        self.packets.push(next);
+        if next.packet.has_options() {
+            self.options.push(*options);
+        }
+    }
+
+    /// Takes the first packet that waits, and its options if it has any.
+    #[inline(always)]
+    pub fn pop(&mut self, options: &mut Options) -> Option<OnWire> {
+        let next = self.packets.pop()?;
+        if next.packet.has_options() {
+            *options = self.options.pop().unwrap_or_default();
+        }
+        Some(next)
+    }
 }
 
 /// What feeds a wire.
@@ -63,6 +86,7 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, seed: u64) -> Vec<
             },
             quiet_until: Time::ZERO,
             packets: Ring::default(),
+            options: Ring::default(),
             port: match scenario.nodes[link.from].kind {
                 NodeKind::Host => Port::Interface(Interface::new(line, loss)),
                 NodeKind::Switch => {

@@ -106,6 +106,16 @@ impl Recovery {
         }
     }
 
+    /// Whether `next` may say something else than `Next::Window`.
+    #[inline(always)]
+    pub fn is_on(&self) -> bool {
+        match self {
+            Recovery::Vanilla | Recovery::Tahoe | Recovery::Reno(_) => false,
+            Recovery::NewReno(newreno) => newreno.is_on(),
+            Recovery::Sack(sack) => sack.is_on(),
+        }
+    }
+
     /// Any ACK came; true if, should it be a duplicate, it counts as one (RFC 6675 section 2).
     #[inline]
     pub fn on_ack(&mut self, ack: &AckSegment) -> bool {
@@ -127,6 +137,7 @@ impl Recovery {
     }
 
     /// An ACK of `acked` new bytes advanced SND.UNA, which `flight` shows already.
+    #[inline(always)]
     pub fn on_advance(&mut self, flight: &mut Flight, congestion: &Congestion, acked: u64) -> Advance {
         let within = match self {
             Recovery::Vanilla | Recovery::Tahoe => None,

@@ -33,6 +33,12 @@ impl NewReno {
         }
     }
 
+    /// Whether the recovery lasts.
+    #[inline(always)]
+    pub fn is_on(&self) -> bool {
+        self.recover.is_some()
+    }
+
     /// The `threshold`th duplicate resends one segment; later ones let new segments out.
     pub fn on_duplicate(&mut self, flight: &mut Flight, congestion: &Congestion, threshold: u32) -> Resend {
         if self.recover.is_some() {
@@ -59,8 +65,13 @@ impl NewReno {
     }
 
     /// A partial ACK resends the next hole; the ACK of RECOVER ends the recovery. `None` outside of one.
+    #[inline(always)]
     pub fn on_advance(&mut self, flight: &mut Flight, acked: u64) -> Option<Advance> {
         let recover = self.recover?;
+        self.on_partial(flight, acked, recover)
+    }
+
+    fn on_partial(&mut self, flight: &mut Flight, acked: u64, recover: u64) -> Option<Advance> {
         if flight.una >= recover {
             self.recover = None;
             flight.cwnd = flight.ssthresh;

@@ -32,7 +32,14 @@ impl Sack {
         }
     }
 
+    /// Whether the recovery lasts.
+    #[inline(always)]
+    pub fn is_on(&self) -> bool {
+        self.recover.is_some()
+    }
+
     /// Reads an ACK's blocks; true if they tell anything new, or in recovery, where any ACK means that a segment left.
+    #[inline(always)]
     pub fn on_ack(&mut self, ack: &AckSegment) -> bool {
         self.board.update(ack.acknowledgement, ack.sack_blocks()) || self.recover.is_some()
     }
@@ -60,6 +67,7 @@ impl Sack {
     }
 
     /// A partial ACK takes two segments off PIPE: the one resent and the one lost. `None` outside of a recovery.
+    #[inline(always)]
     pub fn on_advance(&mut self, flight: &Flight) -> Option<Advance> {
         let recover = self.recover?;
         if flight.una >= recover {
