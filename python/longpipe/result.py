@@ -52,9 +52,9 @@ class Result:
         flows, ports = pd.DataFrame(columns["flows"]), pd.DataFrame(columns["ports"])
         throughput = metrics.throughput_bps(flows, duration_s(scenario))
         flows.insert(1, throughput.name, throughput)
-        names = {"flow": flows["flow"], "port": ports["port"]}
-        traces = {kind: _in_time(_named(pd.DataFrame(trace), names)) for kind, trace in columns["traces"].items()}
-        files = _named(pd.DataFrame(columns["files"]), names)
+        names = {"flow": pd.Index(flows["flow"]), "port": pd.Index(ports["port"])}
+        traces = {kind: _in_time(_named(trace, names)) for kind, trace in columns["traces"].items()}
+        files = _named(columns["files"], names)
         waits = columns.get("response_times")
         return cls(
             scenario=scenario,
@@ -153,12 +153,13 @@ def vbr_bps(network: Dumbbell) -> float:
     return network.vbr.duty * (slowest if network.vbr.rate is None else RATE.parse(network.vbr.rate))
 
 
-def _named(trace: pd.DataFrame, names: Mapping[str, pd.Series]) -> pd.DataFrame:
-    for column, categories in names.items():
-        if column in trace:
-            codes = trace[column].to_numpy(dtype=np.int64)
-            trace[column] = pd.Categorical.from_codes(codes, categories=pd.Index(categories))
-    return trace
+def _named(columns: Mapping[str, Any], names: Mapping[str, pd.Index]) -> pd.DataFrame:
+    categories = {
+        column: pd.Categorical.from_codes(np.asarray(columns[column], dtype=np.int64), categories=of)
+        for column, of in names.items()
+        if column in columns
+    }
+    return pd.DataFrame({**columns, **categories})
 
 
 def _in_time(trace: pd.DataFrame) -> pd.DataFrame:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 UNLIMITED: Final = "unlimited"
@@ -16,7 +17,7 @@ UNLIMITED: Final = "unlimited"
 _QUANTITY: Final = re.compile(r"([+-]?\d{1,24}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\d\s.+-].{0,23})?")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dimension:
     """A kind of quantity, its units (each in base units), and the integer it becomes."""
 
@@ -30,25 +31,11 @@ class Dimension:
 
     def split(self, text: str) -> tuple[Fraction, str]:
         """Number and canonical unit; ValueError names the value and what is accepted."""
-        match = _QUANTITY.fullmatch(text.strip())
-        if match is None:
-            raise ValueError(f"{text!r}; {self.accepts()}")
-        written = match[2]
-        if not written:
-            raise ValueError(f"{text!r} has no unit; {self.accepts()}")
-        plurals = {singular: plural for plural, singular in self.singular.items()}
-        unit = self.aliases.get(written, plurals.get(written, written))
-        if unit not in self.units:
-            raise ValueError(f"{text!r} is not a {self.name}; {self.accepts()}")
-        return Fraction(match[1]), unit
+        return _split(self, text)
 
     def parse(self, text: str) -> int:
         """The quantity in base units; ValueError names the value and what is accepted."""
-        number, unit = self.split(text)
-        value = number * self.units[unit]
-        if value.denominator != 1:
-            raise ValueError(f"{text!r}; needs a whole number of {self.base}")
-        return int(value)
+        return _parse(self, text)
 
     def canonical(self, text: str) -> str:
         """The same quantity in the same unit, in this package's spelling."""
@@ -68,6 +55,31 @@ class Dimension:
 
     def _write(self, number: Fraction, unit: str) -> str:
         return f"{_decimal(number)} {self.singular.get(unit, unit) if number == 1 else unit}"
+
+
+# A large network says the same few quantities over and over.
+@lru_cache(maxsize=4096)
+def _split(dimension: Dimension, text: str) -> tuple[Fraction, str]:
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r}; {dimension.accepts()}")
+    written = match[2]
+    if not written:
+        raise ValueError(f"{text!r} has no unit; {dimension.accepts()}")
+    plurals = {singular: plural for plural, singular in dimension.singular.items()}
+    unit = dimension.aliases.get(written, plurals.get(written, written))
+    if unit not in dimension.units:
+        raise ValueError(f"{text!r} is not a {dimension.name}; {dimension.accepts()}")
+    return Fraction(match[1]), unit
+
+
+@lru_cache(maxsize=4096)
+def _parse(dimension: Dimension, text: str) -> int:
+    number, unit = dimension.split(text)
+    value = number * dimension.units[unit]
+    if value.denominator != 1:
+        raise ValueError(f"{text!r}; needs a whole number of {dimension.base}")
+    return int(value)
 
 
 def _decimal(number: Fraction) -> str:

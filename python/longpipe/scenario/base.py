@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
@@ -37,13 +38,16 @@ class Checked(BeforeValidator):
 def _quantity(dimension: Dimension, low: str, high: str) -> Checked:
     low_value, high_value = dimension.parse(low), dimension.parse(high)
 
-    def check(value: object) -> str:
-        text = _text(value, dimension)
+    @lru_cache(maxsize=4096)
+    def canonical(text: str) -> str:
         if dimension.unlimited and text in (UNLIMITED, "inf"):
             return UNLIMITED
         if not low_value <= dimension.parse(text) <= high_value:
             raise ValueError(f"{text}; needs {low} to {high}")
         return dimension.canonical(text)
+
+    def check(value: object) -> str:
+        return canonical(_text(value, dimension))
 
     return Checked(check, accepts=f"{low} to {high}{f', or {UNLIMITED}' if dimension.unlimited else ''}")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import AS_NEEDED, MOST_WINDOW_SCALE
 from longpipe.scenario.buffers import Packet, buffer
-from longpipe.scenario.loss import Loss, PacketLoss, TimedLoss
+from longpipe.scenario.loss import Loss, NoLoss, PacketLoss, TimedLoss
 from longpipe.scenario.network import Dumbbell, Flow
 from longpipe.scenario.switch import Fifo, GuaranteedRate, Policy, Scheduler, TailDrop
 from longpipe.scenario.tcp import Ack, Coarse, Delayed, Fine, FixedPhase, Tcp
@@ -28,9 +28,12 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
     graph = as_graph(scenario.network)
     topology = Topology(graph)
     tcps = [_merged(scenario.tcp, flow) for flow in graph.flows]
-    problems = [
-        p for i, (flow, tcp) in enumerate(zip(graph.flows, tcps, strict=True)) for p in _tcp_problems(i, flow, tcp)
-    ]
+    # What differs in nothing is looked at once.
+    distinct = {id(tcp): (i, flow, tcp) for i, (flow, tcp) in enumerate(zip(graph.flows, tcps, strict=True))}
+    problems = [problem for i, flow, tcp in distinct.values() for problem in _tcp_problems(i, flow, tcp)]
+    resolved = {key: _tcp(tcp) for key, (_, _, tcp) in distinct.items()}
+    traffic = _traffic(scenario.traffic)
+    packets = [Packet.of(tcp) for _, _, tcp in distinct.values()]
     problems += _framing_problems(scenario, topology)
     if problems:
         raise ScenarioError(*dict.fromkeys(problems))
@@ -44,14 +47,14 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
             {"name": node.name, "kind": node.kind, "send_jitter_ps": TIME.parse(node.send_jitter)}
             for node in graph.nodes
         ],
-        "links": _links(scenario, topology, largest=max(map(Packet.of, tcps), key=attrgetter("bytes"))),
+        "links": _links(scenario, topology, largest=max(packets, key=attrgetter("bytes"))),
         "flows": [
             {
                 "name": flow.name,
                 "route": route,
                 "return_route": return_route,
-                "tcp": _tcp(tcp),
-                "traffic": _traffic(flow.traffic or scenario.traffic),
+                "tcp": resolved[id(tcp)],
+                "traffic": traffic if flow.traffic is None else _traffic(flow.traffic),
                 "start": _start(scenario, i, flow),
             }
             for i, (flow, tcp, (route, return_route)) in enumerate(zip(graph.flows, tcps, topology.routes, strict=True))
@@ -74,6 +77,7 @@ def _links(scenario: "Scenario", topology: Topology, largest: Packet) -> list[di
     delays = [TIME.parse(link.delay) for link in graph.links]
     round_trip_ps = max(sum(delays[k // 2] for k in (*there, *back)) for there, back in topology.routes)
     host_port = {"buffer": None, "policy": _policy(TailDrop()), "scheduler": _scheduler(Fifo())}
+    policy, scheduler = _policy(scenario.switch.policy), _scheduler(scenario.switch.scheduler)
     links = []
     for i, link in enumerate(graph.links):
         rate_bps = RATE.parse(link.rate)
@@ -82,8 +86,8 @@ def _links(scenario: "Scenario", topology: Topology, largest: Packet) -> list[di
         bdp_bits = Fraction(bdp_rate_bps * round_trip_ps, 10**12)
         switch_port = {
             "buffer": buffer(field, link.buffer or scenario.switch.buffer, scenario.framing, bdp_bits, largest),
-            "policy": _policy(link.policy or scenario.switch.policy),
-            "scheduler": _scheduler(scenario.switch.scheduler),
+            "policy": policy if link.policy is None else _policy(link.policy),
+            "scheduler": scheduler,
         }
         for (a, b), loss in ((link.between, link.loss), (link.between[::-1], link.return_loss)):
             ends = {"from": topology.position[a], "to": topology.position[b]}
@@ -147,6 +151,8 @@ def _vbr(scenario: "Scenario", topology: Topology) -> Iterator[dict[str, Any]]:
 
 
 def _loss(loss: Loss) -> dict[str, Any]:
+    if isinstance(loss, NoLoss):
+        return {"kind": loss.kind}
     if isinstance(loss, PacketLoss):
         return {"kind": loss.kind, "indices": sorted(set(loss.indices))}
     if isinstance(loss, TimedLoss):

@@ -18,24 +18,25 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
     def link(a: str, b: str, rate: str, delay: str) -> Link:
         return Link(between=(a, b), rate=rate, delay=delay)
 
-    entry = [link(f"source{i}", "switch1", network.access_rate, network.access_delay) for i in numbers]
-    trunk = [
-        link("switch1", "switch2", network.trunk_rate, network.trunk_delay).model_copy(
-            update={"loss": network.trunk_loss, "return_loss": network.return_loss}
-        )
-    ]
-    leave = [link("switch2", f"sink{i}", network.access_rate, network.exit_delay) for i in numbers]
-
-    def hosts(role: str) -> list[Node]:
-        return [Node(name=f"{role}{i}", kind="host", send_jitter=network.send_jitter) for i in numbers]
-
+    # Copies of one that is checked, for there may be ten thousand.
     switches = [Node(name=name, kind="switch") for name in ("switch1", "switch2")]
-    flows = [
-        Flow(name=f"flow{i}", from_=f"source{i}", to=f"sink{i}", route=(f"source{i}", "switch1", "switch2", f"sink{i}"))
-        for i in numbers
-    ]
-    nodes = [*hosts("source"), *switches, *hosts("sink")]
-    links = [*entry, *trunk, *leave]
+    host = Node(name="source1", kind="host", send_jitter=network.send_jitter)
+    hosts = {role: [host.model_copy(update={"name": f"{role}{i}"}) for i in numbers] for role in ("source", "sink")}
+    first = link("source1", "switch1", network.access_rate, network.access_delay)
+    entry = [first.model_copy(update={"between": (f"source{i}", "switch1")}) for i in numbers]
+    trunk = link("switch1", "switch2", network.trunk_rate, network.trunk_delay).model_copy(
+        update={"loss": network.trunk_loss, "return_loss": network.return_loss}
+    )
+    last = link("switch2", "sink1", network.access_rate, network.exit_delay)
+    leave = [last.model_copy(update={"between": ("switch2", f"sink{i}")}) for i in numbers]
+    flow = Flow(name="flow1", from_="source1", to="sink1")
+    flows = []
+    for i in numbers:
+        a, b = f"source{i}", f"sink{i}"
+        own = {"name": f"flow{i}", "from_": a, "to": b, "route": (a, "switch1", "switch2", b)}
+        flows.append(flow.model_copy(update=own))
+    nodes = [*hosts["source"], *switches, *hosts["sink"]]
+    links = [*entry, trunk, *leave]
     vbr: list[VbrFlow] = []
     if (source := network.vbr) is not None:
         nodes += [Node(name=name, kind="host") for name in ("vbr-source", "vbr-sink")]
