@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# What `make reproduce` reproduces: any of frr-96, gr-97, buf-97, www-98, lbd-01.
-PAPERS ?= frr-96
+# What `make reproduce` reproduces, or some of these.
+PAPERS ?= frr-96 gr-97 buf-97 www-98 lbd-01
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 
 .PHONY: setup reproduce test docs bench bench-rivals bench-scaling soak lint clean
@@ -23,7 +23,8 @@ $(VENV)/.built: $(VENV)/.tools pyproject.toml $(RUST)
 	@touch $@
 
 reproduce: setup
-	@set -e; for paper in $(PAPERS); do $(BIN)/longpipe reproduce $$paper --out results/$$paper; done
+	@$(BIN)/longpipe reproduce $(PAPERS)
+	@$(BIN)/longpipe report $(PAPERS)
 
 test: setup
 	cargo test --workspace --release

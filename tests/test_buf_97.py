@@ -22,6 +22,7 @@ from longpipe.papers.paper import Experiment, Factors
 from longpipe.papers.reproduction import Reproduction, reproduce_beyond, table_rows
 from longpipe.store import Store
 from longpipe.units import TIME
+from reproduced import WRITTEN
 
 EXPERIMENTS = PAPER.experiments()
 POINTS = [e for e in EXPERIMENTS if e.table]
@@ -134,7 +135,7 @@ def made_up_beyond(factors: Iterable[Factors]) -> pd.DataFrame:
 def test_a_directory_holds_report_tables_runs_and_figures(out: Path) -> None:
     names = {f"{name}.{kind}" for name in ("efficiency", "fairness", "how-much-buffer") for kind in ("png", "svg")}
     names |= {f"{name}.csv" for name in ("tables", "runs", "beyond", "buffer-needed", *PAPER.summaries)}
-    assert {path.name for path in out.iterdir()} == {"report.json", "report.txt", "runs.sqlite", *names}
+    assert {path.name for path in out.iterdir()} == {*WRITTEN, *names}
 
 
 def test_the_report_has_figures_without_published_numbers(out: Path) -> None:

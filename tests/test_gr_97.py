@@ -7,12 +7,13 @@ import pytest
 from longpipe import Scenario, plot_gr_97, simulate
 from longpipe.analysis.claims import Verdict, judge
 from longpipe.cli import reproduction
-from longpipe.papers import gr_97
+from longpipe.papers import PAPERS, gr_97
 from longpipe.papers.gr_97 import PAPER, measure
 from longpipe.papers.gr_97_summaries import outside
 from longpipe.papers.paper import Experiment
 from longpipe.papers.reproduction import Reproduction, table_rows
 from longpipe.units import TIME
+from reproduced import WRITTEN
 
 EXPERIMENTS = PAPER.experiments()
 PUBLISHED = {
@@ -61,7 +62,7 @@ def test_a_directory_holds_report_tables_runs_and_figures(found: Reproduction, t
         reproduction.run(PAPER, 3, tmp_path, fresh=False, json=None)
     figures = {f"{name}.{kind}" for name in ("vbr-period", "by-factor") for kind in ("png", "svg")}
     tables = {f"{name}.csv" for name in ("tables", "runs", *PAPER.summaries)}
-    assert {path.name for path in tmp_path.iterdir()} == {"report.json", "report.txt", "runs.sqlite", *tables, *figures}
+    assert {path.name for path in tmp_path.iterdir()} == {*WRITTEN, *tables, *figures}
     text = (tmp_path / "report.txt").read_text()
     assert max(map(len, text.splitlines())) <= 100
     assert [text.count(f"Table {n}: ") for n in range(1, 10)] == [1, 1, 1, 1, 1, 1, 2, 2, 2]
@@ -179,6 +180,5 @@ def test_points_of_the_figures_are_the_rows_of_the_tables(found: Reproduction) -
     assert points.loc[0, "published_efficiency"] == 0.71
 
 
-def test_paper_is_known_by_its_id(tmp_path: Path) -> None:
-    assert reproduction.find("gr-97") is gr_97.PAPER
-    assert not list(tmp_path.iterdir())
+def test_paper_is_known_by_its_id() -> None:
+    assert PAPERS["gr-97"] is gr_97.PAPER

@@ -16,6 +16,7 @@ from longpipe.papers.lbd_01_reproduction import TransferReproduction, reproduce
 from longpipe.papers.lbd_01_time import Course, first_overflow
 from longpipe.store import Store
 from longpipe.units import TIME
+from reproduced import WRITTEN
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def test_a_directory_holds_report_tables_runs_and_figures(out: Path) -> None:
         for kind in ("png", "svg")
     }  # fmt: skip
     tables = {"runs.csv", "numbers.csv", "gains.csv"}
-    assert {path.name for path in out.iterdir()} == {"report.json", "report.txt", "runs.sqlite", *tables, *figures}
+    assert {path.name for path in out.iterdir()} == {*WRITTEN, *tables, *figures}
     assert max(map(len, (out / "report.txt").read_text().splitlines())) <= 100
 
 
@@ -163,7 +164,7 @@ def test_beyond_is_a_pipe_of_a_million_packets(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(lbd_01_beyond, "SEGMENTS", 20_000)
     monkeypatch.setattr(lbd_01_beyond, "RATES_MBPS", (100,))
     command.run_beyond(tmp_path, fresh=False)
-    written = {"beyond.csv", "beyond.png", "beyond.svg", "runs.sqlite"}
+    written = {"beyond.csv", "beyond.png", "beyond.svg", "provenance.json", "runs.sqlite"}
     assert {path.name for path in tmp_path.iterdir()} == written
     runs = pd.read_csv(tmp_path / "beyond.csv")
     assert len(runs) == 15

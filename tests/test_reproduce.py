@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -16,24 +15,11 @@ from rich.console import Console
 from longpipe import Scenario, plot
 from longpipe.cli import reproduction
 from longpipe.cli.reproduction_tables import show
-from longpipe.papers import frr_96
-from longpipe.papers.paper import Experiment, Paper
 from longpipe.papers.reproduction import Reproduction, reproduce
 from longpipe.store import Store
+from reproduced import PAPER, WRITTEN
 
 LONGPIPE = str(Path(sys.executable).with_name("longpipe"))
-
-
-def experiments() -> list[Experiment]:
-    """The paper's, cut to 60 ms."""
-    short = []
-    for e in frr_96.experiments():
-        single = e.deterministic.with_(duration="60 ms") if e.deterministic else None
-        short.append(replace(e, replicated=e.replicated.with_(duration="60 ms"), deterministic=single))
-    return short
-
-
-PAPER: Paper = replace(frr_96.PAPER, experiments=experiments, variants=frr_96.PAPER.variants[:2])
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +38,7 @@ def found(out: Path) -> Iterator[Reproduction]:
 
 def test_a_directory_holds_report_tables_runs_and_figures(out: Path) -> None:
     figures = {f"tables-{table}.{kind}" for table in ("1-2", "3-4") for kind in ("png", "svg")}
-    assert {path.name for path in out.iterdir()} == {
-        "report.json", "report.txt", "runs.csv", "runs.sqlite", "tables.csv", *figures,
-    }  # fmt: skip
+    assert {path.name for path in out.iterdir()} == {*WRITTEN, "runs.csv", "tables.csv", *figures}
 
 
 def test_json_has_the_agreed_shape(found: Reproduction) -> None:

@@ -7,13 +7,14 @@ import pytest
 from longpipe import plot_www_98, simulate
 from longpipe.analysis.claims import Verdict, judge
 from longpipe.cli import reproduction
-from longpipe.papers import www_98
+from longpipe.papers import PAPERS, www_98
 from longpipe.papers.paper import Experiment
 from longpipe.papers.reproduction import Reproduction, table_rows
 from longpipe.papers.www_98 import PAPER, measure
 from longpipe.papers.www_98_claims import Documents
 from longpipe.scenario import Web
 from longpipe.units import BUFFER, RATE, SIZE, TIME
+from reproduced import WRITTEN
 
 EXPERIMENTS = PAPER.experiments()
 PUBLISHED = {
@@ -57,7 +58,7 @@ def written(found: Reproduction, out: Path) -> str:
 def test_a_directory_holds_report_tables_and_runs(found: Reproduction, tmp_path: Path) -> None:
     text = written(found, tmp_path)
     tables = {f"{name}.csv" for name in ("tables", "runs", *PAPER.summaries)}
-    assert {path.name for path in tmp_path.iterdir()} == {"report.json", "report.txt", "runs.sqlite", *tables}
+    assert {path.name for path in tmp_path.iterdir()} == {*WRITTEN, *tables}
     assert max(map(len, text.splitlines())) <= 100
     assert "…" not in text
     assert [text.count(f"Table {n}: ") for n in (4, 7, 10)] == [2, 2, 2]
@@ -179,4 +180,4 @@ def test_every_variant_changes_the_experiments_it_applies_to() -> None:
 
 
 def test_paper_is_known_by_its_id() -> None:
-    assert reproduction.find("www-98") is www_98.PAPER
+    assert PAPERS["www-98"] is www_98.PAPER

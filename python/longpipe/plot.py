@@ -56,13 +56,42 @@ def efficiency_fairness(reproduction: Reproduction, table: str) -> Figure:
 
 
 def save(figure: Figure, path: Path) -> list[Path]:
-    """Writes a figure as PNG and as SVG beside each other; `path` has no suffix. Same figure, same bytes."""
+    """Writes a figure as PNG and as SVG beside each other; `path` has no suffix. Same figure, same bytes.
+
+    Both carry their title and, for who can't see them, what `describe` says.
+    """
     written = []
+    about = {"Title": _words(figure.get_suptitle()) or path.name, "Description": describe(figure)}
     with mpl.rc_context({"svg.hashsalt": "longpipe"}):
         for kind in FORMATS:
             written.append(path.with_name(f"{path.name}.{kind}"))
-            figure.savefig(written[-1], dpi=150, metadata={"Date": None} if kind == "svg" else {})
+            figure.savefig(written[-1], dpi=150, metadata={**about, "Date": None} if kind == "svg" else about)
     return written
+
+
+def describe(figure: Figure) -> str:
+    """A figure in words: its title, its panels, what is drawn against what, and its legend."""
+    axes = [panel for panel in figure.axes if panel.get_visible()]
+    panels = [name for panel in axes if (name := _words(panel.get_title(loc="left") or panel.get_title()))]
+    legends = [*figure.legends, *(legend for panel in axes if (legend := panel.get_legend()))]
+    keys = [text.get_text() for legend in legends for text in (legend.get_title(), *legend.get_texts())]
+    parts = {
+        "Panels": panels,
+        "Across": [panel.get_xlabel() for panel in axes],
+        "Up": [panel.get_ylabel() for panel in axes],
+        "Legend": keys,
+    }
+    named = {part: [word for word in dict.fromkeys(map(_words, words)) if word] for part, words in parts.items()}
+    return ". ".join(
+        [
+            *([title] if (title := _words(figure.get_suptitle())) else []),
+            *(f"{part}: {'; '.join(words)}" for part, words in named.items() if words),
+        ]
+    )
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _limit(axes: Axes, lowest: pd.Series) -> None:

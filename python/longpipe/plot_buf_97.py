@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from longpipe.analysis.knee import knee
 from longpipe.papers.buf_97_links import LINKS
+from longpipe.papers.names import NAMES
 from longpipe.papers.reproduction import Reproduction
 
 # Okabe and Ito's, and markers that tell the lines apart in grey.
@@ -18,7 +19,6 @@ MARKERS: Final = ("o", "s", "^", "D", "v")
 # Below it a flavor's best is nothing to aim at.
 GOOD: Final = 0.9
 LABELS: Final = {"efficiency": "efficiency", "fairness": "fairness (Jain's index)"}
-FLAVOR_NAMES: Final = {"vanilla": "Vanilla", "tahoe": "Tahoe", "reno": "Reno", "newreno": "NewReno", "sack": "SACK"}
 
 
 def figures(found: Reproduction) -> dict[str, Figure]:
@@ -74,7 +74,7 @@ def how_much_buffer(needed: pd.DataFrame) -> Figure:
         of_link = needed[needed["network"] == network]
         for (tcp, lines), colour, marker in zip(of_link.groupby("tcp", sort=False), COLOURS, MARKERS, strict=True):
             style = {"color": colour, "marker": marker, "markersize": 5, "linewidth": 1.3}
-            name = FLAVOR_NAMES[str(tcp)]
+            name = NAMES[str(tcp)]
             above.plot(lines["sources"], lines["needed_bdp"], label=name, **style)
             poor = lines[lines["best_efficiency"] < GOOD]
             above.plot(poor["sources"], poor["needed_bdp"], marker, color=colour, markersize=5, markerfacecolor="white")

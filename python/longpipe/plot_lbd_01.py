@@ -11,8 +11,8 @@ from longpipe.papers.lbd_01 import BUFFERS, FLAVORS, FLAVORS_BEYOND, W_STARS, Tr
 from longpipe.papers.lbd_01_numbers import FIGURE_6, HALF, gains
 from longpipe.papers.lbd_01_reproduction import TransferReproduction
 from longpipe.papers.lbd_01_time import Course
+from longpipe.papers.names import NAMES
 
-NAMES: Final = {"reno": "Reno", "newreno": "NewReno", "sack": "SACK", "tahoe": "Tahoe", "vegas": "Vegas"}
 # Okabe and Ito's, and markers that tell the flavors apart in grey.
 COLOURS: Final = {"reno": "#d55e00", "newreno": "#0072b2", "sack": "#009e73", "tahoe": "#999999", "vegas": "#cc79a7"}
 MARKERS: Final = {"reno": "o", "newreno": "s", "sack": "^", "tahoe": "v", "vegas": "D"}

@@ -8,12 +8,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from longpipe.analysis import figures as analysis
+from longpipe.papers.names import NAMES
 from longpipe.papers.reproduction import Reproduction
 from longpipe.papers.www_98_claims import FLAVORS, LETTERS, LEVEL
 from longpipe.papers.www_98_summaries import NETWORKS, replicated
 
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
-NAMES: Final = {"vanilla": "Vanilla", "reno": "Reno", "newreno": "NewReno", "sack": "SACK"}
 POLICIES: Final = {"epd": "EPD", "selective-drop": "Selective Drop"}
 
 

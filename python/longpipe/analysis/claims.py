@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import pandas as pd
 
@@ -50,6 +51,11 @@ class Condition:
         paper = "" if compared is None or math.isnan(compared) else f", {source} {_number(compared)}"
         return f"{low}{self.quantity}{high}: {_number(found.mean)}{interval}{paper}"
 
+    def finding(self, compared: float = math.nan, source: str = "published") -> "Finding":
+        """The same as numbers."""
+        mean, verdict = estimate(self.by_seed).mean, self.verdict()
+        return Finding(self.quantity, self.above, self.below, mean, *self.interval(), compared, source, verdict)
+
 
 @dataclass(frozen=True)
 class Exact(Condition):
@@ -76,13 +82,46 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Finding:
+    """What the runs say of one condition: the mean, its 95 % interval, the limits; nan or infinite where there is none.
+
+    `compared` is what was published for it, or whatever `source` names.
+    """
+
+    quantity: str
+    above: float
+    below: float
+    mean: float
+    low: float
+    high: float
+    compared: float
+    source: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
 class Judgement:
-    """A claim with its verdict and, condition by condition, the numbers behind it."""
+    """A claim with its verdict and, condition by condition, the numbers behind it, as text and as numbers."""
 
     id: str
     text: str
     verdict: Verdict
     evidence: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    def record(self) -> dict[str, Any]:
+        """The judgement, JSON-ready: a limit, interval or comparison that there is not is None."""
+        conditions = [
+            {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in vars(finding).items()}
+            for finding in self.findings
+        ]
+        return {
+            "id": self.id,
+            "text": self.text,
+            "verdict": self.verdict.value,
+            "evidence": "; ".join(self.evidence),
+            "conditions": conditions,
+        }
 
 
 def judge(claim: Claim, runs: pd.DataFrame, published: pd.DataFrame, source: str = "published") -> Judgement:
@@ -97,11 +136,17 @@ def judge(claim: Claim, runs: pd.DataFrame, published: pd.DataFrame, source: str
         verdict = Verdict.FAILS
     else:
         verdict = Verdict.UNDECIDED if Verdict.UNDECIDED in verdicts else Verdict.HOLDS
-    printed: list[float | None] = [None] * len(conditions)
+    printed = [math.nan] * len(conditions)
     if claim.published:
         printed = [float(condition.by_seed.mean()) for condition in claim.conditions(published)]
-    evidence = (condition.evidence(value, source) for condition, value in zip(conditions, printed, strict=True))
-    return Judgement(claim.id, claim.text, verdict, tuple(evidence))
+    pairs = list(zip(conditions, printed, strict=True))
+    return Judgement(
+        claim.id,
+        claim.text,
+        verdict,
+        tuple(condition.evidence(value, source) for condition, value in pairs),
+        tuple(condition.finding(value, source) for condition, value in pairs),
+    )
 
 
 def mean_by_seed(runs: pd.DataFrame, metric: str, **factors: object) -> pd.Series:

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from longpipe.captures import CaptureError
-from longpipe.cli import analyse, design, init, plot, reproduce, run, validate
+from longpipe.cli import analyse, design, init, plot, report, reproduce, run, validate
 from longpipe.errors import ScenarioError
 
 HELP = (
@@ -44,6 +44,7 @@ app.command("run")(run.run)
 app.command("plot")(plot.plot)
 app.command("init")(init.init)
 app.command("reproduce")(reproduce.reproduce)
+app.command("report")(report.report)
 app.command("design")(design.design)
 app.command("analyse")(analyse.analyse)
 app.add_typer(validate.app, name="validate")

@@ -3,26 +3,21 @@
 import sys
 from io import StringIO
 from pathlib import Path
-from typing import Final
 
 import pandas as pd
 from rich.console import Console
 
-from longpipe import plot, plot_lbd_01
+from longpipe import plot_lbd_01
 from longpipe.cli.progress import Bar
 from longpipe.cli.reproduction import REPORT_WIDTH, open_store, report_console
 from longpipe.cli.reproduction_tables import show_beyond, show_claims
 from longpipe.files import write_text
-from longpipe.papers.lbd_01 import BUFFERS, FLAVORS, FLAVORS_BEYOND, ID, TITLE
+from longpipe.papers.lbd_01 import BUFFERS, CONDITIONS, FLAVORS, FLAVORS_BEYOND, ID, SEED, TITLE
 from longpipe.papers.lbd_01_beyond import reproduce_beyond
 from longpipe.papers.lbd_01_numbers import gains
-from longpipe.papers.lbd_01_reproduction import TransferReproduction, reproduce
+from longpipe.papers.lbd_01_reproduction import TransferReproduction, reproduce, scenarios
 from longpipe.papers.lbd_01_variants import sensitivity
-
-CONDITIONS: Final = (
-    "One run of each configuration: nothing is random. ns-2's TCP of 2000, Reno without a guard against repeated fast "
-    "retransmits; access links of 100 Mbit/s; B packets wait behind the one in service."
-)
+from longpipe.report.folder import Folder, Part
 
 
 def run(out: Path, *, fresh: bool, json: str | None) -> None:
@@ -32,12 +27,14 @@ def run(out: Path, *, fresh: bool, json: str | None) -> None:
     report = StringIO()
     _show(found, Console(file=report, width=REPORT_WIDTH))
     texts = {"report.txt": report.getvalue(), "report.json": found.to_json()}
-    frames = {"runs": found.runs, "numbers": found.numbers, "gains": gains(found.runs)}
+    frames = {"runs": found.runs, "numbers": found.numbers, "gains": gains(found.runs), "scenarios": scenarios()}
     texts |= {f"{name}.csv": frame.to_csv(index=False) for name, frame in frames.items()}
+    folder = _folder(out, Part.REPRODUCTION)
     for name, text in texts.items():
-        write_text(out / name, text)
+        folder.text(name, text)
     for name, figure in plot_lbd_01.figures(found).items():
-        plot.save(figure, out / name)
+        folder.figure(name, figure)
+    folder.close(seconds=round(found.seconds, 1), runs=len(found.runs))
     if json == "-":
         sys.stdout.write(found.to_json())
         return
@@ -52,7 +49,9 @@ def run_sensitivity(out: Path, *, fresh: bool) -> None:
     """Runs the variants into a directory and onto the terminal."""
     with open_store(out) as store, Bar(f"{ID} variants") as bar:
         found = sensitivity(store, fresh=fresh, progress=bar.update)
-    write_text(out / "sensitivity.csv", found.to_csv(index=False))
+    folder = _folder(out, Part.SENSITIVITY)
+    folder.text("sensitivity.csv", found.to_csv(index=False))
+    folder.close()
     console = report_console()
     show_beyond({"numbers that the paper prints, under other settings": found}, console)
     console.print(f"\nThe same as sensitivity.csv: {out}", markup=False, highlight=False)
@@ -62,11 +61,17 @@ def run_beyond(out: Path, *, fresh: bool) -> None:
     """Runs what goes past the paper into a directory and onto the terminal."""
     with open_store(out) as store, Bar(f"{ID} and beyond") as bar:
         found = reproduce_beyond(store, fresh=fresh, progress=bar.update)
-    write_text(out / "beyond.csv", found.to_csv(index=False))
-    plot.save(plot_lbd_01.long_pipes(found), out / "beyond")
+    folder = _folder(out, Part.BEYOND)
+    folder.text("beyond.csv", found.to_csv(index=False))
+    folder.figure("beyond", plot_lbd_01.long_pipes(found))
+    folder.close()
     console = report_console()
     show_beyond({"8 GB over 600 ms": _by_flavor(found, ["rate_mbps", "w_star_packets", "buffer_bdp"])}, console)
     console.print(f"\nRuns and figure: {out}", markup=False, highlight=False)
+
+
+def _folder(out: Path, part: Part) -> Folder:
+    return Folder(out, part, ID, SEED, SEED)
 
 
 def _show(found: TransferReproduction, console: Console) -> None:

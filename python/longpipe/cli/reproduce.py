@@ -1,18 +1,22 @@
 """`longpipe reproduce`: a paper's tables, simulated again and judged."""
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from longpipe.errors import ScenarioError
-from longpipe.files import check_directory, check_file
+from longpipe.errors import ScenarioError, nearest
+from longpipe.files import check_directory, check_file, write_text
+from longpipe.report.folder import Part, is_current, records
 
-DEFAULT_VARIANT_SEEDS = 2
+DOCUMENTS: Final = ("frr-96", "gr-97", "buf-97", "www-98", "lbd-01")
+TRANSFERS: Final = DOCUMENTS[-1]
+DEFAULT_VARIANT_SEEDS: Final = 2
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="A paper: frr-96, gr-97, buf-97, www-98, lbd-01.")],
+    papers: Annotated[list[str], typer.Argument(metavar="PAPER...", help=f"Any of {', '.join(DOCUMENTS)}.")],
     seeds: Annotated[
         int | None,
         typer.Option(
@@ -26,7 +30,9 @@ def reproduce(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Where tables, figures and runs go. [default: results/PAPER]", show_default=False
+            metavar="DIR",
+            help="Where tables, figures and runs go; of several papers, to DIR/PAPER. [default: results/PAPER]",
+            show_default=False,
         ),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run again what is stored already.")] = False,
@@ -39,32 +45,85 @@ def reproduce(
 ) -> None:
     """Simulate a paper's experiments; show its tables beside ours, and what becomes of its claims.
 
-    Finished runs are kept in DIR/runs.sqlite: after an interruption the same command goes on from there.
+    Finished runs are kept in DIR/runs.sqlite: after an interruption the same command goes on from there. What is there
+    already, made by the same version from the same seeds, is shown again as it is.
     """
+    _check(papers, json, sensitivity=sensitivity, beyond=beyond)
+    if json not in (None, "-"):
+        check_file("--json", Path(str(json)))
+    folders = {paper: _folder(paper, out, alone=len(papers) == 1) for paper in papers}
+    for folder in folders.values():
+        check_directory("--out", folder)
+    for paper, folder in folders.items():
+        if beyond:
+            _beyond(paper, seeds, folder, fresh=fresh)
+        elif sensitivity:
+            _sensitivity(paper, seeds or DEFAULT_VARIANT_SEEDS, folder, fresh=fresh)
+        elif not fresh and is_current(folder, Part.REPRODUCTION, paper, None if paper == TRANSFERS else seeds):
+            _show_again(folder, json)
+        else:
+            _reproduce(paper, seeds, folder, fresh=fresh, json=json)
+
+
+def _check(papers: list[str], json: str | None, *, sensitivity: bool, beyond: bool) -> None:
     if sensitivity and json is not None:
         raise ScenarioError("--json: not with --sensitivity, which writes sensitivity.csv")
     if beyond and (sensitivity or json is not None):
         raise ScenarioError("--beyond: not with --sensitivity or --json; it writes CSV files and figures")
-    if json not in (None, "-"):
-        check_file("--json", Path(str(json)))
+    if json is not None and len(papers) > 1:
+        raise ScenarioError(f"--json: {len(papers)} papers; needs one")
+    for paper in papers:
+        if paper not in DOCUMENTS:
+            raise ScenarioError(f"PAPER: {paper!r}; {nearest(paper, DOCUMENTS)}")
 
-    # The database, SciPy and Matplotlib take a second to load; other commands need not wait for them.
+
+def _folder(paper: str, out: Path | None, *, alone: bool) -> Path:
+    if out is None:
+        return Path("results") / paper
+    return out if alone else out / paper
+
+
+def _show_again(folder: Path, json: str | None) -> None:
+    """Shows what a folder holds."""
+    report = (folder / "report.json").read_text(encoding="utf-8")
+    if json == "-":
+        sys.stdout.write(report)
+        return
+    if json is not None:
+        write_text(Path(json), report)
+    sys.stdout.write((folder / "report.txt").read_text(encoding="utf-8"))
+    finished = records(folder)[Part.REPRODUCTION]["finished_at"]
+    typer.echo(f"\nUnchanged since {finished}. Report, tables, runs and figures: {folder}")
+
+
+# The database, SciPy and Matplotlib take a second to load; other commands need not wait for them.
+
+
+def _reproduce(paper: str, seeds: int | None, out: Path, *, fresh: bool, json: str | None) -> None:
     from longpipe.cli import lbd_01, reproduction
-    from longpipe.papers.lbd_01 import ID
+    from longpipe.papers import PAPERS
 
-    chosen = None if paper == ID else reproduction.find(paper)
-    out = out or Path("results") / paper
-    check_directory("--out", out)
-    if chosen is None:
-        if beyond:
-            lbd_01.run_beyond(out, fresh=fresh)
-        elif sensitivity:
-            lbd_01.run_sensitivity(out, fresh=fresh)
-        else:
-            lbd_01.run(out, fresh=fresh, json=json)
-    elif beyond:
-        reproduction.run_beyond(chosen, seeds, out, fresh=fresh)
-    elif sensitivity:
-        reproduction.run_sensitivity(chosen, seeds or DEFAULT_VARIANT_SEEDS, out, fresh=fresh)
+    if paper == TRANSFERS:
+        lbd_01.run(out, fresh=fresh, json=json)
     else:
-        reproduction.run(chosen, seeds or chosen.seeds, out, fresh=fresh, json=json)
+        reproduction.run(PAPERS[paper], seeds or PAPERS[paper].seeds, out, fresh=fresh, json=json)
+
+
+def _sensitivity(paper: str, seeds: int, out: Path, *, fresh: bool) -> None:
+    from longpipe.cli import lbd_01, reproduction
+    from longpipe.papers import PAPERS
+
+    if paper == TRANSFERS:
+        lbd_01.run_sensitivity(out, fresh=fresh)
+    else:
+        reproduction.run_sensitivity(PAPERS[paper], seeds, out, fresh=fresh)
+
+
+def _beyond(paper: str, seeds: int | None, out: Path, *, fresh: bool) -> None:
+    from longpipe.cli import lbd_01, reproduction
+    from longpipe.papers import PAPERS
+
+    if paper == TRANSFERS:
+        lbd_01.run_beyond(out, fresh=fresh)
+    else:
+        reproduction.run_beyond(PAPERS[paper], seeds, out, fresh=fresh)

@@ -15,11 +15,12 @@ from rich.console import Console
 from longpipe import plot, plot_buf_97, plot_gr_97, plot_www_98
 from longpipe.cli.progress import Bar
 from longpipe.cli.reproduction_tables import show, show_beyond, show_sensitivity
-from longpipe.errors import ScenarioError, nearest
+from longpipe.errors import ScenarioError
 from longpipe.files import write_text
-from longpipe.papers import PAPERS, Paper, lbd_01
-from longpipe.papers.reproduction import Reproduction, reproduce, reproduce_beyond
+from longpipe.papers import Paper, lbd_01
+from longpipe.papers.reproduction import Reproduction, reproduce, reproduce_beyond, scenarios
 from longpipe.papers.sensitivity import closest, sensitivity, summary
+from longpipe.report.folder import Folder, Part
 from longpipe.store import Store
 
 REPORT_WIDTH = 100
@@ -36,26 +37,21 @@ BEYOND_FIGURES: Final[dict[str, Callable[[Mapping[str, pd.DataFrame]], dict[str,
 }
 
 
-def find(paper: str) -> Paper:
-    """The paper with this id; ScenarioError lists the others."""
-    if paper not in PAPERS:
-        raise ScenarioError(f"PAPER: {paper!r}; {nearest(paper, (*PAPERS, lbd_01.ID))}")
-    return PAPERS[paper]
-
-
 def run(paper: Paper, seeds: int, out: Path, *, fresh: bool, json: str | None) -> None:
     """Reproduces a paper into a directory and onto the terminal; `json` is a file, or - for stdout alone."""
     with open_store(out) as store, Bar(paper.id) as bar:
         found = reproduce(paper, seeds, store, fresh=fresh, progress=bar.update)
     report = StringIO()
     show(found, Console(file=report, width=REPORT_WIDTH))
+    folder = Folder(out, Part.REPRODUCTION, paper.id, seeds, paper.seeds)
     texts = {"report.txt": report.getvalue(), "report.json": found.to_json()}
-    texts |= {"tables.csv": found.rows.to_csv(index=False), "runs.csv": found.runs.to_csv(index=False)}
-    texts |= {f"{name}.csv": frame.to_csv(index=False) for name, frame in found.summaries().items()}
+    frames = {"tables": found.rows, "runs": found.runs, **found.summaries(), "scenarios": scenarios(paper, seeds)}
+    texts |= {f"{name}.csv": frame.to_csv(index=False) for name, frame in frames.items()}
     for name, text in texts.items():
-        write_text(out / name, text)
+        folder.text(name, text)
     for name, figure in figures(found).items():
-        plot.save(figure, out / name)
+        folder.figure(name, figure)
+    folder.close(seconds=round(found.seconds, 1), runs=len(found.runs))
     if json == "-":
         sys.stdout.write(found.to_json())
         return
@@ -79,10 +75,12 @@ def run_sensitivity(paper: Paper, seeds: int, out: Path, *, fresh: bool) -> None
         found = sensitivity(paper, seeds, store, fresh=fresh, progress=bar.update)
     report = StringIO()
     show_sensitivity(paper, found, Console(file=report, width=REPORT_WIDTH))
-    write_text(out / "sensitivity.txt", report.getvalue())
-    write_text(out / "sensitivity-rows.csv", found.to_csv(index=False))
-    write_text(out / "sensitivity.csv", summary(paper, found).to_csv())
-    write_text(out / "closest.csv", closest(paper, found).to_csv(index=False))
+    folder = Folder(out, Part.SENSITIVITY, paper.id, seeds, seeds)
+    folder.text("sensitivity.txt", report.getvalue())
+    folder.text("sensitivity-rows.csv", found.to_csv(index=False))
+    folder.text("sensitivity.csv", summary(paper, found).to_csv())
+    folder.text("closest.csv", closest(paper, found).to_csv(index=False))
+    folder.close()
     console = report_console()
     show_sensitivity(paper, found, console)
     console.print(f"\nThe same as sensitivity.csv and .txt: {out}", markup=False, highlight=False)
@@ -98,10 +96,12 @@ def run_beyond(paper: Paper, seeds: int | None, out: Path, *, fresh: bool) -> No
     with open_store(out) as store, Bar(f"{paper.id} and beyond") as bar:
         runs = reproduce_beyond(paper, paper.beyond, seeds, store, fresh=fresh, progress=bar.update)
     summaries = {name: summarize(runs) for name, summarize in paper.beyond.summaries.items()}
+    folder = Folder(out, Part.BEYOND, paper.id, seeds, paper.beyond.seeds)
     for name, frame in {"beyond": runs, **summaries}.items():
-        write_text(out / f"{name}.csv", frame.to_csv(index=False))
+        folder.text(f"{name}.csv", frame.to_csv(index=False))
     for name, figure in BEYOND_FIGURES[paper.id](summaries).items():
-        plot.save(figure, out / name)
+        folder.figure(name, figure)
+    folder.close()
     console = report_console()
     show_beyond(summaries, console)
     console.print(f"\nRuns, tables and figures: {out}", markup=False, highlight=False)

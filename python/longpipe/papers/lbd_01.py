@@ -16,6 +16,10 @@ from longpipe.units import RATE, SIZE
 
 ID: Final = "lbd-01"
 TITLE: Final = "The influence of the large bandwidth-delay product on TCP Reno, NewReno and SACK (Lee, Lee, Choi, 2001)"
+CONDITIONS: Final = (
+    "One run of each configuration: nothing is random. ns-2's TCP of 2000, Reno without a guard against repeated fast "
+    "retransmits; access links of 100 Mbit/s; B packets wait behind the one in service."
+)
 # Table 1: W* is the packets of a bandwidth-delay product, 20 for each Mbit/s; buffers are parts of it.
 W_STARS: Final = (20, 40, 80, 160, 320, 640)
 BUFFERS: Final = (0.25, 0.5, 0.75, 1.0)

@@ -26,7 +26,7 @@ from longpipe.papers.lbd_01_claims import claims
 from longpipe.papers.lbd_01_numbers import FIGURE_6, WATCHED, Courses, numbers, slopes
 from longpipe.papers.lbd_01_time import Course
 from longpipe.papers.reproduction import plain
-from longpipe.store import Store
+from longpipe.store import Store, digest_of
 from longpipe.study import complete_study
 from longpipe.study.progress import Progress, ignore
 
@@ -68,9 +68,7 @@ class TransferReproduction:
             "numbers": [
                 {str(name): plain(value) for name, value in one.items()} for one in self.numbers.to_dict("records")
             ],
-            "claims": [
-                {"id": c.id, "verdict": c.verdict.value, "evidence": "; ".join(c.evidence)} for c in self.claims
-            ],
+            "claims": [claim.record() for claim in self.claims],
         }
         return json.dumps(report, indent=2, allow_nan=False) + "\n"
 
@@ -114,6 +112,15 @@ def reproduce(
         numbers=numbers(runs, courses),
         courses=courses,
         claims=tuple(judge(claim, of_paper, of_paper) for claim in conclusions),
+    )
+
+
+def scenarios() -> pd.DataFrame:
+    """What `reproduce` runs, a row per scenario: `scenario`, `digest`, `replicated`, `seeds`."""
+    found = [transfer.scenario() for transfer in (*transfers(), *transfers(FLAVORS_BEYOND))]
+    return pd.DataFrame(
+        {"scenario": scenario.name, "digest": digest_of(scenario), "replicated": False, "seeds": SEED}
+        for scenario in found
     )
 
 

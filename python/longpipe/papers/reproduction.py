@@ -13,7 +13,7 @@ from longpipe import _core
 from longpipe.analysis.claims import Judgement, judge, mean_by_seed
 from longpipe.analysis.intervals import estimate
 from longpipe.papers.paper import Beyond, Caption, Paper
-from longpipe.store import Store
+from longpipe.store import Store, digest_of
 from longpipe.study import complete_study
 from longpipe.study.progress import Progress, ignore
 
@@ -77,9 +77,7 @@ class Reproduction:
             "seeds": self.seeds,
             "seconds": round(self.seconds, 1),
             "tables": [self._table(table) for table in self.tables],
-            "claims": [
-                {"id": c.id, "verdict": c.verdict.value, "evidence": "; ".join(c.evidence)} for c in self.claims
-            ],
+            "claims": [claim.record() for claim in self.claims],
         }
         return json.dumps(report, indent=2, allow_nan=False) + "\n"
 
@@ -130,6 +128,18 @@ def reproduce(
         rows=table_rows(paper, runs),
         claims=tuple(judge(claim, runs[runs["replicated"]], compared.assign(seed=0), source) for claim in paper.claims),
     )
+
+
+def scenarios(paper: Paper, seeds: int) -> pd.DataFrame:
+    """What `reproduce` runs, a row per scenario: `scenario`, `digest`, `replicated`, and its `seeds` from 1 on."""
+    found = []
+    for experiment in paper.experiments():
+        asked = experiment.seeds(seeds)
+        if experiment.deterministic:
+            found.append((experiment.deterministic, False, DETERMINISTIC_SEED))
+        found.append((experiment.replicated, True, len(asked)))
+    rows = ((scenario.name, digest_of(scenario), replicated, count) for scenario, replicated, count in found)
+    return pd.DataFrame(rows, columns=["scenario", "digest", "replicated", "seeds"]).drop_duplicates("digest")
 
 
 def reproduce_beyond(

@@ -1,0 +1,48 @@
+"""Where results come from: which code, which libraries, which machine."""
+
+import hashlib
+import os
+import platform
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+# Those that numbers or figures pass through.
+LIBRARIES: Final = ("numpy", "pandas", "scipy", "statsmodels", "matplotlib")
+
+
+@cache
+def code_digest() -> str:
+    """SHA-256 over the package as installed, its compiled core included: another one may give other results."""
+    package = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*")):
+        if path.is_file() and path.suffix != ".pyc":
+            digest.update(f"{path.relative_to(package)}\0".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def software() -> dict[str, str]:
+    """Versions of longpipe, of Python, and of the libraries that results pass through."""
+    found = {"longpipe": version("longpipe"), "Python": platform.python_version()}
+    return found | {name: version(name) for name in LIBRARIES}
+
+
+def machine() -> dict[str, Any]:
+    """The machine: `system`, `processor`, `cores` (those this process may use), `memory_gb`."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    found: dict[str, Any] = {"system": platform.platform(), "processor": _processor(), "cores": cores}
+    if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        found["memory_gb"] = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9, 1)
+    return found
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return next(iter(names), platform.processor() or platform.machine())

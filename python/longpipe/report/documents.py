@@ -1,0 +1,30 @@
+"""The page of all reproduced documents."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from longpipe.papers import PAPERS
+from longpipe.papers.lbd_01 import ID
+from longpipe.report import document, scoreboard, transfers
+from longpipe.report.page import render
+from longpipe.report.parts import Report, Section
+from longpipe.report.results import Results
+from longpipe.report.svg import Palette
+
+TITLE: Final = "Papers on TCP over long, fat pipes, simulated again"
+
+
+def page(folders: Iterable[Results]) -> str:
+    """The page as HTML; ScenarioError, naming the file and what to run, for results that are missing."""
+    folders, palette = list(folders), Palette()
+    sections = tuple(_section(results, palette) for results in folders)
+    return render(
+        Report(TITLE, (scoreboard.summary(folders),), (scoreboard.section(folders), *sections)),
+        palette,
+    )
+
+
+def _section(results: Results, palette: Palette) -> Section:
+    if results.document == ID:
+        return transfers.section(results, palette)
+    return document.section(PAPERS[results.document], results, palette)

@@ -1,0 +1,62 @@
+"""Data frames as tables of a page, and as downloads."""
+
+import base64
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+
+from longpipe.report.parts import NOTHING, Cell, Column, Download, Downloads, Grid, number
+
+# A longer table is closed until a reader opens it.
+MOST_OPEN_ROWS: Final = 40
+MEDIA_TYPES: Final = {".csv": "text/csv", ".json": "application/json"}
+
+
+def grid(
+    frame: pd.DataFrame,
+    name: str,
+    title: str,
+    *,
+    note: str = "",
+    heads: Mapping[str, str] | None = None,
+    names: Mapping[str, str] | None = None,
+    digits: int = 3,
+) -> Grid:
+    """A table with a column per column of the frame; `heads` renames those, `names` what is in them."""
+    heads, names = heads or {}, names or {}
+    columns = tuple(
+        Column(heads.get(str(column), str(column).replace("_", " ")), number=is_numeric_dtype(frame[column]))
+        for column in frame.columns
+    )
+    rows = tuple(
+        tuple(cell(names.get(value, value) if isinstance(value, str) else value, digits) for value in row)
+        for row in frame.itertuples(index=False, name=None)
+    )
+    return Grid(name, title, columns, rows, note=note, closed=len(rows) > MOST_OPEN_ROWS)
+
+
+def cell(value: Any, digits: int = 3) -> Cell:  # noqa: ANN401 - whatever a cell of a frame holds
+    """A cell of a frame: text as it is, a number short and sorted by its value, nothing as a dash."""
+    if isinstance(value, str):
+        return Cell(value)
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return Cell(NOTHING)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return Cell(str(value))
+    return Cell(number(value, digits), float(value))
+
+
+def downloads(folder: Path, names: list[str]) -> Downloads:
+    """Files of a folder, as they are."""
+    return Downloads(tuple(download(name, (folder / name).read_bytes()) for name in names))
+
+
+def download(name: str, content: bytes) -> Download:
+    """A file within the page."""
+    kilobytes = math.ceil(len(content) / 1000)
+    media = MEDIA_TYPES[Path(name).suffix]
+    return Download(name, f"{kilobytes} kB", f"data:{media};base64,{base64.b64encode(content).decode()}")

@@ -1,0 +1,28 @@
+"""A report as one HTML page that needs no network."""
+
+from pathlib import Path
+from typing import Final
+
+import jinja2
+from markupsafe import Markup
+
+from longpipe.report.parts import Report
+from longpipe.report.svg import DARK_CARD, Palette
+
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+
+
+def render(report: Report, palette: Palette) -> str:
+    """The page as text."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    # Both are this package's own files.
+    script, style = (Markup((_TEMPLATES / name).read_text(encoding="utf-8")) for name in ("page.js", "page.css"))  # noqa: S704
+    return environment.get_template("page.html.jinja").render(
+        report=report, palette=palette, script=script, style=style, dark_card=DARK_CARD
+    )

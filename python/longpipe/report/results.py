@@ -1,0 +1,72 @@
+"""What a folder of `longpipe reproduce` holds, for a page."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from longpipe.errors import ScenarioError
+from longpipe.report.folder import RECORD, Part, records
+from longpipe.report.svg import Drawing, Palette, inline
+
+
+@dataclass(frozen=True)
+class Results:
+    """One document's folder, read; ScenarioError, saying what to run, if it does not hold what its record says."""
+
+    document: str
+    folder: Path
+
+    def __post_init__(self) -> None:
+        _ = self.records
+
+    @cached_property
+    def records(self) -> dict[str, dict[str, Any]]:
+        """Where each part comes from."""
+        found = records(self.folder)
+        if found.get(Part.REPRODUCTION, {}).get("document") != self.document:
+            raise ScenarioError(
+                f"{self.folder}: no {RECORD} of {self.document}; needs longpipe reproduce {self.document}"
+            )
+        return found
+
+    @cached_property
+    def claims(self) -> list[dict[str, Any]]:
+        """The records of the judged claims."""
+        found: list[dict[str, Any]] = json.loads(self._text("report.json"))["claims"]
+        return found
+
+    def has(self, part: Part) -> bool:
+        """Whether the folder holds this part, too."""
+        return part in self.records
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """A table, by its name without suffix."""
+        return pd.read_csv(self._existing(f"{name}.csv"), dtype={"table": str})
+
+    def names(self, part: Part, suffix: str) -> list[str]:
+        """Files of a part, in the order in which they were written, without their suffix."""
+        files = self.records.get(part, {}).get("files", {})
+        return [name.removesuffix(suffix) for name in files if name.endswith(suffix)]
+
+    def drawings(self, part: Part, palette: Palette) -> Iterator[tuple[str, Drawing]]:
+        """The figures of a part, by name."""
+        for name in self.names(part, ".svg"):
+            yield name, inline(self._text(f"{name}.svg"), f"{self.document}-{name}", palette)
+
+    def content(self, name: str) -> bytes:
+        """A file as it is."""
+        return self._existing(name).read_bytes()
+
+    def _text(self, name: str) -> str:
+        return self._existing(name).read_text(encoding="utf-8")
+
+    def _existing(self, name: str) -> Path:
+        path = self.folder / name
+        if not path.is_file():
+            raise ScenarioError(f"{path}: missing; needs longpipe reproduce {self.document}")
+        return path

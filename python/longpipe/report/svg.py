@@ -1,0 +1,110 @@
+"""Figures within a page: inline SVG whose colours follow light and dark."""
+
+import colorsys
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from markupsafe import Markup
+
+from longpipe.errors import ScenarioError
+
+# What figures lie on in the dark, and how far their colours must stand out from it (WCAG 2.1, 1.4.11: 3 to 1).
+DARK_CARD: Final = "#1b1f26"
+LEAST_CONTRAST: Final = 3.2
+# Below this share of colour it is a grey.
+GREY: Final = 0.12
+# Greys in the dark run from the card to this lightness.
+LIGHTEST: Final = 0.93
+
+_COLOUR: Final = re.compile(r"(?<=[:\s])#[0-9a-fA-F]{6}\b")
+# The glyphs of a font are the same in every figure of matplotlib, other names are not.
+_NAME: Final = re.compile(r'\b(id="|xlink:href="#|url\(#)([^")]+)')
+_TITLE: Final = re.compile(r"<dc:title>(.*?)</dc:title>", re.DOTALL)
+_WORDS: Final = re.compile(r"<dc:description>(.*?)</dc:description>", re.DOTALL)
+
+
+@dataclass
+class Palette:
+    """The colours of all figures of a page; black is that of their text."""
+
+    colours: set[str] = field(default_factory=lambda: {"#000000"})
+
+    def variable(self, colour: str) -> str:
+        """The CSS variable that stands for a colour."""
+        self.colours.add(colour.lower())
+        return f"var(--c{colour[1:].lower()})"
+
+    def css(self, *, dark: bool) -> str:
+        """Declarations of all variables."""
+        return "".join(f"--c{c[1:]}:{in_the_dark(c) if dark else c};" for c in sorted(self.colours))
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure for a page: its title, what it shows in words, and its SVG."""
+
+    title: str
+    alt: str
+    svg: Markup
+
+
+def inline(text: str, name: str, palette: Palette) -> Drawing:
+    """A figure that matplotlib wrote as SVG, made part of a page; `name` sets its ids apart from other figures'.
+
+    Its metadata are its title and the words for it. ScenarioError, naming the figure, if it is no such file.
+    """
+    start = re.search(r"<svg\b[^>]*?\bviewBox=\"([\d.\s-]+)\"[^>]*>", text)
+    title, words = _TITLE.search(text), _WORDS.search(text)
+    if start is None or title is None or words is None:
+        raise ScenarioError(f"{name}: no figure of this version; needs one that longpipe drew")
+    body = text[start.end() : text.rindex("</svg>")]
+    for pattern in (r"<metadata>.*?</metadata>", r"<style.*?</style>", r"<!--.*?-->"):
+        body = re.sub(pattern, "", body, flags=re.DOTALL)
+    body = _NAME.sub(lambda found: f"{found[1]}{name}-{found[2]}", body).replace("xlink:href=", "href=")
+    body = _COLOUR.sub(lambda found: palette.variable(found[0]), body)
+    # Glyphs come with three coordinates more than anyone sees.
+    body = re.sub(r"(\d\.\d{3})\d+", r"\1", body)
+    body = re.sub(r"\s*\n\s*", "\n", body)
+    width = float(start[1].split()[2])
+    names = (f"{name}-title", f"{name}-words")
+    head = f'<svg viewBox="{start[1]}" style="--width:{width:.0f}px" role="img" aria-labelledby="{" ".join(names)}">'
+    # What is escaped in the file stays so.
+    about = f'<title id="{names[0]}">{title[1]}</title><desc id="{names[1]}">{words[1]}</desc>'
+    svg = Markup(f"{head}{about}{body}</svg>")  # noqa: S704
+    return Drawing(Markup(title[1]).unescape(), Markup(words[1]).unescape(), svg)  # noqa: S704
+
+
+def in_the_dark(colour: str) -> str:
+    """A colour for a dark page: greys turned round, others with as much white as it takes to be seen."""
+    red, green, blue = _parts(colour)
+    lightness = colorsys.rgb_to_hls(red, green, blue)[1]
+    if max(red, green, blue) - min(red, green, blue) < GREY:
+        card = colorsys.rgb_to_hls(*_parts(DARK_CARD))[1]
+        if lightness == 1.0:
+            return DARK_CARD
+        return _hex(*(3 * (LIGHTEST - (LIGHTEST - card) * lightness,)))
+    found, white = colour, 0.0
+    while contrast(found, DARK_CARD) < LEAST_CONTRAST:
+        white += 0.02
+        found = _hex(*(part + white * (1 - part) for part in (red, green, blue)))
+    return found
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast of two colours, 1 to 21 (WCAG 2.1)."""
+    dark, light = sorted((_luminance(one), _luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in _parts(colour)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _parts(colour: str) -> tuple[float, float, float]:
+    return (int(colour[1:3], 16) / 255, int(colour[3:5], 16) / 255, int(colour[5:7], 16) / 255)
+
+
+def _hex(red: float, green: float, blue: float) -> str:
+    return "#" + "".join(f"{round(255 * min(1.0, part)):02x}" for part in (red, green, blue))

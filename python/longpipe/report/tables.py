@@ -1,0 +1,137 @@
+"""A paper's tables: published beside simulated, and how far apart they are."""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, Final
+
+import pandas as pd
+
+from longpipe.papers.names import NAMES
+from longpipe.papers.paper import Caption, Paper
+from longpipe.report.parts import NOTHING, Cell, Column, Grid, number
+
+# A difference that a reader should stop at.
+LARGE_DIFFERENCE: Final = 0.1
+# Not to be broken.
+MEAN: Final = "mean\N{NO-BREAK SPACE}±95\N{NO-BREAK SPACE}%"
+
+Record = Mapping[Hashable, Any]
+
+
+def caption_name(paper: Paper, caption: Caption) -> str:
+    """The id of a table within the page."""
+    return f"{paper.id}-{caption.kind.lower()}-{caption.number}-{caption.metric}"
+
+
+def of_caption(rows: pd.DataFrame, caption: Caption) -> pd.DataFrame:
+    """The rows of one printed table."""
+    return rows[(rows["table"] == caption.table) & (rows["metric"] == caption.metric)]
+
+
+def table(paper: Paper, caption: Caption, rows: pd.DataFrame) -> Grid:
+    """A printed table: for each of its columns published, replicated mean with interval, difference.
+
+    Where a paper prints no numbers, the single run stands in for what was published.
+    """
+    rows = of_caption(rows, caption)
+    varying = [name for name in paper.factors if name != paper.columns and len(rows[name].unique()) > 1]
+    levels = {level: name for level, name in paper.column_names.items() if (rows[paper.columns] == level).any()}
+    printed = "published" if paper.data else "deterministic"
+    columns = [Column(paper.factors[name], number=pd.api.types.is_numeric_dtype(rows[name])) for name in varying]
+    for name in levels.values():
+        columns += [Column("publ." if paper.data else "once", name, number=True)]
+        columns += [Column(MEAN, name, number=True), Column("diff.", name, number=True)]
+    found = []
+    for values, group in rows.groupby(varying, sort=False):
+        entries = {record[paper.columns]: record for record in group.to_dict("records")}
+        cells = [_level(value) for value in values]
+        for level in levels:
+            cells += _entry(entries[level], printed) if level in entries else [Cell(NOTHING)] * 3
+        found.append(tuple(cells))
+    return Grid(
+        caption_name(paper, caption),
+        f"{caption.kind} {caption.number}: {caption.title}",
+        tuple(columns),
+        tuple(found),
+        tuple(_footer(rows, paper, list(levels), len(varying), printed)),
+        note=_note(rows, paper),
+    )
+
+
+def distance(rows: pd.DataFrame) -> dict[str, float]:
+    """How far the replicated means lie from the published values.
+
+    `values` compared; `error`, mean absolute; `relative`, sum of errors over sum of values; `difference`, mean;
+    `largest`, absolute; `inside`, the share of published values within the 95 % interval of single runs; `single`, the
+    mean absolute error of the single run.
+    """
+    rows = rows.dropna(subset=["published", "mean"])
+    difference = rows["mean"] - rows["published"]
+    inside = (rows["low"] <= rows["published"]) & (rows["published"] <= rows["high"])
+    return {
+        "values": len(rows),
+        "error": float(difference.abs().mean()),
+        "relative": float(difference.abs().sum() / rows["published"].abs().sum()),
+        "difference": float(difference.mean()),
+        "largest": float(difference.abs().max()),
+        "inside": float(inside.mean()) if rows["low"].notna().any() else float("nan"),
+        "single": float((rows["deterministic"] - rows["published"]).abs().mean()),
+    }
+
+
+def _level(value: Any) -> Cell:  # noqa: ANN401 - whatever a level is
+    if isinstance(value, str):
+        return Cell(NAMES.get(value, value))
+    return Cell(f"{value:g}", float(value))
+
+
+def _entry(record: Record, printed: str) -> list[Cell]:
+    first, mean = float(record[printed]), float(record["mean"])
+    margin = (float(record["mean_high"]) - float(record["mean_low"])) / 2
+    difference = round(mean - first, 2)
+    mark = "far" if abs(difference) > LARGE_DIFFERENCE else ""
+    return [
+        Cell(two(first), first),
+        Cell(two(mean) + ("" if margin != margin else f" ±{two(margin)}"), mean),
+        Cell(("+" if difference > 0 else "") + two(difference), mean - first, mark),
+    ]
+
+
+def _footer(rows: pd.DataFrame, paper: Paper, levels: list[Any], before: int, printed: str) -> list[tuple[Cell, ...]]:
+    def line(name: str, cells: list[Cell]) -> tuple[Cell, ...]:
+        return (Cell(name), *[Cell("")] * (before - 1), *cells)
+
+    averages, errors, single = [], [], []
+    for level in levels:
+        of_level = rows[rows[paper.columns] == level]
+        first, mean = of_level[printed].mean(), of_level["mean"].mean()
+        averages += [Cell(two(first)), Cell(two(mean)), Cell(("+" if mean - first > 0.005 else "") + two(mean - first))]
+        errors += [Cell(""), Cell(number((of_level["mean"] - of_level["published"]).abs().mean())), Cell("")]
+        once = (of_level["deterministic"] - of_level["published"]).abs().mean()
+        single += [Cell(""), Cell(number(once)), Cell("")]
+    lines = [line("average", averages)]
+    if paper.data:
+        lines.append(line("mean absolute error", errors))
+        if rows["deterministic"].notna().any():
+            lines.append(line("of the single run", single))
+    return lines
+
+
+def _note(rows: pd.DataFrame, paper: Paper) -> str:
+    if paper.data is None:
+        return (
+            "once: the single run, all sources at once, nothing random. mean ±95 %: over seeds, and the 95 % interval "
+            "of that mean. diff.: mean less single run."
+        )
+    found = distance(rows)
+    return (
+        f"publ.: printed in the paper. mean ±95 %: over seeds, and the 95 % interval of that mean. diff.: mean less "
+        f"published, set off beyond ±{LARGE_DIFFERENCE:g}. Mean absolute error {number(found['error'])}"
+        + ("." if found["single"] != found["single"] else f", of the single run {number(found['single'])}.")
+    )
+
+
+def two(value: float) -> str:
+    """A number with two decimals, as the papers print theirs."""
+    if value != value:
+        return NOTHING
+    return f"{value + 1e-9:z.2f}".replace("-", "\N{MINUS SIGN}")

@@ -1,0 +1,22 @@
+"""What tests of reproductions share: frr-96 with runs of 60 ms, and the files that every folder holds."""
+
+from dataclasses import replace
+from typing import Final
+
+from longpipe.papers import frr_96
+from longpipe.papers.paper import Experiment, Paper
+
+# Besides tables and figures.
+WRITTEN: Final = {"provenance.json", "report.json", "report.txt", "runs.sqlite", "scenarios.csv"}
+
+
+def experiments() -> list[Experiment]:
+    """The paper's, cut to 60 ms."""
+    short = []
+    for e in frr_96.experiments():
+        single = e.deterministic.with_(duration="60 ms") if e.deterministic else None
+        short.append(replace(e, replicated=e.replicated.with_(duration="60 ms"), deterministic=single))
+    return short
+
+
+PAPER: Paper = replace(frr_96.PAPER, experiments=experiments, variants=frr_96.PAPER.variants[:2])

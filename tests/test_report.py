@@ -1,0 +1,304 @@
+import base64
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import html5lib
+import pandas as pd
+import pytest
+
+from longpipe.cli import lbd_01, reproduction
+from longpipe.errors import ScenarioError
+from longpipe.papers import frr_96
+from longpipe.papers.lbd_01_claims import claims
+from longpipe.report.documents import page
+from longpipe.report.folder import Part, is_current, records
+from longpipe.report.frames import download
+from longpipe.report.parts import claims_of, number
+from longpipe.report.results import Results
+from longpipe.report.svg import DARK_CARD, Palette, contrast, in_the_dark, inline
+from reproduced import PAPER
+
+LONGPIPE = str(Path(sys.executable).with_name("longpipe"))
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Short runs of frr-96 with two seeds, its sensitivity, and the whole of lbd-01."""
+    directory = tmp_path_factory.mktemp("results")
+    for name in ("frr-96", "lbd-01"):
+        (directory / name).mkdir()
+    reproduction.run(PAPER, 2, directory / "frr-96", fresh=False, json=None)
+    reproduction.run_sensitivity(PAPER, 1, directory / "frr-96", fresh=False)
+    lbd_01.run(directory / "lbd-01", fresh=False, json=None)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def text(results: Path) -> str:
+    return page([Results(name, results / name) for name in ("frr-96", "lbd-01")])
+
+
+@pytest.fixture(scope="module")
+def tree(text: str) -> Element:
+    """The page, parsed by a parser that forgives nothing."""
+    found = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(text)
+    assert isinstance(found, Element)
+    return found
+
+
+def words(element: Element) -> str:
+    return " ".join("".join(element.itertext()).split())
+
+
+def table(tree: Element, name: str) -> list[list[str]]:
+    """The cells of a table's body."""
+    (figure,) = tree.findall(f".//figure[@id='{name}']")
+    return [[words(cell) for cell in row] for row in figure.findall(".//tbody/tr")]
+
+
+def test_the_page_needs_no_network(text: str, tree: Element) -> None:
+    assert "//" not in re.sub(r"base64,[\w+/=\s]*|^\s*//.*", "", text, flags=re.MULTILINE)
+    assert re.findall(r"url\((?!#)", text) == []
+    links = [a.attrib["href"] for a in tree.iter("a")]
+    assert {link.partition(":")[0] if link.startswith("data:") else link[0] for link in links} == {"data", "#"}
+    assert not list(tree.iter("link"))
+    assert [script.attrib for script in tree.iter("script")] == [{}]
+
+
+def test_names_are_unique_and_every_link_leads_somewhere(tree: Element) -> None:
+    names = [element.attrib["id"] for element in tree.iter() if "id" in element.attrib]
+    assert len(names) == len(set(names))
+    inside = {a.attrib["href"][1:] for a in tree.iter("a") if a.attrib["href"].startswith("#")}
+    assert inside <= set(names)
+    used = set(re.findall(r"url\(#([^)]+)\)", "".join(e.attrib.get("clip-path", "") for e in tree.iter())))
+    assert used
+    assert used <= set(names)
+
+
+def test_every_figure_is_there_in_words_too(tree: Element, results: Path) -> None:
+    pictures = [f for f in tree.iter("figure") if f.attrib["class"] == "picture"]
+    drawn = [path for name in ("frr-96", "lbd-01") for path in (results / name).glob("*.svg")]
+    assert len(pictures) == len(drawn) == 8
+    for picture in pictures:
+        (svg,) = [e for e in picture.iter() if e.tag.endswith("svg")]
+        assert svg.attrib["role"] == "img"
+        by_name = {e.attrib["id"]: words(e) for e in svg if "id" in e.attrib}
+        title, description = (by_name[name] for name in svg.attrib["aria-labelledby"].split())
+        assert title
+        assert description.startswith(title)
+        assert "Across: " in description
+        assert "Up: " in description
+    assert all(span.attrib.get("aria-label") for span in tree.iter() if span.attrib.get("class") == "span")
+
+
+def test_every_table_has_every_published_and_simulated_number(tree: Element, results: Path) -> None:
+    rows = pd.read_csv(results / "frr-96" / "tables.csv", dtype={"table": str})
+    for caption in frr_96.PAPER.captions:
+        shown = table(tree, f"frr-96-table-{caption.number}-{caption.metric}")
+        assert len(shown) == 8
+        published = [float(line[i]) for line in shown for i in (3, 6, 9, 12)]
+        wanted = rows[(rows["table"] == caption.table) & (rows["metric"] == caption.metric)]
+        assert sorted(published) == sorted(wanted["published"])
+        means = [float(line[i].partition(" ")[0]) for line in shown for i in (4, 7, 10, 13)]
+        assert sorted(means) == pytest.approx(sorted(wanted["mean"]), abs=0.0051)
+    numbers = pd.read_csv(results / "lbd-01" / "numbers.csv")
+    assert [float(line[4]) for line in table(tree, "lbd-01-numbers")] == pytest.approx(list(numbers["published"]))
+
+
+def test_every_claim_has_its_verdict_and_conditions(tree: Element, results: Path) -> None:
+    listed = {line[0]: line for line in table(tree, "all-claims")}
+    lbd = claims(pd.DataFrame(), {}, 0.0)
+    assert list(listed) == [claim.id for claim in (*PAPER.claims, *lbd)]
+    for claim in [c for name in ("frr-96", "lbd-01") for c in Results(name, results / name).claims]:
+        assert listed[claim["id"]][1:3] == [claim["text"], claim["verdict"]]
+        (box,) = tree.findall(f".//div[@id='{claim['id']}']")
+        conditions = [words(row[0]) for row in box.findall(".//tbody/tr")]
+        assert conditions == [condition["quantity"] for condition in claim["conditions"]]
+        assert " ".join(conditions[0].split()) in claim["evidence"]
+    totals = table(tree, "verdicts")
+    assert [sum(map(int, line[2:5])) for line in totals] == [int(line[1]) for line in totals] == [9, 8]
+
+
+def test_the_distance_of_a_table_is_its_mean_absolute_error(tree: Element, results: Path) -> None:
+    errors = {
+        (f"Table {2 * i + 1 + j}", metric): one["mean_absolute_error"][metric]
+        for i, one in enumerate(json.loads((results / "frr-96" / "report.json").read_text())["tables"])
+        for j, metric in enumerate(("efficiency", "fairness"))
+    }
+    shown = {(line[1], line[2]): float(line[4]) for line in table(tree, "distances") if line[0] == "frr-96"}
+    assert shown == pytest.approx(errors, abs=6e-4)
+
+
+def test_sensitivity_shows_every_variant_or_how_to_compute_it(tree: Element) -> None:
+    shown = [line[0] for line in table(tree, "frr-96-sensitivity-variants")]
+    assert shown == ["as reproduced", *(variant.name for variant in PAPER.variants)]
+    (missing,) = tree.findall(".//section[@id='lbd-01-sensitivity']/p")
+    assert "longpipe reproduce lbd-01 --sensitivity" in words(missing)
+
+
+def test_downloads_are_the_files(tree: Element, results: Path) -> None:
+    found: dict[tuple[str, str], bytes] = {}
+    for section in ("frr-96", "lbd-01"):
+        for a in tree.findall(f".//section[@id='{section}-data']//a"):
+            media, _, content = a.attrib["href"].partition(",")
+            assert media in ("data:text/csv;base64", "data:application/json;base64")
+            found[section, a.attrib["download"]] = base64.b64decode(content)
+    for (section, name), decoded in found.items():
+        assert decoded == (results / section / name).read_bytes()
+    tables = {(path.parent.name, path.name) for path in results.glob("*/*.csv")}
+    assert set(found) == tables | {("frr-96", "report.json"), ("lbd-01", "report.json")}
+
+
+def test_provenance_names_version_seeds_machine_and_every_scenario(tree: Element, results: Path) -> None:
+    (facts,) = tree.findall(".//section[@id='frr-96-data']/dl")
+    shown = {words(row[0]): words(row[1]) for row in facts}
+    record = records(results / "frr-96")[Part.REPRODUCTION]
+    assert shown["longpipe"] == record["software"]["longpipe"]
+    assert shown["seeds"] == "1 to 2"
+    assert shown["processor"] == record["machine"]["processor"]
+    scenarios = {e.replicated.digest() for e in PAPER.experiments()}
+    scenarios |= {e.deterministic.digest() for e in PAPER.experiments() if e.deterministic}
+    listed = table(tree, "frr-96-scenarios")
+    assert {line[1] for line in listed} == {digest[:16] for digest in scenarios}
+
+
+def test_every_colour_of_a_figure_can_be_seen_in_the_dark(results: Path) -> None:
+    palette = Palette()
+    for path in results.glob("*/*.svg"):
+        inline(path.read_text(), path.stem, palette)
+    assert {"#0072b2", "#d55e00"} < palette.colours
+    for colour in palette.colours - {"#ffffff"}:
+        # What is faint on white, as a grid, may be faint in the dark.
+        assert contrast(in_the_dark(colour), DARK_CARD) >= min(3.0, contrast(colour, "#ffffff")), colour
+    assert in_the_dark("#ffffff") == DARK_CARD
+    assert contrast(in_the_dark("#000000"), DARK_CARD) > 12
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+def test_a_click_on_a_heading_sorts(text: str, tmp_path: Path) -> None:
+    script = """
+      const table = document.querySelector("#frr-96-table-1-efficiency table");
+      const column = 5, heads = table.tHead.rows[1].cells;
+      const values = () => [...table.tBodies[0].rows].map((row) => row.cells[column].dataset.value);
+      const found = [];
+      for (const _ of [1, 2]) { heads[column].firstElementChild.click(); found.push(values()); }
+      const mark = heads[column].getAttribute("aria-sort");
+      document.body.innerHTML = "<pre>" + JSON.stringify({ found, mark }) + "</pre>";
+    """
+    path = tmp_path / "page.html"
+    path.write_text(text.replace("</body>", f"<script>{script}</script></body>"))
+    command = [str(CHROMIUM), "--headless", "--no-sandbox", f"--user-data-dir={tmp_path}", "--dump-dom", path.as_uri()]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    match = re.search(r"<pre>(.*)</pre>", shown)
+    assert match
+    sorted_ = json.loads(match[1])
+    rising, falling = ([float(value) for value in values] for values in sorted_["found"])
+    assert len(rising) == 8
+    assert rising == sorted(rising)
+    assert falling == sorted(falling, reverse=True)
+    assert sorted_["mark"] == "descending"
+
+
+def test_a_folder_is_current_until_something_of_it_changes(results: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "frr-96"
+    shutil.copytree(results / "frr-96", folder)
+    assert is_current(folder, Part.REPRODUCTION, "frr-96", 2)
+    # The paper's own number of seeds is another one.
+    assert not is_current(folder, Part.REPRODUCTION, "frr-96", None)
+    assert not is_current(folder, Part.REPRODUCTION, "gr-97", 2)
+    record = json.loads((folder / "provenance.json").read_text())
+    record["reproduction"]["code"] = "0" * 64
+    (folder / "provenance.json").write_text(json.dumps(record))
+    assert not is_current(folder, Part.REPRODUCTION, "frr-96", 2)
+    shutil.copy(results / "frr-96" / "provenance.json", folder)
+    (folder / "tables.csv").write_text("")
+    assert not is_current(folder, Part.REPRODUCTION, "frr-96", 2)
+    (folder / "tables.csv").unlink()
+    assert not is_current(folder, Part.REPRODUCTION, "frr-96", 2)
+
+
+def run(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}
+    command = [LONGPIPE, *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_what_is_current_is_shown_again_and_reported(results: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (results / "lbd-01").iterdir()}
+    again = run("reproduce", "lbd-01", "--out", "lbd-01", cwd=results)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout.startswith((results / "lbd-01" / "report.txt").read_text())
+    assert "Unchanged since 20" in again.stdout
+    assert {path: path.stat().st_mtime_ns for path in (results / "lbd-01").iterdir()} == before
+    as_json = run("reproduce", "lbd-01", "--out", "lbd-01", "--json", "-", cwd=results)
+    assert as_json.stdout == (results / "lbd-01" / "report.json").read_text()
+    done = run("report", "lbd-01", "--results", ".", "-o", "page.html", cwd=results)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Report: page.html\n", "")
+    assert 'id="lbd-8"' in (results / "page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["lbd-10"], "PAPER: 'lbd-10'; did you mean 'lbd-01'? accepts frr-96, gr-97, buf-97, www-98, lbd-01"),
+        ([], "--results: results has no document; needs longpipe reproduce PAPER"),
+        (["lbd-01"], "results/lbd-01: no provenance.json of lbd-01; needs longpipe reproduce lbd-01"),
+        (["lbd-01", "-o", "/dev/null/x.html"], "--output: /dev/null can't be written (file exists)"),
+        (["lbd-01", "-o", "."], "--output: . is a directory; needs a file name"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str, tmp_path: Path) -> None:
+    refused = run("report", *arguments, cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith(f"error: {message}")
+    assert refused.stderr.count("\n") == 1
+
+
+def test_missing_and_foreign_files_are_named(results: Path, tmp_path: Path) -> None:
+    shutil.copytree(results / "lbd-01", tmp_path / "lbd-01")
+    (tmp_path / "lbd-01" / "numbers.csv").unlink()
+    with pytest.raises(ScenarioError, match=r"numbers\.csv: missing; needs longpipe reproduce lbd-01"):
+        page([Results("lbd-01", tmp_path / "lbd-01")])
+    with pytest.raises(ScenarioError, match=r"^x: no figure of this version"):
+        inline("<svg></svg>", "x", Palette())
+
+
+def test_a_drawn_condition_lies_where_its_numbers_do() -> None:
+    condition = {
+        "quantity": "x", "above": 0.0, "below": None, "mean": 0.5, "low": 0.25, "high": 0.75, "compared": 1.0,
+        "source": "published", "verdict": "holds",
+    }  # fmt: skip
+    record = {"id": "a-1", "text": "t", "verdict": "holds", "conditions": [condition]}
+    (finding,) = claims_of("", [record]).claims[0].findings
+    assert finding.span is not None
+    assert finding.span.interval is not None
+    assert finding.span.compared is not None
+    low, high = finding.span.interval
+    # From 0 to 1, with 15 % of room on both sides.
+    assert finding.span.accepted == pytest.approx((0.15 / 1.3, 1.0))
+    assert (low, finding.span.mean, high) == pytest.approx((0.4 / 1.3, 0.65 / 1.3, 0.9 / 1.3))
+    assert finding.span.compared == pytest.approx(1.15 / 1.3)
+    assert finding.span.words == "x: 0.5, interval 0.25 to 0.75; wanted > 0; published 1"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.1235, "0.123"), (-0.5, "\N{MINUS SIGN}0.5"), (0.0, "0"), (1e-17, "0"), (12345.6, "12\N{NARROW NO-BREAK SPACE}346"),
+        (0.0002, "2.0e\N{MINUS SIGN}4"), (float("nan"), "\N{EN DASH}"), (float("inf"), "∞"), (100.0, "100"),
+    ],
+)  # fmt: skip
+def test_numbers_have_the_digits_that_tell_something(value: float, shown: str) -> None:
+    assert number(value) == shown
+
+
+def test_a_download_holds_its_bytes() -> None:
+    found = download("a.csv", b"x\n1\n")
+    assert base64.b64decode(found.href.partition(",")[2]) == b"x\n1\n"
