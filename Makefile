@@ -17,9 +17,14 @@ $(VENV)/.tools: constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt maturin
 	@touch $@
 
-$(VENV)/.built: $(VENV)/.tools pyproject.toml $(RUST)
+# What the package needs, and the package itself, once; after that a change of the core builds the core alone.
+$(VENV)/.installed: $(VENV)/.tools pyproject.toml
 	VIRTUAL_ENV=$(VENV) PIP_CONSTRAINT=constraints.txt PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
 		$(BIN)/maturin develop --release --quiet --extras dev
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.installed $(RUST)
+	VIRTUAL_ENV=$(VENV) $(BIN)/maturin develop --release --quiet --skip-install
 	@touch $@
 
 reproduce: setup
@@ -31,10 +36,10 @@ test: setup
 	$(BIN)/python -m pytest
 
 # The pages of docs/, with their notebooks run and the reference written from the code, in docs/_build/html.
-docs: $(VENV)/.docs
+docs: setup $(VENV)/.docs
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --jobs auto docs docs/_build/html
 
-$(VENV)/.docs: $(VENV)/.built
+$(VENV)/.docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt 'longpipe[docs]'
 	@touch $@
 
