@@ -48,6 +48,8 @@ tcps = st.fixed_dictionaries(
         "initial_window": times("1 segment", "10 segments"),
         "initial_ssthresh": times("1460 B", "16 KB", "unlimited"),
         "duplicate_ack_threshold": st.integers(1, 4),
+        "fast_retransmit_restarts_timer": st.booleans(),
+        "byte_counting": st.booleans(),
         "silly_window_avoidance": st.booleans(),
         "idle_restart": st.booleans(),
         "timer": timers,

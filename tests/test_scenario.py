@@ -52,7 +52,7 @@ def test_the_commented_default_is_the_default() -> None:
 
 
 def test_digest_is_stable() -> None:
-    assert Scenario().digest() == "bdd3084713cf65d77437b7fca8c6d00a51982c3d5e9dfc64fc0c9bace1a6d4e2"
+    assert Scenario().digest() == "a1198abcf3cd18365c7d5e15f85e3b461b039d6e196e64a0131f03bbfd105c80"
 
 
 def test_digest_depends_on_the_run_and_not_on_its_spelling() -> None:

@@ -27,6 +27,10 @@ pub struct TcpConfig {
     pub estimate_ssthresh: bool,
     /// Number of duplicate ACKs that triggers a fast retransmit.
     pub duplicate_ack_threshold: u32,
+    /// A fast retransmit restarts the retransmission timer (4.4BSD), else ACKs of new data alone do (RFC 6298 section 5).
+    pub fast_retransmit_restarts_timer: bool,
+    /// An ACK opens the window by the bytes it acknowledges, a segment at most (RFC 5681 (2)), else by a segment (4.4BSD).
+    pub byte_counting: bool,
     /// Hold back a short segment while more data waits (RFC 1122 4.2.3.4).
     pub silly_window_avoidance: bool,
     /// Thresholds of Vegas.
@@ -153,6 +157,8 @@ pub struct SackConfig {
     pub pipe: PipeStart,
     /// No second fast retransmit for data sent before a timeout.
     pub guard: bool,
+    /// Which partial ACKs restart the retransmission timer.
+    pub timer_restart: TimerRestart,
 }
 
 /// PIPE at a fast retransmit, before the duplicate ACKs are taken off.
@@ -274,6 +280,8 @@ pub(crate) mod tests {
             initial_ssthresh_bytes: None,
             estimate_ssthresh: false,
             duplicate_ack_threshold: 3,
+            fast_retransmit_restarts_timer: true,
+            byte_counting: false,
             silly_window_avoidance: true,
             vegas: VegasConfig {
                 alpha: 1.0,
@@ -297,6 +305,7 @@ pub(crate) mod tests {
                 blocks: 3,
                 pipe: PipeStart::Window,
                 guard: true,
+                timer_restart: TimerRestart::Every,
             },
             timer: TimerConfig::Coarse {
                 tick_ps: 100_000_000_000,

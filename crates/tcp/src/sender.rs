@@ -51,6 +51,7 @@ pub struct Sender {
     /// Resend the segment at SND.UNA before anything else.
     resend_first: bool,
     duplicate_ack_threshold: u32,
+    fast_retransmit_restarts_timer: bool,
     silly_window_avoidance: bool,
     /// Whether a segment shorter than the MSS leaves only at the end of the data.
     short_at_end_only: bool,
@@ -88,6 +89,7 @@ impl Sender {
             startup: config.estimate_ssthresh.then_some(Startup::First { sent: None }),
             resend_first: false,
             duplicate_ack_threshold: config.duplicate_ack_threshold,
+            fast_retransmit_restarts_timer: config.fast_retransmit_restarts_timer,
             silly_window_avoidance: config.silly_window_avoidance,
             short_at_end_only: config.silly_window_avoidance && u64::from(mss) <= config.advertised_window() / 2,
             timestamps: config.timestamps(),
@@ -164,7 +166,9 @@ impl Sender {
         if resend != Resend::Nothing {
             self.counters.fast_retransmits += 1;
             self.timed = None;
-            self.deadline = Some(self.rtt.deadline(now));
+            if self.fast_retransmit_restarts_timer {
+                self.deadline = Some(self.rtt.deadline(now));
+            }
         }
         self.resend(resend);
     }

@@ -208,6 +208,30 @@ fn the_timer_restarts_on_the_first_partial_ack_or_on_every_one() {
     };
     assert_eq!(repair(&play(TimerRestart::Every)), In(12.0));
     assert_eq!(play(TimerRestart::First).timeouts, 1);
+    // SACK's second and third retransmission come late, the third past the timer of the first partial ACK.
+    let play = |timer_restart| {
+        let script = Script::new(Sack).lose(&[0, 1, 2]).delay(17, 4.0).delay(18, 10.0);
+        script.with(|tcp| tcp.sack.timer_restart = timer_restart).play()
+    };
+    assert_eq!(play(TimerRestart::Every).timeouts, 0);
+    assert_eq!(play(TimerRestart::First).timeouts, 1);
+}
+
+#[test]
+fn a_fast_retransmit_restarts_the_timer_or_leaves_it() {
+    // The duplicates come after six round trips, the retransmission's ACK after thirteen; the smallest RTO is ten.
+    for kind in [Tahoe, Reno, Newreno, Sack] {
+        let play = |restarts| {
+            let script = Script::new(kind).segments(16).lose(&[0]).delay(16, 6.0);
+            let script = (1..16).fold(script, |script, packet| script.delay(packet, 5.0));
+            script.with(|tcp| tcp.fast_retransmit_restarts_timer = restarts).play()
+        };
+        assert_eq!(
+            [true, false].map(|restarts| play(restarts).timeouts),
+            [0, 1],
+            "{kind:?}"
+        );
+    }
 }
 
 #[test]

@@ -20,9 +20,17 @@ VARIANTS: Final = (
     Variant("fast retransmit after 4 duplicates", {"tcp.duplicate_ack_threshold": 4}),
     Variant("longest RTO 128 ticks", {"tcp.timer.max_rto": "128 ticks"}),
     Variant("clock phase per flow", {"tcp.timer.phase": {"kind": "per-flow"}}),
+    Variant("fast retransmits leave the timer alone", {"tcp.fast_retransmit_restarts_timer": False}),
+    Variant("windows grow by bytes acknowledged", {"tcp.byte_counting": True}),
+    Variant(
+        "both: timer left alone, growth by bytes",
+        {"tcp.fast_retransmit_restarts_timer": False, "tcp.byte_counting": True},
+    ),
+    Variant("NewReno: the first partial ACK alone restarts the timer", {"tcp.newreno.timer_restart": "first"}, NEWRENO),
     Variant("NewReno: window inflation for the flywheel", {"tcp.newreno.flywheel": False}, NEWRENO),
     Variant("NewReno: one fast retransmit a window", {"tcp.newreno.guard": True}, NEWRENO),
     Variant("SACK: several fast retransmits a window", {"tcp.sack.guard": False}, SACK),
+    Variant("SACK: the first partial ACK alone restarts the timer", {"tcp.sack.timer_restart": "first"}, SACK),
     Variant("SACK: PIPE from what is outstanding", {"tcp.sack.pipe": "outstanding"}, SACK),
 )
 

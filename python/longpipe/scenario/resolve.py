@@ -171,6 +171,8 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
         "initial_ssthresh_bytes": None if tcp.initial_ssthresh == UNLIMITED else SIZE.parse(tcp.initial_ssthresh),
         "estimate_ssthresh": tcp.estimate_ssthresh,
         "duplicate_ack_threshold": tcp.duplicate_ack_threshold,
+        "fast_retransmit_restarts_timer": tcp.fast_retransmit_restarts_timer,
+        "byte_counting": tcp.byte_counting,
         "silly_window_avoidance": tcp.silly_window_avoidance,
         "vegas": tcp.vegas.model_dump(),
         "idle_restart": tcp.idle_restart,

@@ -175,6 +175,9 @@ class SackOptions(Model):
         "ATM Forum/98-0876 section 3.2",
     )
     guard: Guard = True
+    timer_restart: TimerRestart = Field(
+        default="every", description="Partial ACKs that restart the retransmission timer: first or every; RFC 2582"
+    )
 
 
 class Tcp(Model):
@@ -205,6 +208,16 @@ class Tcp(Model):
     )
     duplicate_ack_threshold: int = Field(
         default=3, ge=1, le=1000, description="Duplicate ACKs that trigger a fast retransmit; RFC 5681 section 3.2"
+    )
+    fast_retransmit_restarts_timer: bool = Field(
+        default=True,
+        description="A fast retransmit restarts the retransmission timer, as in 4.4BSD and ns-2, "
+        "else ACKs of new data alone do; RFC 6298 section 5",
+    )
+    byte_counting: bool = Field(
+        default=False,
+        description="An ACK opens the window by the bytes it acknowledges, a segment at most (RFC 5681 section 3.1), "
+        "else by a segment, as in 4.4BSD",
     )
     silly_window_avoidance: bool = Field(
         default=True, description="Hold back a short segment while more data waits; RFC 1122 4.2.3.4"

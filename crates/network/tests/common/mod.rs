@@ -34,6 +34,8 @@ pub fn tcp(recovery: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
         initial_ssthresh_bytes: None,
         estimate_ssthresh: false,
         duplicate_ack_threshold: 3,
+        fast_retransmit_restarts_timer: true,
+        byte_counting: false,
         silly_window_avoidance: true,
         vegas: VegasConfig {
             alpha: 1.0,
@@ -57,6 +59,7 @@ pub fn tcp(recovery: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
             blocks: 3,
             pipe: PipeStart::Window,
             guard: true,
+            timer_restart: TimerRestart::Every,
         },
         timer: TimerConfig::Coarse {
             tick_ps: SECOND / 10,

@@ -2,13 +2,15 @@
 
 use crate::flight::Flight;
 
-/// RFC 5681 (2) below the threshold, (3) from it on; never above the receiver's window.
-pub fn grown(flight: &Flight) -> f64 {
+/// RFC 5681 (2) below the threshold, (3) from it on, for an ACK that counts as one of `counted` bytes, at most a segment;
+/// never above the receiver's window.
+pub fn grown(flight: &Flight, counted: u64) -> f64 {
     let mss = flight.mss();
+    let counted = (counted as f64).min(mss);
     let increase = if flight.cwnd < flight.ssthresh {
-        mss
+        counted
     } else {
-        mss * mss / flight.cwnd
+        mss * counted / flight.cwnd
     };
     (flight.cwnd + increase).min(flight.rwnd as f64)
 }
@@ -17,4 +19,35 @@ pub fn grown(flight: &Flight) -> f64 {
 pub fn threshold(flight: &Flight) -> f64 {
     let segments = (flight.window() / 2 / u64::from(flight.mss)).max(2);
     (segments * u64::from(flight.mss)) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ack_counts_by_its_bytes_and_as_one_segment_at_most() {
+        let below = Flight {
+            una: 0,
+            nxt: 0,
+            max: 0,
+            cwnd: 4000.0,
+            ssthresh: 8000.0,
+            rwnd: 9000,
+            mss: 1000,
+            duplicates: 0,
+        };
+        let above = Flight {
+            cwnd: 8000.0,
+            ..below.clone()
+        };
+        assert_eq!(
+            [100, 1000, 5000].map(|counted| grown(&below, counted)),
+            [4100.0, 5000.0, 5000.0]
+        );
+        assert_eq!(
+            [80, 1000, 5000].map(|counted| grown(&above, counted)),
+            [8010.0, 8125.0, 8125.0]
+        );
+    }
 }

@@ -11,7 +11,10 @@ use longpipe_events::Time;
 #[derive(Clone, Debug)]
 pub enum Congestion {
     /// Slow start and congestion avoidance.
-    Aimd,
+    Aimd {
+        /// An ACK counts by the bytes it acknowledges.
+        byte_counting: bool,
+    },
     /// By the queueing that round trips show.
     Vegas(Box<vegas::Vegas>),
 }
@@ -20,7 +23,9 @@ impl Congestion {
     /// The control named by the configuration.
     pub fn new(config: &TcpConfig) -> Congestion {
         match config.congestion {
-            CongestionKind::Aimd => Congestion::Aimd,
+            CongestionKind::Aimd => Congestion::Aimd {
+                byte_counting: config.byte_counting,
+            },
             CongestionKind::Vegas => Congestion::Vegas(Box::new(vegas::Vegas::new(config.vegas))),
         }
     }
@@ -29,7 +34,7 @@ impl Congestion {
     #[inline]
     pub fn on_sent(&mut self, now: Time, sequence: u64, end: u64) {
         match self {
-            Congestion::Aimd => {}
+            Congestion::Aimd { .. } => {}
             Congestion::Vegas(vegas) => vegas.on_sent(now, sequence, end),
         }
     }
@@ -38,24 +43,27 @@ impl Congestion {
     #[inline]
     pub fn on_ack(&mut self, now: Time, flight: &Flight, acked: u64) {
         match self {
-            Congestion::Aimd => {}
+            Congestion::Aimd { .. } => {}
             Congestion::Vegas(vegas) => vegas.on_ack(now, flight, acked),
         }
     }
 
-    /// cwnd and ssthresh [byte] after one ACK that acknowledged new data.
+    /// cwnd and ssthresh [byte] after one ACK that acknowledged `acked` bytes of new data.
     #[inline]
-    pub fn grown(&self, flight: &Flight) -> (f64, f64) {
-        match self {
-            Congestion::Aimd => (aimd::grown(flight), flight.ssthresh),
-            Congestion::Vegas(vegas) => vegas.grown(flight),
+    pub fn grown(&self, flight: &Flight, acked: u64) -> (f64, f64) {
+        match *self {
+            Congestion::Aimd { byte_counting } => {
+                let counted = if byte_counting { acked } else { u64::from(flight.mss) };
+                (aimd::grown(flight, counted), flight.ssthresh)
+            }
+            Congestion::Vegas(ref vegas) => vegas.grown(flight),
         }
     }
 
     /// Threshold [byte] after a loss was found.
     pub fn threshold(&self, flight: &Flight) -> f64 {
         match self {
-            Congestion::Aimd | Congestion::Vegas(_) => aimd::threshold(flight),
+            Congestion::Aimd { .. } | Congestion::Vegas(_) => aimd::threshold(flight),
         }
     }
 }

@@ -149,7 +149,7 @@ impl Recovery {
             Recovery::Sack(sack) => sack.on_advance(flight),
         };
         within.unwrap_or_else(|| {
-            (flight.cwnd, flight.ssthresh) = congestion.grown(flight);
+            (flight.cwnd, flight.ssthresh) = congestion.grown(flight, acked);
             Advance::default()
         })
     }

@@ -2,7 +2,7 @@
 //! section 3.2).
 
 use super::{Advance, Guard, Next, Resend};
-use crate::config::{PipeStart, SackConfig};
+use crate::config::{PipeStart, SackConfig, TimerRestart};
 use crate::congestion::Congestion;
 use crate::flight::Flight;
 use crate::scoreboard::Scoreboard;
@@ -18,6 +18,8 @@ pub struct Sack {
     recover: Option<u64>,
     /// Data under way [byte], by whole segments.
     pipe: i64,
+    /// Whether a partial ACK came.
+    partial: bool,
 }
 
 impl Sack {
@@ -29,6 +31,7 @@ impl Sack {
             board: Scoreboard::default(),
             recover: None,
             pipe: 0,
+            partial: false,
         }
     }
 
@@ -62,6 +65,7 @@ impl Sack {
         flight.ssthresh = congestion.threshold(flight);
         flight.cwnd = flight.ssthresh;
         self.recover = Some(flight.max);
+        self.partial = false;
         self.board.begin(flight.una + u64::from(flight.mss));
         Resend::First
     }
@@ -72,10 +76,15 @@ impl Sack {
         let recover = self.recover?;
         if flight.una >= recover {
             self.recover = None;
-        } else {
-            self.pipe -= 2 * i64::from(flight.mss);
+            return Some(Advance::default());
         }
-        Some(Advance::default())
+        self.pipe -= 2 * i64::from(flight.mss);
+        let restart_timer = self.config.timer_restart == TimerRestart::Every || !self.partial;
+        self.partial = true;
+        Some(Advance {
+            restart_timer,
+            ..Advance::default()
+        })
     }
 
     /// In recovery, holes first, while PIPE is below the window.

@@ -40,6 +40,8 @@ impl Script {
                 initial_ssthresh_bytes: None,
                 estimate_ssthresh: false,
                 duplicate_ack_threshold: 3,
+                fast_retransmit_restarts_timer: true,
+                byte_counting: false,
                 silly_window_avoidance: true,
                 vegas: VegasConfig {
                     alpha: 1.0,
@@ -63,6 +65,7 @@ impl Script {
                     blocks: 3,
                     pipe: PipeStart::Window,
                     guard: true,
+                    timer_restart: TimerRestart::Every,
                 },
                 timer: TimerConfig::Fine {
                     granularity_ps: RTT / 100,
