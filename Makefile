@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PAPERS ?= frr-96 gr-97 buf-97 www-98 lbd-01
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 
-.PHONY: setup reproduce test docs bench bench-rivals bench-scaling soak lint clean
+.PHONY: setup reproduce test wheel docs bench bench-rivals bench-scaling soak lint clean
 
 setup: $(VENV)/.built
 	@:
@@ -34,6 +34,11 @@ reproduce: setup
 test: setup
 	cargo test --workspace --release
 	$(BIN)/python -m pytest
+
+# One wheel for Python 3.11 and newer on this kind of machine, in dist/; who installs it needs no Rust.
+wheel: $(VENV)/.tools
+	rm -rf dist
+	$(BIN)/maturin build --release --quiet --out dist
 
 # The pages of docs/, with their notebooks run and the reference written from the code, in docs/_build/html.
 docs: setup $(VENV)/.docs

@@ -1,13 +1,16 @@
 """The one error a user's input can raise, and its translation from pydantic's."""
 
+from __future__ import annotations
+
 import difflib
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
-from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails
+if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
+    from pydantic.fields import FieldInfo
+    from pydantic_core import ErrorDetails
 
 
 class ScenarioError(ValueError):
@@ -17,11 +20,11 @@ class ScenarioError(ValueError):
         super().__init__("\n".join(problems))
         self.problems = problems
 
-    def __reduce__(self) -> tuple[type["ScenarioError"], tuple[str, ...]]:
+    def __reduce__(self) -> tuple[type[ScenarioError], tuple[str, ...]]:
         return type(self), self.problems
 
     @classmethod
-    def from_pydantic(cls, error: ValidationError, model: type[BaseModel]) -> "ScenarioError":
+    def from_pydantic(cls, error: ValidationError, model: type[BaseModel]) -> ScenarioError:
         """The same problems in longpipe's words; `model` is the class that was being built."""
         lines = (line for details in error.errors(include_url=False) for line in _lines(details, model))
         return cls(*dict.fromkeys(lines))
@@ -128,6 +131,9 @@ def _named_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _models(annotation: object) -> Iterator[type[BaseModel]]:
+    # Pydantic takes a tenth of a second to load; who raises errors of another kind need not wait for it.
+    from pydantic import BaseModel
+
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     else:

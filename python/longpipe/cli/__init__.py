@@ -2,14 +2,14 @@
 
 import os
 import sys
-from importlib.metadata import version
 from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
 
 from longpipe.captures import CaptureError
-from longpipe.cli import analyse, design, init, plot, report, reproduce, run, validate
+from longpipe.cli import analyse, design, doctor, init, plot, report, reproduce, run
+from longpipe.cli.deferred import Validate
 from longpipe.errors import ScenarioError
 
 HELP = (
@@ -27,14 +27,23 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", pretty_exceptio
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"longpipe {version('longpipe')}")
+        from longpipe import _core
+        from longpipe.scenario.schema import schema_version
+
+        typer.echo(f"longpipe {_core.__version__}\nengine {_core.__engine__}\nscenario schema {schema_version()}")
         raise typer.Exit
 
 
 @app.callback(help=HELP, epilog=EPILOG)
 def longpipe(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option(
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Show the versions of package, engine and scenario schema, and exit.",
+        ),
     ] = False,
 ) -> None:
     """The options that come before a command."""
@@ -47,7 +56,12 @@ app.command("reproduce")(reproduce.reproduce)
 app.command("report")(report.report)
 app.command("design")(design.design)
 app.command("analyse")(analyse.analyse)
-app.add_typer(validate.app, name="validate")
+app.command("doctor")(doctor.doctor)
+app.add_typer(
+    typer.Typer(cls=Validate, no_args_is_help=True, rich_markup_mode="rich"),
+    name="validate",
+    help="Compare longpipe with an independent simulator.",
+)
 
 
 def main() -> NoReturn:

@@ -1,15 +1,17 @@
 """`longpipe init`: a scenario to start from, with every default explained."""
 
-from pathlib import Path
-from typing import Annotated, Any
+from __future__ import annotations
 
-import tomli_w
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
 
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_text
-from longpipe.scenario import Scenario
-from longpipe.scenario.base import Model
+
+if TYPE_CHECKING:
+    from longpipe.scenario.base import Model
 
 
 def init(
@@ -18,6 +20,9 @@ def init(
     ] = None,
 ) -> None:
     """Write a commented scenario with every default, its unit and its source."""
+    # Other commands begin faster without it.
+    from longpipe.scenario import Scenario
+
     text = commented_toml(Scenario(name="lan"))
     if file is None:
         typer.echo(text, nl=False)
@@ -30,6 +35,10 @@ def init(
 
 def commented_toml(part: Model, path: str = "") -> str:
     """TOML text of a part of a scenario, each field under its description."""
+    import tomli_w
+
+    from longpipe.scenario.base import Model
+
     fields = type(part).model_fields
     values: dict[str, Any] = {name: getattr(part, name) for name in fields}
     text = f"\n[{path}]\n" if path else ""

@@ -1,23 +1,22 @@
 """`longpipe plot`: one picture of one run over time."""
 
+from __future__ import annotations
+
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from longpipe.cli.progress import RunBar
 from longpipe.cli.run import scenario_with
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file
-from longpipe.result import duration_s
-from longpipe.run import simulate
-from longpipe.scenario import Scenario
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from longpipe.pictures.recorded import Run
+    from longpipe.scenario import Scenario
 
 FORMATS: Final = (".svg", ".pdf", ".png")
 
@@ -57,9 +56,11 @@ def plot(
     end: Annotated[float | None, typer.Option("--to", metavar="S", help="End of the time shown \\[s].")] = None,
 ) -> None:
     """Run a scenario and draw it over time, or draw what an earlier run recorded."""
-    # Here, because other commands begin faster without them.
+    # Other commands begin faster without them.
+    from longpipe.cli.progress import RunBar
     from longpipe.pictures.recorded import Recorded, chosen
     from longpipe.pictures.style import save
+    from longpipe.run import simulate
 
     kinds = [kind.value for kind in Kind]
     if name not in kinds:
@@ -83,7 +84,7 @@ def plot(
     save(figure, output)
 
 
-def _draw(run: "Run", kind: Kind, flows: list[str] | None, port: str | None, span_s: tuple[float, float]) -> "Figure":
+def _draw(run: Run, kind: Kind, flows: list[str] | None, port: str | None, span_s: tuple[float, float]) -> Figure:
     from longpipe import pictures
 
     if kind is Kind.QUEUE:
@@ -100,6 +101,8 @@ def _draw(run: "Run", kind: Kind, flows: list[str] | None, port: str | None, spa
 
 
 def _span(scenario: Scenario, begin: float | None, end: float | None) -> tuple[float, float]:
+    from longpipe.result import duration_s
+
     last = duration_s(scenario)
     span = (0.0 if begin is None else begin, last if end is None else min(end, last))
     if not 0 <= span[0] < span[1]:

@@ -1,21 +1,22 @@
 """`longpipe run`: one scenario, one seed."""
 
+from __future__ import annotations
+
 import sys
 import tomllib
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from longpipe.captures import CaptureError
-from longpipe.cli.progress import RunBar
-from longpipe.cli.tables import show
 from longpipe.errors import ScenarioError
 from longpipe.files import check_directory, check_file, write_text
-from longpipe.run import simulate
-from longpipe.scenario import Scenario
+
+if TYPE_CHECKING:
+    from longpipe.scenario import Scenario
 
 
 class Trace(StrEnum):
@@ -44,6 +45,11 @@ def run(
     ] = None,
 ) -> None:
     """Simulate one scenario and show what each flow and each port did."""
+    # Other commands begin faster without them.
+    from longpipe.cli.progress import RunBar
+    from longpipe.cli.tables import show
+    from longpipe.run import simulate
+
     scenario = scenario_with(Path(file), changes or [])
     scenario = scenario.with_(**{f"traces.{kind.value}": True for kind in trace or []})
     if trace and csv is None:
@@ -75,6 +81,8 @@ def run(
 
 def scenario_with(file: Path, changes: list[str]) -> Scenario:
     """A scenario from a file, with changes as `--set` takes them."""
+    from longpipe.scenario import Scenario
+
     return Scenario.from_toml(file).with_(**dict(_change(text) for text in changes))
 
 

@@ -16,17 +16,12 @@ from longpipe.validate.ns2_drops import Comparison, DropCase, compare
 
 DIFFERENT = 1
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Compare longpipe with an independent simulator.")
+app = typer.Typer(rich_markup_mode="rich")
 _DEFAULTS = {name: field.default for name, field in DropCase.model_fields.items()}
 
 
 def _help(field: str) -> str:
     return f"{DropCase.model_fields[field].description}."
-
-
-@app.callback()
-def validate() -> None:
-    """Compare longpipe with an independent simulator."""
 
 
 app.command("ns2")(ns2)

@@ -1,0 +1,137 @@
+"""What longpipe needs and what it can use: what is installed, in which version, and how to get the rest."""
+
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, requires, version
+from typing import Final
+
+from packaging.requirements import Requirement
+
+NAME: Final = "longpipe"
+ANSWER_S: Final = 10
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that longpipe needs or can use; `problem` says why it does not work, and how to get it."""
+
+    name: str
+    version: str
+    use: str
+    required: bool
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of others: how it tells its version (to which `pattern` is matched), what for, Debian's package."""
+
+    name: str
+    command: Sequence[str]
+    pattern: str
+    use: str
+    package: str
+    input: str = ""
+
+
+PROGRAMS: Final = (
+    Program("ns", ("ns", "-"), r"^([\d.]+)$", "ns-2 beside longpipe: longpipe validate", "ns2", "puts [ns-version]\n"),
+    Program("tshark", ("tshark", "--version"), r"TShark .*?([\d.]+\d)", "reading packet captures", "tshark"),
+    Program("tcptrace", ("tcptrace", "-v"), r"version ([\d.]+\d)", "analysing packet captures", "tcptrace"),
+)
+# Extras of the package that users choose, with what for.
+EXTRAS: Final = {"dask": "runs on a cluster: --executor dask://HOST:PORT", "postgres": "stores on a PostgreSQL server"}
+
+
+def examine() -> list[Part]:
+    """Everything there is to say, what is required first."""
+    return [_python(), *_core(), *_libraries(), _simulation(), *_extras(), *map(_program, PROGRAMS)]
+
+
+def _python() -> Part:
+    return Part("Python", platform.python_version(), sys.executable, required=True)
+
+
+def _core() -> list[Part]:
+    try:
+        from longpipe import _core
+        from longpipe.scenario.schema import schema_version
+
+        versions = {"engine": _core.__engine__, "scenario schema": schema_version()}
+    except Exception as error:
+        problem = f"{_line(error)}; get it: pip install --force-reinstall {NAME}"
+        return [Part("engine", "-", "simulates", True, problem)]
+    uses = {"engine": "equal engines give equal bits", "scenario schema": "what scenarios may hold"}
+    return [Part(name, found, uses[name], required=True) for name, found in versions.items()]
+
+
+def _simulation() -> Part:
+    """A short run, the same one twice."""
+    use = "ten simulated milliseconds, twice"
+    try:
+        from longpipe import Scenario, simulate
+
+        scenario = Scenario(name="doctor", duration="10 ms")
+        hashes = {simulate(scenario).state_hash for _ in range(2)}
+    except Exception as error:
+        return Part("a run", "-", use, True, _line(error))
+    problem = "differs from itself; needs another machine, or a memory test" if len(hashes) > 1 else None
+    return Part("a run", next(iter(hashes))[:12], use, True, problem)
+
+
+def _libraries() -> list[Part]:
+    return [_library(one, "", NAME) for one in _requirements() if not one.marker or one.marker.evaluate()]
+
+
+def _extras() -> list[Part]:
+    found = []
+    for extra, use in EXTRAS.items():
+        wanted = [one for one in _requirements() if one.marker and one.marker.evaluate({"extra": extra})]
+        found += [_library(one, use, f"'{NAME}[{extra}]'", required=False) for one in wanted]
+    return found
+
+
+def _requirements() -> list[Requirement]:
+    return [Requirement(text) for text in requires(NAME) or []]
+
+
+def _library(wanted: Requirement, use: str, get: str, *, required: bool = True) -> Part:
+    """Whether a distribution is there, of an accepted version, and can be imported."""
+    get = f"get it: pip install {get}"
+    try:
+        found = version(wanted.name)
+    except PackageNotFoundError:
+        return Part(wanted.name, "-", use, required, f"not installed; {get}")
+    if not wanted.specifier.contains(found, prereleases=True):
+        return Part(wanted.name, found, use, required, f"needs {wanted.specifier}; {get}")
+    try:
+        import_module(wanted.name.replace("-", "_"))
+    except Exception as error:
+        get = f"get it: pip install --force-reinstall '{wanted.name}{wanted.specifier}'"
+        return Part(wanted.name, found, use, required, f"can't be imported, {_line(error)}; {get}")
+    return Part(wanted.name, found, use, required)
+
+
+def _program(program: Program) -> Part:
+    get = f"get it: apt install {program.package} (Debian, Ubuntu)"
+    if shutil.which(program.name) is None:
+        return Part(program.name, "-", program.use, False, f"not installed; {get}")
+    try:
+        done = subprocess.run(  # noqa: S603 - a fixed command
+            program.command, input=program.input, capture_output=True, text=True, timeout=ANSWER_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Part(program.name, "-", program.use, False, f"does not run, {_line(error)}; {get}")
+    told = re.search(program.pattern, done.stdout + done.stderr, re.MULTILINE)
+    return Part(program.name, told[1] if told else "?", program.use, required=False)
+
+
+def _line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,106 @@
+import os
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+import pytest
+
+from longpipe import _core, doctor
+from longpipe.scenario.schema import schema_version
+from longpipe.store import engine_version
+
+LONGPIPE = Path(sys.executable).with_name("longpipe")
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    plain = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb", **environment}
+    done = subprocess.run([LONGPIPE, *arguments], capture_output=True, text=True, env=plain, timeout=120, check=False)
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def part(name: str) -> doctor.Part:
+    return next(part for part in doctor.examine() if part.name == name)
+
+
+def test_version_names_package_engine_and_scenario_schema() -> None:
+    done = run("--version")
+    expected = [f"longpipe {version('longpipe')}", f"engine {engine_version()}", f"scenario schema {schema_version()}"]
+    assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, expected, "")
+    assert engine_version().startswith(f"{_core.__version__}+")
+    assert schema_version().startswith(f"{_core.__version__}+")
+
+
+def test_a_sound_installation_is_shown_whole_with_status_0() -> None:
+    done = run("doctor")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    words = done.stdout.split()
+    assert engine_version() in words
+    assert schema_version() in words
+    for text in requires("longpipe") or []:
+        if "extra" not in text:
+            assert text.split(">")[0] in words
+    assert {"distributed", "psycopg", "ns", "tshark", "tcptrace"} <= set(words)
+    assert "broken" not in words
+
+
+def test_programs_that_are_missing_are_no_failure_and_say_how_to_get_them(tmp_path: Path) -> None:
+    done = run("doctor", PATH=str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    for package in ("ns2", "tshark", "tcptrace"):
+        assert f"apt install {package}" in " ".join(done.stdout.split())
+    assert done.stdout.count("missing") == 3
+
+
+def test_a_program_that_does_not_run_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tshark").write_text("#!/nowhere/at/all\n")
+    (tmp_path / "tshark").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    problem = part("tshark").problem
+    assert problem is not None
+    assert problem.startswith("does not run, FileNotFoundError: ")
+    assert problem.endswith("get it: apt install tshark (Debian, Ubuntu)")
+
+
+@pytest.mark.parametrize(("library", "extra"), [("distributed", "dask"), ("psycopg", "postgres")])
+def test_extras_that_are_missing_are_no_failure(monkeypatch: pytest.MonkeyPatch, library: str, extra: str) -> None:
+    def absent(name: str) -> str:
+        if name == library:
+            raise PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(doctor, "version", absent)
+    found = part(library)
+    assert (found.required, found.version) == (False, "-")
+    assert found.problem == f"not installed; get it: pip install 'longpipe[{extra}]'"
+
+
+def test_a_library_too_old_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "version", lambda name: "1.0" if name == "scipy" else version(name))
+    found = part("scipy")
+    assert (found.required, found.version) == (True, "1.0")
+    assert found.problem == "needs >=1.13; get it: pip install longpipe"
+
+
+# NumPy is what a run needs, too.
+@pytest.mark.parametrize("library", ["scipy", "numpy"])
+def test_a_required_library_that_is_broken_is_a_failure(tmp_path: Path, library: str) -> None:
+    (tmp_path / library).mkdir()
+    (tmp_path / library / "__init__.py").write_text("raise ImportError('half\\ninstalled')\n")
+    done = run("doctor", PYTHONPATH=str(tmp_path))
+    shown = " ".join(done.stdout.split())
+    assert (done.returncode, done.stderr) == (1, "")
+    assert f"broken {library} " in shown
+    assert "can't be imported, ImportError: half installed; get it: pip install --force-reinstall" in shown
+    assert library in shown.split("broken: ")[-1].split(", ")
+
+
+def test_the_schema_does_not_change_with_words() -> None:
+    from longpipe.scenario import schema
+
+    one = {"title": "A", "properties": {"title": {"type": "string", "description": "of a scenario", "default": "x"}}}
+    other = {"properties": {"title": {"type": "string", "default": "x", "title": "Title"}}}
+    assert schema._silent(one) == schema._silent(other) == {"properties": {"title": {"type": "string", "default": "x"}}}
+    assert schema._silent(one) != schema._silent({"properties": {"title": {"type": "string", "default": "y"}}})

@@ -1,0 +1,63 @@
+import re
+import shutil
+import subprocess
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from longpipe.store import engine_version
+
+ROOT = Path(__file__).parent.parent
+# Rust compiles for a minute, and pip installs as long.
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.skipif(shutil.which("make") is None, reason="make is missing")]
+
+
+@pytest.fixture(scope="module")
+def wheel() -> Path:
+    subprocess.run(["make", "-C", str(ROOT), "wheel"], check=True, capture_output=True)
+    (built,) = (ROOT / "dist").iterdir()
+    return built
+
+
+def test_one_wheel_serves_every_python_from_3_11_on(wheel: Path) -> None:
+    assert re.fullmatch(r"longpipe-[\d.]+-cp311-abi3-[a-z0-9_]+\.whl", wheel.name)
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    assert [name for name in names if name.endswith((".so", ".pyd"))] == ["longpipe/_core.abi3.so"]
+    sources = {file.relative_to(ROOT / "python").as_posix() for file in (ROOT / "python").rglob("*") if file.is_file()}
+    wanted = {name for name in sources if "__pycache__" not in name}
+    assert {name for name in names if "dist-info" not in name} == wanted
+
+
+def test_a_fresh_environment_without_rust_reproduces_a_paper(wheel: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=True)
+    bin_ = tmp_path / "venv" / "bin"
+    install = [str(bin_ / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*install, "--constraint", str(ROOT / "constraints.txt"), str(wheel)], check=True)
+    # Nothing of this environment's, no Rust, no sources.
+    bare = {"PATH": str(bin_), "HOME": str(tmp_path), "NO_COLOR": "1", "COLUMNS": "100"}
+    assert shutil.which("cargo", path=bare["PATH"]) is None
+
+    def run(*arguments: str) -> str:
+        command = [str(bin_ / "longpipe"), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, env=bare, cwd=tmp_path, check=False)
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+        return done.stdout
+
+    assert f"engine {engine_version()}\n" in run("--version")
+    assert "pip install 'longpipe[dask]'" in " ".join(run("doctor").split())
+    shown = run("reproduce", "frr-96", "--seeds", "1", "--out", "frr-96")
+    assert "frr-9" in shown
+    assert (tmp_path / "frr-96" / "report.json").stat().st_size > 0
+    assert list((tmp_path / "frr-96").glob("*.svg"))
+    where = subprocess.run(
+        [bin_ / "python", "-c", "import longpipe; print(longpipe.__file__)"],
+        capture_output=True,
+        text=True,
+        env=bare,
+        cwd=tmp_path,
+        check=True,
+    )
+    assert where.stdout.startswith(str(tmp_path))
