@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -12,16 +13,20 @@ import html5lib
 import pandas as pd
 import pytest
 
+from longpipe import Scenario
 from longpipe.cli import lbd_01, reproduction
+from longpipe.design import Design, Factor
 from longpipe.errors import ScenarioError
 from longpipe.papers import frr_96
 from longpipe.papers.lbd_01_claims import claims
+from longpipe.report import campaign
 from longpipe.report.documents import page
 from longpipe.report.folder import Part, is_current, records
 from longpipe.report.frames import download
 from longpipe.report.parts import claims_of, number
 from longpipe.report.results import Results
 from longpipe.report.svg import DARK_CARD, Palette, contrast, in_the_dark, inline
+from longpipe.study import Study, complete_study
 from reproduced import PAPER
 
 LONGPIPE = str(Path(sys.executable).with_name("longpipe"))
@@ -53,7 +58,8 @@ def tree(text: str) -> Element:
     return found
 
 
-def words(element: Element) -> str:
+def words(element: Element | None) -> str:
+    assert element is not None
     return " ".join("".join(element.itertext()).split())
 
 
@@ -247,8 +253,11 @@ def test_what_is_current_is_shown_again_and_reported(results: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["lbd-10"], "PAPER: 'lbd-10'; did you mean 'lbd-01'? accepts frr-96, gr-97, buf-97, www-98, lbd-01"),
-        ([], "--results: results has no document; needs longpipe reproduce PAPER"),
+        (
+            ["lbd-10", "--store", "none.db"],
+            "store: none.db: no such file; needs the store of an earlier run; papers are frr-96",
+        ),
+        ([], "--results: results has no paper; needs longpipe reproduce PAPER, or a study"),
         (["lbd-01"], "results/lbd-01: no provenance.json of lbd-01; needs longpipe reproduce lbd-01"),
         (["lbd-01", "-o", "/dev/null/x.html"], "--output: /dev/null can't be written (file exists)"),
         (["lbd-01", "-o", "."], "--output: . is a directory; needs a file name"),
@@ -302,3 +311,78 @@ def test_numbers_have_the_digits_that_tell_something(value: float, shown: str) -
 def test_a_download_holds_its_bytes() -> None:
     found = download("a.csv", b"x\n1\n")
     assert base64.b64decode(found.href.partition(",")[2]) == b"x\n1\n"
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """A replicated factorial, finished but for one run that failed."""
+    base = Scenario(name="lan", duration="20 ms").with_(**{"switch.ties": "random", "network.sources": 2})
+    factors = [
+        Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp"),
+        Factor.over("switch.policy", {"UBR": "tail-drop", "EPD": {"kind": "epd", "threshold": 0.8}}, "policy"),
+    ]
+    design = Design.full_factorial(base, factors, replications=3)
+    found = Study(design, tmp_path_factory.mktemp("study") / "store.db", "flavors <&> policies")
+    scenarios = design.scenarios
+    jobs = [(scenarios[run.point - 1], run.seed) for run in design.runs()]
+    complete_study(jobs[:-1], found.store, workers=1)
+    found.store.fail(*jobs[-1], "out of luck")
+    return found
+
+
+def test_the_page_of_a_study_has_its_design_results_analysis_failures_and_data(study: Study) -> None:
+    text = campaign.page(study)
+    tree = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(text)
+    test_the_page_needs_no_network(text, tree)
+    assert words(tree.find(".//h1")) == "flavors <&> policies"
+    assert "11 of 12 runs finished, 1 failed" in words(tree.find(".//main/header/p"))
+    assert table(tree, "factors") == [
+        ["tcp", "vanilla", "tcp.recovery = vanilla"],
+        ["tcp", "reno", "tcp.recovery = reno"],
+        ["policy", "UBR", "switch.policy = tail-drop"],
+        ["policy", "EPD", "switch.policy.kind = epd; switch.policy.threshold = 0.8"],
+    ]
+    assert [line[0] for line in table(tree, "settings")] == ["duration", "network.sources"]
+    runs = study.frame()
+    for line, (levels, group) in zip(table(tree, "points"), runs.groupby(["tcp", "policy"], sort=False), strict=True):
+        assert line[:2] == list(levels)
+        assert line[2] == str(len(group))
+        assert float(line[3].partition(" ")[0]) == pytest.approx(group["efficiency"].mean(), abs=6e-4)
+    assert table(tree, "failed-runs") == [["4", "reno", "EPD", "3", "out of luck"]]
+    components = [line[0] for line in table(tree, "analysis-efficiency-variation")]
+    # A missing run leaves the main effects.
+    assert components[3:6] == ["tcp", "policy", "seed"]
+    assert tree.find(".//figure[@id='analysis-efficiency-figure-main_effects']") is not None
+    digests = {scenario.digest() for scenario in study.scenarios()}
+    assert {line[1] for line in table(tree, "scenarios")} == digests
+    data = {
+        a.attrib["download"]: a.attrib["href"].partition(",")[2] for a in tree.findall(".//ul[@class='downloads']//a")
+    }
+    shown = pd.read_csv(BytesIO(base64.b64decode(data["runs.csv"])))
+    assert list(shown["efficiency"].dropna()) == pytest.approx(list(runs["efficiency"]))
+    assert Scenario.from_toml(base64.b64decode(data["scenario.toml"]).decode()) == study.design.base
+
+
+def test_a_study_that_can_t_be_analysed_says_why(tmp_path: Path) -> None:
+    base = Scenario(name="one", duration="5 ms").with_(**{"network.sources": 1})
+    design = Design.full_factorial(base, [Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")])
+    study = Study(design, tmp_path / "store.db")
+    before = campaign.page(study)
+    assert "0 of 2 runs finished, 2 waiting" in before
+    study.run(workers=1)
+    text = campaign.page(study, ["efficiency"])
+    html5lib.HTMLParser(strict=True).parse(text)
+    assert "No analysis of variation: order: 1 leaves no degrees of freedom" in text
+    with pytest.raises(ScenarioError, match=r"^--response: 'effciency' is no measure; did you mean 'efficiency'\?"):
+        campaign.page(study, ["effciency"])
+
+
+def test_a_study_is_reported_by_name(study: Study, tmp_path: Path) -> None:
+    done = run("report", study.name, "--store", study.store.url, "-o", "page.html", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Report: page.html\n", "")
+    unknown = run("report", "flavors", "--store", study.store.url, cwd=tmp_path)
+    assert (unknown.returncode, unknown.stdout, unknown.stderr.count("\n")) == (2, "", 1)
+    assert unknown.stderr.startswith("error: study: 'flavors' is not in ")
+    two = run("report", study.name, "lbd-01", cwd=tmp_path)
+    assert two.returncode == 2
+    assert two.stderr.startswith("error: STUDY: flavors <&> policies lbd-01; needs one study, or papers alone")

@@ -1,5 +1,6 @@
 """Figures: each a function of measured numbers, its data step separate."""
 
+from io import BytesIO
 from pathlib import Path
 from typing import Final
 
@@ -60,13 +61,17 @@ def save(figure: Figure, path: Path) -> list[Path]:
 
     Both carry their title and, for who can't see them, what `describe` says.
     """
-    written = []
-    about = {"Title": _words(figure.get_suptitle()) or path.name, "Description": describe(figure)}
-    with mpl.rc_context({"svg.hashsalt": "longpipe"}):
-        for kind in FORMATS:
-            written.append(path.with_name(f"{path.name}.{kind}"))
-            figure.savefig(written[-1], dpi=150, metadata={**about, "Date": None} if kind == "svg" else about)
+    written = [path.with_name(f"{path.name}.{kind}") for kind in FORMATS]
+    for file in written:
+        _write(figure, file, file.suffix[1:], path.name)
     return written
+
+
+def to_svg(figure: Figure, name: str) -> str:
+    """A figure as the text of the SVG file that `save` writes."""
+    buffer = BytesIO()
+    _write(figure, buffer, "svg", name)
+    return buffer.getvalue().decode()
 
 
 def describe(figure: Figure) -> str:
@@ -88,6 +93,12 @@ def describe(figure: Figure) -> str:
             *(f"{part}: {'; '.join(words)}" for part, words in named.items() if words),
         ]
     )
+
+
+def _write(figure: Figure, file: Path | BytesIO, kind: str, name: str) -> None:
+    about = {"Title": _words(figure.get_suptitle()) or name, "Description": describe(figure)}
+    with mpl.rc_context({"svg.hashsalt": "longpipe"}):
+        figure.savefig(file, format=kind, dpi=150, metadata={**about, "Date": None} if kind == "svg" else about)
 
 
 def _words(text: str) -> str:

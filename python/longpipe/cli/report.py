@@ -1,12 +1,14 @@
 """`longpipe report`: one page of what was run and what came of it."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from longpipe.cli.reproduce import DOCUMENTS
-from longpipe.errors import ScenarioError, nearest
+from longpipe.cli.storing import StoreOption, opened
+from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_text
 from longpipe.report.folder import RECORD
 
@@ -14,35 +16,75 @@ RESULTS: Final = Path("results")
 
 
 def report(
-    documents: Annotated[
+    names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PAPER...]",
-            help=f"Any of {', '.join(DOCUMENTS)}. [default: all that have been reproduced]",
+            metavar="[STUDY|PAPER...]",
+            help=f"A study of the store, or any of {', '.join(DOCUMENTS)}. [default: all papers that were reproduced]",
             show_default=False,
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The page. [default: DIR/report.html]", show_default=False),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The page. [default: report.html; of papers, in DIR]",
+            show_default=False,
+        ),
     ] = None,
     results: Annotated[
-        Path, typer.Option("--results", metavar="DIR", help="Where longpipe reproduce has left a folder for each.")
+        Path,
+        typer.Option("--results", metavar="DIR", help="Where longpipe reproduce has left its papers."),
     ] = RESULTS,
+    responses: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--response",
+            metavar="COLUMN",
+            help="What to analyse of a study; repeat for more. [default: efficiency, fairness]",
+            show_default=False,
+        ),
+    ] = None,
+    store: StoreOption = None,
 ) -> None:
     """Write one self-contained HTML page: what was run, tables, figures, claims and verdicts, sensitivity, data."""
-    chosen = documents or [name for name in DOCUMENTS if (results / name / RECORD).is_file()]
-    for name in chosen:
-        if name not in DOCUMENTS:
-            raise ScenarioError(f"PAPER: {name!r}; {nearest(name, DOCUMENTS)}")
-    if not chosen:
-        raise ScenarioError(f"--results: {results} has no document; needs longpipe reproduce PAPER")
-    output = output or results / "report.html"
+    is_study = any(name not in DOCUMENTS for name in names or ())
+    output = output or (Path("report.html") if is_study else results / "report.html")
     check_file("--output", output)
+    if is_study:
+        text = _study(names or [], responses or [], store)
+    else:
+        text = _papers(names or [name for name in DOCUMENTS if (results / name / RECORD).is_file()], results)
+    write_text(output, text)
+    typer.echo(f"Report: {output}")
 
-    # Pandas and the papers take a second to load; other commands need not wait for them.
+
+# Pandas, Matplotlib and the papers take a second to load; other commands need not wait for them.
+
+
+def _papers(names: list[str], results: Path) -> str:
+    if not names:
+        raise ScenarioError(
+            f"--results: {results} has no paper; needs longpipe reproduce PAPER, or the name of a study"
+        )
     from longpipe.report.documents import page
     from longpipe.report.results import Results
 
-    write_text(output, page(Results(name, results / name) for name in dict.fromkeys(chosen)))
-    typer.echo(f"Report: {output}")
+    return page(Results(name, results / name) for name in dict.fromkeys(names))
+
+
+def _study(names: list[str], responses: list[str], store: str | None) -> str:
+    if len(names) > 1:
+        raise ScenarioError(f"STUDY: {' '.join(names)}; needs one study, or papers alone: {', '.join(DOCUMENTS)}")
+    from longpipe.report.campaign import page
+    from longpipe.study import Study
+
+    with ExitStack() as stack:
+        try:
+            study = Study.open(names[0], stack.enter_context(opened(store, readonly=True)))
+        except ScenarioError as error:
+            papers = f"papers are {', '.join(DOCUMENTS)}"
+            raise ScenarioError(*(f"{problem}; {papers}" for problem in error.problems)) from None
+        return page(study, responses)

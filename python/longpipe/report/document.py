@@ -75,7 +75,7 @@ def provenance(results: Results) -> Section:
         "runs": str(record["runs"]),
         "scenarios": str(len(scenarios)),
         "finished": record["finished_at"],
-        "taken": f"{record['seconds']} s, stored runs aside",
+        "taken": f"{record['seconds']} s, stored runs not counted",
         **{name: str(record["machine"][key]) for key, name in MACHINE.items() if key in record["machine"]},
         "again": f"longpipe reproduce {results.document} --seeds {record['seeds']}",
     }

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
-from pandas.api.types import is_numeric_dtype
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from longpipe.report.parts import NOTHING, Cell, Column, Download, Downloads, Grid, number
 
 # A longer table is closed until a reader opens it.
 MOST_OPEN_ROWS: Final = 40
-MEDIA_TYPES: Final = {".csv": "text/csv", ".json": "application/json"}
+MEDIA_TYPES: Final = {".csv": "text/csv", ".json": "application/json", ".toml": "application/toml"}
 
 
 def grid(
@@ -29,8 +29,8 @@ def grid(
     """A table with a column per column of the frame; `heads` renames those, `names` what is in them."""
     heads, names = heads or {}, names or {}
     columns = tuple(
-        Column(heads.get(str(column), str(column).replace("_", " ")), number=is_numeric_dtype(frame[column]))
-        for column in frame.columns
+        Column(heads.get(str(name), str(name).replace("_", " ")), number=_is_number(frame[name]))
+        for name in frame.columns
     )
     rows = tuple(
         tuple(cell(names.get(value, value) if isinstance(value, str) else value, digits) for value in row)
@@ -45,9 +45,15 @@ def cell(value: Any, digits: int = 3) -> Cell:  # noqa: ANN401 - whatever a cell
         return Cell(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return Cell(NOTHING)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool):
+        return Cell("yes" if value else "no")
+    if not isinstance(value, int | float):
         return Cell(str(value))
     return Cell(number(value, digits), float(value))
+
+
+def _is_number(column: pd.Series) -> bool:
+    return is_numeric_dtype(column) and not is_bool_dtype(column)
 
 
 def downloads(folder: Path, names: list[str]) -> Downloads:

@@ -37,7 +37,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table that sorts by any column; `footer` rows stay below."""
+    """A table that sorts by any column; `footer` rows, which have a label first, stay below."""
 
     kind: ClassVar[str] = "grid"
 
@@ -46,6 +46,8 @@ class Grid:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     footer: tuple[tuple[Cell, ...], ...] = ()
+    # How many columns the first cell of a footer takes.
+    label: int = 1
     note: str = ""
     # A long one is closed until a reader opens it.
     closed: bool = False
@@ -53,8 +55,7 @@ class Grid:
     @property
     def wide(self) -> set[int]:
         """Columns with text that takes a few words' room."""
-        rows = (*self.rows, *self.footer)
-        return {i for i in range(len(self.columns)) if any(len(row[i].text) > FEW_WORDS for row in rows)}
+        return {i for i in range(len(self.columns)) if any(len(row[i].text) > FEW_WORDS for row in self.rows)}
 
     @property
     def groups(self) -> list[tuple[str, int]]:

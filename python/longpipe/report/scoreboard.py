@@ -103,7 +103,6 @@ def _distances(folders: list[Results]) -> Grid:
         Column("of"),
         Column("values", number=True),
         Column("mean absolute error", number=True),
-        Column("unit"),
         Column("relative", number=True),
         Column("mean difference", number=True),
         Column("largest error", number=True),
@@ -149,11 +148,10 @@ def _distance(document: str, table: str, of: str, numbers: Mapping[Any, Any], un
 
     return (
         Cell(document, link=f"#{document}-tables"),
-        Cell(table),
+        Cell(f"{table} [{unit}]" if unit else table),
         Cell(of),
         _count(int(numbers["values"])),
         cell("error"),
-        Cell(unit),
         cell("relative", percent=True),
         cell("difference"),
         cell("largest"),

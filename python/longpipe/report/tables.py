@@ -11,8 +11,6 @@ from longpipe.report.parts import NOTHING, Cell, Column, Grid, number
 
 # A difference that a reader should stop at.
 LARGE_DIFFERENCE: Final = 0.1
-# Not to be broken.
-MEAN: Final = "mean\N{NO-BREAK SPACE}±95\N{NO-BREAK SPACE}%"
 
 Record = Mapping[Hashable, Any]
 
@@ -39,7 +37,7 @@ def table(paper: Paper, caption: Caption, rows: pd.DataFrame) -> Grid:
     columns = [Column(paper.factors[name], number=pd.api.types.is_numeric_dtype(rows[name])) for name in varying]
     for name in levels.values():
         columns += [Column("publ." if paper.data else "once", name, number=True)]
-        columns += [Column(MEAN, name, number=True), Column("diff.", name, number=True)]
+        columns += [Column("mean", name, number=True), Column("diff.", name, number=True)]
     found = []
     for values, group in rows.groupby(varying, sort=False):
         entries = {record[paper.columns]: record for record in group.to_dict("records")}
@@ -52,7 +50,8 @@ def table(paper: Paper, caption: Caption, rows: pd.DataFrame) -> Grid:
         f"{caption.kind} {caption.number}: {caption.title}",
         tuple(columns),
         tuple(found),
-        tuple(_footer(rows, paper, list(levels), len(varying), printed)),
+        tuple(_footer(rows, paper, list(levels), printed)),
+        label=len(varying),
         note=_note(rows, paper),
     )
 
@@ -96,10 +95,7 @@ def _entry(record: Record, printed: str) -> list[Cell]:
     ]
 
 
-def _footer(rows: pd.DataFrame, paper: Paper, levels: list[Any], before: int, printed: str) -> list[tuple[Cell, ...]]:
-    def line(name: str, cells: list[Cell]) -> tuple[Cell, ...]:
-        return (Cell(name), *[Cell("")] * (before - 1), *cells)
-
+def _footer(rows: pd.DataFrame, paper: Paper, levels: list[Any], printed: str) -> list[tuple[Cell, ...]]:
     averages, errors, single = [], [], []
     for level in levels:
         of_level = rows[rows[paper.columns] == level]
@@ -108,23 +104,23 @@ def _footer(rows: pd.DataFrame, paper: Paper, levels: list[Any], before: int, pr
         errors += [Cell(""), Cell(number((of_level["mean"] - of_level["published"]).abs().mean())), Cell("")]
         once = (of_level["deterministic"] - of_level["published"]).abs().mean()
         single += [Cell(""), Cell(number(once)), Cell("")]
-    lines = [line("average", averages)]
+    lines = [(Cell("average"), *averages)]
     if paper.data:
-        lines.append(line("mean absolute error", errors))
+        lines.append((Cell("mean absolute error"), *errors))
         if rows["deterministic"].notna().any():
-            lines.append(line("of the single run", single))
+            lines.append((Cell("of the single run"), *single))
     return lines
 
 
 def _note(rows: pd.DataFrame, paper: Paper) -> str:
     if paper.data is None:
         return (
-            "once: the single run, all sources at once, nothing random. mean ±95 %: over seeds, and the 95 % interval "
-            "of that mean. diff.: mean less single run."
+            "once: the single run, all sources at once, nothing random. mean: over seeds, ± half its 95 % interval. "
+            "diff.: mean less single run."
         )
     found = distance(rows)
     return (
-        f"publ.: printed in the paper. mean ±95 %: over seeds, and the 95 % interval of that mean. diff.: mean less "
+        f"publ.: printed in the paper. mean: over seeds, ± half its 95 % interval. diff.: mean less "
         f"published, set off beyond ±{LARGE_DIFFERENCE:g}. Mean absolute error {number(found['error'])}"
         + ("." if found["single"] != found["single"] else f", of the single run {number(found['single'])}.")
     )
