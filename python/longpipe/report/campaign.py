@@ -156,7 +156,9 @@ def _mean(row: dict[Any, Any], name: str, *, interval: bool) -> Cell:
     if math.isnan(value):
         return Cell(NOTHING)
     margin = (row[f"{name}_mean_high"] - row[f"{name}_mean_low"]) / 2
-    return Cell(number(value) + (f" ±{number(margin)}" if interval and not math.isnan(margin) else ""), value)
+    if not interval:
+        return Cell(number(value), value)
+    return Cell(number(value, decimals=3) + ("" if math.isnan(margin) else f" ±{number(margin, decimals=3)}"), value)
 
 
 def _cell(value: Any) -> Cell:  # noqa: ANN401 - a level

@@ -71,7 +71,7 @@ def provenance(results: Results) -> Section:
         "longpipe": software.pop("longpipe"),
         "code": f"SHA-256 {record['code'][:16]}…",
         "libraries": ", ".join(f"{name} {version}" for name, version in software.items()),
-        "seeds": f"1 to {record['seeds']}",
+        "seeds": "1" if record["seeds"] == 1 else f"1 to {record['seeds']}",
         "runs": str(record["runs"]),
         "scenarios": str(len(scenarios)),
         "finished": record["finished_at"],

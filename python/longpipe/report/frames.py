@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
+from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 
 from longpipe.report.parts import NOTHING, Cell, Column, Download, Downloads, Grid, number
 
@@ -32,15 +33,19 @@ def grid(
         Column(heads.get(str(name), str(name).replace("_", " ")), number=_is_number(frame[name]))
         for name in frame.columns
     )
+    decimals = [digits if _has_decimals(frame[name]) else None for name in frame.columns]
     rows = tuple(
-        tuple(cell(names.get(value, value) if isinstance(value, str) else value, digits) for value in row)
+        tuple(
+            cell(names.get(value, value) if isinstance(value, str) else value, digits, decimals=of_column)
+            for value, of_column in zip(row, decimals, strict=True)
+        )
         for row in frame.itertuples(index=False, name=None)
     )
     return Grid(name, title, columns, rows, note=note, closed=len(rows) > MOST_OPEN_ROWS)
 
 
-def cell(value: Any, digits: int = 3) -> Cell:  # noqa: ANN401 - whatever a cell of a frame holds
-    """A cell of a frame: text as it is, a number short and sorted by its value, nothing as a dash."""
+def cell(value: Any, digits: int = 3, *, decimals: int | None = None) -> Cell:  # noqa: ANN401 - whatever a cell holds
+    """A cell of a frame: text as it is, a number short and sorted by its value, nothing as a dash; see `number`."""
     if isinstance(value, str):
         return Cell(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -49,7 +54,15 @@ def cell(value: Any, digits: int = 3) -> Cell:  # noqa: ANN401 - whatever a cell
         return Cell("yes" if value else "no")
     if not isinstance(value, int | float):
         return Cell(str(value))
-    return Cell(number(value, digits), float(value))
+    return Cell(number(value, digits, decimals=decimals), float(value))
+
+
+def _has_decimals(column: pd.Series) -> bool:
+    """Whether all of its numbers should have as many decimals, so that they stand below each other."""
+    if not is_float_dtype(column):
+        return False
+    values = column[np.isfinite(column)]
+    return bool((values != values.round()).any() and (values.abs() < 1000).all())
 
 
 def _is_number(column: pd.Series) -> bool:

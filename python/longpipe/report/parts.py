@@ -186,15 +186,19 @@ def claims_of(title: str, records: Sequence[Mapping[str, Any]]) -> Claims:
     return Claims(title, ", ".join(sorted(compared)), found)
 
 
-def number(value: float, digits: int = 3) -> str:
-    """A number with as many decimals as tell something: at most `digits`, none from 1000 on."""
+def number(value: float, digits: int = 3, *, decimals: int | None = None) -> str:
+    """A number with as many decimals as tell something, at most `digits`, none from 1000 on; or all of `decimals`."""
     if not math.isfinite(value):
         return NOTHING if math.isnan(value) else "∞" if value > 0 else f"{MINUS}∞"
     if abs(value) >= 1000:
-        return f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}").replace("-", MINUS)
-    if TINY < abs(value) < 0.5 * 10**-digits:
-        return f"{value:.1e}".replace("e-0", "e-").replace("-", MINUS)
-    return f"{value:z.{digits}f}".rstrip("0").rstrip(".").replace("-", MINUS) if digits else f"{value:z.0f}"
+        text = f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    elif TINY < abs(value) < 0.5 * 10**-digits:
+        text = f"{value:.1e}".replace("e-0", "e-")
+    elif decimals is not None:
+        text = f"{value:z.{decimals}f}"
+    else:
+        text = f"{value:z.{digits}f}".rstrip("0").rstrip(".") if digits else f"{value:z.0f}"
+    return text.replace("-", MINUS)
 
 
 def _finding(condition: Mapping[str, Any]) -> Finding:
