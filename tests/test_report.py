@@ -364,8 +364,8 @@ def test_the_page_of_a_study_has_its_design_results_analysis_failures_and_data(s
 
 
 def test_a_study_that_can_t_be_analysed_says_why(tmp_path: Path) -> None:
-    base = Scenario(name="one", duration="5 ms").with_(**{"network.sources": 1})
-    design = Design.full_factorial(base, [Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")])
+    base = Scenario(name="one", duration="5 ms").with_(**{"switch.buffer": "12 cells"})
+    design = Design.full_factorial(base, [Factor.over("network.sources", [2, 3], "sources")])
     study = Study(design, tmp_path / "store.db")
     before = campaign.page(study)
     assert "0 of 2 runs finished, 2 waiting" in before
