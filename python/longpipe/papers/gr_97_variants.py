@@ -8,10 +8,13 @@ from longpipe.papers.paper import Factors, Variant
 R, Z = "switch.policy.threshold", "switch.policy.z"
 SELECTIVE_DROP = {"policy": ("selective-drop",)}
 RENO, SACK = {"tcp": ("reno",)}, {"tcp": ("sack",)}
+FAST_RETRANSMIT = {"tcp": ("reno", "sack")}
+# The LAN's windows are no larger.
+LARGE_WINDOWS = {"network": ("wan", "satellite")}
 
 VARIANTS: Final = (
     Variant("EPD: R 0.9", {R: 0.9}, {"policy": ("epd",)}),
-    Variant("Selective Drop: R 0.8", {R: 0.8}, SELECTIVE_DROP),
+    Variant("Selective Drop: R 0.9", {R: 0.9}, SELECTIVE_DROP),
     Variant("Selective Drop: Z 1", {Z: 1.0}, SELECTIVE_DROP),
     Variant(
         "UBR: partial packet discard", {"switch.policy": {"kind": "partial-packet-discard"}}, {"policy": ("tail-drop",)}
@@ -22,12 +25,13 @@ VARIANTS: Final = (
     Variant("clock phase 10 ms", {"tcp.timer.phase": {"kind": "fixed", "at": "10 ms"}}),
     Variant("clock phase 50 ms", {"tcp.timer.phase": {"kind": "fixed", "at": "50 ms"}}),
     Variant("clock phase per flow", {"tcp.timer.phase": {"kind": "per-flow"}}),
-    Variant("smallest RTO 3 ticks", {"tcp.timer.min_rto": "3 ticks"}),
     Variant("first measurement as any other", {"tcp.timer.count_from_one": False}),
-    Variant("fast retransmit at the fourth duplicate", {"tcp.duplicate_ack_threshold": 4}),
+    Variant("fast retransmit at the fourth duplicate", {"tcp.duplicate_ack_threshold": 4}, FAST_RETRANSMIT),
+    Variant("fast retransmits leave the timer alone", {"tcp.fast_retransmit_restarts_timer": False}, FAST_RETRANSMIT),
+    Variant("starts over 500 us", {"start": {"kind": "random", "over": "500 us"}}),
     Variant("starts over 100 ms", {"start": {"kind": "random", "over": "100 ms"}}),
     Variant("VBR first on at 100 ms", {"network.vbr.phase": "100 ms"}),
-    Variant("initial ssthresh 64 KiB", {"tcp.initial_ssthresh": "64 KiB"}),
+    Variant("initial ssthresh 64 KiB", {"tcp.initial_ssthresh": "64 KiB"}, LARGE_WINDOWS),
     Variant("Reno: one fast retransmit a window", {"tcp.reno.guard": True}, RENO),
     Variant("SACK: several fast retransmits a window", {"tcp.sack.guard": False}, SACK),
     Variant("silly-window avoidance off", {"tcp.silly_window_avoidance": False}),
