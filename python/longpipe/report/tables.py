@@ -38,9 +38,12 @@ def table(paper: Paper, caption: Caption, rows: pd.DataFrame) -> Grid:
     for name in levels.values():
         columns += [Column("publ." if paper.data else "once", name, number=True)]
         columns += [Column("mean", name, number=True), Column("diff.", name, number=True)]
+    by_configuration: dict[tuple[Any, ...], dict[Any, Record]] = {}
+    for record in rows.to_dict("records"):
+        entries = by_configuration.setdefault(tuple(record[name] for name in varying), {})
+        entries[record[paper.columns]] = record
     found = []
-    for values, group in rows.groupby(varying, sort=False):
-        entries = {record[paper.columns]: record for record in group.to_dict("records")}
+    for values, entries in by_configuration.items():
         cells = [_level(value) for value in values]
         for level in levels:
             cells += _entry(entries[level], printed) if level in entries else [Cell(NOTHING)] * 3
