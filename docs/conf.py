@@ -47,6 +47,7 @@ python_maximum_signature_line_length = 88
 
 copybutton_prompt_text = "$ "
 copybutton_only_copy_prompt_lines = True
+copybutton_line_continuation_character = "\\"
 
 
 def write_reference(app: Sphinx) -> None:
