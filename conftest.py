@@ -6,6 +6,7 @@ and `...` stands for any output.
 """
 
 import doctest
+import importlib.util
 import io
 import os
 import shutil
@@ -29,7 +30,7 @@ PYTHON: Final = PythonEvaluator()
 def _enter(namespace: dict[str, Any]) -> None:
     folder = tempfile.TemporaryDirectory(prefix="longpipe-docs-")
     (Path(folder.name) / "scenarios").symlink_to(ROOT / "scenarios")
-    namespace.update(_folder=folder, _before=Path.cwd(), shutil=shutil)
+    namespace.update(_folder=folder, _before=Path.cwd(), shutil=shutil, importlib=importlib)
     os.chdir(folder.name)
 
 
@@ -69,6 +70,7 @@ def _run_session(example: Example) -> str | None:
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "COLUMNS": "88",
+            "XDG_DATA_HOME": str(Path("data").absolute()),
             "NO_COLOR": "1",
         }
         ran = subprocess.run(
