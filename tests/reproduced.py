@@ -7,7 +7,7 @@ from longpipe.papers import frr_96
 from longpipe.papers.paper import Experiment, Paper
 
 # Besides tables and figures.
-WRITTEN: Final = {"provenance.json", "report.json", "report.txt", "runs.sqlite", "scenarios.csv"}
+WRITTEN: Final = {"provenance.json", "report.json", "report.txt", "scenarios.csv"}
 
 
 def experiments() -> list[Experiment]:

@@ -121,8 +121,8 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reproduction, "reproduce", lambda *_, **__: made_up)
         patch.setattr(reproduction, "reproduce_beyond", lambda *_, **__: made_up_beyond(grid()))
-        reproduction.run(PAPER, 3, directory, fresh=False, json=None)
-        reproduction.run_beyond(PAPER, 1, directory, fresh=False)
+        reproduction.run(PAPER, 3, directory, Store(), fresh=False, json=None)
+        reproduction.run_beyond(PAPER, 1, directory, Store(), fresh=False)
     return directory
 
 
@@ -178,7 +178,6 @@ def test_the_buffer_needed_is_the_knee_of_each_curve() -> None:
 
 
 def test_points_of_a_figure_are_the_rows_of_its_curve(out: Path) -> None:
-    assert (out / "runs.sqlite").exists()
     rows = pd.read_csv(out / "tables.csv", dtype={"table": str})
     chosen = rows[(rows["network"] == "geo") & (rows["sources"] == 50) & (rows["metric"] == "fairness")]
     assert chosen["buffer_cells"].tolist() == list(LINKS["geo"].buffers_cells)
@@ -187,4 +186,4 @@ def test_points_of_a_figure_are_the_rows_of_its_curve(out: Path) -> None:
 
 def test_a_paper_with_nothing_past_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="--beyond: frr-96 has nothing past the paper; has: buf-97"):
-        reproduction.run_beyond(frr_96.PAPER, 1, tmp_path, fresh=False)
+        reproduction.run_beyond(frr_96.PAPER, 1, tmp_path, Store(), fresh=False)

@@ -22,13 +22,15 @@ from reproduced import WRITTEN
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("lbd-01")
-    command.run(directory, fresh=False, json=None)
-    return directory
+    (directory / "out").mkdir()
+    with closing(Store(directory / "runs.db")) as store:
+        command.run(directory / "out", store, fresh=False, json=None)
+    return directory / "out"
 
 
 @pytest.fixture(scope="module")
 def found(out: Path) -> Iterator[TransferReproduction]:
-    with closing(Store(out / "runs.sqlite")) as store:
+    with closing(Store(out.with_name("runs.db"))) as store:
         yield reproduce(store)
 
 
@@ -163,8 +165,8 @@ def test_beyond_is_a_pipe_of_a_million_packets(monkeypatch: pytest.MonkeyPatch, 
     assert len(lbd_01_beyond.transfers()) == 45
     monkeypatch.setattr(lbd_01_beyond, "SEGMENTS", 20_000)
     monkeypatch.setattr(lbd_01_beyond, "RATES_MBPS", (100,))
-    command.run_beyond(tmp_path, fresh=False)
-    written = {"beyond.csv", "beyond.png", "beyond.svg", "provenance.json", "runs.sqlite"}
+    command.run_beyond(tmp_path, Store(), fresh=False)
+    written = {"beyond.csv", "beyond.png", "beyond.svg", "provenance.json"}
     assert {path.name for path in tmp_path.iterdir()} == written
     runs = pd.read_csv(tmp_path / "beyond.csv")
     assert len(runs) == 15

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from io import BytesIO
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -26,6 +27,7 @@ from longpipe.report.frames import download
 from longpipe.report.parts import claims_of, number
 from longpipe.report.results import Results
 from longpipe.report.svg import DARK_CARD, Palette, contrast, in_the_dark, inline
+from longpipe.store import Store
 from longpipe.study import Study, complete_study
 from reproduced import PAPER
 
@@ -39,9 +41,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("results")
     for name in ("frr-96", "lbd-01"):
         (directory / name).mkdir()
-    reproduction.run(PAPER, 2, directory / "frr-96", fresh=False, json=None)
-    reproduction.run_sensitivity(PAPER, 1, directory / "frr-96", fresh=False)
-    lbd_01.run(directory / "lbd-01", fresh=False, json=None)
+    with closing(Store()) as store:
+        reproduction.run(PAPER, 2, directory / "frr-96", store, fresh=False, json=None)
+        reproduction.run_sensitivity(PAPER, 1, directory / "frr-96", store, fresh=False)
+        lbd_01.run(directory / "lbd-01", store, fresh=False, json=None)
     return directory
 
 

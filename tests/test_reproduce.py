@@ -26,13 +26,15 @@ LONGPIPE = str(Path(sys.executable).with_name("longpipe"))
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory in which all short runs with two seeds are stored."""
     directory = tmp_path_factory.mktemp("frr-96")
-    reproduction.run(PAPER, 2, directory, fresh=False, json=None)
-    return directory
+    (directory / "out").mkdir()
+    with closing(Store(directory / "runs.db")) as store:
+        reproduction.run(PAPER, 2, directory / "out", store, fresh=False, json=None)
+    return directory / "out"
 
 
 @pytest.fixture(scope="module")
 def found(out: Path) -> Iterator[Reproduction]:
-    with closing(Store(out / "runs.sqlite")) as store:
+    with closing(Store(out.with_name("runs.db"))) as store:
         yield reproduce(PAPER, 2, store)
 
 
@@ -89,7 +91,7 @@ def test_tables_fit_100_columns_and_show_published_averages(found: Reproduction)
 
 
 def test_one_seed_has_no_intervals_and_decides_nothing(out: Path) -> None:
-    with closing(Store(out / "runs.sqlite")) as store:
+    with closing(Store(out.with_name("runs.db"))) as store:
         report = json.loads(reproduce(PAPER, 1, store).to_json())
     assert report["tables"][0]["rows"][0]["efficiency"]["mean_low"] is None
     assert {claim["verdict"] for claim in report["claims"]} == {"undecided"}
@@ -111,7 +113,8 @@ def test_the_same_numbers_give_the_same_figure(found: Reproduction, tmp_path: Pa
 
 
 def test_sensitivity_has_a_row_for_every_variant(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    reproduction.run_sensitivity(PAPER, 1, out, fresh=False)
+    with closing(Store(out.with_name("runs.db"))) as store:
+        reproduction.run_sensitivity(PAPER, 1, out, store, fresh=False)
     names = ["as reproduced", *(variant.name for variant in PAPER.variants)]
     lines = (out / "sensitivity.txt").read_text().splitlines()
     assert [sum(line.startswith(name) for line in lines) for name in names] == [3, 3, 3]

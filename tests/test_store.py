@@ -13,10 +13,14 @@ SHORT = Scenario(name="short", duration="50 ms")
 LARGEST_SEED = 2**64 - 1
 
 
-@pytest.fixture(params=["memory", "path", "url"])
+@pytest.fixture(params=["memory", "path", "url", "postgresql"])
 def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    where = {"memory": None, "path": tmp_path / "deep" / "runs.sqlite", "url": f"sqlite:///{tmp_path}/runs.sqlite"}
-    with closing(Store(where[request.param])) as opened:
+    where: Path | str | None = {
+        "memory": None, "path": tmp_path / "deep" / "runs.sqlite", "url": f"sqlite:///{tmp_path}/runs.sqlite",
+    }.get(request.param)  # fmt: skip
+    if request.param == "postgresql":
+        where = f"{request.getfixturevalue('database')}&traces={tmp_path}/traces"
+    with closing(Store(where)) as opened:
         yield opened
 
 
@@ -28,6 +32,29 @@ def test_a_stored_run_is_the_run(kept: Store) -> None:
     pd.testing.assert_frame_equal(loaded.ports, result.ports, check_dtype=False)
     assert (loaded.state_hash, loaded.events, loaded.seed) == (result.state_hash, result.events, result.seed)
     assert (loaded.efficiency, loaded.fairness) == (result.efficiency, result.fairness)
+
+
+def test_traces_are_kept_beside_the_run(kept: Store, tmp_path: Path) -> None:
+    traced = SHORT.with_(**{f"traces.{kind}": True for kind in ("cwnd", "queue", "sequence", "rtt", "vc_queue")})
+    result = simulate(traced, 1)
+    kept.save(traced, 1, pack(result))
+    loaded = kept.require(traced, 1)
+    assert set(loaded.traces) == {"cwnd", "queue", "sequence", "rtt", "vc_queue"}
+    for kind, trace in result.traces.items():
+        pd.testing.assert_frame_equal(loaded.traces[kind], trace, check_exact=True)
+    files = list(tmp_path.rglob("*.parquet"))
+    assert len(files) == (0 if kept.name == "in memory" else 5)
+    assert not kept.has(SHORT, 1)
+    for file in files:
+        file.unlink()
+    if files:
+        with pytest.raises(StoreError, match=r"\.parquet: .*; needs the traces of its runs"):
+            kept.load(traced, 1)
+
+
+def test_traces_without_a_place_to_go_are_refused(database: str) -> None:
+    with closing(Store(database)) as kept, pytest.raises(StoreError, match=r"no directory for traces; needs \?traces="):
+        kept.check_traces(SHORT.with_(**{"traces.cwnd": True}))
 
 
 def test_a_run_is_found_by_scenario_and_seed_whatever_its_name(kept: Store) -> None:
@@ -54,11 +81,22 @@ def test_saving_again_replaces(kept: Store) -> None:
     assert kept.count() == 1
 
 
-@pytest.mark.parametrize("where", ["nonsense://x", "://", "postgresql://nobody@localhost:1/none"])
-def test_a_url_that_cannot_be_opened_is_one_line(where: str) -> None:
-    with pytest.raises(ScenarioError, match=r"store: .*needs a") as refused:
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("nonsense://x", "store: nonsense://...: unknown kind of store; accepts sqlite, postgresql; needs a file, or "),
+        ("postgre://x", "store: postgre://...: unknown kind of store; did you mean 'postgresql'? accepts sqlite, "),
+        ("://", "store: '://': unknown kind of store; accepts sqlite, postgresql; needs a file, or a URL such as "),
+        ("postgresql://me:secret@localhost:x/none", "store: postgresql://...: can't be read; needs a file, or a URL "),
+        ("postgresql://me:secret@localhost:1/none", "store: postgresql://me:***@localhost:1/none: connection "),
+    ],
+)
+def test_a_url_that_cannot_be_opened_is_one_line(where: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
         Store(where)
+    assert str(refused.value).startswith(message)
     assert "\n" not in str(refused.value)
+    assert "secret" not in str(refused.value)
 
 
 def test_a_file_that_is_no_database_is_refused_and_kept(tmp_path: Path) -> None:

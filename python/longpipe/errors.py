@@ -30,6 +30,10 @@ class ScenarioError(ValueError):
         return cls(*dict.fromkeys(lines))
 
 
+class RunError(RuntimeError):
+    """Runs that can't be done, or not be kept; `str()` gives one line per problem."""
+
+
 def nearest(word: str, accepted: Iterable[str]) -> str:
     """The clause that names what is accepted, led by the closest name if there is one."""
     names = list(accepted)

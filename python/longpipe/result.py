@@ -3,10 +3,10 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,9 @@ from longpipe.captures import Capture
 from longpipe.files import check_directory, write_text
 from longpipe.scenario import Dumbbell, Scenario
 from longpipe.units import RATE, SIZE, TIME
+
+# What a store keeps of a result beside its traces, by name.
+PARTS: Final = ("flows", "ports", "classes", "vbr", "web", "response_times")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,8 @@ class Result:
     state_hash: str
     events: int
     captures: tuple[Capture, ...] = ()
+    # The frames as the core gave them, columns by part: what a store keeps.
+    columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_columns(cls, scenario: Scenario, seed: int, columns: Mapping[str, Any]) -> "Result":
@@ -56,6 +61,8 @@ class Result:
         traces = {kind: _in_time(_named(trace, names)) for kind, trace in columns["traces"].items()}
         files = _named(columns["files"], names)
         waits = columns.get("response_times")
+        if waits is None:
+            waits = web.response_times(files, duration_s(scenario)).to_dict("list")
         return cls(
             scenario=scenario,
             seed=seed,
@@ -65,10 +72,11 @@ class Result:
             vbr=pd.DataFrame(columns["vbr"]),
             web=pd.DataFrame(columns["web"]),
             files=files,
-            response_times=web.response_times(files, duration_s(scenario)) if waits is None else pd.DataFrame(waits),
+            response_times=pd.DataFrame(waits),
             traces=traces,
             state_hash=columns["state_hash"],
             events=columns["events"],
+            columns={"response_times": waits} | {part: columns[part] for part in PARTS if part in columns},
         )
 
     @cached_property

@@ -8,9 +8,9 @@ import typer
 from rich.console import Console
 
 from longpipe.captures import CaptureError
-from longpipe.cli import analyse, design, doctor, init, plot, report, reproduce, run
+from longpipe.cli import analyse, design, doctor, init, plot, report, reproduce, run, study
 from longpipe.cli.deferred import Validate
-from longpipe.errors import ScenarioError
+from longpipe.errors import RunError, ScenarioError
 
 HELP = (
     "Simulate TCP over long, fat pipes of ATM cells, cell by cell.\n\n"
@@ -57,6 +57,7 @@ app.command("report")(report.report)
 app.command("design")(design.design)
 app.command("analyse")(analyse.analyse)
 app.command("doctor")(doctor.doctor)
+app.add_typer(study.app, name="study")
 app.add_typer(
     typer.Typer(cls=Validate, no_args_is_help=True, rich_markup_mode="rich"),
     name="validate",
@@ -74,6 +75,11 @@ def main() -> NoReturn:
             errors.print("[bold red]error:[/]", end=" ")
             errors.print(problem, markup=False)
         sys.exit(BAD_INPUT if isinstance(error, ScenarioError) else FAILED)
+    except RunError as error:
+        for problem in str(error).splitlines():
+            errors.print("[bold red]error:[/]", end=" ")
+            errors.print(problem, markup=False)
+        sys.exit(FAILED)
     except KeyboardInterrupt:
         errors.print("interrupted")
         sys.exit(INTERRUPTED)

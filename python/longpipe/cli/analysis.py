@@ -17,10 +17,11 @@ from longpipe.analysis.anova import Anova, anova
 from longpipe.analysis.bootstrap import bootstrap
 from longpipe.analysis.checks import AssumptionWarning, check
 from longpipe.analysis.comparisons import tukey
-from longpipe.analysis.factors import check_level, text_of
+from longpipe.analysis.factors import check_level
 from longpipe.analysis.ranks import aligned_ranks
 from longpipe.cli.analysis_tables import show
-from longpipe.errors import ScenarioError, nearest
+from longpipe.cli.conditions import matching
+from longpipe.errors import ScenarioError
 from longpipe.files import write_text
 
 
@@ -50,9 +51,7 @@ def columns(option: str, text: str) -> tuple[str, ...]:
 def run(file: Path, question: Question, *, json: str | None, csv: Path | None, figures: Path | None) -> None:
     """Analyses a file onto the terminal; `json` is a file, or - for stdout alone."""
     check_level(question.level)
-    frame = _read(file)
-    for condition in question.where:
-        frame = _only(frame, condition)
+    frame = matching(_read(file), question.where).reset_index(drop=True)
     found = anova(
         frame,
         question.response,
@@ -88,18 +87,6 @@ def _read(file: Path) -> pd.DataFrame:
     except pd.errors.ParserError as error:
         reason = str(error).strip().rpartition("C error: ")[2]
         raise ScenarioError(f"{file}: not CSV, {reason}; needs as many values in each row") from None
-
-
-def _only(frame: pd.DataFrame, condition: str) -> pd.DataFrame:
-    name, equals, value = (part.strip() for part in condition.partition("="))
-    if not (name and equals):
-        raise ScenarioError(f"--where: {condition!r}; accepts COLUMN=VALUE, as in network=wan")
-    if name not in frame.columns:
-        raise ScenarioError(f"--where: {name!r} is no column; {nearest(name, map(str, frame.columns))}")
-    levels = frame[name].map(text_of)
-    if not (levels == value).any():
-        raise ScenarioError(f"--where: no row has {name} = {value!r}; {nearest(value, levels.unique()[:20])}")
-    return frame[levels == value].reset_index(drop=True)
 
 
 def _tables(found: Anova, question: Question) -> dict[str, pd.DataFrame]:

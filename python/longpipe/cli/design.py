@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from longpipe.cli.storing import StoreOption
+from longpipe.cli.storing import ExecutorOption, StoreOption, WorkersOption
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_text
 
@@ -47,6 +47,8 @@ def design(
     name: Annotated[
         str | None, typer.Option("--run", metavar="STUDY", help="Run it as a study of this name; see `longpipe study`.")
     ] = None,
+    executor: ExecutorOption = None,
+    workers: WorkersOption = None,
     store: StoreOption = None,
 ) -> None:
     """Plan an experiment over a scenario, show what it will take, and run it with --run.
@@ -72,6 +74,6 @@ def design(
     )
     designing.show_plan(planned)
     if name is not None:
-        designing.run(planned, name, store, csv, until, most)
+        designing.run(planned, name, store, csv=csv, until=until, most=most, executor=executor, workers=workers)
     elif csv is not None:
         write_text(csv, planned.frame().to_csv(index=False))

@@ -75,17 +75,30 @@ def show_plan(design: Design) -> None:
             console.print(f"  {row['effect']} = {row['aliases'].replace(', ', ' = ')}", markup=False)
 
 
-def run(design: Design, name: str, url: str | None, csv: Path | None, until: str | None, most: int) -> None:
+def run(
+    design: Design,
+    name: str,
+    url: str | None,
+    *,
+    csv: Path | None,
+    until: str | None,
+    most: int,
+    executor: str | None,
+    workers: int | None,
+) -> None:
     """Runs a design as a study, shows the mean of each point, and what to do next."""
     reached = True
     with opened(url) as store:
         study = Study(design, store, name)
         with resumable(study), Bar(name) as bar:
             if until is None:
-                study.run(progress=bar.update)
+                study.run(executor, workers=workers, progress=bar.update)
             else:
                 metric, _, margin = until.partition("=")
-                reached = run_until(study, metric.strip(), margin, most=most, progress=bar.update).reached
+                found = run_until(
+                    study, metric.strip(), margin, most=most, executor=executor, workers=workers, progress=bar.update
+                )
+                reached = found.reached
         runs, design = study.frame(), study.design
     if csv is not None:
         write_text(csv, runs.to_csv(index=False))
@@ -97,7 +110,7 @@ def run(design: Design, name: str, url: str | None, csv: Path | None, until: str
     names = ",".join(factor.name for factor in design.factors)
     blocks = " --blocks seed" if design.common and design.replications > 1 else ""
     where = "" if url is None else f" --store {shlex.quote(url)}"
-    first = "" if csv else f"longpipe study export {shlex.quote(name)} runs.csv{where}\n"
+    first = "" if csv else f"longpipe study export {shlex.quote(name)} -o runs.csv{where}\n"
     next_command = f"{first}longpipe analyse {csv or 'runs.csv'} --response efficiency --factors {names}{blocks}"
     console.print(f"\nNext:\n{next_command}", markup=False, soft_wrap=True)
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from longpipe import plot_lbd_01
 from longpipe.cli.progress import Bar
-from longpipe.cli.reproduction import REPORT_WIDTH, open_store, report_console
+from longpipe.cli.reproduction import REPORT_WIDTH, report_console
 from longpipe.cli.reproduction_tables import show_beyond, show_claims
 from longpipe.files import write_text
 from longpipe.papers.lbd_01 import BUFFERS, CONDITIONS, FLAVORS, FLAVORS_BEYOND, ID, SEED, TITLE
@@ -18,11 +18,12 @@ from longpipe.papers.lbd_01_numbers import gains
 from longpipe.papers.lbd_01_reproduction import TransferReproduction, reproduce, scenarios
 from longpipe.papers.lbd_01_variants import sensitivity
 from longpipe.report.folder import Folder, Part
+from longpipe.store import Store
 
 
-def run(out: Path, *, fresh: bool, json: str | None) -> None:
+def run(out: Path, store: Store, *, fresh: bool, json: str | None) -> None:
     """Reproduces the paper into a directory and onto the terminal; `json` is a file, or - for stdout alone."""
-    with open_store(out) as store, Bar(ID) as bar:
+    with Bar(ID) as bar:
         found = reproduce(store, fresh=fresh, progress=bar.update)
     report = StringIO()
     _show(found, Console(file=report, width=REPORT_WIDTH))
@@ -45,9 +46,9 @@ def run(out: Path, *, fresh: bool, json: str | None) -> None:
     console.print(f"\n{found.seconds:.0f} s. Report, tables, runs and figures: {out}", markup=False, highlight=False)
 
 
-def run_sensitivity(out: Path, *, fresh: bool) -> None:
+def run_sensitivity(out: Path, store: Store, *, fresh: bool) -> None:
     """Runs the variants into a directory and onto the terminal."""
-    with open_store(out) as store, Bar(f"{ID} variants") as bar:
+    with Bar(f"{ID} variants") as bar:
         found = sensitivity(store, fresh=fresh, progress=bar.update)
     folder = _folder(out, Part.SENSITIVITY)
     folder.text("sensitivity.csv", found.to_csv(index=False))
@@ -57,9 +58,9 @@ def run_sensitivity(out: Path, *, fresh: bool) -> None:
     console.print(f"\nThe same as sensitivity.csv: {out}", markup=False, highlight=False)
 
 
-def run_beyond(out: Path, *, fresh: bool) -> None:
+def run_beyond(out: Path, store: Store, *, fresh: bool) -> None:
     """Runs what goes past the paper into a directory and onto the terminal."""
-    with open_store(out) as store, Bar(f"{ID} and beyond") as bar:
+    with Bar(f"{ID} and beyond") as bar:
         found = reproduce_beyond(store, fresh=fresh, progress=bar.update)
     folder = _folder(out, Part.BEYOND)
     folder.text("beyond.csv", found.to_csv(index=False))

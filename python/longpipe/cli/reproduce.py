@@ -2,13 +2,17 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from longpipe.cli.storing import NoStoreOption, StoreOption, opened_if_wanted, repeatable
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_directory, check_file, write_text
 from longpipe.report.folder import Part, is_current, records
+
+if TYPE_CHECKING:
+    from longpipe.store import Store
 
 DOCUMENTS: Final = ("frr-96", "gr-97", "buf-97", "www-98", "lbd-01")
 TRANSFERS: Final = DOCUMENTS[-1]
@@ -31,7 +35,7 @@ def reproduce(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Where tables, figures and runs go; of several papers, to DIR/PAPER. [default: results/PAPER]",
+            help="Where tables and figures go; of several papers, to DIR/PAPER. [default: results/PAPER]",
             show_default=False,
         ),
     ] = None,
@@ -42,10 +46,12 @@ def reproduce(
     beyond: Annotated[
         bool, typer.Option("--beyond", help="Go past what the paper did instead: buf-97, lbd-01.")
     ] = False,
+    store: StoreOption = None,
+    no_store: NoStoreOption = False,
 ) -> None:
     """Simulate a paper's experiments; show its tables beside ours, and what becomes of its claims.
 
-    Finished runs are kept in DIR/runs.sqlite: after an interruption the same command goes on from there. What is there
+    Each run is stored as it finishes: after an interruption the same command goes on from there. What DIR holds
     already, made by the same version from the same seeds, is shown again as it is.
     """
     _check(papers, json, sensitivity=sensitivity, beyond=beyond)
@@ -55,14 +61,17 @@ def reproduce(
     for folder in folders.values():
         check_directory("--out", folder)
     for paper, folder in folders.items():
-        if beyond:
-            _beyond(paper, seeds, folder, fresh=fresh)
-        elif sensitivity:
-            _sensitivity(paper, seeds or DEFAULT_VARIANT_SEEDS, folder, fresh=fresh)
-        elif not fresh and is_current(folder, Part.REPRODUCTION, paper, None if paper == TRANSFERS else seeds):
+        anew = beyond or sensitivity or fresh
+        if not anew and is_current(folder, Part.REPRODUCTION, paper, None if paper == TRANSFERS else seeds):
             _show_again(folder, json)
-        else:
-            _reproduce(paper, seeds, folder, fresh=fresh, json=json)
+            continue
+        with opened_if_wanted(store, no_store=no_store) as kept, repeatable(kept):
+            if beyond:
+                _beyond(paper, seeds, folder, kept, fresh=fresh)
+            elif sensitivity:
+                _sensitivity(paper, seeds or DEFAULT_VARIANT_SEEDS, folder, kept, fresh=fresh)
+            else:
+                _reproduce(paper, seeds, folder, kept, fresh=fresh, json=json)
 
 
 def _check(papers: list[str], json: str | None, *, sensitivity: bool, beyond: bool) -> None:
@@ -99,31 +108,31 @@ def _show_again(folder: Path, json: str | None) -> None:
 # The database, SciPy and Matplotlib take a second to load; other commands need not wait for them.
 
 
-def _reproduce(paper: str, seeds: int | None, out: Path, *, fresh: bool, json: str | None) -> None:
+def _reproduce(paper: str, seeds: int | None, out: Path, store: "Store", *, fresh: bool, json: str | None) -> None:
     from longpipe.cli import lbd_01, reproduction
     from longpipe.papers import PAPERS
 
     if paper == TRANSFERS:
-        lbd_01.run(out, fresh=fresh, json=json)
+        lbd_01.run(out, store, fresh=fresh, json=json)
     else:
-        reproduction.run(PAPERS[paper], seeds or PAPERS[paper].seeds, out, fresh=fresh, json=json)
+        reproduction.run(PAPERS[paper], seeds or PAPERS[paper].seeds, out, store, fresh=fresh, json=json)
 
 
-def _sensitivity(paper: str, seeds: int, out: Path, *, fresh: bool) -> None:
+def _sensitivity(paper: str, seeds: int, out: Path, store: "Store", *, fresh: bool) -> None:
     from longpipe.cli import lbd_01, reproduction
     from longpipe.papers import PAPERS
 
     if paper == TRANSFERS:
-        lbd_01.run_sensitivity(out, fresh=fresh)
+        lbd_01.run_sensitivity(out, store, fresh=fresh)
     else:
-        reproduction.run_sensitivity(PAPERS[paper], seeds, out, fresh=fresh)
+        reproduction.run_sensitivity(PAPERS[paper], seeds, out, store, fresh=fresh)
 
 
-def _beyond(paper: str, seeds: int | None, out: Path, *, fresh: bool) -> None:
+def _beyond(paper: str, seeds: int | None, out: Path, store: "Store", *, fresh: bool) -> None:
     from longpipe.cli import lbd_01, reproduction
     from longpipe.papers import PAPERS
 
     if paper == TRANSFERS:
-        lbd_01.run_beyond(out, fresh=fresh)
+        lbd_01.run_beyond(out, store, fresh=fresh)
     else:
-        reproduction.run_beyond(PAPERS[paper], seeds, out, fresh=fresh)
+        reproduction.run_beyond(PAPERS[paper], seeds, out, store, fresh=fresh)

@@ -1,14 +1,12 @@
 """What `longpipe reproduce` does: runs, files, figures, tables."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Final
 
 import pandas as pd
-import typer
 from matplotlib.figure import Figure
 from rich.console import Console
 
@@ -37,9 +35,9 @@ BEYOND_FIGURES: Final[dict[str, Callable[[Mapping[str, pd.DataFrame]], dict[str,
 }
 
 
-def run(paper: Paper, seeds: int, out: Path, *, fresh: bool, json: str | None) -> None:
+def run(paper: Paper, seeds: int, out: Path, store: Store, *, fresh: bool, json: str | None) -> None:
     """Reproduces a paper into a directory and onto the terminal; `json` is a file, or - for stdout alone."""
-    with open_store(out) as store, Bar(paper.id) as bar:
+    with Bar(paper.id) as bar:
         found = reproduce(paper, seeds, store, fresh=fresh, progress=bar.update)
     report = StringIO()
     show(found, Console(file=report, width=REPORT_WIDTH))
@@ -69,9 +67,9 @@ def figures(found: Reproduction) -> dict[str, Figure]:
     return {f"tables-{table.replace('+', '-')}": plot.efficiency_fairness(found, table) for table in found.tables}
 
 
-def run_sensitivity(paper: Paper, seeds: int, out: Path, *, fresh: bool) -> None:
+def run_sensitivity(paper: Paper, seeds: int, out: Path, store: Store, *, fresh: bool) -> None:
     """Runs a paper's variants into a directory and onto the terminal."""
-    with open_store(out) as store, Bar(f"{paper.id} variants") as bar:
+    with Bar(f"{paper.id} variants") as bar:
         found = sensitivity(paper, seeds, store, fresh=fresh, progress=bar.update)
     report = StringIO()
     show_sensitivity(paper, found, Console(file=report, width=REPORT_WIDTH))
@@ -86,14 +84,14 @@ def run_sensitivity(paper: Paper, seeds: int, out: Path, *, fresh: bool) -> None
     console.print(f"\nThe same as sensitivity.csv and .txt: {out}", markup=False, highlight=False)
 
 
-def run_beyond(paper: Paper, seeds: int | None, out: Path, *, fresh: bool) -> None:
+def run_beyond(paper: Paper, seeds: int | None, out: Path, store: Store, *, fresh: bool) -> None:
     """Runs what goes past a paper into a directory and onto the terminal."""
     if paper.beyond is None:
         raise ScenarioError(
             f"--beyond: {paper.id} has nothing past the paper; has: {', '.join((*BEYOND_FIGURES, lbd_01.ID))}"
         )
     seeds = seeds or paper.beyond.seeds
-    with open_store(out) as store, Bar(f"{paper.id} and beyond") as bar:
+    with Bar(f"{paper.id} and beyond") as bar:
         runs = reproduce_beyond(paper, paper.beyond, seeds, store, fresh=fresh, progress=bar.update)
     summaries = {name: summarize(runs) for name, summarize in paper.beyond.summaries.items()}
     folder = Folder(out, Part.BEYOND, paper.id, seeds, paper.beyond.seeds)
@@ -110,16 +108,3 @@ def run_beyond(paper: Paper, seeds: int | None, out: Path, *, fresh: bool) -> No
 def report_console() -> Console:
     """The terminal as wide as it is; a file or a pipe as wide as a report."""
     return Console(width=None if sys.stdout.isatty() else REPORT_WIDTH)
-
-
-@contextmanager
-def open_store(out: Path) -> Iterator[Store]:
-    """The runs of a directory; an interruption says how to go on."""
-    store = Store(out / "runs.sqlite")
-    try:
-        yield store
-    except KeyboardInterrupt:
-        typer.echo(f"{store.count()} finished runs are kept in {out}; the same command goes on from there", err=True)
-        raise
-    finally:
-        store.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import tomllib
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer
 from rich.console import Console
 
 from longpipe.captures import CaptureError
+from longpipe.cli.storing import NoStoreOption, StoreOption, opened_if_wanted
 from longpipe.errors import ScenarioError
 from longpipe.files import check_directory, check_file, write_text
 
@@ -43,8 +45,13 @@ def run(
         list[str] | None,
         typer.Option(metavar="PLACE=FILE", help="Packets as pcapng: host:source1=a.pcapng, 'link:a->b=b.pcapng'"),
     ] = None,
+    store: StoreOption = None,
+    no_store: NoStoreOption = False,
 ) -> None:
-    """Simulate one scenario and show what each flow and each port did."""
+    """Simulate one scenario and show what each flow and each port did.
+
+    The run is stored, and the same scenario and seed are read from there the next time.
+    """
     # Other commands begin faster without them.
     from longpipe.cli.progress import RunBar
     from longpipe.cli.tables import show
@@ -61,11 +68,19 @@ def run(
 
     captures = _captures(capture or [])
     failure: CaptureError | None = None
-    with RunBar(scenario.name) as bar:
-        try:
-            result = simulate(scenario, seed, bar.update, captures=captures)
-        except CaptureError as error:
-            result, failure = error.result, error
+    with opened_if_wanted(store, no_store=no_store) as kept, RunBar(scenario.name) as bar:
+        # Packets, and the files that web traffic asks for, are in no store.
+        stored = None if captures else kept.load(scenario, seed)
+        if stored is not None and (csv is None or stored.web.empty):
+            result = stored
+        else:
+            kept.check_traces(scenario)
+            began_s = time.perf_counter()
+            try:
+                result = simulate(scenario, seed, bar.update, captures=captures)
+            except CaptureError as error:
+                result, failure = error.result, error
+            kept.keep(result, time.perf_counter() - began_s)
 
     if csv is not None:
         result.to_csv(csv)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longpipe.errors import ScenarioError
+
 # The database takes half a second to load; commands that don't need it need not wait for it.
 if TYPE_CHECKING:
     from longpipe.store import Store
@@ -25,6 +27,15 @@ StoreOption = Annotated[
     ),
 ]
 
+ExecutorOption = Annotated[
+    str | None,
+    typer.Option(metavar="WHERE", help="Where runs are done. [default: processes of this machine]", show_default=False),
+]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=1, help="Number of processes. [default: all cores]", show_default=False)
+]
+NoStoreOption = Annotated[bool, typer.Option("--no-store", help="Keep nothing, and use nothing kept.")]
+
 
 @contextmanager
 def opened(url: str | None, *, readonly: bool = False) -> Iterator[Store]:
@@ -39,8 +50,38 @@ def opened(url: str | None, *, readonly: bool = False) -> Iterator[Store]:
 
 
 @contextmanager
+def opened_if_wanted(url: str | None, *, no_store: bool) -> Iterator[Store]:
+    """The store at this URL or the user's own; one in memory with `no_store`, or if the user can't have one."""
+    from longpipe.store import Store, default_url
+
+    if no_store and url is not None:
+        raise ScenarioError("--no-store: not with --store; needs one of them")
+    try:
+        store = Store(None if no_store else url or default_url())
+    except ScenarioError as error:
+        if url is not None:
+            raise
+        typer.echo(f"note: {error}; nothing is kept", err=True)
+        store = Store()
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+@contextmanager
+def repeatable(store: Store) -> Iterator[None]:
+    """Has an interruption of runs that are no study tell how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(f"{store.count()} finished runs are in {store.name}; the same command goes on from there", err=True)
+        raise
+
+
+@contextmanager
 def resumable(study: Study) -> Iterator[None]:
-    """Has an interruption tell how to go on."""
+    """Has an interruption of a study tell how to go on."""
     try:
         yield
     except KeyboardInterrupt:

@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from longpipe.errors import RunError
 from longpipe.run import simulate
 from longpipe.scenario import Scenario
 from longpipe.store import Packed, pack
@@ -12,7 +13,7 @@ from longpipe.store import Packed, pack
 Job = tuple[Scenario, int]
 
 
-class ExecutorError(RuntimeError):
+class ExecutorError(RunError):
     """The workers are gone or of no use; runs that ended before are with whoever asked for them."""
 
 

@@ -53,6 +53,14 @@ class Address:
         """The SQLite file."""
         return Path(self.url.database or "")
 
+    def is_protected(self) -> bool:
+        """Whether it is a file that this process may read and not write."""
+        return (
+            self.is_sqlite
+            and self.path.is_file()
+            and not all(os.access(p, os.W_OK) for p in (self.path, self.path.parent))
+        )
+
     def engine(self, *, readonly: bool) -> sa.Engine:
         """The database, whose directory is made if it is missing."""
         if not self.is_sqlite:

@@ -71,14 +71,9 @@ class Claims:
 
     def _bury(self, connection: sa.Connection) -> int:
         """Frees the claims of all owners that are dead; how many there were."""
-        now = clock(connection)
-        claimed = sa.select(CLAIMS.c.owner).distinct().where(CLAIMS.c.owner != self.owner.id)
-        known = {row.id: row for row in connection.execute(sa.select(OWNERS))}
-        dead = []
-        for (claimant,) in connection.execute(claimed):
-            row = known.get(claimant)
-            if row is None or is_dead(Owner(row.id, row.machine, row.pid, row.began), row.heartbeat, now):
-                dead.append(claimant)
+        alive = {owner.id for owner in living(connection)} | {self.owner.id}
+        claimants = connection.execute(sa.select(CLAIMS.c.owner).distinct()).scalars()
+        dead = [claimant for claimant in claimants if claimant not in alive]
         if dead:
             connection.execute(sa.delete(CLAIMS).where(CLAIMS.c.owner.in_(dead)))
             connection.execute(sa.delete(OWNERS).where(OWNERS.c.id.in_(dead)))
@@ -95,6 +90,14 @@ class Claims:
         # The next save says what is wrong with the store, if it lasts.
         with suppress(StoreError):
             self._sign_in()
+
+
+def living(connection: sa.Connection) -> list[Owner]:
+    """The processes with runs in flight."""
+    now = clock(connection)
+    rows = connection.execute(sa.select(OWNERS)).all()
+    owners = [(Owner(row.id, row.machine, row.pid, row.began), row.heartbeat) for row in rows]
+    return [owner for owner, heartbeat in owners if not is_dead(owner, heartbeat, now)]
 
 
 def finished(connection: sa.Connection, keys: Iterable[Key], engine_version: str) -> set[Key]:

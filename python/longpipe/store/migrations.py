@@ -1,7 +1,6 @@
 """Stores of earlier versions, brought to the present one step by step, each step in one transaction."""
 
 import json
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -9,6 +8,7 @@ import sqlalchemy as sa
 
 from longpipe import _core
 from longpipe.store import schema
+from longpipe.store.packing import compressed
 
 # The version of a database that holds something else.
 FOREIGN: Final = -1
@@ -61,7 +61,10 @@ def _from_1(connection: sa.Connection) -> None:
     old = sa.MetaData()
     scenarios, runs = (sa.Table(f"{name}_1", old, autoload_with=connection) for name in ("scenarios", "runs"))
     for rows in _batches(connection, sa.select(scenarios)):
-        connection.execute(sa.insert(schema.SCENARIOS), [{**row, "fields": None} for row in rows])
+        connection.execute(
+            sa.insert(schema.SCENARIOS),
+            [{"digest": row["digest"], "resolved": compressed(row["resolved"])} for row in rows],
+        )
     for rows in _batches(connection, sa.select(runs).order_by(runs.c.finished_at)):
         for row in rows:
             summary = row.pop("summary")
@@ -69,8 +72,8 @@ def _from_1(connection: sa.Connection) -> None:
             del row["engine"]
             row["engine"] = row.pop("build")
             (run,) = connection.execute(sa.insert(schema.RUNS).values(row).returning(schema.RUNS.c.id)).one()
-            packed = zlib.compress(json.dumps(json.loads(summary), separators=(",", ":")).encode())
-            connection.execute(sa.insert(schema.SUMMARIES).values(run=run, summary=packed))
+            json.loads(summary)
+            connection.execute(sa.insert(schema.SUMMARIES).values(run=run, summary=compressed(summary)))
     for table in (runs, scenarios):
         table.drop(connection)
 

@@ -20,7 +20,8 @@ SCENARIOS: Final = sa.Table(
     "scenarios",
     METADATA,
     sa.Column("digest", sa.String(64), primary_key=True),
-    sa.Column("resolved", sa.Text, nullable=False),
+    # What the core runs, zlib over JSON.
+    sa.Column("resolved", sa.LargeBinary, nullable=False),
     # The scenario as its fields, JSON; unknown for runs of version 1.
     sa.Column("fields", sa.Text),
 )

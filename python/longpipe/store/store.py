@@ -19,8 +19,9 @@ from longpipe.scenario import Scenario
 from longpipe.store import migrations, schema
 from longpipe.store.address import WRITES, Address
 from longpipe.store.claims import Claims, Key, finished, inserting
-from longpipe.store.errors import StoreError, reason
-from longpipe.store.packing import Packed, unpack
+from longpipe.store.errors import READ_ONLY, StoreError, reason
+from longpipe.store.packing import Packed, compressed, pack, unpack
+from longpipe.store.saving import Saving
 from longpipe.store.schema import CLAIMS, FAILURES, RUNS, SCENARIOS, SUMMARIES
 from longpipe.store.traces import Traces
 
@@ -47,12 +48,17 @@ class Store:
     def __init__(self, where: str | Path | None = None, *, readonly: bool = False) -> None:
         self._address = Address(where)
         self._known: set[str] = set()
+        self._saving = Saving("sqlite" if self._address.is_sqlite else "postgresql")
         self.name = self._address.name
         self.url = self._address.shown_url
         try:
             self._open(readonly=readonly)
-        except (SQLAlchemyError, sqlite3.Error, OSError) as error:
-            raise ScenarioError(f"store: {self.name}: {_why_not_opened(error)}") from None
+        except ScenarioError:
+            raise
+        except (SQLAlchemyError, sqlite3.Error, OSError, ValueError) as error:
+            why = READ_ONLY if not readonly and self._address.is_protected() else reason(error)
+            needs = "" if "; needs" in why else "; needs a database, or a new file"
+            raise ScenarioError(f"store: {self.name}: {why}{needs}") from None
         self._traces = Traces(self._address.traces, self.name, in_memory=self._address.is_memory)
 
     def load(self, scenario: Scenario, seed: int, *, engine: str | None = None) -> Result | None:
@@ -89,8 +95,8 @@ class Store:
     def save(self, scenario: Scenario, seed: int, packed: Packed) -> None:
         """Stores a finished run, in place of an earlier one; its claim and its earlier failure are gone."""
         digest = digest_of(scenario)
-        key = (digest, str(seed))
-        self._traces.write(self._traces.folder(digest, seed, engine_version()), packed.traces)
+        if packed.traces:
+            self._traces.write(self._traces.folder(digest, seed, engine_version()), packed.traces)
         run = {
             "digest": digest,
             "seed": str(seed),
@@ -101,23 +107,17 @@ class Store:
             "machine": packed.machine[:255],
             "measures": packed.measures,
         }
-        updated = {name: run[name] for name in ("name", "finished_at", "seconds", "machine", "measures")}
+        key = {"of_digest": digest, "of_seed": str(seed), "of_engine": engine_version()}
         with self.writing() as connection:
-            self._save_scenario(connection, scenario)
-            insert = inserting(connection)
-            keep = insert(RUNS).values(run).on_conflict_do_update(
-                index_elements=["digest", "seed", "engine"], set_=updated
-            )  # fmt: skip
-            number = connection.execute(keep.returning(RUNS.c.id)).scalar_one()
-            content = {"summary": packed.summary}
-            connection.execute(
-                insert(SUMMARIES).values(run=number, **content).on_conflict_do_update(
-                    index_elements=["run"], set_=content
-                )
-            )  # fmt: skip
-            for table in (CLAIMS, FAILURES):
-                connection.execute(sa.delete(table).where(*_is(table, key, engine_version())))
-        self._known.add(digest)
+            self.save_scenarios(connection, [scenario])
+            number = connection.execute(self._saving.run, run).scalar_one()
+            connection.execute(self._saving.summary, {"run": number, "summary": packed.summary})
+            connection.execute(self._saving.release, key)
+            connection.execute(self._saving.forgive, key)
+
+    def keep(self, result: Result, seconds: float = math.nan) -> None:
+        """Stores a run of this process, which took so long."""
+        self.save(result.scenario, result.seed, pack(result, seconds))
 
     def fail(self, scenario: Scenario, seed: int, message: str) -> None:
         """Notes why a run failed, until it succeeds, and gives up its claim."""
@@ -132,6 +132,18 @@ class Store:
     def claims(self) -> Claims:
         """A context in which this process claims runs before it does them."""
         return Claims(self.writing, engine_version(), alone=self._address.is_memory)
+
+    def save_scenarios(self, connection: sa.Connection, scenarios: Iterable[Scenario]) -> None:
+        """Stores those that are not there yet."""
+        new = {digest_of(scenario): scenario for scenario in scenarios}
+        rows = [
+            {"digest": digest, "resolved": compressed(scenario.resolved_json()), "fields": scenario.to_json()}
+            for digest, scenario in new.items()
+            if digest not in self._known
+        ]
+        if rows:
+            connection.execute(inserting(connection)(SCENARIOS).on_conflict_do_nothing(), rows)
+            self._known.update(new)
 
     def check_traces(self, scenario: Scenario) -> None:
         """StoreError if the scenario asks for traces and the store has no directory for them."""
@@ -164,32 +176,32 @@ class Store:
             with database.begin() as connection:
                 yield connection
         except (SQLAlchemyError, sqlite3.Error) as error:
+            # What was new in this transaction is not there.
+            self._known.clear()
             raise StoreError(f"store {self.name}: {reason(error)}; the runs it holds are safe, run again") from None
-
-    def _save_scenario(self, connection: sa.Connection, scenario: Scenario) -> None:
-        digest = digest_of(scenario)
-        if digest in self._known:
-            return
-        row = {"digest": digest, "resolved": scenario.resolved_json(), "fields": scenario.to_json()}
-        connection.execute(inserting(connection)(SCENARIOS).values(row).on_conflict_do_nothing())
 
     def _open(self, *, readonly: bool) -> None:
         self._database = self._address.engine(readonly=readonly)
         self._writer = self._database.execution_options(**{WRITES: True})
-        with self._database.begin() as connection:
-            found = self._version(connection)
-        if found == schema.VERSION:
-            return
-        if readonly:
+        try:
+            with self._database.begin() as connection:
+                found = self._version(connection)
+            if found == schema.VERSION:
+                return
+            if not readonly:
+                self._make()
+                return
             if found is None:
                 raise ScenarioError(f"store: {self.name}: no runs in it; needs the store of an earlier run")
-            # An older store becomes a present one even if it is only looked at.
+        except BaseException:
             self.close()
-            self._open(readonly=False)
+            raise
+        # An older store becomes a present one even if it is only looked at.
+        for as_it_is in (False, True):
             self.close()
-            self._database = self._address.engine(readonly=True)
-            self._writer = self._database.execution_options(**{WRITES: True})
-            return
+            self._open(readonly=as_it_is)
+
+    def _make(self) -> None:
         with self._writer.begin() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TURN)))
@@ -210,11 +222,6 @@ class Store:
                 f"this is longpipe {_core.__version__}, which reads versions 1 to {schema.VERSION}"
             )
         return found
-
-
-def _why_not_opened(error: Exception) -> str:
-    why = reason(error)
-    return why if "; needs" in why else f"{why}; needs a database, or a new file"
 
 
 def _is(table: sa.Table, key: Key, engine: str) -> tuple[sa.ColumnElement[bool], ...]:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.scenario import Scenario
-from longpipe.store.claims import inserting
+from longpipe.store.claims import inserting, living
 from longpipe.store.schema import CLAIMS, FAILURES, RUNS, SCENARIOS, STUDIES, STUDY_POINTS, STUDY_RUNS
 from longpipe.store.store import Store, digest_of, engine_version
 
@@ -71,10 +71,7 @@ def put(
         connection.execute(study.on_conflict_do_update(index_elements=["name"], set_=content))
         for table in (STUDY_RUNS, STUDY_POINTS):
             connection.execute(sa.delete(table).where(table.c.study == name))
-        connection.execute(
-            insert(SCENARIOS).on_conflict_do_nothing(),
-            [{"digest": d, "resolved": s.resolved_json(), "fields": s.to_json()} for d, s, _ in placed],
-        )
+        store.save_scenarios(connection, [scenario for _, scenario, _ in placed])
         connection.execute(
             sa.insert(STUDY_POINTS),
             [
@@ -112,7 +109,22 @@ def overview(store: Store) -> pd.DataFrame:
         .order_by(STUDIES.c.changed_at.desc(), STUDIES.c.name)
     )  # fmt: skip
     with store.reading() as connection:
-        return pd.DataFrame(connection.execute(query).all(), columns=[*query.selected_columns.keys()])
+        return _frame(connection, query)
+
+
+def counts(store: Store, record: StudyRecord) -> dict[str, int]:
+    """Number of runs of a study in each of `STATES`."""
+    with store.reading() as connection:
+        alive = [owner.id for owner in living(connection)]
+        state = sa.case(
+            (RUNS.c.id.is_not(None), STATES[0]),
+            (CLAIMS.c.owner.in_(alive), STATES[1]),
+            (FAILURES.c.message.is_not(None), STATES[2]),
+            else_=STATES[3],
+        )
+        query = _of_study(sa.select(state, sa.func.count()), record, finished_only=False).group_by(state)
+        found = {row[0]: row[1] for row in connection.execute(query)}
+    return {name: found.get(name, 0) for name in STATES}
 
 
 def remove(store: Store, name: str) -> None:
@@ -143,28 +155,22 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> p
     (one of `STATES`), `finished_at` (UTC), `seconds` of simulation, `machine`, and `message` of a failure.
     """
     points = sa.select(STUDY_POINTS.c.point, STUDY_POINTS.c.digest, STUDY_POINTS.c.levels)
-    planned = (
-        sa.select(
-            STUDY_RUNS.c.point, STUDY_RUNS.c.replication, STUDY_RUNS.c.seed, RUNS.c.measures, RUNS.c.finished_at,
-            RUNS.c.seconds, RUNS.c.machine, FAILURES.c.message, CLAIMS.c.owner,
-        )
-        .select_from(STUDY_RUNS)
-        .join(STUDY_POINTS, _same(STUDY_POINTS, STUDY_RUNS, "study", "point"))
-        .join(RUNS, _is_of(RUNS, record.engine), isouter=not finished_only)
-        .outerjoin(FAILURES, _is_of(FAILURES, record.engine))
-        .outerjoin(CLAIMS, _is_of(CLAIMS, record.engine))
-        .where(STUDY_RUNS.c.study == record.name)
-        .order_by(STUDY_RUNS.c.point, STUDY_RUNS.c.replication)
+    columns = sa.select(
+        STUDY_RUNS.c.point, STUDY_RUNS.c.replication, STUDY_RUNS.c.seed, RUNS.c.measures, RUNS.c.finished_at,
+        RUNS.c.seconds, RUNS.c.machine, FAILURES.c.message, CLAIMS.c.owner,
     )  # fmt: skip
+    planned = _of_study(columns, record, finished_only=finished_only).order_by(
+        STUDY_RUNS.c.point, STUDY_RUNS.c.replication
+    )
     with store.reading() as connection:
-        found = connection.execute(planned).all()
+        frame = _frame(connection, planned)
         levels = connection.execute(points.where(STUDY_POINTS.c.study == record.name)).all()
-    frame = pd.DataFrame(found, columns=[*planned.selected_columns.keys()])
+        alive = [owner.id for owner in living(connection)]
     of_points = pd.DataFrame([{"point": p, "digest": d, **json.loads(text)} for p, d, text in levels])
     of_runs = of_points.set_index("point").loc[frame["point"]].reset_index(drop=True)
     measured = measures(frame["measures"])
     state = np.select(
-        [frame["finished_at"].notna(), frame["owner"].notna(), frame["message"].notna()],
+        [frame["finished_at"].notna(), frame["owner"].isin(alive), frame["message"].notna()],
         STATES[:3],
         STATES[3],
     )
@@ -184,12 +190,46 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> p
     )
 
 
+def all_runs(store: Store) -> pd.DataFrame:
+    """A row for every run of a store, the first finished first, whatever its study and engine version.
+
+    Columns: `scenario`, `seed`, the measures, `digest`, `finished_at` (UTC), `seconds` of simulation, `machine` and
+    `engine`.
+    """
+    query = sa.select(
+        RUNS.c.name.label("scenario"), RUNS.c.seed, RUNS.c.measures, RUNS.c.digest, RUNS.c.finished_at, RUNS.c.seconds,
+        RUNS.c.machine, RUNS.c.engine,
+    ).order_by(RUNS.c.id)  # fmt: skip
+    with store.reading() as connection:
+        frame = _frame(connection, query)
+    heads = pd.DataFrame({"scenario": frame["scenario"], "seed": frame["seed"].map(int)})
+    return pd.concat([heads, measures(frame["measures"]), frame.loc[:, "digest":]], axis="columns")
+
+
 def measures(texts: pd.Series) -> pd.DataFrame:
     """The measures of runs, a column each, nan where there are none."""
     present = texts.notna()
     rows = json.loads(f"[{','.join(texts[present])}]")
     frame = pd.DataFrame(rows, index=texts.index[present])
     return frame.reindex(texts.index)
+
+
+def _of_study(columns: sa.Select[Any], record: StudyRecord, *, finished_only: bool) -> sa.Select[Any]:
+    return (
+        columns.select_from(STUDY_RUNS)
+        .join(STUDY_POINTS, _same(STUDY_POINTS, STUDY_RUNS, "study", "point"))
+        .join(RUNS, _is_of(RUNS, record.engine), isouter=not finished_only)
+        .outerjoin(FAILURES, _is_of(FAILURES, record.engine))
+        .outerjoin(CLAIMS, _is_of(CLAIMS, record.engine))
+        .where(STUDY_RUNS.c.study == record.name)
+    )
+
+
+def _frame(connection: sa.Connection, query: sa.Select[Any]) -> pd.DataFrame:
+    names = [*query.selected_columns.keys()]
+    # Columns at a time: pandas looks at each row of SQLAlchemy's for long.
+    columns = list(zip(*connection.execute(query).all(), strict=True)) or [()] * len(names)
+    return pd.DataFrame({name: list(values) for name, values in zip(names, columns, strict=True)})
 
 
 def _same(left: sa.Table, right: sa.Table, *names: str) -> sa.ColumnElement[bool]:

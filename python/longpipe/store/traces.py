@@ -50,11 +50,11 @@ class Traces:
         for kind in kinds:
             path = folder / f"{kind}.parquet"
             try:
-                frame = pd.read_parquet(io.BytesIO(path.read_bytes()))
+                content = path.read_bytes() if self._files is None else self._files[path]
             except OSError as error:
-                raise StoreError(
-                    f"store {self._store}: {path}: {reason(error)}; needs the traces of its runs"
-                ) from None
+                told = f"{path}: {reason(error)}; needs the traces of its runs"
+                raise StoreError(f"store {self._store}: {told}") from None
+            frame = pd.read_parquet(io.BytesIO(content))
             for column, categories in names.items():
                 if column in frame:
                     frame[column] = frame[column].cat.set_categories(categories)

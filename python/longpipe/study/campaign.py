@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import Final
 
+from longpipe.errors import RunError
 from longpipe.executors import Failure, Job, Where, executor_for, name
 from longpipe.store import Store, digest_of
 from longpipe.store.claims import Claims, Key
@@ -17,7 +18,7 @@ _MOST_CLAIMED: Final = 256
 _LOOK_AGAIN_S: Final = (0.05, 2.0)
 
 
-class StudyError(RuntimeError):
+class StudyError(RunError):
     """Runs that failed, each named with its seed; all others are in the store."""
 
 

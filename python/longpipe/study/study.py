@@ -115,30 +115,29 @@ class Study:
 
     def status(self) -> Status:
         """How far it is, whoever runs it."""
-        counts = studies.runs(self.store, self._record)["state"].value_counts()
-        finished, running, failed, waiting = (int(counts.get(state, 0)) for state in studies.STATES)
+        counts = studies.counts(self.store, self._record)
         return Status(
             name=self.name,
-            runs=int(counts.sum()),
-            finished=finished,
-            running=running,
-            failed=failed,
-            waiting=waiting,
+            runs=sum(counts.values()),
+            finished=counts["finished"],
+            running=counts["running"],
+            failed=counts["failed"],
+            waiting=counts["waiting"],
             engine=self.engine,
             created_at=self._record.created_at,
             changed_at=self._record.changed_at,
         )
 
-    def runs(self) -> pd.DataFrame:
-        """A row for every run, finished or not: see `store.studies.runs`."""
-        return studies.runs(self.store, self._record)
+    def runs(self, *, finished_only: bool = False) -> pd.DataFrame:
+        """A row for every run, finished or not, and how it went: see `store.studies.runs`."""
+        return studies.runs(self.store, self._record, finished_only=finished_only)
 
     def frame(self, measure: Measure | None = None) -> pd.DataFrame:
         """A row per finished run: `point`, `block` (if there are any), the factors, `replication`, `seed`, measures.
 
         These are what `analysis.measures.measure` gives, or else what `measure` gives of each result.
         """
-        frame = studies.runs(self.store, self._record, finished_only=True).drop(columns=list(studies.PROVENANCE))
+        frame = self.runs(finished_only=True).drop(columns=list(studies.PROVENANCE))
         if measure is None:
             return frame
         heads = ["point", *self._design.levels(1), "replication", "seed"]

@@ -1,0 +1,140 @@
+"""What `longpipe study` does."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from longpipe.cli.conditions import matching
+from longpipe.cli.progress import Bar
+from longpipe.cli.storing import opened, resumable
+from longpipe.export import write_table
+from longpipe.store import engine_version, studies
+from longpipe.study import Status, Study
+
+MEASURES = ("efficiency", "fairness")
+# Failures that `status` tells one by one.
+MOST_FAILURES = 10
+# Levels of a factor that `show` names.
+MOST_LEVELS = 12
+
+
+def run(
+    name: str,
+    url: str | None,
+    *,
+    replications: int | None,
+    executor: str | None,
+    workers: int | None,
+    fresh: bool,
+) -> None:
+    """Runs a study on and shows how far it is."""
+    with opened(url) as store:
+        study = Study.open(name, store)
+        if replications is not None:
+            study.grow(replications)
+        with resumable(study), Bar(name) as bar:
+            study.run(executor, workers=workers, fresh=fresh, progress=bar.update)
+        _show_status(study, Console(highlight=False))
+
+
+def status(name: str, url: str | None) -> None:
+    """Shows how far a study is."""
+    with opened(url, readonly=True) as store:
+        _show_status(Study.open(name, store), Console(highlight=False))
+
+
+def list_all(url: str | None) -> None:
+    """Lists the studies of a store."""
+    console = Console(highlight=False)
+    with opened(url, readonly=True) as store:
+        found, runs = studies.overview(store), store.count()
+        name = store.name
+    if found.empty:
+        console.print(f"{name}: {runs} runs, no studies; `longpipe design --run STUDY` makes one", markup=False)
+        return
+    table = _table("study", "finished", "runs", "failed", "changed (UTC)", "engine")
+    for row in found.to_dict("records"):
+        numbers = (str(row["finished"]), str(row["runs"]), str(row["failed"] or ""))
+        table.add_row(escape(row["study"]), *numbers, f"{row['changed_at']:%Y-%m-%d %H:%M}", row["engine"])
+    console.print(table)
+    console.print(f"\n{runs} runs in {name}", markup=False, soft_wrap=True)
+
+
+def show(name: str, url: str | None, where: Sequence[str], most: int) -> None:
+    """Shows a study and its runs."""
+    console = Console(highlight=False)
+    with opened(url, readonly=True) as store:
+        study = Study.open(name, store)
+        runs = study.runs()
+    design = study.design
+    console.print(f"[bold]{escape(name)}[/]: {len(design.points)} points, {design.replications} replications each")
+    console.print(f"scenario {design.base.name}, digest {design.base.digest()[:16]}", markup=False)
+    for factor in design.factors:
+        levels = list(map(str, factor.levels))
+        more = f" and {len(levels) - MOST_LEVELS} more" if len(levels) > MOST_LEVELS else ""
+        console.print(f"{factor.name}: {', '.join(levels[:MOST_LEVELS])}{more}", markup=False)
+    console.print(f"seeds {int(runs['seed'].min())} to {int(runs['seed'].max())}", markup=False)
+    machines = ", ".join(sorted(runs["machine"].dropna().unique())) or "nowhere yet"
+    console.print(f"engine {study.engine}, run on {machines}\n", markup=False)
+    chosen = matching(runs, where)
+    measures = [measure for measure in MEASURES if measure in chosen and chosen[measure].notna().any()]
+    heads = ["point", *design.levels(1), "seed"]
+    table = _table(*heads, "state", *measures, right=("point", "seed", *measures))
+    for row in chosen.head(most).to_dict("records"):
+        values = (_number(row[measure]) for measure in measures)
+        table.add_row(*(escape(str(row[head])) for head in heads), row["state"], *values)
+    if len(chosen) > most:
+        table.caption = f"{most} of {len(chosen)} runs; --most shows more, `longpipe study export` has all"
+    console.print(table)
+
+
+def export(name: str | None, url: str | None, where: Sequence[str], output: Path) -> None:
+    """Writes the finished runs of a study, or all of a store."""
+    with opened(url, readonly=True) as store:
+        if name is None:
+            runs = studies.all_runs(store)
+        else:
+            study = Study.open(name, store)
+            runs = study.runs(finished_only=True).drop(columns=["state", "message"]).assign(engine=study.engine)
+    chosen = matching(runs, where)
+    write_table(chosen, output)
+    Console(highlight=False).print(f"{len(chosen)} runs: {output}", markup=False, soft_wrap=True)
+
+
+def _show_status(study: Study, console: Console) -> None:
+    found = study.status()
+    console.print(f"[bold]{escape(found.name)}[/]: {_counts(found)}")
+    console.print(f"engine {found.engine}, changed {found.changed_at:%Y-%m-%d %H:%M} UTC", markup=False)
+    if found.engine != engine_version():
+        console.print(f"This engine is {engine_version()}: the next run begins anew.", style="yellow", markup=False)
+    if found.failed:
+        runs = study.runs()
+        failed = runs[runs["state"] == "failed"]
+        for row in failed.head(MOST_FAILURES).to_dict("records"):
+            console.print(
+                f"point {row['point']}, seed {row['seed']} failed: {row['message']}", style="red", markup=False
+            )
+        if len(failed) > MOST_FAILURES:
+            console.print(f"and {len(failed) - MOST_FAILURES} more", style="red")
+
+
+def _counts(found: Status) -> str:
+    parts = [f"{found.finished} of {found.runs} runs finished"]
+    parts += [f"{n} {state}" for state in ("running", "failed", "waiting") if (n := getattr(found, state))]
+    return ", ".join(parts)
+
+
+def _number(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.4f}"
+
+
+def _table(*heads: str, right: Sequence[str] = ("finished", "runs", "failed")) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.caption_justify, table.caption_style = "left", "dim"
+    for head in heads:
+        table.add_column(escape(head), justify="right" if head in right else "left", overflow="fold")
+    return table

@@ -1,0 +1,123 @@
+"""`longpipe study`, from the shell."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from longpipe import Scenario, ScenarioError
+from longpipe.cli import app
+from longpipe.design import Design, Factor
+from longpipe.store import engine_version
+from longpipe.study import Study
+from test_cli import run
+
+BASE = Scenario(name="lan", duration="20 ms").with_(start={"kind": "random", "over": "1 ms"})
+DESIGN = Design.full_factorial(
+    BASE,
+    [
+        Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp"),
+        Factor.over("switch.buffer", ["100 cells", "1000 cells"], "buffer"),
+    ],
+    replications=2,
+)
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A store with a finished study, and one that has not begun."""
+    found = f"sqlite:///{tmp_path_factory.mktemp('study')}/campaign.db"
+    study = Study(DESIGN, found)
+    study.run(workers=1)
+    Study(DESIGN, study.store, "later")
+    study.close()
+    return found
+
+
+def refusal(*arguments: str | Path) -> str:
+    """What a command refuses its arguments with, in this process."""
+    with pytest.raises(ScenarioError) as error:
+        app([str(argument) for argument in arguments], standalone_mode=False)
+    return str(error.value)
+
+
+def output(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> list[str]:
+    """The lines a command writes, in this process."""
+    app([str(argument) for argument in arguments], standalone_mode=False)
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_list_has_a_line_per_study(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    head, *rows, _, total = output(capsys, "study", "list", "--store", url)
+    assert head.split() == ["study", "finished", "runs", "failed", "changed", "(UTC)", "engine"]
+    assert {tuple(row.split()[:3]) for row in rows} == {("lan", "8", "8"), ("later", "8", "8")}
+    assert all(row.split()[-1] == engine_version() for row in rows)
+    assert total == f"8 runs in {url.removeprefix('sqlite:///')}"
+
+
+def test_a_study_is_shown_with_its_runs(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = output(capsys, "study", "show", "lan", "--store", url, "--where", "tcp=reno", "--where", "seed<2")
+    assert lines[0] == "lan: 4 points, 2 replications each"
+    assert "tcp: vanilla, reno" in lines
+    assert "seeds 1 to 2" in lines
+    table = lines[lines.index("") + 1 :]
+    assert table[0].split() == ["point", "tcp", "buffer", "seed", "state", "efficiency", "fairness"]
+    assert [line.split()[:2] for line in table[1:]] == [["3", "reno"], ["4", "reno"]]
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json"])
+def test_an_export_is_the_frame(url: str, tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / f"runs{suffix}"
+    assert output(capsys, "study", "export", "lan", "-o", path, "--store", url) == [f"8 runs: {path}"]
+    if suffix == ".json":
+        found = pd.DataFrame(json.loads(path.read_text()))
+    else:
+        found = pd.read_csv(path) if suffix == ".csv" else pd.read_parquet(path)
+    frame = Study.open("lan", url).frame()
+    pd.testing.assert_frame_equal(found[frame.columns], frame, check_dtype=False, check_exact=True)
+    assert list(found.columns[len(frame.columns) :]) == ["digest", "finished_at", "seconds", "machine", "engine"]
+    assert list(found["digest"][:2]) == [DESIGN.scenarios[0].digest()] * 2
+
+
+def test_all_runs_of_a_store_are_exported_without_a_name(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "all.parquet"
+    output(capsys, "study", "export", "-o", path, "--store", url, "--where", "efficiency>0")
+    found = pd.read_parquet(path)
+    assert len(found) == 8
+    assert set(found["scenario"]) == {scenario.name for scenario in DESIGN.scenarios}
+
+
+def test_a_study_is_run_on_with_more_replications(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/campaign.db"
+    Study(DESIGN, url).close()
+    assert run("study", "status", "lan", "--store", url).stdout.startswith("lan: 0 of 8 runs finished, 8 waiting\n")
+    grown = run("study", "run", "lan", "--replications", "3", "--workers", "1", "--store", url)
+    assert (grown.returncode, grown.stderr) == (0, "")
+    assert grown.stdout.startswith("lan: 12 of 12 runs finished\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["status", "lam"], "study: 'lam' is not in STORE; did you mean 'lan'? accepts "),
+        (["run", "lan", "--replications", "1"], "replications: 1; needs at least the 2 it has"),
+        (["run", "lan", "--executor", "slurm"], "executor: 'slurm'; accepts "),
+        (
+            ["show", "lan", "--where", "tpc=reno"],
+            "--where: 'tpc' is no column; did you mean 'tcp'? accepts point, tcp, ",
+        ),
+        (["show", "lan", "--where", "reno"], "--where: 'reno'; accepts COLUMN=VALUE, also with !=, <, <=, > and >=, "),
+        (["show", "lan", "--where", "tcp>reno"], "--where: 'tcp>reno' compares text by size; accepts tcp= and tcp!="),
+        (["show", "lan", "--where", "seed>7"], "--where: no row has seed > '7'"),
+        (["export", "lan"], "--output: missing; needs a file that ends in .csv, .parquet or .json"),
+        (["export", "lan", "-o", "runs.xls"], "--output: runs.xls; needs a file that ends in .csv, .parquet, .json"),
+    ],
+)
+def test_bad_input_is_one_line(url: str, arguments: list[str], error: str) -> None:
+    found = refusal("study", *arguments, "--store", url).replace(url.removeprefix("sqlite:///"), "STORE")
+    assert found.startswith(error)
+    assert "\n" not in found

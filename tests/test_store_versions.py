@@ -1,0 +1,192 @@
+"""Stores of earlier and later versions, that can't be written, or that run out of space."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+
+from longpipe import Scenario, ScenarioError, _core, simulate
+from longpipe.store import Store, StoreError, pack, schema, studies
+
+DATA = Path(__file__).parent / "data"
+# What tests/data/store-1.sql holds: the digest is that of today as long as scenarios resolve alike.
+BUILD = "0.1.0-5f0e6b1d2c3a4958"
+HASHES = {"1": "de81cd196e0f4392", "18446744073709551615": "fcf5be93ab9404b0"}
+SHORT = Scenario(name="short", duration="20 ms")
+
+
+def of_version_1(path: Path) -> Path:
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript((DATA / "store-1.sql").read_text())
+    return path
+
+
+def found(store: Store) -> dict[str, str]:
+    """State hash of each run, by seed."""
+    query = sa.select(schema.RUNS.c.seed, schema.SUMMARIES.c.summary).join(schema.SUMMARIES)
+    with store.reading() as connection:
+        return {seed: json.loads(zlib.decompress(summary))["state_hash"] for seed, summary in connection.execute(query)}
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+def test_a_store_of_version_1_opens_with_its_runs(tmp_path: Path, *, readonly: bool) -> None:
+    path = of_version_1(tmp_path / "runs.sqlite")
+    for _ in range(2):
+        with closing(Store(path, readonly=readonly)) as store:
+            assert found(store) == HASHES
+            assert set(studies.all_runs(store)["engine"]) == {BUILD}
+    with closing(sqlite3.connect(path)) as database:
+        tables = {name for (name,) in database.execute("select name from sqlite_master where type = 'table'")}
+        assert database.execute("select version from longpipe").fetchall() == [(schema.VERSION,)]
+    assert tables == set(schema.METADATA.tables)
+
+
+def test_a_postgresql_store_of_version_1_opens_with_its_runs(database: str) -> None:
+    text = (DATA / "store-1.sql").read_text().replace("DATETIME", "TIMESTAMP").replace("BEGIN TRANSACTION", "BEGIN")
+    # The dump of SQLite names the referring table first.
+    runs, scenarios = text.index("CREATE TABLE runs"), text.index("CREATE TABLE scenarios")
+    ordered = text[:runs] + text[scenarios:].removesuffix("COMMIT;\n") + text[runs:scenarios] + "COMMIT;"
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(ordered.encode())
+    with closing(Store(database)) as store:
+        assert found(store) == HASHES
+        store.save(SHORT, 1, pack(simulate(SHORT, 1)))
+        assert store.count() == 3
+
+
+def test_a_version_1_that_cannot_be_brought_over_is_left_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = of_version_1(tmp_path / "runs.sqlite")
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("update runs set summary = 'half' where seed = '1'")
+        database.commit()
+        before = list(database.iterdump())
+    with pytest.raises(ScenarioError, match=r"runs\.sqlite: .*; needs a database, or a new file"):
+        Store(path)
+    with closing(sqlite3.connect(path)) as database:
+        assert list(database.iterdump()) == before
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+def test_a_newer_store_is_refused_with_both_versions(tmp_path: Path, *, readonly: bool) -> None:
+    path = tmp_path / "runs.db"
+    Store(path).close()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("update longpipe set version = 9, written_by = '4.2.0'")
+        database.commit()
+    with pytest.raises(ScenarioError) as refused:
+        Store(path, readonly=readonly)
+    assert str(refused.value) == (
+        f"store: {path}: version 9, of longpipe 4.2.0; this is longpipe {_core.__version__}, which reads versions 1 to 2"
+    )
+
+
+def test_a_readonly_store_reads_and_refuses_to_write(tmp_path: Path, database: str) -> None:
+    for where in (tmp_path / "runs.db", database):
+        with closing(Store(where)) as store:
+            store.save(SHORT, 1, pack(simulate(SHORT, 1)))
+        with closing(Store(where, readonly=True)) as store:
+            assert store.has(SHORT, 1)
+            with pytest.raises(StoreError, match=r"is read-only; needs a store that can be written") as refused:
+                store.save(SHORT, 2, pack(simulate(SHORT, 2)))
+            assert "\n" not in str(refused.value)
+            assert store.count() == 1
+
+
+def test_nothing_to_read_is_one_line(tmp_path: Path, database: str) -> None:
+    with pytest.raises(ScenarioError, match=r"none\.db: no such file; needs the store of an earlier run"):
+        Store(tmp_path / "none.db", readonly=True)
+    assert not (tmp_path / "none.db").exists()
+    with pytest.raises(ScenarioError, match=r"no runs in it; needs the store of an earlier run"):
+        Store(database, readonly=True)
+
+
+@contextmanager
+def mounted(path: Path, *options: str) -> Iterator[Path]:
+    """A file system of its own in memory; skips where that is not allowed."""
+    path.mkdir(exist_ok=True)
+    if os.geteuid() != 0 or sys.platform != "linux":
+        pytest.skip("needs root, to mount a file system")
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", *options, "tmpfs", path], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        pytest.skip(f"can't mount: {done.stderr.strip()}")
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", "--lazy", path], check=True)
+
+
+def test_a_store_on_a_readonly_disk_reads_and_refuses_to_open_for_writing(tmp_path: Path) -> None:
+    with mounted(tmp_path / "disk") as disk:
+        path = disk / "runs.db"
+        with closing(Store(path)) as store:
+            store.save(SHORT, 1, pack(simulate(SHORT, 1)))
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        with closing(Store(path, readonly=True)) as store:
+            assert store.has(SHORT, 1)
+        with pytest.raises(ScenarioError) as refused:
+            Store(path)
+        assert str(refused.value) == (
+            f"store: {path}: is read-only; needs a store that can be written, or a copy of it"
+        )
+        shown = longpipe("study", "export", "--store", path, "-o", tmp_path / "runs.csv")
+        assert (shown.returncode, shown.stderr) == (0, "")
+        failed = longpipe("reproduce", "frr-96", "--out", tmp_path / "out", "--store", path)
+        assert (failed.returncode, failed.stderr) == (2, f"error: {refused.value}\n")
+
+
+CAMPAIGN = """
+import sys
+from longpipe import Scenario
+from longpipe.design import Design, Factor
+from longpipe.study import Study
+if __name__ == "__main__":
+    base = Scenario(name="full", duration="20 ms").with_(**{"network.sources": 40, "traces.cwnd": "traced" in sys.argv})
+    buffers = [f"{cells} cells" for cells in range(100, 104)]
+    Study(Design.full_factorial(base, [Factor.over("switch.buffer", buffers)], replications=20), sys.argv[1]).run(workers=1)
+"""
+
+
+@pytest.mark.parametrize("traces", ["", "traced"])
+def test_a_full_disk_is_one_line_and_what_was_stored_stays(tmp_path: Path, traces: str) -> None:
+    with mounted(tmp_path / "disk", "-o", "size=900k") as disk:
+        path = disk / "runs.db"
+        script = tmp_path / "campaign.py"
+        script.write_text(CAMPAIGN)
+        failed = subprocess.run([sys.executable, script, path, traces], capture_output=True, text=True, check=False)
+        assert failed.returncode == 1
+        last = failed.stderr.splitlines()[-1]
+        assert last.startswith(f"longpipe.store.errors.StoreError: store {path}: ")
+        assert "full; needs space" in last
+        copy = tmp_path / "copy"
+        shutil.copytree(disk, copy)
+        with closing(Store(copy / "runs.db")) as store:
+            runs = studies.all_runs(store)
+            assert 0 < len(runs) < 80
+        subprocess.run(["mount", "-o", "remount,size=40m", disk], check=True)
+        resumed = subprocess.run([sys.executable, script, path, traces], capture_output=True, text=True, check=False)
+        assert resumed.returncode == 0, resumed.stderr
+        with closing(Store(path, readonly=True)) as store:
+            now = studies.all_runs(store)
+        kept = ["digest", "seed", "finished_at"]
+        assert set(map(tuple, runs[kept].to_numpy())) <= set(map(tuple, now[kept].to_numpy()))
+        assert len(now) == 80
+
+
+def longpipe(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}
+    command = [Path(sys.executable).with_name("longpipe"), *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
