@@ -1,5 +1,6 @@
 """The resolved scenario, as the core requires it: every field present, every quantity an integer."""
 
+import json
 from collections.abc import Iterator
 from fractions import Fraction
 from operator import attrgetter
@@ -20,6 +21,7 @@ from longpipe.units import RATE, SEGMENTS, SIZE, TICKS, TIME, UNLIMITED
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
+MOST_SHARED = 8
 LONGEST_RTO_PS = TIME.parse("10000 s")
 
 
@@ -65,6 +67,24 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
             "vc_queue_interval_ps": TIME.parse(scenario.traces.vc_queue_interval),
         },
     }
+
+
+def canonical_json(resolved: dict[str, Any]) -> str:
+    """A resolved scenario with its keys in order and without spaces; what flows share is encoded once."""
+    shared = {id(flow["tcp"]): flow["tcp"] for flow in resolved["flows"]}
+    if len(shared) > MOST_SHARED:
+        return _json(resolved)
+    numbers = {key: number for number, key in enumerate(shared)}
+    flows = [{**flow, "tcp": numbers[id(flow["tcp"])]} for flow in resolved["flows"]]
+    text = _json({**resolved, "flows": flows})
+    # No name holds a quotation mark, so the pattern is a flow's field and nothing else.
+    for number, tcp in enumerate(shared.values()):
+        text = text.replace(f'"tcp":{number},', f'"tcp":{_json(tcp)},')
+    return text
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def _merged(tcp: Tcp, flow: Flow) -> Tcp:

@@ -62,7 +62,14 @@ class Topology:
             self.index |= {(a, b): 2 * k, (b, a): 2 * k + 1}
             self.neighbours[a].append(b)
             self.neighbours[b].append(a)
-        self.routes = [self._routes(i, flow) for i, flow in enumerate(graph.flows)]
+        # Flows between the same hosts take the same way.
+        known: dict[tuple[object, ...], tuple[list[int], list[int]]] = {}
+        self.routes = []
+        for i, flow in enumerate(graph.flows):
+            way = (flow.from_, flow.to, flow.route, flow.return_route)
+            if way not in known:
+                known[way] = self._routes(i, flow)
+            self.routes.append(known[way])
         self.vbr_routes = [self._vbr_route(f"network.vbr[{i}]", source) for i, source in enumerate(graph.vbr)]
 
     def _vbr_route(self, field: str, source: VbrFlow) -> list[int]:
