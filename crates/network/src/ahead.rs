@@ -62,7 +62,7 @@ impl<P: Probe> Simulation<P> {
     fn quiet_until(&mut self, link: usize) -> &mut Time {
         match self.framing {
             Framing::Aal5 => &mut self.links[link].quiet_until,
-            Framing::Ip => &mut self.wires[link].quiet_until,
+            Framing::Ip => &mut self.wires[link].line.quiet_until,
         }
     }
 

@@ -53,29 +53,30 @@ impl<T: Copy + Default> Circuit<T> {
     }
 }
 
-/// A connection.
+/// A connection: the sending host's half, then the receiving host's.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Flow {
     /// Sending end point.
     pub sender: Sender,
-    /// Receiving end point.
-    pub receiver: Receiver,
+    /// When the agenda will look at the sending host's timers.
+    pub sender_armed: Option<Time>,
+    /// What the receiving host asks for, if the sending one only answers.
+    pub requests: Option<Box<Requests>>,
     /// Data on its way.
     pub data: Circuit<DataSegment>,
     /// ACKs on their way.
     pub acks: Circuit<AckSegment>,
     /// What the application sends in all [byte]; `GREEDY` where it answers requests.
     pub size: u64,
-    /// When the application begins.
-    pub start: Time,
     /// When the last byte was delivered.
     pub completion: Option<Time>,
-    /// When the agenda will look at the sending host's timers.
-    pub sender_armed: Option<Time>,
     /// When the agenda will look at the receiving host's timers.
     pub receiver_armed: Option<Time>,
-    /// What the receiving host asks for, if the sending one only answers.
-    pub requests: Option<Box<Requests>>,
+    /// Receiving end point.
+    pub receiver: Receiver,
+    /// When the application begins.
+    pub start: Time,
 }
 
 impl Flow {

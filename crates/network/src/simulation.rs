@@ -24,7 +24,7 @@ use crate::probe::Probe;
 use crate::requests::REQUEST;
 use crate::scenario::{Framing, Scenario};
 use crate::ties::TieRule;
-use crate::topology::{usual_interval, Step, Topology};
+use crate::topology::{usual_interval, Entry, Step, Topology};
 use crate::watch;
 use longpipe_events::{Agenda, Entity, Order, Time};
 use longpipe_tcp::{AckSegment, DataSegment};
@@ -41,6 +41,8 @@ pub struct Simulation<P: Probe> {
     pub(crate) end: Time,
     pub(crate) agenda: Agenda,
     pub(crate) topology: Topology,
+    /// Where each circuit begins.
+    pub(crate) entries: Vec<Entry>,
     pub(crate) links: Vec<Link>,
     pub(crate) flows: Vec<Flow>,
     /// Far ends of the VBR circuits.
@@ -84,6 +86,7 @@ impl<P: Probe> Simulation<P> {
                 scenario.links.len() + 3 * scenario.flows.len() + scenario.vbr.len(),
                 usual_interval(scenario, &topology, cell_by_cell),
             ),
+            entries: topology.entries(),
             by_edges: plan::by_edges(&topology, &links),
             links,
             flows: flows(scenario, seed),
@@ -351,7 +354,7 @@ impl<P: Probe> Simulation<P> {
     pub(crate) fn on_ack(&mut self, flow: usize, frame: u32, ack: &AckSegment) {
         self.probe.acknowledged(self.now, flow as u32, frame, ack);
         self.flows[flow].sender.on_ack(self.now, ack);
-        self.send_data(flow);
+        self.send_on(flow);
     }
 
     fn on_start(&mut self, flow: usize) {
@@ -364,7 +367,13 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Sends what the window allows and looks after the retransmission timer.
+    #[inline(never)]
     pub(crate) fn send_data(&mut self, flow: usize) {
+        self.send_on(flow);
+    }
+
+    #[inline(always)]
+    fn send_on(&mut self, flow: usize) {
         loop {
             let state = &mut self.flows[flow];
             let Some(segment) = state.sender.poll_transmit(self.now) else {
@@ -398,8 +407,8 @@ impl<P: Probe> Simulation<P> {
         if self.framing == Framing::Ip {
             return self.enqueue_packet(vc, frame, payload);
         }
-        let step = self.topology.first_step[vc as usize];
-        let link = self.topology.steps[step as usize].link as usize;
+        let Entry { link, step } = self.entries[vc as usize];
+        let link = link as usize;
         let ready = self.ready(link);
         let Feed::Nic(nic) = &mut self.links[link].feed else {
             unreachable!("circuits begin at hosts")
@@ -409,7 +418,7 @@ impl<P: Probe> Simulation<P> {
             frame,
             frame_cells(payload.packet_bytes()),
             ready,
-            step + 1,
+            step,
             self.by_edges[vc as usize],
         ) {
             self.schedule(link);

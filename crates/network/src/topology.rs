@@ -16,6 +16,15 @@ pub struct Step {
     pub local: u32,
 }
 
+/// Where a circuit begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its first link.
+    pub link: u32,
+    /// The step after that.
+    pub step: u32,
+}
+
 /// Stands for a link where a circuit ends.
 pub const HOST: u32 = u32::MAX;
 
@@ -117,6 +126,15 @@ impl Topology {
         for (end, unshared) in self.ends.iter_mut().zip(unshared) {
             end.unshared = unshared;
         }
+    }
+
+    /// Where each circuit begins.
+    pub fn entries(&self) -> Vec<Entry> {
+        let entry = |&first: &u32| Entry {
+            link: self.steps[first as usize].link,
+            step: first + 1,
+        };
+        self.first_step.iter().map(entry).collect()
     }
 
     /// The steps of a circuit from `step` on, each with its link, up to the host.

@@ -2,6 +2,7 @@
 
 /// Sequence variables (RFC 9293 3.3.1) and the window. `una <= nxt <= max` always.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Flight {
     /// First unacknowledged byte (SND.UNA).
     pub una: u64,

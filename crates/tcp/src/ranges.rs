@@ -51,6 +51,10 @@ impl Ranges {
 
     /// The range that holds `sequence`.
     pub fn containing(&self, sequence: u64) -> Option<(u64, u64)> {
+        let last = self.0.back()?;
+        if last.0 <= sequence {
+            return (sequence < last.1).then_some(*last);
+        }
         let index = self.0.partition_point(|range| range.1 <= sequence);
         self.0.get(index).copied().filter(|range| range.0 <= sequence)
     }

@@ -7,29 +7,30 @@ use longpipe_events::{Span, Time};
 
 /// One connection's receiving side. The application reads at once, so the window never closes.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Receiver {
     /// Next byte expected (RCV.NXT) -- all before it was delivered.
     next: u64,
     /// Highest byte received, plus one.
     highest: u64,
-    /// Data beyond a hole.
-    beyond: Ranges,
-    ack: AckConfig,
-    /// Most SACK blocks in an ACK; 0: no SACK.
-    sack_blocks: usize,
-    /// First byte of the latest segment.
-    latest: u64,
-    /// A byte of each block last reported, the most recent first.
-    reported: [u64; MAX_SACK_BLOCKS],
-    /// Segments received since the last ACK.
-    unacknowledged: u32,
-    /// When a delayed ACK is due.
-    deadline: Option<Time>,
     /// RCV.NXT when the last ACK left (Last.ACK.sent of RFC 7323).
     acknowledged: u64,
+    /// First byte of the latest segment.
+    latest: u64,
+    /// Data beyond a hole.
+    beyond: Ranges,
+    /// Segments received since the last ACK.
+    unacknowledged: u32,
+    /// Most SACK blocks in an ACK; 0: no SACK.
+    sack_blocks: u8,
+    pending: bool,
+    /// When a delayed ACK is due.
+    deadline: Option<Time>,
     /// Timestamp to echo (RFC 7323 section 4).
     echo: Option<Time>,
-    pending: bool,
+    ack: AckConfig,
+    /// A byte of each block last reported, the most recent first.
+    reported: [u64; MAX_SACK_BLOCKS],
 }
 
 impl Receiver {
@@ -41,7 +42,7 @@ impl Receiver {
             highest: 0,
             beyond: Ranges::default(),
             ack: config.ack.clone(),
-            sack_blocks: if sack { config.sack.blocks as usize } else { 0 },
+            sack_blocks: if sack { config.sack.blocks as u8 } else { 0 },
             latest: 0,
             reported: [0; MAX_SACK_BLOCKS],
             unacknowledged: 0,
@@ -125,7 +126,7 @@ impl Receiver {
             let Some((start, end)) = self.beyond.containing(sequence) else {
                 continue;
             };
-            if count < self.sack_blocks && !reported[..count].contains(&start) {
+            if count < usize::from(self.sack_blocks) && !reported[..count].contains(&start) {
                 reported[count] = start;
                 blocks[count] = SackBlock {
                     start: (start - self.next) as u32,

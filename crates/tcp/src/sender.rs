@@ -31,34 +31,70 @@ pub struct SenderCounters {
     pub duplicate_acks: u64,
 }
 
-/// One connection's sending side: recovery × congestion control × timer.
+/// One connection's sending side: recovery × congestion control × timer. What every ACK touches comes first, so that
+/// many connections fit the cache.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Sender {
     flight: Flight,
-    recovery: Recovery,
-    congestion: Congestion,
-    rtt: RttEstimator,
     /// First byte the application has not written [byte].
     written: u64,
     /// When the retransmission timer expires.
     deadline: Option<Time>,
     /// The one segment being timed: its first byte, when it left.
     timed: Option<(u64, Time)>,
-    /// The latest round trip measured, until somebody asks.
-    measured: Option<Span>,
-    /// Estimates ssthresh from the first ACKs.
-    startup: Option<Startup>,
+    duplicate_ack_threshold: u32,
     /// Resend the segment at SND.UNA before anything else.
     resend_first: bool,
-    duplicate_ack_threshold: u32,
     fast_retransmit_restarts_timer: bool,
     silly_window_avoidance: bool,
     /// Whether a segment shorter than the MSS leaves only at the end of the data.
     short_at_end_only: bool,
     timestamps: bool,
+    rare: Option<Box<Rare>>,
+    congestion: Congestion,
+    recovery: Recovery,
+    rtt: RttEstimator,
+    counters: SenderCounters,
+    /// The latest round trip measured, until somebody asks.
+    measured: Option<Span>,
+}
+
+/// What few senders have.
+#[derive(Clone, Debug)]
+struct Rare {
+    /// Estimates ssthresh from the first ACKs.
+    startup: Option<Startup>,
     /// Window to restart from after an idle time [byte], and when the latest segment left; none: it stays.
     idle_restart: Option<(f64, Time)>,
-    counters: SenderCounters,
+}
+
+impl Rare {
+    fn new(config: &TcpConfig, initial_window: f64) -> Option<Box<Rare>> {
+        (config.estimate_ssthresh || config.idle_restart).then(|| {
+            Box::new(Rare {
+                startup: config.estimate_ssthresh.then_some(Startup::First { sent: None }),
+                idle_restart: config.idle_restart.then_some((initial_window, Time::ZERO)),
+            })
+        })
+    }
+
+    #[cold]
+    fn on_ack(&mut self, now: Time, flight: &mut Flight) {
+        if let Some(segments) = self.startup.as_mut().and_then(|startup| startup.on_ack(now)) {
+            flight.ssthresh = flight.ssthresh.min(segments.max(2) as f64 * flight.mss());
+        }
+    }
+
+    #[cold]
+    fn on_sent(&mut self, now: Time) {
+        if let Some((_, latest)) = &mut self.idle_restart {
+            *latest = now;
+        }
+        if let Some(startup) = &mut self.startup {
+            startup.on_sent(now);
+        }
+    }
 }
 
 impl Sender {
@@ -86,14 +122,13 @@ impl Sender {
             deadline: None,
             timed: None,
             measured: None,
-            startup: config.estimate_ssthresh.then_some(Startup::First { sent: None }),
+            rare: Rare::new(config, initial_window),
             resend_first: false,
             duplicate_ack_threshold: config.duplicate_ack_threshold,
             fast_retransmit_restarts_timer: config.fast_retransmit_restarts_timer,
             silly_window_avoidance: config.silly_window_avoidance,
             short_at_end_only: config.silly_window_avoidance && u64::from(mss) <= config.advertised_window() / 2,
             timestamps: config.timestamps(),
-            idle_restart: config.idle_restart.then_some((initial_window, Time::ZERO)),
             counters: SenderCounters::default(),
         }
     }
@@ -107,9 +142,8 @@ impl Sender {
     #[inline(always)]
     pub fn on_ack(&mut self, now: Time, ack: &AckSegment) {
         debug_assert!(ack.acknowledgement <= self.flight.max, "an ACK for data never sent");
-        if let Some(segments) = self.startup.as_mut().and_then(|startup| startup.on_ack(now)) {
-            let flight = &mut self.flight;
-            flight.ssthresh = flight.ssthresh.min(segments.max(2) as f64 * flight.mss());
+        if let Some(rare) = &mut self.rare {
+            rare.on_ack(now, &mut self.flight);
         }
         if ack.acknowledgement < self.flight.una {
             return;
@@ -202,7 +236,7 @@ impl Sender {
     /// The next segment to send now, if any.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<DataSegment> {
-        if self.resend_first | self.idle_restart.is_some() | self.recovery.is_on() {
+        if self.resend_first | self.rare.is_some() | self.recovery.is_on() {
             return self.poll_recovering(now);
         }
         let flight = &self.flight;
@@ -235,7 +269,7 @@ impl Sender {
     /// The same where a recovery decides, or the time since the latest segment.
     #[inline(never)]
     fn poll_recovering(&mut self, now: Time) -> Option<DataSegment> {
-        if let Some((initial_window, latest)) = self.idle_restart {
+        if let Some((initial_window, latest)) = self.rare.as_ref().and_then(|rare| rare.idle_restart) {
             let flight = &mut self.flight;
             if flight.outstanding() == 0 && now > self.rtt.deadline(latest) {
                 flight.cwnd = flight.cwnd.min(initial_window);
@@ -285,8 +319,8 @@ impl Sender {
     fn emit(&mut self, now: Time, sequence: u64, length: u32) -> DataSegment {
         let end = sequence + u64::from(length);
         let retransmission = sequence < self.flight.max;
-        if let Some((_, latest)) = &mut self.idle_restart {
-            *latest = now;
+        if let Some(rare) = &mut self.rare {
+            rare.on_sent(now);
         }
         self.counters.sent_segments += 1;
         self.counters.sent_bytes += u64::from(length);
@@ -298,9 +332,6 @@ impl Sender {
         }
         self.flight.max = self.flight.max.max(end);
         self.congestion.on_sent(now, sequence, end);
-        if let Some(startup) = &mut self.startup {
-            startup.on_sent(now);
-        }
         if self.deadline.is_none() {
             self.deadline = Some(self.rtt.deadline(now));
         }

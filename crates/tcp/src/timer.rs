@@ -43,15 +43,20 @@ impl RttEstimator {
                 max_rto_ps,
                 initial_rto_ps,
                 timestamps: _,
-            } => RttEstimator::Fine(FineTimer {
-                granularity: granularity_ps,
-                srtt: None,
-                rttvar: 0,
-                rto: initial_rto_ps,
-                backoff: 0,
-                min: min_rto_ps,
-                max: max_rto_ps,
-            }),
+            } => {
+                let mut timer = FineTimer {
+                    rto: Span(0),
+                    granularity: granularity_ps,
+                    srtt: None,
+                    rttvar: 0,
+                    estimate: initial_rto_ps,
+                    backoff: 0,
+                    min: min_rto_ps,
+                    max: max_rto_ps,
+                };
+                timer.limit();
+                RttEstimator::Fine(timer)
+            }
         }
     }
 
@@ -65,11 +70,13 @@ impl RttEstimator {
 
     /// The timer expired: double the RTO, up to 64 times.
     pub fn back_off(&mut self) {
-        let backoff = match self {
-            RttEstimator::Coarse(timer) => &mut timer.backoff,
-            RttEstimator::Fine(timer) => &mut timer.backoff,
-        };
-        *backoff = (*backoff + 1).min(MAX_BACKOFF);
+        match self {
+            RttEstimator::Coarse(timer) => timer.backoff = (timer.backoff + 1).min(MAX_BACKOFF),
+            RttEstimator::Fine(timer) => {
+                timer.backoff = (timer.backoff + 1).min(MAX_BACKOFF);
+                timer.limit();
+            }
+        }
     }
 
     /// SRTT; none before the first measurement.
@@ -84,7 +91,7 @@ impl RttEstimator {
     pub fn rto(&self) -> Span {
         match self {
             RttEstimator::Coarse(timer) => Span(u64::from(timer.rto()) * timer.tick),
-            RttEstimator::Fine(timer) => timer.rto(),
+            RttEstimator::Fine(timer) => timer.rto,
         }
     }
 
@@ -93,7 +100,7 @@ impl RttEstimator {
     pub fn deadline(&mut self, now: Time) -> Time {
         match self {
             RttEstimator::Coarse(timer) => timer.deadline(now),
-            RttEstimator::Fine(timer) => now + timer.rto(),
+            RttEstimator::Fine(timer) => now + timer.rto,
         }
     }
 }
@@ -168,10 +175,13 @@ impl CoarseTimer {
 /// RTO by a fine clock (RFC 6298 section 2).
 #[derive(Clone, Debug)]
 pub struct FineTimer {
+    /// RTO within its limits, backed off as it is.
+    rto: Span,
     granularity: u64,
     srtt: Option<u64>,
     rttvar: u64,
-    rto: u64,
+    /// RTO before these.
+    estimate: u64,
     backoff: u32,
     min: u64,
     max: u64,
@@ -192,11 +202,12 @@ impl FineTimer {
         };
         self.srtt = Some(srtt);
         self.backoff = 0;
-        self.rto = srtt + (4 * self.rttvar).max(self.granularity);
+        self.estimate = srtt + (4 * self.rttvar).max(self.granularity);
+        self.limit();
     }
 
-    fn rto(&self) -> Span {
-        Span((self.rto.max(self.min) << self.backoff).min(self.max))
+    fn limit(&mut self) {
+        self.rto = Span((self.estimate.max(self.min) << self.backoff).min(self.max));
     }
 }
 

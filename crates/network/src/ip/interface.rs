@@ -2,12 +2,13 @@
 
 use super::line::Line;
 use crate::loss::Loss;
-use longpipe_events::Time;
+use longpipe_events::{Rate, Time};
 
 /// The sending interface of a host.
 #[derive(Clone, Debug)]
 pub struct Interface {
-    line: Line,
+    /// Of its line.
+    pub rate: Rate,
     loss: Option<Box<Loss>>,
     /// Packets that entered.
     pub packets_in: u64,
@@ -21,9 +22,9 @@ pub struct Interface {
 
 impl Interface {
     /// An idle interface.
-    pub fn new(line: Line, loss: Option<Box<Loss>>) -> Interface {
+    pub fn new(rate: Rate, loss: Option<Box<Loss>>) -> Interface {
         Interface {
-            line,
+            rate,
             loss,
             packets_in: 0,
             bytes_in: 0,
@@ -32,22 +33,27 @@ impl Interface {
         }
     }
 
-    /// Takes a packet that may leave from `ready` on; unless it is lost by force, when it arrives downstream.
-    #[inline(always)]
-    pub fn on_packet(&mut self, ready: Time, bytes: u32) -> Option<Time> {
+    /// Takes a packet that may leave from `ready` on and that the line may not repeat; unless it is lost by force, when
+    /// it leaves.
+    #[inline]
+    pub fn queue(&mut self, line: &mut Line, ready: Time, bytes: u16) -> Option<Time> {
+        self.count_repeated(line);
+        let size = u64::from(bytes);
         self.packets_in += 1;
-        self.bytes_in += u64::from(bytes);
+        self.bytes_in += size;
         if self.loss.as_mut().is_some_and(|loss| loss.loses(ready)) {
             self.lost_forced += 1;
-            self.bytes_lost += u64::from(bytes);
+            self.bytes_lost += size;
             return None;
         }
-        Some(self.line.send(ready, bytes) + self.line.delay())
+        Some(line.send(ready, bytes, self.rate))
     }
 
-    /// The transmitter.
-    #[inline(always)]
-    pub fn line(&self) -> &Line {
-        &self.line
+    /// Takes the packets that the line repeated into the counters.
+    #[inline]
+    pub fn count_repeated(&mut self, line: &mut Line) {
+        let (packets, bytes, _) = line.take_repeated();
+        self.packets_in += packets;
+        self.bytes_in += packets * bytes;
     }
 }

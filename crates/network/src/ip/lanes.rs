@@ -43,7 +43,7 @@ impl Default for Lanes {
 impl Lanes {
     /// Appends a packet where it would be the last one; false if it would not.
     #[inline(always)]
-    pub fn append(&mut self, next: &OnWire, options: &Options) -> bool {
+    pub fn append(&mut self, next: OnWire, options: &Options) -> bool {
         let at = next.arrival.0;
         let mut lane = (next.packet.vc() % 2) as usize;
         if at <= self.last[lane] {
@@ -55,7 +55,7 @@ impl Lanes {
         self.last[lane] = at;
         self.first[lane] = self.first[lane].min(at);
         let lane = &mut self.lanes[lane];
-        lane.packets.push(*next);
+        lane.packets.push(next);
         if next.packet.has_options() {
             lane.options.push(*options);
         }

@@ -136,8 +136,8 @@ impl Packet {
 
     /// Length, headers included [byte].
     #[inline(always)]
-    pub fn bytes(&self) -> u32 {
-        u32::from((self.rest >> 32) as u16)
+    pub fn bytes(&self) -> u16 {
+        (self.rest >> 32) as u16
     }
 
     /// Whether it has TCP options.
@@ -164,7 +164,7 @@ impl Packet {
         let timestamp = if self.has_options() { options.stamp } else { None };
         DataSegment {
             sequence: self.sequence,
-            length: self.bytes() - header_bytes(timestamp),
+            length: u32::from(self.bytes()) - header_bytes(timestamp),
             retransmission: self.rest & RETRANSMISSION != 0,
             timestamp,
         }
@@ -217,10 +217,10 @@ mod tests {
             let mut options = Options::default();
             let packet = Packet::new(u32::from(request), mark, 7, &data, &mut options).further();
             prop_assert_eq!(packet.contents(&options), Contents::Data(data));
-            prop_assert_eq!((packet.bytes(), packet.step()), (data.packet_bytes(), 8));
+            prop_assert_eq!((u32::from(packet.bytes()), packet.step()), (data.packet_bytes(), 8));
             let packet = Packet::new(u32::from(!request), mark, 7, &ack, &mut options);
             prop_assert_eq!(packet.contents(&options), Contents::Ack(ack));
-            prop_assert_eq!((packet.bytes(), packet.frame()), (ack.packet_bytes(), mark));
+            prop_assert_eq!((u32::from(packet.bytes()), packet.frame()), (ack.packet_bytes(), mark));
         }
     }
 

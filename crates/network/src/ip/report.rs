@@ -1,8 +1,9 @@
 //! What a run of IP packets leaves behind, port by port.
 
 use super::interface::Interface;
+use super::line::{share_used, Line};
 use super::router::Router;
-use super::wire::{End, Port};
+use super::wire::{End, Port, Wire};
 use crate::probe::Probe;
 use crate::report::{check, InvariantError};
 use crate::simulation::Simulation;
@@ -61,15 +62,15 @@ impl PacketReport {
             bytes_out,
             bytes_lost: interface.bytes_lost,
             bytes_held,
-            utilization: interface.line().share_used(bytes_out, now),
+            utilization: share_used(interface.rate, bytes_out, now),
             ..PacketReport::default()
         }
     }
 
     /// Of a router's port.
-    pub(crate) fn of_router(router: &mut Router, now: Time) -> PacketReport {
-        let counters = router.counters_at(now);
-        let (packets_held, bytes_held) = router.held(now);
+    pub(crate) fn of_router(router: &mut Router, line: &mut Line, now: Time) -> PacketReport {
+        let counters = router.counters_at(line, now);
+        let (packets_held, bytes_held) = router.held(line, now);
         let bytes_out = counters.bytes_admitted - bytes_held;
         PacketReport {
             packets_in: counters.packets_admitted
@@ -88,7 +89,7 @@ impl PacketReport {
             peak_packets: counters.peak_packets,
             peak_bytes: counters.peak_bytes,
             mean_packets: Some(counters.packet_time as f64 / now.0 as f64),
-            utilization: router.line().share_used(bytes_out, now),
+            utilization: share_used(router.rate, bytes_out, now),
             ..PacketReport::default()
         }
     }
@@ -151,15 +152,22 @@ impl<P: Probe> Simulation<P> {
         let under_way = self.under_way();
         for (index, wire) in self.wires.iter_mut().enumerate() {
             let under_way = under_way[index];
-            let (report, accounts_agree) = match &mut wire.port {
-                Port::Interface(interface) => (PacketReport::of_interface(interface, under_way, now), true),
-                Port::Router(router) => (PacketReport::of_router(router, now), router.accounts_agree(now)),
+            let Wire { line, port, .. } = wire;
+            let (report, accounts_agree) = match port {
+                Port::Interface(interface) => {
+                    interface.count_repeated(line);
+                    (PacketReport::of_interface(interface, under_way, now), true)
+                }
+                Port::Router(router) => {
+                    let report = PacketReport::of_router(router, line, now);
+                    (report, router.accounts_agree(line, now))
+                }
             };
             check(report.conserves() && accounts_agree, || {
                 format!("port {index}: {report:?}")
             })?;
             let sum = |total: &mut (u64, u64), packets, bytes| *total = (total.0 + packets, total.1 + bytes);
-            if wire.end != End::Host {
+            if line.end != End::Host {
                 let lost = report.lost_overflow + report.lost_refused + report.lost_forced;
                 let packets = report.packets_in - lost - under_way.0;
                 let node = self.topology.ends[index].node as usize;

@@ -11,7 +11,7 @@ use crate::loss::Loss;
 use crate::port::buffer::Policy;
 use crate::ring::Ring;
 use crate::scenario::{BufferConfig, BufferUnit};
-use longpipe_events::Time;
+use longpipe_events::{Rate, Time};
 
 /// A packet that was admitted before the last one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,9 +50,8 @@ pub struct RouterCounters {
 /// The output port of a router.
 #[derive(Clone, Debug)]
 pub struct Router {
-    line: Line,
-    /// Packets that found the port empty and were as long as the one before; `counters` lack them.
-    alone: u64,
+    /// Of its line.
+    pub rate: Rate,
     /// What it asks besides room.
     rules: Option<Box<Rules>>,
     /// Packets not known to have left, in order, but for the last one.
@@ -69,7 +68,7 @@ pub struct Router {
 impl Router {
     /// An empty port for `vcs` circuits.
     pub fn new(
-        line: Line,
+        rate: Rate,
         buffer: Option<BufferConfig>,
         policy: Policy,
         loss: Option<Box<Loss>>,
@@ -82,8 +81,7 @@ impl Router {
         let by_bytes = buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes);
         let plain = matches!(policy, Policy::TailDrop) && loss.is_none();
         Router {
-            line,
-            alone: 0,
+            rate,
             rules: (!plain).then(|| Box::new(Rules::new(loss, policy, by_bytes, vcs))),
             before: Ring::default(),
             bytes_out: 0,
@@ -93,34 +91,26 @@ impl Router {
         }
     }
 
-    /// A packet of the port's circuit `local` arrives; if it enters, when it arrives downstream.
-    #[inline(always)]
-    pub fn on_packet(&mut self, now: Time, bytes: u32, local: u32) -> Option<Time> {
-        let departure = if self.line.is_like_the_last(now, bytes) && self.rules.is_none() {
-            self.before.clear();
-            self.alone += 1;
-            self.line.repeat(now)
-        } else {
-            self.queue(now, bytes, local)?
-        };
-        Some(departure + self.line.delay())
+    /// Whether nothing but room is asked for.
+    pub fn is_plain(&self) -> bool {
+        self.rules.is_none()
     }
 
-    /// The same of a packet that may have to wait; when it leaves.
+    /// A packet of the port's circuit `local` arrives that the line may not repeat; if it enters, when it leaves.
     #[inline(always)]
-    fn queue(&mut self, now: Time, bytes: u32, local: u32) -> Option<Time> {
-        if self.alone > 0 {
-            self.count_alone();
+    pub fn queue(&mut self, line: &mut Line, now: Time, bytes: u16, local: u32) -> Option<Time> {
+        if line.has_repeated() {
+            self.count_repeated(line);
         }
         let size = u64::from(bytes);
-        if self.rules.is_some() && self.breaks_a_rule(now, size, local) {
+        if self.rules.is_some() && self.breaks_a_rule(line, now, size, local) {
             return None;
         }
         let (held, bytes_held) = self.at_most();
         let counters = &mut self.counters;
         if held >= counters.peak_packets || bytes_held + size > counters.peak_bytes {
-            self.settle(now);
-            let (held, bytes_held) = self.held(now);
+            self.settle(line, now);
+            let (held, bytes_held) = self.held(line, now);
             let counters = &mut self.counters;
             if held >= self.most_packets || bytes_held + size > self.most_bytes {
                 counters.lost_overflow += 1;
@@ -133,16 +123,16 @@ impl Router {
         let counters = &mut self.counters;
         if counters.bytes_admitted > 0 {
             self.before.push(Held {
-                departure: self.line.free(),
+                departure: line.free(),
                 end: counters.bytes_admitted,
             });
         }
-        let departure = self.line.send(now, bytes);
+        let departure = line.send(now, bytes, self.rate);
         counters.packets_admitted += 1;
         counters.bytes_admitted += size;
         counters.packet_time += u128::from((departure - now).0);
         if let Some(rules) = &mut self.rules {
-            rules.admit(departure, bytes, local);
+            rules.admit(departure, u32::from(bytes), local);
         }
         Some(departure)
     }
@@ -155,9 +145,9 @@ impl Router {
 
     /// Settles every departure up to `now`, which precedes whatever arrives at `now`, but for the last packet's.
     #[inline(never)]
-    pub fn settle(&mut self, now: Time) {
-        if self.alone > 0 {
-            self.count_alone();
+    pub fn settle(&mut self, line: &mut Line, now: Time) {
+        if line.has_repeated() {
+            self.count_repeated(line);
         }
         while let Some(packet) = self.before.first().filter(|packet| packet.departure <= now) {
             self.bytes_out = packet.end;
@@ -167,30 +157,33 @@ impl Router {
 
     /// Packets and bytes held at `now`, up to which the port is settled.
     #[inline(always)]
-    pub fn held(&self, now: Time) -> (u64, u64) {
-        if self.line.free() > now {
+    pub fn held(&self, line: &Line, now: Time) -> (u64, u64) {
+        if line.free() > now {
             self.at_most()
         } else {
             (0, 0)
         }
     }
 
-    /// Takes those that found the port empty into the counters.
+    /// Takes the packets that the line repeated into the counters; all before the last one have left.
     #[inline(never)]
-    fn count_alone(&mut self) {
-        let (alone, (bytes, duration)) = (std::mem::take(&mut self.alone), self.line.latest());
+    fn count_repeated(&mut self, line: &mut Line) {
+        let (packets, bytes, duration) = line.take_repeated();
         let counters = &mut self.counters;
-        counters.packets_admitted += alone;
-        counters.bytes_admitted += alone * u64::from(bytes);
-        counters.packet_time += u128::from(alone) * u128::from(duration.0);
-        self.bytes_out = counters.bytes_admitted - u64::from(bytes);
+        counters.packets_admitted += packets;
+        counters.bytes_admitted += packets * bytes;
+        counters.packet_time += u128::from(packets) * u128::from(duration);
+        self.bytes_out = counters.bytes_admitted - bytes;
+        self.before.clear();
     }
 
     #[inline(never)]
-    fn breaks_a_rule(&mut self, now: Time, size: u64, local: u32) -> bool {
-        self.settle(now);
-        let (held, bytes_held) = self.held(now);
-        let Some(rules) = &mut self.rules else { return false };
+    fn breaks_a_rule(&mut self, line: &mut Line, now: Time, size: u64, local: u32) -> bool {
+        self.settle(line, now);
+        let (held, bytes_held) = self.held(line, now);
+        let Some(rules) = &mut self.rules else {
+            return false;
+        };
         let lost = if rules.loses(now) {
             &mut self.counters.lost_forced
         } else if rules.refuses(now, held, bytes_held, local) {
@@ -204,27 +197,27 @@ impl Router {
     }
 
     /// Counters as of `now`, the end of the run; packets still held count their waiting until now.
-    pub fn counters_at(&mut self, now: Time) -> RouterCounters {
-        self.settle(now);
+    pub fn counters_at(&mut self, line: &mut Line, now: Time) -> RouterCounters {
+        self.settle(line, now);
         let mut counters = self.counters;
-        counters.packets_out = counters.packets_admitted - self.held(now).0;
-        for departure in self.departures(now) {
+        counters.packets_out = counters.packets_admitted - self.held(line, now).0;
+        for departure in self.departures(line, now) {
             counters.packet_time -= u128::from((departure - now).0);
         }
         counters
     }
 
     /// When the packets held at `now` leave.
-    fn departures(&self, now: Time) -> impl Iterator<Item = Time> + '_ {
-        let last = self.line.free();
+    fn departures(&self, line: &Line, now: Time) -> impl Iterator<Item = Time> + '_ {
+        let last = line.free();
         let before = self.before.iter().map(|packet| packet.departure);
         before.chain([last]).filter(move |&departure| departure > now)
     }
 
     /// Whether the packets held at `now` are in order and within all limits, and X, X_i and N_a what they come to.
-    pub fn accounts_agree(&mut self, now: Time) -> bool {
-        self.settle(now);
-        let (held, bytes_held) = self.held(now);
+    pub fn accounts_agree(&mut self, line: &mut Line, now: Time) -> bool {
+        self.settle(line, now);
+        let (held, bytes_held) = self.held(line, now);
         let counters = &self.counters;
         let within = held <= counters.peak_packets
             && bytes_held <= counters.peak_bytes
@@ -233,17 +226,11 @@ impl Router {
         let ends: Vec<u64> = self.before.iter().map(|packet| packet.end).collect();
         let ordered = ends.iter().all(|&end| end > self.bytes_out)
             && ends.windows(2).all(|pair| pair[0] < pair[1])
-            && self.departures(now).is_sorted();
+            && self.departures(line, now).is_sorted();
         let by_rules = self
             .rules
             .as_mut()
             .is_none_or(|rules| rules.agree(now, held, bytes_held));
-        within && ordered && self.departures(now).count() as u64 == held && by_rules
-    }
-
-    /// The transmitter.
-    #[inline(always)]
-    pub fn line(&self) -> &Line {
-        &self.line
+        within && ordered && self.departures(line, now).count() as u64 == held && by_rules
     }
 }

@@ -9,7 +9,7 @@ use super::wire::{End, Port, Wire};
 use super::{OnWire, Packet};
 use crate::probe::Probe;
 use crate::simulation::{Simulation, CELL, WHOLE_FRAME};
-use crate::topology::Step;
+use crate::topology::{Entry, Step};
 use crate::watch;
 use longpipe_events::Entity;
 
@@ -17,24 +17,21 @@ impl<P: Probe> Simulation<P> {
     /// Hands a packet to the interface at the start of its circuit.
     #[inline(always)]
     pub(crate) fn enqueue_packet(&mut self, vc: u32, frame: u32, payload: &impl Payload) {
-        let step = self.topology.first_step[vc as usize];
-        let link = self.topology.steps[step as usize].link;
+        let Entry { link, step } = self.entries[vc as usize];
         let ready = self.ready(link as usize);
         let wire = &mut self.wires[link as usize];
-        let Port::Interface(interface) = &mut wire.port else {
-            unreachable!("circuits begin at hosts")
-        };
-        let packet = Packet::new(vc, frame, step + 1, payload, &mut self.options);
-        let Some(arrival) = interface.on_packet(ready, packet.bytes()) else {
+        let packet = Packet::new(vc, frame, step, payload, &mut self.options);
+        let Some(arrival) = wire.send(ready, packet.bytes(), 0) else {
             return;
         };
-        let departure = arrival - interface.line().delay();
+        let departure = arrival - wire.line.delay();
         watch::packet(&mut self.probe, link, None, departure, packet, &self.options);
         let next = OnWire { arrival, packet };
-        match wire.end {
+        match wire.line.end {
             End::Host => self.reach_host(link, next),
             End::Through if arrival <= self.end => self.go_on(next),
-            End::Shared | End::Through => self.wait_on_wire(link as usize, next),
+            End::Shared => self.wait_in_lane(link, next),
+            End::Through => self.wait_on_wire(link, next),
         }
     }
 
@@ -85,7 +82,7 @@ impl<P: Probe> Simulation<P> {
 
     /// What a wire brings next reaches its far end.
     pub(crate) fn on_packet_arrival(&mut self, link: usize) {
-        if self.wires[link].end == End::Host {
+        if self.wires[link].line.end == End::Host {
             self.on_packet(link);
         } else if let Some(next) = self.wires[link].pop(&mut self.options) {
             self.go_on(next);
@@ -108,29 +105,27 @@ impl<P: Probe> Simulation<P> {
             let Step { link, local } = self.topology.steps[packet.step() as usize];
             packet = packet.further();
             let wire = &mut self.wires[link as usize];
-            let Port::Router(router) = &mut wire.port else {
-                unreachable!("routes pass through routers alone")
-            };
-            if !P::IDLE {
-                router.settle(arrival);
-                self.probe.queue(arrival, link, router.held(arrival).0);
+            if let (false, Port::Router(router)) = (P::IDLE, &mut wire.port) {
+                router.settle(&mut wire.line, arrival);
+                self.probe.queue(arrival, link, router.held(&wire.line, arrival).0);
             }
             let reached = arrival;
-            arrival = match router.on_packet(reached, packet.bytes(), local) {
+            arrival = match wire.send(reached, packet.bytes(), local) {
                 Some(onward) => onward,
                 None => return,
             };
-            let departure = arrival - router.line().delay();
+            let departure = arrival - wire.line.delay();
             watch::packet(&mut self.probe, link, Some(reached), departure, packet, &self.options);
-            match wire.end {
+            match wire.line.end {
                 End::Through if arrival <= self.end => {}
-                End::Host if (arrival <= wire.quiet_until) & wire.packets.is_empty() & !self.ahead.busy => {
+                End::Host if (arrival <= wire.line.quiet_until) & !wire.line.waits & !self.ahead.busy => {
                     let now = self.begin_ahead(arrival);
                     self.hand_over_packet(link as usize, packet);
                     return self.end_ahead(now);
                 }
                 End::Host => return self.reach_host(link, OnWire { arrival, packet }),
-                End::Shared | End::Through => return self.wait_on_wire(link as usize, OnWire { arrival, packet }),
+                End::Shared => return self.wait_in_lane(link, OnWire { arrival, packet }),
+                End::Through => return self.wait_on_wire(link, OnWire { arrival, packet }),
             }
         }
     }
@@ -146,7 +141,7 @@ impl<P: Probe> Simulation<P> {
             self.deliver(link as usize, next.packet);
             self.end_ahead(now);
         } else {
-            self.wait_on_wire(link as usize, next);
+            self.wait_on_wire(link, next);
         }
     }
 
@@ -186,28 +181,29 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// A packet waits for the event of its arrival.
+    /// A packet waits for the event of its arrival where it may meet those of other wires.
     #[inline(always)]
-    pub(crate) fn wait_on_wire(&mut self, link: usize, next: OnWire) {
-        if self.wires[link].end != End::Shared || !self.lanes.append(&next, &self.options) {
-            self.wait_alone(link, next);
+    fn wait_in_lane(&mut self, link: u32, next: OnWire) {
+        if !self.lanes.append(next, &self.options) {
+            self.wait_on_wire(link, next);
         }
     }
 
+    /// A packet waits for the event of its arrival.
     #[inline(never)]
-    fn wait_alone(&mut self, link: usize, next: OnWire) {
-        let wire = &mut self.wires[link];
+    fn wait_on_wire(&mut self, link: u32, next: OnWire) {
+        let wire = &mut self.wires[link as usize];
         wire.push(next, &self.options);
         if wire.packets.len() == 1 {
-            self.schedule_packet(link);
+            self.schedule_packet(link as usize);
         }
     }
 
     /// Puts the arrival of the first packet on a wire, and its rank among the events of that instant, on the agenda.
     pub(crate) fn schedule_packet(&mut self, link: usize) {
-        let Wire { end, packets, .. } = &self.wires[link];
+        let Wire { line, packets, .. } = &self.wires[link];
         let Some(next) = packets.first() else { return };
-        let order = match end {
+        let order = match line.end {
             End::Shared => {
                 CELL | self
                     .ties

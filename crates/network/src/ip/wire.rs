@@ -24,23 +24,38 @@ pub enum End {
 
 /// An output port with its wire.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Wire {
-    /// What happens at its end.
-    pub end: End,
-    /// The host at its end gets packets ahead of time up to this instant.
-    pub quiet_until: Time,
+    /// The transmitter.
+    pub line: Line,
     /// Packets that wait for the event of their arrival.
     pub packets: Ring<OnWire>,
-    /// What feeds it.
-    pub port: Port,
     /// Options of the packets that wait and have any, in the same order.
     options: Ring<Options>,
+    /// What feeds it.
+    pub port: Port,
 }
 
 impl Wire {
+    /// A packet of the port's circuit `local` is ready to be sent, or arrives at the port; unless it is lost, when it
+    /// arrives downstream.
+    #[inline(always)]
+    pub fn send(&mut self, ready: Time, bytes: u16, local: u32) -> Option<Time> {
+        let departure = if self.line.may_repeat(ready, bytes) {
+            self.line.repeat(ready)
+        } else {
+            match &mut self.port {
+                Port::Interface(interface) => interface.queue(&mut self.line, ready, bytes)?,
+                Port::Router(router) => router.queue(&mut self.line, ready, bytes, local)?,
+            }
+        };
+        Some(departure + self.line.delay())
+    }
+
     /// A packet waits for the event of its arrival; `options` are its own if it has any.
     #[inline(always)]
     pub fn push(&mut self, next: OnWire, options: &Options) {
+        self.line.waits = true;
         self.packets.push(next);
         if next.packet.has_options() {
             self.options.push(*options);
@@ -51,6 +66,7 @@ impl Wire {
     #[inline(always)]
     pub fn pop(&mut self, options: &mut Options) -> Option<OnWire> {
         let next = self.packets.pop()?;
+        self.line.waits = !self.packets.is_empty();
         if next.packet.has_options() {
             *options = self.options.pop().unwrap_or_default();
         }
@@ -75,26 +91,31 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, seed: u64) -> Vec<
         &[]
     };
     let wires = links.iter().enumerate().map(|(index, link)| {
-        let loss = Loss::new(&link.loss, seed, index as u64);
-        let line = Line::new(Rate(link.rate_bps), Span(link.delay_ps));
+        let (rate, loss) = (Rate(link.rate_bps), Loss::new(&link.loss, seed, index as u64));
         let end = &topology.ends[index];
+        let end = match (end.host, end.unshared) {
+            (true, _) => End::Host,
+            (false, true) => End::Through,
+            (false, false) => End::Shared,
+        };
+        let (port, repeats) = match scenario.nodes[link.from].kind {
+            NodeKind::Host => {
+                let repeats = loss.is_none();
+                (Port::Interface(Interface::new(rate, loss)), repeats)
+            }
+            NodeKind::Switch => {
+                let policy = Policy::new(&link.policy, link.buffer.map_or(u64::MAX, |buffer| buffer.limit));
+                let vcs = topology.vcs_of_link[index][0] as usize;
+                let router = Router::new(rate, link.buffer, policy, loss, vcs);
+                let repeats = router.is_plain();
+                (Port::Router(router), repeats)
+            }
+        };
         Wire {
-            end: match (end.host, end.unshared) {
-                (true, _) => End::Host,
-                (false, true) => End::Through,
-                (false, false) => End::Shared,
-            },
-            quiet_until: Time::ZERO,
+            line: Line::new(Span(link.delay_ps), end, repeats),
             packets: Ring::default(),
             options: Ring::default(),
-            port: match scenario.nodes[link.from].kind {
-                NodeKind::Host => Port::Interface(Interface::new(line, loss)),
-                NodeKind::Switch => {
-                    let policy = Policy::new(&link.policy, link.buffer.map_or(u64::MAX, |buffer| buffer.limit));
-                    let vcs = topology.vcs_of_link[index][0] as usize;
-                    Port::Router(Router::new(line, link.buffer, policy, loss, vcs))
-                }
-            },
+            port,
         }
     });
     wires.collect()

@@ -81,6 +81,7 @@ impl Guard {
 
 /// The loss recovery of one sender.
 #[derive(Clone, Debug)]
+#[repr(u8)]
 pub enum Recovery {
     /// Timeout only.
     Vanilla,

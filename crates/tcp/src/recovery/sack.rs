@@ -10,16 +10,17 @@ use crate::segment::AckSegment;
 
 /// The scoreboard, and the state of a fast recovery.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Sack {
-    config: SackConfig,
-    guard: Guard,
-    board: Scoreboard,
     /// SND.MAX at the fast retransmit (RECOVER), while the recovery lasts.
     recover: Option<u64>,
+    board: Scoreboard,
     /// Data under way [byte], by whole segments.
     pipe: i64,
     /// Whether a partial ACK came.
     partial: bool,
+    guard: Guard,
+    config: SackConfig,
 }
 
 impl Sack {
