@@ -1,0 +1,130 @@
+"""What the study layer costs: time beside the simulation per run, and time to list, filter and export 100 000 runs.
+
+Run with: .venv/bin/python benches/study.py [RUNS]
+"""
+
+import json
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import sqlalchemy as sa
+
+from longpipe import Scenario, simulate
+from longpipe.cli.conditions import matching
+from longpipe.design import Design, Factor
+from longpipe.executors import Job, Outcomes
+from longpipe.executors.base import run_job
+from longpipe.export import write_table
+from longpipe.store import Store, engine_version, pack, schema, studies
+from longpipe.study import Study
+
+BASE = Scenario(name="bench", duration="20 ms")
+STORED = 100_000
+
+
+class Here:
+    """Runs in this process, whose processor time then is that of all."""
+
+    def run(self, jobs: list[Job]) -> Outcomes:
+        """Each job with its outcome."""
+        for job in jobs:
+            yield job, run_job(job)
+
+
+def cpu_s() -> float:
+    """Processor time so far, of this process and those it has waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
+
+
+def overhead(runs: int, directory: Path) -> None:
+    """Prints processor time per run with and without a study, in turns, medians of five."""
+    ratio: dict[str, list[float]] = {"simulate": [], "study here": [], "study, one process": []}
+    for turn in range(5):
+        design = Design.full_factorial(
+            BASE, [Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")], replications=runs // 2
+        )
+        began = cpu_s()
+        for scenario in design.scenarios:
+            for seed in range(1, runs // 2 + 1):
+                simulate(scenario, seed)
+        ratio["simulate"].append((cpu_s() - began) / runs)
+        for name, options in (("study here", {"executor": Here()}), ("study, one process", {"workers": 1})):
+            began = cpu_s()
+            with closing(Store(directory / f"{name}-{turn}.db")) as store:
+                Study(design, store).run(**options)
+            ratio[name].append((cpu_s() - began) / runs)
+    medians = {name: float(np.median(times)) for name, times in ratio.items()}
+    print(f"{runs} runs of {BASE.duration}, processor time per run, medians of 5:")  # noqa: T201
+    for name, seconds in medians.items():
+        print(f"  {name:<20} {1000 * seconds:6.2f} ms   {1000 * (seconds - medians['simulate']):+6.2f} ms")  # noqa: T201
+
+
+def filled(directory: Path) -> Store:
+    """A store with a study of 100 000 runs, made up."""
+    buffers = [f"{cells} cells" for cells in range(100, 150)]
+    factors = [
+        Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp"),
+        Factor.over("switch.buffer", buffers, "buffer"),
+    ]
+    design = Design.full_factorial(BASE, factors, replications=STORED // 100)
+    store = Store(directory / "many.db")
+    Study(design, store)
+    packed = pack(simulate(BASE))
+    measures = json.loads(packed.measures)
+    digests = [scenario.digest() for scenario in design.scenarios]
+    common = {"engine": engine_version(), "name": "made up", "finished_at": datetime.now(UTC), "machine": "here"}
+    noise = np.random.default_rng(1).random(STORED)
+    rows = [
+        {
+            **common, "id": i, "digest": digests[run.point - 1], "seed": str(run.seed), "seconds": noise[i - 1],
+            "measures": json.dumps({**measures, "efficiency": noise[i - 1]}),
+        }
+        for i, run in enumerate(design.runs(), 1)
+    ]  # fmt: skip
+    with store.writing() as connection:
+        connection.execute(sa.insert(schema.RUNS), rows)
+        summaries = [{"run": row["id"], "summary": packed.summary} for row in rows]
+        connection.execute(sa.insert(schema.SUMMARIES), summaries)
+    return store
+
+
+def looking(directory: Path) -> None:
+    """Prints what it takes to look at 100 000 runs."""
+    with closing(filled(directory)) as store:
+        study = Study.open("bench", store)
+        works: dict[str, Callable[[], object]] = {
+            "list studies": lambda: studies.overview(store),
+            "status": study.status,
+            "list runs": study.runs,
+            "filter": lambda: matching(study.runs(), ["tcp=reno", "efficiency>0.9"]),
+        }
+        for kind in ("csv", "parquet", "json"):
+            path = directory / f"runs.{kind}"
+            works[f"export as {kind}"] = lambda path=path: write_table(study.runs(finished_only=True), path)
+        print(f"{STORED} stored runs, best of three:")  # noqa: T201
+        for name, work in works.items():
+            times = []
+            for _ in range(3):
+                began, began_cpu = time.perf_counter(), cpu_s()
+                work()
+                times.append((time.perf_counter() - began, cpu_s() - began_cpu))
+            print(f"  {name:<20} {min(t for t, _ in times):.2f} s, {min(t for _, t in times):.2f} s of processor time")  # noqa: T201
+
+
+def main() -> None:
+    """Prints both."""
+    with tempfile.TemporaryDirectory() as directory:
+        overhead(int(sys.argv[1]) if len(sys.argv) > 1 else 400, Path(directory))
+        looking(Path(directory))
+
+
+if __name__ == "__main__":
+    main()

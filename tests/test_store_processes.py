@@ -1,0 +1,159 @@
+"""Two processes on one store: no run is done twice, none is lost, and what a dead one claimed is taken over."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from longpipe import Scenario, simulate
+from longpipe.store import Store, pack, studies
+from longpipe.store.claims import living
+from longpipe.store.owners import LEASE_S, Owner, is_dead, machine
+
+SCENARIO = Scenario(name="shared", duration="500 ms")
+SEEDS = range(40)
+
+# Tells what it runs, a line each, and waits for a line before it begins.
+CAMPAIGN = f"""
+import sys
+from longpipe import Scenario, simulate
+from longpipe.executors import base
+from longpipe.store import Store
+from longpipe.study import complete_study
+
+
+class Telling:
+    def run(self, jobs):
+        for job in jobs:
+            print(job[1], flush=True)
+            yield job, base.run_job(job)
+
+
+if __name__ == "__main__":
+    store = Store(sys.argv[1])
+    print("ready", flush=True)
+    sys.stdin.readline()
+    scenario = Scenario(name="shared", duration="{SCENARIO.duration}")
+    complete_study([(scenario, seed) for seed in range({SEEDS.start}, {SEEDS.stop})], store, executor=Telling())
+"""
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/campaign.db"
+    url: str = request.getfixturevalue("database")
+    return url
+
+
+def begin(where: str, directory: Path, count: int) -> list[subprocess.Popen[str]]:
+    """So many processes with the same campaign, all of them past their start-up."""
+    script = directory / "campaign.py"
+    script.write_text(CAMPAIGN)
+    processes = [
+        subprocess.Popen([sys.executable, script, where], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(count)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    return processes
+
+
+def rest(process: subprocess.Popen[str]) -> list[int]:
+    """The seeds that a process has told it runs, once it has ended."""
+    said, _ = process.communicate(timeout=200)
+    return [int(line) for line in said.split()]
+
+
+def check_all_runs(where: str) -> None:
+    with closing(Store(where, readonly=True)) as store:
+        runs = studies.all_runs(store)
+        assert sorted(runs["seed"]) == list(SEEDS)
+        for seed in (0, 17, 39):
+            assert store.require(SCENARIO, seed).state_hash == simulate(SCENARIO, seed).state_hash
+        with store.reading() as connection:
+            assert living(connection) == []
+
+
+def test_two_processes_share_a_campaign(where: str, tmp_path: Path) -> None:
+    first, second = begin(where, tmp_path, 2)
+    told = [rest(first), rest(second)]
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert sorted(told[0] + told[1]) == list(SEEDS)
+    assert all(told)
+    check_all_runs(where)
+
+
+def test_what_a_killed_process_had_is_taken_over_at_once(where: str, tmp_path: Path) -> None:
+    killed, left = begin(where, tmp_path, 2)
+    assert killed.stdout is not None
+    told = [int(killed.stdout.readline()) for _ in range(3)]
+    began = time.monotonic()
+    killed.send_signal(signal.SIGKILL)
+    told += [int(line) for line in killed.communicate()[0].split()]
+    others = rest(left)
+    assert left.returncode == 0
+    assert time.monotonic() - began < LEASE_S
+    # Only the run that it was in the middle of is done again.
+    assert sorted({*told, *others}) == list(SEEDS)
+    assert set(told) & set(others) <= {told[-1]}
+    check_all_runs(where)
+
+
+def test_a_claim_is_another_s_until_it_is_given_back(where: str) -> None:
+    keys = [("d" * 64, str(seed)) for seed in range(3)]
+    with closing(Store(where)) as store, store.claims() as ours:
+        assert ours.take(keys[:2]) == (set(keys[:2]), set())
+        with store.claims() as theirs:
+            assert theirs.take(keys) == ({keys[2]}, set())
+        assert ours.take([keys[2]]) == ({keys[2]}, set())
+    with closing(Store(where)) as store, store.claims() as again:
+        assert again.take(keys) == (set(keys), set())
+
+
+def test_a_finished_run_is_not_claimed_unless_it_is_to_be_fresh(where: str) -> None:
+    with closing(Store(where)) as store, store.claims() as claims:
+        store.save(SCENARIO, 1, pack(simulate(SCENARIO, 1)))
+        key = (SCENARIO.digest(), "1")
+        assert claims.take([key]) == (set(), {key})
+        assert claims.take([key], fresh=True) == ({key}, set())
+
+
+def test_who_is_dead() -> None:
+    this = Owner()
+    now = time.time()
+    elsewhere = Owner(machine="elsewhere")
+    # Of another machine all that is known is its last sign of life.
+    assert not is_dead(elsewhere, now - LEASE_S + 1, now)
+    assert is_dead(elsewhere, now - LEASE_S - 1, now)
+    # A process of this machine may be slow; one that has ended is dead at once, one that wasn't reaped as well.
+    parent = Owner(pid=os.getppid(), began=_began(os.getppid()))
+    assert not is_dead(parent, now - 10 * LEASE_S, now)
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        ended = Owner(pid=child.pid, began=_began(child.pid))
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert is_dead(ended, now, now)
+    assert is_dead(ended, now, now)
+    # A later process with the number of an earlier one: by the sign of life.
+    later = Owner(machine=machine(), pid=os.getppid(), began=this.began - 1e6)
+    assert not is_dead(later, now - 1, now)
+    assert is_dead(later, now - 10 * LEASE_S, now)
+    # Claims of this process whose campaign is over.
+    assert is_dead(this, now, now)
+
+
+def _began(pid: int) -> float:
+    import psutil
+
+    return psutil.Process(pid).create_time()
