@@ -141,7 +141,7 @@ def test_every_variant_changes_the_experiments_it_applies_to() -> None:
 
 
 def test_summaries_cover_networks_and_factors(found: Reproduction) -> None:
-    summaries = found.summaries()
+    summaries = found.summaries
     assert set(summaries["vbr"]["network"]) == {"lan", "wan", "satellite"}
     assert (summaries["vbr"]["cells_lost"] == 0).all()
     variation = summaries["variation"]
@@ -161,7 +161,7 @@ def test_scatter_is_what_main_effects_leave_of_the_published_values(found: Repro
     table = PAPER.summaries["scatter"](additive, found.runs)
     assert len(table) == 9
     assert table["efficiency_residual"].to_numpy() == pytest.approx(0, abs=1e-9)
-    scatter = found.summaries()["scatter"]
+    scatter = found.summaries["scatter"]
     starved = scatter[(scatter["network"] == "wan") & (scatter["guaranteed_rate"] == 0)]
     assert starved["efficiency_residual"].item() == pytest.approx(0.106, abs=0.001)
 

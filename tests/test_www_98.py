@@ -84,7 +84,7 @@ def test_points_of_the_figures_are_the_rows_of_the_tables(found: Reproduction) -
 def test_one_seed_is_the_paper_s_own_analysis(tmp_path: Path) -> None:
     alone = Given(0.0).reproduction(1)
     assert "www-13 " in written(alone, tmp_path)
-    summaries = alone.summaries()
+    summaries = alone.summaries
     variation = summaries["variation"].dropna(subset=["published_percent"])
     assert variation["mean_percent"].to_numpy() == pytest.approx(variation["published_percent"].to_numpy(), abs=0.011)
     effects = summaries["effects"]
@@ -153,7 +153,7 @@ def test_a_contradicted_claim_fails() -> None:
 
 
 def test_survival_counts_the_seeds_that_agree(found: Reproduction) -> None:
-    survival = found.summaries()["survival"].set_index("claim")
+    survival = found.summaries["survival"].set_index("claim")
     judged = {claim.id: claim.verdict for claim in found.claims}
     answers = {"survives": Verdict.HOLDS, "undecided": Verdict.UNDECIDED, "does not": Verdict.FAILS}
     assert {claim: answers[answer] for claim, answer in survival["replicated"].items()} == judged
@@ -168,7 +168,7 @@ def test_shares_of_a_seed_leave_out_its_error(found: Reproduction) -> None:
 
 
 def test_response_times_say_where_a_run_was_too_short(found: Reproduction) -> None:
-    times = found.summaries()["response_times"]
+    times = found.summaries["response_times"]
     assert len(times) == 3 * 4 * 5
     assert np.isinf(times.loc[times["class"] == 4, "p99_s"]).all()
 

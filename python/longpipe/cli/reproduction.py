@@ -43,7 +43,7 @@ def run(paper: Paper, seeds: int, out: Path, store: Store, *, fresh: bool, json:
     show(found, Console(file=report, width=REPORT_WIDTH))
     folder = Folder(out, Part.REPRODUCTION, paper.id, seeds, paper.seeds)
     texts = {"report.txt": report.getvalue(), "report.json": found.to_json()}
-    frames = {"tables": found.rows, "runs": found.runs, **found.summaries(), "scenarios": scenarios(paper, seeds)}
+    frames = {"tables": found.rows, "runs": found.runs, **found.summaries, "scenarios": scenarios(paper, seeds)}
     texts |= {f"{name}.csv": frame.to_csv(index=False) for name, frame in frames.items()}
     for name, text in texts.items():
         folder.text(name, text)

@@ -37,7 +37,7 @@ def show(found: Reproduction, console: Console) -> None:
         console.print(_table(found, caption, differences=differences), highlight=False)
     console.print()
     show_claims(found.claims, console)
-    for name, frame in found.summaries().items():
+    for name, frame in found.summaries.items():
         console.print()
         if len(frame) > MOST_ROWS:
             console.print(f"{name.capitalize()}: {len(frame)} rows, in {name}.csv", highlight=False)

@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -57,6 +58,7 @@ class Reproduction:
             found.append((level, average, mean.mean, mean.mean_low, mean.mean_high))
         return pd.DataFrame(found, columns=[column, "published", "mean", "mean_low", "mean_high"])
 
+    @cached_property
     def summaries(self) -> dict[str, pd.DataFrame]:
         """The paper's tables beyond the printed ones, by name."""
         replicated = self.runs[self.runs["replicated"]]
