@@ -45,11 +45,13 @@ _Answer = tuple[list[Outcome], float] | str
 class Dask:
     """Runs in batches on the cluster behind a scheduler's address ("dask://host:8786"), a cluster or a client.
 
-    An address may also name the scheduler's file: "dask:///home/me/scheduler.json".
+    An address may also name the scheduler's file: "dask:///home/me/scheduler.json". A batch has as many runs as are
+    expected to take `batch_s` [s], at least one.
     """
 
-    def __init__(self, where: str | Client | Cluster) -> None:
+    def __init__(self, where: str | Client | Cluster, *, batch_s: float = BATCH_S) -> None:
         self._where = where
+        self._batch_s = batch_s
 
     def run(self, jobs: Iterable[Job]) -> Outcomes:
         """As `Executor.run`; the runs of a worker that dies go to another.
@@ -59,7 +61,7 @@ class Dask:
         """
         with _connected(self._where) as client:
             _check_workers(client)
-            campaign = _Campaign(client, jobs)
+            campaign = _Campaign(client, Batches(jobs, self._batch_s))
             try:
                 yield from campaign.ended()
             except KeyboardInterrupt:
@@ -74,9 +76,9 @@ class Dask:
 class _Campaign:
     """Tasks on a cluster, each a batch of jobs."""
 
-    def __init__(self, client: Client, jobs: Iterable[Job]) -> None:
+    def __init__(self, client: Client, batches: Batches) -> None:
         self._client = client
-        self._batches = Batches(jobs, BATCH_S)
+        self._batches = batches
         self._running: dict[Future[_Answer], list[Job]] = {}
         self._done = as_completed(loop=client.loop, with_results=True, raise_errors=False)
         self._threads, self._counted_s = 0, -math.inf
