@@ -52,7 +52,8 @@ def cluster(folder: Path, workers: int) -> Iterator[Cluster]:
 def _start(module: str, *options: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", f"distributed.cli.{module}", *options]
     # Jobs may be of the tests' own classes.
-    return subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(HERE)})
+    path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path})
 
 
 def _read(file: Path) -> str:

@@ -1,5 +1,7 @@
+import os
 import signal
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -112,7 +114,9 @@ def test_a_scheduler_file_that_is_missing_is_named(tmp_path: Path) -> None:
 def test_a_worker_with_another_longpipe_is_refused(tmp_path: Path, late: bool) -> None:
     other = tmp_path / "other.py"
     other.write_text(OTHER_ENGINE)
-    refusal = r"executor: the Dask worker tcp://\S+ has longpipe 0\.0\.9\+abc; needs 0\.1\.0\S*, as this process has"
+    refusal = (
+        r"executor: the Dask worker tcp://\S+ has longpipe 0\.0\.9\+abc with Python \S+ \w+; needs 0\.1\.0\S* with"
+    )
     with cluster(tmp_path, 0) as started:
         if late:
             run = executor_for(started.address).run((LONG, seed) for seed in range(100))
@@ -122,6 +126,27 @@ def test_a_worker_with_another_longpipe_is_refused(tmp_path: Path, late: bool) -
             run = executor_for(started.address).run([(LONG, 1)])
         with closing(run), pytest.raises(ScenarioError, match=refusal):
             next(run)
+
+
+def test_ctrl_c_stores_what_came_back_and_takes_the_rest_from_the_cluster(two_workers: Cluster, tmp_path: Path) -> None:
+    told: list[Progress] = []
+
+    def interrupt(now: Progress) -> None:
+        told.append(now)
+        if now.done == 5:
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    wait_for_workers(two_workers, 2)
+    with closing(Store(tmp_path / "runs.sqlite")) as store:
+        with pytest.raises(KeyboardInterrupt):
+            complete_study(
+                [(LONG, seed) for seed in range(5000)], store, executor=two_workers.address, progress=interrupt
+            )
+        # The interrupt may come after a run is stored and before that is told.
+        assert store.count() - told[-1].done in (0, 1)
+    assert 5 <= told[-1].done < 5000
+    with Client(two_workers.address.replace("dask", "tcp"), set_as_default=False) as client:
+        assert client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) == 0
 
 
 def test_workers_are_the_cluster_s_to_count(two_workers: Cluster) -> None:

@@ -5,9 +5,10 @@ import json
 import logging
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,6 @@ from distributed.deploy.cluster import Cluster
 from longpipe.errors import ScenarioError
 from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, name, run_job
 from longpipe.executors.batches import Batches
-from longpipe.store import engine_version
 
 SCHEME: Final = "dask://"
 
@@ -38,7 +38,7 @@ _SIZE_S: Final = 1.0
 
 _log = logging.getLogger(__name__)
 
-# What a batch came to and how long it took [s], or the engine that the worker has instead of ours.
+# What a batch came to and how long it took [s], or the worker and what longpipe it has instead of ours.
 _Answer = tuple[list[Outcome], float] | str
 
 
@@ -112,7 +112,7 @@ class _Campaign:
 
     def _hand_out(self) -> None:
         while len(self._running) < self._room() and (batch := self._batches.next()):
-            future = self._client.submit(_run_batch, batch, engine_version(), pure=False)
+            future = self._client.submit(_run_batch, batch, _version(), pure=False)
             self._running[future] = batch
             self._done.add(future)
 
@@ -151,34 +151,51 @@ class _Campaign:
             yield job, Failure(reason)
 
 
-def _run_batch(batch: Sequence[Job], engine: str) -> _Answer:
+def _run_batch(batch: Sequence[Job], version: str) -> _Answer:
     """Runs in a worker, one after another."""
-    if (there := engine_version()) != engine:
+    if (there := _version()) != version:
         return f"{get_worker().address} {there}"
     began = time.perf_counter()
     return [run_job(job) for job in batch], time.perf_counter() - began
 
 
 def _check_workers(client: Client) -> None:
-    # Nested, so that it goes to the workers as code and not as a name that theirs might lack.
-    def engine() -> str:
-        try:
-            from longpipe import _core
-        except ImportError:
-            return ""
-        return str(getattr(_core, "__engine__", _core.__version__))
-
-    found = client.run(engine, on_error="ignore")
+    found = client.run(_prober(), on_error="ignore")
     if not found:
         _log.warning("%s has no workers yet; waiting for some", _address(client))
     for worker, there in found.items():
-        if there != engine_version():
+        if there != _version():
             raise _refusal(worker, there)
+
+
+def _prober() -> Callable[[], str]:
+    # Nested, so that it goes to the workers as code and not as a name that theirs might lack.
+    def version() -> str:
+        try:
+            import longpipe
+            from longpipe import _core
+        except ImportError:
+            return ""
+        import hashlib
+        from pathlib import Path
+
+        # A run is also what Python makes of its scenario, and of its result.
+        sources = hashlib.sha256()
+        for path in sorted(Path(longpipe.__file__).parent.rglob("*.py")):
+            sources.update(path.read_bytes())
+        return f"{getattr(_core, '__engine__', _core.__version__)} with Python sources {sources.hexdigest()[:8]}"
+
+    return version
+
+
+@cache
+def _version() -> str:
+    return _prober()()
 
 
 def _refusal(worker: str, there: str) -> ScenarioError:
     has = f"longpipe {there}" if there else "no longpipe"
-    return ScenarioError(f"executor: the Dask worker {worker} has {has}; needs {engine_version()}, as this process has")
+    return ScenarioError(f"executor: the Dask worker {worker} has {has}; needs {_version()}, as this process has")
 
 
 @contextmanager
