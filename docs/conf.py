@@ -1,11 +1,11 @@
 """Sphinx: Markdown by MyST, notebooks executed as the pages are built, the reference written from the code."""
 
 import sys
+from importlib import metadata
 from pathlib import Path
 
 from sphinx.application import Sphinx
 
-import longpipe
 from longpipe.scenario.base import Model
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
@@ -17,7 +17,7 @@ import scenario_pages
 project = "longpipe"
 author = "the longpipe authors"
 copyright = "the longpipe authors"  # noqa: A001 - Sphinx's name
-release = version = longpipe._core.__version__
+release = version = metadata.version("longpipe")
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton"]
 exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
