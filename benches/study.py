@@ -4,7 +4,6 @@ Run with: .venv/bin/python benches/study.py [RUNS]
 """
 
 import json
-import resource
 import sys
 import tempfile
 import time
@@ -39,14 +38,13 @@ class Here:
 
 
 def cpu_s() -> float:
-    """Processor time so far, of this process and those it has waited for."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in used)
+    """Processor time of this process so far."""
+    return time.process_time()
 
 
 def overhead(runs: int, directory: Path) -> None:
     """Prints processor time per run with and without a study, in turns, medians of five."""
-    ratio: dict[str, list[float]] = {"simulate": [], "study here": [], "study, one process": []}
+    ratio: dict[str, list[float]] = {"simulate": [], "in a study": []}
     for turn in range(5):
         design = Design.full_factorial(
             BASE, [Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")], replications=runs // 2
@@ -56,11 +54,10 @@ def overhead(runs: int, directory: Path) -> None:
             for seed in range(1, runs // 2 + 1):
                 simulate(scenario, seed)
         ratio["simulate"].append((cpu_s() - began) / runs)
-        for name, options in (("study here", {"executor": Here()}), ("study, one process", {"workers": 1})):
-            began = cpu_s()
-            with closing(Store(directory / f"{name}-{turn}.db")) as store:
-                Study(design, store).run(**options)
-            ratio[name].append((cpu_s() - began) / runs)
+        began = cpu_s()
+        with closing(Store(directory / f"{turn}.db")) as store:
+            Study(design, store).run(Here())
+        ratio["in a study"].append((cpu_s() - began) / runs)
     medians = {name: float(np.median(times)) for name, times in ratio.items()}
     print(f"{runs} runs of {BASE.duration}, processor time per run, medians of 5:")  # noqa: T201
     for name, seconds in medians.items():
@@ -122,7 +119,7 @@ def looking(directory: Path) -> None:
 def main() -> None:
     """Prints both."""
     with tempfile.TemporaryDirectory() as directory:
-        overhead(int(sys.argv[1]) if len(sys.argv) > 1 else 400, Path(directory))
+        overhead(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, Path(directory))
         looking(Path(directory))
 
 

@@ -5,6 +5,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyarrow import csv, parquet
@@ -15,8 +16,9 @@ from longpipe.files import write_bytes
 def write_table(frame: pd.DataFrame, path: Path) -> None:
     """Writes .csv, .parquet or .json (a list of rows) in one step; nan is an empty field, or null."""
     if path.suffix == ".json":
+        names = list(map(str, frame.columns))
         columns = [_plain(frame[name]) for name in frame]
-        rows = [dict(zip(frame.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+        rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
         write_bytes(path, (json.dumps(rows, allow_nan=False) + "\n").encode())
         return
     table = pa.Table.from_pandas(frame, preserve_index=False)
@@ -32,5 +34,7 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
 def _plain(column: pd.Series) -> list[Any]:
     """The values as JSON has them, all digits of a float."""
     if pd.api.types.is_datetime64_any_dtype(column):
-        column = column.dt.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return [None if missing else value for value, missing in zip(column.tolist(), column.isna(), strict=True)]
+        # pandas takes half a second to format 100 000 of them.
+        texts: list[str] = np.datetime_as_string(column.to_numpy(dtype="datetime64[us]"), timezone="UTC").tolist()
+        return [None if missing else text for text, missing in zip(texts, column.isna().tolist(), strict=True)]
+    return [None if missing else value for value, missing in zip(column.tolist(), column.isna().tolist(), strict=True)]
