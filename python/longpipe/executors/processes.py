@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, SpawnContext
 from queue import SimpleQueue
@@ -139,6 +140,8 @@ class _Worker:
         context = _context()
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        # Whoever starts multiprocessing's tracker lets Ctrl-C through again: not in the middle of what follows.
+        resource_tracker.ensure_running()
         with _without_interrupts():
             self._process.start()
         theirs.close()
