@@ -72,11 +72,10 @@ def test_a_worker_killed_in_a_campaign_costs_no_run_and_none_is_stored_twice(tmp
 def test_a_run_that_kills_its_workers_is_named_and_those_beside_it_are_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Dask blames whatever waits at a worker that dies: those beside it may be unlucky once, not twice.
-    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "1")
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
     fatal = Fatal(name="fatal", duration="20 ms")
-    with cluster(tmp_path, 4) as started:
-        wait_for_workers(started, 4)
+    with cluster(tmp_path, 3) as started:
+        wait_for_workers(started, 3)
         found = outcomes(started.address, [(fatal if seed == 2 else SHORT, seed) for seed in range(6)])
     assert found.pop(2) == Failure("it took down every worker that ran it (2; out of memory?)")
     assert found == expected(SHORT, (0, 1, 3, 4, 5))

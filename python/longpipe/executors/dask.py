@@ -5,6 +5,7 @@ import json
 import logging
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -80,6 +81,9 @@ class _Campaign:
         self._client = client
         self._batches = batches
         self._running: dict[Future[_Answer], list[Job]] = {}
+        # Runs whose worker died, again and again; done alone at the end, as another at that worker may have been it.
+        self._suspects: deque[list[Job]] = deque()
+        self._alone = False
         self._done = as_completed(loop=client.loop, with_results=True, raise_errors=False)
         self._threads, self._counted_s = 0, -math.inf
 
@@ -112,9 +116,15 @@ class _Campaign:
 
     def _hand_out(self) -> None:
         while len(self._running) < self._room() and (batch := self._batches.next()):
-            future = self._client.submit(_run_batch, batch, _version(), pure=False)
-            self._running[future] = batch
-            self._done.add(future)
+            self._submit(batch)
+        if not self._running and self._suspects:
+            self._alone = True
+            self._submit(self._suspects.popleft())
+
+    def _submit(self, batch: list[Job]) -> None:
+        future = self._client.submit(_run_batch, batch, _version(), pure=False)
+        self._running[future] = batch
+        self._done.add(future)
 
     def _room(self) -> int:
         if time.monotonic() > self._counted_s + _SIZE_S:
@@ -136,7 +146,7 @@ class _Campaign:
             self._batches.took(batch, seconds)
             yield from zip(batch, outcomes, strict=True)
 
-    def _failures(self, batch: Sequence[Job], error: Exception) -> Iterator[tuple[Job, Outcome]]:
+    def _failures(self, batch: list[Job], error: Exception) -> Iterator[tuple[Job, Outcome]]:
         if not isinstance(error, KilledWorker):
             # A worker that lacks longpipe, or has one that can't read the batch, comes to light here.
             _check_workers(self._client)
@@ -145,8 +155,11 @@ class _Campaign:
             # One of these took its worker down, again and again: apart they show which.
             self._batches.apart(batch)
             return
+        elif not self._alone:
+            self._suspects.append(batch)
+            return
         else:
-            reason = f"it took down every worker that ran it ({error.allowed_failures + 1}; out of memory?)"
+            reason = f"it took down every worker that ran it ({2 * (error.allowed_failures + 1)}; out of memory?)"
         for job in batch:
             yield job, Failure(reason)
 
