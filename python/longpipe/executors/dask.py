@@ -11,7 +11,7 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from distributed import Client, Future, KilledWorker, as_completed, get_worker
 from distributed.comm.core import connect
@@ -84,23 +84,22 @@ class _Campaign:
         # Runs whose worker died, again and again; done alone at the end, as another at that worker may have been it.
         self._suspects: deque[list[Job]] = deque()
         self._alone = False
-        self._done = as_completed(loop=client.loop, with_results=True, raise_errors=False)
+        self._done = as_completed(loop=client.loop)
         self._threads, self._counted_s = 0, -math.inf
 
     def ended(self) -> Iterator[tuple[Job, Outcome]]:
         """All jobs, as the tasks end that they are in."""
         self._hand_out()
         while self._running:
-            done = self._done.next_batch()
-            for future, answer in done:
-                yield from self._outcomes(future, answer)
+            for future in self._done.next_batch():
+                yield from self._outcomes(future)
             self._hand_out()
 
     def ended_already(self) -> Iterator[tuple[Job, Outcome]]:
         """The jobs of tasks that have ended and were not given yet."""
-        for future, answer in self._done.next_batch(block=False):
+        for future in self._done.next_batch(block=False):
             if future.status == "finished":
-                yield from self._outcomes(future, answer)
+                yield from self._outcomes(future)
 
     def cancel(self) -> None:
         """Takes back what waits on the cluster; what runs there ends unheard."""
@@ -132,19 +131,25 @@ class _Campaign:
             self._counted_s = time.monotonic()
         return max(_FEWEST_TASKS, _TASKS_PER_THREAD * self._threads)
 
-    def _outcomes(self, future: Future[_Answer], answer: Any) -> Iterator[tuple[Job, Outcome]]:  # noqa: ANN401 - or the exception, as a tuple
+    def _outcomes(self, future: Future[_Answer]) -> Iterator[tuple[Job, Outcome]]:
         if future.status not in ("finished", "error"):
             raise self.orphaned()
         batch = self._running.pop(future)
-        if future.status == "error":
-            _, error, _ = answer
+        try:
+            # Waits if the worker that had it died since: then the batch is run again, or is an error after all.
+            answer = future.result()
+        except CancelledError:
+            raise self.orphaned() from None
+        except OSError:
+            raise
+        except Exception as error:
             yield from self._failures(batch, error)
-        elif isinstance(answer, str):
+            return
+        if isinstance(answer, str):
             raise _refusal(*answer.split(" ", 1))
-        else:
-            outcomes, seconds = answer
-            self._batches.took(batch, seconds)
-            yield from zip(batch, outcomes, strict=True)
+        outcomes, seconds = answer
+        self._batches.took(batch, seconds)
+        yield from zip(batch, outcomes, strict=True)
 
     def _failures(self, batch: list[Job], error: Exception) -> Iterator[tuple[Job, Outcome]]:
         if not isinstance(error, KilledWorker):
