@@ -54,7 +54,7 @@ def write_reference(app: Sphinx) -> None:
     """The pages that say what the code says: scenario fields, commands, modules."""
     folder = Path(app.srcdir) / "reference" / "generated"
     pages = scenario_pages.pages() | command_pages.pages() | api_pages.pages()
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for stale in set(folder.glob("*")) - {folder / name for name in pages}:
         stale.unlink()
     for name, text in pages.items():
