@@ -3,49 +3,9 @@
 //! Equal times are ordered by the `Order` given with each event, then by entity number, never by insertion.
 //! Events of the next few thousand grains of time lie in a wheel of buckets, later ones in a tournament.
 
+use crate::key::{Entity, Key, Order, MAX_ENTITIES};
 use crate::time::{Span, Time};
 use crate::tournament::Tournament;
-
-/// An entity with at most one pending event.
-pub type Entity = u32;
-
-/// Rank among events of one instant; only the low 40 bits count.
-pub type Order = u64;
-
-const ENTITY_BITS: u32 = 24;
-const ORDER_BITS: u32 = 40;
-
-/// Most entities an agenda can hold.
-pub const MAX_ENTITIES: usize = 1 << ENTITY_BITS;
-
-/// When and who.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
-    time: u64,
-    /// Order, then entity.
-    rank: u64,
-}
-
-impl Key {
-    /// Later than every event.
-    pub(crate) const NEVER: Key = Key {
-        time: u64::MAX,
-        rank: u64::MAX,
-    };
-
-    #[inline]
-    fn new(time: Time, order: Order, entity: Entity) -> Key {
-        debug_assert!(order < 1 << ORDER_BITS);
-        Key {
-            time: time.0,
-            rank: (order << ENTITY_BITS) | u64::from(entity),
-        }
-    }
-
-    fn entity(self) -> Entity {
-        self.rank as u32 & (MAX_ENTITIES as u32 - 1)
-    }
-}
 
 /// Buckets of the wheel: as many as a bit map of two levels holds.
 const BUCKETS: u64 = 64 * 64;
@@ -150,13 +110,13 @@ impl Agenda {
     pub fn pop(&mut self, end: Time) -> Option<(Time, Entity)> {
         if self.current.is_empty() {
             match self.lone_next() {
-                Some((_, key)) if key.time > end.0 => return None,
+                Some((_, key)) if key.time() > end => return None,
                 Some((bucket, key)) => {
                     self.turn = bucket;
                     self.buckets[(bucket % BUCKETS) as usize] = NONE;
                     self.vacate((bucket % BUCKETS) as usize);
                     self.pending[key.entity() as usize].place = Place::Nowhere;
-                    return Some((Time(key.time), key.entity()));
+                    return Some((key.time(), key.entity()));
                 }
                 None => self.turn_wheel(),
             }
@@ -164,7 +124,7 @@ impl Agenda {
         let near = self.current.last().copied().unwrap_or(Key::NEVER);
         let far = self.far.first();
         let key = near.min(far);
-        if key.time > end.0 || key == Key::NEVER {
+        if key.time() > end || key == Key::NEVER {
             return None;
         }
         let entity = key.entity();
@@ -174,7 +134,7 @@ impl Agenda {
             self.far.set(entity, Key::NEVER);
         }
         self.pending[entity as usize].place = Place::Nowhere;
-        Some((Time(key.time), entity))
+        Some((key.time(), entity))
     }
 
     /// An instant before which nothing is pending.
@@ -191,7 +151,7 @@ impl Agenda {
         }
         let near = self.current.last().copied().unwrap_or(Key::NEVER);
         let first = near.min(self.far.first());
-        self.bound = first.time;
+        self.bound = first.time().0;
         Key::new(time, order, entity) < first
     }
 
@@ -207,10 +167,10 @@ impl Agenda {
     #[inline(always)]
     fn turn_wheel(&mut self) {
         let far = self.far.first();
-        let next = self.next_bucket().filter(|&next| next <= far.time >> self.grain);
+        let next = self.next_bucket().filter(|&next| next <= far.time().0 >> self.grain);
         let Some(next) = next else {
             if far != Key::NEVER {
-                self.turn = self.turn.max((far.time >> self.grain).saturating_sub(1));
+                self.turn = self.turn.max((far.time().0 >> self.grain).saturating_sub(1));
             }
             return;
         };
@@ -261,10 +221,10 @@ impl Agenda {
         if place == Place::Far {
             return self.far.set(entity, Key::NEVER);
         }
-        if key.time >> self.grain <= self.turn {
+        if key.time().0 >> self.grain <= self.turn {
             return self.current.retain(|other| *other != key);
         }
-        let index = ((key.time >> self.grain) % BUCKETS) as usize;
+        let index = ((key.time().0 >> self.grain) % BUCKETS) as usize;
         if self.buckets[index] == entity {
             self.buckets[index] = next;
         } else {

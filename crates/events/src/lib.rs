@@ -8,15 +8,18 @@
 pub mod agenda;
 pub mod divisor;
 pub mod grid;
+pub mod key;
 pub mod rng;
 pub mod sums;
 pub mod time;
-mod tournament;
+pub mod tournament;
 pub mod units;
 
-pub use agenda::{Agenda, Entity, Order};
+pub use agenda::Agenda;
 pub use grid::{SlotCursor, SlotGrid};
+pub use key::{Entity, Key, Order};
 pub use rng::{mix, Stream};
 pub use sums::{GridSums, StartSum};
 pub use time::{Span, Time, PS_PER_SECOND};
+pub use tournament::Tournament;
 pub use units::{Bytes, Cells, Rate};

@@ -1,6 +1,6 @@
 //! The earliest of a fixed set of keys, in a tree of matches: a change costs a climb, the earliest nothing.
 
-use crate::agenda::{Entity, Key};
+use crate::key::{Entity, Key};
 use std::hint::select_unpredictable;
 
 /// Keys of entities `0..n`, each present or `Key::NEVER`.

@@ -1,24 +1,36 @@
 //! End points ahead of time: a packet whose arrival at its host is certain is handed over at once.
 //!
 //! What leaves a FIFO port over wires that meet no other arrives in a known order at known times. If such a host has
-//! one way in, nothing but timers and starts can come between; up to the first of these its packets are handed to
-//! TCP as soon as they leave the last shared port, each with its own time of arrival. Results are those of events in
-//! order; a probe would see them out of order, so this is for runs that nobody watches.
+//! one way in, nothing but its timers and its applications' starts can come between. So its packets are handed to TCP
+//! as soon as they leave the last shared port, each with its own time of arrival, and what comes before one of them
+//! happens first. Results are those of events in order; a probe would see them out of order, so this is for runs that
+//! nobody watches.
 
 use crate::probe::Probe;
 use crate::scenario::{Engine, Framing, NodeKind, Scenario, TrafficConfig};
-use crate::simulation::Simulation;
+use crate::simulation::{Simulation, START};
 use crate::topology::Topology;
-use longpipe_events::{Entity, Time};
+use longpipe_events::{Entity, Key, Order, Time, Tournament};
 
 /// Which hosts packets may reach ahead of time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ahead {
-    /// By link, if it is the only way into such a host: the circuits that begin there, 2f where flow f is sent from
-    /// and 2f + 1 where it is received.
-    ends: Vec<Vec<u32>>,
-    /// While a packet is handed over ahead of time, what follows from it is not.
+    /// By link, if it is the only way into such a host.
+    hosts: Vec<Option<Host>>,
+    /// Link into the host and number there of each end point, likewise: 2f where flow f is sent from, 2f + 1 where it
+    /// is received.
+    places: Vec<Option<(u32, Entity)>>,
+    /// While something happens ahead of time, what follows from it does not.
     pub(crate) busy: bool,
+}
+
+/// A host that packets may reach ahead of time.
+#[derive(Clone, Debug)]
+struct Host {
+    /// Its end points, senders first.
+    ends: Vec<u32>,
+    /// When each end point next does something by itself, or earlier.
+    next: Tournament,
 }
 
 impl Ahead {
@@ -34,9 +46,9 @@ impl Ahead {
                 several[link.to] |= way_in[link.to].replace(index).is_some();
             }
         }
-        let mut ends = vec![Vec::new(); scenario.links.len()];
+        let mut ends = vec![[vec![], vec![]]; scenario.links.len()];
         for (index, flow) in scenario.flows.iter().enumerate() {
-            for (first, end) in [(flow.route[0], 2 * index), (flow.return_route[0], 2 * index + 1)] {
+            for (side, first) in [flow.route[0], flow.return_route[0]].into_iter().enumerate() {
                 let host = scenario.links[first].from;
                 let alone = match flow.traffic {
                     TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => true,
@@ -44,16 +56,26 @@ impl Ahead {
                 };
                 several[host] |= !alone;
                 if let Some(link) = way_in[host] {
-                    ends[link].push(end as u32);
+                    ends[link][side].push((2 * index + side) as u32);
                 }
             }
         }
+        let mut ahead = Ahead {
+            hosts: vec![None; scenario.links.len()],
+            places: vec![None; 2 * scenario.flows.len()],
+            busy: false,
+        };
         for (host, link) in way_in.into_iter().enumerate() {
-            if let Some(link) = link.filter(|_| several[host]) {
-                ends[link].clear();
+            if let Some(link) = link.filter(|_| !several[host]) {
+                let ends = std::mem::take(&mut ends[link]).concat();
+                for (number, &end) in ends.iter().enumerate() {
+                    ahead.places[end as usize] = Some((link as u32, number as Entity));
+                }
+                let next = Tournament::new(ends.len());
+                ahead.hosts[link] = Some(Host { ends, next });
             }
         }
-        Ahead { ends, busy: false }
+        ahead
     }
 }
 
@@ -77,42 +99,22 @@ impl<P: Probe> Simulation<P> {
     /// Something will reach the host at the end of a link at `time`; true if it may be handed over ahead of time.
     #[inline(never)]
     pub(crate) fn approach(&mut self, link: usize, time: Time) -> bool {
-        if self.ahead.busy {
+        let known = self.ahead.hosts.get(link).is_some_and(Option::is_some);
+        if !known || self.ahead.busy || time > self.end {
             return false;
         }
-        self.look_ahead(link);
-        if time > *self.quiet_until(link) {
-            return false;
+        if self.first_waiting(link).is_some() {
+            self.catch_up(link);
         }
-        self.catch_up(link);
-        time <= *self.quiet_until(link) && self.first_waiting(link).is_none()
+        self.act_before(link, time);
+        true
     }
 
-    /// Finds out until when nothing but packets happens at the host at the end of a link, if what was known is past.
-    fn look_ahead(&mut self, link: usize) {
-        let now = self.now;
-        if *self.quiet_until(link) > now {
-            return;
-        }
-        let Some(ends) = self.ahead.ends.get(link).filter(|ends| !ends.is_empty()) else {
-            return;
-        };
-        let next = ends.iter().filter_map(|end| {
-            let flow = &self.flows[(end / 2) as usize];
-            if end % 2 == 1 {
-                return flow.receiver.next_timeout();
-            }
-            let start = (flow.start >= now).then_some(flow.start);
-            start.into_iter().chain(flow.sender.next_timeout()).min()
-        });
-        let quiet_until = next.min().map_or(self.end, |next| next.min(self.end));
-        *self.quiet_until(link) = quiet_until;
-    }
-
-    /// Hands over what waits for its event, as far as the host is quiet.
+    /// Hands over what waits for its event.
     fn catch_up(&mut self, link: usize) {
         self.agenda.cancel(link as Entity);
-        while let Some(time) = self.first_waiting(link).filter(|time| time <= self.quiet_until(link)) {
+        while let Some(time) = self.first_waiting(link) {
+            self.act_before(link, time);
             let now = self.begin_ahead(time);
             match self.framing {
                 Framing::Aal5 => self.on_delivery(link),
@@ -120,9 +122,49 @@ impl<P: Probe> Simulation<P> {
             }
             self.end_ahead(now);
         }
-        match self.framing {
-            Framing::Aal5 => self.schedule(link),
-            Framing::Ip => self.schedule_packet(link),
+    }
+
+    /// The end points at the end of a link do what they do before `time`.
+    fn act_before(&mut self, link: usize, time: Time) {
+        while let Some(host) = &self.ahead.hosts[link] {
+            let next = host.next.first();
+            if next.time() >= time {
+                *self.quiet_until(link) = next.time().min(self.end);
+                return;
+            }
+            let end = host.ends[next.entity() as usize];
+            let flow = (end / 2) as usize;
+            let now = self.begin_ahead(next.time());
+            if next.order() == START {
+                self.agenda.cancel(self.entity(flow, START));
+                self.on_start(flow);
+            } else if end.is_multiple_of(2) {
+                self.on_sender_timer(flow);
+            } else {
+                self.on_receiver_timer(flow);
+            }
+            self.end_ahead(now);
+        }
+    }
+
+    /// An end point will do something by itself at `time`, and not before.
+    pub(crate) fn foresee(&mut self, end: usize, time: Time, order: Order) {
+        let Some(&Some((link, number))) = self.ahead.places.get(end) else {
+            return;
+        };
+        if let Some(host) = &mut self.ahead.hosts[link as usize] {
+            host.next.set(number, Key::new(time, order, number));
+            let quiet_until = self.quiet_until(link as usize);
+            *quiet_until = time.min(*quiet_until);
+        }
+    }
+
+    /// An end point will do nothing by itself.
+    pub(crate) fn foresee_nothing(&mut self, end: usize) {
+        if let Some(&Some((link, number))) = self.ahead.places.get(end) {
+            if let Some(host) = &mut self.ahead.hosts[link as usize] {
+                host.next.set(number, Key::NEVER);
+            }
         }
     }
 
@@ -138,20 +180,5 @@ impl<P: Probe> Simulation<P> {
     pub(crate) fn end_ahead(&mut self, now: Time) {
         self.ahead.busy = false;
         self.now = now;
-    }
-
-    /// The host at the end of a link is quiet up to the timer of the end point that a packet of `vc` has reached.
-    #[inline(always)]
-    pub(crate) fn heed_timer(&mut self, link: usize, vc: u32) {
-        let flow = &self.flows[(vc / 2) as usize];
-        let timeout = if vc.is_multiple_of(2) {
-            flow.receiver.next_timeout()
-        } else {
-            flow.sender.next_timeout()
-        };
-        if let Some(timeout) = timeout {
-            let quiet_until = self.quiet_until(link);
-            *quiet_until = timeout.min(*quiet_until);
-        }
     }
 }

@@ -8,7 +8,8 @@ use crate::scenario::{
     TrafficConfig,
 };
 use crate::topology::Topology;
-use longpipe_events::{agenda, PS_PER_SECOND};
+use longpipe_events::key::MAX_ENTITIES;
+use longpipe_events::PS_PER_SECOND;
 use longpipe_tcp::config::{AckConfig, PhaseConfig, TcpConfig, TimerConfig, VegasConfig, MAX_WINDOW_SCALE};
 use longpipe_tcp::segment::MAX_SACK_BLOCKS;
 
@@ -89,7 +90,7 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
         }
     }
     check_framing(scenario)?;
-    if scenario.links.len() + 3 * scenario.flows.len() + scenario.vbr.len() > agenda::MAX_ENTITIES {
+    if scenario.links.len() + 3 * scenario.flows.len() + scenario.vbr.len() > MAX_ENTITIES {
         return refuse(
             "flows",
             scenario.flows.len(),

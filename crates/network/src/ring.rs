@@ -1,4 +1,4 @@
-//! A growing ring buffer whose entries keep their number for life.
+//! A growing ring buffer whose entries keep their number for life, unless one is put before them.
 
 /// First in, first out; entry `n` is the `n`th ever pushed.
 #[derive(Clone, Debug)]
@@ -57,6 +57,15 @@ impl<T: Copy + Default> Ring<T> {
         let slot = self.slot(self.tail);
         self.slots[slot] = entry;
         self.tail += 1;
+    }
+
+    /// Puts an entry before number `number` and all after it, whose numbers grow by one.
+    pub fn insert(&mut self, number: u64, entry: T) {
+        self.push(entry);
+        for later in (number + 1..self.tail).rev() {
+            *self.get_mut(later) = *self.get(later - 1);
+        }
+        *self.get_mut(number) = entry;
     }
 
     /// The oldest entry.

@@ -109,6 +109,7 @@ impl<P: Probe> Simulation<P> {
             let start = simulation.flows[flow].start;
             let entity = simulation.entity(flow, START);
             simulation.agenda.set(entity, start, START);
+            simulation.foresee(2 * flow, start, START);
         }
         for source in &scenario.vbr {
             simulation.add_source(source);
@@ -277,7 +278,7 @@ impl<P: Probe> Simulation<P> {
         let quiet = at <= wire.quiet_until && wire.deliveries.is_empty() && !self.ahead.busy;
         if quiet || (at > self.now && self.approach(link, at)) {
             let now = self.begin_ahead(at);
-            self.hand_over(link, vc, frame);
+            self.hand_over(vc, frame);
             return self.end_ahead(now);
         }
         let wire = &mut self.links[link];
@@ -313,13 +314,13 @@ impl<P: Probe> Simulation<P> {
     /// The first frame due on a link reaches its host.
     pub(crate) fn on_delivery(&mut self, link: usize) {
         if let Some(Delivery { vc, frame, .. }) = self.links[link].deliveries.pop() {
-            self.hand_over(link, vc, frame);
+            self.hand_over(vc, frame);
         }
     }
 
     /// Gives a frame to its end point, at its time of arrival.
     #[inline(always)]
-    fn hand_over(&mut self, link: usize, vc: u32, frame: u32) {
+    fn hand_over(&mut self, vc: u32, frame: u32) {
         let flow = (vc / 2) as usize;
         let state = &mut self.flows[flow];
         if frame & REQUEST != 0 {
@@ -331,7 +332,6 @@ impl<P: Probe> Simulation<P> {
             let ack = state.acks.take(frame);
             self.on_ack(flow, frame, &ack);
         }
-        self.heed_timer(link, vc);
     }
 
     /// Data reach their receiver.
@@ -357,7 +357,8 @@ impl<P: Probe> Simulation<P> {
         self.send_on(flow);
     }
 
-    fn on_start(&mut self, flow: usize) {
+    pub(crate) fn on_start(&mut self, flow: usize) {
+        self.foresee_nothing(2 * flow);
         if self.flows[flow].requests.is_some() {
             return self.on_client_clock(flow);
         }

@@ -1,4 +1,5 @@
-//! The timers of end points, of which the agenda is told the earliest: it looks again when that has moved.
+//! The timers of end points, of which the agenda is told the earliest: it looks again when that has moved. A host that
+//! packets reach ahead of time may look first.
 
 use crate::probe::Probe;
 use crate::simulation::{Simulation, TIMER};
@@ -16,6 +17,10 @@ impl<P: Probe> Simulation<P> {
             self.arm_sending_host(flow);
         }
         self.on_server_timer(flow);
+        if self.flows[flow].sender_armed.is_none() {
+            self.agenda.cancel(self.entity(flow, TIMER));
+            self.foresee_nothing(2 * flow);
+        }
     }
 
     #[inline(never)]
@@ -25,6 +30,10 @@ impl<P: Probe> Simulation<P> {
         state.receiver.on_timeout(self.now);
         self.send_ack(flow);
         self.on_client_timer(flow);
+        if self.flows[flow].receiver_armed.is_none() {
+            self.agenda.cancel(self.receiver_entity(flow));
+            self.foresee_nothing(2 * flow + 1);
+        }
     }
 
     /// Has the agenda look at the timers of a flow's sending host in time.
@@ -35,6 +44,7 @@ impl<P: Probe> Simulation<P> {
             if state.sender_armed.is_none_or(|armed| armed > deadline) {
                 state.sender_armed = Some(deadline);
                 self.agenda.set(self.entity(flow, TIMER), deadline, TIMER);
+                self.foresee(2 * flow, deadline, TIMER);
             }
         }
     }
@@ -46,9 +56,13 @@ impl<P: Probe> Simulation<P> {
         if let Some(deadline) = state.receiving_host_timeout() {
             if state.receiver_armed.is_none_or(|armed| armed > deadline) {
                 state.receiver_armed = Some(deadline);
-                let entity = (self.links.len() + self.flows.len() + flow) as Entity;
-                self.agenda.set(entity, deadline, TIMER);
+                self.agenda.set(self.receiver_entity(flow), deadline, TIMER);
+                self.foresee(2 * flow + 1, deadline, TIMER);
             }
         }
+    }
+
+    fn receiver_entity(&self, flow: usize) -> Entity {
+        (self.links.len() + self.flows.len() + flow) as Entity
     }
 }

@@ -1,16 +1,19 @@
 //! Packets on their way to where they may meet those of other wires, in the order in which they will.
 //!
 //! Acknowledgements clock the senders, so packets mostly leave their hosts in the order in which they will arrive at
-//! the next router. Those that do queue up here and need no agenda; the others wait on their wires. Data and ACKs,
-//! which are on their way for different times, have two lanes each.
+//! the next router, or nearly so. Those that do queue up here and need no agenda; those that are far out of order wait
+//! on their wires. Data and ACKs, which are on their way for different times, have a lane each.
 
-use super::{OnWire, Options, Packet};
+use super::{OnWire, Options};
 use crate::ring::Ring;
-use longpipe_events::Time;
+use longpipe_events::{Entity, Order, Time};
+use std::cmp::Ordering;
 
-const LANES: usize = 4;
+const LANES: usize = 2;
+/// Most packets that one is put before.
+const REACH: u64 = 32;
 
-/// Packets of strictly ascending arrivals.
+/// Packets in the order of their arrivals, equals by rank.
 #[derive(Clone, Debug, Default)]
 struct Lane {
     packets: Ring<OnWire>,
@@ -28,7 +31,7 @@ pub(crate) struct Lanes {
     lanes: [Lane; LANES],
 }
 
-const EMPTY: [u64; LANES] = [u64::MAX, u64::MAX - 1, u64::MAX - 2, u64::MAX - 3];
+const EMPTY: [u64; LANES] = [u64::MAX, u64::MAX - 1];
 
 impl Default for Lanes {
     fn default() -> Lanes {
@@ -41,16 +44,13 @@ impl Default for Lanes {
 }
 
 impl Lanes {
-    /// Appends a packet where it would be the last one; false if it would not.
+    /// Appends a packet where it would be the last one; false if it might not.
     #[inline(always)]
     pub fn append(&mut self, next: OnWire, options: &Options) -> bool {
         let at = next.arrival.0;
-        let mut lane = (next.packet.vc() % 2) as usize;
+        let lane = (next.packet.vc() % 2) as usize;
         if at <= self.last[lane] {
-            lane += 2;
-            if at <= self.last[lane] {
-                return false;
-            }
+            return false;
         }
         self.last[lane] = at;
         self.first[lane] = self.first[lane].min(at);
@@ -62,22 +62,49 @@ impl Lanes {
         true
     }
 
-    /// The lane whose first packet arrives first, when it does, and whether that of another one does so, too.
+    /// Puts a packet where it belongs, among equals by `rank`; false if that is too far from the end.
+    pub fn insert(&mut self, next: OnWire, options: &Options, rank: impl Fn(&OnWire) -> (Order, Entity)) -> bool {
+        let index = (next.packet.vc() % 2) as usize;
+        let Lane {
+            packets,
+            options: others,
+        } = &mut self.lanes[index];
+        let precedes = |other: &OnWire| match other.arrival.cmp(&next.arrival) {
+            Ordering::Less => true,
+            Ordering::Equal => rank(other) < rank(&next),
+            Ordering::Greater => false,
+        };
+        let furthest = packets.tail().saturating_sub(REACH).max(packets.head());
+        if furthest > packets.head() && !precedes(packets.get(furthest)) {
+            return false;
+        }
+        let mut place = packets.tail();
+        while place > furthest && !precedes(packets.get(place - 1)) {
+            place -= 1;
+        }
+        if next.packet.has_options() {
+            let after = (place..packets.tail()).filter(|&number| packets.get(number).packet.has_options());
+            others.insert(others.tail() - after.count() as u64, *options);
+        }
+        packets.insert(place, next);
+        self.first[index] = self.first[index].min(next.arrival.0);
+        true
+    }
+
+    /// The lane whose first packet arrives first, when it does, and whether that of the other one does so, too.
     #[inline(always)]
     pub fn first(&self) -> (usize, Time, bool) {
-        let [a, b, c, d] = self.first;
-        let (left, right) = (if b < a { (1, b) } else { (0, a) }, if d < c { (3, d) } else { (2, c) });
-        let tie = (a == b) | (c == d) | (left.1 == right.1);
-        let (lane, at) = if right.1 < left.1 { right } else { left };
-        (lane, Time(at), tie)
+        let [data, acks] = self.first;
+        let (lane, at) = if acks < data { (1, acks) } else { (0, data) };
+        (lane, Time(at), data == acks)
     }
 
     /// The first packet of each lane that arrives at `time`.
-    pub fn at(&self, time: Time) -> impl Iterator<Item = (usize, Packet)> + '_ {
+    pub fn at(&self, time: Time) -> impl Iterator<Item = (usize, &OnWire)> {
         let first = self.lanes.iter().map(|lane| lane.packets.first());
         first
             .enumerate()
-            .filter_map(move |(lane, next)| Some((lane, next.filter(|next| next.arrival == time)?.packet)))
+            .filter_map(move |(lane, next)| Some((lane, next.filter(|next| next.arrival == time)?)))
     }
 
     /// Takes the first packet of a lane that is not empty, and its options if it has any.

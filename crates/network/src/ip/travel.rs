@@ -9,9 +9,22 @@ use super::wire::{End, Port, Wire};
 use super::{OnWire, Packet};
 use crate::probe::Probe;
 use crate::simulation::{Simulation, CELL, WHOLE_FRAME};
-use crate::topology::{Entry, Step};
+use crate::ties::TieRule;
+use crate::topology::{Entry, Step, Topology};
 use crate::watch;
-use longpipe_events::Entity;
+use longpipe_events::{Entity, Order};
+
+/// The link on whose wire a packet is.
+fn link_of(topology: &Topology, packet: &Packet) -> usize {
+    topology.steps[packet.step() as usize - 1].link as usize
+}
+
+/// Rank of a packet among all that happens when it arrives where it may meet those of other wires.
+fn rank(topology: &Topology, ties: &TieRule, next: &OnWire) -> (Order, Entity) {
+    let link = link_of(topology, &next.packet);
+    let rank = ties.rank(&topology.ends[link], next.arrival, next.packet.vc());
+    (CELL | rank, link as Entity)
+}
 
 impl<P: Probe> Simulation<P> {
     /// Hands a packet to the interface at the start of its circuit.
@@ -56,12 +69,8 @@ impl<P: Probe> Simulation<P> {
     #[inline(never)]
     fn advance_tied(&mut self) -> bool {
         let (_, time, _) = self.lanes.first();
-        let rank = |packet: &Packet| {
-            let link = self.link_of(packet);
-            let rank = self.ties.rank(&self.topology.ends[link], time, packet.vc());
-            (CELL | rank, link as Entity)
-        };
-        let first = self.lanes.at(time).map(|(lane, packet)| (rank(&packet), lane)).min();
+        let rank = |next| rank(&self.topology, &self.ties, next);
+        let first = self.lanes.at(time).map(|(lane, next)| (rank(next), lane)).min();
         let Some(((order, entity), lane)) = first else {
             return false;
         };
@@ -77,7 +86,7 @@ impl<P: Probe> Simulation<P> {
 
     /// The link on whose wire a packet is.
     pub(crate) fn link_of(&self, packet: &Packet) -> usize {
-        self.topology.steps[packet.step() as usize - 1].link as usize
+        link_of(&self.topology, packet)
     }
 
     /// What a wire brings next reaches its far end.
@@ -120,7 +129,7 @@ impl<P: Probe> Simulation<P> {
                 End::Through if arrival <= self.end => {}
                 End::Host if (arrival <= wire.line.quiet_until) & !wire.line.waits & !self.ahead.busy => {
                     let now = self.begin_ahead(arrival);
-                    self.hand_over_packet(link as usize, packet);
+                    self.hand_over_packet(packet);
                     return self.end_ahead(now);
                 }
                 End::Host => return self.reach_host(link, OnWire { arrival, packet }),
@@ -138,7 +147,7 @@ impl<P: Probe> Simulation<P> {
         self.options = options;
         if ahead {
             let now = self.begin_ahead(next.arrival);
-            self.deliver(link as usize, next.packet);
+            self.deliver(next.packet);
             self.end_ahead(now);
         } else {
             self.wait_on_wire(link, next);
@@ -148,18 +157,18 @@ impl<P: Probe> Simulation<P> {
     /// The first packet on a wire reaches its host.
     pub(crate) fn on_packet(&mut self, link: usize) {
         if let Some(next) = self.wires[link].pop(&mut self.options) {
-            self.deliver(link, next.packet);
+            self.deliver(next.packet);
         }
     }
 
     #[inline(never)]
-    fn deliver(&mut self, link: usize, packet: Packet) {
-        self.hand_over_packet(link, packet);
+    fn deliver(&mut self, packet: Packet) {
+        self.hand_over_packet(packet);
     }
 
     /// Gives a packet to its end point, at its time of arrival.
     #[inline(always)]
-    fn hand_over_packet(&mut self, link: usize, packet: Packet) {
+    fn hand_over_packet(&mut self, packet: Packet) {
         let flow = (packet.vc() / 2) as usize;
         if packet.is_of_request() {
             self.hand_over_request(packet);
@@ -168,7 +177,6 @@ impl<P: Probe> Simulation<P> {
         } else {
             self.on_ack(flow, packet.frame(), &packet.ack(&self.options));
         }
-        self.heed_timer(link, packet.vc());
     }
 
     #[cold]
@@ -185,6 +193,15 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     fn wait_in_lane(&mut self, link: u32, next: OnWire) {
         if !self.lanes.append(next, &self.options) {
+            self.wait_out_of_order(link, next);
+        }
+    }
+
+    /// The same for a packet that others were to precede which it may now precede.
+    #[inline(never)]
+    fn wait_out_of_order(&mut self, link: u32, next: OnWire) {
+        let rank = |next: &OnWire| rank(&self.topology, &self.ties, next);
+        if !self.lanes.insert(next, &self.options, rank) {
             self.wait_on_wire(link, next);
         }
     }
