@@ -23,7 +23,10 @@ def run(path: str | Path, workers: int) -> None:
 
 
 def begin_again_and_again() -> None:
-    """Runs the campaign in a new process for every line of its input; writes the pid, and the exit status."""
+    """Runs the campaign in a new process for every two lines of its input; writes the pid, and the exit status.
+
+    Between these lines its number is its own, even if it has ended.
+    """
     for scenario in DESIGN.scenarios:
         scenario.digest()
     for _ in sys.stdin:
@@ -33,6 +36,7 @@ def begin_again_and_again() -> None:
             run(sys.argv[1], int(sys.argv[2]))
             os._exit(0)
         _tell(pid)
+        sys.stdin.readline()
         _tell(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 

@@ -1,11 +1,11 @@
 """Tables as files of the kind that their name says."""
 
-import json
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import pandas as pd
 import pyarrow as pa
 from pyarrow import csv, parquet
@@ -19,7 +19,7 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
         names = list(map(str, frame.columns))
         columns = [_plain(frame[name]) for name in frame]
         rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-        write_bytes(path, (json.dumps(rows, allow_nan=False) + "\n").encode())
+        write_bytes(path, orjson.dumps(rows, option=orjson.OPT_APPEND_NEWLINE))
         return
     table = pa.Table.from_pandas(frame, preserve_index=False)
     file = BytesIO()
@@ -32,9 +32,9 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
 
 
 def _plain(column: pd.Series) -> list[Any]:
-    """The values as JSON has them, all digits of a float."""
-    if pd.api.types.is_datetime64_any_dtype(column):
-        # pandas takes half a second to format 100 000 of them.
-        texts: list[str] = np.datetime_as_string(column.to_numpy(dtype="datetime64[us]"), timezone="UTC").tolist()
-        return [None if missing else text for text, missing in zip(texts, column.isna().tolist(), strict=True)]
-    return [None if missing else value for value, missing in zip(column.tolist(), column.isna().tolist(), strict=True)]
+    """The values as JSON has them, where nan is null."""
+    if not pd.api.types.is_datetime64_any_dtype(column):
+        return column.tolist()
+    # pandas takes half a second to format 100 000 of them.
+    texts: list[str] = np.datetime_as_string(column.to_numpy(dtype="datetime64[us]"), timezone="UTC").tolist()
+    return [None if missing else text for text, missing in zip(texts, column.isna().tolist(), strict=True)]

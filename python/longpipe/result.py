@@ -1,15 +1,17 @@
 """What one run measured, as data frames whose columns carry their units."""
 
+from __future__ import annotations
+
 import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pandas as pd
+import numpy.typing as npt
 
 from longpipe.analysis import metrics, web
 from longpipe.captures import Capture
@@ -17,67 +19,106 @@ from longpipe.files import check_directory, write_text
 from longpipe.scenario import Dumbbell, Scenario
 from longpipe.units import RATE, SIZE, TIME
 
+# pandas takes 80 MB and a third of a second: it is loaded by the first frame that someone looks at.
+if TYPE_CHECKING:
+    import pandas as pd
+
 # What a store keeps of a result beside its traces, by name.
 PARTS: Final = ("flows", "ports", "classes", "vbr", "web", "response_times")
+
+# Of one table: its columns by name, each a list or an array.
+Columns = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """One run of one scenario with one seed.
+    """One run of one scenario with one seed; `state_hash` is equal for equal runs.
 
-    `flows` has a row per TCP connection and `ports` a row per directed link, named "a->b" by its nodes; `classes` has a
-    row per switch port and service class there, `vbr` one per VBR source, whose delays [s] run from the instant a cell
-    is ready to the end of its arrival at the sink. In `ports` cells are those of all classes, queues those of UBR where
-    it has circuits; with framing "ip" it counts packets and bytes, and `classes` is empty. `web` has a row per flow
-    with web traffic, `files` one per file asked for (flow, class, bytes, and when [s] it was requested, answered by the
-    server and complete at the client), `response_times` one per class (see `analysis.web`). `traces` has a frame for
-    each trace that the scenario asks for (cwnd, queue, vc_queue, sequence, rtt), `captures` an entry for each packet
-    capture. `state_hash` is equal for equal runs. A result from a store has no files.
+    What it measured is a data frame each, made when it is asked for. `captures` has an entry for each packet capture. A
+    result from a store has no `files`.
     """
 
     scenario: Scenario
     seed: int
-    flows: pd.DataFrame
-    ports: pd.DataFrame
-    classes: pd.DataFrame
-    vbr: pd.DataFrame
-    web: pd.DataFrame
-    files: pd.DataFrame
-    response_times: pd.DataFrame
-    traces: dict[str, pd.DataFrame]
     state_hash: str
     events: int
+    # As the core gave them, by part and name; of a stored run without `files` and traces, but with `response_times`.
+    columns: Mapping[str, Columns] = field(repr=False)
     captures: tuple[Capture, ...] = ()
-    # The frames as the core gave them, columns by part: what a store keeps.
-    columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def from_columns(cls, scenario: Scenario, seed: int, columns: Mapping[str, Any]) -> "Result":
+    def from_columns(cls, scenario: Scenario, seed: int, columns: Mapping[str, Any]) -> Result:
         """A result from what the core returns."""
-        flows, ports = pd.DataFrame(columns["flows"]), pd.DataFrame(columns["ports"])
-        throughput = metrics.throughput_bps(flows, duration_s(scenario))
-        flows.insert(1, throughput.name, throughput)
-        names = {"flow": pd.Index(flows["flow"]), "port": pd.Index(ports["port"])}
-        traces = {kind: _in_time(_named(trace, names)) for kind, trace in columns["traces"].items()}
-        files = _named(columns["files"], names)
-        waits = columns.get("response_times")
-        if waits is None:
-            waits = web.response_times(files, duration_s(scenario)).to_dict("list")
-        return cls(
-            scenario=scenario,
-            seed=seed,
-            flows=flows,
-            ports=ports,
-            classes=pd.DataFrame(columns["classes"]),
-            vbr=pd.DataFrame(columns["vbr"]),
-            web=pd.DataFrame(columns["web"]),
-            files=files,
-            response_times=pd.DataFrame(waits),
-            traces=traces,
-            state_hash=columns["state_hash"],
-            events=columns["events"],
-            columns={"response_times": waits} | {part: columns[part] for part in PARTS if part in columns},
-        )
+        parts = {name: part for name, part in columns.items() if name in (*PARTS, "files", "traces")}
+        return cls(scenario, seed, columns["state_hash"], columns["events"], parts)
+
+    @cached_property
+    def flows(self) -> pd.DataFrame:
+        """A row per TCP connection."""
+        return _frame(self.part("flows"))
+
+    @cached_property
+    def ports(self) -> pd.DataFrame:
+        """A row per directed link, named "a->b" by its nodes; cells are those of all classes.
+
+        Queues are those of UBR where it has circuits. With framing "ip" it counts packets and bytes.
+        """
+        return _frame(self.part("ports"))
+
+    @cached_property
+    def classes(self) -> pd.DataFrame:
+        """A row per switch port and service class there; none with framing "ip"."""
+        return _frame(self.part("classes"))
+
+    @cached_property
+    def vbr(self) -> pd.DataFrame:
+        """A row per VBR source; delays [s] run from when a cell is ready to the end of its arrival at the sink."""
+        return _frame(self.part("vbr"))
+
+    @cached_property
+    def web(self) -> pd.DataFrame:
+        """A row per flow with web traffic."""
+        return _frame(self.part("web"))
+
+    @cached_property
+    def files(self) -> pd.DataFrame:
+        """A row per file asked for by web traffic: flow, class, bytes; requested, answered and completed at [s].
+
+        Answered by the server, and complete at the client.
+        """
+        return _named(self.columns["files"], self._names)
+
+    @cached_property
+    def response_times(self) -> pd.DataFrame:
+        """A row per class of files: see `analysis.web.response_times`."""
+        return _frame(self.part("response_times"))
+
+    @cached_property
+    def traces(self) -> dict[str, pd.DataFrame]:
+        """A frame for each trace that the scenario asks for: cwnd, queue, vc_queue, sequence, rtt."""
+        return {kind: _in_time(_named(trace, self._names)) for kind, trace in self.columns["traces"].items()}
+
+    def part(self, name: str) -> Columns:
+        """The columns of a frame, "flows" for one, without pandas; each is a list or an array."""
+        if name == "flows":
+            first, *others = self.columns[name].items()
+            return dict([first, ("throughput_bps", self.throughputs_bps), *others])
+        if name == "response_times" and name not in self.columns:
+            if not len(self.columns["files"]["flow"]):
+                return {column: [] for column in web.COLUMNS}
+            times = web.response_times(self.files, duration_s(self.scenario))
+            return {str(column): times[column].tolist() for column in times}
+        return self.columns[name]
+
+    @property
+    def _names(self) -> dict[str, Any]:
+        """What the numbers of flows and ports in traces stand for."""
+        return {"flow": self.columns["flows"]["flow"], "port": self.columns["ports"]["port"]}
+
+    @cached_property
+    def throughputs_bps(self) -> npt.NDArray[np.float64]:
+        """Throughput of each flow [bit/s], shape (flows,)."""
+        return metrics.throughputs_bps(self.columns["flows"]["delivered_bytes"], duration_s(self.scenario))
 
     @cached_property
     def attainable_bps(self) -> float:
@@ -91,7 +132,7 @@ class Result:
     @cached_property
     def efficiency(self) -> float:
         """Sum of throughputs over what VBR leaves of the trunk; nan for a graph, which has no one trunk."""
-        return metrics.efficiency(self.flows["throughput_bps"], self.attainable_bps)
+        return metrics.efficiency(self.throughputs_bps, self.attainable_bps)
 
     @cached_property
     def fairness(self) -> float:
@@ -100,10 +141,11 @@ class Result:
         Where all flows carry web traffic over a dumbbell, of throughputs over max-min fair shares of what the servers
         wrote (ATM Forum/98-0876 section 7).
         """
-        throughputs = self.flows["throughput_bps"].to_numpy()
-        if len(self.web) < len(self.flows) or math.isnan(self.attainable_bps):
+        throughputs = self.throughputs_bps
+        served = self.columns["web"].get("scheduled_bytes", ())
+        if len(served) < len(throughputs) or math.isnan(self.attainable_bps):
             return metrics.fairness(throughputs)
-        demands = self.web["scheduled_bytes"] * 8 / duration_s(self.scenario)
+        demands = np.asarray(served) * 8 / duration_s(self.scenario)
         return metrics.fairness(web.relative_throughputs(throughputs, demands, self.attainable_bps))
 
     def summary(self) -> dict[str, Any]:
@@ -117,12 +159,7 @@ class Result:
             "fairness": _number(self.fairness),
             "events": self.events,
             "state_hash": self.state_hash,
-            "flows": _records(self.flows),
-            "ports": _records(self.ports),
-            "classes": _records(self.classes),
-            "vbr": _records(self.vbr),
-            "web": _records(self.web),
-            "response_times": _records(self.response_times),
+            **{name: records(self.part(name)) for name in PARTS},
         }
 
     def to_json(self) -> str:
@@ -161,9 +198,23 @@ def vbr_bps(network: Dumbbell) -> float:
     return network.vbr.duty * (slowest if network.vbr.rate is None else RATE.parse(network.vbr.rate))
 
 
-def _named(columns: Mapping[str, Any], names: Mapping[str, pd.Index]) -> pd.DataFrame:
+def records(columns: Columns) -> list[dict[str, Any]]:
+    """The rows of a table, JSON-ready: nan becomes None."""
+    values = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()]
+    return [dict(zip(columns, map(_number, row), strict=True)) for row in zip(*values, strict=True)]
+
+
+def _frame(columns: Columns) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(columns)
+
+
+def _named(columns: Columns, names: Mapping[str, Any]) -> pd.DataFrame:
+    import pandas as pd
+
     categories = {
-        column: pd.Categorical.from_codes(np.asarray(columns[column], dtype=np.int64), categories=of)
+        column: pd.Categorical.from_codes(np.asarray(columns[column], dtype=np.int64), categories=pd.Index(of))
         for column, of in names.items()
         if column in columns
     }
@@ -175,9 +226,5 @@ def _in_time(trace: pd.DataFrame) -> pd.DataFrame:
     return trace.sort_values("time_s", kind="stable", ignore_index=True)
 
 
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(name): _number(value) for name, value in row.items()} for row in frame.to_dict(orient="records")]
-
-
-def _number(value: Any) -> Any:  # noqa: ANN401 - whatever a cell of a frame holds
+def _number(value: Any) -> Any:  # noqa: ANN401 - whatever a cell of a table holds
     return None if isinstance(value, float) and not math.isfinite(value) else value

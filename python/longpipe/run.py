@@ -9,9 +9,7 @@ from longpipe import _core
 from longpipe.captures import CaptureError, core_places, problems, reports, unwritable
 from longpipe.errors import ScenarioError
 from longpipe.result import Result
-from longpipe.scenario import Scenario
-
-LARGEST_SEED = 2**64 - 1
+from longpipe.scenario import LARGEST_SEED, Scenario
 
 # The seeds of one scenario mostly follow one another.
 _resolved_json = lru_cache(maxsize=16)(Scenario.resolved_json)

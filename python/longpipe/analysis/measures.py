@@ -1,21 +1,23 @@
 """What a design keeps of each run, unless it is told otherwise."""
 
+import numpy as np
+
 from longpipe.result import Result
 
 
 def measure(result: Result) -> dict[str, float]:
     """Efficiency, fairness, total throughput [bit/s], and over all switches and flows what tells why."""
     unit = "packets" if result.scenario.framing == "ip" else "cells"
-    ports, flows = result.ports, result.flows
-    at_switch = (ports["kind"] == "switch").to_numpy()
-    lost = (ports[name].to_numpy()[at_switch].sum() for name in ports if str(name).startswith(f"{unit}_lost_"))
+    ports, flows = result.columns["ports"], result.columns["flows"]
+    at_switch = np.asarray(ports["kind"]) == "switch"
+    lost = (np.asarray(ports[name])[at_switch].sum() for name in ports if name.startswith(f"{unit}_lost_"))
     return {
         "efficiency": result.efficiency,
         "fairness": result.fairness,
-        "throughput_bps": float(flows["throughput_bps"].sum()),
+        "throughput_bps": float(result.throughputs_bps.sum()),
         f"{unit}_lost": int(sum(lost)),
-        f"peak_queue_{unit}": int(ports[f"peak_queue_{unit}"].to_numpy()[at_switch].max()),
-        "retransmitted_bytes": int(flows["retransmitted_bytes"].sum()),
-        "timeouts": int(flows["timeouts"].sum()),
-        "fast_retransmits": int(flows["fast_retransmits"].sum()),
+        f"peak_queue_{unit}": int(np.asarray(ports[f"peak_queue_{unit}"])[at_switch].max()),
+        "retransmitted_bytes": int(np.sum(flows["retransmitted_bytes"])),
+        "timeouts": int(np.sum(flows["timeouts"])),
+        "fast_retransmits": int(np.sum(flows["fast_retransmits"])),
     }

@@ -1,20 +1,16 @@
 """Metrics of ATM Forum/96-1761 section 3.2."""
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from longpipe.aal5 import cell_tax
 from longpipe.ip import header_tax
 from longpipe.scenario.buffers import Framing
 
 
-def throughput_bps(flows: pd.DataFrame, duration_s: float) -> pd.Series:
-    """Throughput of each flow [bit/s]: bytes delivered in order to the application, over the whole duration [s].
-
-    `flows` has one row per flow and a column `delivered_bytes`.
-    """
-    return (flows["delivered_bytes"] * 8.0 / duration_s).rename("throughput_bps")
+def throughputs_bps(delivered_bytes: ArrayLike, duration_s: float) -> NDArray[np.float64]:
+    """Throughput of each flow [bit/s]: bytes delivered in order to the application, over the whole duration [s]."""
+    return np.asarray(delivered_bytes) * 8.0 / duration_s
 
 
 def attainable_bps(trunk_rate_bps: float, mss_bytes: int, framing: Framing = "aal5") -> float:

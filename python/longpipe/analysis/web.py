@@ -1,14 +1,20 @@
 """What web traffic is measured by: max-min fair shares, and how long a user waits for a file."""
 
+from __future__ import annotations
+
 import math
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from numpy.typing import ArrayLike
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 QUANTILES: Final = {"median_s": 0.5, "p95_s": 0.95, "p99_s": 0.99}
+# Of `response_times`.
+COLUMNS: Final = ("class", "files", "completed", *QUANTILES)
 
 
 def max_min_shares(demands_bps: ArrayLike, capacity_bps: float) -> npt.NDArray[np.float64]:
@@ -39,14 +45,16 @@ def response_times(files: pd.DataFrame, duration_s: float) -> pd.DataFrame:
     `files` is `Result.files`. A file still under way at the end counts as one that takes longer than it took so far
     (Kaplan and Meier 1958); a quantile that the run was too short to see is nan.
     """
+    # Most runs have no web traffic, and need no pandas.
+    import pandas as pd
+
     rows: list[dict[str, Any]] = []
-    # Grouping takes a millisecond even where there is nothing to group.
-    for level, group in files.groupby("class") if len(files) else ():
+    for level, group in files.groupby("class"):
         done = group["completed_s"].notna()
         waited = group["completed_s"].where(done, duration_s) - group["requested_s"]
         quantiles = {name: _quantile(waited, done, share) for name, share in QUANTILES.items()}
         rows.append({"class": level, "files": len(group), "completed": int(done.sum()), **quantiles})
-    return pd.DataFrame(rows, columns=["class", "files", "completed", *QUANTILES])
+    return pd.DataFrame(rows, columns=[*COLUMNS])
 
 
 def _quantile(waited_s: pd.Series, done: pd.Series, share: float) -> float:

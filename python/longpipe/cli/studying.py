@@ -1,17 +1,16 @@
 """What `longpipe study` does."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from longpipe.cli.conditions import matching
 from longpipe.cli.progress import Bar
 from longpipe.cli.storing import opened, resumable
-from longpipe.export import write_table
 from longpipe.store import engine_version, studies
 from longpipe.study import Status, Study
 
@@ -53,13 +52,13 @@ def list_all(url: str | None) -> None:
     with opened(url, readonly=True) as store:
         found, runs = studies.overview(store), store.count()
         name = store.name
-    if found.empty:
+    if not found:
         console.print(f"{name}: {runs} runs, no studies; `longpipe design --run STUDY` makes one", markup=False)
         return
     table = _table("study", "finished", "runs", "failed", "changed (UTC)", "engine")
-    for row in found.to_dict("records"):
-        numbers = (str(row["finished"]), str(row["runs"]), str(row["failed"] or ""))
-        table.add_row(escape(row["study"]), *numbers, f"{row['changed_at']:%Y-%m-%d %H:%M}", row["engine"])
+    for one in found:
+        numbers = (str(one.finished), str(one.runs), str(one.failed or ""))
+        table.add_row(escape(one.name), *numbers, f"{one.changed_at:%Y-%m-%d %H:%M}", one.engine)
     console.print(table)
     console.print(f"\n{runs} runs in {name}", markup=False, soft_wrap=True)
 
@@ -69,7 +68,7 @@ def show(name: str, url: str | None, where: Sequence[str], most: int) -> None:
     console = Console(highlight=False)
     with opened(url, readonly=True) as store:
         study = Study.open(name, store)
-        runs = study.runs()
+        runs = study.columns()
     design = study.design
     console.print(f"[bold]{escape(name)}[/]: {len(design.points)} points, {design.replications} replications each")
     console.print(f"scenario {design.base.name}, digest {design.base.digest()[:16]}", markup=False)
@@ -77,16 +76,16 @@ def show(name: str, url: str | None, where: Sequence[str], most: int) -> None:
         levels = list(map(str, factor.levels))
         more = f" and {len(levels) - MOST_LEVELS} more" if len(levels) > MOST_LEVELS else ""
         console.print(f"{factor.name}: {', '.join(levels[:MOST_LEVELS])}{more}", markup=False)
-    console.print(f"seeds {int(runs['seed'].min())} to {int(runs['seed'].max())}", markup=False)
-    machines = ", ".join(sorted(runs["machine"].dropna().unique())) or "nowhere yet"
+    console.print(f"seeds {min(runs['seed'])} to {max(runs['seed'])}", markup=False)
+    machines = ", ".join(sorted({machine for machine in runs["machine"] if machine})) or "nowhere yet"
     console.print(f"engine {study.engine}, run on {machines}\n", markup=False)
-    chosen = matching(runs, where)
-    measures = [measure for measure in MEASURES if measure in chosen and chosen[measure].notna().any()]
+    chosen = _matching(runs, where)
+    measures = [name for name in MEASURES if name in runs and not all(math.isnan(runs[name][i]) for i in chosen)]
     heads = ["point", *design.levels(1), "seed"]
     table = _table(*heads, "state", *measures, right=("point", "seed", *measures))
-    for row in chosen.head(most).to_dict("records"):
-        values = (_number(row[measure]) for measure in measures)
-        table.add_row(*(escape(str(row[head])) for head in heads), row["state"], *values)
+    for i in chosen[:most]:
+        values = (_number(runs[measure][i]) for measure in measures)
+        table.add_row(*(escape(str(runs[head][i])) for head in heads), runs["state"][i], *values)
     if len(chosen) > most:
         table.caption = f"{most} of {len(chosen)} runs; --most shows more, `longpipe study export` has all"
     console.print(table)
@@ -94,6 +93,9 @@ def show(name: str, url: str | None, where: Sequence[str], most: int) -> None:
 
 def export(name: str | None, url: str | None, where: Sequence[str], output: Path) -> None:
     """Writes the finished runs of a study, or all of a store."""
+    from longpipe.cli.conditions import matching
+    from longpipe.export import write_table
+
     with opened(url, readonly=True) as store:
         if name is None:
             runs = studies.all_runs(store)
@@ -112,14 +114,24 @@ def _show_status(study: Study, console: Console) -> None:
     if found.engine != engine_version():
         console.print(f"This engine is {engine_version()}: the next run begins anew.", style="yellow", markup=False)
     if found.failed:
-        runs = study.runs()
-        failed = runs[runs["state"] == "failed"]
-        for row in failed.head(MOST_FAILURES).to_dict("records"):
-            console.print(
-                f"point {row['point']}, seed {row['seed']} failed: {row['message']}", style="red", markup=False
-            )
+        runs = study.columns()
+        failed = [i for i, state in enumerate(runs["state"]) if state == "failed"]
+        for i in failed[:MOST_FAILURES]:
+            told = f"point {runs['point'][i]}, seed {runs['seed'][i]} failed: {runs['message'][i]}"
+            console.print(told, style="red", markup=False)
         if len(failed) > MOST_FAILURES:
             console.print(f"and {len(failed) - MOST_FAILURES} more", style="red")
+
+
+def _matching(runs: Mapping[str, list[Any]], where: Sequence[str]) -> Sequence[int]:
+    """Numbers of the rows that all conditions hold for."""
+    if not where:
+        return range(len(runs["point"]))
+    import pandas as pd
+
+    from longpipe.cli.conditions import matching
+
+    return [int(i) for i in matching(pd.DataFrame(runs), where).index]
 
 
 def _counts(found: Status) -> str:

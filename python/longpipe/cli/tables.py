@@ -1,15 +1,16 @@
 """Tables for a terminal of 80 columns."""
 
 import math
-from collections.abc import Hashable
 from typing import Any
 
-import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
 from longpipe.analysis.web import QUANTILES
-from longpipe.result import Result
+from longpipe.result import Result, records
+from longpipe.scenario.buffers import Framing
+
+Row = dict[str, Any]
 
 MOST_FLOWS, MOST_PORTS = 20, 10
 
@@ -25,8 +26,12 @@ def show(result: Result, console: Console) -> None:
         markup=False,
         style="dim",
     )
-    others = [draw(result) for draw, rows in ((_vbr, result.vbr), (_web, result.response_times)) if len(rows)]
-    for table in (_flows(result), _ports(result), *others):
+    tables = [_flows(records(result.part("flows"))), _ports(records(result.part("ports")), scenario.framing)]
+    if sources := records(result.part("vbr")):
+        tables.append(_vbr(sources))
+    if classes := records(result.part("response_times")):
+        tables.append(_web(classes))
+    for table in tables:
         console.print()
         console.print(table)
     console.print()
@@ -40,12 +45,12 @@ def show(result: Result, console: Console) -> None:
         console.print(f"captured {capture.packets} packets of {capture.place} in {capture.path}", markup=False)
 
 
-def _flows(result: Result) -> Table:
+def _flows(flows: list[Row]) -> Table:
     table = _table("flow", "throughput\n[Mbit/s]", "segments\nsent", "resent", "timeouts", "fast re-\ntransmits")
-    complete = bool(result.flows["completion_s"].notna().any())
+    complete = any(row["completion_s"] is not None for row in flows)
     if complete:
         table.add_column("complete\n\\[s]", justify="right")
-    for row in _rows(result.flows, MOST_FLOWS):
+    for row in flows[:MOST_FLOWS]:
         sent, completion_s = row["sent_segments"], row["completion_s"]
         table.add_row(
             row["flow"],
@@ -54,55 +59,54 @@ def _flows(result: Result) -> Table:
             f"{row['retransmitted_segments'] / sent:.1%}" if sent else "-",
             str(row["timeouts"]),
             str(row["fast_retransmits"]),
-            *(["-" if math.isnan(completion_s) else f"{completion_s:.3f}"] if complete else []),
+            *(["-" if completion_s is None else f"{completion_s:.3f}"] if complete else []),
         )
-    return _captioned(table, MOST_FLOWS, len(result.flows), "flows")
+    return _captioned(table, MOST_FLOWS, len(flows), "flows")
 
 
-def _ports(result: Result) -> Table:
-    unit = "packets" if result.scenario.framing == "ip" else "cells"
-    ports = result.ports[(result.ports["kind"] == "switch") & (result.ports[f"{unit}_in"] > 0)]
-    ports = ports.assign(lost=ports.filter(like=f"{unit}_lost_").sum(axis=1))
-    refused = [name for name in ports if name in (f"{unit}_lost_refused", f"{unit}_lost_discarded")]
-    ports = ports.assign(refused=ports[refused].sum(axis=1))
-    ports = ports.sort_values(["lost", "utilization"], ascending=False, kind="stable")
+def _ports(ports: list[Row], framing: Framing) -> Table:
+    unit = "packets" if framing == "ip" else "cells"
+
+    def lost(row: Row, *causes: str) -> int:
+        return sum(row[f"{unit}_lost_{cause}"] for cause in causes if f"{unit}_lost_{cause}" in row)
+
+    causes = [name.removeprefix(f"{unit}_lost_") for name in ports[0] if name.startswith(f"{unit}_lost_")]
+    used = [row for row in ports if row["kind"] == "switch" and row[f"{unit}_in"] > 0]
+    used.sort(key=lambda row: (lost(row, *causes), row["utilization"]), reverse=True)
     queues = (f"mean queue\n[{unit}]", f"peak queue\n[{unit}]")
     table = _table("switch port", f"{unit} in", "lost", "of which\nrefused", *queues, "used")
-    for row in _rows(ports, MOST_PORTS):
-        lost = row["lost"]
+    for row in used[:MOST_PORTS]:
+        in_all = lost(row, *causes)
         table.add_row(
             row["port"],
             str(row[f"{unit}_in"]),
-            f"{lost / row[f'{unit}_in']:.2%}" if lost else "-",
-            f"{row['refused'] / lost:.1%}" if lost else "-",
-            f"{row[f'mean_queue_{unit}']:.0f}",
+            f"{in_all / row[f'{unit}_in']:.2%}" if in_all else "-",
+            f"{lost(row, 'refused', 'discarded') / in_all:.1%}" if in_all else "-",
+            "-" if row[f"mean_queue_{unit}"] is None else f"{row[f'mean_queue_{unit}']:.0f}",
             str(row[f"peak_queue_{unit}"]),
             f"{row['utilization']:.1%}",
         )
-    return _captioned(table, MOST_PORTS, len(ports), "ports")
+    return _captioned(table, MOST_PORTS, len(used), "ports")
 
 
-def _vbr(result: Result) -> Table:
+def _vbr(sources: list[Row]) -> Table:
     table = _table("VBR source", "cells sent", "lost", "mean delay\n[ms]", "longest\n[ms]")
-    for row in _rows(result.vbr, MOST_FLOWS):
-        delays = (f"{1e3 * row[name]:.3f}" for name in ("mean_delay_s", "max_delay_s"))
-        table.add_row(row["source"], str(row["cells_sent"]), str(row["cells_lost"]), *delays)
-    return _captioned(table, MOST_FLOWS, len(result.vbr), "VBR sources")
+    for row in sources[:MOST_FLOWS]:
+        delays = (row[name] for name in ("mean_delay_s", "max_delay_s"))
+        shown = ("-" if delay is None else f"{1e3 * delay:.3f}" for delay in delays)
+        table.add_row(row["source"], str(row["cells_sent"]), str(row["cells_lost"]), *shown)
+    return _captioned(table, MOST_FLOWS, len(sources), "VBR sources")
 
 
-def _web(result: Result) -> Table:
+def _web(classes: list[Row]) -> Table:
     table = _table("files of class", "requested", "complete", "median\n[s]", "95 %\n[s]", "99 %\n[s]")
-    for row in _rows(result.response_times, MOST_FLOWS):
+    for row in classes[:MOST_FLOWS]:
         waits = (row[name] for name in QUANTILES)
-        shown = ("-" if math.isnan(wait) else f"{wait:.3f}" for wait in waits)
+        shown = ("-" if wait is None else f"{wait:.3f}" for wait in waits)
         table.add_row(str(row["class"]), str(row["files"]), str(row["completed"]), *shown)
     table.caption = "time from a request to its file's last byte; -: beyond the run"
     table.caption_justify = "left"
     return table
-
-
-def _rows(frame: pd.DataFrame, most: int) -> list[dict[Hashable, Any]]:
-    return frame.head(most).to_dict(orient="records")
 
 
 def _table(first: str, *others: str) -> Table:

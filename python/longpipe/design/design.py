@@ -1,21 +1,24 @@
 """Designed experiments: which scenarios to run, with which seeds, and how their variation is analysed."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-import pandas as pd
-
-from longpipe.analysis.anova import Anova, anova
 from longpipe.design import cost
 from longpipe.design.factor import Factor, Level
 from longpipe.design.fraction import Fraction, parse_word, products
 from longpipe.errors import ScenarioError
-from longpipe.run import LARGEST_SEED
-from longpipe.scenario import Scenario
+from longpipe.scenario import LARGEST_SEED, Scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from longpipe.analysis.anova import Anova
 
 # A point is a scenario in memory, a run a row of a frame.
 MOST_POINTS: Final = 20_000
@@ -158,6 +161,8 @@ class Design:
         Columns: `point`, `block` (if there are any), the factors, `replication`, `seed`, `simulated_s` and
         `cpu_s_estimate`; see `cost`.
         """
+        import pandas as pd
+
         of_point = [(cost.simulated_s(scenario), cost.cpu_s(scenario)) for scenario in self.scenarios]
         rows = []
         for run in self.runs():
@@ -200,6 +205,10 @@ class Design:
         A fraction gets one term per class of aliases, of up to `order` factors, without those confounded with blocks.
         Raises ScenarioError as `anova` does.
         """
+        import pandas as pd
+
+        from longpipe.analysis.anova import anova
+
         names = [factor.name for factor in self.factors]
         shared = self.common and len(runs["seed"].unique()) > 1
         terms = None

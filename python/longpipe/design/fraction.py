@@ -4,15 +4,18 @@ R. Jain, The Art of Computer Systems Performance Analysis (Wiley 1991), chapter 
 2^(k-p) fractional factorial designs (Technometrics 3, 1961).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
-from typing import Final
-
-import pandas as pd
+from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import ScenarioError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # A word is a set of factors as bits, the first factor lowest, and a sign.
 Word = tuple[int, int]
@@ -96,6 +99,8 @@ class Fraction:
         Columns: `effect` ("tcp:buffer"), `aliases` (those of up to `order` factors, then the longer ones, "-" before an
         opposite sign), `clear` (no alias of up to `order` factors).
         """
+        import pandas as pd
+
         rows = []
         for word in self.leaders(order):
             others = sorted(((word ^ w, s) for w, s in self.relation), key=lambda alias: _rank(alias[0]))

@@ -192,7 +192,7 @@ def _context() -> ForkServerContext | SpawnContext:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    # pandas takes half a second to load: once, and not in every worker.
+    # What runs need takes a quarter of a second to load: once, and not in every worker.
     context.set_forkserver_preload(["__main__", __name__])
     return context
 

@@ -5,7 +5,7 @@ import json
 import tomllib
 import weakref
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import tomli_w
 from pydantic import Field, model_validator
@@ -90,6 +90,9 @@ __all__ = [
     "VegasOptions",
     "Web",
 ]
+
+# A run is of a scenario and a seed.
+LARGEST_SEED: Final = 2**64 - 1
 
 
 class Scenario(Model):

@@ -4,9 +4,30 @@ address ─▶ store ─▶ runs and summaries (packing), traces, claims of runs
              └─ schema, migrations: the tables, and how those of older versions become them
 """
 
-from longpipe.store.address import default_url
-from longpipe.store.errors import StoreError
-from longpipe.store.packing import Packed, pack
-from longpipe.store.store import Store, digest_of, engine_version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from longpipe.store.address import default_url
+    from longpipe.store.errors import StoreError
+    from longpipe.store.packing import Packed, pack
+    from longpipe.store.store import Store, digest_of, engine_version
 
 __all__ = ["Packed", "Store", "StoreError", "default_url", "digest_of", "engine_version", "pack"]
+
+if not TYPE_CHECKING:
+    from longpipe.deferred import deferred
+
+    # Workers pack their runs and need no database.
+    __getattr__, __dir__ = deferred(
+        __name__,
+        {
+            "Packed": "longpipe.store.packing",
+            "Store": "longpipe.store.store",
+            "StoreError": "longpipe.store.errors",
+            "default_url": "longpipe.store.address",
+            "digest_of": "longpipe.store.store",
+            "engine_version": "longpipe.store.store",
+            "pack": "longpipe.store.packing",
+        },
+    )
+    del deferred

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from typing import Any, Final, Self
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 
 from longpipe.store.errors import StoreError
 from longpipe.store.owners import Heartbeat, Owner, is_dead
-from longpipe.store.schema import CLAIMS, OWNERS, RUNS
+from longpipe.store.schema import CLAIMS, FAILURES, OWNERS, RUNS
 
 # What names a run beside the engine version: digest of the scenario, and seed as text.
 Key = tuple[str, str]
@@ -22,7 +22,7 @@ _CHUNK: Final = 5_000
 
 
 class Claims:
-    """The claims of one campaign, given back when its context ends.
+    """The claims of one campaign, given back when its context ends; those of finished runs do no harm until then.
 
     `write` begins a transaction that writes; `alone` says that no other process can see the store.
     """
@@ -43,8 +43,14 @@ class Claims:
             self._heart.stop()
         # Otherwise whoever wants them finds that they are nobody's.
         with suppress(StoreError), self._write() as connection:
-            connection.execute(sa.delete(CLAIMS).where(CLAIMS.c.owner == self.owner.id))
+            self._release(connection)
             connection.execute(sa.delete(OWNERS).where(OWNERS.c.id == self.owner.id))
+            self._bury(connection)
+            # What failed at first and was finished in the end.
+            was_finished = sa.exists().where(
+                *(RUNS.c[name] == FAILURES.c[name] for name in ("digest", "seed", "engine"))
+            )
+            connection.execute(sa.delete(FAILURES).where(was_finished))
 
     def take(self, keys: Sequence[Key], *, fresh: bool = False) -> tuple[set[Key], set[Key]]:
         """Claims what nobody has; gives what is now ours, and what is finished (nothing, with `fresh`).
@@ -61,6 +67,14 @@ class Claims:
             if needless:
                 connection.execute(sa.delete(CLAIMS).where(_are(CLAIMS, needless, self._engine)))
         return claimed - done, done
+
+    def give_back(self) -> None:
+        """Gives all claims back: what this campaign runs again, another may be waiting to."""
+        with self._write() as connection:
+            self._release(connection)
+
+    def _release(self, connection: sa.Connection) -> None:
+        connection.execute(sa.delete(CLAIMS).where(CLAIMS.c.owner == self.owner.id))
 
     def _insert(self, connection: sa.Connection, keys: Sequence[Key]) -> set[Key]:
         rows = [{"digest": d, "seed": s, "engine": self._engine, "owner": self.owner.id} for d, s in keys]
@@ -120,7 +134,17 @@ def clock(connection: sa.Connection) -> float:
 
 def inserting(connection: sa.Connection) -> Callable[[sa.Table], Any]:
     """The insert statement of this kind of database, which can say what a conflict does."""
-    return postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    return insert_of(connection.dialect.name)
+
+
+def insert_of(kind: str) -> Callable[[sa.Table], Any]:
+    """The insert statement of a kind of database, "sqlite" or "postgresql"."""
+    if kind == "sqlite":
+        return sqlite.insert
+    # Takes 30 ms and 2 MB to load.
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert
 
 
 def _are(table: sa.Table, keys: Iterable[Key], engine_version: str) -> sa.ColumnElement[bool]:

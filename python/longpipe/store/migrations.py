@@ -8,7 +8,6 @@ import sqlalchemy as sa
 
 from longpipe import _core
 from longpipe.store import schema
-from longpipe.store.packing import compressed
 
 # The version of a database that holds something else.
 FOREIGN: Final = -1
@@ -51,6 +50,8 @@ _COLUMNS_1: Final = {"digest", "seed", "engine", "build", "name", "finished_at",
 
 def _from_1(connection: sa.Connection) -> None:
     """Version 1 had no version: scenarios and runs only, keyed by engine kind and build, summaries as text."""
+    from longpipe.store.packing import compressed
+
     for name in ("runs", "scenarios"):
         connection.exec_driver_sql(f"ALTER TABLE {name} RENAME TO {name}_1")
     # A primary key's index keeps its name when its table gets another, and names are one space in PostgreSQL.
@@ -63,7 +64,7 @@ def _from_1(connection: sa.Connection) -> None:
     for rows in _batches(connection, sa.select(scenarios)):
         connection.execute(
             sa.insert(schema.SCENARIOS),
-            [{"digest": row["digest"], "resolved": compressed(row["resolved"])} for row in rows],
+            [{"digest": row["digest"], "resolved": compressed(row["resolved"].encode())} for row in rows],
         )
     for rows in _batches(connection, sa.select(runs).order_by(runs.c.finished_at)):
         for row in rows:
@@ -73,7 +74,7 @@ def _from_1(connection: sa.Connection) -> None:
             row["engine"] = row.pop("build")
             (run,) = connection.execute(sa.insert(schema.RUNS).values(row).returning(schema.RUNS.c.id)).one()
             json.loads(summary)
-            connection.execute(sa.insert(schema.SUMMARIES).values(run=run, summary=compressed(summary)))
+            connection.execute(sa.insert(schema.SUMMARIES).values(run=run, summary=compressed(summary.encode())))
     for table in (runs, scenarios):
         table.drop(connection)
 

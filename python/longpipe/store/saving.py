@@ -3,10 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
-
-from longpipe.store.schema import CLAIMS, FAILURES, RUNS, SUMMARIES
+from longpipe.store.claims import insert_of
+from longpipe.store.schema import RUNS, SUMMARIES
 
 _KEY = ("digest", "seed", "engine")
 
@@ -18,11 +16,9 @@ class Saving:
     kind: str
     run: Any = field(init=False)
     summary: Any = field(init=False)
-    release: Any = field(init=False)
-    forgive: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        insert = postgresql.insert if self.kind == "postgresql" else sqlite.insert
+        insert = insert_of(self.kind)
         run, summary = insert(RUNS), insert(SUMMARIES)
         new = {name: run.excluded[name] for name in ("name", "finished_at", "seconds", "machine", "measures")}
         statements = {
@@ -30,12 +26,6 @@ class Saving:
             "summary": summary.on_conflict_do_update(
                 index_elements=["run"], set_={"summary": summary.excluded.summary}
             ),
-            "release": _delete(CLAIMS),
-            "forgive": _delete(FAILURES),
         }
         for name, statement in statements.items():
             object.__setattr__(self, name, statement)
-
-
-def _delete(table: sa.Table) -> sa.Delete:
-    return sa.delete(table).where(*(table.c[name] == sa.bindparam(f"of_{name}") for name in _KEY))

@@ -1,20 +1,26 @@
 """Studies as a store keeps them: a design, its points and its runs, by name."""
 
+from __future__ import annotations
+
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-import pandas as pd
+import orjson
 import sqlalchemy as sa
 
 from longpipe.errors import ScenarioError, nearest
-from longpipe.scenario import Scenario
 from longpipe.store.claims import inserting, living
 from longpipe.store.schema import CLAIMS, FAILURES, RUNS, SCENARIOS, STUDIES, STUDY_POINTS, STUDY_RUNS
 from longpipe.store.store import Store, digest_of, engine_version
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from longpipe.scenario import Scenario
 
 STATES: Final = ("finished", "running", "failed", "waiting")
 # Columns of `runs` that tell how a run went, not what it found.
@@ -33,6 +39,19 @@ class StudyRecord:
 
     name: str
     design: str
+    engine: str
+    created_at: datetime
+    changed_at: datetime
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A study and the numbers of its runs; times are UTC."""
+
+    name: str
+    runs: int
+    finished: int
+    failed: int
     engine: str
     created_at: datetime
     changed_at: datetime
@@ -85,18 +104,15 @@ def put(
         )
 
 
-def overview(store: Store) -> pd.DataFrame:
-    """A row per study, the last changed first.
-
-    Columns: `study`, `runs`, `finished`, `failed`, `engine`, `created_at` and `changed_at` (UTC).
-    """
+def overview(store: Store) -> list[Overview]:
+    """All studies of a store, the last changed first."""
 
     def count(table: sa.Table) -> sa.ColumnElement[int]:
         return sa.func.count(table.c.digest)
 
     query = (
         sa.select(
-            STUDIES.c.name.label("study"), sa.func.count(STUDY_RUNS.c.seed).label("runs"),
+            STUDIES.c.name, sa.func.count(STUDY_RUNS.c.seed).label("runs"),
             count(RUNS).label("finished"), count(FAILURES).label("failed"),
             STUDIES.c.engine, STUDIES.c.created_at, STUDIES.c.changed_at,
         )
@@ -104,12 +120,12 @@ def overview(store: Store) -> pd.DataFrame:
         .join(STUDY_RUNS, STUDY_RUNS.c.study == STUDIES.c.name)
         .join(STUDY_POINTS, _same(STUDY_POINTS, STUDY_RUNS, "study", "point"))
         .outerjoin(RUNS, _is_of(RUNS, STUDIES.c.engine))
-        .outerjoin(FAILURES, _is_of(FAILURES, STUDIES.c.engine))
+        .outerjoin(FAILURES, _failed(STUDIES.c.engine))
         .group_by(STUDIES.c.name, STUDIES.c.engine, STUDIES.c.created_at, STUDIES.c.changed_at)
         .order_by(STUDIES.c.changed_at.desc(), STUDIES.c.name)
     )  # fmt: skip
     with store.reading() as connection:
-        return _frame(connection, query)
+        return [Overview(**row) for row in connection.execute(query).mappings()]
 
 
 def counts(store: Store, record: StudyRecord) -> dict[str, int]:
@@ -138,6 +154,8 @@ def remove(store: Store, name: str) -> None:
 
 def scenarios(store: Store, name: str) -> list[Scenario]:
     """The scenario of each point of a study, in order."""
+    from longpipe.scenario import Scenario
+
     query = (
         sa.select(SCENARIOS.c.fields)
         .join(STUDY_POINTS, STUDY_POINTS.c.digest == SCENARIOS.c.digest)
@@ -148,10 +166,10 @@ def scenarios(store: Store, name: str) -> list[Scenario]:
         return [Scenario(**json.loads(fields)) for fields in connection.execute(query).scalars()]
 
 
-def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> pd.DataFrame:
-    """A row for every run of a study, by point and replication, finished or not.
+def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> dict[str, list[Any]]:
+    """A row for every run of a study, by point and replication, finished or not; as columns.
 
-    Columns: `point`, the block if there are any, the factors, `replication`, `seed`, the measures, `digest`, `state`
+    These are `point`, the block if there are any, the factors, `replication`, `seed`, the measures, `digest`, `state`
     (one of `STATES`), `finished_at` (UTC), `seconds` of simulation, `machine`, and `message` of a failure.
     """
     points = sa.select(STUDY_POINTS.c.point, STUDY_POINTS.c.digest, STUDY_POINTS.c.levels)
@@ -163,31 +181,29 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> p
         STUDY_RUNS.c.point, STUDY_RUNS.c.replication
     )
     with store.reading() as connection:
-        frame = _frame(connection, planned)
-        levels = connection.execute(points.where(STUDY_POINTS.c.study == record.name)).all()
-        alive = [owner.id for owner in living(connection)]
-    of_points = pd.DataFrame([{"point": p, "digest": d, **json.loads(text)} for p, d, text in levels])
-    of_runs = of_points.set_index("point").loc[frame["point"]].reset_index(drop=True)
-    measured = measures(frame["measures"])
-    state = np.select(
-        [frame["finished_at"].notna(), frame["owner"].isin(alive), frame["message"].notna()],
-        STATES[:3],
-        STATES[3],
-    )
-    kept = frame[["finished_at", "seconds", "machine", "message"]]
-    return pd.concat(
-        [
-            frame["point"],
-            of_runs.drop(columns="digest"),
-            frame["replication"],
-            frame["seed"].map(int),
-            measured,
-            of_runs["digest"],
-            pd.Series(state, name="state"),
-            kept,
-        ],
-        axis="columns",
-    )
+        found = _columns(connection, planned)
+        of_point = connection.execute(points.where(STUDY_POINTS.c.study == record.name)).all()
+        alive = {owner.id for owner in living(connection)}
+    digests = {number: digest for number, digest, _ in of_point}
+    levels = {number: json.loads(text) for number, _, text in of_point}
+    heads = {name: [levels[point][name] for point in found["point"]] for name in next(iter(levels.values()))}
+    ended = zip(found["finished_at"], found["owner"], found["message"], strict=True)
+    state = [
+        STATES[0] if finished_at else STATES[1] if owner in alive else STATES[2] if message is not None else STATES[3]
+        for finished_at, owner, message in ended
+    ]
+    measured = _measures(found["measures"])
+    return {
+        "point": found["point"],
+        **heads,
+        "replication": found["replication"],
+        "seed": list(map(int, found["seed"])),
+        # A factor may be called like a measure.
+        **{name: values for name, values in measured.items() if name not in heads},
+        "digest": [digests[point] for point in found["point"]],
+        "state": state,
+        **{name: found[name] for name in ("finished_at", "seconds", "machine", "message")},
+    }
 
 
 def all_runs(store: Store) -> pd.DataFrame:
@@ -200,18 +216,23 @@ def all_runs(store: Store) -> pd.DataFrame:
         RUNS.c.name.label("scenario"), RUNS.c.seed, RUNS.c.measures, RUNS.c.digest, RUNS.c.finished_at, RUNS.c.seconds,
         RUNS.c.machine, RUNS.c.engine,
     ).order_by(RUNS.c.id)  # fmt: skip
+    import pandas as pd
+
     with store.reading() as connection:
-        frame = _frame(connection, query)
-    heads = pd.DataFrame({"scenario": frame["scenario"], "seed": frame["seed"].map(int)})
-    return pd.concat([heads, measures(frame["measures"]), frame.loc[:, "digest":]], axis="columns")
+        found = _columns(connection, query)
+    heads = {"scenario": found.pop("scenario"), "seed": list(map(int, found.pop("seed")))}
+    return pd.DataFrame({**heads, **_measures(found.pop("measures")), **found})
 
 
-def measures(texts: pd.Series) -> pd.DataFrame:
+def _measures(texts: list[str | None]) -> dict[str, list[float]]:
     """The measures of runs, a column each, nan where there are none."""
-    present = texts.notna()
-    rows = json.loads(f"[{','.join(texts[present])}]")
-    frame = pd.DataFrame(rows, index=texts.index[present])
-    return frame.reindex(texts.index)
+    rows = orjson.loads(f"[{','.join(text or '{}' for text in texts)}]")
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    return {
+        name: [math.nan if value is None else value for value in values] if None in values else values
+        for name, values in columns.items()
+    }
 
 
 def _of_study(columns: sa.Select[Any], record: StudyRecord, *, finished_only: bool) -> sa.Select[Any]:
@@ -219,17 +240,16 @@ def _of_study(columns: sa.Select[Any], record: StudyRecord, *, finished_only: bo
         columns.select_from(STUDY_RUNS)
         .join(STUDY_POINTS, _same(STUDY_POINTS, STUDY_RUNS, "study", "point"))
         .join(RUNS, _is_of(RUNS, record.engine), isouter=not finished_only)
-        .outerjoin(FAILURES, _is_of(FAILURES, record.engine))
+        .outerjoin(FAILURES, _failed(record.engine))
         .outerjoin(CLAIMS, _is_of(CLAIMS, record.engine))
         .where(STUDY_RUNS.c.study == record.name)
     )
 
 
-def _frame(connection: sa.Connection, query: sa.Select[Any]) -> pd.DataFrame:
+def _columns(connection: sa.Connection, query: sa.Select[Any]) -> dict[str, list[Any]]:
     names = [*query.selected_columns.keys()]
-    # Columns at a time: pandas looks at each row of SQLAlchemy's for long.
     columns = list(zip(*connection.execute(query).all(), strict=True)) or [()] * len(names)
-    return pd.DataFrame({name: list(values) for name, values in zip(names, columns, strict=True)})
+    return {name: list(values) for name, values in zip(names, columns, strict=True)}
 
 
 def _same(left: sa.Table, right: sa.Table, *names: str) -> sa.ColumnElement[bool]:
@@ -238,3 +258,8 @@ def _same(left: sa.Table, right: sa.Table, *names: str) -> sa.ColumnElement[bool
 
 def _is_of(table: sa.Table, engine: str | sa.Column[Any]) -> sa.ColumnElement[bool]:
     return sa.and_(table.c.digest == STUDY_POINTS.c.digest, table.c.seed == STUDY_RUNS.c.seed, table.c.engine == engine)
+
+
+def _failed(engine: str | sa.Column[Any]) -> sa.ColumnElement[bool]:
+    """A failure of a run that was not finished since."""
+    return sa.and_(_is_of(FAILURES, engine), RUNS.c.id.is_(None))

@@ -1,13 +1,17 @@
 """Traces of runs: Parquet files beside the store."""
 
-import io
-from collections.abc import Mapping
-from pathlib import Path
+from __future__ import annotations
 
-import pandas as pd
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from longpipe.files import write_bytes
 from longpipe.store.errors import StoreError, reason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Traces:
@@ -44,8 +48,10 @@ class Traces:
             except OSError as error:
                 raise StoreError(f"store {self._store}: {path.name}: {reason(error)}; run again") from None
 
-    def read(self, folder: Path, kinds: list[str], names: Mapping[str, pd.Index]) -> dict[str, pd.DataFrame]:
+    def read(self, folder: Path, kinds: list[str], names: Mapping[str, Sequence[str]]) -> dict[str, pd.DataFrame]:
         """The traces of a run; columns called as in `names` are categories of those."""
+        import pandas as pd
+
         found = {}
         for kind in kinds:
             path = folder / f"{kind}.parquet"
@@ -57,6 +63,6 @@ class Traces:
             frame = pd.read_parquet(io.BytesIO(content))
             for column, categories in names.items():
                 if column in frame:
-                    frame[column] = frame[column].cat.set_categories(categories)
+                    frame[column] = frame[column].cat.set_categories(pd.Index(categories))
             found[kind] = frame
         return found

@@ -1,8 +1,29 @@
 """Studies: a design and a store, as one object that can be run, stopped, resumed, grown and inspected."""
 
-from longpipe.study.campaign import StudyError, complete_study
-from longpipe.study.progress import Progress
-from longpipe.study.study import Status, Study
-from longpipe.study.until import Sequential, run_until
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from longpipe.study.campaign import StudyError, complete_study
+    from longpipe.study.progress import Progress
+    from longpipe.study.study import Status, Study
+    from longpipe.study.until import Sequential, run_until
 
 __all__ = ["Progress", "Sequential", "Status", "Study", "StudyError", "complete_study", "run_until"]
+
+if not TYPE_CHECKING:
+    from longpipe.deferred import deferred
+
+    # Who looks at a study need not wait for SciPy, which only sequential ones take.
+    __getattr__, __dir__ = deferred(
+        __name__,
+        {
+            "Progress": "longpipe.study.progress",
+            "Sequential": "longpipe.study.until",
+            "Status": "longpipe.study.study",
+            "Study": "longpipe.study.study",
+            "StudyError": "longpipe.study.campaign",
+            "complete_study": "longpipe.study.campaign",
+            "run_until": "longpipe.study.until",
+        },
+    )
+    del deferred

@@ -71,6 +71,7 @@ def complete_study(
                     tell()
             if not left:
                 break
+            claims.give_back()
             # The rest is another process' for now.
             wait_s = shortest if len(left) < before else min(2 * wait_s, longest)
             time.sleep(wait_s)

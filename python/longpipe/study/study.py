@@ -1,24 +1,27 @@
 """A design, a store and a name."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
-import pandas as pd
-
-from longpipe.design.design import Design
-from longpipe.design.text import differences, from_json, to_json
 from longpipe.errors import ScenarioError
-from longpipe.executors import Where
-from longpipe.result import Result
-from longpipe.scenario import Scenario
 from longpipe.store import Store, engine_version, studies
-from longpipe.study.campaign import complete_study
 from longpipe.study.progress import Progress, ignore
 
-Measure = Callable[[Result], Mapping[str, float]]
+# Who asks for the status of a study need not wait for what runs it.
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from longpipe.design import Design
+    from longpipe.executors import Where
+    from longpipe.result import Result
+    from longpipe.scenario import Scenario
+
+    Measure = Callable[[Result], Mapping[str, float]]
 
 LONGEST_NAME: Final = 200
 
@@ -51,6 +54,9 @@ class Study:
     one with fewer changes nothing, and any other is refused, ScenarioError telling what is different.
     """
 
+    # The record's design, once it was asked for.
+    _read: Design | None = None
+
     def __init__(self, design: Design, store: Store | str | Path | None = None, name: str | None = None) -> None:
         self.name = design.base.name if name is None else name
         if not 0 < len(self.name.strip()) <= LONGEST_NAME:
@@ -75,7 +81,11 @@ class Study:
     @property
     def design(self) -> Design:
         """All points and replications."""
-        return self._design
+        if self._read is None:
+            from longpipe.design.text import from_json
+
+            self._read = from_json(self._record.design)
+        return self._read
 
     @property
     def engine(self) -> str:
@@ -84,7 +94,7 @@ class Study:
 
     def scenarios(self) -> list[Scenario]:
         """The scenario of each point."""
-        return list(self._design.scenarios)
+        return list(self.design.scenarios)
 
     def run(
         self,
@@ -99,18 +109,21 @@ class Study:
         After an interruption the same call goes on from there. Another engine version than the last begins anew.
         """
         if self.engine != engine_version():
-            self._put(self._design)
-        scenarios = self._design.scenarios
-        jobs = ((scenarios[run.point - 1], run.seed) for run in self._design.runs())
+            self._put(self.design)
+        # It loads what runs studies.
+        from longpipe.study.campaign import complete_study
+
+        scenarios = self.design.scenarios
+        jobs = ((scenarios[run.point - 1], run.seed) for run in self.design.runs())
         complete_study(jobs, self.store, executor=executor, workers=workers, fresh=fresh, progress=progress)
         return self.status()
 
     def grow(self, replications: int) -> Self:
         """Asks for so many replications of each point; ScenarioError for fewer than there are."""
-        if replications < self._design.replications:
-            raise ScenarioError(f"replications: {replications}; needs at least the {self._design.replications} it has")
-        if replications > self._design.replications:
-            self._put(replace(self._design, replications=replications))
+        if replications < self.design.replications:
+            raise ScenarioError(f"replications: {replications}; needs at least the {self.design.replications} it has")
+        if replications > self.design.replications:
+            self._put(replace(self.design, replications=replications))
         return self
 
     def status(self) -> Status:
@@ -130,6 +143,12 @@ class Study:
 
     def runs(self, *, finished_only: bool = False) -> pd.DataFrame:
         """A row for every run, finished or not, and how it went: see `store.studies.runs`."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns(finished_only=finished_only))
+
+    def columns(self, *, finished_only: bool = False) -> dict[str, list[Any]]:
+        """What `runs` is made of, without pandas."""
         return studies.runs(self.store, self._record, finished_only=finished_only)
 
     def frame(self, measure: Measure | None = None) -> pd.DataFrame:
@@ -140,33 +159,39 @@ class Study:
         frame = self.runs(finished_only=True).drop(columns=list(studies.PROVENANCE))
         if measure is None:
             return frame
-        heads = ["point", *self._design.levels(1), "replication", "seed"]
+        import pandas as pd
+
+        heads = ["point", *self.design.levels(1), "replication", "seed"]
         measured = pd.DataFrame([dict(measure(result)) for result in self._results(frame)])
         return pd.concat([frame[heads], measured], axis="columns")
 
     def results(self) -> Iterator[Result]:
         """The finished runs with all that is stored of them, in the order of the rows of `frame`."""
-        return self._results(self.frame())
+        return self._results(self.columns(finished_only=True))
 
     def close(self) -> None:
         """Gives the store back."""
         self.store.close()
 
-    def _results(self, frame: pd.DataFrame) -> Iterator[Result]:
-        scenarios = self._design.scenarios
-        for point, seed in zip(frame["point"], frame["seed"], strict=True):
+    def _results(self, runs: Mapping[str, Any] | pd.DataFrame) -> Iterator[Result]:
+        scenarios = self.design.scenarios
+        for point, seed in zip(runs["point"], runs["seed"], strict=True):
             yield self.store.require(scenarios[point - 1], int(seed), engine=self.engine)
 
     def _become(self, design: Design) -> None:
         """Takes on a design that has all runs of this one."""
-        lost = differences(self._design, design)
-        if lost and differences(design, self._design):
+        from longpipe.design.text import differences, to_json
+
+        lost = differences(self.design, design)
+        if lost and differences(design, self.design):
             needs = f"needs the design of study {self.name!r} in {self.store.name}, more of it, or another name"
             raise ScenarioError(*(f"{line}; {needs}" for line in lost))
         if not lost and to_json(design) != self._record.design:
             self._put(design)
 
     def _put(self, design: Design) -> None:
+        from longpipe.design.text import to_json
+
         points = [(scenario, design.levels(i)) for i, scenario in enumerate(design.scenarios, 1)]
         runs = ((run.point, run.replication, run.seed) for run in design.runs())
         studies.put(self.store, self.name, to_json(design), points, runs)
@@ -174,4 +199,4 @@ class Study:
 
     def _load(self, record: studies.StudyRecord) -> None:
         self._record = record
-        self._design = from_json(record.design)
+        self._read = None

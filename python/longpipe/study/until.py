@@ -1,10 +1,12 @@
 """As many replications as it takes: until the interval of a mean is narrow enough."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 from scipy import stats
@@ -14,7 +16,10 @@ from longpipe.design.design import Design
 from longpipe.errors import ScenarioError, nearest
 from longpipe.executors import Where
 from longpipe.study.progress import Progress, ignore
-from longpipe.study.study import Measure, Study
+from longpipe.study.study import Study
+
+if TYPE_CHECKING:
+    from longpipe.study.study import Measure
 
 # A deviation estimated from fewer stops too early by chance.
 FEWEST: Final = 5
