@@ -21,6 +21,7 @@ from longpipe.papers.buf_97_links import LINKS
 from longpipe.papers.paper import Experiment, Factors
 from longpipe.papers.reproduction import Reproduction, reproduce_beyond, table_rows
 from longpipe.store import Store
+from longpipe.study import Runner
 from longpipe.units import TIME
 from reproduced import WRITTEN
 
@@ -80,7 +81,7 @@ def test_the_single_run_draws_nothing_and_replications_do() -> None:
 def test_runs_past_the_paper_are_measured_like_its_own(tmp_path: Path) -> None:
     few = [replace(e, replicated=e.replicated.with_(duration="1100 ms")) for e in experiments((5,))[:2]]
     with closing(Store(tmp_path / "runs.sqlite")) as store:
-        runs = reproduce_beyond(PAPER, replace(BEYOND, experiments=lambda: few), 2, store)
+        runs = reproduce_beyond(PAPER, replace(BEYOND, experiments=lambda: few), 2, Runner(store))
     assert runs["seed"].tolist() == [1, 2, 1, 2]
     assert runs["efficiency"].between(0, 1).all()
 
@@ -121,8 +122,8 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reproduction, "reproduce", lambda *_, **__: made_up)
         patch.setattr(reproduction, "reproduce_beyond", lambda *_, **__: made_up_beyond(grid()))
-        reproduction.run(PAPER, 3, directory, Store(), fresh=False, json=None)
-        reproduction.run_beyond(PAPER, 1, directory, Store(), fresh=False)
+        reproduction.run(PAPER, 3, directory, Runner(Store()), json=None)
+        reproduction.run_beyond(PAPER, 1, directory, Runner(Store()))
     return directory
 
 
@@ -186,4 +187,4 @@ def test_points_of_a_figure_are_the_rows_of_its_curve(out: Path) -> None:
 
 def test_a_paper_with_nothing_past_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="--beyond: frr-96 has nothing past the paper; has: buf-97"):
-        reproduction.run_beyond(frr_96.PAPER, 1, tmp_path, Store(), fresh=False)
+        reproduction.run_beyond(frr_96.PAPER, 1, tmp_path, Runner(Store()))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
 
@@ -14,8 +15,10 @@ from cluster import Cluster, cluster
 from jobs import Fatal, expected, outcomes
 from longpipe import Scenario, ScenarioError
 from longpipe.executors import ExecutorError, Failure, Job, executor_for
+from longpipe.papers.reproduction import reproduce
 from longpipe.store import Store
-from longpipe.study import Progress, complete_study
+from longpipe.study import Progress, Runner, complete_study
+from reproduced import PAPER
 
 SHORT = Scenario(name="short", duration="20 ms")
 LONG = SHORT.with_(name="long", duration="1 s")
@@ -37,6 +40,15 @@ def test_a_cluster_gives_the_runs_of_this_process_and_names_what_failed(two_work
     by_address = outcomes(two_workers.address, [(SHORT, seed) for seed in range(-1, 60)])
     assert by_address.pop(-1) == Failure("seed: -1; needs a whole number from 0 to 18446744073709551615")
     assert by_address == expected(SHORT, range(60))
+
+
+def test_a_reproduction_on_a_cluster_has_the_bits_of_one_here(two_workers: Cluster) -> None:
+    with closing(Store()) as here, closing(Store()) as there:
+        expected_runs = reproduce(PAPER, 1, Runner(here)).runs
+        runs = reproduce(PAPER, 1, Runner(there, two_workers.address)).runs
+        pd.testing.assert_frame_equal(runs, expected_runs, check_exact=True)
+        jobs = [(e.replicated, 1) for e in PAPER.experiments()]
+        assert [there.require(*job).state_hash for job in jobs] == [here.require(*job).state_hash for job in jobs]
 
 
 def test_a_scheduler_file_a_client_and_a_cluster_do_as_well(two_workers: Cluster) -> None:

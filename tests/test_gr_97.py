@@ -13,6 +13,7 @@ from longpipe.papers.gr_97_summaries import outside
 from longpipe.papers.paper import Experiment
 from longpipe.papers.reproduction import Reproduction, table_rows
 from longpipe.store import Store
+from longpipe.study import Runner
 from longpipe.units import TIME
 from reproduced import WRITTEN
 
@@ -60,7 +61,7 @@ def found() -> Reproduction:
 def test_a_directory_holds_report_tables_runs_and_figures(found: Reproduction, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reproduction, "reproduce", lambda *_, **__: found)
-        reproduction.run(PAPER, 3, tmp_path, Store(), fresh=False, json=None)
+        reproduction.run(PAPER, 3, tmp_path, Runner(Store()), json=None)
     figures = {f"{name}.{kind}" for name in ("vbr-period", "by-factor") for kind in ("png", "svg")}
     tables = {f"{name}.csv" for name in ("tables", "runs", *PAPER.summaries)}
     assert {path.name for path in tmp_path.iterdir()} == {*WRITTEN, *tables, *figures}

@@ -15,6 +15,7 @@ from longpipe.papers.lbd_01_numbers import gains
 from longpipe.papers.lbd_01_reproduction import TransferReproduction, reproduce
 from longpipe.papers.lbd_01_time import Course, first_overflow
 from longpipe.store import Store
+from longpipe.study import Runner
 from longpipe.units import TIME
 from reproduced import WRITTEN
 
@@ -24,14 +25,14 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("lbd-01")
     (directory / "out").mkdir()
     with closing(Store(directory / "runs.db")) as store:
-        command.run(directory / "out", store, fresh=False, json=None)
+        command.run(directory / "out", Runner(store), json=None)
     return directory / "out"
 
 
 @pytest.fixture(scope="module")
 def found(out: Path) -> Iterator[TransferReproduction]:
     with closing(Store(out.with_name("runs.db"))) as store:
-        yield reproduce(store)
+        yield reproduce(Runner(store))
 
 
 def number(found: TransferReproduction, quantity: str, **factors: object) -> pd.Series:
@@ -165,7 +166,7 @@ def test_beyond_is_a_pipe_of_a_million_packets(monkeypatch: pytest.MonkeyPatch, 
     assert len(lbd_01_beyond.transfers()) == 45
     monkeypatch.setattr(lbd_01_beyond, "SEGMENTS", 20_000)
     monkeypatch.setattr(lbd_01_beyond, "RATES_MBPS", (100,))
-    command.run_beyond(tmp_path, Store(), fresh=False)
+    command.run_beyond(tmp_path, Runner(Store()))
     written = {"beyond.csv", "beyond.png", "beyond.svg", "provenance.json"}
     assert {path.name for path in tmp_path.iterdir()} == written
     runs = pd.read_csv(tmp_path / "beyond.csv")

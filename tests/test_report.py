@@ -28,7 +28,7 @@ from longpipe.report.parts import claims_of, number
 from longpipe.report.results import Results
 from longpipe.report.svg import DARK_CARD, Palette, contrast, in_the_dark, inline
 from longpipe.store import Store
-from longpipe.study import Study, complete_study
+from longpipe.study import Runner, Study, complete_study
 from reproduced import PAPER
 
 LONGPIPE = str(Path(sys.executable).with_name("longpipe"))
@@ -42,9 +42,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("frr-96", "lbd-01"):
         (directory / name).mkdir()
     with closing(Store()) as store:
-        reproduction.run(PAPER, 2, directory / "frr-96", store, fresh=False, json=None)
-        reproduction.run_sensitivity(PAPER, 1, directory / "frr-96", store, fresh=False)
-        lbd_01.run(directory / "lbd-01", store, fresh=False, json=None)
+        reproduction.run(PAPER, 2, directory / "frr-96", Runner(store), json=None)
+        reproduction.run_sensitivity(PAPER, 1, directory / "frr-96", Runner(store))
+        lbd_01.run(directory / "lbd-01", Runner(store), json=None)
     return directory
 
 

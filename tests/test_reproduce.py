@@ -17,6 +17,7 @@ from longpipe.cli import reproduction
 from longpipe.cli.reproduction_tables import show
 from longpipe.papers.reproduction import Reproduction, reproduce
 from longpipe.store import Store
+from longpipe.study import Runner
 from reproduced import PAPER, WRITTEN
 
 LONGPIPE = str(Path(sys.executable).with_name("longpipe"))
@@ -28,14 +29,14 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("frr-96")
     (directory / "out").mkdir()
     with closing(Store(directory / "runs.db")) as store:
-        reproduction.run(PAPER, 2, directory / "out", store, fresh=False, json=None)
+        reproduction.run(PAPER, 2, directory / "out", Runner(store), json=None)
     return directory / "out"
 
 
 @pytest.fixture(scope="module")
 def found(out: Path) -> Iterator[Reproduction]:
     with closing(Store(out.with_name("runs.db"))) as store:
-        yield reproduce(PAPER, 2, store)
+        yield reproduce(PAPER, 2, Runner(store))
 
 
 def test_a_directory_holds_report_tables_runs_and_figures(out: Path) -> None:
@@ -92,7 +93,7 @@ def test_tables_fit_100_columns_and_show_published_averages(found: Reproduction)
 
 def test_one_seed_has_no_intervals_and_decides_nothing(out: Path) -> None:
     with closing(Store(out.with_name("runs.db"))) as store:
-        report = json.loads(reproduce(PAPER, 1, store).to_json())
+        report = json.loads(reproduce(PAPER, 1, Runner(store)).to_json())
     assert report["tables"][0]["rows"][0]["efficiency"]["mean_low"] is None
     assert {claim["verdict"] for claim in report["claims"]} == {"undecided"}
 
@@ -114,7 +115,7 @@ def test_the_same_numbers_give_the_same_figure(found: Reproduction, tmp_path: Pa
 
 def test_sensitivity_has_a_row_for_every_variant(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with closing(Store(out.with_name("runs.db"))) as store:
-        reproduction.run_sensitivity(PAPER, 1, out, store, fresh=False)
+        reproduction.run_sensitivity(PAPER, 1, out, Runner(store))
     names = ["as reproduced", *(variant.name for variant in PAPER.variants)]
     lines = (out / "sensitivity.txt").read_text().splitlines()
     assert [sum(line.startswith(name) for line in lines) for name in names] == [3, 3, 3]
@@ -140,6 +141,9 @@ def test_sensitivity_has_a_row_for_every_variant(out: Path, capsys: pytest.Captu
         (["frr-96", "--out", "file"], "--out: file can't be written"),
         (["frr-96", "--json", "."], "--json: . is a directory"),
         (["frr-96", "--sensitivity", "--json", "-"], "--json: not with --sensitivity"),
+        (["frr-96", "--executor", "threads"], "executor: 'threads'; accepts 'processes', 'dask://HOST:PORT'"),
+        (["frr-96", "--executor", "dask://head:8786", "--workers", "2"], "workers: 2; 'dask://head:8786' has its own"),
+        (["lbd-01", "--seeds", "3"], "--seeds: 3; lbd-01 has nothing random and one run of each, leave it out"),
         (["buf-97", "--beyond", "--sensitivity"], "--beyond: not with --sensitivity or --json"),
     ],
 )
@@ -151,4 +155,14 @@ def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str, 
     )
     assert refused.returncode == 2
     assert refused.stderr.startswith(f"error: {message}")
+    assert refused.stderr.count("\n") == 1
+
+
+def test_a_scheduler_that_cannot_be_reached_is_one_line(tmp_path: Path) -> None:
+    refused = subprocess.run(
+        [LONGPIPE, "reproduce", "frr-96", "--no-store", "--executor", "dask://127.0.0.1:9"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("error: executor: dask://127.0.0.1:9: no Dask scheduler answers")
     assert refused.stderr.count("\n") == 1

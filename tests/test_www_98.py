@@ -14,6 +14,7 @@ from longpipe.papers.www_98 import PAPER, measure
 from longpipe.papers.www_98_claims import Documents
 from longpipe.scenario import Web
 from longpipe.store import Store
+from longpipe.study import Runner
 from longpipe.units import BUFFER, RATE, SIZE, TIME
 from reproduced import WRITTEN
 
@@ -52,7 +53,7 @@ def written(found: Reproduction, out: Path) -> str:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reproduction, "reproduce", lambda *_, **__: found)
         patch.setattr(reproduction, "FIGURES", {"www-98": lambda _: {}})
-        reproduction.run(PAPER, found.seeds, out, Store(), fresh=False, json=None)
+        reproduction.run(PAPER, found.seeds, out, Runner(Store()), json=None)
     return (out / "report.txt").read_text()
 
 

@@ -18,13 +18,13 @@ from longpipe.papers.lbd_01_numbers import gains
 from longpipe.papers.lbd_01_reproduction import TransferReproduction, reproduce, scenarios
 from longpipe.papers.lbd_01_variants import sensitivity
 from longpipe.report.folder import Folder, Part
-from longpipe.store import Store
+from longpipe.study import Runner
 
 
-def run(out: Path, store: Store, *, fresh: bool, json: str | None) -> None:
+def run(out: Path, runner: Runner, *, json: str | None) -> None:
     """Reproduces the paper into a directory and onto the terminal; `json` is a file, or - for stdout alone."""
     with Bar(ID) as bar:
-        found = reproduce(store, fresh=fresh, progress=bar.update)
+        found = reproduce(runner.telling(bar.update))
     report = StringIO()
     _show(found, Console(file=report, width=REPORT_WIDTH))
     texts = {"report.txt": report.getvalue(), "report.json": found.to_json()}
@@ -46,10 +46,10 @@ def run(out: Path, store: Store, *, fresh: bool, json: str | None) -> None:
     console.print(f"\n{found.seconds:.0f} s. Report, tables, runs and figures: {out}", markup=False, highlight=False)
 
 
-def run_sensitivity(out: Path, store: Store, *, fresh: bool) -> None:
+def run_sensitivity(out: Path, runner: Runner) -> None:
     """Runs the variants into a directory and onto the terminal."""
     with Bar(f"{ID} variants") as bar:
-        found = sensitivity(store, fresh=fresh, progress=bar.update)
+        found = sensitivity(runner.telling(bar.update))
     folder = _folder(out, Part.SENSITIVITY)
     folder.text("sensitivity.csv", found.to_csv(index=False))
     folder.close()
@@ -58,10 +58,10 @@ def run_sensitivity(out: Path, store: Store, *, fresh: bool) -> None:
     console.print(f"\nThe same as sensitivity.csv: {out}", markup=False, highlight=False)
 
 
-def run_beyond(out: Path, store: Store, *, fresh: bool) -> None:
+def run_beyond(out: Path, runner: Runner) -> None:
     """Runs what goes past the paper into a directory and onto the terminal."""
     with Bar(f"{ID} and beyond") as bar:
-        found = reproduce_beyond(store, fresh=fresh, progress=bar.update)
+        found = reproduce_beyond(runner.telling(bar.update))
     folder = _folder(out, Part.BEYOND)
     folder.text("beyond.csv", found.to_csv(index=False))
     folder.figure("beyond", plot_lbd_01.long_pipes(found))

@@ -6,13 +6,20 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from longpipe.cli.storing import NoStoreOption, StoreOption, opened_if_wanted, repeatable
+from longpipe.cli.storing import (
+    ExecutorOption,
+    NoStoreOption,
+    StoreOption,
+    WorkersOption,
+    opened_if_wanted,
+    repeatable,
+)
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_directory, check_file, write_text
 from longpipe.report.folder import Part, is_current, records
 
 if TYPE_CHECKING:
-    from longpipe.store import Store
+    from longpipe.study import Runner
 
 DOCUMENTS: Final = ("frr-96", "gr-97", "buf-97", "www-98", "lbd-01")
 TRANSFERS: Final = DOCUMENTS[-1]
@@ -46,6 +53,8 @@ def reproduce(
     beyond: Annotated[
         bool, typer.Option("--beyond", help="Go past what the paper did instead: buf-97, lbd-01.")
     ] = False,
+    executor: ExecutorOption = None,
+    workers: WorkersOption = None,
     store: StoreOption = None,
     no_store: NoStoreOption = False,
 ) -> None:
@@ -55,6 +64,12 @@ def reproduce(
     already, made by the same version from the same seeds, is shown again as it is.
     """
     _check(papers, json, sensitivity=sensitivity, beyond=beyond)
+    if seeds is not None and set(papers) == {TRANSFERS}:
+        raise ScenarioError(f"--seeds: {seeds}; {TRANSFERS} has nothing random and one run of each, leave it out")
+    if executor is not None or workers is not None:
+        from longpipe.executors import executor_for
+
+        executor_for(executor, workers)
     if json not in (None, "-"):
         check_file("--json", Path(str(json)))
     folders = {paper: _folder(paper, out, alone=len(papers) == 1) for paper in papers}
@@ -66,12 +81,15 @@ def reproduce(
             _show_again(folder, json)
             continue
         with opened_if_wanted(store, no_store=no_store) as kept, repeatable(kept):
+            from longpipe.study import Runner
+
+            runner = Runner(kept, executor, workers, fresh)
             if beyond:
-                _beyond(paper, seeds, folder, kept, fresh=fresh)
+                _beyond(paper, seeds, folder, runner)
             elif sensitivity:
-                _sensitivity(paper, seeds or DEFAULT_VARIANT_SEEDS, folder, kept, fresh=fresh)
+                _sensitivity(paper, seeds or DEFAULT_VARIANT_SEEDS, folder, runner)
             else:
-                _reproduce(paper, seeds, folder, kept, fresh=fresh, json=json)
+                _reproduce(paper, seeds, folder, runner, json=json)
 
 
 def _check(papers: list[str], json: str | None, *, sensitivity: bool, beyond: bool) -> None:
@@ -108,31 +126,31 @@ def _show_again(folder: Path, json: str | None) -> None:
 # The database, SciPy and Matplotlib take a second to load; other commands need not wait for them.
 
 
-def _reproduce(paper: str, seeds: int | None, out: Path, store: "Store", *, fresh: bool, json: str | None) -> None:
+def _reproduce(paper: str, seeds: int | None, out: Path, runner: "Runner", *, json: str | None) -> None:
     from longpipe.cli import lbd_01, reproduction
     from longpipe.papers import PAPERS
 
     if paper == TRANSFERS:
-        lbd_01.run(out, store, fresh=fresh, json=json)
+        lbd_01.run(out, runner, json=json)
     else:
-        reproduction.run(PAPERS[paper], seeds or PAPERS[paper].seeds, out, store, fresh=fresh, json=json)
+        reproduction.run(PAPERS[paper], seeds or PAPERS[paper].seeds, out, runner, json=json)
 
 
-def _sensitivity(paper: str, seeds: int, out: Path, store: "Store", *, fresh: bool) -> None:
+def _sensitivity(paper: str, seeds: int, out: Path, runner: "Runner") -> None:
     from longpipe.cli import lbd_01, reproduction
     from longpipe.papers import PAPERS
 
     if paper == TRANSFERS:
-        lbd_01.run_sensitivity(out, store, fresh=fresh)
+        lbd_01.run_sensitivity(out, runner)
     else:
-        reproduction.run_sensitivity(PAPERS[paper], seeds, out, store, fresh=fresh)
+        reproduction.run_sensitivity(PAPERS[paper], seeds, out, runner)
 
 
-def _beyond(paper: str, seeds: int | None, out: Path, store: "Store", *, fresh: bool) -> None:
+def _beyond(paper: str, seeds: int | None, out: Path, runner: "Runner") -> None:
     from longpipe.cli import lbd_01, reproduction
     from longpipe.papers import PAPERS
 
     if paper == TRANSFERS:
-        lbd_01.run_beyond(out, store, fresh=fresh)
+        lbd_01.run_beyond(out, runner)
     else:
-        reproduction.run_beyond(PAPERS[paper], seeds, out, store, fresh=fresh)
+        reproduction.run_beyond(PAPERS[paper], seeds, out, runner)

@@ -19,7 +19,7 @@ from longpipe.papers import Paper, lbd_01
 from longpipe.papers.reproduction import Reproduction, reproduce, reproduce_beyond, scenarios
 from longpipe.papers.sensitivity import closest, sensitivity, summary
 from longpipe.report.folder import Folder, Part
-from longpipe.store import Store
+from longpipe.study import Runner
 
 REPORT_WIDTH = 100
 
@@ -35,10 +35,10 @@ BEYOND_FIGURES: Final[dict[str, Callable[[Mapping[str, pd.DataFrame]], dict[str,
 }
 
 
-def run(paper: Paper, seeds: int, out: Path, store: Store, *, fresh: bool, json: str | None) -> None:
+def run(paper: Paper, seeds: int, out: Path, runner: Runner, *, json: str | None) -> None:
     """Reproduces a paper into a directory and onto the terminal; `json` is a file, or - for stdout alone."""
     with Bar(paper.id) as bar:
-        found = reproduce(paper, seeds, store, fresh=fresh, progress=bar.update)
+        found = reproduce(paper, seeds, runner.telling(bar.update))
     report = StringIO()
     show(found, Console(file=report, width=REPORT_WIDTH))
     folder = Folder(out, Part.REPRODUCTION, paper.id, seeds, paper.seeds)
@@ -67,10 +67,10 @@ def figures(found: Reproduction) -> dict[str, Figure]:
     return {f"tables-{table.replace('+', '-')}": plot.efficiency_fairness(found, table) for table in found.tables}
 
 
-def run_sensitivity(paper: Paper, seeds: int, out: Path, store: Store, *, fresh: bool) -> None:
+def run_sensitivity(paper: Paper, seeds: int, out: Path, runner: Runner) -> None:
     """Runs a paper's variants into a directory and onto the terminal."""
     with Bar(f"{paper.id} variants") as bar:
-        found = sensitivity(paper, seeds, store, fresh=fresh, progress=bar.update)
+        found = sensitivity(paper, seeds, runner.telling(bar.update))
     report = StringIO()
     show_sensitivity(paper, found, Console(file=report, width=REPORT_WIDTH))
     folder = Folder(out, Part.SENSITIVITY, paper.id, seeds, seeds)
@@ -84,7 +84,7 @@ def run_sensitivity(paper: Paper, seeds: int, out: Path, store: Store, *, fresh:
     console.print(f"\nThe same as sensitivity.csv and .txt: {out}", markup=False, highlight=False)
 
 
-def run_beyond(paper: Paper, seeds: int | None, out: Path, store: Store, *, fresh: bool) -> None:
+def run_beyond(paper: Paper, seeds: int | None, out: Path, runner: Runner) -> None:
     """Runs what goes past a paper into a directory and onto the terminal."""
     if paper.beyond is None:
         raise ScenarioError(
@@ -92,7 +92,7 @@ def run_beyond(paper: Paper, seeds: int | None, out: Path, store: Store, *, fres
         )
     seeds = seeds or paper.beyond.seeds
     with Bar(f"{paper.id} and beyond") as bar:
-        runs = reproduce_beyond(paper, paper.beyond, seeds, store, fresh=fresh, progress=bar.update)
+        runs = reproduce_beyond(paper, paper.beyond, seeds, runner.telling(bar.update))
     summaries = {name: summarize(runs) for name, summarize in paper.beyond.summaries.items()}
     folder = Folder(out, Part.BEYOND, paper.id, seeds, paper.beyond.seeds)
     for name, frame in {"beyond": runs, **summaries}.items():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -16,13 +17,15 @@ if TYPE_CHECKING:
     from longpipe.store import Store
     from longpipe.study import Study
 
+VARIABLE: Final = "LONGPIPE_STORE"
+
 StoreOption = Annotated[
     str | None,
     typer.Option(
         "--store",
         metavar="URL",
-        help="Where runs are kept: a file, sqlite:///FILE or postgresql://... [default: a file of yours]",
-        envvar="LONGPIPE_STORE",
+        help="Where runs are kept: a file, sqlite:///FILE or postgresql://... "
+        "[default: LONGPIPE_STORE of the environment, or a file of yours]",
         show_default=False,
     ),
 ]
@@ -37,12 +40,17 @@ WorkersOption = Annotated[
 NoStoreOption = Annotated[bool, typer.Option("--no-store", help="Keep nothing, and use nothing kept.")]
 
 
+def _chosen(url: str | None) -> str | None:
+    # Not an option's variable for Typer, which could not tell it from the option that --no-store excludes.
+    return os.environ.get(VARIABLE) or None if url is None else url
+
+
 @contextmanager
 def opened(url: str | None, *, readonly: bool = False) -> Iterator[Store]:
     """The store at this URL, or the user's own."""
     from longpipe.store import Store, default_url
 
-    store = Store(default_url() if url is None else url, readonly=readonly)
+    store = Store(_chosen(url) or default_url(), readonly=readonly)
     try:
         yield store
     finally:
@@ -56,10 +64,11 @@ def opened_if_wanted(url: str | None, *, no_store: bool) -> Iterator[Store]:
 
     if no_store and url is not None:
         raise ScenarioError("--no-store: not with --store; needs one of them")
+    chosen = _chosen(url)
     try:
-        store = Store(None if no_store else url or default_url())
+        store = Store(None if no_store else chosen or default_url())
     except ScenarioError as error:
-        if url is not None:
+        if chosen is not None:
             raise
         typer.echo(f"note: {error}; nothing is kept", err=True)
         store = Store()

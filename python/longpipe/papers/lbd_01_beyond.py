@@ -1,6 +1,5 @@
 """The question of lbd-01 at today's sizes: 8 GB over 600 ms, up to 10 Gbit/s and a million packets in the pipe."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import Final
@@ -9,9 +8,7 @@ import pandas as pd
 
 from longpipe.papers.lbd_01 import BASE, FLAVORS, FLAVORS_BEYOND, MSS, PACKET_BYTES, SEED, measure, options
 from longpipe.scenario import Scenario
-from longpipe.store import Store
-from longpipe.study import complete_study
-from longpipe.study.progress import Progress, ignore
+from longpipe.study import Runner
 
 # W* of 11 718, 117 187 and 1 171 875 packets.
 RATES_MBPS: Final = (100, 1000, 10_000)
@@ -59,20 +56,18 @@ def transfers() -> list[LongTransfer]:
     return [LongTransfer(*levels) for levels in product(RATES_MBPS, BUFFERS, (*FLAVORS, *FLAVORS_BEYOND))]
 
 
-def reproduce_beyond(
-    store: Store, *, fresh: bool = False, progress: Callable[[Progress], None] = ignore
-) -> pd.DataFrame:
-    """Runs what the store lacks; a row each: `rate_mbps`, `w_star_packets`, `buffer_bdp`, `tcp`, the measures."""
+def reproduce_beyond(runner: Runner) -> pd.DataFrame:
+    """Runs what is missing; a row each: `rate_mbps`, `w_star_packets`, `buffer_bdp`, `tcp`, the measures."""
     planned = transfers()
     jobs = [(transfer.scenario(), SEED) for transfer in planned]
-    complete_study(jobs, store, fresh=fresh, progress=progress)
+    runner.complete(jobs)
     return pd.DataFrame(
         {
             "rate_mbps": transfer.rate_mbps,
             "w_star_packets": transfer.w_star_packets,
             "buffer_bdp": transfer.buffer_bdp,
             "tcp": transfer.tcp,
-            **measure(store.require(*job)),
+            **measure(runner.require(*job)),
         }
         for transfer, job in zip(planned, jobs, strict=True)
     )

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,9 +25,8 @@ from longpipe.papers.lbd_01_claims import claims
 from longpipe.papers.lbd_01_numbers import FIGURE_6, WATCHED, Courses, numbers, slopes
 from longpipe.papers.lbd_01_time import Course
 from longpipe.papers.reproduction import plain
-from longpipe.store import Store, digest_of
-from longpipe.study import complete_study
-from longpipe.study.progress import Progress, ignore
+from longpipe.store import digest_of
+from longpipe.study import Progress, Runner
 
 
 @dataclass(frozen=True)
@@ -91,18 +89,16 @@ def _metric(value: Any, published: float | None) -> dict[str, Any]:  # noqa: ANN
     return {"published": published, "deterministic": measured, "mean": measured, **unknown}
 
 
-def reproduce(
-    store: Store, *, fresh: bool = False, progress: Callable[[Progress], None] = ignore
-) -> TransferReproduction:
-    """Runs what the store lacks of the paper's transfers, watches some of them over time, and compares."""
+def reproduce(runner: Runner) -> TransferReproduction:
+    """Runs what is missing of the paper's transfers, watches some of them over time, and compares."""
     began = time.monotonic()
     planned = [*transfers(), *transfers(FLAVORS_BEYOND)]
     in_all = len(planned) + len(WATCHED)
-    runs = measured(planned, store, fresh=fresh, progress=lambda now: progress(replace(now, wanted=in_all)))
+    runs = measured(planned, runner.telling(lambda now: runner.progress(replace(now, wanted=in_all))))
     courses: dict[Transfer, Course] = {}
     for number, transfer in enumerate(WATCHED, start=1):
         courses[transfer] = Course.of(transfer)
-        progress(Progress(in_all, len(planned), number))
+        runner.progress(Progress(in_all, len(planned), number))
     of_paper = runs[runs["tcp"].isin(FLAVORS)]
     recoveries = {tcp: courses[transfer].recovery_s for tcp, transfer in FIGURE_6.items()}
     conclusions = claims(slopes(courses), recoveries, courses[FIGURE_6["newreno"]].estimate_packets)
@@ -124,17 +120,10 @@ def scenarios() -> pd.DataFrame:
     )
 
 
-def measured(
-    planned: list[Transfer],
-    store: Store,
-    *,
-    fresh: bool = False,
-    progress: Callable[[Progress], None] = ignore,
-    **changes: object,
-) -> pd.DataFrame:
-    """Runs what the store lacks of some transfers, with dotted fields changed; a row of results each."""
+def measured(planned: list[Transfer], runner: Runner, **changes: object) -> pd.DataFrame:
+    """Runs what is missing of some transfers, with dotted fields changed; a row of results each."""
     jobs = [(transfer.scenario(**changes), SEED) for transfer in planned]
-    complete_study(jobs, store, fresh=fresh, progress=progress)
+    runner.complete(jobs)
     return pd.DataFrame(
-        row(transfer, measure(store.require(*job))) for transfer, job in zip(planned, jobs, strict=True)
+        row(transfer, measure(runner.require(*job))) for transfer, job in zip(planned, jobs, strict=True)
     )

@@ -7,9 +7,7 @@ from typing import Final
 import pandas as pd
 
 from longpipe.papers.lbd_01 import SEED, Transfer, measure, published
-from longpipe.store import Store
-from longpipe.study import complete_study
-from longpipe.study.progress import Progress, ignore
+from longpipe.study import Runner
 
 
 @dataclass(frozen=True)
@@ -73,18 +71,18 @@ TRANSFERS: Final = (
 )
 
 
-def sensitivity(store: Store, *, fresh: bool = False, progress: Callable[[Progress], None] = ignore) -> pd.DataFrame:
+def sensitivity(runner: Runner) -> pd.DataFrame:
     """A row for what is published and one per variant: `variant`, the QUANTITIES."""
     jobs = {
         (variant.name, transfer): (transfer.scenario(**variant.changes(transfer)), SEED)
         for variant in VARIANTS
         for transfer in TRANSFERS
     }
-    complete_study(jobs.values(), store, fresh=fresh, progress=progress)
+    runner.complete(jobs.values())
     table = published().fillna({"tcp": ""})
     printed = {(row[0], row[1], row[2], row[3]): row[4] for row in table.itertuples(index=False)}
     rows = [{"variant": "published", **{name: printed[key] for name, (key, _) in QUANTITIES.items()}}]
     for variant in VARIANTS:
-        found = {transfer: measure(store.require(*jobs[variant.name, transfer])) for transfer in TRANSFERS}
+        found = {transfer: measure(runner.require(*jobs[variant.name, transfer])) for transfer in TRANSFERS}
         rows.append({"variant": variant.name, **{name: follow(found) for name, (_, follow) in QUANTITIES.items()}})
     return pd.DataFrame(rows)

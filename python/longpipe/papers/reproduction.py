@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,9 +14,8 @@ from longpipe import _core
 from longpipe.analysis.claims import Judgement, judge, mean_by_seed
 from longpipe.analysis.intervals import estimate
 from longpipe.papers.paper import Beyond, Caption, Paper
-from longpipe.store import Store, digest_of
-from longpipe.study import complete_study
-from longpipe.study.progress import Progress, ignore
+from longpipe.store import digest_of
+from longpipe.study import Runner
 
 # Efficiency and fairness lie between 0 and 1, and so do their intervals.
 BOUNDS = (0.0, 1.0)
@@ -101,22 +100,15 @@ class Reproduction:
         }
 
 
-def reproduce(
-    paper: Paper,
-    seeds: int,
-    store: Store,
-    *,
-    fresh: bool = False,
-    progress: Callable[[Progress], None] = ignore,
-) -> Reproduction:
-    """Runs what the store lacks of a paper's experiments, with seeds 1 to `seeds`, and compares."""
+def reproduce(paper: Paper, seeds: int, runner: Runner) -> Reproduction:
+    """Runs what is missing of a paper's experiments, with seeds 1 to `seeds`, and compares."""
     began = time.monotonic()
     experiments = paper.experiments()
     single = [(e, False, (e.deterministic, DETERMINISTIC_SEED)) for e in experiments if e.deterministic]
     planned = [*single, *((e, True, (e.replicated, seed)) for e in experiments for seed in e.seeds(seeds))]
-    complete_study([job for *_, job in planned], store, fresh=fresh, progress=progress)
+    runner.complete(job for *_, job in planned)
     runs = pd.DataFrame(
-        {"table": e.table, "replicated": replicated, **e.factors, "seed": job[1], **paper.measure(store.require(*job))}
+        {"table": e.table, "replicated": replicated, **e.factors, "seed": job[1], **paper.measure(runner.require(*job))}
         for e, replicated, job in planned
     )
     # Where a paper prints no numbers, the runs as it did them stand for them.
@@ -144,20 +136,12 @@ def scenarios(paper: Paper, seeds: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["scenario", "digest", "replicated", "seeds"]).drop_duplicates("digest")
 
 
-def reproduce_beyond(
-    paper: Paper,
-    beyond: Beyond,
-    seeds: int,
-    store: Store,
-    *,
-    fresh: bool = False,
-    progress: Callable[[Progress], None] = ignore,
-) -> pd.DataFrame:
-    """Runs what the store lacks of what goes past a paper; a row per run: the factors, `seed`, the paper's measures."""
+def reproduce_beyond(paper: Paper, beyond: Beyond, seeds: int, runner: Runner) -> pd.DataFrame:
+    """Runs what is missing of what goes past a paper; a row per run: the factors, `seed`, the paper's measures."""
     planned = [(e, seed) for e in beyond.experiments() for seed in e.seeds(seeds)]
-    complete_study([(e.replicated, seed) for e, seed in planned], store, fresh=fresh, progress=progress)
+    runner.complete((e.replicated, seed) for e, seed in planned)
     return pd.DataFrame(
-        {**e.factors, "seed": seed, **paper.measure(store.require(e.replicated, seed))} for e, seed in planned
+        {**e.factors, "seed": seed, **paper.measure(runner.require(e.replicated, seed))} for e, seed in planned
     )
 
 

@@ -1,26 +1,17 @@
 """What each open choice decides: a paper's errors under variants, one parameter at a time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pandas as pd
 
 from longpipe.executors import Job
 from longpipe.papers.paper import Experiment, Paper, Variant
-from longpipe.store import Store
-from longpipe.study import complete_study
-from longpipe.study.progress import Progress, ignore
+from longpipe.study import Runner
 
 BASELINE = Variant("as reproduced", {})
 
 
-def sensitivity(
-    paper: Paper,
-    seeds: int,
-    store: Store,
-    *,
-    fresh: bool = False,
-    progress: Callable[[Progress], None] = ignore,
-) -> pd.DataFrame:
+def sensitivity(paper: Paper, seeds: int, runner: Runner) -> pd.DataFrame:
     """Replicated means, seeds 1 to `seeds`, under every variant of a paper and, first, under none.
 
     One row per variant, configuration and metric: `variant`, the factors, `metric`, `published`, `mean`. Where a paper
@@ -29,14 +20,14 @@ def sensitivity(
     experiments = [experiment for experiment in paper.experiments() if experiment.table]
     variants = (BASELINE, *paper.variants)
     jobs = [job for variant in variants for e in experiments for job in _jobs(variant, e, seeds)]
-    complete_study(jobs, store, fresh=fresh, progress=progress)
+    runner.complete(jobs)
     names = ["table", *paper.factors]
     published = {tuple(row[name] for name in names): row for row in paper.published().to_dict("records")}
     rows = []
     for variant in variants:
         for experiment in experiments:
             key = (experiment.table, *(experiment.factors[name] for name in paper.factors))
-            means = _means(paper, store, _jobs(variant, experiment, seeds))
+            means = _means(paper, runner, _jobs(variant, experiment, seeds))
             for metric in paper.metrics:
                 numbers = {"metric": metric, "published": published[key][metric], "mean": means[metric]}
                 rows.append({"variant": variant.name, **experiment.factors, **numbers})
@@ -96,9 +87,9 @@ def _jobs(variant: Variant, experiment: Experiment, seeds: int) -> list[Job]:
     return [(scenario, seed) for seed in range(1, seeds + 1)]
 
 
-def _means(paper: Paper, store: Store, jobs: list[Job]) -> pd.Series:
+def _means(paper: Paper, runner: Runner, jobs: list[Job]) -> pd.Series:
     def measured() -> Iterator[dict[str, float]]:
         for scenario, seed in jobs:
-            yield dict(paper.measure(store.require(scenario, seed)))
+            yield dict(paper.measure(runner.require(scenario, seed)))
 
     return pd.DataFrame(measured()).mean()

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from longpipe.study.campaign import StudyError, complete_study
     from longpipe.study.progress import Progress
+    from longpipe.study.runner import Runner
     from longpipe.study.study import Status, Study
     from longpipe.study.until import Sequential, run_until
 
-__all__ = ["Progress", "Sequential", "Status", "Study", "StudyError", "complete_study", "run_until"]
+__all__ = ["Progress", "Runner", "Sequential", "Status", "Study", "StudyError", "complete_study", "run_until"]
 
 if not TYPE_CHECKING:
     from longpipe.deferred import deferred
@@ -18,6 +19,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             "Progress": "longpipe.study.progress",
+            "Runner": "longpipe.study.runner",
             "Sequential": "longpipe.study.until",
             "Status": "longpipe.study.study",
             "Study": "longpipe.study.study",
