@@ -12,6 +12,7 @@ from longpipe.papers.paper import Experiment
 from longpipe.papers.reproduction import Reproduction, table_rows
 from longpipe.papers.www_98 import PAPER, measure
 from longpipe.papers.www_98_claims import Documents
+from longpipe.report.folder import Folder
 from longpipe.scenario import Web
 from longpipe.store import Store
 from longpipe.study import Runner
@@ -52,7 +53,7 @@ def found() -> Reproduction:
 def written(found: Reproduction, out: Path) -> str:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reproduction, "reproduce", lambda *_, **__: found)
-        patch.setattr(reproduction, "FIGURES", {"www-98": lambda _: {}})
+        patch.setattr(Folder, "figures", lambda *_: None)
         reproduction.run(PAPER, found.seeds, out, Runner(Store()), json=None)
     return (out / "report.txt").read_text()
 

@@ -18,6 +18,11 @@ MARKERS: Final = ("o", "s")
 FORMATS: Final = ("png", "svg")
 
 
+def figures(found: Reproduction) -> dict[str, Figure]:
+    """Efficiency against fairness of every table, by file name."""
+    return {f"tables-{table.replace('+', '-')}": efficiency_fairness(found, table) for table in found.tables}
+
+
 def efficiency_fairness_points(reproduction: Reproduction, table: str) -> pd.DataFrame:
     """A table's configurations as points: the factors; `published`, `mean`, `mean_low`, `mean_high` of each metric."""
     rows = reproduction.rows[reproduction.rows["table"] == table]

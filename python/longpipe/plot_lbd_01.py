@@ -36,6 +36,11 @@ def figures(found: TransferReproduction) -> dict[str, Figure]:
     }
 
 
+def beyond_figures(runs: pd.DataFrame) -> dict[str, Figure]:
+    """The figure past the paper, by file name."""
+    return {"beyond": long_pipes(runs)}
+
+
 def utilization(found: TransferReproduction) -> Figure:
     """Figure 2: mu against W*, a panel per buffer; a published point follows from a printed completion time."""
     figure = Figure(figsize=(11, 7.2), layout="constrained")

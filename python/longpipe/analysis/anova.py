@@ -11,7 +11,6 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from longpipe.analysis.effects import Effect, Fit, fit
 from longpipe.analysis.factors import (
@@ -24,6 +23,7 @@ from longpipe.analysis.factors import (
     terms_up_to,
     text_of,
 )
+from longpipe.analysis.quantiles import f_tail, t_quantile
 from longpipe.errors import ScenarioError
 
 # Below this share of the sum of squares an error is what rounding left of none.
@@ -89,7 +89,7 @@ class Anova:
             effect = self.fit.effects[term]
             square = effect.sum_of_squares / effect.df
             ratio = _ratio(square, error_square)
-            p_value = float(stats.f.sf(ratio, effect.df, self.error_df)) if self.error_df else np.nan
+            p_value = f_tail(ratio, effect.df, self.error_df) if self.error_df else np.nan
             share = 100 * effect.sum_of_squares / total
             rows.append((name_of(term), effect.sum_of_squares, share, effect.df, square, ratio, p_value))
         rows.append(("error", error, 100 * error / total, self.error_df, error_square, np.nan, np.nan))
@@ -120,7 +120,7 @@ class Anova:
 
     def quantile(self, level: float) -> float:
         """Quantile of Student's t for a two-sided interval at a confidence level, with the error's df."""
-        return float(stats.t.ppf((1 + level) / 2, self.error_df)) if self.error_df else float("nan")
+        return t_quantile(level, self.error_df) if self.error_df else float("nan")
 
     def mean_interval(self, level: float = 0.9) -> tuple[float, float]:
         """Interval of the overall mean, in the response's unit.
@@ -132,7 +132,7 @@ class Anova:
         if self.blocks is not None:
             block = self.fit.effects[(self.blocks,)]
             error = float(np.sqrt(block.sum_of_squares / block.df)) * self.fit.mean_scale
-            t = float(stats.t.ppf((1 + level) / 2, block.df))
+            t = t_quantile(level, block.df)
         return self.mean - t * error, self.mean + t * error
 
     def means(self, *factors: str) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from scipy import stats
 from longpipe.analysis.anova import Anova
 from longpipe.analysis.effects import hat
 from longpipe.analysis.factors import Floats
+from longpipe.analysis.quantiles import f_tail
 
 # Shapiro and Wilk's test is calibrated up to this size.
 MOST_FOR_SHAPIRO: Final = 5000
@@ -105,7 +106,7 @@ def _independence(found: Anova, residual: Floats) -> Row:
     rest = found.error_df - df
     ratio = between / df / ((float(np.sum(residual**2)) - between) / rest)
     note = f"seeds explain {100 * between / np.sum(residual**2):.1f} % of the error"
-    return "independence", "F test of shared seeds", ratio, float(stats.f.sf(ratio, df, rest)), note
+    return "independence", "F test of shared seeds", ratio, f_tail(ratio, df, rest), note
 
 
 def _serial_correlation(found: Anova, residual: Floats) -> Row:

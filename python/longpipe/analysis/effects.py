@@ -11,7 +11,6 @@ from itertools import combinations
 from typing import Final
 
 import numpy as np
-from statsmodels.regression.linear_model import WLS
 
 from longpipe.analysis.factors import Cells, Floats, Integers, Term, name_of
 from longpipe.errors import ScenarioError
@@ -81,6 +80,9 @@ def _balanced(cells: Cells, terms: Sequence[Term]) -> Fit:
 
 
 def _least_squares(cells: Cells, terms: Sequence[Term]) -> Fit:
+    # Takes half a second and 60 MB to load, which balanced designs need not wait for.
+    from statsmodels.regression.linear_model import WLS
+
     x, blocks = _model_matrix(cells, terms)
     parameters = x.shape[1]
     model = WLS(cells.means, x, weights=cells.counts).fit()

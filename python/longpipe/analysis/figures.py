@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy import stats
+from scipy import special
 
 from longpipe.analysis.anova import Anova
 from longpipe.analysis.factors import check_factors, name_of, text_of
@@ -135,9 +135,9 @@ def variation_explained(*analyses: Anova) -> Figure:
 def residual_points(found: Anova) -> pd.DataFrame:
     """Each row's `fitted` and `residual` in the response's unit, and `normal_quantile` [standard deviations]."""
     table = found.residuals[["fitted", "residual"]]
-    ranks = stats.rankdata(table["residual"], method="ordinal")
+    ranks = table["residual"].rank(method="first")
     # Blom's plotting positions.
-    return table.assign(normal_quantile=stats.norm.ppf((ranks - 0.375) / (len(table) + 0.25)))
+    return table.assign(normal_quantile=special.ndtri((ranks - 0.375) / (len(table) + 0.25)))
 
 
 def residuals(found: Anova) -> Figure:

@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+
+from longpipe.analysis.quantiles import t_quantile
 
 CONFIDENCE: Final = 0.95
 
@@ -34,7 +35,7 @@ def estimate(values: ArrayLike, bounds: Sequence[float] = (-math.inf, math.inf))
     if x.size < 2:
         return Estimate(mean, math.nan, math.nan, math.nan, math.nan)
     deviation = float(np.std(x, ddof=1))
-    t = float(stats.t.ppf((1 + CONFIDENCE) / 2, x.size - 1))
+    t = t_quantile(CONFIDENCE, x.size - 1)
     of_mean = t * deviation / math.sqrt(x.size)
     of_one = t * deviation * math.sqrt(1 + 1 / x.size)
     low, high = max(mean - of_one, bounds[0]), min(mean + of_one, bounds[1])

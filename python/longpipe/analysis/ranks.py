@@ -7,6 +7,7 @@ from scipy import stats
 from longpipe.analysis.anova import Anova
 from longpipe.analysis.effects import fit
 from longpipe.analysis.factors import Cells, Floats, Term, name_of
+from longpipe.analysis.quantiles import f_tail
 from longpipe.errors import ScenarioError
 
 # Values that differ by less than this share of their range are ties that rounding has split.
@@ -33,7 +34,7 @@ def aligned_ranks(found: Anova) -> pd.DataFrame:
         effect = fitted.effects[term]
         error = fitted.error_sum_of_squares / fitted.error_df
         ratio = effect.sum_of_squares / effect.df / error if error else float("inf")
-        rows.append((name_of(term), effect.df, ratio, float(stats.f.sf(ratio, effect.df, fitted.error_df))))
+        rows.append((name_of(term), effect.df, ratio, f_tail(ratio, effect.df, fitted.error_df)))
     return pd.DataFrame(rows, columns=["component", "df", "f", "p_value"])
 
 

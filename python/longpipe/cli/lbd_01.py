@@ -3,11 +3,11 @@
 import sys
 from io import StringIO
 from pathlib import Path
+from typing import Final
 
 import pandas as pd
 from rich.console import Console
 
-from longpipe import plot_lbd_01
 from longpipe.cli.progress import Bar
 from longpipe.cli.reproduction import REPORT_WIDTH, report_console
 from longpipe.cli.reproduction_tables import show_beyond, show_claims
@@ -19,6 +19,8 @@ from longpipe.papers.lbd_01_reproduction import TransferReproduction, reproduce,
 from longpipe.papers.lbd_01_variants import sensitivity
 from longpipe.report.folder import Folder, Part
 from longpipe.study import Runner
+
+PLOT: Final = "longpipe.plot_lbd_01"
 
 
 def run(out: Path, runner: Runner, *, json: str | None) -> None:
@@ -33,8 +35,7 @@ def run(out: Path, runner: Runner, *, json: str | None) -> None:
     folder = _folder(out, Part.REPRODUCTION)
     for name, text in texts.items():
         folder.text(name, text)
-    for name, figure in plot_lbd_01.figures(found).items():
-        folder.figure(name, figure)
+    folder.figures(PLOT, found)
     folder.close(seconds=round(found.seconds, 1), runs=len(found.runs))
     if json == "-":
         sys.stdout.write(found.to_json())
@@ -64,7 +65,7 @@ def run_beyond(out: Path, runner: Runner) -> None:
         found = reproduce_beyond(runner.telling(bar.update))
     folder = _folder(out, Part.BEYOND)
     folder.text("beyond.csv", found.to_csv(index=False))
-    folder.figure("beyond", plot_lbd_01.long_pipes(found))
+    folder.figures(PLOT, found, "beyond_figures")
     folder.close()
     console = report_console()
     show_beyond({"8 GB over 600 ms": _by_flavor(found, ["rate_mbps", "w_star_packets", "buffer_bdp"])}, console)

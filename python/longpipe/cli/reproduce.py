@@ -123,34 +123,40 @@ def _show_again(folder: Path, json: str | None) -> None:
     typer.echo(f"\nUnchanged since {finished}. Report, tables, runs and figures: {folder}")
 
 
-# The database, SciPy and Matplotlib take a second to load; other commands need not wait for them.
+# The database, pandas and SciPy take a second to load; other commands need not wait for them.
 
 
 def _reproduce(paper: str, seeds: int | None, out: Path, runner: "Runner", *, json: str | None) -> None:
-    from longpipe.cli import lbd_01, reproduction
-    from longpipe.papers import PAPERS
-
     if paper == TRANSFERS:
+        from longpipe.cli import lbd_01
+
         lbd_01.run(out, runner, json=json)
     else:
+        from longpipe.cli import reproduction
+        from longpipe.papers import PAPERS
+
         reproduction.run(PAPERS[paper], seeds or PAPERS[paper].seeds, out, runner, json=json)
 
 
 def _sensitivity(paper: str, seeds: int, out: Path, runner: "Runner") -> None:
-    from longpipe.cli import lbd_01, reproduction
-    from longpipe.papers import PAPERS
-
     if paper == TRANSFERS:
+        from longpipe.cli import lbd_01
+
         lbd_01.run_sensitivity(out, runner)
     else:
+        from longpipe.cli import reproduction
+        from longpipe.papers import PAPERS
+
         reproduction.run_sensitivity(PAPERS[paper], seeds, out, runner)
 
 
 def _beyond(paper: str, seeds: int | None, out: Path, runner: "Runner") -> None:
-    from longpipe.cli import lbd_01, reproduction
-    from longpipe.papers import PAPERS
-
     if paper == TRANSFERS:
+        from longpipe.cli import lbd_01
+
         lbd_01.run_beyond(out, runner)
     else:
+        from longpipe.cli import reproduction
+        from longpipe.papers import PAPERS
+
         reproduction.run_beyond(PAPERS[paper], seeds, out, runner)

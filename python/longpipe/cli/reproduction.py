@@ -1,37 +1,31 @@
 """What `longpipe reproduce` does: runs, files, figures, tables."""
 
 import sys
-from collections.abc import Callable, Mapping
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Final
 
-import pandas as pd
-from matplotlib.figure import Figure
 from rich.console import Console
 
-from longpipe import plot, plot_buf_97, plot_gr_97, plot_www_98
 from longpipe.cli.progress import Bar
 from longpipe.cli.reproduction_tables import show, show_beyond, show_sensitivity
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
-from longpipe.papers import Paper, lbd_01
-from longpipe.papers.reproduction import Reproduction, reproduce, reproduce_beyond, scenarios
+from longpipe.papers import PAPERS, Paper, lbd_01
+from longpipe.papers.reproduction import reproduce, reproduce_beyond, scenarios
 from longpipe.papers.sensitivity import closest, sensitivity, summary
 from longpipe.report.folder import Folder, Part
 from longpipe.study import Runner
 
 REPORT_WIDTH = 100
 
-# Papers that draw other figures than efficiency against fairness table by table.
-FIGURES: Final[dict[str, Callable[[Reproduction], dict[str, Figure]]]] = {
-    "gr-97": plot_gr_97.figures,
-    "buf-97": plot_buf_97.figures,
-    "www-98": plot_www_98.figures,
-}
-# Of the summaries of what goes past a paper.
-BEYOND_FIGURES: Final[dict[str, Callable[[Mapping[str, pd.DataFrame]], dict[str, Figure]]]] = {
-    "buf-97": plot_buf_97.beyond_figures
+# The modules whose `figures` draws a reproduction, and `beyond_figures` the summaries of what goes past the paper.
+PLOTS: Final = {
+    "frr-96": "longpipe.plot",
+    "gr-97": "longpipe.plot_gr_97",
+    "buf-97": "longpipe.plot_buf_97",
+    "www-98": "longpipe.plot_www_98",
 }
 
 
@@ -47,8 +41,8 @@ def run(paper: Paper, seeds: int, out: Path, runner: Runner, *, json: str | None
     texts |= {f"{name}.csv": frame.to_csv(index=False) for name, frame in frames.items()}
     for name, text in texts.items():
         folder.text(name, text)
-    for name, figure in figures(found).items():
-        folder.figure(name, figure)
+    # Claims hold functions within functions, which can't be sent to a process.
+    folder.figures(PLOTS[paper.id], replace(found, paper=replace(paper, claims=())))
     folder.close(seconds=round(found.seconds, 1), runs=len(found.runs))
     if json == "-":
         sys.stdout.write(found.to_json())
@@ -58,13 +52,6 @@ def run(paper: Paper, seeds: int, out: Path, runner: Runner, *, json: str | None
     console = report_console()
     show(found, console)
     console.print(f"\n{found.seconds:.0f} s. Report, tables, runs and figures: {out}", markup=False, highlight=False)
-
-
-def figures(found: Reproduction) -> dict[str, Figure]:
-    """The figures of a reproduction by file name without suffix."""
-    if found.paper.id in FIGURES:
-        return FIGURES[found.paper.id](found)
-    return {f"tables-{table.replace('+', '-')}": plot.efficiency_fairness(found, table) for table in found.tables}
 
 
 def run_sensitivity(paper: Paper, seeds: int, out: Path, runner: Runner) -> None:
@@ -87,9 +74,8 @@ def run_sensitivity(paper: Paper, seeds: int, out: Path, runner: Runner) -> None
 def run_beyond(paper: Paper, seeds: int | None, out: Path, runner: Runner) -> None:
     """Runs what goes past a paper into a directory and onto the terminal."""
     if paper.beyond is None:
-        raise ScenarioError(
-            f"--beyond: {paper.id} has nothing past the paper; has: {', '.join((*BEYOND_FIGURES, lbd_01.ID))}"
-        )
+        have = [*(name for name, other in PAPERS.items() if other.beyond), lbd_01.ID]
+        raise ScenarioError(f"--beyond: {paper.id} has nothing past the paper; has: {', '.join(have)}")
     seeds = seeds or paper.beyond.seeds
     with Bar(f"{paper.id} and beyond") as bar:
         runs = reproduce_beyond(paper, paper.beyond, seeds, runner.telling(bar.update))
@@ -97,8 +83,7 @@ def run_beyond(paper: Paper, seeds: int | None, out: Path, runner: Runner) -> No
     folder = Folder(out, Part.BEYOND, paper.id, seeds, paper.beyond.seeds)
     for name, frame in {"beyond": runs, **summaries}.items():
         folder.text(f"{name}.csv", frame.to_csv(index=False))
-    for name, figure in BEYOND_FIGURES[paper.id](summaries).items():
-        folder.figure(name, figure)
+    folder.figures(PLOTS[paper.id], summaries, "beyond_figures")
     folder.close()
     console = report_console()
     show_beyond(summaries, console)

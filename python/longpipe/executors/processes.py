@@ -137,12 +137,12 @@ class _Worker:
     """The parent's end of a worker process, whose first answer is None, as soon as it can work."""
 
     def __init__(self) -> None:
-        context = _context()
-        self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        start = context()
+        self.connection, theirs = start.Pipe()
+        self._process = start.Process(target=_serve, args=(theirs,), daemon=True)
         # Whoever starts multiprocessing's tracker lets Ctrl-C through again: not in the middle of what follows.
         resource_tracker.ensure_running()
-        with _without_interrupts():
+        with without_interrupts():
             self._process.start()
         theirs.close()
         self.ready = False
@@ -187,18 +187,18 @@ def _serve(parent: Connection) -> None:
             parent.send(run_job(jobs.get()))
 
 
-def _context() -> ForkServerContext | SpawnContext:
-    # Unlike fork, safe beside threads.
+def context() -> ForkServerContext | SpawnContext:
+    """How worker processes start: unlike with fork, safe beside threads."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
+    found = multiprocessing.get_context("forkserver")
     # What runs need takes a quarter of a second to load: once, and not in every worker.
-    context.set_forkserver_preload(["__main__", __name__])
-    return context
+    found.set_forkserver_preload(["__main__", __name__])
+    return found
 
 
 @contextmanager
-def _without_interrupts() -> Iterator[None]:
+def without_interrupts() -> Iterator[None]:
     """Processes that start in here leave Ctrl-C to their parent."""
     if not hasattr(signal, "pthread_sigmask"):
         yield

@@ -7,6 +7,7 @@ from typing import Final
 import pandas as pd
 
 from longpipe.analysis.claims import Claim, Condition, mean_by_seed
+from longpipe.analysis.correlation import rank_correlation
 from longpipe.papers.buf_97_links import LINKS
 
 SUFFICIENT_RTT: Final = 0.5
@@ -56,7 +57,7 @@ def _rank_correlation(curve: pd.DataFrame) -> float:
     """Spearman's, of the efficiency with the buffer; 0 for a constant efficiency, which does not rise."""
     if curve["efficiency"].min() == curve["efficiency"].max():
         return 0.0
-    return float(curve["efficiency"].corr(curve["buffer_cells"], method="spearman"))
+    return rank_correlation(curve["buffer_cells"], curve["efficiency"])
 
 
 def _knee_sharpens(runs: pd.DataFrame) -> Iterator[Condition]:

@@ -5,9 +5,9 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from longpipe.analysis.claims import Claim, Condition, Exact
+from longpipe.analysis.correlation import rank_correlation
 from longpipe.papers.lbd_01 import BUFFERS, FLAVORS, W_STARS
 
 Conditions = Callable[[pd.DataFrame], Iterator[Condition]]
@@ -28,7 +28,7 @@ def utilization(runs: pd.DataFrame, tcp: str, buffer: float, w_star: int) -> flo
 
 def _falls(runs: pd.DataFrame) -> Iterator[Condition]:
     worst = max(
-        float(stats.spearmanr(W_STARS, [utilization(runs, tcp, buffer, w) for w in W_STARS]).statistic)
+        rank_correlation(W_STARS, [utilization(runs, tcp, buffer, w) for w in W_STARS])
         for tcp in FLAVORS
         for buffer in BUFFERS
     )

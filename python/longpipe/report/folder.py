@@ -5,13 +5,10 @@ import json
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from longpipe.files import write_text
 from longpipe.provenance import code_digest, machine, software
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 RECORD: Final = "provenance.json"
 
@@ -38,12 +35,12 @@ class Folder:
         write_text(self.path / name, content)
         self._files.append(name)
 
-    def figure(self, name: str, figure: "Figure") -> None:
-        """Draws a figure as PNG and SVG; `name` has no suffix."""
-        # Matplotlib takes a second to load.
-        from longpipe.plot import save
+    def figures(self, module: str, subject: object, function: str = "figures") -> None:
+        """Draws, as PNG and SVG, the figures that a function of a module makes of `subject`, by name without suffix."""
+        # A pool of processes takes a while to load.
+        from longpipe.report.drawing import draw
 
-        self._files.extend(path.name for path in save(figure, self.path / name))
+        self._files.extend(draw(module, function, subject, self.path))
 
     def close(self, **about: Any) -> None:  # noqa: ANN401 - JSON
         """Records what was written, in its order, when, on which machine, and what `about` adds."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pandas as pd
-from scipy import stats
 
 from longpipe.analysis.factors import check_level
+from longpipe.analysis.quantiles import t_quantile
 from longpipe.design.design import Design
 from longpipe.errors import ScenarioError, nearest
 from longpipe.executors import Where
@@ -103,7 +103,7 @@ def _precision(
                 f"metric: {metric!r} has no value in some runs of point {point}; needs a number in each"
             )
         mean, error = float(values.mean()), float(values.std(ddof=1))
-        t = float(stats.t.ppf((1 + level) / 2, len(values) - 1))
+        t = t_quantile(level, len(values) - 1)
         target = margin * abs(mean) if relative else margin
         found = t * error / math.sqrt(len(values))
         wanted = (t * error / target) ** 2 if target else math.inf

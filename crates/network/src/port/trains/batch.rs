@@ -59,6 +59,10 @@ impl TrainPort {
         batch.departed = self.admitted - held;
         batch.taken = 0;
         batch.cells = None;
+        if let Some(ledger) = &mut self.ledger {
+            // A port that seldom asks would keep the history of the whole run.
+            ledger.forget(self.batch.departed, self.admitted, number);
+        }
         if !self.fits(self.running.len() as u64) {
             self.take_singly((0, 0));
         }

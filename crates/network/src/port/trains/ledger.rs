@@ -47,6 +47,9 @@ struct Reader {
     runs: u32,
 }
 
+/// Stretches that are kept whatever has left.
+const FEW: usize = 1024;
+
 /// The queue's history, from its head on.
 #[derive(Clone, Debug)]
 pub struct Ledger {
@@ -59,6 +62,8 @@ pub struct Ledger {
     /// VCs with `runs`.
     active: u64,
     ranks: Vec<(Rank, u32)>,
+    /// Stretches at which what has left is forgotten.
+    most: usize,
 }
 
 impl Ledger {
@@ -72,7 +77,27 @@ impl Ledger {
             vcs: vec![Reader::default(); vcs],
             active: 0,
             ranks: Vec::new(),
+            most: FEW,
         }
+    }
+
+    /// Between two batches, of which `next` is the second: forgets what has left, now and then.
+    #[inline]
+    pub fn forget(&mut self, departed: u64, admitted: u64, next: u64) {
+        if self.stretches.len() >= self.most {
+            self.forget_now(departed, admitted, next);
+        }
+    }
+
+    #[cold]
+    fn forget_now(&mut self, departed: u64, admitted: u64, next: u64) {
+        if departed < admitted {
+            self.seek(departed);
+        } else {
+            self.stretches.clear();
+            self.read(next - 1);
+        }
+        self.most = FEW.max(2 * self.stretches.len());
     }
 
     /// From `batch` on, each one brings `cells`; the first of them is number `cell`.
@@ -174,5 +199,53 @@ impl Ledger {
             }
         }
         (held, active)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One cell of one of two VCs in every batch, the VC changing every other batch; `held` of them stay in the queue.
+    fn ledger(batches: u64, held: u64, forgets: bool) -> Ledger {
+        let mut ledger = Ledger::new(2);
+        for batch in 0..batches {
+            let local = (batch / 2 % 2) as u32;
+            if forgets {
+                ledger.forget(batch.saturating_sub(held), batch, batch);
+            }
+            if batch % 2 == 0 {
+                ledger.open(batch, local);
+            }
+            ledger.on_batches(batch, batch, 1);
+            if batch % 2 == 1 {
+                ledger.close(batch + 1, local);
+            }
+        }
+        ledger
+    }
+
+    #[test]
+    fn what_has_left_is_forgotten_without_being_asked_for() {
+        for held in [0, 1, 7, 3000] {
+            let ledger = ledger(100_000, held, true);
+            let most = 2 * FEW.max(held as usize + 1);
+            assert!(ledger.stretches.len() <= most, "{} of {held}", ledger.stretches.len());
+            assert!(ledger.opened.len() + ledger.closed.len() <= most);
+        }
+    }
+
+    #[test]
+    fn who_is_in_the_queue_does_not_depend_on_what_was_forgotten() {
+        for held in [1, 2, 7, 3000] {
+            let admitted = |_| 50_000 / 2;
+            let found = [true, false].map(|forgets| {
+                let mut ledger = ledger(50_000, held, forgets);
+                let head = ledger.seek(50_000 - held);
+                [0, 1].map(|local| ledger.occupancy(head, local, |_| (0, 0), admitted))
+            });
+            assert_eq!(found[0], found[1]);
+            assert_eq!(found[0][0].0 + found[0][1].0, held);
+        }
     }
 }

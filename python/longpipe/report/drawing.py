@@ -1,0 +1,40 @@
+"""Figures drawn by processes of their own: Matplotlib takes 30 MB, and leaves more behind with every figure."""
+
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from longpipe.executors.processes import context, cores, without_interrupts
+
+# Loading Matplotlib takes as long as drawing a figure: more processes would win little.
+MOST: Final = 2
+
+Drawn = list[tuple[int, list[str]]]
+
+
+def draw(module: str, function: str, subject: object, directory: Path) -> list[str]:
+    """Saves the figures that `module`'s `function` makes of `subject`, a dict by name without suffix, as PNG and SVG.
+
+    Names of the files, in the order of the figures. Whatever goes wrong there is raised here.
+    """
+    count = min(MOST, cores())
+    with ProcessPoolExecutor(count, mp_context=context()) as pool:
+        with without_interrupts():
+            shares = [pool.submit(_share, module, function, subject, directory, i, count) for i in range(count)]
+        return list(_in_order(drawn for share in shares for drawn in share.result()))
+
+
+def _in_order(drawn: Iterator[tuple[int, list[str]]]) -> Iterator[str]:
+    for _, names in sorted(drawn):
+        yield from names
+
+
+def _share(module: str, function: str, subject: object, directory: Path, first: int, step: int) -> Drawn:
+    """In a worker: every `step`-th figure from the `first` on, each with its place and its files."""
+    from longpipe.plot import save
+
+    figures = getattr(import_module(module), function)(subject)
+    chosen = list(enumerate(figures.items()))[first::step]
+    return [(place, [path.name for path in save(figure, directory / name)]) for place, (name, figure) in chosen]
