@@ -3,6 +3,7 @@
 use crate::requests::{Requests, REQUEST};
 use crate::ring::Ring;
 use crate::scenario::{Framing, Scenario, StartConfig, TrafficConfig};
+use crate::topology::Entry;
 use longpipe_events::{Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
 use longpipe_tcp::{sender::GREEDY, AckSegment, DataSegment, Receiver, Sender};
@@ -61,6 +62,8 @@ pub struct Flow {
     pub sender: Sender,
     /// When the agenda will look at the sending host's timers.
     pub sender_armed: Option<Time>,
+    /// Where the data circuit begins.
+    pub way: Entry,
     /// What the receiving host asks for, if the sending one only answers.
     pub requests: Option<Box<Requests>>,
     /// Data on its way.
@@ -69,6 +72,8 @@ pub struct Flow {
     pub acks: Circuit<AckSegment>,
     /// What the application sends in all [byte]; `GREEDY` where it answers requests.
     pub size: u64,
+    /// Where the return circuit begins.
+    pub way_back: Entry,
     /// When the last byte was delivered.
     pub completion: Option<Time>,
     /// When the agenda will look at the receiving host's timers.
@@ -80,6 +85,16 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// Where circuit `vc`, one of this flow's, begins.
+    #[inline(always)]
+    pub fn entry(&self, vc: u32) -> Entry {
+        if vc.is_multiple_of(2) {
+            self.way
+        } else {
+            self.way_back
+        }
+    }
+
     /// Length of the packet of a frame [byte], on the data circuit or on the return circuit.
     #[inline]
     pub fn packet_bytes(&self, on_data_circuit: bool, frame: u32) -> u32 {
@@ -125,8 +140,8 @@ fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
     }
 }
 
-/// Every connection of a scenario; none has sent anything.
-pub(crate) fn flows(scenario: &Scenario, seed: u64) -> Vec<Flow> {
+/// Every connection of a scenario, whose circuits begin at `entries`; none has sent anything.
+pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Flow> {
     let flows = scenario.flows.iter().enumerate().map(|(index, flow)| {
         let entity = index as u64;
         let start = match flow.start {
@@ -145,6 +160,8 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64) -> Vec<Flow> {
         Flow {
             sender: Sender::new(&flow.tcp, phase),
             receiver: Receiver::new(&flow.tcp),
+            way: entries[2 * index],
+            way_back: entries[2 * index + 1],
             data: Circuit::default(),
             acks: Circuit::default(),
             size,

@@ -14,6 +14,7 @@ use crate::check::ScenarioError;
 use crate::flow::{flows, Flow};
 use crate::ip::lanes::Lanes;
 use crate::ip::packet::Payload;
+use crate::ip::routes::Routes;
 use crate::ip::wire::{self, Wire};
 use crate::ip::Options;
 use crate::jitter::{self, Jitter};
@@ -41,8 +42,7 @@ pub struct Simulation<P: Probe> {
     pub(crate) end: Time,
     pub(crate) agenda: Agenda,
     pub(crate) topology: Topology,
-    /// Where each circuit begins.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) routes: Routes,
     pub(crate) links: Vec<Link>,
     pub(crate) flows: Vec<Flow>,
     /// Far ends of the VBR circuits.
@@ -78,6 +78,11 @@ impl<P: Probe> Simulation<P> {
         let topology = Topology::new(scenario)?;
         let plan = Plan::new(scenario, &topology, seed, probe.wants_cells());
         let links = plan.links();
+        let routes = Routes::new(scenario);
+        let entries = match scenario.framing {
+            Framing::Aal5 => topology.entries(),
+            Framing::Ip => routes.entries(),
+        };
         let cell_by_cell = links.iter().any(|link| matches!(link.feed, Feed::Port(_)));
         let mut simulation = Simulation {
             now: Time::ZERO,
@@ -86,10 +91,10 @@ impl<P: Probe> Simulation<P> {
                 scenario.links.len() + 3 * scenario.flows.len() + scenario.vbr.len(),
                 usual_interval(scenario, &topology, cell_by_cell),
             ),
-            entries: topology.entries(),
             by_edges: plan::by_edges(&topology, &links),
             links,
-            flows: flows(scenario, seed),
+            flows: flows(scenario, seed, &entries),
+            routes,
             meters: Vec::with_capacity(scenario.vbr.len()),
             reassemblers: vec![Reassembler::default(); 2 * scenario.flows.len()],
             jitter: jitter::of_hosts(scenario, seed),
@@ -408,7 +413,7 @@ impl<P: Probe> Simulation<P> {
         if self.framing == Framing::Ip {
             return self.enqueue_packet(vc, frame, payload);
         }
-        let Entry { link, step } = self.entries[vc as usize];
+        let Entry { link, step } = self.flows[(vc / 2) as usize].entry(vc);
         let link = link as usize;
         let ready = self.ready(link);
         let Feed::Nic(nic) = &mut self.links[link].feed else {

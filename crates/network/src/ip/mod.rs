@@ -10,6 +10,7 @@ pub mod line;
 pub mod packet;
 pub mod report;
 pub mod router;
+pub(crate) mod routes;
 mod rules;
 mod travel;
 pub mod wire;

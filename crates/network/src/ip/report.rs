@@ -128,7 +128,7 @@ impl<P: Probe> Simulation<P> {
         let mut under_way = vec![(0, 0); self.wires.len()];
         let on_wires = self.wires.iter().flat_map(|wire| wire.packets.iter());
         for next in on_wires.chain(self.lanes.iter()) {
-            let (packets, bytes) = &mut under_way[self.link_of(&next.packet)];
+            let (packets, bytes) = &mut under_way[self.routes.link(&next.packet) as usize];
             *packets += 1;
             *bytes += u64::from(next.packet.bytes());
         }

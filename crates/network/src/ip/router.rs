@@ -96,13 +96,14 @@ impl Router {
         self.rules.is_none()
     }
 
-    /// A packet of the port's circuit `local` arrives that the line may not repeat; if it enters, when it leaves.
+    /// A packet of the port's circuit `local()` arrives that the line may not repeat; if it enters, when it leaves.
     #[inline(always)]
-    pub fn queue(&mut self, line: &mut Line, now: Time, bytes: u16, local: u32) -> Option<Time> {
+    pub fn queue(&mut self, line: &mut Line, now: Time, bytes: u16, local: impl FnOnce() -> u32) -> Option<Time> {
         if line.has_repeated() {
             self.count_repeated(line);
         }
         let size = u64::from(bytes);
+        let local = self.rules.as_ref().map_or(0, |_| local());
         if self.rules.is_some() && self.breaks_a_rule(line, now, size, local) {
             return None;
         }

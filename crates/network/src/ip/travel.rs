@@ -5,36 +5,32 @@
 //! `Simulation::options`.
 
 use super::packet::Payload;
+use super::routes::Routes;
 use super::wire::{End, Port, Wire};
 use super::{OnWire, Packet};
 use crate::probe::Probe;
 use crate::simulation::{Simulation, CELL, WHOLE_FRAME};
 use crate::ties::TieRule;
-use crate::topology::{Entry, Step, Topology};
+use crate::topology::{Entry, LinkEnd};
 use crate::watch;
 use longpipe_events::{Entity, Order};
 
-/// The link on whose wire a packet is.
-fn link_of(topology: &Topology, packet: &Packet) -> usize {
-    topology.steps[packet.step() as usize - 1].link as usize
-}
-
 /// Rank of a packet among all that happens when it arrives where it may meet those of other wires.
-fn rank(topology: &Topology, ties: &TieRule, next: &OnWire) -> (Order, Entity) {
-    let link = link_of(topology, &next.packet);
-    let rank = ties.rank(&topology.ends[link], next.arrival, next.packet.vc());
-    (CELL | rank, link as Entity)
+fn rank(routes: &Routes, ends: &[LinkEnd], ties: &TieRule, next: &OnWire) -> (Order, Entity) {
+    let link = routes.link(&next.packet);
+    let rank = ties.rank(&ends[link as usize], next.arrival, next.packet.vc());
+    (CELL | rank, link)
 }
 
 impl<P: Probe> Simulation<P> {
     /// Hands a packet to the interface at the start of its circuit.
     #[inline(always)]
     pub(crate) fn enqueue_packet(&mut self, vc: u32, frame: u32, payload: &impl Payload) {
-        let Entry { link, step } = self.entries[vc as usize];
+        let Entry { link, step } = self.flows[(vc / 2) as usize].entry(vc);
         let ready = self.ready(link as usize);
         let wire = &mut self.wires[link as usize];
         let packet = Packet::new(vc, frame, step, payload, &mut self.options);
-        let Some(arrival) = wire.send(ready, packet.bytes(), 0) else {
+        let Some(arrival) = wire.send(ready, packet.bytes(), || 0) else {
             return;
         };
         let departure = arrival - wire.line.delay();
@@ -69,7 +65,7 @@ impl<P: Probe> Simulation<P> {
     #[inline(never)]
     fn advance_tied(&mut self) -> bool {
         let (_, time, _) = self.lanes.first();
-        let rank = |next| rank(&self.topology, &self.ties, next);
+        let rank = |next| rank(&self.routes, &self.topology.ends, &self.ties, next);
         let first = self.lanes.at(time).map(|(lane, next)| (rank(next), lane)).min();
         let Some(((order, entity), lane)) = first else {
             return false;
@@ -82,11 +78,6 @@ impl<P: Probe> Simulation<P> {
             self.go_on(next);
         }
         first
-    }
-
-    /// The link on whose wire a packet is.
-    pub(crate) fn link_of(&self, packet: &Packet) -> usize {
-        link_of(&self.topology, packet)
     }
 
     /// What a wire brings next reaches its far end.
@@ -111,7 +102,7 @@ impl<P: Probe> Simulation<P> {
         let OnWire { arrival, packet } = next;
         let (mut arrival, mut packet) = (arrival, packet);
         loop {
-            let Step { link, local } = self.topology.steps[packet.step() as usize];
+            let link = self.routes.next_link(&packet);
             packet = packet.further();
             let wire = &mut self.wires[link as usize];
             if let (false, Port::Router(router)) = (P::IDLE, &mut wire.port) {
@@ -119,7 +110,7 @@ impl<P: Probe> Simulation<P> {
                 self.probe.queue(arrival, link, router.held(&wire.line, arrival).0);
             }
             let reached = arrival;
-            arrival = match wire.send(reached, packet.bytes(), local) {
+            arrival = match wire.send(reached, packet.bytes(), || self.routes.local(&self.topology, &packet)) {
                 Some(onward) => onward,
                 None => return,
             };
@@ -200,7 +191,7 @@ impl<P: Probe> Simulation<P> {
     /// The same for a packet that others were to precede which it may now precede.
     #[inline(never)]
     fn wait_out_of_order(&mut self, link: u32, next: OnWire) {
-        let rank = |next: &OnWire| rank(&self.topology, &self.ties, next);
+        let rank = |next: &OnWire| rank(&self.routes, &self.topology.ends, &self.ties, next);
         if !self.lanes.insert(next, &self.options, rank) {
             self.wait_on_wire(link, next);
         }

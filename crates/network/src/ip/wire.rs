@@ -37,10 +37,10 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// A packet of the port's circuit `local` is ready to be sent, or arrives at the port; unless it is lost, when it
+    /// A packet of the port's circuit `local()` is ready to be sent, or arrives at the port; unless it is lost, when it
     /// arrives downstream.
     #[inline(always)]
-    pub fn send(&mut self, ready: Time, bytes: u16, local: u32) -> Option<Time> {
+    pub fn send(&mut self, ready: Time, bytes: u16, local: impl FnOnce() -> u32) -> Option<Time> {
         let departure = if self.line.may_repeat(ready, bytes) {
             self.line.repeat(ready)
         } else {
