@@ -20,6 +20,6 @@ pub use grid::{SlotCursor, SlotGrid};
 pub use key::{Entity, Key, Order};
 pub use rng::{mix, Stream};
 pub use sums::{GridSums, StartSum};
-pub use time::{Span, Time, PS_PER_SECOND};
+pub use time::{MaybeTime, Span, Time, PS_PER_SECOND};
 pub use tournament::Tournament;
 pub use units::{Bytes, Cells, Rate};

@@ -9,6 +9,10 @@ pub const PS_PER_SECOND: u64 = 1_000_000_000_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
+/// An instant or none, in one word; none comes after every instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MaybeTime(u64);
+
 /// A length of time [ps].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(pub u64);
@@ -25,6 +29,31 @@ impl Time {
     /// Time since `earlier`, zero if `earlier` is later.
     pub fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl MaybeTime {
+    /// No instant.
+    pub const NONE: MaybeTime = MaybeTime(u64::MAX);
+
+    /// The instant, if there is one.
+    #[inline(always)]
+    pub fn get(self) -> Option<Time> {
+        (self != MaybeTime::NONE).then_some(Time(self.0))
+    }
+}
+
+impl From<Time> for MaybeTime {
+    #[inline(always)]
+    fn from(time: Time) -> MaybeTime {
+        MaybeTime(time.0)
+    }
+}
+
+impl From<Option<Time>> for MaybeTime {
+    #[inline(always)]
+    fn from(time: Option<Time>) -> MaybeTime {
+        time.map_or(MaybeTime::NONE, MaybeTime::from)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::requests::{Requests, REQUEST};
 use crate::ring::Ring;
 use crate::scenario::{Framing, Scenario, StartConfig, TrafficConfig};
 use crate::topology::Entry;
-use longpipe_events::{Span, Stream, Time};
+use longpipe_events::{MaybeTime, Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
 use longpipe_tcp::{sender::GREEDY, AckSegment, DataSegment, Receiver, Sender};
 
@@ -58,26 +58,26 @@ impl<T: Copy + Default> Circuit<T> {
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Flow {
-    /// Sending end point.
-    pub sender: Sender,
     /// When the agenda will look at the sending host's timers.
-    pub sender_armed: Option<Time>,
+    pub sender_armed: MaybeTime,
     /// Where the data circuit begins.
     pub way: Entry,
     /// What the receiving host asks for, if the sending one only answers.
     pub requests: Option<Box<Requests>>,
+    /// Sending end point.
+    pub sender: Sender,
     /// Data on its way.
     pub data: Circuit<DataSegment>,
     /// ACKs on their way.
     pub acks: Circuit<AckSegment>,
     /// What the application sends in all [byte]; `GREEDY` where it answers requests.
     pub size: u64,
-    /// Where the return circuit begins.
-    pub way_back: Entry,
     /// When the last byte was delivered.
     pub completion: Option<Time>,
     /// When the agenda will look at the receiving host's timers.
-    pub receiver_armed: Option<Time>,
+    pub receiver_armed: MaybeTime,
+    /// Where the return circuit begins.
+    pub way_back: Entry,
     /// Receiving end point.
     pub receiver: Receiver,
     /// When the application begins.
@@ -113,30 +113,16 @@ impl Flow {
 
     /// When a timer at the sending host is due.
     #[inline]
-    pub fn sending_host_timeout(&self) -> Option<Time> {
-        let of_requests = self
-            .requests
-            .as_ref()
-            .and_then(|requests| requests.receiver.next_timeout());
-        earliest(self.sender.next_timeout(), of_requests)
+    pub fn sending_host_timeout(&self) -> MaybeTime {
+        let of_requests = self.requests.as_ref().map(|requests| requests.receiver.next_timeout());
+        self.sender.next_timeout().min(of_requests.unwrap_or(MaybeTime::NONE))
     }
 
     /// When a timer at the receiving host is due.
     #[inline]
-    pub fn receiving_host_timeout(&self) -> Option<Time> {
-        let of_requests = self
-            .requests
-            .as_ref()
-            .and_then(|requests| requests.sender.next_timeout());
-        earliest(self.receiver.next_timeout(), of_requests)
-    }
-}
-
-#[inline]
-fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
+    pub fn receiving_host_timeout(&self) -> MaybeTime {
+        let of_requests = self.requests.as_ref().map(|requests| requests.sender.next_timeout());
+        self.receiver.next_timeout().min(of_requests.unwrap_or(MaybeTime::NONE))
     }
 }
 
@@ -167,8 +153,8 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
             size,
             start: Time(start),
             completion: None,
-            sender_armed: None,
-            receiver_armed: None,
+            sender_armed: MaybeTime::NONE,
+            receiver_armed: MaybeTime::NONE,
             requests,
         }
     });

@@ -45,8 +45,8 @@ impl StateHash {
             self.word(word);
         }
         self.instant(report.completion);
-        self.instant(flow.sender.next_timeout());
-        self.instant(flow.receiver.next_timeout());
+        self.instant(flow.sender.next_timeout().get());
+        self.instant(flow.receiver.next_timeout().get());
     }
 
     pub(crate) fn web(&mut self, report: &WebReport) {

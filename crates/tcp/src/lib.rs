@@ -14,6 +14,7 @@ pub mod config;
 pub mod congestion;
 pub mod flight;
 mod ranges;
+mod rare;
 pub mod receiver;
 pub mod recovery;
 mod scoreboard;

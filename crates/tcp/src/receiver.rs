@@ -3,7 +3,7 @@
 use crate::config::{AckConfig, RecoveryKind, TcpConfig};
 use crate::ranges::Ranges;
 use crate::segment::{AckSegment, DataSegment, SackBlock, MAX_SACK_BLOCKS};
-use longpipe_events::{Span, Time};
+use longpipe_events::{MaybeTime, Span, Time};
 
 /// One connection's receiving side. The application reads at once, so the window never closes.
 #[derive(Clone, Debug)]
@@ -25,9 +25,9 @@ pub struct Receiver {
     sack_blocks: u8,
     pending: bool,
     /// When a delayed ACK is due.
-    deadline: Option<Time>,
+    deadline: MaybeTime,
     /// Timestamp to echo (RFC 7323 section 4).
-    echo: Option<Time>,
+    echo: MaybeTime,
     ack: AckConfig,
     /// A byte of each block last reported, the most recent first.
     reported: [u64; MAX_SACK_BLOCKS],
@@ -46,9 +46,9 @@ impl Receiver {
             latest: 0,
             reported: [0; MAX_SACK_BLOCKS],
             unacknowledged: 0,
-            deadline: None,
+            deadline: MaybeTime::NONE,
             acknowledged: 0,
-            echo: None,
+            echo: MaybeTime::NONE,
             pending: false,
         }
     }
@@ -58,7 +58,7 @@ impl Receiver {
     pub fn on_segment(&mut self, now: Time, segment: &DataSegment) {
         self.highest = self.highest.max(segment.end());
         if segment.sequence <= self.acknowledged {
-            self.echo = segment.timestamp;
+            self.echo = segment.timestamp.into();
         }
         self.unacknowledged += 1;
         self.latest = segment.sequence;
@@ -71,7 +71,7 @@ impl Receiver {
             AckConfig::Delayed { segments, timeout_ps }
                 if in_order && !filled && self.beyond.is_empty() && self.unacknowledged < segments =>
             {
-                self.deadline = self.deadline.or(Some(now + Span(timeout_ps)));
+                self.deadline = self.deadline.min((now + Span(timeout_ps)).into());
             }
             _ => self.pending = true,
         }
@@ -86,13 +86,14 @@ impl Receiver {
 
     /// The caller's clock passed `next_timeout`.
     pub fn on_timeout(&mut self, now: Time) {
-        if self.deadline.is_some_and(|deadline| deadline <= now) {
+        if self.deadline <= now.into() {
             self.pending = true;
         }
     }
 
     /// When a delayed ACK is due.
-    pub fn next_timeout(&self) -> Option<Time> {
+    #[inline(always)]
+    pub fn next_timeout(&self) -> MaybeTime {
         self.deadline
     }
 
@@ -105,10 +106,10 @@ impl Receiver {
         self.pending = false;
         self.unacknowledged = 0;
         self.acknowledged = self.next;
-        self.deadline = None;
+        self.deadline = MaybeTime::NONE;
         Some(AckSegment {
             acknowledgement: self.next,
-            echo: self.echo,
+            echo: self.echo.get(),
             blocks: if self.sack_blocks == 0 || self.beyond.is_empty() {
                 Default::default()
             } else {
@@ -203,7 +204,7 @@ mod tests {
         );
         let seen = acks(&mut receiver, &[(0, 10), (10, 10), (30, 10), (20, 10), (40, 10)]);
         assert_eq!(seen, [None, Some(20), Some(20), Some(40), None]);
-        assert_eq!(receiver.next_timeout(), Some(Time(200)));
+        assert_eq!(receiver.next_timeout(), Time(200).into());
         receiver.on_timeout(Time(200));
         assert_eq!(receiver.poll_transmit().map(|ack| ack.acknowledgement), Some(50));
     }

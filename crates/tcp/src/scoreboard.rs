@@ -22,6 +22,11 @@ impl Scoreboard {
         news
     }
 
+    /// Whether nothing beyond SND.UNA is known.
+    pub fn is_empty(&self) -> bool {
+        self.sacked.is_empty()
+    }
+
     /// A recovery begins by resending all below `end`.
     pub fn begin(&mut self, end: u64) {
         self.resent = end;

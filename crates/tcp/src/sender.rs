@@ -3,17 +3,19 @@
 use crate::config::TcpConfig;
 use crate::congestion::Congestion;
 use crate::flight::Flight;
+use crate::rare::Rare;
 use crate::recovery::{Next, Recovery, Resend};
 use crate::segment::{AckSegment, DataSegment};
-use crate::startup::Startup;
 use crate::timer::RttEstimator;
-use longpipe_events::{Span, Time};
+use longpipe_events::{MaybeTime, Span, Time};
+use std::num::NonZeroU64;
 
 /// Data that an application has written so far [byte]; `GREEDY` never ends.
 pub const GREEDY: u64 = u64::MAX;
 
 /// Counters of one sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct SenderCounters {
     /// Segments sent, retransmissions included.
     pub sent_segments: u64,
@@ -31,6 +33,20 @@ pub struct SenderCounters {
     pub duplicate_acks: u64,
 }
 
+/// The one segment being timed: its first byte, beyond all bytes if there is none, and when it left.
+#[derive(Clone, Copy, Debug)]
+struct Timed {
+    sequence: u64,
+    sent: Time,
+}
+
+impl Timed {
+    const NONE: Timed = Timed {
+        sequence: u64::MAX,
+        sent: Time::ZERO,
+    };
+}
+
 /// One connection's sending side: recovery × congestion control × timer. What every ACK touches comes first, so that
 /// many connections fit the cache.
 #[derive(Clone, Debug)]
@@ -40,10 +56,13 @@ pub struct Sender {
     /// First byte the application has not written [byte].
     written: u64,
     /// When the retransmission timer expires.
-    deadline: Option<Time>,
-    /// The one segment being timed: its first byte, when it left.
-    timed: Option<(u64, Time)>,
-    duplicate_ack_threshold: u32,
+    deadline: MaybeTime,
+    /// How long it runs if it starts now; none: the estimator has to be asked.
+    rto: Option<NonZeroU64>,
+    timed: Timed,
+    congestion: Congestion,
+    /// Whether new data and their ACKs concern nothing but the window, the timer and the congestion control.
+    calm: bool,
     /// Resend the segment at SND.UNA before anything else.
     resend_first: bool,
     fast_retransmit_restarts_timer: bool,
@@ -51,50 +70,13 @@ pub struct Sender {
     /// Whether a segment shorter than the MSS leaves only at the end of the data.
     short_at_end_only: bool,
     timestamps: bool,
+    counters: SenderCounters,
+    duplicate_ack_threshold: u32,
     rare: Option<Box<Rare>>,
-    congestion: Congestion,
     recovery: Recovery,
     rtt: RttEstimator,
-    counters: SenderCounters,
     /// The latest round trip measured, until somebody asks.
     measured: Option<Span>,
-}
-
-/// What few senders have.
-#[derive(Clone, Debug)]
-struct Rare {
-    /// Estimates ssthresh from the first ACKs.
-    startup: Option<Startup>,
-    /// Window to restart from after an idle time [byte], and when the latest segment left; none: it stays.
-    idle_restart: Option<(f64, Time)>,
-}
-
-impl Rare {
-    fn new(config: &TcpConfig, initial_window: f64) -> Option<Box<Rare>> {
-        (config.estimate_ssthresh || config.idle_restart).then(|| {
-            Box::new(Rare {
-                startup: config.estimate_ssthresh.then_some(Startup::First { sent: None }),
-                idle_restart: config.idle_restart.then_some((initial_window, Time::ZERO)),
-            })
-        })
-    }
-
-    #[cold]
-    fn on_ack(&mut self, now: Time, flight: &mut Flight) {
-        if let Some(segments) = self.startup.as_mut().and_then(|startup| startup.on_ack(now)) {
-            flight.ssthresh = flight.ssthresh.min(segments.max(2) as f64 * flight.mss());
-        }
-    }
-
-    #[cold]
-    fn on_sent(&mut self, now: Time) {
-        if let Some((_, latest)) = &mut self.idle_restart {
-            *latest = now;
-        }
-        if let Some(startup) = &mut self.startup {
-            startup.on_sent(now);
-        }
-    }
 }
 
 impl Sender {
@@ -102,6 +84,8 @@ impl Sender {
     pub fn new(config: &TcpConfig, phase: Span) -> Sender {
         let mss = config.mss_bytes;
         let initial_window = f64::from(config.initial_window_segments) * f64::from(mss);
+        let rtt = RttEstimator::new(&config.timer, phase);
+        let rare = Rare::new(config, initial_window);
         Sender {
             flight: Flight {
                 una: 0,
@@ -117,12 +101,14 @@ impl Sender {
             },
             recovery: Recovery::new(config),
             congestion: Congestion::new(config),
-            rtt: RttEstimator::new(&config.timer, phase),
             written: 0,
-            deadline: None,
-            timed: None,
+            deadline: MaybeTime::NONE,
+            rto: rtt.steady_rto(),
+            rtt,
+            timed: Timed::NONE,
             measured: None,
-            rare: Rare::new(config, initial_window),
+            calm: rare.is_none(),
+            rare,
             resend_first: false,
             duplicate_ack_threshold: config.duplicate_ack_threshold,
             fast_retransmit_restarts_timer: config.fast_retransmit_restarts_timer,
@@ -142,6 +128,23 @@ impl Sender {
     #[inline(always)]
     pub fn on_ack(&mut self, now: Time, ack: &AckSegment) {
         debug_assert!(ack.acknowledgement <= self.flight.max, "an ACK for data never sent");
+        if !self.calm | (ack.blocks[0].end > 0) | (ack.acknowledgement <= self.flight.una) {
+            return self.on_notable_ack(now, ack);
+        }
+        let acked = self.acknowledge(now, ack);
+        let flight = &mut self.flight;
+        (flight.cwnd, flight.ssthresh) = self.congestion.grown(flight, acked);
+        let expiry = self.expiry(now);
+        self.deadline = if self.flight.max == self.flight.una {
+            MaybeTime::NONE
+        } else {
+            expiry
+        };
+    }
+
+    /// The same where more may follow than a larger window and another run of the timer.
+    #[inline(never)]
+    fn on_notable_ack(&mut self, now: Time, ack: &AckSegment) {
         if let Some(rare) = &mut self.rare {
             rare.on_ack(now, &mut self.flight);
         }
@@ -154,36 +157,55 @@ impl Sender {
         } else if self.flight.outstanding() > 0 {
             self.on_duplicate(now, counts);
         }
+        self.look_whether_calm();
     }
 
-    #[inline(always)]
     fn on_advance(&mut self, now: Time, ack: &AckSegment) {
+        let acked = self.acknowledge(now, ack);
+        let advance = self.recovery.on_advance(&mut self.flight, &self.congestion, acked);
+        if self.flight.max == self.flight.una {
+            self.deadline = MaybeTime::NONE;
+        } else if advance.restart_timer {
+            self.deadline = self.expiry(now);
+        }
+        self.resend(advance.resend);
+    }
+
+    /// Moves SND.UNA; the number of bytes acknowledged.
+    #[inline(always)]
+    fn acknowledge(&mut self, now: Time, ack: &AckSegment) -> u64 {
         if let Some(echo) = ack.echo {
             self.measure(echo, now);
-        } else if let Some((sequence, sent)) = self.timed {
-            if ack.acknowledgement > sequence {
-                self.measure(sent, now);
-                self.timed = None;
-            }
+        } else if ack.acknowledgement > self.timed.sequence {
+            self.measure(self.timed.sent, now);
+            self.timed = Timed::NONE;
         }
         let flight = &mut self.flight;
         let acked = ack.acknowledgement - flight.una;
         flight.una = ack.acknowledgement;
         flight.nxt = flight.nxt.max(flight.una);
-        self.congestion.on_ack(now, flight, acked);
-        let advance = self.recovery.on_advance(flight, &self.congestion, acked);
         flight.duplicates = 0;
-        if flight.max == flight.una {
-            self.deadline = None;
-        } else if advance.restart_timer {
-            self.deadline = Some(self.rtt.deadline(now));
+        self.congestion.on_ack(now, flight, acked);
+        acked
+    }
+
+    fn look_whether_calm(&mut self) {
+        self.calm = self.rare.is_none() && !self.resend_first && self.recovery.is_idle();
+    }
+
+    /// When the timer expires if it starts now.
+    #[inline(always)]
+    fn expiry(&mut self, now: Time) -> MaybeTime {
+        match self.rto {
+            Some(rto) => (now + Span(rto.get())).into(),
+            None => self.rtt.deadline(now).into(),
         }
-        self.resend(advance.resend);
     }
 
     #[inline(never)]
     fn measure(&mut self, sent: Time, now: Time) {
         self.rtt.measure(sent, now);
+        self.rto = self.rtt.steady_rto();
         self.measured = Some(now - sent);
     }
 
@@ -199,9 +221,9 @@ impl Sender {
             .on_duplicate(&mut self.flight, &self.congestion, self.duplicate_ack_threshold);
         if resend != Resend::Nothing {
             self.counters.fast_retransmits += 1;
-            self.timed = None;
+            self.timed = Timed::NONE;
             if self.fast_retransmit_restarts_timer {
-                self.deadline = Some(self.rtt.deadline(now));
+                self.deadline = self.expiry(now);
             }
         }
         self.resend(resend);
@@ -217,28 +239,38 @@ impl Sender {
 
     /// The caller's clock passed `next_timeout`.
     pub fn on_timeout(&mut self, now: Time) {
-        if self.deadline.is_none_or(|deadline| deadline > now) {
+        if self.deadline > now.into() {
             return;
         }
         self.counters.timeouts += 1;
         self.recovery.on_timeout(&mut self.flight, &self.congestion);
         self.resend_first = false;
-        self.timed = None;
+        self.timed = Timed::NONE;
         self.rtt.back_off();
-        self.deadline = Some(self.rtt.deadline(now));
+        self.rto = self.rtt.steady_rto();
+        self.deadline = self.expiry(now);
+        self.look_whether_calm();
     }
 
     /// When `on_timeout` is due.
-    pub fn next_timeout(&self) -> Option<Time> {
+    #[inline(always)]
+    pub fn next_timeout(&self) -> MaybeTime {
         self.deadline
     }
 
     /// The next segment to send now, if any.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<DataSegment> {
-        if self.resend_first | self.rare.is_some() | self.recovery.is_on() {
-            return self.poll_recovering(now);
+        if self.calm {
+            self.poll_calm(now)
+        } else {
+            self.poll_notable(now)
         }
+    }
+
+    /// What the window allows.
+    #[inline(always)]
+    fn poll_calm(&mut self, now: Time) -> Option<DataSegment> {
         let flight = &self.flight;
         let (sequence, mss) = (flight.nxt, flight.mss);
         let end = sequence + u64::from(mss);
@@ -266,14 +298,13 @@ impl Sender {
         Some(self.emit(now, sequence, length))
     }
 
-    /// The same where a recovery decides, or the time since the latest segment.
+    /// The same where a recovery may decide, or the time since the latest segment.
     #[inline(never)]
-    fn poll_recovering(&mut self, now: Time) -> Option<DataSegment> {
-        if let Some((initial_window, latest)) = self.rare.as_ref().and_then(|rare| rare.idle_restart) {
-            let flight = &mut self.flight;
-            if flight.outstanding() == 0 && now > self.rtt.deadline(latest) {
-                flight.cwnd = flight.cwnd.min(initial_window);
-            }
+    fn poll_notable(&mut self, now: Time) -> Option<DataSegment> {
+        if let Some(rare) = &self.rare {
+            rare.before_sending(now, &mut self.flight, |latest| self.rtt.deadline(latest));
+        } else if !self.resend_first & !self.recovery.is_on() {
+            return self.poll_calm(now);
         }
         if self.resend_first {
             self.resend_first = false;
@@ -327,13 +358,13 @@ impl Sender {
         if retransmission {
             self.counters.retransmitted_segments += 1;
             self.counters.retransmitted_bytes += end.min(self.flight.max) - sequence;
-        } else if self.timed.is_none() {
-            self.timed = Some((sequence, now));
+        } else if self.timed.sequence == Timed::NONE.sequence {
+            self.timed = Timed { sequence, sent: now };
         }
         self.flight.max = self.flight.max.max(end);
         self.congestion.on_sent(now, sequence, end);
-        if self.deadline.is_none() {
-            self.deadline = Some(self.rtt.deadline(now));
+        if self.deadline == MaybeTime::NONE {
+            self.deadline = self.expiry(now);
         }
         DataSegment {
             sequence,
@@ -366,49 +397,5 @@ impl Sender {
     /// Whether all that was written has been acknowledged.
     pub fn is_done(&self) -> bool {
         self.flight.una >= self.written
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MSS: u64 = 512;
-
-    /// Segments that leave at once when 100 are written `idle` after the ACK of the first 64.
-    fn burst_after(idle: Span, idle_restart: bool) -> usize {
-        let config = TcpConfig {
-            idle_restart,
-            initial_window_segments: 4,
-            ..crate::config::tests::config()
-        };
-        let mut sender = Sender::new(&config, Span(0));
-        sender.write_up_to(64 * MSS);
-        let mut now = Time(0);
-        while !sender.is_done() {
-            while sender.poll_transmit(now).is_some() {}
-            now += Span::seconds(1);
-            let acknowledgement = sender.flight().nxt;
-            sender.on_ack(
-                now,
-                &AckSegment {
-                    acknowledgement,
-                    ..AckSegment::default()
-                },
-            );
-        }
-        now += idle;
-        sender.write_up_to(164 * MSS);
-        std::iter::from_fn(|| sender.poll_transmit(now)).count()
-    }
-
-    #[test]
-    fn rfc_5681_section_4_1_an_idle_connection_restarts_from_the_initial_window() {
-        let (short, long) = (Span(1), Span::seconds(100));
-        let kept = burst_after(short, true);
-        assert!(kept > 4, "{kept}");
-        assert_eq!(burst_after(long, true), 4);
-        assert_eq!(burst_after(long, false), kept);
-        assert_eq!(burst_after(short, false), kept);
     }
 }

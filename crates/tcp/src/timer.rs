@@ -2,6 +2,7 @@
 
 use crate::config::TimerConfig;
 use longpipe_events::{Span, Time};
+use std::num::NonZeroU64;
 
 /// Round-trip estimate and RTO. Clocks are pure arithmetic on the caller's time.
 #[derive(Clone, Debug)]
@@ -92,6 +93,14 @@ impl RttEstimator {
         match self {
             RttEstimator::Coarse(timer) => Span(u64::from(timer.rto()) * timer.tick),
             RttEstimator::Fine(timer) => timer.rto,
+        }
+    }
+
+    /// How long a timer armed now lasts [ps], if it would last as long armed at another time.
+    pub fn steady_rto(&self) -> Option<NonZeroU64> {
+        match self {
+            RttEstimator::Coarse(timer) if timer.expires_on_tick => None,
+            _ => NonZeroU64::new(self.rto().0),
         }
     }
 

@@ -117,6 +117,16 @@ impl Recovery {
         }
     }
 
+    /// Whether an ACK of new data without SACK blocks does nothing but let the window grow.
+    pub fn is_idle(&self) -> bool {
+        match self {
+            Recovery::Vanilla | Recovery::Tahoe => true,
+            Recovery::Reno(reno) => !reno.is_on(),
+            Recovery::NewReno(newreno) => !newreno.is_on(),
+            Recovery::Sack(sack) => !sack.is_on() && sack.knows_nothing(),
+        }
+    }
+
     /// Any ACK came; true if, should it be a duplicate, it counts as one (RFC 6675 section 2).
     #[inline]
     pub fn on_ack(&mut self, ack: &AckSegment) -> bool {

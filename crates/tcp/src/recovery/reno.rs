@@ -23,6 +23,11 @@ impl Reno {
         }
     }
 
+    /// Whether the next ACK of new data deflates the window.
+    pub fn is_on(&self) -> bool {
+        self.inflated
+    }
+
     /// The `threshold`th duplicate resends one segment; each later one lets another segment out.
     pub fn on_duplicate(&mut self, flight: &mut Flight, congestion: &Congestion, threshold: u32) -> Resend {
         if flight.duplicates < threshold {

@@ -42,6 +42,11 @@ impl Sack {
         self.recover.is_some()
     }
 
+    /// Whether no data beyond SND.UNA are known to have arrived.
+    pub fn knows_nothing(&self) -> bool {
+        self.board.is_empty()
+    }
+
     /// Reads an ACK's blocks; true if they tell anything new, or in recovery, where any ACK means that a segment left.
     #[inline(always)]
     pub fn on_ack(&mut self, ack: &AckSegment) -> bool {

@@ -269,7 +269,7 @@ impl<'a> Player<'a> {
                 self.repair = round_trips(Time((self.now - begin).0));
             }
         }
-        if let Some(deadline) = self.sender.next_timeout() {
+        if let Some(deadline) = self.sender.next_timeout().get() {
             self.schedule(deadline, Event::SenderTimer);
         }
     }
@@ -281,7 +281,7 @@ impl<'a> Player<'a> {
             }
             self.acks += 1;
         }
-        if let Some(deadline) = self.receiver.next_timeout() {
+        if let Some(deadline) = self.receiver.next_timeout().get() {
             self.schedule(deadline, Event::ReceiverTimer);
         }
     }

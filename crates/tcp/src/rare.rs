@@ -1,0 +1,102 @@
+//! What few senders do: estimate ssthresh from the first ACKs, or close the window after an idle time.
+
+use crate::config::TcpConfig;
+use crate::flight::Flight;
+use crate::startup::Startup;
+use longpipe_events::Time;
+
+/// The state of both.
+#[derive(Clone, Debug)]
+pub struct Rare {
+    startup: Option<Startup>,
+    /// Window to restart from after an idle time [byte], and when the latest segment left; none: it stays.
+    idle_restart: Option<(f64, Time)>,
+}
+
+impl Rare {
+    /// None if the configuration asks for neither.
+    pub fn new(config: &TcpConfig, initial_window: f64) -> Option<Box<Rare>> {
+        (config.estimate_ssthresh || config.idle_restart).then(|| {
+            Box::new(Rare {
+                startup: config.estimate_ssthresh.then_some(Startup::First { sent: None }),
+                idle_restart: config.idle_restart.then_some((initial_window, Time::ZERO)),
+            })
+        })
+    }
+
+    /// An ACK came.
+    #[cold]
+    pub fn on_ack(&mut self, now: Time, flight: &mut Flight) {
+        if let Some(segments) = self.startup.as_mut().and_then(|startup| startup.on_ack(now)) {
+            flight.ssthresh = flight.ssthresh.min(segments.max(2) as f64 * flight.mss());
+        }
+    }
+
+    /// A segment leaves.
+    #[cold]
+    pub fn on_sent(&mut self, now: Time) {
+        if let Some((_, latest)) = &mut self.idle_restart {
+            *latest = now;
+        }
+        if let Some(startup) = &mut self.startup {
+            startup.on_sent(now);
+        }
+    }
+
+    /// Something may be sent: the window closes if nothing is under way and an RTO has passed, whose end since the
+    /// latest segment `expiry` gives.
+    pub fn before_sending(&self, now: Time, flight: &mut Flight, expiry: impl FnOnce(Time) -> Time) {
+        if let Some((initial_window, latest)) = self.idle_restart {
+            if flight.outstanding() == 0 && now > expiry(latest) {
+                flight.cwnd = flight.cwnd.min(initial_window);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sender::Sender;
+    use crate::{config, AckSegment};
+    use longpipe_events::Span;
+
+    const MSS: u64 = 512;
+
+    /// Segments that leave at once when 100 are written `idle` after the ACK of the first 64.
+    fn burst_after(idle: Span, idle_restart: bool) -> usize {
+        let config = TcpConfig {
+            idle_restart,
+            initial_window_segments: 4,
+            ..config::tests::config()
+        };
+        let mut sender = Sender::new(&config, Span(0));
+        sender.write_up_to(64 * MSS);
+        let mut now = Time(0);
+        while !sender.is_done() {
+            while sender.poll_transmit(now).is_some() {}
+            now += Span::seconds(1);
+            let acknowledgement = sender.flight().nxt;
+            sender.on_ack(
+                now,
+                &AckSegment {
+                    acknowledgement,
+                    ..AckSegment::default()
+                },
+            );
+        }
+        now += idle;
+        sender.write_up_to(164 * MSS);
+        std::iter::from_fn(|| sender.poll_transmit(now)).count()
+    }
+
+    #[test]
+    fn rfc_5681_section_4_1_an_idle_connection_restarts_from_the_initial_window() {
+        let (short, long) = (Span(1), Span::seconds(100));
+        let kept = burst_after(short, true);
+        assert!(kept > 4, "{kept}");
+        assert_eq!(burst_after(long, true), 4);
+        assert_eq!(burst_after(long, false), kept);
+        assert_eq!(burst_after(short, false), kept);
+    }
+}
