@@ -277,8 +277,12 @@ def test_a_full_disk_keeps_the_results(tmp_path: Path) -> None:
         ("host:switch1", "a", "capture: 'switch1' is no host; accepts source1"),
         ("link:switch1-switch2", "a", "capture: 'switch1-switch2' is no link; did you mean 'switch1->switch2'?"),
         ("source1", "a", "capture: 'source1'; needs host:NAME or link:NAME->NAME"),
-        ("host:source1", "/nowhere/a.pcapng", "can't be written (no such file or directory); needs a file that can"),
-        ("host:source1", "/", "capture host:source1: / can't be written (is a directory); needs a file that can"),
+        (
+            "host:source1",
+            "/dev/null/a.pcapng",
+            "/dev/null can't be written (not a directory); needs a directory that can",
+        ),
+        ("host:source1", "/", "capture host:source1: / is a directory; needs a file name"),
     ],
 )
 def test_bad_captures_are_one_line(place: str, path: str, error: str) -> None:
@@ -286,6 +290,12 @@ def test_bad_captures_are_one_line(place: str, path: str, error: str) -> None:
         simulate(LAN, captures={place: path})
     assert error in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_the_folder_of_a_capture_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "a.pcapng"
+    assert simulate(LAN, captures={"host:source1": path}).captures[0].packets > 0
+    assert path.stat().st_size > 0
 
 
 def test_two_captures_need_two_files(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ def test_run_shows_flows_ports_and_indexes_in_80_columns(lan: Path) -> None:
 def test_init_writes_a_scenario_that_runs(tmp_path: Path) -> None:
     path = tmp_path / "new.toml"
     assert run("init", path).returncode == 0
-    assert run("init").stdout == path.read_text()
+    assert run("init").stdout == run("init", "-").stdout == path.read_text()
     assert run("run", path, "--set", "duration=10 ms").returncode == 0
 
 
@@ -133,13 +134,43 @@ def test_unwritable_path_is_refused_before_the_run(tmp_path: Path) -> None:
 def test_ctrl_c_is_status_130(tmp_path: Path) -> None:
     path = tmp_path / "long.toml"
     path.write_text('duration = "1 ms"\n')
-    began = time.monotonic()
-    subprocess.run([*LONGPIPE, "run", str(path)], capture_output=True, env=ENVIRONMENT, check=True)
-    start_up = time.monotonic() - began
     path.write_text('duration = "100000 s"\n')
-    with subprocess.Popen([*LONGPIPE, "run", str(path)], stderr=subprocess.PIPE, env=ENVIRONMENT, text=True) as process:
-        time.sleep(2 * start_up + 1)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert "Traceback" not in errors
+    capture = tmp_path / "a.pcapng"
+    command = [*LONGPIPE, "run", str(path), "--capture", f"host:source1={capture}"]
+    status, errors = interrupted(command, capture.exists)
+    assert (status, "Traceback" in errors) == (130, False)
+
+
+@pytest.mark.parametrize("loading", ["longpipe/cli", "_core"])
+def test_ctrl_c_while_longpipe_loads_is_no_traceback(loading: str, tmp_path: Path) -> None:
+    mark = tmp_path / "loading"
+    hook = (
+        "import pathlib, sys, time\n"
+        "def wait(event, arguments):\n"
+        f"    if event == 'import' and {loading!r} in str(arguments[1] or arguments[0]).replace('.', '/'):\n"
+        f"        pathlib.Path({str(mark)!r}).touch(); time.sleep(60)\n"
+        "sys.addaudithook(wait)\n"
+        "from longpipe.__main__ import main; sys.argv = ['longpipe', 'run', 'x.toml']; main()"
+    )
+    assert interrupted([sys.executable, "-c", hook], mark.exists) == (130, "interrupted\n")
+
+
+def interrupted(command: list[str], ready: Callable[[], bool]) -> tuple[int, str]:
+    """Exit status and errors of a command that is interrupted once it is ready; where it hangs says the traceback."""
+    environment = {**ENVIRONMENT, "PYTHONFAULTHANDLER": "1"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, text=True) as process:
+        try:
+            deadline = time.monotonic() + 60
+            while not ready():
+                assert time.monotonic() < deadline
+                assert process.poll() is None
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            try:
+                _, errors = process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGABRT)
+                _, errors = process.communicate()
+        finally:
+            process.kill()
+    return process.returncode, errors

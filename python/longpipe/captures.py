@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longpipe.errors import ScenarioError, nearest
+from longpipe.files import check_file
 
 if TYPE_CHECKING:
     from longpipe.result import Result
@@ -50,6 +51,7 @@ def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path])
             raise ScenarioError(f"capture: {name!r} is no {kind}; {nearest(name, known)}")
         if (other := seen.setdefault(Path(path).absolute(), place)) != place:
             raise ScenarioError(f"capture {place}: {path} is the file of {other}; needs a file of its own")
+        check_file(f"capture {place}", Path(path))
         places.append((kind, known[name], str(path)))
     return places
 

@@ -23,7 +23,8 @@ def check_directory(field: str, path: Path) -> None:
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        taken = isinstance(error, FileExistsError)
+        reason = "not a directory" if taken else (error.strerror or str(error)).lower()
         raise ScenarioError(f"{field}: {path} can't be written ({reason}); needs a directory that can") from None
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def init(
     file: Annotated[
-        Path | None, typer.Argument(help="File to write; the terminal if absent.", show_default=False)
+        Path | None, typer.Argument(help="File to write; - or nothing for the terminal.", show_default=False)
     ] = None,
 ) -> None:
     """Write a commented scenario with every default, its unit and its source."""
@@ -24,7 +24,7 @@ def init(
     from longpipe.scenario import Scenario
 
     text = commented_toml(Scenario(name="lan"))
-    if file is None:
+    if file is None or file == Path("-"):
         typer.echo(text, nl=False)
         return
     if file.exists():

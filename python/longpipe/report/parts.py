@@ -16,6 +16,15 @@ FEW_WORDS: Final = 24
 TINY: Final = 1e-12
 
 
+class Part:
+    """What a section consists of; templates know it by its `kind`, "grid" for a Grid."""
+
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        cls.kind = cls.__name__.lower()
+
+
 @dataclass(frozen=True)
 class Cell:
     """One cell of a table: its text, the number it is sorted by, what sets it apart (a CSS class), where it leads."""
@@ -36,10 +45,8 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Grid:
+class Grid(Part):
     """A table that sorts by any column; `footer` rows, which have a label first, stay below."""
-
-    kind: ClassVar[str] = "grid"
 
     id: str
     title: str
@@ -70,10 +77,8 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Picture:
+class Picture(Part):
     """A figure as inline SVG, with the words that stand for it."""
-
-    kind: ClassVar[str] = "picture"
 
     id: str
     title: str
@@ -82,10 +87,8 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Facts:
+class Facts(Part):
     """Names and values, as in a colophon."""
-
-    kind: ClassVar[str] = "facts"
 
     rows: tuple[tuple[str, str], ...]
 
@@ -100,10 +103,8 @@ class Download:
 
 
 @dataclass(frozen=True)
-class Downloads:
+class Downloads(Part):
     """The data of a section."""
-
-    kind: ClassVar[str] = "downloads"
 
     files: tuple[Download, ...]
 
@@ -143,18 +144,13 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Claims:
+class Claims(Part):
     """The claims of one document."""
-
-    kind: ClassVar[str] = "claims"
 
     title: str
     # What the conditions are compared with besides the limits: "published", "single run"; empty if with nothing.
     source: str
     claims: tuple[Claim, ...]
-
-
-Part = Grid | Picture | Facts | Downloads | Claims
 
 
 @dataclass(frozen=True)

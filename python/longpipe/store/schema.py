@@ -26,14 +26,24 @@ SCENARIOS: Final = sa.Table(
     sa.Column("fields", sa.Text),
 )
 
-# What names a run. A seed is unsigned and 64 bits wide, which SQL's integers are not.
-_RUN: Final = (("digest", sa.String(64)), ("seed", sa.String(20)), ("engine", sa.String(80)))
+# What names a run.
+_RUN: Final = ("digest", "seed", "engine")
+
+
+def _run(*, key: bool) -> tuple[sa.Column[str], ...]:
+    """The columns that name a run, as a table's key or not."""
+    # A seed is unsigned and 64 bits wide, which SQL's integers are not.
+    return tuple(
+        sa.Column(name, sa.String(size), primary_key=key, nullable=False)
+        for name, size in zip(_RUN, (64, 20, 80), strict=True)
+    )
+
 
 RUNS: Final = sa.Table(
     "runs",
     METADATA,
     sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
-    *(sa.Column(name, kind, nullable=False) for name, kind in _RUN),
+    *_run(key=False),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("finished_at", sa.DateTime, nullable=False),
     # Time the simulation took [s], and where it did.
@@ -41,7 +51,7 @@ RUNS: Final = sa.Table(
     sa.Column("machine", sa.String(255)),
     # `analysis.measures.measure` of the run, JSON.
     sa.Column("measures", sa.Text),
-    sa.UniqueConstraint(*(name for name, _ in _RUN)),
+    sa.UniqueConstraint(*_RUN),
 )
 
 # Apart from the runs, so that a list of these need not read past them; zlib over JSON.
@@ -67,14 +77,14 @@ OWNERS: Final = sa.Table(
 CLAIMS: Final = sa.Table(
     "claims",
     METADATA,
-    *(sa.Column(name, kind, primary_key=True) for name, kind in _RUN),
+    *_run(key=True),
     sa.Column("owner", sa.String(32), nullable=False, index=True),
 )
 
 FAILURES: Final = sa.Table(
     "failures",
     METADATA,
-    *(sa.Column(name, kind, primary_key=True) for name, kind in _RUN),
+    *_run(key=True),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("message", sa.Text, nullable=False),
     sa.Column("failed_at", sa.DateTime, nullable=False),
