@@ -12,6 +12,7 @@ from longpipe.papers.gr_97 import PAPER, measure
 from longpipe.papers.gr_97_summaries import outside
 from longpipe.papers.paper import Experiment
 from longpipe.papers.reproduction import Reproduction, table_rows
+from longpipe.report.folder import Folder
 from longpipe.store import Store
 from longpipe.study import Runner
 from longpipe.units import TIME
@@ -184,3 +185,35 @@ def test_points_of_the_figures_are_the_rows_of_the_tables(found: Reproduction) -
 
 def test_paper_is_known_by_its_id() -> None:
     assert PAPERS["gr-97"] is gr_97.PAPER
+
+
+def test_values_outside_are_explained_by_the_variant_that_comes_nearest(
+    found: Reproduction, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    published = PAPER.published().drop_duplicates([*PAPER.factors])
+    rows = published.melt([*PAPER.factors], list(PAPER.metrics), "metric", "published")
+    away = {"as reproduced": 0.2, "ties: rotating": 0.1, "clock phase 0": 0.3}
+    varied = pd.concat(
+        [rows.assign(variant=name, mean=rows["published"] + by) for name, by in away.items()], ignore_index=True
+    )
+    helps = (varied["variant"] == "clock phase 0") & (varied["network"] == "lan")
+    varied["mean"] = varied["mean"].where(~helps, varied["published"] + 0.01)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reproduction, "reproduce", lambda *_, **__: found)
+        patch.setattr(reproduction, "sensitivity", lambda *_, **__: varied)
+        patch.setattr(Folder, "figures", lambda *_: None)
+        reproduction.run_sensitivity(PAPER, 1, tmp_path, Runner(Store()))
+        assert "After longpipe reproduce gr-97 into" in capsys.readouterr().out
+        assert not (tmp_path / "explained.csv").exists()
+        reproduction.run(PAPER, 3, tmp_path, Runner(Store()), json=None)
+        reproduction.run_sensitivity(PAPER, 1, tmp_path, Runner(Store()))
+    outside = pd.read_csv(tmp_path / "outside.csv")
+    explained = pd.read_csv(tmp_path / "explained.csv")
+    assert len(outside) > 50
+    pd.testing.assert_frame_equal(explained[outside.columns], outside)
+    lan = explained["network"] == "lan"
+    assert (explained["variant"] == np.where(lan, "clock phase 0", "ties: rotating")).all()
+    assert (explained["near"] == lan).all()
+    text = (tmp_path / "sensitivity.txt").read_text()
+    assert "clock phase 0 (" in text
+    assert max(map(len, text.splitlines())) <= 100

@@ -6,6 +6,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Final
 
+import pandas as pd
 from rich.console import Console
 
 from longpipe.cli.progress import Bar
@@ -14,11 +15,13 @@ from longpipe.errors import ScenarioError
 from longpipe.files import write_text
 from longpipe.papers import PAPERS, Paper, lbd_01
 from longpipe.papers.reproduction import reproduce, reproduce_beyond, scenarios
-from longpipe.papers.sensitivity import closest, sensitivity, summary
-from longpipe.report.folder import Folder, Part
+from longpipe.papers.sensitivity import closest, explained, explanations, sensitivity, summary
+from longpipe.report.folder import Folder, Part, records
 from longpipe.study import Runner
 
 REPORT_WIDTH = 100
+# What a sensitivity run makes of `outside.csv`.
+EXPLAINED: Final = "explained.csv"
 
 # The modules whose `figures` draws a reproduction, and `beyond_figures` the summaries of what goes past the paper.
 PLOTS: Final = {
@@ -58,17 +61,35 @@ def run_sensitivity(paper: Paper, seeds: int, out: Path, runner: Runner) -> None
     """Runs a paper's variants into a directory and onto the terminal."""
     with Bar(f"{paper.id} variants") as bar:
         found = sensitivity(paper, seeds, runner.telling(bar.update))
-    report = StringIO()
-    show_sensitivity(paper, found, Console(file=report, width=REPORT_WIDTH))
     folder = Folder(out, Part.SENSITIVITY, paper.id, seeds, seeds)
+    outside = _outside(paper, out)
+    summaries = {}
+    if outside is not None:
+        rows = explained(paper, outside, found)
+        folder.text(EXPLAINED, rows.to_csv(index=False))
+        title = f"published values outside what the seeds span, one by one in {EXPLAINED}"
+        summaries[title] = explanations(paper, rows)
+    report = StringIO()
+    show_sensitivity(paper, found, summaries, Console(file=report, width=REPORT_WIDTH))
     folder.text("sensitivity.txt", report.getvalue())
     folder.text("sensitivity-rows.csv", found.to_csv(index=False))
     folder.text("sensitivity.csv", summary(paper, found).to_csv())
     folder.text("closest.csv", closest(paper, found).to_csv(index=False))
     folder.close()
     console = report_console()
-    show_sensitivity(paper, found, console)
+    show_sensitivity(paper, found, summaries, console)
+    if outside is None and "outside" in paper.summaries:
+        hint = f"After longpipe reproduce {paper.id} into {out} this explains each value outside what the seeds span."
+        console.print(f"\n{hint}", markup=False, highlight=False)
     console.print(f"\nThe same as sensitivity.csv and .txt: {out}", markup=False, highlight=False)
+
+
+def _outside(paper: Paper, folder: Path) -> pd.DataFrame | None:
+    """The published values that a folder's reproduction does not span; None if it has none."""
+    file = folder / "outside.csv"
+    if "outside" not in paper.summaries or Part.REPRODUCTION not in records(folder) or not file.exists():
+        return None
+    return pd.read_csv(file, dtype={"table": str})
 
 
 def run_beyond(paper: Paper, seeds: int | None, out: Path, runner: Runner) -> None:

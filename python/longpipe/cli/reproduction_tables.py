@@ -51,8 +51,10 @@ def show_beyond(summaries: Mapping[str, pd.DataFrame], console: Console) -> None
         console.print(_summary(name, frame), highlight=False)
 
 
-def show_sensitivity(paper: Paper, found: pd.DataFrame, console: Console) -> None:
-    """Prints the errors of every variant, by series and then by column, and the rows under watch."""
+def show_sensitivity(
+    paper: Paper, found: pd.DataFrame, summaries: Mapping[str, pd.DataFrame], console: Console
+) -> None:
+    """Prints the errors of every variant, by series and then by column, the rows under watch, and summaries."""
     metrics = " and ".join(paper.metrics)
     error = "error" if paper.data else "difference from the paper as reproduced,"
     overview = _Variants(f"Mean absolute {error} of {metrics}; their means in the rows under watch")
@@ -64,6 +66,9 @@ def show_sensitivity(paper: Paper, found: pd.DataFrame, console: Console) -> Non
         by_column.add(errors(rows, paper.columns), 3)
         console.print()
         console.print(by_column.table(), highlight=False)
+    for name, frame in summaries.items():
+        console.print()
+        console.print(_summary(name, frame), highlight=False)
 
 
 def _table(found: Reproduction, caption: Caption, *, differences: bool) -> Table:

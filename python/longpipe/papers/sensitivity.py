@@ -1,6 +1,7 @@
 """What each open choice decides: a paper's errors under variants, one parameter at a time."""
 
 from collections.abc import Iterator
+from typing import Final
 
 import pandas as pd
 
@@ -9,6 +10,8 @@ from longpipe.papers.paper import Experiment, Paper, Variant
 from longpipe.study import Runner
 
 BASELINE = Variant("as reproduced", {})
+# Of a published value, what counts as near.
+NEAR: Final = 0.05
 
 
 def sensitivity(paper: Paper, seeds: int, runner: Runner) -> pd.DataFrame:
@@ -54,6 +57,43 @@ def closest(paper: Paper, found: pd.DataFrame) -> pd.DataFrame:
     best = found.loc[found.groupby(keys, sort=False)["error"].idxmin()]
     base = found.loc[found["variant"] == BASELINE.name, [*keys, "mean"]].rename(columns={"mean": "as_reproduced"})
     return best.merge(base, on=keys)[[*keys, "published", "as_reproduced", "variant", "mean"]]
+
+
+def explained(paper: Paper, outside: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    """Published values that no seed comes near, each with the variant that comes nearest.
+
+    `outside` has the factors, `metric`, `published` and `mean`, a row per value; added are `variant`, itself "as
+    reproduced" if none is nearer, its `variant_mean`, and whether that is `near`, within 0.05.
+    """
+    keys = [*paper.factors, "metric"]
+    nearest = closest(paper, found).rename(columns={"mean": "variant_mean"})
+    rows = outside.merge(nearest[[*keys, "variant", "variant_mean"]], on=keys, how="left")
+    return rows.assign(near=(rows["variant_mean"] - rows["published"]).abs() <= NEAR)
+
+
+def explanations(paper: Paper, rows: pd.DataFrame) -> pd.DataFrame:
+    """What `explained` comes to, by the paper's series, the TCP flavor and the metric.
+
+    `rows` counts values (those that two tables share once), `near` those that some variant brings near; `distance` and
+    `variant_distance` are mean distances from the published values; `mostly` is the variant that most often is
+    nearest of those, with its number.
+    """
+    keys = [*paper.factors, "metric"]
+    by = [paper.series, "tcp", "metric"]
+    found = []
+    in_order = {level: place for place, level in enumerate(rows[paper.series].unique())}
+    rows = rows.drop_duplicates(keys).sort_values(by, key=lambda column: column.map(lambda x: in_order.get(x, x)))
+    for levels, group in rows.groupby(by, sort=False):
+        variants = group.loc[group["near"], "variant"].value_counts()
+        numbers = {
+            "rows": len(group),
+            "near": int(group["near"].sum()),
+            "distance": float((group["mean"] - group["published"]).abs().mean()),
+            "variant_distance": float((group["variant_mean"] - group["published"]).abs().mean()),
+            "mostly": f"{variants.index[0]} ({variants.iloc[0]})" if len(variants) else "",
+        }
+        found.append({**dict(zip(by, levels, strict=True)), **numbers})
+    return pd.DataFrame(found, columns=[*by, "rows", "near", "distance", "variant_distance", "mostly"])
 
 
 def watched(paper: Paper, found: pd.DataFrame) -> pd.DataFrame:
