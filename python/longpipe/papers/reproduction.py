@@ -1,12 +1,14 @@
 """A paper's published tables beside replicated runs of the same configurations."""
 
+from __future__ import annotations
+
 import json
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -14,8 +16,10 @@ from longpipe import _core
 from longpipe.analysis.claims import Judgement, judge, mean_by_seed
 from longpipe.analysis.intervals import estimate
 from longpipe.papers.paper import Beyond, Caption, Paper
-from longpipe.store import digest_of
-from longpipe.study import Runner
+
+# Who draws what was found has no use for the database.
+if TYPE_CHECKING:
+    from longpipe.study import Runner
 
 # Efficiency and fairness lie between 0 and 1, and so do their intervals.
 BOUNDS = (0.0, 1.0)
@@ -107,7 +111,7 @@ def reproduce(paper: Paper, seeds: int, runner: Runner) -> Reproduction:
     single = [(e, False, (e.deterministic, DETERMINISTIC_SEED)) for e in experiments if e.deterministic]
     planned = [*single, *((e, True, (e.replicated, seed)) for e in experiments for seed in e.seeds(seeds))]
     runner.complete(job for *_, job in planned)
-    runs = pd.DataFrame(
+    runs = _frame(
         {"table": e.table, "replicated": replicated, **e.factors, "seed": job[1], **paper.measure(runner.require(*job))}
         for e, replicated, job in planned
     )
@@ -126,6 +130,8 @@ def reproduce(paper: Paper, seeds: int, runner: Runner) -> Reproduction:
 
 def scenarios(paper: Paper, seeds: int) -> pd.DataFrame:
     """What `reproduce` runs, a row per scenario: `scenario`, `digest`, `replicated`, and its `seeds` from 1 on."""
+    from longpipe.store import digest_of
+
     found = []
     for experiment in paper.experiments():
         asked = experiment.seeds(seeds)
@@ -140,9 +146,21 @@ def reproduce_beyond(paper: Paper, beyond: Beyond, seeds: int, runner: Runner) -
     """Runs what is missing of what goes past a paper; a row per run: the factors, `seed`, the paper's measures."""
     planned = [(e, seed) for e in beyond.experiments() for seed in e.seeds(seeds)]
     runner.complete((e.replicated, seed) for e, seed in planned)
-    return pd.DataFrame(
+    return _frame(
         {**e.factors, "seed": seed, **paper.measure(runner.require(e.replicated, seed))} for e, seed in planned
     )
+
+
+def _frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
+    """A frame of rows that come one by one and lack some columns, without keeping them all."""
+    columns: dict[str, list[object]] = {}
+    for count, row in enumerate(rows):
+        for name in row:
+            if name not in columns:
+                columns[name] = [math.nan] * count
+        for name, column in columns.items():
+            column.append(row.get(name, math.nan))
+    return pd.DataFrame(columns)
 
 
 def table_rows(paper: Paper, runs: pd.DataFrame) -> pd.DataFrame:
