@@ -74,6 +74,8 @@ pub struct Flow {
     pub size: u64,
     /// When the last byte was delivered.
     pub completion: Option<Time>,
+    /// Delivered bytes from which on something follows at the receiving host.
+    pub awaited: u64,
     /// When the agenda will look at the receiving host's timers.
     pub receiver_armed: MaybeTime,
     /// Where the return circuit begins.
@@ -92,6 +94,16 @@ impl Flow {
             self.way
         } else {
             self.way_back
+        }
+    }
+
+    /// The receiver has delivered what was awaited.
+    #[cold]
+    pub fn on_awaited(&mut self, now: Time) {
+        let delivered = self.receiver.delivered();
+        match &mut self.requests {
+            Some(requests) => requests.on_delivered(now, delivered),
+            None => (self.completion, self.awaited) = (Some(now), u64::MAX),
         }
     }
 
@@ -153,6 +165,7 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
             size,
             start: Time(start),
             completion: None,
+            awaited: if requests.is_some() { 0 } else { size },
             sender_armed: MaybeTime::NONE,
             receiver_armed: MaybeTime::NONE,
             requests,

@@ -345,11 +345,8 @@ impl<P: Probe> Simulation<P> {
         let state = &mut self.flows[flow];
         self.probe.received(self.now, flow as u32, frame, segment);
         state.receiver.on_segment(self.now, segment);
-        if let Some(requests) = &mut state.requests {
-            requests.on_delivered(self.now, state.receiver.delivered());
-        }
-        if state.completion.is_none() && state.receiver.delivered() >= state.size {
-            state.completion = Some(self.now);
+        if state.receiver.delivered() >= state.awaited {
+            state.on_awaited(self.now);
         }
         self.send_ack(flow);
     }

@@ -19,17 +19,23 @@ impl Ranges {
             _ => {}
         }
         let first = ranges.partition_point(|range| range.1 < start);
-        let last = ranges.partition_point(|range| range.0 <= end);
-        if first == last {
-            ranges.insert(first, (start, end));
-            return true;
+        match ranges.get_mut(first) {
+            // Mostly it was there already.
+            Some(range) if range.0 <= start && end <= range.1 => return false,
+            Some(range) if range.0 <= end => {
+                range.0 = range.0.min(start);
+                range.1 = range.1.max(end);
+            }
+            _ => {
+                ranges.insert(first, (start, end));
+                return true;
+            }
         }
-        let merged = (start.min(ranges[first].0), end.max(ranges[last - 1].1));
-        if last - first == 1 && merged == ranges[first] {
-            return false;
+        let reached = ranges.range(first + 1..).take_while(|range| range.0 <= end).count();
+        if reached > 0 {
+            ranges[first].1 = end.max(ranges[first + reached].1);
+            ranges.drain(first + 1..=first + reached);
         }
-        ranges[first] = merged;
-        ranges.drain(first + 1..last);
         true
     }
 

@@ -24,6 +24,8 @@ pub struct Receiver {
     /// Most SACK blocks in an ACK; 0: no SACK.
     sack_blocks: u8,
     pending: bool,
+    /// Whether every segment is acknowledged at once, and nothing is echoed.
+    at_once: bool,
     /// When a delayed ACK is due.
     deadline: MaybeTime,
     /// Timestamp to echo (RFC 7323 section 4).
@@ -50,7 +52,20 @@ impl Receiver {
             acknowledged: 0,
             echo: MaybeTime::NONE,
             pending: false,
+            at_once: config.ack == AckConfig::Immediate {} && !config.timestamps(),
         }
+    }
+
+    /// Takes a segment without timestamp that needs no more than an ACK at once, which acknowledges all below what
+    /// this returns; else `on_segment` has to take it.
+    #[inline(always)]
+    pub fn take_plain(&mut self, sequence: u64, length: u32) -> Option<u64> {
+        let plain = self.at_once & (sequence == self.acknowledged) & (length > 0) & self.beyond.is_empty();
+        plain.then(|| {
+            self.next = sequence + u64::from(length);
+            (self.highest, self.acknowledged) = (self.next, self.next);
+            self.next
+        })
     }
 
     /// A segment arrived whole.
@@ -124,17 +139,23 @@ impl Receiver {
         let mut reported = [0; MAX_SACK_BLOCKS];
         let mut count = 0;
         for sequence in [self.latest].into_iter().chain(self.reported) {
+            if count == usize::from(self.sack_blocks) {
+                break;
+            }
+            let offset = sequence.wrapping_sub(self.next);
+            let holds = |block: &SackBlock| (u64::from(block.start)..u64::from(block.end)).contains(&offset);
+            if blocks[..count].iter().any(holds) {
+                continue;
+            }
             let Some((start, end)) = self.beyond.containing(sequence) else {
                 continue;
             };
-            if count < usize::from(self.sack_blocks) && !reported[..count].contains(&start) {
-                reported[count] = start;
-                blocks[count] = SackBlock {
-                    start: (start - self.next) as u32,
-                    end: (end - self.next) as u32,
-                };
-                count += 1;
-            }
+            reported[count] = start;
+            blocks[count] = SackBlock {
+                start: (start - self.next) as u32,
+                end: (end - self.next) as u32,
+            };
+            count += 1;
         }
         self.reported = reported;
         blocks
@@ -167,6 +188,7 @@ mod tests {
 
     fn receiver(ack: AckConfig, recovery: RecoveryKind) -> Receiver {
         Receiver {
+            at_once: ack == AckConfig::Immediate {},
             ack,
             sack_blocks: if recovery == RecoveryKind::Sack { 3 } else { 0 },
             ..Receiver::new(&crate::config::tests::config())

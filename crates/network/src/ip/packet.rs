@@ -87,6 +87,27 @@ impl Payload for AckSegment {
     }
 }
 
+/// An ACK without options of all below this byte.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainAck(pub u64);
+
+impl Payload for PlainAck {
+    #[inline(always)]
+    fn packet_bytes(&self) -> u32 {
+        header_bytes(None)
+    }
+
+    #[inline(always)]
+    fn sequence(&self) -> (u64, bool) {
+        (self.0, false)
+    }
+
+    #[inline(always)]
+    fn options(&self) -> Option<Options> {
+        None
+    }
+}
+
 impl Packet {
     /// Packet number `frame` of circuit `vc`, before a step of it; `options` are written if it has any.
     #[inline(always)]

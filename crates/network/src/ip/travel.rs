@@ -4,16 +4,17 @@
 //! there, as cells do. What it carries goes with it; the options of the packet in hand, if it has any, lie in
 //! `Simulation::options`.
 
-use super::packet::Payload;
+use super::packet::{Payload, PlainAck};
 use super::routes::Routes;
 use super::wire::{End, Port, Wire};
-use super::{OnWire, Packet};
+use super::{OnWire, Options, Packet};
 use crate::probe::Probe;
 use crate::simulation::{Simulation, CELL, WHOLE_FRAME};
 use crate::ties::TieRule;
 use crate::topology::{Entry, LinkEnd};
 use crate::watch;
 use longpipe_events::{Entity, Order};
+use longpipe_tcp::{AckSegment, DataSegment};
 
 /// Rank of a packet among all that happens when it arrives where it may meet those of other wires.
 fn rank(routes: &Routes, ends: &[LinkEnd], ties: &TieRule, next: &OnWire) -> (Order, Entity) {
@@ -163,11 +164,44 @@ impl<P: Probe> Simulation<P> {
         let flow = (packet.vc() / 2) as usize;
         if packet.is_of_request() {
             self.hand_over_request(packet);
+        } else if packet.has_options() {
+            self.hand_over_with_options(packet);
         } else if packet.is_data() {
+            let segment = packet.segment(&Options::default());
+            match self.flows[flow].receiver.take_plain(segment.sequence, segment.length) {
+                Some(acknowledgement) => self.acknowledge(flow, packet.frame(), &segment, acknowledgement),
+                None => self.on_data(flow, packet.frame(), &segment),
+            }
+        } else {
+            self.on_ack(flow, packet.frame(), &packet.ack(&Options::default()));
+        }
+    }
+
+    #[inline(never)]
+    fn hand_over_with_options(&mut self, packet: Packet) {
+        let flow = (packet.vc() / 2) as usize;
+        if packet.is_data() {
             self.on_data(flow, packet.frame(), &packet.segment(&self.options));
         } else {
             self.on_ack(flow, packet.frame(), &packet.ack(&self.options));
         }
+    }
+
+    /// Data that their receiver has taken are acknowledged by a packet without options.
+    #[inline(always)]
+    fn acknowledge(&mut self, flow: usize, frame: u32, segment: &DataSegment, acknowledgement: u64) {
+        let state = &mut self.flows[flow];
+        self.probe.received(self.now, flow as u32, frame, segment);
+        if acknowledgement >= state.awaited {
+            state.on_awaited(self.now);
+        }
+        let ack = AckSegment {
+            acknowledgement,
+            ..AckSegment::default()
+        };
+        let frame = state.acks.number(self.framing, ack);
+        self.probe.answered(self.now, flow as u32, frame, &ack);
+        self.enqueue(2 * flow as u32 + 1, frame, &PlainAck(acknowledgement));
     }
 
     #[cold]
