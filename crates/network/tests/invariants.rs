@@ -3,18 +3,15 @@
 mod common;
 
 use common::random::{any_parking_lot, RATE, RECOVERIES};
-use common::{dumbbell, policy, tcp, Builder, LAN, SECOND, WAN};
-use longpipe_network::scenario::{Engine, LossConfig, NodeKind, Scenario, StartConfig, TrafficConfig};
-use longpipe_network::{Recorder, Report, Simulation};
+use common::{
+    dumbbell, parking_lot, policy, run, tcp, transfers_agree, watched, with_flows_that_never_start, LAN, WAN,
+};
+use longpipe_network::scenario::{Engine, LossConfig};
+use longpipe_network::Report;
 use longpipe_tcp::config::RecoveryKind;
 use proptest::prelude::*;
 
 const POLICIES: [&str; 5] = ["tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba"];
-fn run(scenario: &Scenario, seed: u64) -> Report {
-    let mut simulation = Simulation::new(scenario, seed, ()).expect("a valid scenario");
-    simulation.run();
-    simulation.report().expect("cells and bytes are conserved")
-}
 
 fn lost(report: &Report) -> u64 {
     let ports = report.ports.iter();
@@ -99,26 +96,9 @@ fn zero_loss_queues_peak_at_the_sum_of_the_windows() {
     }
 }
 
-fn parking_lot(seconds: u64, buffer: u64, name: &str) -> Scenario {
-    let mut build = Builder::new(seconds, buffer, policy(name));
-    let switches: Vec<usize> = (0..3).map(|_| build.node(NodeKind::Switch)).collect();
-    let trunks = [
-        build.link(switches[0], switches[1], RATE, LAN),
-        build.link(switches[1], switches[2], RATE, LAN),
-    ];
-    for (enter, leave) in [(0, 2), (0, 1), (1, 2), (0, 2)] {
-        let (source, sink) = (build.node(NodeKind::Host), build.node(NodeKind::Host));
-        let mut route = vec![build.link(source, switches[enter], RATE, LAN)];
-        route.extend(&trunks[enter..leave]);
-        route.push(build.link(switches[leave], sink, RATE, LAN));
-        build.flow(route, tcp(RecoveryKind::Reno, 65_536));
-    }
-    build.scenario
-}
-
 #[test]
 fn a_parking_lot_loses_at_both_bottlenecks_and_conserves() {
-    let scenario = parking_lot(5, 1000, "epd");
+    let scenario = parking_lot(5, 1000, policy("epd"), &tcp(RecoveryKind::Reno, 65_536));
     let report = run(&scenario, 1);
     for trunk in [0, 2] {
         let port = &report.ports[trunk];
@@ -139,16 +119,8 @@ fn going_on_at_once_changes_nothing() {
         let config = tcp(RecoveryKind::Reno, 65_536);
         let mut plain = dumbbell(3, LAN, 200, policy(name), 1, &config);
         plain.engine = Engine::Reference;
-        let mut build = Builder::new(1, 200, policy(name));
-        build.scenario = plain.clone();
-        let never = StartConfig::Fixed { at_ps: 10 * SECOND };
-        for source in 0..3 {
-            let host = build.node(NodeKind::Host);
-            let access = build.link(host, 1, RATE, LAN);
-            build.flow(vec![access, plain.flows[source].route[2]], config.clone());
-            build.scenario.flows[3 + source].start = never.clone();
-        }
-        let (alone, shared) = (run(&plain, 7), run(&build.scenario, 7));
+        let shared = with_flows_that_never_start(&plain, policy(name));
+        let (alone, shared) = (run(&plain, 7), run(&shared, 7));
         assert!(shared.events > alone.events, "every cell has its own event");
         assert_eq!(shared.flows[..3], alone.flows[..]);
         assert_eq!(shared.ports[..alone.ports.len()][0], alone.ports[0]);
@@ -170,13 +142,9 @@ fn recording_changes_nothing() {
     scenario.traces.cwnd = true;
     scenario.traces.queue = true;
     scenario.traces.sequence = true;
-    let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
-    let mut simulation = Simulation::new(&scenario, 1, recorder).expect("a valid scenario");
-    simulation.run();
-    let mut watched = simulation.report().expect("invariants hold");
+    let (mut watched, recorder) = watched(&scenario, 1);
     watched.events = 0;
     assert_eq!(watched, plain);
-    let recorder = simulation.into_probe();
     let sent: u64 = plain.flows.iter().map(|flow| flow.sender.sent_segments).sum();
     assert_eq!(
         recorder.sequences.event.iter().filter(|&&event| event == 0).count() as u64,
@@ -212,11 +180,6 @@ proptest! {
     fn any_run_conserves_cells_and_bytes_and_repeats(scenario in any_parking_lot(), seed in any::<u64>()) {
         let report = run(&scenario, seed);
         prop_assert_eq!(&report, &run(&scenario, seed));
-        for (flow, config) in report.flows.iter().zip(&scenario.flows) {
-            if let TrafficConfig::Transfer { size_bytes } = config.traffic {
-                prop_assert!(flow.delivered_bytes <= size_bytes);
-                prop_assert_eq!(flow.completion.is_some(), flow.delivered_bytes == size_bytes);
-            }
-        }
+        prop_assert!(transfers_agree(&scenario, &report));
     }
 }

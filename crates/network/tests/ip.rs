@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::packets::{ip, lost, packets, run};
+use common::packets::{ip, lost, packets};
 use common::random::{RATE, RECOVERIES};
-use common::{policy, tcp, Builder, LAN, SECOND, WAN};
+use common::{parking_lot, policy, run, tcp, LAN, SECOND, WAN};
 use longpipe_network::ip::report::PacketReport;
-use longpipe_network::scenario::{BufferUnit, LossConfig, NodeKind, Scenario, Ties, TrafficConfig};
+use longpipe_network::scenario::{BufferUnit, LossConfig, Scenario, Ties, TrafficConfig};
 use longpipe_network::Simulation;
 use longpipe_tcp::config::RecoveryKind;
 
@@ -129,26 +129,10 @@ fn a_burst_of_n_packets_needs_n_places() {
     }
 }
 
-fn parking_lot(seconds: u64, name: &str) -> Scenario {
-    let mut build = Builder::new(seconds, 1000, policy(name));
-    let switches: Vec<usize> = (0..3).map(|_| build.node(NodeKind::Switch)).collect();
-    let trunks = [
-        build.link(switches[0], switches[1], RATE, LAN),
-        build.link(switches[1], switches[2], RATE, LAN),
-    ];
-    for (enter, leave) in [(0, 2), (0, 1), (1, 2), (0, 2)] {
-        let (source, sink) = (build.node(NodeKind::Host), build.node(NodeKind::Host));
-        let mut route = vec![build.link(source, switches[enter], RATE, LAN)];
-        route.extend(&trunks[enter..leave]);
-        route.push(build.link(switches[leave], sink, RATE, LAN));
-        build.flow(route, tcp(RecoveryKind::Reno, 65_536));
-    }
-    ip(build.scenario, BufferUnit::Packets, 60)
-}
-
 #[test]
 fn a_parking_lot_loses_at_both_bottlenecks_and_conserves() {
-    let report = run(&parking_lot(5, "selective-drop"), 1);
+    let cells = parking_lot(5, 1000, policy("selective-drop"), &tcp(RecoveryKind::Reno, 65_536));
+    let report = run(&ip(cells, BufferUnit::Packets, 60), 1);
     for trunk in [0, 2] {
         let port = &report.packet_ports[trunk];
         assert!(port.lost_refused > 0, "trunk {trunk} refuses packets");

@@ -142,20 +142,17 @@ impl Receiver {
             if count == usize::from(self.sack_blocks) {
                 break;
             }
-            let offset = sequence.wrapping_sub(self.next);
-            let holds = |block: &SackBlock| (u64::from(block.start)..u64::from(block.end)).contains(&offset);
-            if blocks[..count].iter().any(holds) {
-                continue;
-            }
             let Some((start, end)) = self.beyond.containing(sequence) else {
                 continue;
             };
-            reported[count] = start;
-            blocks[count] = SackBlock {
-                start: (start - self.next) as u32,
-                end: (end - self.next) as u32,
-            };
-            count += 1;
+            if !reported[..count].contains(&start) {
+                reported[count] = start;
+                blocks[count] = SackBlock {
+                    start: (start - self.next) as u32,
+                    end: (end - self.next) as u32,
+                };
+                count += 1;
+            }
         }
         self.reported = reported;
         blocks

@@ -10,6 +10,7 @@ use longpipe_network::scenario::{
     PolicyConfig, Scenario, SchedulerConfig, StartConfig, Ties, TraceConfig, TrafficConfig,
 };
 use longpipe_network::web::{CycleFrom, PoissonCut, WebConfig};
+use longpipe_network::{Recorder, Report, Simulation};
 use longpipe_tcp::config::{
     AckConfig, CongestionKind, NewRenoConfig, PhaseConfig, PipeStart, RecoveryKind, RenoConfig, SackConfig, TcpConfig,
     TimerConfig, TimerRestart, VegasConfig,
@@ -174,6 +175,35 @@ impl Builder {
     }
 }
 
+/// What a run that nobody watches leaves behind.
+#[allow(dead_code)]
+pub fn run(scenario: &Scenario, seed: u64) -> Report {
+    let mut simulation = Simulation::new(scenario, seed, ()).expect("a valid scenario");
+    simulation.run();
+    simulation.report().expect("what entered is accounted for")
+}
+
+/// Likewise with a recorder, so that everything that reaches its host has an event of its own.
+#[allow(dead_code)]
+pub fn watched(scenario: &Scenario, seed: u64) -> (Report, Recorder) {
+    let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
+    let mut simulation = Simulation::new(scenario, seed, recorder).expect("a valid scenario");
+    simulation.run();
+    let report = simulation.report().expect("what entered is accounted for");
+    (report, simulation.into_probe())
+}
+
+/// Whether transfers are complete where all their bytes were delivered, and there alone.
+#[allow(dead_code)]
+pub fn transfers_agree(scenario: &Scenario, report: &Report) -> bool {
+    report.flows.iter().zip(&scenario.flows).all(|(flow, config)| {
+        let TrafficConfig::Transfer { size_bytes } = config.traffic else {
+            return true;
+        };
+        flow.delivered_bytes <= size_bytes && flow.completion.is_some() == (flow.delivered_bytes == size_bytes)
+    })
+}
+
 /// Web traffic whose cycle is short.
 #[allow(dead_code)]
 pub fn web() -> WebConfig {
@@ -213,6 +243,41 @@ pub fn add_vbr(scenario: Scenario, scheduler: SchedulerConfig, period_ps: u64) -
         off_ps: period_ps,
         start_ps: 0,
     });
+    build.scenario
+}
+
+/// Beside each flow of a dumbbell one that never starts, which makes the wires of its route shared.
+#[allow(dead_code)]
+pub fn with_flows_that_never_start(dumbbell: &Scenario, policy: PolicyConfig) -> Scenario {
+    let mut build = Builder::new(1, 200, policy);
+    build.scenario = dumbbell.clone();
+    for flow in &dumbbell.flows {
+        let host = build.node(NodeKind::Host);
+        let access = build.link(host, 1, dumbbell.links[0].rate_bps, LAN);
+        build.flow(vec![access, flow.route[2]], flow.tcp.clone());
+        let added = build.scenario.flows.last_mut().expect("one was added");
+        added.start = StartConfig::Fixed { at_ps: 10 * SECOND };
+    }
+    build.scenario
+}
+
+/// Three switches in a row; two flows pass both trunks, two more one of them each.
+#[allow(dead_code)]
+pub fn parking_lot(seconds: u64, buffer_cells: u64, policy: PolicyConfig, tcp: &TcpConfig) -> Scenario {
+    const RATE: u64 = 155_520_000;
+    let mut build = Builder::new(seconds, buffer_cells, policy);
+    let switches: Vec<usize> = (0..3).map(|_| build.node(NodeKind::Switch)).collect();
+    let trunks = [
+        build.link(switches[0], switches[1], RATE, LAN),
+        build.link(switches[1], switches[2], RATE, LAN),
+    ];
+    for (enter, leave) in [(0, 2), (0, 1), (1, 2), (0, 2)] {
+        let (source, sink) = (build.node(NodeKind::Host), build.node(NodeKind::Host));
+        let mut route = vec![build.link(source, switches[enter], RATE, LAN)];
+        route.extend(&trunks[enter..leave]);
+        route.push(build.link(switches[leave], sink, RATE, LAN));
+        build.flow(route, tcp.clone());
+    }
     build.scenario
 }
 

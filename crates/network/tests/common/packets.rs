@@ -2,15 +2,8 @@
 
 use super::{dumbbell, policy};
 use longpipe_network::scenario::{BufferConfig, BufferUnit, Framing, Scenario};
-use longpipe_network::{Report, Simulation};
+use longpipe_network::Report;
 use longpipe_tcp::config::TcpConfig;
-
-/// What it leaves behind.
-pub fn run(scenario: &Scenario, seed: u64) -> Report {
-    let mut simulation = Simulation::new(scenario, seed, ()).expect("a valid scenario");
-    simulation.run();
-    simulation.report().expect("packets and bytes are conserved")
-}
 
 /// Packets lost, whatever the reason.
 pub fn lost(report: &Report) -> u64 {

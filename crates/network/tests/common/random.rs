@@ -1,7 +1,9 @@
 //! Random scenarios.
 
 use super::{tcp, Builder, LAN, SECOND, WAN};
-use longpipe_network::scenario::{LossConfig, NodeKind, PolicyConfig, Scenario, StartConfig, Ties, TrafficConfig};
+use longpipe_network::scenario::{
+    BufferConfig, BufferUnit, Framing, LossConfig, NodeKind, PolicyConfig, Scenario, StartConfig, Ties, TrafficConfig,
+};
 use longpipe_tcp::config::{AckConfig, RecoveryKind, TcpConfig, TimerConfig};
 use proptest::prelude::*;
 
@@ -35,6 +37,18 @@ pub fn any_policy() -> impl Strategy<Value = PolicyConfig> {
     })
 }
 
+/// Any buffer policy that routers have, too.
+fn any_router_policy() -> impl Strategy<Value = PolicyConfig> {
+    any_policy().prop_map(router_policy)
+}
+
+fn router_policy(policy: PolicyConfig) -> PolicyConfig {
+    match policy {
+        PolicyConfig::PartialPacketDiscard { .. } | PolicyConfig::Epd { .. } => PolicyConfig::TailDrop {},
+        other => other,
+    }
+}
+
 /// Any forced losses, mostly none.
 pub fn any_loss() -> impl Strategy<Value = LossConfig> {
     prop_oneof![
@@ -51,6 +65,19 @@ pub fn any_loss() -> impl Strategy<Value = LossConfig> {
             loss_in_bad: 0.7,
         }),
     ]
+}
+
+/// A flow that starts before `start`, greedy unless `size` is large.
+fn add_flow(build: &mut Builder, route: Vec<usize>, config: TcpConfig, start: u64, size: u64) {
+    build.flow(route, config);
+    let flow = build.scenario.flows.last_mut().expect("one was added");
+    flow.start = StartConfig::Random {
+        from_ps: 0,
+        over_ps: start,
+    };
+    if size > 200_000 {
+        flow.traffic = TrafficConfig::Transfer { size_bytes: size };
+    }
 }
 
 prop_compose! {
@@ -82,12 +109,7 @@ prop_compose! {
             let mut route = vec![build.link(source, switches[enter], RATE, delay)];
             route.extend(&trunks[enter..leave]);
             route.push(build.link(switches[leave], sink, RATE, delay));
-            build.flow(route, config);
-            let flow = build.scenario.flows.last_mut().expect("one was added");
-            flow.start = StartConfig::Random { from_ps: 0, over_ps: start };
-            if size > 200_000 {
-                flow.traffic = TrafficConfig::Transfer { size_bytes: size };
-            }
+            add_flow(&mut build, route, config, start, size);
         }
         for (link, loss) in build.scenario.links.iter_mut().zip(losses.into_iter().cycle()) {
             link.loss = loss;
@@ -171,12 +193,7 @@ prop_compose! {
             let access = build.link(source, left, rates.0, delays[0] + odd);
             let exit = build.link(right, sink, rates.2, delays[2]);
             for (own, start, size) in flows {
-                build.flow(vec![access, trunk, exit], if one_tcp { shared.clone() } else { own });
-                let flow = build.scenario.flows.last_mut().expect("one was added");
-                flow.start = StartConfig::Random { from_ps: 0, over_ps: start };
-                if size > 200_000 {
-                    flow.traffic = TrafficConfig::Transfer { size_bytes: size };
-                }
+                add_flow(&mut build, vec![access, trunk, exit], if one_tcp { shared.clone() } else { own }, start, size);
             }
         }
         for (link, loss) in build.scenario.links.iter_mut().zip(losses.into_iter().cycle()) {
@@ -185,6 +202,79 @@ prop_compose! {
                 link.buffer = None;
             }
         }
+        build.scenario
+    }
+}
+
+/// The same scenario of IP packets, with what routers have in place of what only switches have.
+pub fn as_packets(mut scenario: Scenario) -> Scenario {
+    scenario.framing = Framing::Ip;
+    if scenario.ties == Ties::Rotating {
+        scenario.ties = Ties::Random;
+    }
+    for link in &mut scenario.links {
+        link.policy = router_policy(link.policy.clone());
+        link.buffer = link.buffer.map(|buffer| BufferConfig {
+            unit: BufferUnit::Packets,
+            limit: buffer.limit / 12,
+        });
+    }
+    scenario
+}
+
+prop_compose! {
+    /// IP flows of mixed segments, windows, timers, ACKs, starts, jitter and rates over a parking lot, both ways.
+    pub fn any_parking_lot_of_packets()(
+        buffer in prop_oneof![
+            4 => (1u64..60).prop_map(|limit| Some(BufferConfig { unit: BufferUnit::Packets, limit })),
+            3 => (640u64..40_000).prop_map(|limit| Some(BufferConfig { unit: BufferUnit::Bytes, limit })),
+            1 => Just(None),
+        ],
+        policy in any_router_policy(),
+        ties in prop_oneof![Just(Ties::PortOrder), Just(Ties::Random)],
+        jitter in prop_oneof![Just(0u64), 1u64..10_000_000],
+        delay in prop_oneof![Just(0u64), Just(LAN), Just(WAN / 10)],
+        losses in prop::collection::vec(any_loss(), 4),
+        trunk_rate in prop_oneof![Just(RATE), Just(45_000_000u64), Just(RATE * 4)],
+        flows in prop::collection::vec(
+            (0usize..4, any::<bool>(), any_tcp(1u32..600), 0u64..SECOND / 20, 0u64..400_000),
+            1..8,
+        ),
+    ) -> Scenario {
+        let mut build = Builder::new(1, 1000, policy);
+        build.scenario.duration_ps = SECOND / 5;
+        build.scenario.ties = ties;
+        let switches: Vec<usize> = (0..3).map(|_| build.node(NodeKind::Switch)).collect();
+        let trunks = [
+            build.link(switches[0], switches[1], trunk_rate, delay),
+            build.link(switches[1], switches[2], RATE, delay),
+        ];
+        let mut hosts = [[None; 2]; 4];
+        for (way, apart, config, start, size) in flows {
+            let (enter, leave) = [(0, 2), (0, 1), (1, 2), (2, 0)][way];
+            // Flows of one way share their hosts, or have hosts of their own.
+            let [access, exit] = match hosts[way] {
+                [Some(access), Some(exit)] if !apart => [access, exit],
+                _ => {
+                    let (source, sink) = (build.node(NodeKind::Host), build.node(NodeKind::Host));
+                    build.scenario.nodes[source].send_jitter_ps = jitter;
+                    [build.link(source, switches[enter], RATE, delay), build.link(switches[leave], sink, RATE, delay)]
+                }
+            };
+            hosts[way] = [Some(access), Some(exit)];
+            let mut route = vec![access];
+            match way {
+                3 => route.extend(trunks.iter().rev().map(|trunk| trunk ^ 1)),
+                _ => route.extend(&trunks[enter..leave]),
+            }
+            route.push(exit);
+            add_flow(&mut build, route, config, start, size);
+        }
+        for (link, loss) in build.scenario.links.iter_mut().zip(losses.into_iter().cycle()) {
+            link.loss = loss;
+            link.buffer = link.buffer.and(buffer);
+        }
+        build.scenario.framing = Framing::Ip;
         build.scenario
     }
 }
