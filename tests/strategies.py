@@ -49,6 +49,7 @@ tcps = st.fixed_dictionaries(
         "initial_ssthresh": times("1460 B", "16 KB", "unlimited"),
         "duplicate_ack_threshold": st.integers(1, 4),
         "fast_retransmit_restarts_timer": st.booleans(),
+        "fast_retransmit_interval": times("0 s", "50 ms", "200 ms"),
         "byte_counting": st.booleans(),
         "silly_window_avoidance": st.booleans(),
         "idle_restart": st.booleans(),

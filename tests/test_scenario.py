@@ -52,7 +52,7 @@ def test_the_commented_default_is_the_default() -> None:
 
 
 def test_digest_is_stable() -> None:
-    assert Scenario().digest() == "a1198abcf3cd18365c7d5e15f85e3b461b039d6e196e64a0131f03bbfd105c80"
+    assert Scenario().digest() == "29ca4c92ed4564994bd76001c23763e15766f272ec15ad249ffa9b816ea1ec6a"
 
 
 def test_digest_depends_on_the_run_and_not_on_its_spelling() -> None:

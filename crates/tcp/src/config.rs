@@ -29,6 +29,8 @@ pub struct TcpConfig {
     pub duplicate_ack_threshold: u32,
     /// A fast retransmit restarts the retransmission timer (4.4BSD), else ACKs of new data alone do (RFC 6298 section 5).
     pub fast_retransmit_restarts_timer: bool,
+    /// Least time from one fast retransmit to the next [ps]; duplicates that come earlier trigger none.
+    pub fast_retransmit_interval_ps: u64,
     /// An ACK opens the window by the bytes it acknowledges, a segment at most (RFC 5681 (2)), else by a segment (4.4BSD).
     pub byte_counting: bool,
     /// Hold back a short segment while more data waits (RFC 1122 4.2.3.4).
@@ -118,6 +120,9 @@ pub struct RenoConfig {
     pub deflate_on_timeout: bool,
     /// The guard forbids after a timeout alone, so that fast retransmits may follow each other (ns-2 until 2001).
     pub guard_timeouts_only: bool,
+    /// Duplicates past the threshold inflate the window whether or not they came with a fast retransmit, and the next ACK
+    /// of new data deflates it (the order of 4.4BSD's tests).
+    pub inflate_always: bool,
 }
 
 /// Choices left open by NewReno.
@@ -281,6 +286,7 @@ pub(crate) mod tests {
             estimate_ssthresh: false,
             duplicate_ack_threshold: 3,
             fast_retransmit_restarts_timer: true,
+            fast_retransmit_interval_ps: 0,
             byte_counting: false,
             silly_window_avoidance: true,
             vegas: VegasConfig {
@@ -293,6 +299,7 @@ pub(crate) mod tests {
                 guard: false,
                 deflate_on_timeout: false,
                 guard_timeouts_only: false,
+                inflate_always: false,
             },
             newreno: NewRenoConfig {
                 flywheel: true,

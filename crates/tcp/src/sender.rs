@@ -4,7 +4,7 @@ use crate::config::TcpConfig;
 use crate::congestion::Congestion;
 use crate::flight::Flight;
 use crate::rare::Rare;
-use crate::recovery::{Next, Recovery, Resend};
+use crate::recovery::{Next, Recovery, Resend, Triggers};
 use crate::segment::{AckSegment, DataSegment};
 use crate::timer::RttEstimator;
 use longpipe_events::{MaybeTime, Span, Time};
@@ -71,7 +71,7 @@ pub struct Sender {
     short_at_end_only: bool,
     timestamps: bool,
     counters: SenderCounters,
-    duplicate_ack_threshold: u32,
+    triggers: Triggers,
     rare: Option<Box<Rare>>,
     recovery: Recovery,
     rtt: RttEstimator,
@@ -110,7 +110,7 @@ impl Sender {
             calm: rare.is_none(),
             rare,
             resend_first: false,
-            duplicate_ack_threshold: config.duplicate_ack_threshold,
+            triggers: Triggers::new(config),
             fast_retransmit_restarts_timer: config.fast_retransmit_restarts_timer,
             silly_window_avoidance: config.silly_window_avoidance,
             short_at_end_only: config.silly_window_avoidance && u64::from(mss) <= config.advertised_window() / 2,
@@ -218,8 +218,9 @@ impl Sender {
         self.flight.duplicates += 1;
         let resend = self
             .recovery
-            .on_duplicate(&mut self.flight, &self.congestion, self.duplicate_ack_threshold);
+            .on_duplicate(&mut self.flight, &self.congestion, self.triggers.at(now));
         if resend != Resend::Nothing {
+            self.triggers.on_fast_retransmit(now);
             self.counters.fast_retransmits += 1;
             self.timed = Timed::NONE;
             if self.fast_retransmit_restarts_timer {

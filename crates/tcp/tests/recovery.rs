@@ -296,6 +296,40 @@ fn a_guard_by_timeouts_alone_lets_fast_retransmits_follow_each_other() {
 }
 
 #[test]
+fn fast_retransmits_keep_their_interval() {
+    // Two losses of one window for those that take each for itself, of two windows for the others.
+    for (kind, lost) in [
+        (Tahoe, &[3, 60][..]),
+        (Reno, &[2, 8]),
+        (Newreno, &[3, 60]),
+        (Sack, &[3, 60]),
+    ] {
+        let play = |round_trips| {
+            let script = Script::new(kind).segments(120).lose(lost);
+            let trace = script
+                .with(|tcp| tcp.fast_retransmit_interval_ps = round_trips * script::RTT)
+                .play();
+            (trace.fast_retransmits, trace.timeouts)
+        };
+        assert_eq!(play(0), (2, 0), "{kind:?}");
+        assert_eq!(play(100), (1, 1), "{kind:?}");
+    }
+}
+
+#[test]
+fn duplicates_inflate_the_window_with_or_without_a_fast_retransmit() {
+    let play = |inflate_always| {
+        Script::new(Reno)
+            .segments(120)
+            .lose(&[2, 8])
+            .with(|tcp| (tcp.reno.guard, tcp.reno.inflate_always) = (true, inflate_always))
+            .play()
+    };
+    assert_eq!(play(false).fast_retransmits, play(true).fast_retransmits);
+    assert_ne!(play(false).to_string(), play(true).to_string());
+}
+
+#[test]
 fn the_receivers_window_binds_as_its_scaled_field_says() {
     for kind in RecoveryKind::iter() {
         // 16 bits without a shift: 65 segments of 1000 bytes, whatever the receiver could hold.
@@ -332,9 +366,10 @@ proptest! {
         lost_acks in prop::collection::vec(0u64..120, 0..30),
         late in prop::collection::vec((0u64..120, 0.0f64..3.0), 0..10),
         window in 2u64..40,
-        flags in prop::array::uniform9(any::<bool>()),
+        flags in prop::array::uniform11(any::<bool>()),
     ) {
-        let [delayed, flywheel, deflation, guard, first, outstanding, deflate, one_block, timeouts_only] = flags;
+        let [delayed, flywheel, deflation, guard, first, outstanding, deflate, one_block, timeouts_only, always, apart] =
+            flags;
         for kind in RecoveryKind::iter() {
             let script = Script::new(kind).segments(60).lose(&lost).lose_acks(lost_acks.iter().copied()).with(|tcp| {
                 tcp.receiver_window_bytes = window * script::MSS;
@@ -345,6 +380,8 @@ proptest! {
                 tcp.reno.guard = guard;
                 tcp.reno.deflate_on_timeout = deflate;
                 tcp.reno.guard_timeouts_only = timeouts_only;
+                tcp.reno.inflate_always = always;
+                tcp.fast_retransmit_interval_ps = if apart { 2 * script::RTT } else { 0 };
                 tcp.newreno.flywheel = flywheel;
                 tcp.newreno.partial_deflation = deflation;
                 tcp.newreno.guard = guard;

@@ -75,6 +75,9 @@ BASE: Final = Scenario().with_(
             "initial_rto": "30 ticks",
         },
         "tcp.ack": {"kind": "immediate"},
+        # Fitted: its LAN's Reno and SACK time out nearly as often as Vanilla, unlike the same authors' of 1996.
+        "tcp.fast_retransmit_interval": "200 ms",
+        "tcp.reno.inflate_always": True,
         "start": {"kind": "fixed", "at": "0 s"},
     }
 )

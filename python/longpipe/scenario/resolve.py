@@ -192,6 +192,7 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
         "estimate_ssthresh": tcp.estimate_ssthresh,
         "duplicate_ack_threshold": tcp.duplicate_ack_threshold,
         "fast_retransmit_restarts_timer": tcp.fast_retransmit_restarts_timer,
+        "fast_retransmit_interval_ps": TIME.parse(tcp.fast_retransmit_interval),
         "byte_counting": tcp.byte_counting,
         "silly_window_avoidance": tcp.silly_window_avoidance,
         "vegas": tcp.vegas.model_dump(),

@@ -137,6 +137,11 @@ class RenoOptions(Model):
         default=False,
         description="The guard holds after a timeout alone: fast retransmits may follow each other, as in ns-2 of 2000",
     )
+    inflate_always: bool = Field(
+        default=False,
+        description="Duplicates past the threshold inflate the window even without a fast retransmit, until the next "
+        "ACK of new data deflates it; the order of 4.4BSD's tests",
+    )
 
 
 class NewRenoOptions(Model):
@@ -213,6 +218,10 @@ class Tcp(Model):
         default=True,
         description="A fast retransmit restarts the retransmission timer, as in 4.4BSD and ns-2, "
         "else ACKs of new data alone do; RFC 6298 section 5",
+    )
+    fast_retransmit_interval: Instant = Field(
+        default="0 s",
+        description="Least time from one fast retransmit to the next [time]; duplicates that come earlier trigger none",
     )
     byte_counting: bool = Field(
         default=False,

@@ -36,6 +36,7 @@ pub fn tcp(recovery: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
         estimate_ssthresh: false,
         duplicate_ack_threshold: 3,
         fast_retransmit_restarts_timer: true,
+        fast_retransmit_interval_ps: 0,
         byte_counting: false,
         silly_window_avoidance: true,
         vegas: VegasConfig {
@@ -48,6 +49,7 @@ pub fn tcp(recovery: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
             guard: false,
             deflate_on_timeout: false,
             guard_timeouts_only: false,
+            inflate_always: false,
         },
         newreno: NewRenoConfig {
             flywheel: true,

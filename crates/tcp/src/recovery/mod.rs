@@ -4,12 +4,14 @@ mod newreno;
 mod reno;
 mod sack;
 mod tahoe;
+mod trigger;
 mod vanilla;
 
 use crate::config::{RecoveryKind, TcpConfig};
 use crate::congestion::Congestion;
 use crate::flight::Flight;
 use crate::segment::AckSegment;
+pub use trigger::{Trigger, Triggers};
 
 /// What the sender must do now, besides sending what `Next` allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,14 +138,14 @@ impl Recovery {
         }
     }
 
-    /// A duplicate ACK came; `flight.duplicates` counts it already. `threshold` of them mean a loss.
-    pub fn on_duplicate(&mut self, flight: &mut Flight, congestion: &Congestion, threshold: u32) -> Resend {
+    /// A duplicate ACK came; `flight.duplicates` counts it already.
+    pub fn on_duplicate(&mut self, flight: &mut Flight, congestion: &Congestion, trigger: Trigger) -> Resend {
         match self {
             Recovery::Vanilla => vanilla::on_duplicate(),
-            Recovery::Tahoe => tahoe::on_duplicate(flight, congestion, threshold),
-            Recovery::Reno(reno) => reno.on_duplicate(flight, congestion, threshold),
-            Recovery::NewReno(newreno) => newreno.on_duplicate(flight, congestion, threshold),
-            Recovery::Sack(sack) => sack.on_duplicate(flight, congestion, threshold),
+            Recovery::Tahoe => tahoe::on_duplicate(flight, congestion, trigger),
+            Recovery::Reno(reno) => reno.on_duplicate(flight, congestion, trigger),
+            Recovery::NewReno(newreno) => newreno.on_duplicate(flight, congestion, trigger),
+            Recovery::Sack(sack) => sack.on_duplicate(flight, congestion, trigger),
         }
     }
 

@@ -1,6 +1,6 @@
 //! NewReno: fast recovery through partial ACKs (Hoe 1996; ATM Forum/98-0876 section 3.1; RFC 2582).
 
-use super::{Advance, Guard, Next, Resend};
+use super::{Advance, Guard, Next, Resend, Trigger};
 use crate::config::{NewRenoConfig, TimerRestart};
 use crate::congestion::Congestion;
 use crate::flight::Flight;
@@ -39,8 +39,8 @@ impl NewReno {
         self.recover.is_some()
     }
 
-    /// The `threshold`th duplicate resends one segment; later ones let new segments out.
-    pub fn on_duplicate(&mut self, flight: &mut Flight, congestion: &Congestion, threshold: u32) -> Resend {
+    /// The triggering duplicate resends one segment; later ones let new segments out.
+    pub fn on_duplicate(&mut self, flight: &mut Flight, congestion: &Congestion, trigger: Trigger) -> Resend {
         if self.recover.is_some() {
             self.duplicates += 1;
             if self.config.flywheel {
@@ -51,11 +51,11 @@ impl NewReno {
             }
             return Resend::Nothing;
         }
-        if flight.duplicates != threshold || !self.guard.allows(flight) {
+        if !trigger.fires(flight) || !self.guard.allows(flight) {
             return Resend::Nothing;
         }
         flight.ssthresh = congestion.threshold(flight);
-        let inflation = if self.config.flywheel { 0 } else { threshold };
+        let inflation = if self.config.flywheel { 0 } else { trigger.threshold };
         flight.cwnd = flight.ssthresh + f64::from(inflation) * flight.mss();
         self.guard.set(flight);
         self.recover = Some(flight.max);

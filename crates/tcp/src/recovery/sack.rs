@@ -1,7 +1,7 @@
 //! SACK: holes are resent as PIPE, the estimate of the data under way, allows (Fall and Floyd 1996; ATM Forum/98-0876
 //! section 3.2).
 
-use super::{Advance, Guard, Next, Resend};
+use super::{Advance, Guard, Next, Resend, Trigger};
 use crate::config::{PipeStart, SackConfig, TimerRestart};
 use crate::congestion::Congestion;
 use crate::flight::Flight;
@@ -53,21 +53,21 @@ impl Sack {
         self.board.update(ack.acknowledgement, ack.sack_blocks()) || self.recover.is_some()
     }
 
-    /// The `threshold`th duplicate resends one segment and starts PIPE; each later one takes a segment off it.
-    pub fn on_duplicate(&mut self, flight: &mut Flight, congestion: &Congestion, threshold: u32) -> Resend {
+    /// The triggering duplicate resends one segment and starts PIPE; each later one takes a segment off it.
+    pub fn on_duplicate(&mut self, flight: &mut Flight, congestion: &Congestion, trigger: Trigger) -> Resend {
         let mss = i64::from(flight.mss);
         if self.recover.is_some() {
             self.pipe -= mss;
             return Resend::Nothing;
         }
-        if flight.duplicates != threshold || !self.guard.allows(flight) {
+        if !trigger.fires(flight) || !self.guard.allows(flight) {
             return Resend::Nothing;
         }
         let under_way = match self.config.pipe {
             PipeStart::Window => flight.window() as i64 / mss * mss,
             PipeStart::Outstanding => flight.outstanding() as i64,
         };
-        self.pipe = under_way - i64::from(threshold) * mss;
+        self.pipe = under_way - i64::from(trigger.threshold) * mss;
         flight.ssthresh = congestion.threshold(flight);
         flight.cwnd = flight.ssthresh;
         self.recover = Some(flight.max);

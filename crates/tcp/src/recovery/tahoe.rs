@@ -1,12 +1,12 @@
 //! Tahoe: fast retransmit into slow start (Jacobson 1988, 4.3BSD-Tahoe).
 
-use super::Resend;
+use super::{Resend, Trigger};
 use crate::congestion::Congestion;
 use crate::flight::Flight;
 
-/// The `threshold`th duplicate halves the threshold, closes the window to one segment and goes back to SND.UNA.
-pub fn on_duplicate(flight: &mut Flight, congestion: &Congestion, threshold: u32) -> Resend {
-    if flight.duplicates != threshold {
+/// The triggering duplicate halves the threshold, closes the window to one segment and goes back to SND.UNA.
+pub fn on_duplicate(flight: &mut Flight, congestion: &Congestion, trigger: Trigger) -> Resend {
+    if !trigger.fires(flight) {
         return Resend::Nothing;
     }
     flight.ssthresh = congestion.threshold(flight);

@@ -13,7 +13,7 @@ use std::fmt;
 
 pub const MSS: u64 = 1000;
 /// Round trip [ps]; the smallest RTO is ten.
-const RTT: u64 = 100_000_000_000;
+pub const RTT: u64 = 100_000_000_000;
 const MIN_RTO: u64 = 10 * RTT;
 
 /// What happens to a connection, and with which options.
@@ -41,6 +41,7 @@ impl Script {
                 estimate_ssthresh: false,
                 duplicate_ack_threshold: 3,
                 fast_retransmit_restarts_timer: true,
+                fast_retransmit_interval_ps: 0,
                 byte_counting: false,
                 silly_window_avoidance: true,
                 vegas: VegasConfig {
@@ -53,6 +54,7 @@ impl Script {
                     guard: false,
                     deflate_on_timeout: false,
                     guard_timeouts_only: false,
+                    inflate_always: false,
                 },
                 newreno: NewRenoConfig {
                     flywheel: true,
