@@ -79,6 +79,13 @@ impl SlotGrid {
         self.first_from(t).0
     }
 
+    /// End of the first slot that begins at or after `t`.
+    #[inline(always)]
+    pub fn end_after(&self, t: Time) -> Time {
+        let (_, after) = self.first_from(t);
+        Time(t.0.max(self.phase) + self.den.divide(after + self.num.value()).0)
+    }
+
     /// First slot that begins at or after `t`, which is not before slot 0, and the number of those that have ended.
     #[inline]
     pub fn around(&self, t: Time) -> (u64, u64) {
@@ -98,6 +105,13 @@ impl SlotGrid {
         let (whole, den) = (u128::from(self.period_floor()), u128::from(other.den.value()));
         let num = u128::from(other.num.value());
         ((whole * den / num) as u64, ((whole + 1) * den).div_ceil(num) as u64)
+    }
+
+    /// Slots of `other` to one of this grid, in 2^-32, rounded down; at most 2^40.
+    pub fn ratio(&self, other: &SlotGrid) -> u64 {
+        let wide = |divisor: Divisor| u128::from(divisor.value());
+        let (num, den) = (wide(self.num) * wide(other.den), wide(self.den) * wide(other.num));
+        u64::try_from((num << 32) / den).map_or(1 << 40, |ratio| ratio.min(1 << 40))
     }
 
     /// If exactly one slot of `other` begins in each slot of this grid that `delay` shifts, its number less that of the
@@ -144,7 +158,11 @@ impl SlotGrid {
 
     #[inline(never)]
     fn leap(&self, cursor: &mut SlotCursor, t: Time) {
-        *cursor = self.cursor(self.at_or_after(t));
+        let (index, after) = self.first_from(t);
+        let (whole, remainder) = self.den.divide(after);
+        cursor.index = index;
+        cursor.start = t.0.max(self.phase) + whole;
+        cursor.remainder = remainder;
     }
 
     /// How many slots from a cursor's on begin before `t`, which is after the start of its own.
@@ -162,7 +180,10 @@ impl SlotGrid {
         if slots == 1 {
             cursor.step();
         } else {
-            *cursor = self.cursor(cursor.index + slots);
+            let (offset, remainder) = self.offset(cursor.index + slots);
+            cursor.index += slots;
+            cursor.start = self.phase + offset;
+            cursor.remainder = remainder;
         }
     }
 
@@ -305,6 +326,7 @@ mod tests {
         fn at_or_after_finds_the_first_such_slot(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, t in 0u64..1 << 50) {
             let grid = SlotGrid::new(Time(phase), 424, Rate(rate));
             let k = grid.at_or_after(Time(t));
+            prop_assert_eq!(grid.end_after(Time(t)), grid.start(k + 1));
             prop_assert!(grid.start(k) >= Time(t));
             prop_assert!(k == 0 || grid.start(k - 1) < Time(t));
             for behind in [0, 1, 2, 3, 4, 100] {

@@ -16,6 +16,7 @@ pub struct StartSum {
 
 impl Add for StartSum {
     type Output = StartSum;
+    #[inline(always)]
     fn add(self, other: StartSum) -> StartSum {
         StartSum {
             count: self.count + other.count,
@@ -26,6 +27,7 @@ impl Add for StartSum {
 }
 
 impl AddAssign for StartSum {
+    #[inline(always)]
     fn add_assign(&mut self, other: StartSum) {
         *self = *self + other;
     }
@@ -33,6 +35,7 @@ impl AddAssign for StartSum {
 
 impl Sub for StartSum {
     type Output = StartSum;
+    #[inline(always)]
     fn sub(self, other: StartSum) -> StartSum {
         StartSum {
             count: self.count - other.count,
@@ -48,6 +51,8 @@ pub struct GridSums {
     grid: SlotGrid,
     /// Sums of what rounding takes off the first slots of a cycle of `den`, unless that is long.
     cycle: Vec<u64>,
+    /// The same of a whole one.
+    whole: u64,
 }
 
 /// Longest cycle kept in a table.
@@ -68,33 +73,39 @@ impl GridSums {
         } else {
             Vec::new()
         };
-        GridSums { grid, cycle }
+        let whole = if den <= LONGEST_CYCLE { den * (den - 1) / 2 } else { 0 };
+        GridSums { grid, cycle, whole }
     }
 
     /// Of slots `from..to`.
-    #[inline]
+    #[inline(always)]
     pub fn of(&self, from: u64, to: u64) -> StartSum {
         let count = to - from;
         StartSum {
             count,
             numbers: u128::from((from + to).wrapping_sub(1)) * u128::from(count) / 2,
-            rests: self.rests(from, to),
+            rests: if self.cycle.is_empty() {
+                self.rests_by_steps(to) - self.rests_by_steps(from)
+            } else {
+                u128::from(self.rests_before(to) - self.rests_before(from))
+            },
         }
     }
 
-    /// What rounding takes off the starts of slots `from..to`.
-    #[inline]
-    fn rests(&self, from: u64, to: u64) -> u128 {
+    /// What rounding takes off the starts of the slots before `k`: over a whole cycle the rests are all numbers below
+    /// `den`, each once.
+    #[inline(always)]
+    fn rests_before(&self, k: u64) -> u64 {
+        let (cycles, place) = self.grid.cycle(k);
+        cycles * self.whole + self.cycle[place as usize]
+    }
+
+    /// The same where a cycle is too long for a table.
+    #[inline(never)]
+    fn rests_by_steps(&self, k: u64) -> u128 {
         let (_, num, den) = self.grid.parts();
-        if self.cycle.is_empty() {
-            let (den, part) = (u128::from(den), u128::from(num % den));
-            let before = |k: u128| part * (k * k.saturating_sub(1) / 2) - den * floor_sum(k, den, part);
-            return before(to.into()) - before(from.into());
-        }
-        // Over a whole cycle the rests are all numbers below `den`, each once.
-        let ((first, start), (last, end)) = (self.grid.cycle(from), self.grid.cycle(to));
-        let whole = (last - first) * (den * (den - 1) / 2);
-        u128::from(whole + self.cycle[end as usize] - self.cycle[start as usize])
+        let (k, den, part) = (u128::from(k), u128::from(den), u128::from(num % den));
+        part * (k * k.saturating_sub(1) / 2) - den * floor_sum(k, den, part)
     }
 
     /// The sum itself [ps].

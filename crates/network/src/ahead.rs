@@ -91,7 +91,7 @@ impl<P: Probe> Simulation<P> {
     /// When the first that waits for its event reaches the host at the end of a link.
     fn first_waiting(&self, link: usize) -> Option<Time> {
         match self.framing {
-            Framing::Aal5 => self.links[link].deliveries.first().map(|next| next.time),
+            Framing::Aal5 => self.links[link].deliveries.first().map(|next| next.arrival),
             Framing::Ip => self.wires[link].packets.first().map(|next| next.arrival),
         }
     }

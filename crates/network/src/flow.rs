@@ -2,7 +2,7 @@
 
 use crate::requests::{Requests, REQUEST};
 use crate::ring::Ring;
-use crate::scenario::{Framing, Scenario, StartConfig, TrafficConfig};
+use crate::scenario::{Scenario, StartConfig, TrafficConfig};
 use crate::topology::Entry;
 use longpipe_events::{MaybeTime, Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
@@ -25,12 +25,13 @@ impl<T: Copy + Default> Circuit<T> {
         (self.0.tail() - 1) as u32 & !REQUEST
     }
 
-    /// A packet's frame number: cells leave the packet here, IP packets carry their contents along.
+    /// A packet's frame number: it stays here, unless what it carries travels along.
     #[inline(always)]
-    pub fn number(&mut self, framing: Framing, packet: T) -> u32 {
-        match framing {
-            Framing::Aal5 => self.send(packet),
-            Framing::Ip => self.0.skip() as u32 & !REQUEST,
+    pub fn number(&mut self, travels: bool, packet: T) -> u32 {
+        if travels {
+            self.0.skip() as u32 & !REQUEST
+        } else {
+            self.send(packet)
         }
     }
 

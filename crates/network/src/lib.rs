@@ -8,6 +8,7 @@
 pub mod aal5;
 mod ahead;
 pub mod capture;
+mod cells;
 pub mod check;
 pub mod flow;
 pub mod ip;
@@ -30,6 +31,7 @@ mod ties;
 mod timers;
 pub mod topology;
 mod trains;
+mod under_way;
 mod vbr;
 pub mod vc_queue;
 mod watch;

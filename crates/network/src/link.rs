@@ -1,5 +1,6 @@
 //! A directed link: a wire and whatever feeds it.
 
+use crate::ip::{OnWire, Options};
 use crate::nic::Nic;
 use crate::port::trains::TrainPort;
 use crate::port::transit::Transit;
@@ -18,7 +19,7 @@ pub struct Link {
     /// The host at its end gets frames ahead of time up to this instant.
     pub quiet_until: Time,
     /// Frames that will have arrived whole at the host where the wire ends.
-    pub deliveries: Ring<Delivery>,
+    pub deliveries: Deliveries,
 }
 
 /// What puts cells on a wire.
@@ -38,15 +39,47 @@ pub enum Feed {
     Vbr(usize),
 }
 
-/// A frame's arrival at a host.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Delivery {
-    /// When its last cell arrives.
-    pub time: Time,
-    /// Its virtual circuit.
-    pub vc: u32,
-    /// Its number within the circuit.
-    pub frame: u32,
+/// Frames that wait for the event of their arrival at a host, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Deliveries {
+    packets: Ring<OnWire>,
+    /// Options of those that have any, in the same order.
+    options: Ring<Options>,
+}
+
+impl Deliveries {
+    /// Adds a frame's packet; `options` are its own if it has any.
+    pub fn push(&mut self, next: OnWire, options: &Options) {
+        self.packets.push(next);
+        if next.packet.has_options() {
+            self.options.push(*options);
+        }
+    }
+
+    /// Takes the first one, and its options if it has any.
+    pub fn pop(&mut self, options: &mut Options) -> Option<OnWire> {
+        let next = self.packets.pop()?;
+        if next.packet.has_options() {
+            *options = self.options.pop().unwrap_or_default();
+        }
+        Some(next)
+    }
+
+    /// The first one.
+    pub fn first(&self) -> Option<&OnWire> {
+        self.packets.first()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        self.packets.len()
+    }
+
+    /// Whether there are none.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
 }
 
 impl Link {
@@ -55,9 +88,9 @@ impl Link {
     pub fn head(&self) -> Option<(Time, u32)> {
         match &self.feed {
             Feed::Nic(nic) => nic.head(),
-            Feed::Port(_) if self.end.host => self.deliveries.first().map(|delivery| (delivery.time, delivery.vc)),
+            Feed::Port(_) if self.end.host => self.deliveries.first().map(|next| (next.arrival, next.packet.vc())),
             Feed::Trains(_) | Feed::Transit(_) if self.end.host => {
-                self.deliveries.first().map(|delivery| (delivery.time, delivery.vc))
+                self.deliveries.first().map(|next| (next.arrival, next.packet.vc()))
             }
             Feed::Port(port) => port.head(),
             Feed::Trains(_) | Feed::Transit(_) | Feed::Packets | Feed::Vbr(_) => None,

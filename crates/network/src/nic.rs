@@ -1,32 +1,46 @@
 //! A host's interface: unlimited, first in first out by frame, one cell per slot.
 
 use crate::aal5::Cell;
+use crate::ip::Packet;
 use crate::loss::Loss;
 use crate::ring::Ring;
 use longpipe_events::{SlotCursor, SlotGrid, Span, Time};
 
-/// A frame waiting for its slots.
+/// A frame that has its slots.
 #[derive(Clone, Copy, Debug, Default)]
-struct Waiting {
-    vc: u32,
-    frame: u32,
-    cells: u16,
-    ready: Time,
-    /// The step of its circuit that comes after this interface's link.
-    step: u32,
+pub struct Frame {
+    /// What it carries; cell by cell, what it carries is elsewhere.
+    pub packet: Packet,
+    /// Slot of its first cell.
+    pub slot: u64,
+    /// When that cell arrives downstream.
+    pub first: Time,
+    /// When the last one does.
+    pub last: Time,
+    /// Cells.
+    pub cells: u16,
     /// Whether its first and its last cell stand for all.
-    by_edges: bool,
+    pub by_edges: bool,
 }
 
-/// The first or the last cell of a frame, on its way.
+/// What comes of a frame handed to an interface.
 #[derive(Clone, Copy, Debug)]
-pub struct FrameEdge {
-    /// The cell.
-    pub cell: Cell,
-    /// Its slot.
-    pub slot: u64,
-    /// Cells of the frame.
-    pub cells: u16,
+pub enum Accepted {
+    /// It is on its way.
+    Sent(Frame),
+    /// It waits; whether `head` changed.
+    Waits(bool),
+    /// It is lost by force.
+    Lost,
+}
+
+/// What comes off a wire.
+#[derive(Clone, Copy, Debug)]
+pub enum Off {
+    /// A cell.
+    Cell(Cell),
+    /// A frame that goes by edges is about to.
+    Frame(Frame),
 }
 
 /// The sending interface of a host and the wire behind it.
@@ -34,18 +48,16 @@ pub struct FrameEdge {
 pub struct Nic {
     grid: SlotGrid,
     delay: Span,
-    queue: Ring<Waiting>,
-    /// First slot not yet used.
+    /// Length of a slot, rounded down [ps].
+    period: u64,
+    /// First slot not yet given away.
     next: SlotCursor,
-    /// Cells of the first waiting frame not yet arrived downstream; by edges, all of them or 1; 0: it has no slots yet.
+    /// Frames that wait for their turn, the first one's cells on the wire.
+    queue: Ring<Frame>,
+    /// First slot of which nothing has arrived downstream yet.
+    head: SlotCursor,
+    /// Cells of the first frame in the queue not yet arrived downstream; 0: there is none.
     left: u16,
-    by_edges: bool,
-    /// Its cells.
-    cells: u16,
-    /// The last cell of that frame.
-    last: Cell,
-    /// When the head cell arrives downstream.
-    arrival: Time,
     loss: Option<Box<Loss>>,
     /// Frames that entered.
     pub frames_in: u64,
@@ -53,9 +65,12 @@ pub struct Nic {
     pub cells_in: u64,
     /// Cells of frames lost by force.
     pub lost_forced: u64,
-    /// Cells arrived downstream; by edges, of frames arrived whole.
+    /// Cells arrived downstream, or sent by edges.
     cells_out: u64,
 }
+
+/// A frame that goes by edges does not wait if it leaves within the time of so many such frames.
+const SOON: u64 = 32;
 
 impl Nic {
     /// An idle interface.
@@ -63,13 +78,11 @@ impl Nic {
         Nic {
             grid,
             delay,
-            queue: Ring::default(),
+            period: grid.period_floor(),
             next: grid.cursor(0),
+            queue: Ring::default(),
+            head: grid.cursor(0),
             left: 0,
-            by_edges: false,
-            cells: 0,
-            last: Cell::default(),
-            arrival: Time::ZERO,
             loss,
             frames_in: 0,
             cells_in: 0,
@@ -78,114 +91,102 @@ impl Nic {
         }
     }
 
-    /// Takes a frame that may leave from `ready` on; `step` of its circuit follows this link. True if `head` changed.
-    pub fn enqueue(&mut self, vc: u32, frame: u32, cells: u16, ready: Time, step: u32, by_edges: bool) -> bool {
+    /// Takes a frame of `cells` that may leave from `ready` on.
+    #[inline(always)]
+    pub fn enqueue(&mut self, packet: Packet, cells: u16, ready: Time, by_edges: bool) -> Accepted {
         self.frames_in += 1;
         self.cells_in += u64::from(cells);
         if self.loss.as_mut().is_some_and(|loss| loss.loses(ready)) {
             self.lost_forced += u64::from(cells);
-            return false;
+            return Accepted::Lost;
         }
-        self.queue.push(Waiting {
-            vc,
-            frame,
+        self.grid.advance(&mut self.next, ready);
+        let (slot, start) = (self.next.index(), self.next.start());
+        self.next.step();
+        let first = self.next.start() + self.delay;
+        self.grid.skip(&mut self.next, u64::from(cells) - 1);
+        let frame = Frame {
+            packet,
+            slot,
+            first,
+            last: self.next.start() + self.delay,
             cells,
-            ready,
-            step,
             by_edges,
-        });
+        };
+        let soon = start.0 - ready.0 <= SOON * u64::from(cells) * self.period;
+        if by_edges & soon {
+            self.cells_out += u64::from(cells);
+            return Accepted::Sent(frame);
+        }
+        self.queue.push(frame);
         let idle = self.left == 0;
         if idle {
             self.begin();
         }
-        idle
+        Accepted::Waits(idle)
     }
 
-    /// Gives the first waiting frame its first slot.
+    /// The first waiting frame's turn has come.
     fn begin(&mut self) {
         let Some(first) = self.queue.first() else { return };
-        self.grid.advance(&mut self.next, first.ready);
-        (self.left, self.cells, self.by_edges) = (first.cells, first.cells, first.by_edges);
-        self.last = Cell {
-            vc: first.vc,
-            frame: first.frame,
-            left: 0,
-            step: first.step,
-        };
-        self.next.step();
-        self.arrival = self.next.start() + self.delay;
+        self.left = first.cells;
+        if !first.by_edges {
+            self.head = self.grid.cursor(first.slot + 1);
+        }
     }
 
-    /// When the next cell arrives downstream, and its VC.
+    /// When the next cell arrives downstream, or the one before a frame that goes by edges would, and its VC.
     #[inline(always)]
     pub fn head(&self) -> Option<(Time, u32)> {
-        (self.left > 0).then_some((self.arrival, self.last.vc))
-    }
-
-    /// Takes the head cell off the wire.
-    #[inline(always)]
-    pub fn pop(&mut self) -> Cell {
-        self.left -= 1;
-        self.cells_out += 1;
-        let cell = Cell {
-            left: self.left,
-            ..self.last
-        };
-        if self.left > 0 {
-            self.next.step();
-            self.arrival = self.next.start() + self.delay;
+        let first = self.queue.first()?;
+        let time = if first.by_edges {
+            self.grid.start(first.slot)
         } else {
-            self.queue.pop();
-            self.begin();
-        }
-        cell
-    }
-
-    /// Whether the first and the last cell of the head frame stand for all.
-    #[inline(always)]
-    pub fn by_edges(&self) -> bool {
-        self.by_edges
-    }
-
-    /// Takes the head frame's first cell off the wire, and all but the last; or the last.
-    #[inline]
-    pub fn pop_edge(&mut self) -> FrameEdge {
-        let edge = FrameEdge {
-            cell: Cell {
-                left: self.left - 1,
-                ..self.last
-            },
-            slot: self.next.index() - 1,
-            cells: self.cells,
+            self.head.start()
         };
-        if self.left > 1 {
-            if self.left == 2 {
-                self.next.step();
-            } else {
-                self.next = self.grid.cursor(self.next.index() + u64::from(self.left) - 1);
-            }
-            self.left = 1;
-            self.arrival = self.next.start() + self.delay;
-        } else {
+        Some((time + self.delay, first.packet.vc()))
+    }
+
+    /// Takes off the wire what `head` tells of.
+    #[inline(always)]
+    pub fn pop(&mut self) -> Option<Off> {
+        let first = *self.queue.first()?;
+        if first.by_edges {
+            self.cells_out += u64::from(first.cells);
             self.left = 0;
-            self.cells_out += u64::from(self.cells);
+        } else {
+            self.left -= 1;
+            self.cells_out += 1;
+            self.head.step();
+        }
+        let cell = Cell {
+            vc: first.packet.vc(),
+            frame: first.packet.frame(),
+            left: self.left,
+            step: first.packet.step(),
+        };
+        if self.left == 0 {
             self.queue.pop();
             self.begin();
         }
-        edge
+        Some(if first.by_edges {
+            Off::Frame(first)
+        } else {
+            Off::Cell(cell)
+        })
     }
 
-    /// Cells arrived downstream by `now`, the end of the run.
-    pub fn cells_out(&self, now: Time) -> u64 {
-        if !self.by_edges || self.left != 1 {
-            return self.cells_out;
-        }
-        let first = self.next.index() - u64::from(self.cells);
-        let left = now
-            .0
-            .checked_sub(self.delay.0)
-            .map_or(0, |sent| self.grid.ended_by(Time(sent)));
-        self.cells_out + (left - first)
+    /// A frame sent by edges whose last cell leaves in slot `last` has not arrived whole by `now`, the end of the run.
+    pub fn hold(&mut self, last: u64, cells: u16, now: Time) {
+        let sent = now.0.checked_sub(self.delay.0);
+        let arrived = sent.map_or(0, |sent| self.grid.ended_by(Time(sent)));
+        let (first, end) = (last + 1 - u64::from(cells), last + 1);
+        self.cells_out -= end - arrived.clamp(first, end);
+    }
+
+    /// Cells arrived downstream.
+    pub fn cells_out(&self) -> u64 {
+        self.cells_out
     }
 
     /// Propagation delay of the link.
@@ -193,8 +194,8 @@ impl Nic {
         self.delay
     }
 
-    /// Cells accepted and not yet arrived downstream by `now`, the end of the run.
-    pub fn cells_held(&self, now: Time) -> u64 {
-        self.cells_in - self.lost_forced - self.cells_out(now)
+    /// Cells accepted and not yet arrived downstream.
+    pub fn cells_held(&self) -> u64 {
+        self.cells_in - self.lost_forced - self.cells_out
     }
 }

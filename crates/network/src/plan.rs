@@ -1,6 +1,6 @@
 //! Which ports need no event per cell, and how each engine builds every link.
 
-use crate::link::{Feed, Link};
+use crate::link::{Deliveries, Feed, Link};
 use crate::loss::Loss;
 use crate::nic::Nic;
 use crate::port::admission::Admission;
@@ -10,7 +10,6 @@ use crate::port::scheduler::Scheduler;
 use crate::port::trains::{Parts, TrainPort};
 use crate::port::transit::Transit;
 use crate::port::Port;
-use crate::ring::Ring;
 use crate::scenario::{Engine, Framing, LinkConfig, LossConfig, NodeKind, Scenario};
 use crate::ties::TieRule;
 use crate::topology::Topology;
@@ -159,8 +158,9 @@ impl<'a> Plan<'a> {
                 past.iter().for_each(|&link| behind[link] = true);
             }
         }
+        let mut lanes = 0..;
         let feeds = (0..trains.len()).map(|link| match (trains[link], behind[link]) {
-            (true, _) => Feed::Trains(Box::new(self.train_port(link))),
+            (true, _) => Feed::Trains(Box::new(self.train_port(link, lanes.next().unwrap_or(0)))),
             (_, true) => Feed::Transit(self.transit_port(link)),
             _ => self.plain(link),
         });
@@ -168,7 +168,7 @@ impl<'a> Plan<'a> {
             end,
             feed,
             quiet_until: Time::ZERO,
-            deliveries: Ring::default(),
+            deliveries: Deliveries::default(),
         });
         links.collect()
     }
@@ -224,7 +224,7 @@ impl<'a> Plan<'a> {
         Transit::new(self.topology.grids[link], Span(self.scenario.links[link].delay_ps), vcs)
     }
 
-    fn train_port(&self, link: usize) -> TrainPort {
+    fn train_port(&self, link: usize, lane: usize) -> TrainPort {
         let config = &self.scenario.links[link];
         let input = self
             .packets_from(link)
@@ -237,6 +237,7 @@ impl<'a> Plan<'a> {
             (vc, from, self.topology.ends[from as usize])
         });
         TrainPort::new(Parts {
+            lane,
             input: self.topology.grids[input],
             input_delay: Span(self.scenario.links[input].delay_ps),
             grid,

@@ -321,9 +321,9 @@ fn port_report(link: &Link, classes: &[ClassReport], meters: &[Meter], now: Time
     match &link.feed {
         Feed::Nic(nic) => host(
             nic.cells_in,
-            nic.cells_out(now),
+            nic.cells_out(),
             nic.lost_forced,
-            nic.cells_held(now),
+            nic.cells_held(),
             nic.frames_in,
         ),
         Feed::Vbr(index) => {

@@ -171,22 +171,6 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// A frame with a request, or the ACK of one, reaches its host.
-    #[cold]
-    pub(crate) fn take_request(&mut self, vc: u32, frame: u32) {
-        let flow = (vc / 2) as usize;
-        let Some(requests) = &mut self.flows[flow].requests else {
-            return;
-        };
-        if vc.is_multiple_of(2) {
-            let ack = requests.acks.take(frame & !REQUEST);
-            self.on_request_ack(flow, frame, &ack);
-        } else {
-            let segment = requests.segments.take(frame & !REQUEST);
-            self.on_request(flow, frame, &segment);
-        }
-    }
-
     /// A request reaches the server.
     #[cold]
     pub(crate) fn on_request(&mut self, flow: usize, frame: u32, segment: &DataSegment) {
@@ -228,11 +212,12 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn send_requests(&mut self, flow: usize) {
+        let travels = self.travels(2 * flow + 1);
         while let Some(requests) = &mut self.flows[flow].requests {
             let Some(segment) = requests.sender.poll_transmit(self.now) else {
                 break;
             };
-            let frame = requests.segments.number(self.framing, segment) | REQUEST;
+            let frame = requests.segments.number(travels, segment) | REQUEST;
             self.probe.sent(self.now, flow as u32, frame, &segment);
             self.enqueue(2 * flow as u32 + 1, frame, &segment);
         }
@@ -240,9 +225,10 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn send_request_ack(&mut self, flow: usize) {
+        let travels = self.travels(2 * flow);
         if let Some(requests) = &mut self.flows[flow].requests {
             if let Some(ack) = requests.receiver.poll_transmit() {
-                let frame = requests.acks.number(self.framing, ack) | REQUEST;
+                let frame = requests.acks.number(travels, ack) | REQUEST;
                 self.probe.answered(self.now, flow as u32, frame, &ack);
                 self.enqueue(2 * flow as u32, frame, &ack);
             }

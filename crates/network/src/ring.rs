@@ -74,6 +74,51 @@ impl<T: Copy + Default> Ring<T> {
         (self.head != self.tail).then(|| &self.slots[self.slot(self.head)])
     }
 
+    /// Puts an entry behind those that precede it, which come first; entries then lose their numbers.
+    pub fn insert_sorted(&mut self, entry: T, precedes: impl Fn(&T) -> bool) {
+        // Mostly its place is not far from the end.
+        let near = self.tail.saturating_sub(8).max(self.head);
+        let mut place = (near..self.tail)
+            .rev()
+            .find(|&number| precedes(self.get(number)))
+            .map_or(near, |number| number + 1);
+        if place == near {
+            let (mut from, mut to) = (self.head, near);
+            while from < to {
+                let middle = from + (to - from) / 2;
+                if precedes(self.get(middle)) {
+                    from = middle + 1;
+                } else {
+                    to = middle;
+                }
+            }
+            place = from;
+        }
+        if self.head == 0 || self.tail - place <= place - self.head {
+            return self.insert(place, entry);
+        }
+        if self.len() as usize == self.slots.len() {
+            self.grow();
+        }
+        self.head -= 1;
+        for earlier in self.head..place - 1 {
+            *self.get_mut(earlier) = *self.get(earlier + 1);
+        }
+        *self.get_mut(place - 1) = entry;
+    }
+
+    /// The one after it.
+    #[inline(always)]
+    pub fn second(&self) -> Option<&T> {
+        (self.len() > 1).then(|| &self.slots[self.slot(self.head + 1)])
+    }
+
+    /// The latest entry.
+    #[inline(always)]
+    pub fn last(&self) -> Option<&T> {
+        (self.head != self.tail).then(|| &self.slots[self.slot(self.tail - 1)])
+    }
+
     /// Takes the oldest entry out.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<T> {
@@ -136,6 +181,20 @@ impl<T: Copy + Default> Ring<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sorted_entries_find_their_places() {
+        let (mut ring, mut list) = (Ring::default(), Vec::new());
+        for n in 0..2000u64 {
+            let entry = n * 7919 % 1009;
+            ring.insert_sorted(entry, |other| *other <= entry);
+            list.insert(list.partition_point(|other| *other <= entry), entry);
+            if n % 3 == 2 {
+                assert_eq!(ring.pop(), Some(list.remove(0)));
+            }
+            assert!(ring.iter().eq(&list));
+        }
+    }
 
     #[test]
     fn numbers_survive_growth_and_wrapping() {

@@ -1,14 +1,13 @@
 //! The loop: what happens next, and what follows from it.
 //!
-//! The reference engine moves every cell by itself, from port to port. A cell has an event of its own wherever it may
-//! meet the cells of another wire. Past the last such place it goes on at once, port by port, each at the time at which
-//! it arrives there, and only its frame has an event. The train engine has events for the first and the last cell of a frame alone, wherever the port allows it.
+//! The reference engine moves every cell by itself, from port to port. The train engine moves the first and the last
+//! cell of a frame alone, wherever the port allows it.
 //!
 //! At one instant, departures come first, then cells that reach a switch in the order of the tie rule, then
 //! frames that arrive whole, then timers, then applications that begin, then VBR that is looked after; equals by
 //! number.
 
-use crate::aal5::{frame_cells, Cell, Reassembler};
+use crate::aal5::{frame_cells, Reassembler};
 use crate::ahead::Ahead;
 use crate::check::ScenarioError;
 use crate::flow::{flows, Flow};
@@ -16,17 +15,17 @@ use crate::ip::lanes::Lanes;
 use crate::ip::packet::Payload;
 use crate::ip::routes::Routes;
 use crate::ip::wire::{self, Wire};
-use crate::ip::Options;
+use crate::ip::{OnWire, Options, Packet};
 use crate::jitter::{self, Jitter};
-use crate::link::{Delivery, Feed, Link};
+use crate::link::{Feed, Link};
+use crate::nic::Accepted;
 use crate::on_off::Meter;
 use crate::plan::{self, Plan};
 use crate::probe::Probe;
-use crate::requests::REQUEST;
 use crate::scenario::{Framing, Scenario};
 use crate::ties::TieRule;
-use crate::topology::{usual_interval, Entry, Step, Topology};
-use crate::watch;
+use crate::topology::{usual_interval, Entry, LinkEnd, Topology};
+use crate::under_way::UnderWay;
 use longpipe_events::{Agenda, Entity, Order, Time};
 use longpipe_tcp::{AckSegment, DataSegment};
 
@@ -48,7 +47,7 @@ pub struct Simulation<P: Probe> {
     /// Far ends of the VBR circuits.
     pub(crate) meters: Vec<Meter>,
     /// By VC.
-    reassemblers: Vec<Reassembler>,
+    pub(crate) reassemblers: Vec<Reassembler>,
     /// By node, or empty.
     pub(crate) jitter: Vec<Option<Jitter>>,
     /// Node at which each link begins.
@@ -62,7 +61,9 @@ pub struct Simulation<P: Probe> {
     /// Links that carry IP packets, by link.
     pub(crate) wires: Vec<Wire>,
     pub(crate) lanes: Lanes,
-    /// Options of the IP packet in hand, if it has any.
+    /// Frames that go by edges and have not reached their ports.
+    pub(crate) under_way: UnderWay,
+    /// Options of the packet in hand, if it has any.
     pub(crate) options: Options,
     pub(crate) ahead: Ahead,
     pub(crate) events: u64,
@@ -104,6 +105,7 @@ impl<P: Probe> Simulation<P> {
             framing: scenario.framing,
             wires: wire::wires(scenario, &topology, seed),
             lanes: Lanes::default(),
+            under_way: UnderWay::new(2 * scenario.flows.len()),
             options: Options::default(),
             ahead: Ahead::new(scenario, &topology, P::IDLE),
             topology,
@@ -125,7 +127,11 @@ impl<P: Probe> Simulation<P> {
     /// Handles up to `events` events; false once the run is over.
     pub fn advance(&mut self, events: u64) -> bool {
         for _ in 0..events {
-            if self.advance_lane() {
+            let advanced = match self.framing {
+                Framing::Aal5 => self.advance_edge(),
+                Framing::Ip => self.advance_lane(),
+            };
+            if advanced {
                 continue;
             }
             let Some((time, entity)) = self.agenda.pop(self.end) else {
@@ -186,113 +192,32 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// What a wire brings next reaches its far end: a frame its host, a cell its switch.
-    #[inline(always)]
-    fn on_arrival(&mut self, link: usize) {
-        loop {
-            match &mut self.links[link].feed {
-                Feed::Nic(nic) if nic.by_edges() => {
-                    let edge = nic.pop_edge();
-                    self.on_edge(link, edge);
-                }
-                Feed::Nic(nic) => {
-                    let cell = nic.pop();
-                    self.watch_interface(link, cell);
-                    self.carry(link, self.now, cell);
-                }
-                Feed::Port(port) => match port.pop() {
-                    Some(cell) => self.carry(link, self.now, cell),
-                    None => self.on_delivery(link),
-                },
-                Feed::Trains(_) | Feed::Transit(_) => self.on_delivery(link),
-                Feed::Packets | Feed::Vbr(_) => {}
-            }
-            let Some((time, order)) = self.next_arrival(link) else {
-                return;
-            };
-            if time > self.end || !self.agenda.would_be_first(link as Entity, time, order) {
-                return self.agenda.set(link as Entity, time, order);
-            }
-            self.now = time;
-            self.events += 1;
-        }
-    }
-
-    /// A cell reaches the far end of a link at `at`, and from there whatever it reaches without meeting another wire.
-    #[inline(always)]
-    pub(crate) fn carry(&mut self, mut link: usize, mut at: Time, mut cell: Cell) {
-        let mut host = self.links[link].end.host;
-        while !host {
-            let Step { link: next, local } = self.topology.steps[cell.step as usize];
-            cell.step += 1;
-            link = next as usize;
-            let traced = (cell.vc as usize) < self.reassemblers.len() && !self.transit[link];
-            let probe = &mut self.probe;
-            let Link { end, feed, .. } = &mut self.links[link];
-            let Feed::Port(port) = feed else {
-                unreachable!("routes pass through switches alone")
-            };
-            let on_frame = |held| {
-                if traced {
-                    probe.queue(at, next, held);
-                }
-            };
-            let Some(arrival) = port.on_cell(at, cell.left == 0, local, on_frame) else {
-                return;
-            };
-            if !P::IDLE {
-                let departure = arrival - port.delay();
-                watch::cell(&mut self.probe, &self.flows, next, Some(at), departure, cell);
-            }
-            if !end.unshared {
-                if port.send(arrival, cell) {
-                    self.schedule(link);
-                }
-                return;
-            }
-            if arrival > self.end {
-                return;
-            }
-            host = end.host;
-            at = arrival;
-        }
-        self.on_host_cell(link, at, cell);
-    }
-
-    /// A cell will have reached a host at `at`; a frame that it completes is delivered then.
-    #[inline(always)]
-    pub(crate) fn on_host_cell(&mut self, link: usize, at: Time, cell: Cell) {
-        let Cell { vc, frame, .. } = cell;
-        let Some(reassembler) = self.reassemblers.get_mut(vc as usize) else {
-            return self.meters[vc as usize - 2 * self.flows.len()].on_cell(at, frame);
-        };
-        let Some(cells) = reassembler.on_cell(cell) else {
-            return;
-        };
-        let bytes = self.flows[(vc / 2) as usize].packet_bytes(vc.is_multiple_of(2), frame);
-        if cells != frame_cells(bytes) {
-            return;
-        }
-        self.await_delivery(link, at, vc, frame);
-    }
-
     /// A whole frame will have reached a host at `at`.
     #[inline(always)]
-    pub(crate) fn await_delivery(&mut self, link: usize, at: Time, vc: u32, frame: u32) {
+    pub(crate) fn await_delivery(&mut self, link: usize, at: Time, packet: Packet) {
         let wire = &self.links[link];
         let quiet = at <= wire.quiet_until && wire.deliveries.is_empty() && !self.ahead.busy;
-        if quiet || (at > self.now && self.approach(link, at)) {
+        if quiet || (at > self.now && self.may_be_ahead(link, at)) {
             let now = self.begin_ahead(at);
-            self.hand_over(vc, frame);
+            self.hand_over_packet(packet);
             return self.end_ahead(now);
         }
         let wire = &mut self.links[link];
-        wire.deliveries.push(Delivery { time: at, vc, frame });
+        wire.deliveries.push(OnWire { arrival: at, packet }, &self.options);
         if at == self.now {
             self.on_delivery(link);
         } else if wire.deliveries.len() == 1 {
             self.schedule(link);
         }
+    }
+
+    /// Whether a frame that will reach a host at `at` may be handed over ahead of time; its options stay in hand.
+    #[inline(never)]
+    fn may_be_ahead(&mut self, link: usize, at: Time) -> bool {
+        let options = self.options;
+        let ahead = self.approach(link, at);
+        self.options = options;
+        ahead
     }
 
     /// Puts the arrival of a link's head cell on the agenda.
@@ -305,37 +230,16 @@ impl<P: Probe> Simulation<P> {
 
     /// When a link's head cell arrives, and its rank among the events of that instant.
     #[inline(always)]
-    fn next_arrival(&self, link: usize) -> Option<(Time, Order)> {
+    pub(crate) fn next_arrival(&self, link: usize) -> Option<(Time, Order)> {
         let wire = &self.links[link];
-        let (end, (time, vc)) = (&wire.end, wire.head()?);
-        let order = if end.unshared {
-            WHOLE_FRAME
-        } else {
-            CELL | self.ties.rank(end, time, vc)
-        };
-        Some((time, order))
+        let (time, vc) = wire.head()?;
+        Some((time, arrival_order(&wire.end, &self.ties, vc, time)))
     }
 
     /// The first frame due on a link reaches its host.
     pub(crate) fn on_delivery(&mut self, link: usize) {
-        if let Some(Delivery { vc, frame, .. }) = self.links[link].deliveries.pop() {
-            self.hand_over(vc, frame);
-        }
-    }
-
-    /// Gives a frame to its end point, at its time of arrival.
-    #[inline(always)]
-    fn hand_over(&mut self, vc: u32, frame: u32) {
-        let flow = (vc / 2) as usize;
-        let state = &mut self.flows[flow];
-        if frame & REQUEST != 0 {
-            self.take_request(vc, frame);
-        } else if vc.is_multiple_of(2) {
-            let segment = state.data.take(frame);
-            self.on_data(flow, frame, &segment);
-        } else {
-            let ack = state.acks.take(frame);
-            self.on_ack(flow, frame, &ack);
+        if let Some(next) = self.links[link].deliveries.pop(&mut self.options) {
+            self.hand_over_packet(next.packet);
         }
     }
 
@@ -377,12 +281,13 @@ impl<P: Probe> Simulation<P> {
 
     #[inline(always)]
     fn send_on(&mut self, flow: usize) {
+        let travels = self.travels(2 * flow);
         loop {
             let state = &mut self.flows[flow];
             let Some(segment) = state.sender.poll_transmit(self.now) else {
                 break;
             };
-            let frame = state.data.number(self.framing, segment);
+            let frame = state.data.number(travels, segment);
             self.probe.sent(self.now, flow as u32, frame, &segment);
             self.enqueue(2 * flow as u32, frame, &segment);
         }
@@ -395,9 +300,10 @@ impl<P: Probe> Simulation<P> {
     /// Sends the ACK that is due and looks after the delayed-ACK timer.
     #[inline(always)]
     pub(crate) fn send_ack(&mut self, flow: usize) {
+        let travels = self.travels(2 * flow + 1);
         let state = &mut self.flows[flow];
         if let Some(ack) = state.receiver.poll_transmit() {
-            let frame = state.acks.number(self.framing, ack);
+            let frame = state.acks.number(travels, ack);
             self.probe.answered(self.now, flow as u32, frame, &ack);
             self.enqueue(2 * flow as u32 + 1, frame, &ack);
         }
@@ -411,20 +317,36 @@ impl<P: Probe> Simulation<P> {
             return self.enqueue_packet(vc, frame, payload);
         }
         let Entry { link, step } = self.flows[(vc / 2) as usize].entry(vc);
-        let link = link as usize;
+        let (link, by_edges) = (link as usize, self.by_edges[vc as usize]);
         let ready = self.ready(link);
         let Feed::Nic(nic) = &mut self.links[link].feed else {
             unreachable!("circuits begin at hosts")
         };
-        if nic.enqueue(
-            vc,
-            frame,
-            frame_cells(payload.packet_bytes()),
-            ready,
-            step,
-            self.by_edges[vc as usize],
-        ) {
-            self.schedule(link);
+        let packet = Packet::new(vc, frame, step, payload, &mut self.options);
+        let accepted = nic.enqueue(packet, frame_cells(u32::from(packet.bytes())), ready, by_edges);
+        if by_edges && !matches!(accepted, Accepted::Lost) {
+            self.under_way.keep_options(&packet, &self.options);
         }
+        match accepted {
+            Accepted::Sent(frame) => self.announce(&frame),
+            Accepted::Waits(true) => self.schedule(link),
+            Accepted::Waits(false) | Accepted::Lost => {}
+        }
+    }
+
+    /// Whether what a circuit's packets carry travels with them.
+    #[inline(always)]
+    pub(crate) fn travels(&self, vc: usize) -> bool {
+        self.framing == Framing::Ip || self.by_edges[vc]
+    }
+}
+
+/// Rank of what reaches the end of a link at `time` among the events of that instant.
+#[inline(always)]
+pub(crate) fn arrival_order(end: &LinkEnd, ties: &TieRule, vc: u32, time: Time) -> Order {
+    if end.unshared {
+        WHOLE_FRAME
+    } else {
+        CELL | ties.rank(end, time, vc)
     }
 }

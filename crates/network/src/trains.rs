@@ -1,58 +1,153 @@
 //! The train engine in a run: frames go by their first and their last cell.
 
+use crate::ip::Packet;
 use crate::link::{Feed, Link};
-use crate::nic::FrameEdge;
-use crate::port::trains::{Edge, Late, TrainPort};
+use crate::nic::Frame;
+use crate::port::trains::{First, Last, Late, TrainPort};
 use crate::port::transit::Transit;
 use crate::probe::Probe;
-use crate::simulation::Simulation;
+use crate::simulation::{arrival_order, Simulation, CELL};
+use crate::ties::TieRule;
 use crate::topology::{Step, Topology};
-use longpipe_events::Time;
+use crate::under_way::Edge;
+use longpipe_events::{Entity, Order, Time};
 
 impl<P: Probe> Simulation<P> {
-    /// The first or the last cell of a frame reaches a port that takes trains.
-    #[inline]
-    pub(crate) fn on_edge(&mut self, link: usize, edge: FrameEdge) {
-        let FrameEdge { cell, slot, cells } = edge;
-        let Step { link: next, local } = self.topology.steps[cell.step as usize];
-        let edge = Edge {
-            time: self.now,
-            batch: slot,
-            rank: (self.ties.rank(&self.links[link].end, self.now, cell.vc), link as u32),
+    /// A host begins to send a frame, or will soon: its port and the loop learn when its cells arrive there.
+    #[inline(always)]
+    pub(crate) fn announce(&mut self, frame: &Frame) {
+        let Step { link, local } = self.topology.steps[frame.packet.step() as usize];
+        let Feed::Trains(port) = &mut self.links[link as usize].feed else {
+            unreachable!("the circuits of these frames pass through such a port")
+        };
+        port.expect(First {
+            time: frame.first,
+            batch: frame.slot,
+            local,
+            cells: frame.cells,
+        });
+        let lane = port.lane;
+        self.add_edge(lane, Edge::last_of(frame));
+        if !P::IDLE && self.probe.wants_queue() {
+            self.add_edge(lane, Edge::first_of(frame));
+        }
+    }
+
+    #[inline(always)]
+    fn add_edge(&mut self, lane: usize, edge: Edge) {
+        let (topology, ties) = (&self.topology, &self.ties);
+        let rank = |packet: &Packet| rank(topology, ties, packet, edge.arrival);
+        self.under_way.insert(lane, edge, |one, other| rank(one) < rank(other));
+    }
+
+    /// Handles the first edge under way, if it comes before all other events and not after the end.
+    #[inline(always)]
+    pub(crate) fn advance_edge(&mut self) -> bool {
+        let (lane, time, tie) = self.under_way.first();
+        if time > self.end {
+            return false;
+        }
+        // What ports do at one instant depends on nothing else at that instant; only who watches sees an order.
+        let sure = if P::IDLE {
+            time <= self.agenda.bound()
+        } else {
+            !tie & (time < self.agenda.bound())
+        };
+        if !sure {
+            return self.advance_tied_edge();
+        }
+        self.take_edge(lane);
+        true
+    }
+
+    /// The same where something else may come at that instant, or before it.
+    #[inline(never)]
+    fn advance_tied_edge(&mut self) -> bool {
+        let (_, time, _) = self.under_way.first();
+        let edges = self.under_way.at(time);
+        let first = edges
+            .map(|(lane, edge)| (rank(&self.topology, &self.ties, &edge.packet, time), lane))
+            .min();
+        let Some(((order, entity), lane)) = first else {
+            return false;
+        };
+        let first = if P::IDLE {
+            self.agenda.would_be_first(0, time, CELL)
+        } else {
+            self.agenda.would_be_first(entity, time, order)
+        };
+        if first {
+            self.take_edge(lane);
+        }
+        first
+    }
+
+    #[inline(always)]
+    fn take_edge(&mut self, lane: usize) {
+        if let Some(edge) = self.under_way.pop(lane, &mut self.options) {
+            self.now = edge.arrival;
+            self.events += 1;
+            self.on_edge(edge);
+        }
+    }
+
+    /// The last cell of a frame reaches its port, or the first one.
+    #[inline(always)]
+    fn on_edge(&mut self, edge: Edge) {
+        let Edge {
+            packet, slot, cells, ..
+        } = edge;
+        let Step { link, local } = self.topology.steps[packet.step() as usize];
+        let (time, batch) = (self.now, slot);
+        let Feed::Trains(port) = &mut self.links[link as usize].feed else {
+            unreachable!("the circuits of these frames pass through such a port")
+        };
+        if edge.first {
+            let held = port.held_before(First {
+                time,
+                batch,
+                local,
+                cells,
+            });
+            return self.probe.queue(time, link, held);
+        }
+        let last = Last {
+            time,
+            batch,
             local,
             cells,
         };
-        let Feed::Trains(port) = &mut self.links[next as usize].feed else {
-            unreachable!("the circuits of these frames pass through such a port")
-        };
-        if cell.left > 0 {
-            if let Some(held) = port.on_first(edge, self.probe.wants_queue()) {
-                self.probe.queue(self.now, next, held);
-            }
-        } else if let Some(slot) = port.on_last(edge) {
+        if let Some(slot) = port.on_last(last) {
             let leaves = port.grid.start(slot + 1) + port.delay;
-            self.pass_on(next as usize, cell.step + 1, leaves, cell.vc, cell.frame);
+            self.pass_on(link as usize, packet.further(), leaves);
         }
     }
 
     /// A whole frame reaches the end of a link at `at`, and from there its host.
-    fn pass_on(&mut self, mut link: usize, mut step: u32, mut at: Time, vc: u32, frame: u32) {
+    #[inline(always)]
+    fn pass_on(&mut self, mut link: usize, mut packet: Packet, mut at: Time) {
         while !self.links[link].end.host {
-            link = self.topology.steps[step as usize].link as usize;
-            step += 1;
+            link = self.topology.steps[packet.step() as usize].link as usize;
+            packet = packet.further();
             let Feed::Transit(port) = &self.links[link].feed else {
                 unreachable!("behind a port that takes trains there are none that hold a queue")
             };
             at = port.departure(at) + port.delay;
         }
         if at <= self.end {
-            self.await_delivery(link, at, vc, frame);
+            self.await_delivery(link, at, packet);
         }
     }
 
-    /// Brings the counters of the ports of trains, and of those behind them, to the end of the run.
+    /// Brings the counters of the ports of trains, and of those before and behind them, to the end of the run.
     pub(crate) fn settle_trains(&mut self) {
         let now = self.now;
+        for edge in self.under_way.iter().filter(|edge| !edge.first) {
+            let link = self.topology.steps[edge.packet.step() as usize - 1].link as usize;
+            if let Feed::Nic(nic) = &mut self.links[link].feed {
+                nic.hold(edge.slot, edge.cells, now);
+            }
+        }
         for link in 0..self.links.len() {
             let Feed::Trains(port) = &mut self.links[link].feed else {
                 continue;
@@ -72,6 +167,14 @@ impl<P: Probe> Simulation<P> {
             }
         }
     }
+}
+/// Place of a packet's cell that arrives at `time` among the events of that instant.
+fn rank(topology: &Topology, ties: &TieRule, packet: &Packet, time: Time) -> (Order, Entity) {
+    let link = topology.steps[packet.step() as usize - 1].link;
+    (
+        arrival_order(&topology.ends[link as usize], ties, packet.vc(), time),
+        link,
+    )
 }
 
 /// Counts what a VC has brought to the ports behind the one of `step`.

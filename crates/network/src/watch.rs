@@ -4,6 +4,7 @@ use crate::aal5::Cell;
 use crate::flow::Flow;
 use crate::ip::{Options, Packet};
 use crate::link::Feed;
+use crate::nic::Off;
 use crate::probe::{Contents, Probe, Slot};
 use crate::requests::REQUEST;
 use crate::simulation::Simulation;
@@ -97,7 +98,8 @@ impl<P: Probe> Simulation<P> {
             let mut nic = nic.clone();
             while let Some((arrival, _)) = nic.head().filter(|(arrival, _)| *arrival - nic.delay() <= self.end) {
                 let departure = arrival - nic.delay();
-                cell(&mut self.probe, &self.flows, link as u32, None, departure, nic.pop());
+                let Some(Off::Cell(passed)) = nic.pop() else { break };
+                cell(&mut self.probe, &self.flows, link as u32, None, departure, passed);
             }
         }
     }

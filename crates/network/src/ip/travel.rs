@@ -160,7 +160,7 @@ impl<P: Probe> Simulation<P> {
 
     /// Gives a packet to its end point, at its time of arrival.
     #[inline(always)]
-    fn hand_over_packet(&mut self, packet: Packet) {
+    pub(crate) fn hand_over_packet(&mut self, packet: Packet) {
         let flow = (packet.vc() / 2) as usize;
         if packet.is_of_request() {
             self.hand_over_request(packet);

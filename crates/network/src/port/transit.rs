@@ -38,7 +38,7 @@ impl Transit {
     /// When a cell that arrives at `at` has left.
     #[inline]
     pub fn departure(&self, at: Time) -> Time {
-        self.grid.start(self.grid.at_or_after(at) + 1)
+        self.grid.end_after(at)
     }
 
     /// The next cell passes, of VC `local`, that arrives at `at`; counted as of `end`. When it has left.

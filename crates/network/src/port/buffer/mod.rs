@@ -91,6 +91,20 @@ impl Policy {
         }
     }
 
+    /// The largest X up to which no frame is refused, or the capacity.
+    pub fn calm(&self, capacity: u64) -> u64 {
+        let (mut calm, mut too_much) = (0, capacity.saturating_add(1));
+        while too_much - calm > 1 {
+            let middle = calm + (too_much - calm) / 2;
+            if self.decides(0, middle) == Some(false) {
+                calm = middle;
+            } else {
+                too_much = middle;
+            }
+        }
+        calm
+    }
+
     /// Whether X_i and N_a matter.
     pub fn asks_for_vcs(&self) -> bool {
         matches!(self, Policy::SelectiveDrop(_) | Policy::Fba(_))

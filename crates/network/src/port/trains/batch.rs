@@ -2,9 +2,8 @@
 
 use super::clock::Slots;
 use super::vc::NONE;
-use super::{AfterLoss, Late, Rank, TrainPort};
+use super::{AfterLoss, Late, Outlet, Rank, TrainPort};
 use crate::port::frame::Frame;
-use crate::topology::LinkEnd;
 use longpipe_events::{Order, Time};
 
 /// A VC whose cells enter, one in each batch.
@@ -13,7 +12,6 @@ pub(super) struct Running {
     pub(super) local: u32,
     pub(super) vc: u32,
     pub(super) link: u32,
-    pub(super) end: LinkEnd,
     /// Batch of the frame's last cell, which comes as an edge.
     pub(super) last: u64,
 }
@@ -23,12 +21,14 @@ pub(super) struct Running {
 pub(super) struct Batch {
     pub(super) number: u64,
     pub(super) time: Time,
-    /// First slot that its cells can have.
+    /// First slot that its cells can have; 0 if `open`, for then it is not after the first one not yet used.
     pub(super) slot: u64,
-    /// X before its first cell; cell by cell, X now.
+    /// X before its first cell, or no less if `open`; cell by cell, X now.
     pub(super) held: u64,
-    /// Cells that have left when it arrives.
+    /// Cells that have left when it arrives, or fewer if `open`.
     pub(super) departed: u64,
+    /// Whether it was not yet looked up which slots it finds.
+    pub(super) open: bool,
     /// Cells of trains that ended with it; cell by cell, cells admitted.
     pub(super) taken: u64,
     /// Cell by cell: the cells of running trains in order, and how many of them are over.
@@ -38,11 +38,16 @@ pub(super) struct Batch {
 
 impl TrainPort {
     /// Takes all batches before `number`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn advance(&mut self, number: u64, time: Time) {
-        if number == self.batch.number {
-            return;
+        if number != self.batch.number && !self.leap(number, time) {
+            self.advance_slowly(number, time);
         }
+    }
+
+    #[inline(never)]
+    fn advance_slowly(&mut self, number: u64, time: Time) {
+        self.look_up();
         self.finish();
         if !self.running.is_empty() {
             self.take_batches(self.batch.number + 1, number);
@@ -51,18 +56,11 @@ impl TrainPort {
     }
 
     pub(super) fn begin(&mut self, number: u64, time: Time) {
-        let slots = self.clock.slots(number, time);
-        let held = self.outlet.held(slots);
-        let batch = &mut self.batch;
-        (batch.number, batch.time, batch.held) = (number, time, held);
-        batch.slot = slots.first;
-        batch.departed = self.admitted - held;
-        batch.taken = 0;
-        batch.cells = None;
-        if let Some(ledger) = &mut self.ledger {
-            // A port that seldom asks would keep the history of the whole run.
-            ledger.forget(self.batch.departed, self.admitted, number);
-        }
+        (self.batch.number, self.batch.time) = (number, time);
+        self.batch.taken = 0;
+        self.batch.cells = None;
+        self.find_slots();
+        self.forget();
         if !self.fits(self.running.len() as u64) {
             self.take_singly((0, 0));
         }
@@ -77,10 +75,12 @@ impl TrainPort {
     /// Rank of a running train's cell in the batch.
     #[inline]
     pub(super) fn rank(&self, train: &Running) -> Rank {
-        (self.ties.rank(&train.end, self.batch.time, train.vc), train.link)
+        let end = &self.vcs[train.local as usize].end;
+        (self.ties.rank(end, self.batch.time, train.vc), train.link)
     }
 
     /// Running trains whose cells come before `rank`.
+    #[inline(always)]
     pub(super) fn before(&self, rank: Rank) -> u64 {
         self.running.iter().filter(|train| self.rank(train) < rank).count() as u64
     }
@@ -196,7 +196,10 @@ impl TrainPort {
             let trains = self.running.len() as u64;
             let slots = self.clock.slots_of(from);
             let held = self.outlet.held(slots);
-            let batches = self.safe_batches(from, slots, held, to - from, trains);
+            // Where cells follow each other, those that have not left by the end can be listed afterwards.
+            let listed = matches!(self.outlet, Outlet::Alone(_)) && !self.broken;
+            let horizon = if listed { u64::MAX } else { self.horizon };
+            let batches = self.safe_batches(from, slots, held, to - from, horizon);
             if batches == 0 {
                 self.begin(from, self.clock.time(from));
                 self.finish();
@@ -204,6 +207,7 @@ impl TrainPort {
                 continue;
             }
             self.mend(from);
+            self.list_late(from, batches, slots.first);
             if let Some(ledger) = &mut self.ledger {
                 ledger.on_batches(self.admitted, from, trains);
             }
@@ -220,10 +224,34 @@ impl TrainPort {
         }
     }
 
+    /// Lists the cells of so many batches, one of each train, that have not left the path by the end of the run.
+    fn list_late(&mut self, from: u64, batches: u64, first: u64) {
+        let Outlet::Alone(alone) = &self.outlet else { return };
+        let trains = self.running.len() as u64;
+        let next = alone.next().max(first);
+        let past = self.horizon.saturating_sub(next) / trains;
+        let mut order = std::mem::take(&mut self.batch.order);
+        for batch in past..batches {
+            order.clear();
+            let time = self.clock.time(from + batch);
+            let running = self.running.iter().map(|train| train.local);
+            order.extend(running.map(|local| (self.vcs[local as usize].rank(&self.ties, time), local)));
+            order.sort_unstable();
+            for (slot, &(_, local)) in (next + batch * trains..).zip(&order) {
+                let begins = false;
+                if slot >= self.horizon {
+                    self.late.push(Late { slot, local, begins });
+                }
+            }
+        }
+        self.batch.order = order;
+    }
+
     /// How many batches of one cell of each train can be taken in one step, the first of which, `from`, finds X = `held`.
     #[inline]
-    fn safe_batches(&self, from: u64, slots: Slots, held: u64, batches: u64, trains: u64) -> u64 {
-        let room = self.outlet.room(slots.first, self.horizon);
+    fn safe_batches(&self, from: u64, slots: Slots, held: u64, batches: u64, horizon: u64) -> u64 {
+        let trains = self.running.len() as u64;
+        let room = self.outlet.room(slots.first, horizon);
         if held + trains > self.capacity || trains > room {
             return 0;
         }
@@ -253,6 +281,7 @@ impl TrainPort {
     }
 
     /// Takes a train that goes on off the list of those running.
+    #[inline(always)]
     pub(super) fn remove(&mut self, local: u32) {
         let place = self.vcs[local as usize].place as usize;
         self.running.swap_remove(place);

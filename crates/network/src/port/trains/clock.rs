@@ -1,5 +1,6 @@
 //! When batches of cells reach a port, and which of its slots they find.
 
+use super::calm::Known;
 use longpipe_events::{SlotGrid, Span, Time};
 
 /// Batch `k` is the cells that leave their interfaces in slot `k` and so reach the port at one instant.
@@ -12,7 +13,12 @@ pub struct Clock {
     offset: Option<u64>,
     /// Most slots that begin between two batches.
     pub most: u64,
+    /// Slots to a batch, in 2^-32, rounded down.
+    ratio: u64,
 }
+
+/// Rounding moves the slots between two batches by no more.
+const MARGIN: u64 = 4;
 
 impl Clock {
     /// For inputs with one grid and one delay.
@@ -25,6 +31,7 @@ impl Clock {
             output,
             offset,
             most,
+            ratio: input.ratio(&output),
         }
     }
 
@@ -53,6 +60,22 @@ impl Clock {
             None => self.output.around(time),
         };
         Slots { first, ended }
+    }
+
+    /// Bounds on the same, for a batch that is not long after a known one: no earlier first slot, no fewer over.
+    #[inline(always)]
+    pub fn bounds(&self, known: &Known, k: u64) -> Slots {
+        if let Some(offset) = self.offset {
+            return Slots {
+                first: k + 1 + offset,
+                ended: k + offset,
+            };
+        }
+        let slots = (k - known.batch).wrapping_mul(self.ratio) >> 32;
+        Slots {
+            first: known.slots.first + slots + MARGIN,
+            ended: known.slots.ended + slots.saturating_sub(MARGIN),
+        }
     }
 
     /// Likewise, of a batch whose time is not known.

@@ -7,54 +7,35 @@
 //! path by the end of the run, a batch is taken cell by cell.
 
 mod batch;
+mod calm;
 mod clock;
+mod edge;
 mod ledger;
 pub mod outlet;
+mod parts;
 mod settled;
 mod vc;
 
 use super::admission::QueueCounters;
 use super::buffer::{AfterLoss, Occupancy, Policy};
-use super::classes::VbrQueue;
 use super::frame::Frame;
 use crate::loss::Loss;
+use crate::ring::Ring;
 use crate::ties::TieRule;
-use crate::topology::LinkEnd;
 use batch::{Batch, Running};
+use calm::Known;
 use clock::Clock;
+use edge::Edge;
+pub use edge::{First, Last, Late};
 use ledger::Ledger;
 use longpipe_events::{GridSums, Order, SlotGrid, Span, StartSum, Time};
-use outlet::{Alone, Beside, Outlet};
+use outlet::Outlet;
+pub use parts::Parts;
+use std::cmp::Ordering;
 use vc::{Vc, NONE};
 
 /// Order among the cells of a batch: the tie rule, then the link.
 pub type Rank = (Order, u32);
-
-/// The first or the last cell of a frame, as it arrives.
-#[derive(Clone, Copy, Debug)]
-pub struct Edge {
-    /// When.
-    pub time: Time,
-    /// Slot of the interface in which it left.
-    pub batch: u64,
-    /// Its place among the cells of that instant.
-    pub rank: Rank,
-    /// The VC's number at this port.
-    pub local: u32,
-    /// Cells of the frame.
-    pub cells: u16,
-}
-
-/// A cell admitted that has not left the path behind the port by the end of the run.
-#[derive(Clone, Copy, Debug)]
-pub struct Late {
-    /// Its slot here.
-    pub slot: u64,
-    /// Its VC's number here.
-    pub local: u32,
-    /// Whether it begins a frame for whoever comes next.
-    pub begins: bool,
-}
 
 /// The output port of a switch and the wire behind it, at the pace of frames.
 #[derive(Clone, Debug)]
@@ -63,11 +44,17 @@ pub struct TrainPort {
     pub grid: SlotGrid,
     /// Propagation behind the port.
     pub delay: Span,
+    /// Where its frames' edges queue up.
+    pub lane: usize,
+    /// First cells to come, in order.
+    firsts: Ring<First>,
     clock: Clock,
     ties: TieRule,
     /// K [cell].
     capacity: u64,
     policy: Policy,
+    /// No frame is refused for any X up to this.
+    calm: u64,
     after_loss: AfterLoss,
     loss: Option<Box<Loss>>,
     vcs: Vec<Vc>,
@@ -75,6 +62,8 @@ pub struct TrainPort {
     /// Whether a running train's latest cell was lost.
     broken: bool,
     batch: Batch,
+    /// From which bounds are derived.
+    known: Known,
     outlet: Outlet,
     admitted: u64,
     arrivals: GridSums,
@@ -88,72 +77,76 @@ pub struct TrainPort {
     counters: QueueCounters,
 }
 
-/// What a port is made of.
-#[derive(Clone, Debug)]
-pub struct Parts {
-    /// Slots of the interfaces that feed it.
-    pub input: SlotGrid,
-    /// Propagation from them.
-    pub input_delay: Span,
-    /// Its own slots.
-    pub grid: SlotGrid,
-    /// Propagation behind it.
-    pub delay: Span,
-    /// K [cell]; none: unlimited.
-    pub capacity: Option<u64>,
-    /// What it refuses.
-    pub policy: Policy,
-    /// What it loses by force.
-    pub loss: Option<Box<Loss>>,
-    /// Order of simultaneous cells.
-    pub ties: TieRule,
-    /// VC, link and link's end, by number at the port.
-    pub circuits: Vec<(u32, u32, LinkEnd)>,
-    /// First slot whose cell has not left the path by the end of the run.
-    pub horizon: u64,
-    /// VBR's queue beside its own, and the slots that are over by the end of the run.
-    pub vbr: Option<(VbrQueue, u64)>,
-}
-
 impl TrainPort {
-    /// An empty port.
-    pub fn new(parts: Parts) -> TrainPort {
-        let circuits = parts.circuits.len();
-        TrainPort {
-            grid: parts.grid,
-            delay: parts.delay,
-            clock: Clock::new(parts.input, parts.input_delay, parts.grid),
-            ties: parts.ties,
-            capacity: parts.capacity.unwrap_or(u64::MAX),
-            after_loss: parts.policy.after_loss(),
-            ledger: parts.policy.asks_for_vcs().then(|| Box::new(Ledger::new(circuits))),
-            policy: parts.policy,
-            loss: parts.loss,
-            vcs: parts.circuits.into_iter().map(Vc::new).collect(),
-            running: Vec::new(),
-            broken: false,
-            batch: Batch {
-                number: u64::MAX,
-                ..Batch::default()
-            },
-            outlet: match parts.vbr {
-                None => Outlet::Alone(Alone::new(parts.grid)),
-                Some((vbr, ended)) => Outlet::Beside(Box::new(Beside::new(parts.grid, vbr, ended))),
-            },
-            admitted: 0,
-            arrivals: GridSums::new(parts.input),
-            arrival_time: StartSum::default(),
-            horizon: parts.horizon,
-            late: Vec::new(),
-            counters: QueueCounters::default(),
+    /// The first cell of a frame will arrive, later than all that is past.
+    #[inline(always)]
+    pub fn expect(&mut self, first: First) {
+        if self.firsts.last().is_none_or(|last| last.batch < first.batch) {
+            return self.firsts.push(first);
+        }
+        self.expect_before_others(first);
+    }
+
+    #[inline(never)]
+    fn expect_before_others(&mut self, first: First) {
+        let (vcs, ties) = (&self.vcs, &self.ties);
+        let rank = |first: &First| vcs[first.local as usize].rank(ties, first.time);
+        let precedes = |other: &First| match other.batch.cmp(&first.batch) {
+            Ordering::Equal => rank(other) < rank(&first),
+            order => order.is_lt(),
+        };
+        self.firsts.insert_sorted(first, precedes);
+    }
+
+    /// X before the first cell of a frame, which arrives.
+    pub fn held_before(&mut self, first: First) -> u64 {
+        let rank = self.rank_of(first.local, first.time);
+        self.take_firsts(first.batch, rank);
+        self.advance(first.batch, first.time);
+        self.look_up();
+        self.held_at(rank)
+    }
+
+    /// Takes the first cells that arrive before the cell of this rank in a batch.
+    #[inline]
+    fn take_firsts(&mut self, batch: u64, rank: Rank) {
+        while let Some(&first) = self.firsts.first() {
+            if first.batch > batch || (first.batch == batch && self.rank_of(first.local, first.time) >= rank) {
+                return;
+            }
+            self.firsts.pop();
+            self.on_first(first);
         }
     }
 
-    /// The first cell of a frame arrives. X before it, if `asked`.
-    pub fn on_first(&mut self, edge: Edge, asked: bool) -> Option<u64> {
-        self.advance(edge.batch, edge.time);
+    /// The first cell of a frame arrives.
+    #[inline(always)]
+    fn on_first(&mut self, first: First) {
+        let First {
+            time,
+            batch,
+            local,
+            cells,
+        } = first;
+        self.advance(batch, time);
         self.counters.frames_in += 1;
-        let held = asked.then(|| self.held_at(edge.rank));
+        if self.begin_calmly(first) {
+            return;
+        }
+        let rank = self.rank_of(local, time);
+        self.decide(Edge {
+            time,
+            batch,
+            rank,
+            local,
+            cells,
+        });
+    }
+
+    /// Whether a frame enters is decided by all that the port knows.
+    #[inline(never)]
+    fn decide(&mut self, edge: Edge) {
+        self.look_up();
         let lost = self.loss.as_mut().is_some_and(|loss| loss.loses(edge.time));
         let frame = if lost {
             Frame::Lost
@@ -167,7 +160,11 @@ impl TrainPort {
         if frame == Frame::Admitted {
             self.enter(edge);
         }
-        held
+    }
+
+    /// Rank of a VC's cell that arrives at `time`.
+    fn rank_of(&self, local: u32, time: Time) -> Rank {
+        self.vcs[local as usize].rank(&self.ties, time)
     }
 
     /// A frame that is not refused brings its first cell.
@@ -181,25 +178,65 @@ impl TrainPort {
         } else {
             self.open(edge.local, edge.batch);
         }
-        let vc = &mut self.vcs[edge.local as usize];
+        let vc = &self.vcs[edge.local as usize];
         if matches!(vc.frame, Frame::Admitted | Frame::Damaged) {
-            vc.place = self.running.len() as u32;
-            self.running.push(Running {
-                local: edge.local,
-                vc: vc.vc,
-                link: vc.link,
-                end: vc.end,
-                last: edge.batch + u64::from(edge.cells) - 1,
-            });
             self.broken |= vc.run == NONE;
+            self.run(edge.local, edge.batch + u64::from(edge.cells) - 1);
         }
     }
 
+    /// A train runs up to a batch.
+    #[inline(always)]
+    fn run(&mut self, local: u32, last: u64) {
+        let vc = &mut self.vcs[local as usize];
+        vc.place = self.running.len() as u32;
+        self.running.push(Running {
+            local,
+            vc: vc.vc,
+            link: vc.link,
+            last,
+        });
+    }
+
     /// The last cell of a frame arrives. If it enters and the frame is whole, the slot in which it leaves.
-    pub fn on_last(&mut self, edge: Edge) -> Option<u64> {
-        self.advance(edge.batch, edge.time);
+    #[inline(always)]
+    pub fn on_last(&mut self, last: Last) -> Option<u64> {
+        self.counters.cells_in += u64::from(last.cells);
+        if let Some(slot) = self.take_alone(last) {
+            return Some(slot);
+        }
+        self.take_last(last)
+    }
+
+    #[inline(never)]
+    fn take_last(&mut self, last: Last) -> Option<u64> {
+        let Last {
+            time,
+            batch,
+            local,
+            cells,
+        } = last;
+        if self.firsts.first().is_some_and(|first| first.batch <= batch) {
+            self.take_firsts(batch, self.rank_of(local, time));
+        }
+        self.advance(batch, time);
+        if let Some(slot) = self.end_calmly(last) {
+            return Some(slot);
+        }
+        let rank = self.rank_of(local, time);
+        self.end(Edge {
+            time,
+            batch,
+            rank,
+            local,
+            cells,
+        })
+    }
+
+    #[inline(never)]
+    fn end(&mut self, edge: Edge) -> Option<u64> {
+        self.look_up();
         let cells = u64::from(edge.cells);
-        self.counters.cells_in += cells;
         let vc = &mut self.vcs[edge.local as usize];
         let frame = std::mem::take(&mut vc.frame);
         match frame {
@@ -292,10 +329,7 @@ impl TrainPort {
         } else {
             let oldest = ledger.seek(self.batch.departed);
             let time = self.clock.time(oldest.batch);
-            let rank = |local: u32| {
-                let vc = &self.vcs[local as usize];
-                (self.ties.rank(&vc.end, time, vc.vc), vc.link)
-            };
+            let rank = |local: u32| self.rank_of(local, time);
             ledger.occupancy(oldest, edge.local, rank, |local| self.admitted_of(local, edge.rank))
         };
         self.ledger = Some(ledger);

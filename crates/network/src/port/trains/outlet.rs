@@ -116,13 +116,19 @@ impl Alone {
         }
     }
 
-    #[inline]
-    fn held(&self, ended: u64) -> u64 {
+    /// First slot not yet used.
+    #[inline(always)]
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    #[inline(always)]
+    pub(super) fn held(&self, ended: u64) -> u64 {
         self.next.saturating_sub(self.busy.max(ended))
     }
 
-    #[inline]
-    fn give(&mut self, first: u64, cells: u64) {
+    #[inline(always)]
+    pub(super) fn give(&mut self, first: u64, cells: u64) {
         if first > self.next {
             self.before += self.departures.of(self.busy + 1, self.next + 1);
             (self.busy, self.next) = (first, first);

@@ -11,6 +11,7 @@ impl TrainPort {
     /// Takes all that arrives by `now`, the end of the run.
     pub fn settle(&mut self, now: Time) {
         if let Some(latest) = self.clock.latest(now) {
+            self.take_firsts(latest + 1, (0, 0));
             self.advance(latest + 1, self.clock.time(latest + 1));
         }
     }

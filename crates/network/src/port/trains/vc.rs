@@ -1,7 +1,10 @@
 //! What a port knows of one of its virtual circuits.
 
+use super::Rank;
 use crate::port::frame::Frame;
+use crate::ties::TieRule;
 use crate::topology::LinkEnd;
+use longpipe_events::Time;
 
 /// Stands for no batch.
 pub const NONE: u64 = u64::MAX;
@@ -52,6 +55,12 @@ impl Vc {
             merged: false,
             frames_out: 0,
         }
+    }
+
+    /// Rank of its cell that arrives at `time`.
+    #[inline(always)]
+    pub fn rank(&self, ties: &TieRule, time: Time) -> Rank {
+        (ties.rank(&self.end, time, self.vc), self.link)
     }
 
     /// A frame begins.

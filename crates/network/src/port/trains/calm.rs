@@ -1,0 +1,233 @@
+//! Where no limit is near: from edge to edge in closed form, and without looking up which slots a batch finds as long
+//! as bounds will do.
+
+use super::clock::Slots;
+use super::vc::NONE;
+use super::{First, Last, Outlet, TrainPort};
+use crate::port::frame::Frame;
+use longpipe_events::Time;
+
+/// A batch of which it is known what slots it finds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) batch: u64,
+    pub(super) slots: Slots,
+}
+
+/// Bounds are looked up anew after so many batches.
+const FAR: u64 = 1 << 24;
+
+/// Bounds are given where no more slots than this begin between two batches.
+const MOST: u64 = 64;
+
+impl TrainPort {
+    /// Takes all batches before `number`; false if a cell may be lost on the way, or may not leave the path by the end
+    /// of the run.
+    #[inline(always)]
+    pub(super) fn leap(&mut self, number: u64, time: Time) -> bool {
+        let (trains, most) = (self.running.len() as u64, self.clock.most);
+        let batches = number.wrapping_sub(self.batch.number).wrapping_sub(1);
+        let (cells, between) = (self.batch.taken + trains, trains * batches);
+        let Outlet::Alone(alone) = &self.outlet else {
+            return false;
+        };
+        if self.batch.cells.is_some() | self.broken | ((trains < most) & (between > 0)) | (most > MOST) {
+            return false;
+        }
+        if number - self.known.batch > FAR {
+            let slots = self.clock.slots(number, time);
+            self.known = Known { batch: number, slots };
+        }
+        // Of this batch, and so of those before it.
+        let bounds = self.clock.bounds(&self.known, number);
+        let next = alone.next().max(bounds.first) + cells + between + trains + 1;
+        if next > bounds.ended.saturating_add(self.capacity) || next >= self.horizon {
+            return false;
+        }
+        if cells > 0 {
+            self.give_all(cells, between, bounds.ended, number);
+        }
+        let Outlet::Alone(alone) = &self.outlet else {
+            return false;
+        };
+        // With a cell in every batch before this one, the first slot that it finds is taken.
+        let follows = (most == 1) & ((trains > 0) | ((cells > 0) & (batches == 0)));
+        self.batch.open = follows | (alone.next() >= bounds.first);
+        (self.batch.number, self.batch.time) = (number, time);
+        self.batch.taken = 0;
+        if self.batch.open {
+            (self.batch.slot, self.batch.held) = (0, alone.held(bounds.ended));
+            self.batch.departed = self.batch.departed.max(self.admitted - self.batch.held);
+        } else {
+            self.find_slots();
+        }
+        self.forget();
+        true
+    }
+
+    /// Gives slots to all cells of the batch, and to those that come between it and batch `number`.
+    #[inline(always)]
+    fn give_all(&mut self, cells: u64, between: u64, ended: u64, number: u64) {
+        let from = self.batch.number;
+        if self.batch.open && self.batch.held + cells > self.counters.peak_queue {
+            self.look_up();
+        }
+        let Outlet::Alone(alone) = &mut self.outlet else { return };
+        let mut peak = self.counters.peak_queue;
+        if !self.batch.open {
+            peak = peak.max(self.batch.held + cells);
+        }
+        alone.give(self.batch.slot, cells);
+        if between > 0 {
+            // One slot at most begins between two batches, or it is looked up.
+            let first = if self.clock.most == 1 {
+                0
+            } else {
+                self.clock.slots_of(from + 1).first
+            };
+            alone.give(first, between);
+            // X does not fall from batch to batch.
+            if alone.held(ended.saturating_sub(self.clock.most)) > peak {
+                peak = peak.max(alone.held(self.clock.slots_of(number - 1).ended));
+            }
+        }
+        self.counters.peak_queue = peak;
+        if let Some(ledger) = &mut self.ledger {
+            ledger.on_batches(self.admitted, from, cells);
+            if between > 0 {
+                ledger.on_batches(self.admitted + cells, from + 1, self.running.len() as u64);
+            }
+        }
+        self.admitted += cells + between;
+    }
+
+    /// Forgets who has left: a port that seldom asks would keep the history of the whole run.
+    #[inline(always)]
+    pub(super) fn forget(&mut self) {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.forget(self.batch.departed, self.admitted, self.batch.number);
+        }
+    }
+
+    /// Looks up which slots the batch finds, if that is open.
+    #[inline(always)]
+    pub(super) fn look_up(&mut self) {
+        if self.batch.open {
+            self.find_slots();
+        }
+    }
+
+    /// Looks up which slots the batch finds.
+    pub(super) fn find_slots(&mut self) {
+        let slots = self.clock.slots(self.batch.number, self.batch.time);
+        self.known = Known {
+            batch: self.batch.number,
+            slots,
+        };
+        let held = self.outlet.held(slots);
+        self.batch.open = false;
+        (self.batch.slot, self.batch.held) = (slots.first, held);
+        self.batch.departed = self.admitted - held;
+    }
+
+    /// The first cell of a frame enters, if that is certain.
+    #[inline(always)]
+    pub(super) fn begin_calmly(&mut self, first: First) -> bool {
+        let cells = self.batch.taken + self.running.len() as u64;
+        let calm = |port: &TrainPort| port.batch.held + cells <= port.calm && port.fits(cells + 1);
+        if self.batch.cells.is_some() | self.loss.is_some() {
+            return false;
+        }
+        if !calm(self) {
+            self.look_up();
+            if !calm(self) {
+                return false;
+            }
+        }
+        self.vcs[first.local as usize].begin(Frame::Admitted, first.batch);
+        self.open(first.local, first.batch);
+        self.run(first.local, first.batch + u64::from(first.cells) - 1);
+        true
+    }
+
+    /// A frame enters as a whole whose last cell arrives, if that is certain: no other one runs or begins before that
+    /// cell. The slot in which the cell leaves.
+    #[inline(always)]
+    pub(super) fn take_alone(&mut self, last: Last) -> Option<u64> {
+        let Last {
+            time,
+            batch,
+            local,
+            cells,
+        } = last;
+        let first = *self.firsts.first()?;
+        let cells = u64::from(cells);
+        let own = (first.local == local) & (first.batch + cells == batch + 1);
+        let alone = own & self.running.is_empty() && self.firsts.second().is_none_or(|other| other.batch > batch);
+        if !alone | (self.clock.most > 1) | self.loss.is_some() | self.vcs[local as usize].merged {
+            return None;
+        }
+        self.advance(first.batch, first.time);
+        let calm = |port: &TrainPort| port.batch.held <= port.calm && port.fits(cells + 1);
+        if self.batch.cells.is_some() | (self.batch.taken > 0) {
+            return None;
+        }
+        if !calm(self) {
+            self.look_up();
+            if !calm(self) {
+                return None;
+            }
+        }
+        let Outlet::Alone(outlet) = &mut self.outlet else {
+            return None;
+        };
+        self.firsts.pop();
+        self.counters.frames_in += 1;
+        if let Some(ledger) = &mut self.ledger {
+            ledger.on_batches(self.admitted, first.batch, 1);
+            ledger.open(first.batch, local);
+            ledger.close(batch + 1, local);
+        }
+        outlet.give(self.batch.slot, cells - 1);
+        self.admitted += cells - 1;
+        let bounds = self.clock.bounds(&self.known, batch);
+        self.batch.time = time;
+        // X does not fall from cell to cell, and is compared with the peak when the last one gets its slot.
+        (self.batch.slot, self.batch.held) = (0, outlet.held(bounds.ended));
+        (self.batch.number, self.batch.taken, self.batch.open) = (batch, 1, true);
+        self.arrival_time += self.arrivals.of(first.batch + 1, batch + 2);
+        let vc = &mut self.vcs[local as usize];
+        vc.admitted += cells;
+        vc.frames_out += 1;
+        Some(outlet.next())
+    }
+
+    /// The last cell of a frame all of whose cells have entered does so too, if that is certain: its slot.
+    #[inline(always)]
+    pub(super) fn end_calmly(&mut self, edge: Last) -> Option<u64> {
+        let vc = &self.vcs[edge.local as usize];
+        let whole = (vc.frame == Frame::Admitted) & (vc.run != NONE) & !vc.merged;
+        if !whole | self.batch.cells.is_some() {
+            return None;
+        }
+        let cells = self.batch.taken + self.running.len() as u64;
+        if !self.fits(cells) {
+            self.look_up();
+            if !self.fits(cells) {
+                return None;
+            }
+        }
+        self.remove(edge.local);
+        let before = if self.running.is_empty() {
+            self.batch.taken
+        } else {
+            self.batch.taken + self.before(self.rank_of(edge.local, edge.time))
+        };
+        let slot = self.outlet.slot(self.batch.slot, before);
+        self.batch.taken += 1;
+        self.close(edge.local, edge.batch + 1);
+        let vc = &mut self.vcs[edge.local as usize];
+        (vc.frame, vc.entered) = (Frame::Between, false);
+        Some(slot)
+    }
+}

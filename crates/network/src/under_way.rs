@@ -1,0 +1,138 @@
+//! Frames that go by edges on their way to their first port, in the order in which their last cells will reach it.
+//!
+//! The host's interface knows when a frame's cells will arrive, so that frames that begin soon queue up here, by port,
+//! and need no agenda: mostly each is the last one of its lane.
+
+use crate::ip::{Options, Packet};
+use crate::nic::Frame;
+use crate::ring::Ring;
+use longpipe_events::Time;
+use std::cmp::Ordering;
+
+/// Ports share them, if there are more.
+const LANES: usize = 4;
+
+/// A frame's last cell on its way, or its first where somebody watches.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Edge {
+    /// When it arrives.
+    pub arrival: Time,
+    /// Slot of the interface in which it leaves.
+    pub slot: u64,
+    /// What the frame carries.
+    pub packet: Packet,
+    /// Cells of the frame.
+    pub cells: u16,
+    /// Whether it is the first cell.
+    pub first: bool,
+}
+
+impl Edge {
+    /// The last cell of a frame.
+    #[inline(always)]
+    pub fn last_of(frame: &Frame) -> Edge {
+        Edge {
+            arrival: frame.last,
+            slot: frame.slot + u64::from(frame.cells) - 1,
+            packet: frame.packet,
+            cells: frame.cells,
+            first: false,
+        }
+    }
+
+    /// The first one.
+    pub fn first_of(frame: &Frame) -> Edge {
+        Edge {
+            arrival: frame.first,
+            slot: frame.slot,
+            first: true,
+            ..Edge::last_of(frame)
+        }
+    }
+}
+
+/// All such frames of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct UnderWay {
+    /// First arrival of each lane [ps]; after every other one, and different, if it is empty.
+    first: [u64; LANES],
+    lanes: [Ring<Edge>; LANES],
+    /// Options of the packets that have any and have not reached their ports, by VC.
+    options: Vec<Ring<Options>>,
+}
+
+const EMPTY: [u64; LANES] = [u64::MAX, u64::MAX - 1, u64::MAX - 2, u64::MAX - 3];
+
+impl UnderWay {
+    /// None on `vcs` circuits.
+    pub fn new(vcs: usize) -> UnderWay {
+        UnderWay {
+            first: EMPTY,
+            lanes: Default::default(),
+            options: vec![Ring::default(); vcs],
+        }
+    }
+
+    /// Adds an edge to a lane; `before` orders those that arrive at one instant.
+    #[inline(always)]
+    pub fn insert(&mut self, lane: usize, edge: Edge, before: impl Fn(&Packet, &Packet) -> bool) {
+        let lane = lane % LANES;
+        let at = edge.arrival.0;
+        self.first[lane] = self.first[lane].min(at);
+        let lane = &mut self.lanes[lane];
+        if lane.last().is_none_or(|last| last.arrival.0 < at) {
+            return lane.push(edge);
+        }
+        insert_within(lane, edge, before);
+    }
+
+    /// Keeps the options of a packet that goes by edges and has any, in the order of its VC.
+    #[inline(always)]
+    pub fn keep_options(&mut self, packet: &Packet, options: &Options) {
+        if packet.has_options() {
+            self.options[packet.vc() as usize].push(*options);
+        }
+    }
+
+    /// The lane whose first edge arrives first, when it does, and whether that of another one does so, too.
+    #[inline(always)]
+    pub fn first(&self) -> (usize, Time, bool) {
+        let [a, b, c, d] = self.first;
+        let (left, right) = (if b < a { (1, b) } else { (0, a) }, if d < c { (3, d) } else { (2, c) });
+        let tie = (a == b) | (c == d) | (left.1 == right.1);
+        let (lane, at) = if right.1 < left.1 { right } else { left };
+        (lane, Time(at), tie)
+    }
+
+    /// The first edge of each lane that arrives at `time`.
+    pub fn at(&self, time: Time) -> impl Iterator<Item = (usize, &Edge)> {
+        let first = self.lanes.iter().map(Ring::first).enumerate();
+        first.filter_map(move |(lane, edge)| Some((lane, edge.filter(|edge| edge.arrival == time)?)))
+    }
+
+    /// Takes the first edge of a lane that is not empty, and its options if it is a last one and has any.
+    #[inline(always)]
+    pub fn pop(&mut self, lane: usize, options: &mut Options) -> Option<Edge> {
+        let edge = self.lanes[lane].pop()?;
+        self.first[lane] = self.lanes[lane].first().map_or(EMPTY[lane], |next| next.arrival.0);
+        if edge.packet.has_options() & !edge.first {
+            let kept = &mut self.options[edge.packet.vc() as usize];
+            *options = kept.pop().unwrap_or_default();
+        }
+        Some(edge)
+    }
+
+    /// Every edge.
+    pub fn iter(&self) -> impl Iterator<Item = &Edge> {
+        self.lanes.iter().flat_map(Ring::iter)
+    }
+}
+
+#[inline(never)]
+fn insert_within(lane: &mut Ring<Edge>, edge: Edge, before: impl Fn(&Packet, &Packet) -> bool) {
+    let precedes = |other: &Edge| match other.arrival.cmp(&edge.arrival) {
+        Ordering::Equal => before(&other.packet, &edge.packet),
+        order => order.is_lt(),
+    };
+    lane.insert_sorted(edge, precedes);
+}
