@@ -35,10 +35,11 @@ test: setup
 	cargo test --workspace --release
 	$(BIN)/python -m pytest
 
-# One wheel for Python 3.11 and newer on this kind of machine, in dist/; who installs it needs no Rust.
+# One wheel for Python 3.11 and newer on this kind of machine, in dist/; who installs it needs no Rust. By the same Python
+# as `setup`, or all crates are compiled again.
 wheel: $(VENV)/.tools
 	rm -rf dist
-	$(BIN)/maturin build --release --quiet --out dist
+	VIRTUAL_ENV=$(VENV) $(BIN)/maturin build --release --quiet --out dist
 
 # The pages of docs/, with their notebooks run and the reference written from the code, in docs/_build/html.
 docs: setup $(VENV)/.docs
