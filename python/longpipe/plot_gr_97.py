@@ -1,6 +1,6 @@
 """Figures of ATM Forum/97-0424: efficiency against fairness, marked by one factor at a time."""
 
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -8,12 +8,16 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from longpipe.papers.gr_97_claims import PERIODS
+from longpipe.papers.names import NAMES
 from longpipe.papers.reproduction import Reproduction
 
 # Okabe and Ito's, and markers that tell the levels apart in grey.
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73")
 MARKERS: Final = ("o", "s", "^")
 FACTORS: Final = {"policy": "policy", "guaranteed_rate": "GR", "tcp": "TCP flavor"}
+TITLES: Final = {"lan": "LAN", "wan": "WAN", "satellite": "Satellite"}
+# From the plainest on, as in the paper's tables.
+LEVELS: Final = {"policy": ("tail-drop", "epd", "selective-drop"), "tcp": ("vanilla", "reno", "sack")}
 
 
 def figures(found: Reproduction) -> dict[str, Figure]:
@@ -36,12 +40,11 @@ def vbr_period(found: Reproduction) -> Figure:
     figure = Figure(figsize=(9.5, 4.8), layout="constrained")
     for panel, network in zip(figure.subplots(1, 2, sharex=True, sharey=True), ("lan", "wan"), strict=True):
         _panel(panel, chosen[chosen["network"] == network], "vbr_period_ms", joined=True)
-        panel.set_title(f"{network.upper()}, 5 sources", loc="left", fontsize=10)
+        panel.set_title(f"{TITLES[network]}, 5 sources", loc="left", fontsize=10)
         panel.set_xlabel("fairness (Jain's index)")
-        panel.legend(
-            handles=_legend(chosen, "vbr_period_ms", " ms on, off"), frameon=False, fontsize=8, loc="lower left"
-        )
     figure.axes[0].set_ylabel("efficiency")
+    handles = [*_of_levels(chosen, "vbr_period_ms", " ms on, off"), *_of_sources()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
     figure.suptitle(f"gr-97, Figure 4: period of VBR under strict priority ({found.seeds} seeds)")
     return figure
 
@@ -57,10 +60,12 @@ def by_factor(found: Reproduction) -> Figure:
         of_row = chosen[chosen["network"] == network]
         for panel, (factor, name) in zip(row, FACTORS.items(), strict=True):
             _panel(panel, of_row, factor, joined=False)
-            panel.set_title(f"{network.upper()} by {name}", loc="left", fontsize=10)
+            panel.set_title(f"{TITLES[network]} by {name}", loc="left", fontsize=10)
             panel.set_xlabel("fairness (Jain's index)")
-            panel.legend(handles=_legend(of_row, factor), frameon=False, fontsize=8, loc="best")
+            # Nothing is printed or found as slow and as unfair as that.
+            panel.legend(handles=_of_levels(of_row, factor), frameon=False, fontsize=8, loc="lower left")
         row[0].set_ylabel("efficiency")
+    figure.legend(handles=_of_sources(), loc="outside lower center", ncols=2, frameon=False)
     figure.suptitle(f"gr-97, Figure 5: what decides, beside VBR of 300 ms ({found.seeds} seeds)")
     return figure
 
@@ -71,7 +76,7 @@ def _panel(axes: Axes, chosen: pd.DataFrame, factor: str, *, joined: bool) -> No
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlim(0, 1.04)
     axes.set_ylim(0, 1.09)
-    for level, colour, marker in zip(sorted(chosen[factor].unique()), COLOURS, MARKERS, strict=False):
+    for level, colour, marker in zip(_levels(chosen, factor), COLOURS, MARKERS, strict=False):
         of_level = chosen[chosen[factor] == level]
         published = of_level["published_fairness"], of_level["published_efficiency"]
         mean = of_level["mean_fairness"], of_level["mean_efficiency"]
@@ -81,13 +86,18 @@ def _panel(axes: Axes, chosen: pd.DataFrame, factor: str, *, joined: bool) -> No
         axes.plot(*mean, marker, color=colour, markersize=5, alpha=0.8, markeredgewidth=0)
 
 
-def _legend(chosen: pd.DataFrame, factor: str, unit: str = "") -> list[Line2D]:
-    def handle(label: str, marker: str, colour: str, filling: str) -> Line2D:
-        return Line2D([], [], linestyle="", label=label, marker=marker, color=colour, markerfacecolor=filling)
+def _levels(chosen: pd.DataFrame, factor: str) -> list[Any]:
+    return [level for level in LEVELS.get(factor, sorted(chosen[factor].unique())) if (chosen[factor] == level).any()]
 
-    levels = zip(sorted(chosen[factor].unique()), COLOURS, MARKERS, strict=False)
-    return [
-        *(handle(f"{level}{unit}", marker, colour, colour) for level, colour, marker in levels),
-        handle("published", "D", "0.4", "none"),
-        handle("simulated mean", "D", "0.4", "0.4"),
-    ]
+
+def _of_levels(chosen: pd.DataFrame, factor: str, unit: str = "") -> list[Line2D]:
+    levels = zip(_levels(chosen, factor), COLOURS, MARKERS, strict=False)
+    return [_handle(f"{NAMES.get(level, level)}{unit}", marker, colour, colour) for level, colour, marker in levels]
+
+
+def _of_sources() -> list[Line2D]:
+    return [_handle("published", "D", "0.4", "none"), _handle("simulated mean", "D", "0.4", "0.4")]
+
+
+def _handle(label: str, marker: str, colour: str, filling: str) -> Line2D:
+    return Line2D([], [], linestyle="", label=label, marker=marker, color=colour, markerfacecolor=filling)
