@@ -190,6 +190,7 @@ impl<P: Probe> Simulation<P> {
     /// Data that their receiver has taken are acknowledged by a packet without options.
     #[inline(always)]
     fn acknowledge(&mut self, flow: usize, frame: u32, segment: &DataSegment, acknowledgement: u64) {
+        let travels = self.travels(2 * flow + 1);
         let state = &mut self.flows[flow];
         self.probe.received(self.now, flow as u32, frame, segment);
         if acknowledgement >= state.awaited {
@@ -199,7 +200,7 @@ impl<P: Probe> Simulation<P> {
             acknowledgement,
             ..AckSegment::default()
         };
-        let frame = state.acks.number(self.framing, ack);
+        let frame = state.acks.number(travels, ack);
         self.probe.answered(self.now, flow as u32, frame, &ack);
         self.enqueue(2 * flow as u32 + 1, frame, &PlainAck(acknowledgement));
     }
