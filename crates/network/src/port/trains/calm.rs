@@ -47,21 +47,41 @@ impl TrainPort {
         if cells > 0 {
             self.give_all(cells, between, bounds.ended, number);
         }
-        let Outlet::Alone(alone) = &self.outlet else {
-            return false;
-        };
         // With a cell in every batch before this one, the first slot that it finds is taken.
         let follows = (most == 1) & ((trains > 0) | ((cells > 0) & (batches == 0)));
-        self.batch.open = follows | (alone.next() >= bounds.first);
+        self.arrive(number, time, bounds, follows);
+        true
+    }
+
+    /// Comes to a batch, all before it being taken; `follows` if the first slot that it finds is taken for sure.
+    #[inline(always)]
+    fn arrive(&mut self, number: u64, time: Time, bounds: Slots, follows: bool) {
         (self.batch.number, self.batch.time) = (number, time);
         self.batch.taken = 0;
-        if self.batch.open {
-            (self.batch.slot, self.batch.held) = (0, alone.held(bounds.ended));
-            self.batch.departed = self.batch.departed.max(self.admitted - self.batch.held);
-        } else {
-            self.find_slots();
+        match &self.outlet {
+            Outlet::Alone(alone) if follows | (alone.next() >= bounds.first) => {
+                self.batch.open = true;
+                (self.batch.slot, self.batch.held) = (0, alone.held(bounds.ended));
+                self.batch.departed = self.batch.departed.max(self.admitted - self.batch.held);
+            }
+            _ => self.find_slots(),
         }
         self.forget();
+    }
+
+    /// Goes on to a batch where no train runs; false if that is not so simple.
+    #[inline(always)]
+    fn start_over(&mut self, number: u64, time: Time) -> bool {
+        let near = number.wrapping_sub(self.known.batch) <= FAR;
+        let alone = matches!(self.outlet, Outlet::Alone(_));
+        if self.batch.cells.is_some() | self.broken | !near | !alone | (self.clock.most > MOST) {
+            return false;
+        }
+        if self.batch.taken > 0 {
+            self.give_all(self.batch.taken, 0, 0, number);
+        }
+        let bounds = self.clock.bounds(&self.known, number);
+        self.arrive(number, time, bounds, false);
         true
     }
 
@@ -167,7 +187,9 @@ impl TrainPort {
         if !alone | (self.clock.most > 1) | self.loss.is_some() | self.vcs[local as usize].merged {
             return None;
         }
-        self.advance(first.batch, first.time);
+        if first.batch != self.batch.number && !self.start_over(first.batch, first.time) {
+            self.advance(first.batch, first.time);
+        }
         let calm = |port: &TrainPort| port.batch.held <= port.calm && port.fits(cells + 1);
         if self.batch.cells.is_some() | (self.batch.taken > 0) {
             return None;
@@ -190,10 +212,9 @@ impl TrainPort {
         }
         outlet.give(self.batch.slot, cells - 1);
         self.admitted += cells - 1;
-        let bounds = self.clock.bounds(&self.known, batch);
         self.batch.time = time;
         // X does not fall from cell to cell, and is compared with the peak when the last one gets its slot.
-        (self.batch.slot, self.batch.held) = (0, outlet.held(bounds.ended));
+        (self.batch.slot, self.batch.held) = (0, self.batch.held + cells - 1);
         (self.batch.number, self.batch.taken, self.batch.open) = (batch, 1, true);
         self.arrival_time += self.arrivals.of(first.batch + 1, batch + 2);
         let vc = &mut self.vcs[local as usize];
