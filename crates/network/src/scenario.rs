@@ -40,7 +40,7 @@ pub struct Scenario {
 pub enum Engine {
     /// One event per cell and hop.
     Reference,
-    /// Events for the first and the last cell of a frame, where its port allows it.
+    /// An event for the last cell of a frame, where its port allows it.
     Trains,
 }
 
