@@ -131,6 +131,19 @@ def test_unwritable_path_is_refused_before_the_run(tmp_path: Path) -> None:
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on files")
+def test_a_full_disk_is_one_line_that_names_the_file(lan: Path, tmp_path: Path) -> None:
+    import resource
+
+    full = subprocess.run(
+        [*LONGPIPE, "run", lan, "--no-store", "--set", "duration=2 s", "--csv", tmp_path / "csv", "--trace", "sequence"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
+        capture_output=True, text=True, env=ENVIRONMENT, check=False,
+    )  # fmt: skip
+    assert (full.returncode, full.stderr) == (1, f"error: {tmp_path / 'csv' / 'sequence.csv'}: file too large\n")
+    assert not list((tmp_path / "csv").glob("*.partial")) + list((tmp_path / "csv").glob(".*"))
+
+
 def test_ctrl_c_is_status_130(tmp_path: Path) -> None:
     path = tmp_path / "long.toml"
     path.write_text('duration = "1 ms"\n')

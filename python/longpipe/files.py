@@ -39,5 +39,9 @@ def write_bytes(path: Path, content: bytes) -> None:
     try:
         partial.write_bytes(content)
         partial.replace(path)
+    except OSError as error:
+        # A full disk does not say for which file.
+        error.filename = str(path)
+        raise
     finally:
         partial.unlink(missing_ok=True)

@@ -80,6 +80,11 @@ def main() -> NoReturn:
             errors.print("[bold red]error:[/]", end=" ")
             errors.print(problem, markup=False)
         sys.exit(FAILED)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        errors.print("[bold red]error:[/]", end=" ")
+        errors.print(f"{where}{(error.strerror or str(error)).lower()}", markup=False)
+        sys.exit(FAILED)
     except KeyboardInterrupt:
         errors.print("interrupted")
         sys.exit(INTERRUPTED)

@@ -240,7 +240,9 @@ def _client(where: str) -> Client:
         return Client(address, timeout=_CONNECT_S, set_as_default=False)
     # Whatever answers need not speak Dask's protocol, and what that comes to depends on the noise.
     except Exception as error:
-        reason = str(error) or type(error).__name__
+        # The length of a message, as it takes what it read.
+        strange = isinstance(error, MemoryError)
+        reason = "what is there is no scheduler" if strange else str(error) or type(error).__name__
         raise ScenarioError(
             f"executor: {where}: no Dask scheduler answers ({reason}); needs dask://HOST:PORT of one that runs"
         ) from None
