@@ -10,7 +10,7 @@ from typing import Final
 import longpipe
 
 # The command line has its own page; papers are reproduced from there, and these are their parts.
-INTERNAL: Final = ("_core", "cli", "files", "papers", "plot_")
+INTERNAL: Final = ("__main__", "_core", "cli", "deferred", "files", "papers", "plot_")
 
 
 def pages() -> dict[str, str]:
