@@ -32,11 +32,6 @@ VARIANTS: Final = (
     Variant("fast retransmits 100 ms apart", {"tcp.fast_retransmit_interval": "100 ms"}, FAST_RETRANSMIT),
     Variant("fast retransmits 300 ms apart", {"tcp.fast_retransmit_interval": "300 ms"}, FAST_RETRANSMIT),
     Variant("Reno: inflated by fast retransmits alone", {"tcp.reno.inflate_always": False}, RENO),
-    Variant(
-        "Reno and SACK of 1996",
-        {"tcp.fast_retransmit_interval": "0 s", "tcp.reno.inflate_always": False},
-        FAST_RETRANSMIT,
-    ),
     Variant("starts over 500 us", {"start": {"kind": "random", "over": "500 us"}}),
     Variant("starts over 100 ms", {"start": {"kind": "random", "over": "100 ms"}}),
     Variant("VBR first on at 100 ms", {"network.vbr.phase": "100 ms"}),
