@@ -33,7 +33,7 @@ reproduce: setup
 
 test: setup
 	cargo test --workspace --release
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses logical --dist loadfile
 
 # One wheel for Python 3.11 and newer on this kind of machine, in dist/; who installs it needs no Rust. By the same Python
 # as `setup`, or all crates are compiled again.
