@@ -33,8 +33,8 @@ def test_ns2_sends_the_same_segments_in_the_same_order(tcp: str, drop: tuple[int
     comparison = drops(tcp=tcp, drop=drop)
     assert comparison.same_order, comparison.sent.iloc[comparison.first_difference :]
     assert comparison.sent["longpipe_s"].notna().all()
-    # Slots of a cell cost some 0.3 ms per round trip.
-    assert comparison.largest_lag_s <= 0.004, f"{comparison.timeouts} timeouts"
+    # SACK blocks make ACKs up to 28 bytes longer than ns-2's.
+    assert comparison.largest_lag_s <= (2e-4 if tcp == "sack" else 2e-6), f"{comparison.timeouts} timeouts"
 
 
 @pytest.mark.parametrize("tcp", ["vanilla", "reno", "newreno", "sack"])
@@ -86,7 +86,7 @@ def test_the_command_prints_both_sequences_side_by_side(tmp_path: Path) -> None:
     path = tmp_path / "sent.csv"
     shown = command("--tcp", "sack", "--drop", "14,28", "--segments", "40", "--csv", str(path))
     assert shown.returncode == 0, shown.stderr
-    assert "   29    0.5271       14*  0.5267      14*" in shown.stdout
+    assert "   29    0.5218       14*  0.5217      14*" in shown.stdout
     assert "same order: 42 segments" in shown.stdout
     assert len(path.read_text().splitlines()) == 43
 

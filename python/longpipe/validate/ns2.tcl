@@ -27,6 +27,15 @@ $ns duplex-link $switch2 $sink $access 0 DropTail
 if {$queue > 0} {
     # A DropTail queue holds one packet less than its limit, besides the one in service.
     $ns queue-limit $switch1 $switch2 [expr $queue + 1]
+    # What an ACK clocks out arrives just when another packet leaves, and the rounding of times would say which is first.
+    # On a link that is a billionth faster every half round trip, the packet that leaves is.
+    set trunk [[$ns link $switch1 $switch2] link]
+    proc speed_up {} {
+        global ns trunk delay packet_bytes access
+        $trunk set bandwidth_ [expr [$trunk set bandwidth_] * (1 + 1e-9)]
+        $ns at [expr [$ns now] + $delay + 8.0 * $packet_bytes / $access] speed_up
+    }
+    speed_up
 }
 set losses [new ErrorModel/List]
 $losses droplist $drops

@@ -1,7 +1,7 @@
 """The same forced drops in longpipe and in ns-2: which segments each sends, in which order and when.
 
-One connection sends a file over one bottleneck. Links beside the bottleneck are a thousand times faster and without
-delay; a packet takes the wire bytes of its cells in both.
+One connection sends a file over one bottleneck, over IP: cells would round what ns-2 does by packets. Links beside the
+bottleneck are a thousand times faster and without delay.
 """
 
 from dataclasses import dataclass
@@ -12,17 +12,15 @@ import pandas as pd
 from pydantic import BeforeValidator, Field
 
 from longpipe import Scenario, simulate
-from longpipe.aal5 import CELL_BYTES, packet_cells
+from longpipe.ip import HEADER_BYTES
 from longpipe.result import Result
 from longpipe.scenario import Dumbbell, Switch, Traces, Transfer
 from longpipe.scenario.base import Delay, Model, Rate, SegmentSize, Tick
 from longpipe.scenario.loss import PacketLoss, PacketNumber
-from longpipe.scenario.switch import Epd
 from longpipe.scenario.tcp import NewRenoOptions, Pipe, Recovery, RenoOptions, SackOptions, Tcp, TimerRestart
 from longpipe.units import RATE, SIZE, TIME
 from longpipe.validate import ns2
 
-ACK_CELLS: Final = 2
 SPEED_UP: Final = 1000
 DURATION: Final = "10000 s"
 
@@ -65,18 +63,16 @@ class DropCase(Model):
     @cached_property
     def packet_bytes(self) -> int:
         """A full packet on the wire [bytes]."""
-        return packet_cells(SIZE.parse(self.mss)) * CELL_BYTES
+        return SIZE.parse(self.mss) + HEADER_BYTES
 
     def scenario(self) -> Scenario:
         """The case as a scenario."""
         mss, rate = SIZE.parse(self.mss), RATE.parse(self.rate)
         window = f"{self.window * mss} B"
-        # A frame is refused if more than `room` cells are held: those of the packets waiting, and one of the packet in
-        # service, for a packet that an ACK clocks out arrives just when another leaves, and slots delay that by a cell.
-        room = (self.queue or 0) * packet_cells(mss) + 1
         fast = f"{SPEED_UP * rate} bit/s"
         return Scenario(
             name="drops",
+            framing="ip",
             duration=DURATION,
             network=Dumbbell(
                 sources=1,
@@ -87,9 +83,7 @@ class DropCase(Model):
                 exit_delay="0 s",
                 trunk_loss=PacketLoss(indices=self.drop),
             ),
-            switch=Switch(buffer=f"{2 * room} cells", policy=Epd(threshold=0.5))
-            if self.queue
-            else Switch(buffer="unlimited"),
+            switch=Switch(buffer=f"{self.queue + 1} packets" if self.queue else "unlimited"),
             tcp=Tcp(
                 recovery=self.tcp,
                 mss=self.mss,
@@ -130,7 +124,7 @@ class DropCase(Model):
             str(SPEED_UP * RATE.parse(self.rate)),
             f"{TIME.parse(self.round_trip) / 2e12:.12f}",
             str(self.packet_bytes),
-            str(ACK_CELLS * CELL_BYTES),
+            str(HEADER_BYTES),
             str(self.window),
             str(self.queue or 0),
             str(self.segments),
