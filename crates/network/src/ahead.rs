@@ -77,6 +77,12 @@ impl Ahead {
         }
         ahead
     }
+
+    /// Whether packets may reach both hosts of a flow ahead of time.
+    pub(crate) fn knows(&self, flow: usize) -> bool {
+        let known = |end: usize| self.places.get(end).is_some_and(Option::is_some);
+        known(2 * flow) && known(2 * flow + 1)
+    }
 }
 
 impl<P: Probe> Simulation<P> {

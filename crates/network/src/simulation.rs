@@ -66,6 +66,10 @@ pub struct Simulation<P: Probe> {
     /// Options of the packet in hand, if it has any.
     pub(crate) options: Options,
     pub(crate) ahead: Ahead,
+    /// When the packet in hand left the last port where it met others, if its ACK may be certain of its place.
+    pub(crate) left_trunk: Time,
+    /// An ACK that is, until it goes on.
+    pub(crate) certain: Option<OnWire>,
     pub(crate) events: u64,
     pub(crate) probe: P,
 }
@@ -84,6 +88,7 @@ impl<P: Probe> Simulation<P> {
             Framing::Aal5 => topology.entries(),
             Framing::Ip => routes.entries(),
         };
+        let ahead = Ahead::new(scenario, &topology, P::IDLE);
         let cell_by_cell = links.iter().any(|link| matches!(link.feed, Feed::Port(_)));
         let mut simulation = Simulation {
             now: Time::ZERO,
@@ -103,11 +108,13 @@ impl<P: Probe> Simulation<P> {
             ties: TieRule::new(scenario.ties, seed),
             transit: plan.transit(),
             framing: scenario.framing,
-            wires: wire::wires(scenario, &topology, seed),
+            wires: wire::wires(scenario, &topology, &ahead, seed),
             lanes: Lanes::default(),
             under_way: UnderWay::new(2 * scenario.flows.len()),
             options: Options::default(),
-            ahead: Ahead::new(scenario, &topology, P::IDLE),
+            left_trunk: Time::ZERO,
+            certain: None,
+            ahead,
             topology,
             events: 0,
             probe,

@@ -1,11 +1,13 @@
 //! The sending end point.
 
+mod transmit;
+
 use crate::config::TcpConfig;
 use crate::congestion::Congestion;
 use crate::flight::Flight;
 use crate::rare::Rare;
-use crate::recovery::{Next, Recovery, Resend, Triggers};
-use crate::segment::{AckSegment, DataSegment};
+use crate::recovery::{Recovery, Resend, Triggers};
+use crate::segment::AckSegment;
 use crate::timer::RttEstimator;
 use longpipe_events::{MaybeTime, Span, Time};
 use std::num::NonZeroU64;
@@ -70,6 +72,8 @@ pub struct Sender {
     /// Whether a segment shorter than the MSS leaves only at the end of the data.
     short_at_end_only: bool,
     timestamps: bool,
+    /// Whether both hold: short segments at the end only, and no timestamps.
+    steady: bool,
     counters: SenderCounters,
     triggers: Triggers,
     rare: Option<Box<Rare>>,
@@ -86,6 +90,7 @@ impl Sender {
         let initial_window = f64::from(config.initial_window_segments) * f64::from(mss);
         let rtt = RttEstimator::new(&config.timer, phase);
         let rare = Rare::new(config, initial_window);
+        let short_at_end_only = config.silly_window_avoidance && u64::from(mss) <= config.advertised_window() / 2;
         Sender {
             flight: Flight {
                 una: 0,
@@ -113,8 +118,9 @@ impl Sender {
             triggers: Triggers::new(config),
             fast_retransmit_restarts_timer: config.fast_retransmit_restarts_timer,
             silly_window_avoidance: config.silly_window_avoidance,
-            short_at_end_only: config.silly_window_avoidance && u64::from(mss) <= config.advertised_window() / 2,
+            short_at_end_only,
             timestamps: config.timestamps(),
+            steady: short_at_end_only && !config.timestamps(),
             counters: SenderCounters::default(),
         }
     }
@@ -131,7 +137,23 @@ impl Sender {
         if !self.calm | (ack.blocks[0].end > 0) | (ack.acknowledgement <= self.flight.una) {
             return self.on_notable_ack(now, ack);
         }
-        let acked = self.acknowledge(now, ack);
+        self.on_calm_ack(now, ack.acknowledgement, ack.echo);
+    }
+
+    /// Takes an ACK without options that needs no more than a larger window and another run of the timer, after which
+    /// `poll_full` says what to send; else `on_ack` has to take it.
+    #[inline(always)]
+    pub fn take_plain(&mut self, now: Time, acknowledgement: u64) -> bool {
+        let plain = self.calm & self.steady & (acknowledgement > self.flight.una);
+        if plain {
+            self.on_calm_ack(now, acknowledgement, None);
+        }
+        plain
+    }
+
+    #[inline(always)]
+    fn on_calm_ack(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) {
+        let acked = self.acknowledge(now, acknowledgement, echo);
         let flight = &mut self.flight;
         (flight.cwnd, flight.ssthresh) = self.congestion.grown(flight, acked);
         let expiry = self.expiry(now);
@@ -161,7 +183,7 @@ impl Sender {
     }
 
     fn on_advance(&mut self, now: Time, ack: &AckSegment) {
-        let acked = self.acknowledge(now, ack);
+        let acked = self.acknowledge(now, ack.acknowledgement, ack.echo);
         let advance = self.recovery.on_advance(&mut self.flight, &self.congestion, acked);
         if self.flight.max == self.flight.una {
             self.deadline = MaybeTime::NONE;
@@ -173,16 +195,16 @@ impl Sender {
 
     /// Moves SND.UNA; the number of bytes acknowledged.
     #[inline(always)]
-    fn acknowledge(&mut self, now: Time, ack: &AckSegment) -> u64 {
-        if let Some(echo) = ack.echo {
+    fn acknowledge(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) -> u64 {
+        if let Some(echo) = echo {
             self.measure(echo, now);
-        } else if ack.acknowledgement > self.timed.sequence {
+        } else if acknowledgement > self.timed.sequence {
             self.measure(self.timed.sent, now);
             self.timed = Timed::NONE;
         }
         let flight = &mut self.flight;
-        let acked = ack.acknowledgement - flight.una;
-        flight.una = ack.acknowledgement;
+        let acked = acknowledgement - flight.una;
+        flight.una = acknowledgement;
         flight.nxt = flight.nxt.max(flight.una);
         flight.duplicates = 0;
         self.congestion.on_ack(now, flight, acked);
@@ -259,120 +281,10 @@ impl Sender {
         self.deadline
     }
 
-    /// The next segment to send now, if any.
+    /// Payload of a full segment [byte].
     #[inline(always)]
-    pub fn poll_transmit(&mut self, now: Time) -> Option<DataSegment> {
-        if self.calm {
-            self.poll_calm(now)
-        } else {
-            self.poll_notable(now)
-        }
-    }
-
-    /// What the window allows.
-    #[inline(always)]
-    fn poll_calm(&mut self, now: Time) -> Option<DataSegment> {
-        let flight = &self.flight;
-        let (sequence, mss) = (flight.nxt, flight.mss);
-        let end = sequence + u64::from(mss);
-        let needed = end - flight.una;
-        // The same as `needed <= flight.window()`, for less.
-        let full = (needed <= flight.rwnd) & (needed as i64 as f64 <= flight.cwnd) & (end <= self.written);
-        if full {
-            self.flight.nxt = end;
-            return Some(self.emit(now, sequence, mss));
-        }
-        if self.short_at_end_only && flight.una + flight.rwnd < self.written {
-            return None;
-        }
-        self.poll_short(now, flight.window())
-    }
-
-    /// Less than the MSS, if the window allows that much and silly-window avoidance does.
-    #[inline(never)]
-    fn poll_short(&mut self, now: Time, window: u64) -> Option<DataSegment> {
-        let (sequence, length) = (self.flight.nxt, self.room(window));
-        if length == 0 || (length < self.flight.mss && !self.may_send_short(length)) {
-            return None;
-        }
-        self.flight.nxt += u64::from(length);
-        Some(self.emit(now, sequence, length))
-    }
-
-    /// The same where a recovery may decide, or the time since the latest segment.
-    #[inline(never)]
-    fn poll_notable(&mut self, now: Time) -> Option<DataSegment> {
-        if let Some(rare) = &self.rare {
-            rare.before_sending(now, &mut self.flight, |latest| self.rtt.deadline(latest));
-        } else if !self.resend_first & !self.recovery.is_on() {
-            return self.poll_calm(now);
-        }
-        if self.resend_first {
-            self.resend_first = false;
-            let length = self.flight.outstanding().min(u64::from(self.flight.mss)) as u32;
-            let sequence = self.flight.una;
-            self.flight.nxt = self.flight.nxt.max(sequence + u64::from(length));
-            return Some(self.emit(now, sequence, length));
-        }
-        let flight = &self.flight;
-        match self.recovery.next(flight) {
-            Next::Window => self.poll_short(now, flight.window()),
-            Next::Beyond => {
-                let segment = self.poll_short(now, flight.rwnd)?;
-                self.recovery.on_sent(&self.flight, None);
-                Some(segment)
-            }
-            Next::Hole { sequence, length } => {
-                let end = sequence + u64::from(length);
-                self.recovery.on_sent(flight, Some(end));
-                self.flight.nxt = self.flight.nxt.max(end);
-                Some(self.emit(now, sequence, length))
-            }
-            Next::Nothing => None,
-        }
-    }
-
-    /// How long the next segment may be at SND.NXT.
-    fn room(&self, window: u64) -> u32 {
-        let flight = &self.flight;
-        let room = (flight.una + window).min(self.written).saturating_sub(flight.nxt);
-        room.min(u64::from(flight.mss)) as u32
-    }
-
-    /// Sender-side silly-window avoidance (RFC 1122 4.2.3.4, without Nagle's rule).
-    fn may_send_short(&self, length: u32) -> bool {
-        let flight = &self.flight;
-        !self.silly_window_avoidance
-            || flight.nxt + u64::from(length) == self.written
-            || u64::from(length) >= flight.rwnd / 2
-    }
-
-    #[inline(always)]
-    fn emit(&mut self, now: Time, sequence: u64, length: u32) -> DataSegment {
-        let end = sequence + u64::from(length);
-        let retransmission = sequence < self.flight.max;
-        if let Some(rare) = &mut self.rare {
-            rare.on_sent(now);
-        }
-        self.counters.sent_segments += 1;
-        self.counters.sent_bytes += u64::from(length);
-        if retransmission {
-            self.counters.retransmitted_segments += 1;
-            self.counters.retransmitted_bytes += end.min(self.flight.max) - sequence;
-        } else if self.timed.sequence == Timed::NONE.sequence {
-            self.timed = Timed { sequence, sent: now };
-        }
-        self.flight.max = self.flight.max.max(end);
-        self.congestion.on_sent(now, sequence, end);
-        if self.deadline == MaybeTime::NONE {
-            self.deadline = self.expiry(now);
-        }
-        DataSegment {
-            sequence,
-            length,
-            retransmission,
-            timestamp: self.timestamps.then_some(now),
-        }
+    pub fn mss_bytes(&self) -> u32 {
+        self.flight.mss
     }
 
     /// Sequence space and window.

@@ -29,6 +29,8 @@ pub(crate) struct Lanes {
     /// Last arrival there ever was in each lane [ps].
     last: [u64; LANES],
     lanes: [Lane; LANES],
+    /// ACKs that wait elsewhere for the event of their arrival at a shared port.
+    pub astray: u64,
 }
 
 const EMPTY: [u64; LANES] = [u64::MAX, u64::MAX - 1];
@@ -39,6 +41,7 @@ impl Default for Lanes {
             first: EMPTY,
             last: [0; LANES],
             lanes: Default::default(),
+            astray: 0,
         }
     }
 }
@@ -47,18 +50,29 @@ impl Lanes {
     /// Appends a packet where it would be the last one; false if it might not.
     #[inline(always)]
     pub fn append(&mut self, next: OnWire, options: &Options) -> bool {
-        let at = next.arrival.0;
         let lane = (next.packet.vc() % 2) as usize;
+        let appended = self.append_plain(lane, next);
+        if appended && next.packet.has_options() {
+            self.lanes[lane].options.push(*options);
+        }
+        appended
+    }
+
+    /// The same of data without options.
+    #[inline(always)]
+    pub fn append_plain_data(&mut self, next: OnWire) -> bool {
+        self.append_plain(0, next)
+    }
+
+    #[inline(always)]
+    fn append_plain(&mut self, lane: usize, next: OnWire) -> bool {
+        let at = next.arrival.0;
         if at <= self.last[lane] {
             return false;
         }
         self.last[lane] = at;
         self.first[lane] = self.first[lane].min(at);
-        let lane = &mut self.lanes[lane];
-        lane.packets.push(next);
-        if next.packet.has_options() {
-            lane.options.push(*options);
-        }
+        self.lanes[lane].packets.push(next);
         true
     }
 
@@ -97,6 +111,12 @@ impl Lanes {
         let [data, acks] = self.first;
         let (lane, at) = if acks < data { (1, acks) } else { (0, data) };
         (lane, Time(at), data == acks)
+    }
+
+    /// Whether no ACK waits, here or elsewhere.
+    #[inline(always)]
+    pub fn have_no_ack(&self) -> bool {
+        (self.first[1] == EMPTY[1]) & (self.astray == 0)
     }
 
     /// The first packet of each lane that arrives at `time`.

@@ -4,10 +4,12 @@
 //! tcp::Sender ─▶ interface (unlimited) ─▶ line ─▶ router (buffer policy, FIFO) ─▶ line ─▶ … ─▶ tcp::Receiver
 //! ```
 
+pub(crate) mod certain;
 pub mod interface;
 pub(crate) mod lanes;
 pub mod line;
 pub mod packet;
+mod plain;
 pub mod report;
 pub mod router;
 pub(crate) mod routes;

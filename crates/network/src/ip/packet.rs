@@ -128,6 +128,51 @@ impl Packet {
         }
     }
 
+    /// A packet of a circuit that carries an ACK without options, of all below this byte, where nobody watches.
+    #[inline(always)]
+    pub fn plain_ack(vc: u32, step: u32, acknowledgement: u64) -> Packet {
+        Packet {
+            sequence: acknowledgement,
+            place: u64::from(vc),
+            rest: u64::from(step) | u64::from(header_bytes(None)) << 32,
+        }
+    }
+
+    /// Likewise one that carries so many bytes of data from `sequence` on.
+    #[inline(always)]
+    pub fn plain_data(vc: u32, step: u32, (sequence, retransmission): (u64, bool), length: u32) -> Packet {
+        let bytes = u64::from(length + header_bytes(None));
+        Packet {
+            sequence,
+            place: u64::from(vc),
+            rest: u64::from(step) | bytes << 32 | if retransmission { RETRANSMISSION } else { 0 },
+        }
+    }
+
+    /// First byte of the payload, or next byte expected.
+    #[inline(always)]
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Bytes of payload, if it has no options.
+    #[inline(always)]
+    pub fn segment_bytes(&self) -> u32 {
+        u32::from(self.bytes()) - header_bytes(None)
+    }
+
+    /// Whether it carries data of a flow's application without options.
+    #[inline(always)]
+    pub fn is_plain_data(&self) -> bool {
+        (self.place & (u64::from(REQUEST) << 32 | 1)) | (self.rest & OPTIONS) == 0
+    }
+
+    /// Whether it is an ACK of such data, without options.
+    #[inline(always)]
+    pub fn is_plain_ack(&self) -> bool {
+        ((self.place ^ 1) & (u64::from(REQUEST) << 32 | 1)) | (self.rest & OPTIONS) == 0
+    }
+
     /// Circuit: 2f for flow f's data, 2f + 1 for its ACKs.
     #[inline(always)]
     pub fn vc(&self) -> u32 {

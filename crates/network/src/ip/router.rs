@@ -92,21 +92,18 @@ impl Router {
     }
 
     /// Whether nothing but room is asked for.
+    #[inline(always)]
     pub fn is_plain(&self) -> bool {
         self.rules.is_none()
     }
 
-    /// A packet of the port's circuit `local()` arrives that the line may not repeat; if it enters, when it leaves.
+    /// A packet arrives that the line may not repeat, where nothing but room is asked for; if it enters, when it leaves.
     #[inline(always)]
-    pub fn queue(&mut self, line: &mut Line, now: Time, bytes: u16, local: impl FnOnce() -> u32) -> Option<Time> {
+    pub fn queue(&mut self, line: &mut Line, now: Time, bytes: u16) -> Option<Time> {
         if line.has_repeated() {
             self.count_repeated(line);
         }
         let size = u64::from(bytes);
-        let local = self.rules.as_ref().map_or(0, |_| local());
-        if self.rules.is_some() && self.breaks_a_rule(line, now, size, local) {
-            return None;
-        }
         let (held, bytes_held) = self.at_most();
         let counters = &mut self.counters;
         if held >= counters.peak_packets || bytes_held + size > counters.peak_bytes {
@@ -132,6 +129,16 @@ impl Router {
         counters.packets_admitted += 1;
         counters.bytes_admitted += size;
         counters.packet_time += u128::from((departure - now).0);
+        Some(departure)
+    }
+
+    /// The same of a packet of the port's circuit `local`, where a rule may refuse it.
+    #[inline(never)]
+    pub fn queue_by_rules(&mut self, line: &mut Line, now: Time, bytes: u16, local: u32) -> Option<Time> {
+        if self.breaks_a_rule(line, now, u64::from(bytes), local) {
+            return None;
+        }
+        let departure = self.queue(line, now, bytes)?;
         if let Some(rules) = &mut self.rules {
             rules.admit(departure, u32::from(bytes), local);
         }
@@ -178,7 +185,6 @@ impl Router {
         self.before.clear();
     }
 
-    #[inline(never)]
     fn breaks_a_rule(&mut self, line: &mut Line, now: Time, size: u64, local: u32) -> bool {
         self.settle(line, now);
         let (held, bytes_held) = self.held(line, now);

@@ -13,7 +13,7 @@ use crate::simulation::{Simulation, CELL, WHOLE_FRAME};
 use crate::ties::TieRule;
 use crate::topology::{Entry, LinkEnd};
 use crate::watch;
-use longpipe_events::{Entity, Order};
+use longpipe_events::{Entity, Order, Span, Time};
 use longpipe_tcp::{AckSegment, DataSegment};
 
 /// Rank of a packet among all that happens when it arrives where it may meet those of other wires.
@@ -36,13 +36,31 @@ impl<P: Probe> Simulation<P> {
         };
         let departure = arrival - wire.line.delay();
         watch::packet(&mut self.probe, link, None, departure, packet, &self.options);
+        let certain = !vc.is_multiple_of(2) && self.is_certain(self.wires[link as usize].lead, arrival);
         let next = OnWire { arrival, packet };
-        match wire.line.end {
+        if certain {
+            self.certain = Some(next);
+        } else {
+            self.set_out(link, next);
+        }
+    }
+
+    /// A packet is on its way over its first link.
+    #[inline(always)]
+    pub(super) fn set_out(&mut self, link: u32, next: OnWire) {
+        match self.wires[link as usize].line.end {
             End::Host => self.reach_host(link, next),
-            End::Through if arrival <= self.end => self.go_on(next),
+            End::Through if next.arrival <= self.end => self.go_on(next),
             End::Shared => self.wait_in_lane(link, next),
             End::Through => self.wait_on_wire(link, next),
         }
+    }
+
+    /// Whether an ACK that reaches a shared port at `arrival` over a link of this lead precedes all that will.
+    #[inline(always)]
+    pub(super) fn is_certain(&self, lead: Span, arrival: Time) -> bool {
+        let since = arrival.0.wrapping_sub(self.left_trunk.0);
+        (since < lead.0) & (arrival <= self.end) & self.lanes.have_no_ack()
     }
 
     /// Handles the first packet of all lanes, if it comes before all other events and not after the end.
@@ -55,10 +73,14 @@ impl<P: Probe> Simulation<P> {
         if tie | (time >= self.agenda.bound()) {
             return self.advance_tied();
         }
-        let next = self.lanes.pop(lane, &mut self.options);
+        let next = if lane == 0 {
+            self.lanes.pop(0, &mut self.options)
+        } else {
+            self.lanes.pop(1, &mut self.options)
+        };
         self.now = next.arrival;
         self.events += 1;
-        self.forward(next);
+        self.forward(next, false);
         true
     }
 
@@ -86,6 +108,7 @@ impl<P: Probe> Simulation<P> {
         if self.wires[link].line.end == End::Host {
             self.on_packet(link);
         } else if let Some(next) = self.wires[link].pop(&mut self.options) {
+            self.lanes.astray -= u64::from(next.packet.vc() % 2);
             self.go_on(next);
         }
         self.schedule_packet(link);
@@ -93,16 +116,29 @@ impl<P: Probe> Simulation<P> {
 
     /// A packet reaches a router, and all that follows.
     #[inline(never)]
-    fn go_on(&mut self, next: OnWire) {
-        self.forward(next);
+    pub(super) fn go_on(&mut self, next: OnWire) {
+        self.forward(next, self.ahead.busy);
     }
 
-    /// A packet reaches a router, and from there whatever it reaches without meeting another wire.
+    /// A packet reaches a router, and from there whatever it reaches without meeting another wire; so does the ACK that
+    /// goes on at once.
     #[inline(always)]
-    fn forward(&mut self, next: OnWire) {
-        let OnWire { arrival, packet } = next;
-        let (mut arrival, mut packet) = (arrival, packet);
-        loop {
+    fn forward(&mut self, next: OnWire, busy: bool) {
+        if let Some(OnWire { arrival, packet }) = self.travel(next, busy) {
+            self.reach_quiet_host(arrival, packet);
+        }
+    }
+
+    /// A packet reaches a router, and from there whatever it reaches without meeting another wire; at last maybe a host
+    /// ahead of time, where nothing precedes it.
+    #[inline(always)]
+    pub(super) fn travel(&mut self, next: OnWire, busy: bool) -> Option<OnWire> {
+        let OnWire {
+            mut arrival,
+            mut packet,
+        } = next;
+        let mut first = true;
+        let link = loop {
             let link = self.routes.next_link(&packet);
             packet = packet.further();
             let wire = &mut self.wires[link as usize];
@@ -111,44 +147,63 @@ impl<P: Probe> Simulation<P> {
                 self.probe.queue(arrival, link, router.held(&wire.line, arrival).0);
             }
             let reached = arrival;
-            arrival = match wire.send(reached, packet.bytes(), || self.routes.local(&self.topology, &packet)) {
-                Some(onward) => onward,
-                None => return,
-            };
+            arrival = wire.send(reached, packet.bytes(), || self.routes.local(&self.topology, &packet))?;
             let departure = arrival - wire.line.delay();
             watch::packet(&mut self.probe, link, Some(reached), departure, packet, &self.options);
+            if std::mem::take(&mut first) {
+                self.left_trunk = departure;
+            }
             match wire.line.end {
                 End::Through if arrival <= self.end => {}
-                End::Host if (arrival <= wire.line.quiet_until) & !wire.line.waits & !self.ahead.busy => {
-                    let now = self.begin_ahead(arrival);
-                    self.hand_over_packet(packet);
-                    return self.end_ahead(now);
+                End::Host if (arrival <= wire.line.quiet_until) & !wire.line.waits & !busy => {
+                    return Some(OnWire { arrival, packet });
                 }
-                End::Host => return self.reach_host(link, OnWire { arrival, packet }),
-                End::Shared => return self.wait_in_lane(link, OnWire { arrival, packet }),
-                End::Through => return self.wait_on_wire(link, OnWire { arrival, packet }),
+                _ => break link,
             }
+        };
+        self.stop(link, OnWire { arrival, packet });
+        None
+    }
+
+    /// A packet is on a wire whose end it reaches later, or not for certain before all else.
+    #[inline(never)]
+    fn stop(&mut self, link: u32, next: OnWire) {
+        match self.wires[link as usize].line.end {
+            End::Host => self.reach_host(link, next),
+            End::Shared => self.wait_in_lane(link, next),
+            End::Through => self.wait_on_wire(link, next),
         }
     }
 
     /// A packet will reach its host, ahead of time if it may.
     #[inline(never)]
     fn reach_host(&mut self, link: u32, next: OnWire) {
-        let options = self.options;
+        let (options, left_trunk) = (self.options, self.left_trunk);
+        self.left_trunk = Time::ZERO;
         let ahead = self.approach(link as usize, next.arrival);
-        self.options = options;
+        (self.options, self.left_trunk) = (options, left_trunk);
         if ahead {
-            let now = self.begin_ahead(next.arrival);
-            self.deliver(next.packet);
-            self.end_ahead(now);
+            self.hand_over_ahead(next);
         } else {
             self.wait_on_wire(link, next);
+        }
+    }
+
+    /// Gives a packet to its end point ahead of time; an ACK that goes on at once does so.
+    #[inline(never)]
+    pub(super) fn hand_over_ahead(&mut self, next: OnWire) {
+        let now = self.begin_ahead(next.arrival);
+        self.hand_over_packet(next.packet);
+        self.end_ahead(now);
+        if let Some(ack) = self.certain.take() {
+            self.go_on(ack);
         }
     }
 
     /// The first packet on a wire reaches its host.
     pub(crate) fn on_packet(&mut self, link: usize) {
         if let Some(next) = self.wires[link].pop(&mut self.options) {
+            self.left_trunk = Time::ZERO;
             self.deliver(next.packet);
         }
     }
@@ -237,6 +292,9 @@ impl<P: Probe> Simulation<P> {
     fn wait_on_wire(&mut self, link: u32, next: OnWire) {
         let wire = &mut self.wires[link as usize];
         wire.push(next, &self.options);
+        if wire.line.end == End::Shared {
+            self.lanes.astray += u64::from(next.packet.vc() % 2);
+        }
         if wire.packets.len() == 1 {
             self.schedule_packet(link as usize);
         }

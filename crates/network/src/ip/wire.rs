@@ -1,9 +1,11 @@
 //! A directed link of an IP path: an output port, its wire, and where that ends.
 
+use super::certain;
 use super::interface::Interface;
 use super::line::Line;
 use super::router::Router;
 use super::{OnWire, Options};
+use crate::ahead::Ahead;
 use crate::loss::Loss;
 use crate::port::buffer::Policy;
 use crate::ring::Ring;
@@ -32,6 +34,8 @@ pub struct Wire {
     pub packets: Ring<OnWire>,
     /// Options of the packets that wait and have any, in the same order.
     options: Ring<Options>,
+    /// An ACK that arrives less than this after its data packet has left the trunk precedes those of later ones.
+    pub lead: Span,
     /// What feeds it.
     pub port: Port,
 }
@@ -46,7 +50,8 @@ impl Wire {
         } else {
             match &mut self.port {
                 Port::Interface(interface) => interface.queue(&mut self.line, ready, bytes)?,
-                Port::Router(router) => router.queue(&mut self.line, ready, bytes, local)?,
+                Port::Router(router) if router.is_plain() => router.queue(&mut self.line, ready, bytes)?,
+                Port::Router(router) => router.queue_by_rules(&mut self.line, ready, bytes, local())?,
             }
         };
         Some(departure + self.line.delay())
@@ -84,7 +89,8 @@ pub enum Port {
 }
 
 /// Every wire of a scenario that carries IP packets, idle.
-pub(crate) fn wires(scenario: &Scenario, topology: &Topology, seed: u64) -> Vec<Wire> {
+pub(crate) fn wires(scenario: &Scenario, topology: &Topology, ahead: &Ahead, seed: u64) -> Vec<Wire> {
+    let leads = certain::leads(scenario, topology, ahead);
     let links = if scenario.framing == Framing::Ip {
         &scenario.links[..]
     } else {
@@ -115,6 +121,7 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, seed: u64) -> Vec<
             line: Line::new(Span(link.delay_ps), end, repeats),
             packets: Ring::default(),
             options: Ring::default(),
+            lead: leads[index],
             port,
         }
     });

@@ -4,15 +4,17 @@ use crate::flight::Flight;
 
 /// RFC 5681 (2) below the threshold, (3) from it on, for an ACK that counts as one of `counted` bytes, at most a segment;
 /// never above the receiver's window.
+#[inline(always)]
 pub fn grown(flight: &Flight, counted: u64) -> f64 {
     let mss = flight.mss();
-    let counted = (counted as f64).min(mss);
+    // Signed conversions are one instruction each.
+    let counted = (counted as i64 as f64).min(mss);
     let increase = if flight.cwnd < flight.ssthresh {
         counted
     } else {
         mss * counted / flight.cwnd
     };
-    (flight.cwnd + increase).min(flight.rwnd as f64)
+    (flight.cwnd + increase).min(flight.rwnd as i64 as f64)
 }
 
 /// Half of the window in whole segments, at least two (4.4BSD's form of RFC 5681 (4)).

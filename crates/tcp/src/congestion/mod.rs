@@ -49,7 +49,7 @@ impl Congestion {
     }
 
     /// cwnd and ssthresh [byte] after one ACK that acknowledged `acked` bytes of new data.
-    #[inline]
+    #[inline(always)]
     pub fn grown(&self, flight: &Flight, acked: u64) -> (f64, f64) {
         match *self {
             Congestion::Aimd { byte_counting } => {

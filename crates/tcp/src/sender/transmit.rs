@@ -1,0 +1,149 @@
+//! What to send next.
+
+use super::{Sender, Timed};
+use crate::recovery::Next;
+use crate::segment::DataSegment;
+use longpipe_events::{MaybeTime, Time};
+
+impl Sender {
+    /// The next segment to send now, if any.
+    #[inline(always)]
+    pub fn poll_transmit(&mut self, now: Time) -> Option<DataSegment> {
+        if self.calm {
+            self.poll_calm(now)
+        } else {
+            self.poll_notable(now)
+        }
+    }
+
+    /// What the window allows.
+    #[inline(always)]
+    fn poll_calm(&mut self, now: Time) -> Option<DataSegment> {
+        if let Some((sequence, retransmission)) = self.poll_full(now) {
+            return Some(DataSegment {
+                sequence,
+                length: self.flight.mss,
+                retransmission,
+                timestamp: self.timestamps.then_some(now),
+            });
+        }
+        if self.is_spent() {
+            return None;
+        }
+        self.poll_short(now, self.flight.window())
+    }
+
+    /// Sends a segment of MSS bytes if the window allows, outside of a recovery: its first byte, and whether it had been
+    /// sent before.
+    #[inline(always)]
+    pub fn poll_full(&mut self, now: Time) -> Option<(u64, bool)> {
+        let flight = &self.flight;
+        let (sequence, mss) = (flight.nxt, flight.mss);
+        let end = sequence + u64::from(mss);
+        let needed = end - flight.una;
+        // The same as `needed <= flight.window()`, for less.
+        let full = (needed <= flight.rwnd) & (needed as i64 as f64 <= flight.cwnd) & (end <= self.written);
+        full.then(|| {
+            self.flight.nxt = end;
+            (sequence, self.count_sent(now, sequence, mss))
+        })
+    }
+
+    /// Whether no shorter segment may follow where `poll_full` gives none.
+    #[inline(always)]
+    pub fn is_spent(&self) -> bool {
+        self.short_at_end_only && self.flight.una + self.flight.rwnd < self.written
+    }
+
+    /// Less than the MSS, if the window allows that much and silly-window avoidance does.
+    #[inline(never)]
+    fn poll_short(&mut self, now: Time, window: u64) -> Option<DataSegment> {
+        let (sequence, length) = (self.flight.nxt, self.room(window));
+        if length == 0 || (length < self.flight.mss && !self.may_send_short(length)) {
+            return None;
+        }
+        self.flight.nxt += u64::from(length);
+        Some(self.emit(now, sequence, length))
+    }
+
+    /// The same where a recovery may decide, or the time since the latest segment.
+    #[inline(never)]
+    fn poll_notable(&mut self, now: Time) -> Option<DataSegment> {
+        if let Some(rare) = &self.rare {
+            rare.before_sending(now, &mut self.flight, |latest| self.rtt.deadline(latest));
+        } else if !self.resend_first & !self.recovery.is_on() {
+            return self.poll_calm(now);
+        }
+        if self.resend_first {
+            self.resend_first = false;
+            let length = self.flight.outstanding().min(u64::from(self.flight.mss)) as u32;
+            let sequence = self.flight.una;
+            self.flight.nxt = self.flight.nxt.max(sequence + u64::from(length));
+            return Some(self.emit(now, sequence, length));
+        }
+        let flight = &self.flight;
+        match self.recovery.next(flight) {
+            Next::Window => self.poll_short(now, flight.window()),
+            Next::Beyond => {
+                let segment = self.poll_short(now, flight.rwnd)?;
+                self.recovery.on_sent(&self.flight, None);
+                Some(segment)
+            }
+            Next::Hole { sequence, length } => {
+                let end = sequence + u64::from(length);
+                self.recovery.on_sent(flight, Some(end));
+                self.flight.nxt = self.flight.nxt.max(end);
+                Some(self.emit(now, sequence, length))
+            }
+            Next::Nothing => None,
+        }
+    }
+
+    /// How long the next segment may be at SND.NXT.
+    fn room(&self, window: u64) -> u32 {
+        let flight = &self.flight;
+        let room = (flight.una + window).min(self.written).saturating_sub(flight.nxt);
+        room.min(u64::from(flight.mss)) as u32
+    }
+
+    /// Sender-side silly-window avoidance (RFC 1122 4.2.3.4, without Nagle's rule).
+    fn may_send_short(&self, length: u32) -> bool {
+        let flight = &self.flight;
+        !self.silly_window_avoidance
+            || flight.nxt + u64::from(length) == self.written
+            || u64::from(length) >= flight.rwnd / 2
+    }
+
+    fn emit(&mut self, now: Time, sequence: u64, length: u32) -> DataSegment {
+        DataSegment {
+            sequence,
+            length,
+            retransmission: self.count_sent(now, sequence, length),
+            timestamp: self.timestamps.then_some(now),
+        }
+    }
+
+    /// A segment leaves; whether it had been sent before.
+    #[inline(always)]
+    fn count_sent(&mut self, now: Time, sequence: u64, length: u32) -> bool {
+        let end = sequence + u64::from(length);
+        let retransmission = sequence < self.flight.max;
+        if let Some(rare) = &mut self.rare {
+            rare.on_sent(now);
+        }
+        self.counters.sent_segments += 1;
+        self.counters.sent_bytes += u64::from(length);
+        if retransmission {
+            self.counters.retransmitted_segments += 1;
+            self.counters.retransmitted_bytes += end.min(self.flight.max) - sequence;
+        } else if self.timed.sequence == Timed::NONE.sequence {
+            self.timed = Timed { sequence, sent: now };
+        }
+        self.flight.max = self.flight.max.max(end);
+        self.congestion.on_sent(now, sequence, end);
+        if self.deadline == MaybeTime::NONE {
+            self.deadline = self.expiry(now);
+        }
+        retransmission
+    }
+}
