@@ -240,10 +240,10 @@ impl SlotCursor {
         self.index += 1;
         self.start += self.whole;
         self.remainder += self.part;
-        if self.remainder >= self.den {
-            self.remainder -= self.den;
-            self.start += 1;
-        }
+        // Without a branch, which nobody could foretell.
+        let carry = u64::from(self.remainder >= self.den);
+        self.remainder -= self.den & carry.wrapping_neg();
+        self.start += carry;
     }
 }
 

@@ -49,7 +49,7 @@ impl Sub for StartSum {
 #[derive(Clone, Debug)]
 pub struct GridSums {
     grid: SlotGrid,
-    /// Sums of what rounding takes off the first slots of a cycle of `den`, unless that is long.
+    /// Sums of what rounding takes off the first slots of two cycles of `den`, unless that is long.
     cycle: Vec<u64>,
     /// The same of a whole one.
     whole: u64,
@@ -64,7 +64,7 @@ impl GridSums {
         let (_, num, den) = grid.parts();
         let cycle = if den <= LONGEST_CYCLE {
             let mut sum = 0;
-            let sums = (0..den).map(|k| {
+            let sums = (0..2 * den).map(|k| {
                 let before = sum;
                 sum += k * (num % den) % den;
                 before
@@ -87,17 +87,22 @@ impl GridSums {
             rests: if self.cycle.is_empty() {
                 self.rests_by_steps(to) - self.rests_by_steps(from)
             } else {
-                u128::from(self.rests_before(to) - self.rests_before(from))
+                u128::from(self.rests(from, count))
             },
         }
     }
 
-    /// What rounding takes off the starts of the slots before `k`: over a whole cycle the rests are all numbers below
-    /// `den`, each once.
+    /// What rounding takes off the starts of `count` slots: over a whole cycle the rests are all numbers below `den`,
+    /// each once.
     #[inline(always)]
-    fn rests_before(&self, k: u64) -> u64 {
-        let (cycles, place) = self.grid.cycle(k);
-        cycles * self.whole + self.cycle[place as usize]
+    fn rests(&self, from: u64, count: u64) -> u64 {
+        let place = self.grid.cycle(from).1;
+        let before = self.cycle[place as usize];
+        if let Some(sum) = self.cycle.get((place + count) as usize) {
+            return sum - before;
+        }
+        let (cycles, end) = self.grid.cycle(place + count);
+        cycles * self.whole + self.cycle[end as usize] - before
     }
 
     /// The same where a cycle is too long for a table.
