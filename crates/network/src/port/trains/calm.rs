@@ -69,22 +69,6 @@ impl TrainPort {
         self.forget();
     }
 
-    /// Goes on to a batch where no train runs; false if that is not so simple.
-    #[inline(always)]
-    fn start_over(&mut self, number: u64, time: Time) -> bool {
-        let near = number.wrapping_sub(self.known.batch) <= FAR;
-        let alone = matches!(self.outlet, Outlet::Alone(_));
-        if self.batch.cells.is_some() | self.broken | !near | !alone | (self.clock.most > MOST) {
-            return false;
-        }
-        if self.batch.taken > 0 {
-            self.give_all(self.batch.taken, 0, 0, number);
-        }
-        let bounds = self.clock.bounds(&self.known, number);
-        self.arrive(number, time, bounds, false);
-        true
-    }
-
     /// Gives slots to all cells of the batch, and to those that come between it and batch `number`.
     #[inline(always)]
     fn give_all(&mut self, cells: u64, between: u64, ended: u64, number: u64) {
@@ -174,22 +158,87 @@ impl TrainPort {
     /// cell. The slot in which the cell leaves.
     #[inline(always)]
     pub(super) fn take_alone(&mut self, last: Last) -> Option<u64> {
-        let Last {
-            time,
-            batch,
-            local,
-            cells,
-        } = last;
         let first = *self.firsts.first()?;
-        let cells = u64::from(cells);
-        let own = (first.local == local) & (first.batch + cells == batch + 1);
-        let alone = own & self.running.is_empty() && self.firsts.second().is_none_or(|other| other.batch > batch);
-        if !alone | (self.clock.most > 1) | self.loss.is_some() | self.vcs[local as usize].merged {
+        let cells = u64::from(last.cells);
+        let own = (first.local == last.local) & (first.batch + cells == last.batch + 1);
+        let alone = own & self.running.is_empty() && self.firsts.second().is_none_or(|other| other.batch > last.batch);
+        if !alone | !self.plain | self.vcs[last.local as usize].merged {
             return None;
         }
-        if first.batch != self.batch.number && !self.start_over(first.batch, first.time) {
-            self.advance(first.batch, first.time);
+        let (start, held) = match self.follow(&first, cells) {
+            Some(found) => found,
+            None => self.follow_slowly(&first, cells)?,
+        };
+        self.firsts.pop();
+        self.counters.frames_in += 1;
+        if let Some(ledger) = &mut self.ledger {
+            ledger.on_batches(self.admitted, first.batch, 1);
+            ledger.open(first.batch, last.local);
+            ledger.close(last.batch + 1, last.local);
         }
+        let slot = start + cells - 1;
+        if let Outlet::Alone(outlet) = &mut self.outlet {
+            outlet.give(start, cells - 1);
+        }
+        self.admitted += cells - 1;
+        // X does not fall from cell to cell, and is compared with the peak when the last one gets its slot.
+        (self.batch.slot, self.batch.held) = (0, held + cells - 1);
+        (self.batch.number, self.batch.time) = (last.batch, last.time);
+        (self.batch.taken, self.batch.open) = (1, true);
+        self.arrival_time += self.arrivals.of(first.batch + 1, last.batch + 2);
+        let vc = &mut self.vcs[last.local as usize];
+        vc.admitted += cells;
+        vc.frames_out += 1;
+        Some(slot)
+    }
+
+    /// Goes on to the first cell of a lone frame that is certain to enter, from a batch known by bounds: the cell's slot,
+    /// and X or no less.
+    #[inline(always)]
+    fn follow(&mut self, first: &First, cells: u64) -> Option<(u64, u64)> {
+        let Outlet::Alone(outlet) = &mut self.outlet else {
+            return None;
+        };
+        let (batch, taken) = (&self.batch, self.batch.taken);
+        let near = first.batch.wrapping_sub(self.known.batch) <= FAR;
+        let bounded = batch.open & batch.cells.is_none() & (batch.number != first.batch);
+        if !near | !bounded | self.broken | (batch.held + taken > self.counters.peak_queue) {
+            return None;
+        }
+        let enters = |held: u64| (held <= self.calm) & (held + cells < self.capacity);
+        let next = outlet.next() + taken;
+        let bounds = self.clock.bounds(&self.known, first.batch);
+        let (mut start, mut held) = (next, outlet.held_after(taken, bounds.ended));
+        if (next < bounds.first) | !enters(held) {
+            let slots = self.clock.slots(first.batch, first.time);
+            self.known = Known {
+                batch: first.batch,
+                slots,
+            };
+            start = next.max(slots.first);
+            held = outlet.held_after(taken, slots.ended);
+        }
+        if !enters(held) | (start + cells >= self.horizon) {
+            return None;
+        }
+        if taken > 0 {
+            outlet.give(0, taken);
+            if let Some(ledger) = &mut self.ledger {
+                ledger.on_batches(self.admitted, batch.number, taken);
+            }
+            self.admitted += taken;
+        }
+        if self.ledger.is_some() {
+            (self.batch.number, self.batch.departed) = (first.batch, self.batch.departed.max(self.admitted - held));
+            self.forget();
+        }
+        Some((start, held))
+    }
+
+    /// The same from any batch.
+    #[inline(never)]
+    fn follow_slowly(&mut self, first: &First, cells: u64) -> Option<(u64, u64)> {
+        self.advance(first.batch, first.time);
         let calm = |port: &TrainPort| port.batch.held <= port.calm && port.fits(cells + 1);
         if self.batch.cells.is_some() | (self.batch.taken > 0) {
             return None;
@@ -200,27 +249,10 @@ impl TrainPort {
                 return None;
             }
         }
-        let Outlet::Alone(outlet) = &mut self.outlet else {
+        let Outlet::Alone(outlet) = &self.outlet else {
             return None;
         };
-        self.firsts.pop();
-        self.counters.frames_in += 1;
-        if let Some(ledger) = &mut self.ledger {
-            ledger.on_batches(self.admitted, first.batch, 1);
-            ledger.open(first.batch, local);
-            ledger.close(batch + 1, local);
-        }
-        outlet.give(self.batch.slot, cells - 1);
-        self.admitted += cells - 1;
-        self.batch.time = time;
-        // X does not fall from cell to cell, and is compared with the peak when the last one gets its slot.
-        (self.batch.slot, self.batch.held) = (0, self.batch.held + cells - 1);
-        (self.batch.number, self.batch.taken, self.batch.open) = (batch, 1, true);
-        self.arrival_time += self.arrivals.of(first.batch + 1, batch + 2);
-        let vc = &mut self.vcs[local as usize];
-        vc.admitted += cells;
-        vc.frames_out += 1;
-        Some(outlet.next())
+        Some((outlet.next().max(self.batch.slot), self.batch.held))
     }
 
     /// The last cell of a frame all of whose cells have entered does so too, if that is certain: its slot.

@@ -55,6 +55,8 @@ pub struct TrainPort {
     policy: Policy,
     /// No frame is refused for any X up to this.
     calm: u64,
+    /// Whether X cannot fall while cells come, and nothing is lost by force.
+    plain: bool,
     after_loss: AfterLoss,
     loss: Option<Box<Loss>>,
     vcs: Vec<Vc>,

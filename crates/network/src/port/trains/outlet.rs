@@ -127,6 +127,12 @@ impl Alone {
         self.next.saturating_sub(self.busy.max(ended))
     }
 
+    /// The same with `more` cells.
+    #[inline(always)]
+    pub(super) fn held_after(&self, more: u64, ended: u64) -> u64 {
+        (self.next + more).saturating_sub(self.busy.max(ended))
+    }
+
     #[inline(always)]
     pub(super) fn give(&mut self, first: u64, cells: u64) {
         if first > self.next {
