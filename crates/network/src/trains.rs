@@ -4,13 +4,12 @@ use crate::ip::Packet;
 use crate::link::{Feed, Link};
 use crate::nic::Frame;
 use crate::port::trains::{First, Last, Late, TrainPort};
-use crate::port::transit::Transit;
 use crate::probe::Probe;
 use crate::simulation::{arrival_order, Simulation, CELL};
 use crate::ties::TieRule;
 use crate::topology::{Step, Topology};
 use crate::under_way::Edge;
-use longpipe_events::{Entity, Order, Time};
+use longpipe_events::{Entity, Order, SlotGrid, Span, Time};
 
 impl<P: Probe> Simulation<P> {
     /// A host begins to send a frame, or will soon: its port and the loop learn when its cells arrive there.
@@ -149,25 +148,30 @@ impl<P: Probe> Simulation<P> {
             }
         }
         for link in 0..self.links.len() {
-            let Feed::Trains(port) = &mut self.links[link].feed else {
+            if !matches!(self.links[link].feed, Feed::Trains(_)) {
+                continue;
+            }
+            let Feed::Trains(mut port) = std::mem::replace(&mut self.links[link].feed, Feed::Packets) else {
                 continue;
             };
             port.settle(now);
-            let port = port.clone();
             let mut late = vec![Vec::new(); self.topology.vcs_of_link[link][0] as usize];
-            for &cell in port.late() {
-                late[cell.local as usize].push(cell);
+            for &cells in port.late() {
+                late[cells.local as usize].push(cells);
             }
             for &first in &self.topology.first_step[..2 * self.flows.len()] {
                 let Some((step, _)) = self.topology.route(first).find(|&(_, on_route)| on_route == link) else {
                     continue;
                 };
                 let local = self.topology.steps[step as usize].local as usize;
-                settle_path(&port, &late[local], &self.topology, &mut self.links, step, now);
+                let late = std::mem::take(&mut late[local]);
+                settle_path(&port, late, &self.topology, &mut self.links, step, now);
             }
+            self.links[link].feed = Feed::Trains(port);
         }
     }
 }
+
 /// Place of a packet's cell that arrives at `time` among the events of that instant.
 fn rank(topology: &Topology, ties: &TieRule, packet: &Packet, time: Time) -> (Order, Entity) {
     let link = topology.steps[packet.step() as usize - 1].link;
@@ -177,37 +181,48 @@ fn rank(topology: &Topology, ties: &TieRule, packet: &Packet, time: Time) -> (Or
     )
 }
 
+
 /// Counts what a VC has brought to the ports behind the one of `step`.
-fn settle_path(port: &TrainPort, late: &[Late], topology: &Topology, links: &mut [Link], step: u32, now: Time) {
+fn settle_path(port: &TrainPort, mut late: Vec<Late>, topology: &Topology, links: &mut [Link], step: u32, now: Time) {
     let local = topology.steps[step as usize].local as usize;
     let (mut cells, mut frames) = port.passed_on(local);
-    let mut under_way: Vec<(Time, bool)> = late
-        .iter()
-        .map(|late| (port.grid.start(late.slot + 1) + port.delay, late.begins))
-        .collect();
+    // The slots and wires between that port and the next one.
+    let mut passed: Vec<(SlotGrid, Span)> = Vec::new();
     for (step, link) in topology.route(step + 1) {
-        let Feed::Transit(Transit { .. }) = &links[link].feed else {
+        let Feed::Transit(transit) = &mut links[link].feed else {
             unreachable!("behind a port that takes trains there are none that hold a queue")
         };
-        let Feed::Transit(port) = &mut links[link].feed else {
-            continue;
+        let arrives = |slot: u64| {
+            let at = port.grid.start(slot + 1) + port.delay;
+            passed.iter().fold(at, |at, (grid, delay)| grid.end_after(at) + *delay)
         };
-        let absent = under_way.iter().filter(|(at, _)| *at > now);
-        frames -= absent.clone().filter(|(_, begins)| *begins).count() as u64;
-        cells -= absent.count() as u64;
-        under_way.retain(|(at, _)| *at <= now);
-        port.cells_in += cells;
-        port.frames_in += frames;
-        let leaves: Vec<(Time, bool)> = under_way
-            .iter()
-            .map(|&(at, begins)| (port.departure(at), begins))
-            .collect();
-        let held = leaves.iter().filter(|(leaves, _)| *leaves > now).count() as u64;
-        port.held[topology.steps[step as usize].local as usize] = held;
-        port.cells_out += cells - held;
-        under_way = leaves
-            .into_iter()
-            .map(|(leaves, begins)| (leaves + port.delay, begins))
-            .collect();
+        let mut held = 0;
+        late.retain_mut(|late| {
+            let arrived = until(late, |slot| arrives(slot) > now);
+            cells -= late.cells - arrived;
+            frames -= u64::from(late.begins && arrived == 0);
+            late.cells = arrived;
+            held += arrived - until(late, |slot| transit.departure(arrives(slot)) > now);
+            arrived > 0
+        });
+        transit.cells_in += cells;
+        transit.frames_in += frames;
+        transit.held[topology.steps[step as usize].local as usize] = held;
+        transit.cells_out += cells - held;
+        passed.push((transit.grid, transit.delay));
     }
+}
+
+/// How many cells there are before the first one of which this holds: of all that follow it, too.
+fn until(late: &Late, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut from, mut to) = (0, late.cells);
+    while from < to {
+        let middle = from + (to - from) / 2;
+        if holds(late.slot + middle) {
+            to = middle;
+        } else {
+            from = middle + 1;
+        }
+    }
+    from
 }

@@ -159,7 +159,12 @@ impl TrainPort {
         self.batch.taken += 1;
         self.counters.peak_queue = self.counters.peak_queue.max(self.batch.held);
         if slot >= self.horizon {
-            self.late.push(Late { slot, local, begins });
+            self.late.push(Late {
+                slot,
+                cells: 1,
+                local,
+                begins,
+            });
         }
         Some(slot)
     }
@@ -229,6 +234,18 @@ impl TrainPort {
         let Outlet::Alone(alone) = &self.outlet else { return };
         let trains = self.running.len() as u64;
         let next = alone.next().max(first);
+        if let [train] = self.running[..] {
+            let past = self.horizon.saturating_sub(next).min(batches);
+            if past < batches {
+                self.late.push(Late {
+                    slot: next + past,
+                    cells: batches - past,
+                    local: train.local,
+                    begins: false,
+                });
+            }
+            return;
+        }
         let past = self.horizon.saturating_sub(next) / trains;
         let mut order = std::mem::take(&mut self.batch.order);
         for batch in past..batches {
@@ -238,9 +255,13 @@ impl TrainPort {
             order.extend(running.map(|local| (self.vcs[local as usize].rank(&self.ties, time), local)));
             order.sort_unstable();
             for (slot, &(_, local)) in (next + batch * trains..).zip(&order) {
-                let begins = false;
                 if slot >= self.horizon {
-                    self.late.push(Late { slot, local, begins });
+                    self.late.push(Late {
+                        slot,
+                        cells: 1,
+                        local,
+                        begins: false,
+                    });
                 }
             }
         }

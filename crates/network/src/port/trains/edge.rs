@@ -41,13 +41,15 @@ pub struct Last {
     pub cells: u16,
 }
 
-/// A cell admitted that has not left the path behind the port by the end of the run.
+/// Cells admitted that have not left the path behind the port by the end of the run, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Late {
-    /// Its slot here.
+    /// Slot of the first one here.
     pub slot: u64,
-    /// Its VC's number here.
+    /// How many.
+    pub cells: u64,
+    /// Their VC's number here.
     pub local: u32,
-    /// Whether it begins a frame for whoever comes next.
+    /// Whether the first one begins a frame for whoever comes next.
     pub begins: bool,
 }

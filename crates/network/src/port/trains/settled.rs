@@ -51,8 +51,8 @@ impl TrainPort {
     /// X_i of the settled port, by VC.
     pub fn held_by_vc(&self, now: Time) -> Vec<u64> {
         let (ended, mut held) = (self.grid.ended_by(now), vec![0; self.vcs.len()]);
-        for late in self.late.iter().filter(|late| late.slot >= ended) {
-            held[late.local as usize] += 1;
+        for late in &self.late {
+            held[late.local as usize] += (late.slot + late.cells).saturating_sub(ended.max(late.slot));
         }
         held
     }
