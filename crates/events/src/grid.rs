@@ -24,6 +24,7 @@ impl SlotGrid {
         let num = u64::try_from(num / divisor).expect("a slot is shorter than 213 days");
         let den = (den / divisor) as u64;
         assert!(num >= den, "a slot lasts at least a picosecond");
+        assert!(num <= u64::MAX >> 13, "thousands of slots are added up");
         SlotGrid {
             phase: phase.0,
             num: Divisor::new(num),
@@ -156,6 +157,23 @@ impl SlotGrid {
         self.leap(cursor, t);
     }
 
+    /// Gives the first `slots` slots from a cursor's on that begin at or after `t` to someone, and moves the cursor past
+    /// them: the first one's number, when it ends, and when the last one does. There are 4096 at most.
+    #[inline(always)]
+    pub fn take(&self, cursor: &mut SlotCursor, t: Time, slots: u64) -> (u64, Time, Time) {
+        let (mut start, mut after) = (cursor.start, cursor.remainder);
+        if start < t.0 {
+            (cursor.index, after) = self.first_from(t);
+            start = t.0.max(self.phase);
+        }
+        let first = cursor.index;
+        let first_ends = start + self.den.divide(after + self.num.value()).0;
+        let (whole, remainder) = self.den.divide(after + slots * self.num.value());
+        cursor.index += slots;
+        (cursor.start, cursor.remainder) = (start + whole, remainder);
+        (first, Time(first_ends), Time(cursor.start))
+    }
+
     #[inline(never)]
     fn leap(&self, cursor: &mut SlotCursor, t: Time) {
         let (index, after) = self.first_from(t);
@@ -172,19 +190,6 @@ impl SlotGrid {
             return 1;
         }
         self.at_or_after(t) - cursor.index
-    }
-
-    /// Moves a cursor on by so many slots.
-    #[inline]
-    pub fn skip(&self, cursor: &mut SlotCursor, slots: u64) {
-        if slots == 1 {
-            cursor.step();
-        } else {
-            let (offset, remainder) = self.offset(cursor.index + slots);
-            cursor.index += slots;
-            cursor.start = self.phase + offset;
-            cursor.remainder = remainder;
-        }
     }
 
     /// Which cycle of `den` slots slot `k` is in, and its place there.
@@ -288,10 +293,17 @@ mod tests {
         #[test]
         fn slots_ahead_of_a_cursor(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30, slots in 1u64..9, early in 0u64..2) {
             let grid = SlotGrid::new(Time(phase), 424, Rate(rate));
-            let mut cursor = grid.cursor(k);
+            let cursor = grid.cursor(k);
             prop_assert_eq!(grid.ahead(&cursor, Time(grid.start(k + slots).0 - early)), slots);
-            grid.skip(&mut cursor, slots);
-            prop_assert_eq!(cursor, grid.cursor(k + slots));
+        }
+
+        #[test]
+        fn slots_taken_from_a_cursor_on(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30, t in 0u64..1 << 50, slots in 1u64..4097) {
+            let grid = SlotGrid::new(Time(phase), 424, Rate(rate));
+            let mut cursor = grid.cursor(k);
+            let first = grid.at_or_after(Time(t)).max(k);
+            prop_assert_eq!(grid.take(&mut cursor, Time(t), slots), (first, grid.start(first + 1), grid.start(first + slots)));
+            prop_assert_eq!(cursor, grid.cursor(first + slots));
         }
 
         #[test]

@@ -48,8 +48,8 @@ pub enum Off {
 pub struct Nic {
     grid: SlotGrid,
     delay: Span,
-    /// Length of a slot, rounded down [ps].
-    period: u64,
+    /// A frame that goes by edges does not wait if each of its cells does so no longer than this.
+    soon: Span,
     /// First slot not yet given away.
     next: SlotCursor,
     /// Frames that wait for their turn, the first one's cells on the wire.
@@ -78,7 +78,7 @@ impl Nic {
         Nic {
             grid,
             delay,
-            period: grid.period_floor(),
+            soon: Span(grid.period_floor().saturating_mul(SOON)),
             next: grid.cursor(0),
             queue: Ring::default(),
             head: grid.cursor(0),
@@ -100,20 +100,17 @@ impl Nic {
             self.lost_forced += u64::from(cells);
             return Accepted::Lost;
         }
-        self.grid.advance(&mut self.next, ready);
-        let (slot, start) = (self.next.index(), self.next.start());
-        self.next.step();
-        let first = self.next.start() + self.delay;
-        self.grid.skip(&mut self.next, u64::from(cells) - 1);
+        let wait = self.next.start().0.saturating_sub(ready.0);
+        let soon = wait <= self.soon.0.saturating_mul(u64::from(cells));
+        let (slot, first, last) = self.grid.take(&mut self.next, ready, u64::from(cells));
         let frame = Frame {
             packet,
             slot,
-            first,
-            last: self.next.start() + self.delay,
+            first: first + self.delay,
+            last: last + self.delay,
             cells,
             by_edges,
         };
-        let soon = start.0 - ready.0 <= SOON * u64::from(cells) * self.period;
         if by_edges & soon {
             self.cells_out += u64::from(cells);
             return Accepted::Sent(frame);
