@@ -19,7 +19,7 @@ impl<P: Probe> Simulation<P> {
         loop {
             match &mut self.links[link].feed {
                 Feed::Nic(nic) => match nic.pop() {
-                    Some(Off::Frame(frame)) => self.announce(&frame),
+                    Some(Off::Frame(frame)) => self.announce(frame.packet, frame.cells, frame.accepted()),
                     Some(Off::Cell(cell)) => {
                         self.watch_interface(link, cell);
                         self.carry(link, self.now, cell);

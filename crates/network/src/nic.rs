@@ -23,15 +23,29 @@ pub struct Frame {
     pub by_edges: bool,
 }
 
-/// What comes of a frame handed to an interface.
+impl Frame {
+    /// What its interface said of it.
+    pub fn accepted(&self) -> Accepted {
+        Accepted {
+            slot: self.slot,
+            first: self.first,
+            last: self.last,
+            soon: true,
+        }
+    }
+}
+
+/// What an interface says of a frame handed to it.
 #[derive(Clone, Copy, Debug)]
-pub enum Accepted {
-    /// It is on its way.
-    Sent(Frame),
-    /// It waits; whether `head` changed.
-    Waits(bool),
-    /// It is lost by force.
-    Lost,
+pub struct Accepted {
+    /// Slot of its first cell.
+    pub slot: u64,
+    /// When that cell arrives downstream.
+    pub first: Time,
+    /// When the last one does.
+    pub last: Time,
+    /// Whether it leaves so soon that it need not wait, if it goes by edges.
+    pub soon: bool,
 }
 
 /// What comes off a wire.
@@ -91,36 +105,40 @@ impl Nic {
         }
     }
 
-    /// Takes a frame of `cells` that may leave from `ready` on.
+    /// Takes a frame of `cells` that may leave from `ready` on, unless it is lost by force. It is to be sent or to wait.
     #[inline(always)]
-    pub fn enqueue(&mut self, packet: Packet, cells: u16, ready: Time, by_edges: bool) -> Accepted {
+    pub fn accept(&mut self, cells: u16, ready: Time) -> Option<Accepted> {
         self.frames_in += 1;
         self.cells_in += u64::from(cells);
         if self.loss.as_mut().is_some_and(|loss| loss.loses(ready)) {
             self.lost_forced += u64::from(cells);
-            return Accepted::Lost;
+            return None;
         }
         let wait = self.next.start().0.saturating_sub(ready.0);
         let soon = wait <= self.soon.0.saturating_mul(u64::from(cells));
         let (slot, first, last) = self.grid.take(&mut self.next, ready, u64::from(cells));
-        let frame = Frame {
-            packet,
+        Some(Accepted {
             slot,
             first: first + self.delay,
             last: last + self.delay,
-            cells,
-            by_edges,
-        };
-        if by_edges & soon {
-            self.cells_out += u64::from(cells);
-            return Accepted::Sent(frame);
-        }
+            soon,
+        })
+    }
+
+    /// A frame of `cells` goes by edges and need not wait.
+    #[inline(always)]
+    pub fn send(&mut self, cells: u16) {
+        self.cells_out += u64::from(cells);
+    }
+
+    /// A frame waits for its turn. Whether `head` changed.
+    pub fn wait(&mut self, frame: Frame) -> bool {
         self.queue.push(frame);
         let idle = self.left == 0;
         if idle {
             self.begin();
         }
-        Accepted::Waits(idle)
+        idle
     }
 
     /// The first waiting frame's turn has come.

@@ -18,7 +18,7 @@ use crate::ip::wire::{self, Wire};
 use crate::ip::{OnWire, Options, Packet};
 use crate::jitter::{self, Jitter};
 use crate::link::{Feed, Link};
-use crate::nic::Accepted;
+use crate::nic::{Accepted, Frame};
 use crate::on_off::Meter;
 use crate::plan::{self, Plan};
 use crate::probe::Probe;
@@ -330,14 +330,27 @@ impl<P: Probe> Simulation<P> {
             unreachable!("circuits begin at hosts")
         };
         let packet = Packet::new(vc, frame, step, payload, &mut self.options);
-        let accepted = nic.enqueue(packet, frame_cells(u32::from(packet.bytes())), ready, by_edges);
-        if by_edges && !matches!(accepted, Accepted::Lost) {
+        let cells = frame_cells(u32::from(packet.bytes()));
+        let Some(accepted) = nic.accept(cells, ready) else {
+            return;
+        };
+        if by_edges {
             self.under_way.keep_options(&packet, &self.options);
+            if accepted.soon {
+                nic.send(cells);
+                return self.announce(packet, cells, accepted);
+            }
         }
-        match accepted {
-            Accepted::Sent(frame) => self.announce(&frame),
-            Accepted::Waits(true) => self.schedule(link),
-            Accepted::Waits(false) | Accepted::Lost => {}
+        let Accepted { slot, first, last, .. } = accepted;
+        if nic.wait(Frame {
+            packet,
+            slot,
+            first,
+            last,
+            cells,
+            by_edges,
+        }) {
+            self.schedule(link);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::ip::Packet;
 use crate::link::{Feed, Link};
-use crate::nic::Frame;
+use crate::nic::Accepted;
 use crate::port::trains::{First, Last, Late, TrainPort};
 use crate::probe::Probe;
 use crate::simulation::{arrival_order, Simulation, CELL};
@@ -14,21 +14,34 @@ use longpipe_events::{Entity, Order, SlotGrid, Span, Time};
 impl<P: Probe> Simulation<P> {
     /// A host begins to send a frame, or will soon: its port and the loop learn when its cells arrive there.
     #[inline(always)]
-    pub(crate) fn announce(&mut self, frame: &Frame) {
-        let Step { link, local } = self.topology.steps[frame.packet.step() as usize];
+    pub(crate) fn announce(&mut self, packet: Packet, cells: u16, sent: Accepted) {
+        let Step { link, local } = self.topology.steps[packet.step() as usize];
         let Feed::Trains(port) = &mut self.links[link as usize].feed else {
             unreachable!("the circuits of these frames pass through such a port")
         };
         port.expect(First {
-            time: frame.first,
-            batch: frame.slot,
+            time: sent.first,
+            batch: sent.slot,
             local,
-            cells: frame.cells,
+            cells,
         });
         let lane = port.lane;
-        self.add_edge(lane, Edge::last_of(frame));
+        let last = Edge {
+            arrival: sent.last,
+            slot: sent.slot + u64::from(cells) - 1,
+            packet,
+            cells,
+            first: false,
+        };
+        self.add_edge(lane, last);
         if !P::IDLE && self.probe.wants_queue() {
-            self.add_edge(lane, Edge::first_of(frame));
+            let first = Edge {
+                arrival: sent.first,
+                slot: sent.slot,
+                first: true,
+                ..last
+            };
+            self.add_edge(lane, first);
         }
     }
 

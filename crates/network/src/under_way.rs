@@ -4,7 +4,6 @@
 //! and need no agenda: mostly each is the last one of its lane.
 
 use crate::ip::{Options, Packet};
-use crate::nic::Frame;
 use crate::ring::Ring;
 use longpipe_events::Time;
 use std::cmp::Ordering;
@@ -25,30 +24,6 @@ pub(crate) struct Edge {
     pub cells: u16,
     /// Whether it is the first cell.
     pub first: bool,
-}
-
-impl Edge {
-    /// The last cell of a frame.
-    #[inline(always)]
-    pub fn last_of(frame: &Frame) -> Edge {
-        Edge {
-            arrival: frame.last,
-            slot: frame.slot + u64::from(frame.cells) - 1,
-            packet: frame.packet,
-            cells: frame.cells,
-            first: false,
-        }
-    }
-
-    /// The first one.
-    pub fn first_of(frame: &Frame) -> Edge {
-        Edge {
-            arrival: frame.first,
-            slot: frame.slot,
-            first: true,
-            ..Edge::last_of(frame)
-        }
-    }
 }
 
 /// All such frames of a run.
@@ -83,6 +58,21 @@ impl UnderWay {
         if lane.last().is_none_or(|last| last.arrival.0 < at) {
             return lane.push(edge);
         }
+        // Taken apart, for what a call is given by reference has to be in memory.
+        let Edge {
+            arrival,
+            slot,
+            packet,
+            cells,
+            first,
+        } = edge;
+        let edge = Edge {
+            arrival,
+            slot,
+            packet,
+            cells,
+            first,
+        };
         insert_within(lane, edge, before);
     }
 

@@ -165,9 +165,9 @@ impl TrainPort {
         if !alone | !self.plain | self.vcs[last.local as usize].merged {
             return None;
         }
-        let (start, held) = match self.follow(&first, cells) {
+        let (start, held) = match self.follow(first, cells) {
             Some(found) => found,
-            None => self.follow_slowly(&first, cells)?,
+            None => self.follow_slowly(first.batch, first.time, cells)?,
         };
         self.firsts.pop();
         self.counters.frames_in += 1;
@@ -195,7 +195,7 @@ impl TrainPort {
     /// Goes on to the first cell of a lone frame that is certain to enter, from a batch known by bounds: the cell's slot,
     /// and X or no less.
     #[inline(always)]
-    fn follow(&mut self, first: &First, cells: u64) -> Option<(u64, u64)> {
+    fn follow(&mut self, first: First, cells: u64) -> Option<(u64, u64)> {
         let Outlet::Alone(outlet) = &mut self.outlet else {
             return None;
         };
@@ -237,8 +237,8 @@ impl TrainPort {
 
     /// The same from any batch.
     #[inline(never)]
-    fn follow_slowly(&mut self, first: &First, cells: u64) -> Option<(u64, u64)> {
-        self.advance(first.batch, first.time);
+    fn follow_slowly(&mut self, batch: u64, time: Time, cells: u64) -> Option<(u64, u64)> {
+        self.advance(batch, time);
         let calm = |port: &TrainPort| port.batch.held <= port.calm && port.fits(cells + 1);
         if self.batch.cells.is_some() | (self.batch.taken > 0) {
             return None;

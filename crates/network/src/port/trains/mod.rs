@@ -86,11 +86,18 @@ impl TrainPort {
         if self.firsts.last().is_none_or(|last| last.batch < first.batch) {
             return self.firsts.push(first);
         }
-        self.expect_before_others(first);
+        self.expect_before_others(first.time, first.batch, first.local, first.cells);
     }
 
+    /// By parts, for what a call is given by reference has to be in memory.
     #[inline(never)]
-    fn expect_before_others(&mut self, first: First) {
+    fn expect_before_others(&mut self, time: Time, batch: u64, local: u32, cells: u16) {
+        let first = First {
+            time,
+            batch,
+            local,
+            cells,
+        };
         let (vcs, ties) = (&self.vcs, &self.ties);
         let rank = |first: &First| vcs[first.local as usize].rank(ties, first.time);
         let precedes = |other: &First| match other.batch.cmp(&first.batch) {
@@ -207,17 +214,17 @@ impl TrainPort {
         if let Some(slot) = self.take_alone(last) {
             return Some(slot);
         }
-        self.take_last(last)
+        self.take_last(last.time, last.batch, last.local, last.cells)
     }
 
     #[inline(never)]
-    fn take_last(&mut self, last: Last) -> Option<u64> {
-        let Last {
+    fn take_last(&mut self, time: Time, batch: u64, local: u32, cells: u16) -> Option<u64> {
+        let last = Last {
             time,
             batch,
             local,
             cells,
-        } = last;
+        };
         if self.firsts.first().is_some_and(|first| first.batch <= batch) {
             self.take_firsts(batch, self.rank_of(local, time));
         }
