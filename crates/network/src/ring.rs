@@ -74,8 +74,15 @@ impl<T: Copy + Default> Ring<T> {
         (self.head != self.tail).then(|| &self.slots[self.slot(self.head)])
     }
 
+    /// Puts the entry pushed last behind those that precede it, which come first; entries then lose their numbers.
+    pub fn sort_last(&mut self, precedes: impl Fn(&T, &T) -> bool) {
+        self.tail -= 1;
+        let entry = self.slots[self.slot(self.tail)];
+        self.insert_sorted(entry, |other| precedes(other, &entry));
+    }
+
     /// Puts an entry behind those that precede it, which come first; entries then lose their numbers.
-    pub fn insert_sorted(&mut self, entry: T, precedes: impl Fn(&T) -> bool) {
+    fn insert_sorted(&mut self, entry: T, precedes: impl Fn(&T) -> bool) {
         // Mostly its place is not far from the end.
         let near = self.tail.saturating_sub(8).max(self.head);
         let mut place = (near..self.tail)
@@ -187,7 +194,8 @@ mod tests {
         let (mut ring, mut list) = (Ring::default(), Vec::new());
         for n in 0..2000u64 {
             let entry = n * 7919 % 1009;
-            ring.insert_sorted(entry, |other| *other <= entry);
+            ring.push(entry);
+            ring.sort_last(|other, entry| other <= entry);
             list.insert(list.partition_point(|other| *other <= entry), entry);
             if n % 3 == 2 {
                 assert_eq!(ring.pop(), Some(list.remove(0)));

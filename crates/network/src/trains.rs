@@ -47,8 +47,8 @@ impl<P: Probe> Simulation<P> {
 
     #[inline(always)]
     fn add_edge(&mut self, lane: usize, edge: Edge) {
-        let (topology, ties) = (&self.topology, &self.ties);
-        let rank = |packet: &Packet| rank(topology, ties, packet, edge.arrival);
+        let (topology, ties, arrival) = (&self.topology, &self.ties, edge.arrival);
+        let rank = |packet: &Packet| rank(topology, ties, packet, arrival);
         self.under_way.insert(lane, edge, |one, other| rank(one) < rank(other));
     }
 

@@ -55,25 +55,11 @@ impl UnderWay {
         let at = edge.arrival.0;
         self.first[lane] = self.first[lane].min(at);
         let lane = &mut self.lanes[lane];
-        if lane.last().is_none_or(|last| last.arrival.0 < at) {
-            return lane.push(edge);
+        let in_order = lane.last().is_none_or(|last| last.arrival.0 < at);
+        lane.push(edge);
+        if !in_order {
+            sort_last(lane, before);
         }
-        // Taken apart, for what a call is given by reference has to be in memory.
-        let Edge {
-            arrival,
-            slot,
-            packet,
-            cells,
-            first,
-        } = edge;
-        let edge = Edge {
-            arrival,
-            slot,
-            packet,
-            cells,
-            first,
-        };
-        insert_within(lane, edge, before);
     }
 
     /// Keeps the options of a packet that goes by edges and has any, in the order of its VC.
@@ -119,10 +105,9 @@ impl UnderWay {
 }
 
 #[inline(never)]
-fn insert_within(lane: &mut Ring<Edge>, edge: Edge, before: impl Fn(&Packet, &Packet) -> bool) {
-    let precedes = |other: &Edge| match other.arrival.cmp(&edge.arrival) {
+fn sort_last(lane: &mut Ring<Edge>, before: impl Fn(&Packet, &Packet) -> bool) {
+    lane.sort_last(|other, edge| match other.arrival.cmp(&edge.arrival) {
         Ordering::Equal => before(&other.packet, &edge.packet),
         order => order.is_lt(),
-    };
-    lane.insert_sorted(edge, precedes);
+    });
 }

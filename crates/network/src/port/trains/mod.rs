@@ -83,28 +83,21 @@ impl TrainPort {
     /// The first cell of a frame will arrive, later than all that is past.
     #[inline(always)]
     pub fn expect(&mut self, first: First) {
-        if self.firsts.last().is_none_or(|last| last.batch < first.batch) {
-            return self.firsts.push(first);
+        let in_order = self.firsts.last().is_none_or(|last| last.batch < first.batch);
+        self.firsts.push(first);
+        if !in_order {
+            self.sort_last_first();
         }
-        self.expect_before_others(first.time, first.batch, first.local, first.cells);
     }
 
-    /// By parts, for what a call is given by reference has to be in memory.
     #[inline(never)]
-    fn expect_before_others(&mut self, time: Time, batch: u64, local: u32, cells: u16) {
-        let first = First {
-            time,
-            batch,
-            local,
-            cells,
-        };
+    fn sort_last_first(&mut self) {
         let (vcs, ties) = (&self.vcs, &self.ties);
         let rank = |first: &First| vcs[first.local as usize].rank(ties, first.time);
-        let precedes = |other: &First| match other.batch.cmp(&first.batch) {
-            Ordering::Equal => rank(other) < rank(&first),
+        self.firsts.sort_last(|other, first| match other.batch.cmp(&first.batch) {
+            Ordering::Equal => rank(other) < rank(first),
             order => order.is_lt(),
-        };
-        self.firsts.insert_sorted(first, precedes);
+        });
     }
 
     /// X before the first cell of a frame, which arrives.
