@@ -68,8 +68,19 @@ impl<P: Probe> Simulation<P> {
         if !sure {
             return self.advance_tied_edge();
         }
-        self.take_edge(lane);
+        match lane {
+            0 => self.take_edge_of::<0>(),
+            1 => self.take_edge_of::<1>(),
+            2 => self.take_edge_of::<2>(),
+            _ => self.take_edge_of::<3>(),
+        }
         true
+    }
+
+    /// Lanes have code of their own, so that the processor foretells the next one rather than wait for its time.
+    #[inline(never)]
+    fn take_edge_of<const LANE: usize>(&mut self) {
+        self.take_edge(LANE);
     }
 
     /// The same where something else may come at that instant, or before it.
