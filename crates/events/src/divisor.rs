@@ -4,21 +4,17 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divisor {
     value: u64,
-    /// 2^(64 + shift) / value, rounded down.
+    /// 2^64 / value, rounded down, or a little less.
     reciprocal: u64,
-    /// Logarithm of the value, rounded down.
-    shift: u32,
 }
 
 impl Divisor {
     /// A positive number.
     pub fn new(value: u64) -> Divisor {
-        let shift = value.ilog2();
-        let reciprocal = (1u128 << (64 + shift)) / u128::from(value);
+        let reciprocal = (1u128 << 64) / u128::from(value);
         Divisor {
             value,
             reciprocal: u64::try_from(reciprocal).unwrap_or(u64::MAX),
-            shift,
         }
     }
 
@@ -29,11 +25,11 @@ impl Divisor {
     }
 
     /// Quotient and remainder.
-    #[inline]
+    #[inline(always)]
     pub fn divide(self, dividend: u64) -> (u64, u64) {
         let product = u128::from(dividend) * u128::from(self.reciprocal);
-        // The reciprocal is too small by less than one, which takes less than one off the quotient.
-        let quotient = (product >> 64) as u64 >> self.shift;
+        // The reciprocal is too small by no more than one, which takes no more than one off the quotient.
+        let quotient = (product >> 64) as u64;
         let rest = dividend - quotient * self.value;
         if rest >= self.value {
             (quotient + 1, rest - self.value)

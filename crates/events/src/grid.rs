@@ -33,17 +33,11 @@ impl SlotGrid {
     }
 
     /// Offset of slot `k` from slot 0 [ps], and what rounding took off it, in units of `1 / den`.
-    #[inline]
+    #[inline(always)]
     fn offset(&self, k: u64) -> (u64, u64) {
         match k.checked_mul(self.num.value()) {
             Some(product) => self.den.divide(product),
-            None => {
-                let (product, den) = (
-                    u128::from(k) * u128::from(self.num.value()),
-                    u128::from(self.den.value()),
-                );
-                ((product / den) as u64, (product % den) as u64)
-            }
+            None => divide_wide(k, self.num.value(), self.den.value()),
         }
     }
 
@@ -54,18 +48,12 @@ impl SlotGrid {
     }
 
     /// First slot that begins at or after `t`, and how long after that, in units of `1 / den`.
-    #[inline]
+    #[inline(always)]
     fn first_from(&self, t: Time) -> (u64, u64) {
         let since = t.0.saturating_sub(self.phase);
         let (quotient, rest) = match since.checked_mul(self.den.value()) {
             Some(product) => self.num.divide(product),
-            None => {
-                let (product, num) = (
-                    u128::from(since) * u128::from(self.den.value()),
-                    u128::from(self.num.value()),
-                );
-                ((product / num) as u64, (product % num) as u64)
-            }
+            None => divide_wide(since, self.den.value(), self.num.value()),
         };
         if rest == 0 {
             (quotient, 0)
@@ -250,6 +238,13 @@ impl SlotCursor {
         self.remainder -= self.den & carry.wrapping_neg();
         self.start += carry;
     }
+}
+
+/// Quotient and remainder of a product that is too long; the quotient is not.
+#[cold]
+fn divide_wide(factor: u64, other: u64, divisor: u64) -> (u64, u64) {
+    let (product, divisor) = (u128::from(factor) * u128::from(other), u128::from(divisor));
+    ((product / divisor) as u64, (product % divisor) as u64)
 }
 
 fn gcd(mut a: u128, mut b: u128) -> u128 {

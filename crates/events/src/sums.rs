@@ -50,13 +50,13 @@ impl Sub for StartSum {
 pub struct GridSums {
     grid: SlotGrid,
     /// Sums of what rounding takes off the first slots of two cycles of `den`, unless that is long.
-    cycle: Vec<u64>,
+    cycle: Vec<u32>,
     /// The same of a whole one.
     whole: u64,
 }
 
 /// Longest cycle kept in a table.
-const LONGEST_CYCLE: u64 = 1 << 16;
+const LONGEST_CYCLE: u64 = 1 << 15;
 
 impl GridSums {
     /// Sums for a grid.
@@ -66,7 +66,7 @@ impl GridSums {
             let mut sum = 0;
             let sums = (0..2 * den).map(|k| {
                 let before = sum;
-                sum += k * (num % den) % den;
+                sum += (k * (num % den) % den) as u32;
                 before
             });
             sums.collect()
@@ -97,12 +97,12 @@ impl GridSums {
     #[inline(always)]
     fn rests(&self, from: u64, count: u64) -> u64 {
         let place = self.grid.cycle(from).1;
-        let before = self.cycle[place as usize];
-        if let Some(sum) = self.cycle.get((place + count) as usize) {
-            return sum - before;
+        let before = u64::from(self.cycle[place as usize]);
+        if let Some(&sum) = self.cycle.get((place + count) as usize) {
+            return u64::from(sum) - before;
         }
         let (cycles, end) = self.grid.cycle(place + count);
-        cycles * self.whole + self.cycle[end as usize] - before
+        cycles * self.whole + u64::from(self.cycle[end as usize]) - before
     }
 
     /// The same where a cycle is too long for a table.

@@ -30,6 +30,7 @@ impl<P: Probe> Simulation<P> {
             arrival: sent.last,
             slot: sent.slot + u64::from(cells) - 1,
             packet,
+            link,
             cells,
             first: false,
         };
@@ -118,9 +119,13 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     fn on_edge(&mut self, edge: Edge) {
         let Edge {
-            packet, slot, cells, ..
+            packet,
+            slot,
+            link,
+            cells,
+            ..
         } = edge;
-        let Step { link, local } = self.topology.steps[packet.step() as usize];
+        let local = self.topology.steps[packet.step() as usize].local;
         let (time, batch) = (self.now, slot);
         let Feed::Trains(port) = &mut self.links[link as usize].feed else {
             unreachable!("the circuits of these frames pass through such a port")
@@ -204,7 +209,6 @@ fn rank(topology: &Topology, ties: &TieRule, packet: &Packet, time: Time) -> (Or
         link,
     )
 }
-
 
 /// Counts what a VC has brought to the ports behind the one of `step`.
 fn settle_path(port: &TrainPort, mut late: Vec<Late>, topology: &Topology, links: &mut [Link], step: u32, now: Time) {

@@ -20,6 +20,8 @@ pub(crate) struct Edge {
     pub slot: u64,
     /// What the frame carries.
     pub packet: Packet,
+    /// The link behind the port.
+    pub link: u32,
     /// Cells of the frame.
     pub cells: u16,
     /// Whether it is the first cell.

@@ -94,10 +94,11 @@ impl TrainPort {
     fn sort_last_first(&mut self) {
         let (vcs, ties) = (&self.vcs, &self.ties);
         let rank = |first: &First| vcs[first.local as usize].rank(ties, first.time);
-        self.firsts.sort_last(|other, first| match other.batch.cmp(&first.batch) {
-            Ordering::Equal => rank(other) < rank(first),
-            order => order.is_lt(),
-        });
+        self.firsts
+            .sort_last(|other, first| match other.batch.cmp(&first.batch) {
+                Ordering::Equal => rank(other) < rank(first),
+                order => order.is_lt(),
+            });
     }
 
     /// X before the first cell of a frame, which arrives.
