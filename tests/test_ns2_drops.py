@@ -5,11 +5,13 @@ from pathlib import Path
 from random import Random
 from typing import Any, get_args
 
+import pandas as pd
 import pytest
 
 from longpipe.scenario.tcp import Recovery
 from longpipe.validate.ns2 import available
 from longpipe.validate.ns2_drops import Comparison, DropCase, compare
+from longpipe.validate.ns2_rules import Rule, explain
 
 pytestmark = pytest.mark.skipif(not available(), reason="ns-2 is not installed (Debian's package ns2)")
 
@@ -74,11 +76,101 @@ def test_ns2_overflows_at_the_same_packets(tcp: str, queue: int) -> None:
     assert drops(tcp=tcp, queue=queue, hoe=False, pipe="outstanding", tick="1 ms").same_order
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+# Where ns-2 follows a rule of its own, a case, and what makes both do the same.
+RULES: list[tuple[Rule, dict[str, Any], dict[str, Any]]] = [
+    (Rule.SMALL_WINDOW, {"tcp": "reno", "drop": (30, 45, 61)}, {"guard": True}),
+    (
+        Rule.BEYOND_WINDOW,
+        {"tcp": "newreno", "drop": (50, 52, 60), "window": 64, "queue": 12, "rate": "10 Mbit/s"},
+        {"hoe": False},
+    ),
+    (Rule.BEYOND_END, {"tcp": "newreno", "drop": (150,)}, {"hoe": False}),
+    (
+        Rule.DEFLATED_WINDOW,
+        {"tcp": "newreno", "hoe": False, "deflation": True, "guard": True, "window": 8, "segments": 200}
+        | {"drop": (95, 98, 142, 149, 161, 164, 182), "queue": 25, "round_trip": "250 ms", "mss": "9180 B"},
+        {"deflation": False},
+    ),
+    (
+        Rule.INFLATES_ON,
+        {"tcp": "newreno", "hoe": False, "guard": True, "drop": (16, 19, 24, 26, 27, 34), "window": 300}
+        | {"queue": 25, "rate": "10 Mbit/s", "tick": "10 ms"},
+        {"guard": False},
+    ),
+    (Rule.PIPE_BEYOND_WINDOW, {"tcp": "sack", "drop": (60, 61, 62), "window": 8}, {"pipe": "outstanding"}),
+    (Rule.SACK_DEAF, {"tcp": "sack", "drop": (30, 61), "guard": False}, {"guard": True}),
+]
+
+
+@pytest.mark.parametrize(
+    ("rule", "case", "remedy"), RULES, ids=lambda value: value.name if isinstance(value, Rule) else ""
+)
+def test_a_rule_of_ns2_explains_the_difference_and_its_remedy_removes_it(
+    rule: Rule, case: dict[str, Any], remedy: dict[str, Any]
+) -> None:
+    comparison = drops(**case)
+    assert not comparison.same_order
+    assert explain(comparison) is rule
+    assert rule.remedy
+    assert drops(**case | remedy).same_order
+
+
+@pytest.mark.parametrize(
+    ("rule", "case"),
+    [
+        (
+            Rule.TAHOE_COUNTS_ON,
+            {"tcp": "tahoe", "drop": (46,), "window": 32, "round_trip": "20 ms", "mss": "1460 B", "tick": "10 ms"},
+        ),
+        (
+            Rule.RACE,
+            {"tcp": "reno", "drop": (38,), "mss": "1460 B", "round_trip": "60 ms", "tick": "1 ms"},
+        ),
+        (
+            Rule.SENDS_TWICE,
+            {"tcp": "newreno", "hoe": False, "drop": (136, 271), "window": 300, "queue": 25, "rate": "45 Mbit/s"}
+            | {"mss": "9180 B", "tick": "1 ms", "timer_restart": "first"},
+        ),
+        (
+            Rule.PIPE_WAITS,
+            {"tcp": "sack", "drop": (54, 58, 59, 68, 72, 85, 93), "window": 16, "queue": 3, "rate": "10 Mbit/s"}
+            | {"round_trip": "3 ms", "mss": "9180 B", "tick": "1 ms"},
+        ),
+    ],
+    ids=lambda value: value.name if isinstance(value, Rule) else "",
+)
+def test_a_rule_of_ns2_without_remedy_explains_the_difference(rule: Rule, case: dict[str, Any]) -> None:
+    comparison = drops(**case)
+    assert not comparison.same_order
+    assert explain(comparison) is rule
+
+
+def test_a_rule_of_ns2_explains_instants_that_differ_in_the_same_order() -> None:
+    comparison = drops(tcp="vanilla", drop=tuple(range(30, 39)), window=1)
+    assert comparison.same_order
+    assert comparison.largest_lag_s == pytest.approx(64.0, abs=1e-3)
+    assert explain(comparison) is Rule.BACKOFF
+
+
+def test_every_difference_of_cases_chosen_at_random_has_its_rule(tmp_path: Path) -> None:
+    path = tmp_path / "cases.csv"
+    shown = command("--cases", "4", "--seed", "104", "--csv", str(path), name="ns2-random")
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    cases = pd.read_csv(path)
+    assert cases.groupby("tcp").size().to_dict() == dict.fromkeys(FLAVORS, 4)
+    differ = cases["first_difference"].notna()
+    assert 0 < differ.sum() < len(cases) / 2
+    assert (cases["rule"].notna() == differ).all()
+    shown = command("--tcp", "renoo", name="ns2-random")
+    assert shown.returncode == 2
+    assert "did you mean 'reno'?" in shown.stderr
+
+
+def command(*arguments: str, name: str = "ns2-drops") -> subprocess.CompletedProcess[str]:
     longpipe = str(Path(sys.executable).with_name("longpipe"))
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
     return subprocess.run(
-        [longpipe, "validate", "ns2-drops", *arguments], capture_output=True, text=True, env=environment, check=False
+        [longpipe, "validate", name, *arguments], capture_output=True, text=True, env=environment, check=False
     )
 
 
@@ -89,6 +181,14 @@ def test_the_command_prints_both_sequences_side_by_side(tmp_path: Path) -> None:
     assert "   29    0.5218       14*  0.5217      14*" in shown.stdout
     assert "same order: 42 segments" in shown.stdout
     assert len(path.read_text().splitlines()) == 43
+
+
+def test_the_command_names_the_rule_behind_a_difference() -> None:
+    shown = command("--tcp", "reno", "--drop", "30,45,61")
+    assert shown.returncode == 1
+    assert "order differs from number 115 on" in shown.stdout
+    rule = Rule.SMALL_WINDOW
+    assert f"ns-2: {rule.text}; not with {rule.remedy}" in " ".join(shown.stdout.split())
 
 
 def test_the_command_refuses_bad_input() -> None:

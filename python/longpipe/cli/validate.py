@@ -10,11 +10,15 @@ from rich.console import Console
 from rich.table import Table
 
 from longpipe.cli.validate_ns2 import ns2
+from longpipe.cli.validate_ns2_random import ns2_random
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_text
 from longpipe.validate.ns2_drops import Comparison, DropCase, compare
+from longpipe.validate.ns2_rules import explain
 
 DIFFERENT = 1
+# Instants further apart than that come of a rule, not of rounding or of the bytes of SACK blocks.
+LAG_S = 0.01
 
 app = typer.Typer(rich_markup_mode="rich")
 _DEFAULTS = {name: field.default for name, field in DropCase.model_fields.items()}
@@ -25,6 +29,7 @@ def _help(field: str) -> str:
 
 
 app.command("ns2")(ns2)
+app.command("ns2-random")(ns2_random)
 
 
 @app.command("ns2-drops")
@@ -51,7 +56,8 @@ def ns2_drops(
 ) -> None:
     """Send a file over a bottleneck that drops given packets, here and in ns-2; print both send sequences side by side.
 
-    Exit status 0 if both send the same segments in the same order, else 1. Needs ns-2, Debian's package ns2.
+    Where they part, names the rule of ns-2 that longpipe does not share. Exit status 0 if both send the same segments
+    in the same order, else 1. Needs ns-2, Debian's package ns2.
     """
     options: dict[str, Any] = dict(locals())
     options.pop("csv")
@@ -101,3 +107,7 @@ def _show(comparison: Comparison, console: Console) -> None:
     console.print(
         f", instants up to there within {1000 * comparison.largest_lag_s:.1f} ms, {comparison.timeouts} timeouts"
     )
+    if first is not None or comparison.largest_lag_s > LAG_S:
+        rule = explain(comparison)
+        if rule is not None:
+            console.print(f"ns-2: {rule.text}" + (f"; not with {rule.remedy}" if rule.remedy else ""))

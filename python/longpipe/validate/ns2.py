@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.resources import as_file, files
-from typing import Final
+from typing import Final, NamedTuple
 
 import pandas as pd
 
@@ -30,6 +30,7 @@ AGENTS: Final[dict[str, tuple[str, str]]] = {
 # When its clock ticks [fraction of a tick]: 1 less its `boot_time_`, which its default seed draws.
 PHASE: Final = Fraction("0.444119")
 TIMEOUT_S: Final = 300
+VARIABLE_FIELDS: Final = 7
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,14 @@ class Ns2Run:
     retransmissions: int
 
 
+class Step(NamedTuple):
+    """A step of ns-2's sender: a segment sent (`send`), one expected next (`ack`), a variable's name and new value."""
+
+    s: float
+    kind: str
+    value: float
+
+
 def available() -> bool:
     """Whether ns-2 is installed."""
     return shutil.which(PROGRAM) is not None
@@ -50,16 +59,7 @@ def available() -> bool:
 
 def run(arguments: Sequence[object]) -> Ns2Run:
     """Runs ns2.tcl, whose first lines say what its arguments are; ScenarioError where ns-2 is missing."""
-    program = shutil.which(PROGRAM)
-    if program is None:
-        raise ScenarioError(f"{PROGRAM}: not found; needs ns-2, Debian's package ns2")
-    with as_file(files(__package__) / "ns2.tcl") as script:
-        command = [program, str(script), *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)  # noqa: S603
-    *lines, end = (line.split() for line in done.stdout.splitlines() or [""])
-    if done.returncode != 0 or end[:1] != ["end"]:
-        raise RuntimeError(f"ns-2 failed: {done.stderr.strip() or done.stdout.strip()[-500:]}")
-    # A line of the trace: event, time, from, to, type, bytes, flags, flow, source, destination, number, packet.
+    *lines, end = _lines(arguments)
     data = [line for line in lines if line[4] == "tcp"]
     events = {
         name: pd.DataFrame(
@@ -69,6 +69,37 @@ def run(arguments: Sequence[object]) -> Ns2Run:
         for name, event, node in (("sent", "+", "0"), ("lost", "d", "1"), ("arrived", "r", "2"))
     }
     return Ns2Run(**events, timeouts=int(end[1]), retransmissions=int(end[2]))
+
+
+def watch(arguments: Sequence[object]) -> list[Step]:
+    """The steps of the sender in such a run."""
+    steps = []
+    for line in _lines([*arguments, 1])[:-1]:
+        if len(line) == VARIABLE_FIELDS:
+            steps.append(Step(float(line[0]), line[5], float(line[6])))
+        elif (line[0], line[2], line[4]) == ("+", "0", "tcp"):
+            steps.append(Step(float(line[1]), "send", int(line[10])))
+        elif (line[0], line[3], line[4]) == ("r", "0", "ack"):
+            steps.append(Step(float(line[1]), "ack", int(line[10]) + 1))
+    return steps
+
+
+def _lines(arguments: Sequence[object]) -> list[list[str]]:
+    """The fields of each line of the trace, whose last one has the counters.
+
+    Of packets: event, time, from, to, type, bytes, flags, flow, source, destination, number, packet; of variables:
+    time, source, port, destination, port, name, value.
+    """
+    program = shutil.which(PROGRAM)
+    if program is None:
+        raise ScenarioError(f"{PROGRAM}: not found; needs ns-2, Debian's package ns2")
+    with as_file(files(__package__) / "ns2.tcl") as script:
+        command = [program, str(script), *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)  # noqa: S603
+    lines = [line.split() for line in done.stdout.splitlines() or [""]]
+    if done.returncode != 0 or lines[-1][:1] != ["end"]:
+        raise RuntimeError(f"ns-2 failed: {done.stderr.strip() or done.stdout.strip()[-500:]}")
+    return lines
 
 
 def timer(tick: str) -> Coarse:

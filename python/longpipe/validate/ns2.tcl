@@ -1,8 +1,9 @@
 # One TCP connection over a bottleneck that may drop packets by number; prints the trace of the three links of the data
 # and then "end", the timeouts and the segments sent again.
 # Arguments: sender_class receiver_class rate_bps access_bps delay_s packet_bytes ack_bytes window queue segments tick_s
-# drops {agent options}
-lassign $argv sender_class receiver_class rate access delay packet_bytes ack_bytes window queue segments tick drops options
+# drops {agent options} [1: also what the sender receives and how its variables change]
+lassign $argv sender_class receiver_class rate access delay packet_bytes ack_bytes window queue segments tick drops \
+    options watch
 
 # Behaviour before 2001, as far as the defaults of later releases changed it.
 foreach {name value} {
@@ -52,6 +53,13 @@ $ns connect $tcp $receiver
 set trace [open /dev/stdout w]
 foreach {from to} [list $source $switch1 $switch1 $switch2 $switch2 $sink] {
     $ns trace-queue $from $to $trace
+}
+if {$watch == 1} {
+    $ns trace-queue $switch1 $source $trace
+    $tcp attach $trace
+    foreach variable {cwnd_ dupacks_ backoff_} {
+        $tcp trace $variable
+    }
 }
 
 $tcp proc done {} {

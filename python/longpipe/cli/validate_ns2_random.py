@@ -1,0 +1,59 @@
+"""`longpipe validate ns2-random`: drops at random here and in ns-2, and the rules by which they part."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longpipe.errors import ScenarioError, nearest
+from longpipe.files import check_file, write_text
+
+DIFFERENT = 1
+
+
+def ns2_random(
+    tcp: Annotated[
+        str | None, typer.Option(metavar="FLAVOR", help="One flavor alone: vanilla, tahoe, reno, newreno, sack.")
+    ] = None,
+    cases: Annotated[int, typer.Option(min=1, help="Cases of each flavor.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Number of the first case.")] = 0,
+    csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write every case as CSV; - is stdout.")] = None,
+) -> None:
+    """Draw drops, windows, queues, rates and options, and run them here and in ns-2; count by which rule they part.
+
+    Exit status 0 if each case sends the same segments in the same order or ns-2 follows a rule that longpipe does not
+    share before they differ, else 1. Needs ns-2, Debian's package ns2.
+    """
+    if csv not in (None, "-"):
+        check_file("--csv", Path(str(csv)))
+    import pandas as pd
+    from rich.console import Console
+    from rich.table import Table
+
+    from longpipe.cli.progress import RunBar
+    from longpipe.validate.ns2_random import FLAVORS, count, run
+
+    chosen = [flavor for flavor in FLAVORS if tcp in (None, flavor)]
+    if not chosen:
+        raise ScenarioError(f"--tcp: {tcp!r}; {nearest(str(tcp), FLAVORS)}")
+    found = []
+    with RunBar("ns-2") as bar:
+        for flavor in chosen:
+            for row in run(flavor, range(seed, seed + cases)):
+                found.append(row)
+                bar.update(len(found) / (cases * len(chosen)))
+    rows = pd.DataFrame(found).astype({"first_difference": "Int64"})
+    text = rows.to_csv(index=False)
+    if csv == "-":
+        sys.stdout.write(text)
+    else:
+        counts = count(rows)[chosen]
+        table = Table("ns-2", *chosen, box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        for did, numbers in counts.iterrows():
+            table.add_row(str(did), *map(str, numbers))
+        Console(highlight=False).print(table)
+        if csv is not None:
+            write_text(Path(csv), text)
+    if (rows["first_difference"].notna() & rows["rule"].isna()).any():
+        raise typer.Exit(DIFFERENT)
