@@ -75,12 +75,17 @@ impl Agenda {
     /// Sets the entity's only pending event, in place of an earlier one if there is one.
     #[inline]
     pub fn set(&mut self, entity: Entity, time: Time, order: Order) {
-        if self.pending[entity as usize].place != Place::Nowhere {
-            self.remove(entity);
-        }
         let key = Key::new(time, order, entity);
         self.bound = self.bound.min(time.0);
         let bucket = time.0 >> self.grain;
+        let place = self.pending[entity as usize].place;
+        if place == Place::Far && bucket >= self.turn + BUCKETS {
+            self.pending[entity as usize].key = key;
+            return self.far.set(entity, key);
+        }
+        if place != Place::Nowhere {
+            self.remove(entity);
+        }
         let pending = &mut self.pending[entity as usize];
         pending.key = key;
         pending.place = Place::Near;

@@ -27,7 +27,7 @@ impl Tournament {
         self.nodes[1]
     }
 
-    /// Sets an entity's key.
+    /// Sets an entity's key: the climb ends where it changes nothing.
     pub fn set(&mut self, entity: Entity, key: Key) {
         let mut at = self.leaves + entity as usize;
         self.nodes[at] = key;
@@ -36,6 +36,9 @@ impl Tournament {
             let other = self.nodes[at ^ 1];
             least = select_unpredictable(other < least, other, least);
             at >>= 1;
+            if self.nodes[at] == least {
+                return;
+            }
             self.nodes[at] = least;
         }
     }

@@ -55,7 +55,12 @@ impl<T: Copy + Default> Circuit<T> {
     }
 }
 
-/// A connection: the sending host's half, then the receiving host's.
+/// Where a line of cache begins.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct CacheLine;
+
+/// A connection: the sending host's half, then the receiving host's, each with what most packets touch first.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Flow {
@@ -63,28 +68,29 @@ pub struct Flow {
     pub sender_armed: MaybeTime,
     /// Where the data circuit begins.
     pub way: Entry,
-    /// What the receiving host asks for, if the sending one only answers.
-    pub requests: Option<Box<Requests>>,
     /// Sending end point.
     pub sender: Sender,
+    /// What the receiving host asks for, if the sending one only answers.
+    pub requests: Option<Box<Requests>>,
     /// Data on its way.
     pub data: Circuit<DataSegment>,
-    /// ACKs on their way.
-    pub acks: Circuit<AckSegment>,
     /// What the application sends in all [byte]; `GREEDY` where it answers requests.
     pub size: u64,
-    /// When the last byte was delivered.
-    pub completion: Option<Time>,
-    /// Delivered bytes from which on something follows at the receiving host.
-    pub awaited: u64,
+    /// When the application begins.
+    pub start: Time,
+    receiving: CacheLine,
     /// When the agenda will look at the receiving host's timers.
     pub receiver_armed: MaybeTime,
     /// Where the return circuit begins.
     pub way_back: Entry,
+    /// Delivered bytes from which on something follows at the receiving host.
+    pub awaited: u64,
     /// Receiving end point.
     pub receiver: Receiver,
-    /// When the application begins.
-    pub start: Time,
+    /// ACKs on their way.
+    pub acks: Circuit<AckSegment>,
+    /// When the last byte was delivered.
+    pub completion: Option<Time>,
 }
 
 impl Flow {
@@ -159,6 +165,7 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
         Flow {
             sender: Sender::new(&flow.tcp, phase),
             receiver: Receiver::new(&flow.tcp),
+            receiving: CacheLine,
             way: entries[2 * index],
             way_back: entries[2 * index + 1],
             data: Circuit::default(),
@@ -184,4 +191,16 @@ fn clock_phase(tcp: &TcpConfig, seed: u64, flow: u64) -> Span {
         PhaseConfig::Common {} => Stream::new(seed, "clock-phase", 0).below(tick_ps),
         PhaseConfig::PerFlow {} => Stream::new(seed, "clock-phase", flow + 1).below(tick_ps),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    #[test]
+    fn end_points_begin_so_far_into_a_line_of_cache() {
+        assert_eq!(offset_of!(Flow, sender), 16);
+        assert_eq!(offset_of!(Flow, receiver) % 64, 24);
+    }
 }

@@ -10,11 +10,16 @@ impl Ranges {
     /// Adds `start..end`; true if any of it was not there yet.
     pub fn insert(&mut self, start: u64, end: u64) -> bool {
         let ranges = &mut self.0;
-        // Mostly what arrives beyond a hole comes in order.
+        // Mostly it concerns the last range, for what arrives beyond a hole comes in order.
         match ranges.back_mut() {
-            Some(last) if last.1 == start => {
+            Some(last) if last.0 <= start && start <= last.1 => {
+                let news = end > last.1;
                 last.1 = last.1.max(end);
-                return end > start;
+                return news;
+            }
+            Some(last) if last.1 < start => {
+                ranges.push_back((start, end));
+                return true;
             }
             _ => {}
         }
@@ -63,6 +68,11 @@ impl Ranges {
         }
         let index = self.0.partition_point(|range| range.1 <= sequence);
         self.0.get(index).copied().filter(|range| range.0 <= sequence)
+    }
+
+    /// The only range.
+    pub fn only(&self) -> Option<(u64, u64)> {
+        (self.0.len() == 1).then(|| self.0[0])
     }
 
     /// The first gap from `sequence` on that has a range behind it.

@@ -35,19 +35,8 @@ pub struct SenderCounters {
     pub duplicate_acks: u64,
 }
 
-/// The one segment being timed: its first byte, beyond all bytes if there is none, and when it left.
-#[derive(Clone, Copy, Debug)]
-struct Timed {
-    sequence: u64,
-    sent: Time,
-}
-
-impl Timed {
-    const NONE: Timed = Timed {
-        sequence: u64::MAX,
-        sent: Time::ZERO,
-    };
-}
+/// Stands for the first byte of the segment being timed where there is none: beyond all bytes.
+const NOTHING: u64 = u64::MAX;
 
 /// One connection's sending side: recovery × congestion control × timer. What every ACK touches comes first, so that
 /// many connections fit the cache.
@@ -61,7 +50,8 @@ pub struct Sender {
     deadline: MaybeTime,
     /// How long it runs if it starts now; none: the estimator has to be asked.
     rto: Option<NonZeroU64>,
-    timed: Timed,
+    /// First byte of the one segment being timed, or `NOTHING`.
+    timed: u64,
     congestion: Congestion,
     /// Whether new data and their ACKs concern nothing but the window, the timer and the congestion control.
     calm: bool,
@@ -74,10 +64,13 @@ pub struct Sender {
     timestamps: bool,
     /// Whether both hold: short segments at the end only, and no timestamps.
     steady: bool,
-    counters: SenderCounters,
-    triggers: Triggers,
     rare: Option<Box<Rare>>,
     recovery: Recovery,
+    triggers: Triggers,
+    /// Of segments and bytes sent, those of segments shorter than the MSS.
+    counters: SenderCounters,
+    /// When the segment being timed left.
+    timed_since: Time,
     rtt: RttEstimator,
     /// The latest round trip measured, until somebody asks.
     measured: Option<Span>,
@@ -110,7 +103,8 @@ impl Sender {
             deadline: MaybeTime::NONE,
             rto: rtt.steady_rto(),
             rtt,
-            timed: Timed::NONE,
+            timed: NOTHING,
+            timed_since: Time::ZERO,
             measured: None,
             calm: rare.is_none(),
             rare,
@@ -198,9 +192,9 @@ impl Sender {
     fn acknowledge(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) -> u64 {
         if let Some(echo) = echo {
             self.measure(echo, now);
-        } else if acknowledgement > self.timed.sequence {
-            self.measure(self.timed.sent, now);
-            self.timed = Timed::NONE;
+        } else if acknowledgement > self.timed {
+            self.measure(self.timed_since, now);
+            self.timed = NOTHING;
         }
         let flight = &mut self.flight;
         let acked = acknowledgement - flight.una;
@@ -244,7 +238,7 @@ impl Sender {
         if resend != Resend::Nothing {
             self.triggers.on_fast_retransmit(now);
             self.counters.fast_retransmits += 1;
-            self.timed = Timed::NONE;
+            self.timed = NOTHING;
             if self.fast_retransmit_restarts_timer {
                 self.deadline = self.expiry(now);
             }
@@ -268,7 +262,7 @@ impl Sender {
         self.counters.timeouts += 1;
         self.recovery.on_timeout(&mut self.flight, &self.congestion);
         self.resend_first = false;
-        self.timed = Timed::NONE;
+        self.timed = NOTHING;
         self.rtt.back_off();
         self.rto = self.rtt.steady_rto();
         self.deadline = self.expiry(now);
@@ -304,11 +298,29 @@ impl Sender {
 
     /// What has happened so far.
     pub fn counters(&self) -> SenderCounters {
-        self.counters
+        let counters = self.counters;
+        let sent_bytes = self.flight.max + counters.retransmitted_bytes;
+        let full = (sent_bytes - counters.sent_bytes) / u64::from(self.flight.mss);
+        SenderCounters {
+            sent_segments: counters.sent_segments + full,
+            sent_bytes,
+            ..counters
+        }
     }
 
     /// Whether all that was written has been acknowledged.
     pub fn is_done(&self) -> bool {
         self.flight.una >= self.written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    #[test]
+    fn what_most_acks_touch_fits_two_lines_of_cache_beside_16_bytes() {
+        assert!(offset_of!(Sender, steady) < 112);
     }
 }

@@ -68,17 +68,17 @@ impl<P: Probe> Simulation<P> {
         }
         let Entry { link, step } = state.way;
         let wire = &mut self.wires[link as usize];
+        let mss = sender.mss_bytes();
         while let Some(segment) = sender.poll_full(arrival) {
-            let packet = Packet::plain_data(packet.vc() - 1, step, segment, sender.mss_bytes());
-            let Some(onward) = wire.send(arrival, packet.bytes(), || 0) else {
+            let next = |arrival| OnWire {
+                arrival,
+                packet: Packet::plain_data(packet.vc() - 1, step, segment, mss),
+            };
+            let Some(onward) = wire.send(arrival, next(arrival).packet.bytes(), || 0) else {
                 continue;
             };
-            let next = OnWire {
-                arrival: onward,
-                packet,
-            };
-            if wire.line.end != End::Shared || !self.lanes.append_plain_data(next) {
-                return self.send_rest(flow, link, next, arrival);
+            if wire.line.end != End::Shared || !self.lanes.append_plain_data(next(onward)) {
+                return self.send_rest(flow, link, next(onward), arrival);
             }
         }
         if !sender.is_spent() | (sender.next_timeout() < state.sender_armed) {

@@ -37,11 +37,10 @@ impl<P: Probe> Simulation<P> {
         let departure = arrival - wire.line.delay();
         watch::packet(&mut self.probe, link, None, departure, packet, &self.options);
         let certain = !vc.is_multiple_of(2) && self.is_certain(self.wires[link as usize].lead, arrival);
-        let next = OnWire { arrival, packet };
         if certain {
-            self.certain = Some(next);
+            self.certain = Some(OnWire { arrival, packet });
         } else {
-            self.set_out(link, next);
+            self.set_out(link, OnWire { arrival, packet });
         }
     }
 
@@ -195,8 +194,17 @@ impl<P: Probe> Simulation<P> {
         let now = self.begin_ahead(next.arrival);
         self.hand_over_packet(next.packet);
         self.end_ahead(now);
-        if let Some(ack) = self.certain.take() {
-            self.go_on(ack);
+        if self.certain.is_some() {
+            self.go_on_for_certain();
+        }
+    }
+
+    /// The ACK whose place is certain reaches a router, and all that follows.
+    #[inline(never)]
+    fn go_on_for_certain(&mut self) {
+        if let Some(OnWire { arrival, packet }) = self.certain {
+            self.certain = None;
+            self.forward(OnWire { arrival, packet }, false);
         }
     }
 

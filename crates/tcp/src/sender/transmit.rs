@@ -1,6 +1,6 @@
 //! What to send next.
 
-use super::{Sender, Timed};
+use super::{Sender, NOTHING};
 use crate::recovery::Next;
 use crate::segment::DataSegment;
 use longpipe_events::{MaybeTime, Time};
@@ -33,7 +33,7 @@ impl Sender {
         self.poll_short(now, self.flight.window())
     }
 
-    /// Sends a segment of MSS bytes if the window allows, outside of a recovery: its first byte, and whether it had been
+    /// Sends a segment of MSS bytes if the window allows, of a calm sender: its first byte, and whether it had been
     /// sent before.
     #[inline(always)]
     pub fn poll_full(&mut self, now: Time) -> Option<(u64, bool)> {
@@ -45,7 +45,7 @@ impl Sender {
         let full = (needed <= flight.rwnd) & (needed as i64 as f64 <= flight.cwnd) & (end <= self.written);
         full.then(|| {
             self.flight.nxt = end;
-            (sequence, self.count_sent(now, sequence, mss))
+            (sequence, self.on_sent(now, sequence, mss))
         })
     }
 
@@ -115,29 +115,31 @@ impl Sender {
     }
 
     fn emit(&mut self, now: Time, sequence: u64, length: u32) -> DataSegment {
+        if let Some(rare) = &mut self.rare {
+            rare.on_sent(now);
+        }
+        if length < self.flight.mss {
+            self.counters.sent_segments += 1;
+            self.counters.sent_bytes += u64::from(length);
+        }
         DataSegment {
             sequence,
             length,
-            retransmission: self.count_sent(now, sequence, length),
+            retransmission: self.on_sent(now, sequence, length),
             timestamp: self.timestamps.then_some(now),
         }
     }
 
     /// A segment leaves; whether it had been sent before.
     #[inline(always)]
-    fn count_sent(&mut self, now: Time, sequence: u64, length: u32) -> bool {
+    fn on_sent(&mut self, now: Time, sequence: u64, length: u32) -> bool {
         let end = sequence + u64::from(length);
         let retransmission = sequence < self.flight.max;
-        if let Some(rare) = &mut self.rare {
-            rare.on_sent(now);
-        }
-        self.counters.sent_segments += 1;
-        self.counters.sent_bytes += u64::from(length);
         if retransmission {
             self.counters.retransmitted_segments += 1;
             self.counters.retransmitted_bytes += end.min(self.flight.max) - sequence;
-        } else if self.timed.sequence == Timed::NONE.sequence {
-            self.timed = Timed { sequence, sent: now };
+        } else if self.timed == NOTHING {
+            (self.timed, self.timed_since) = (sequence, now);
         }
         self.flight.max = self.flight.max.max(end);
         self.congestion.on_sent(now, sequence, end);
