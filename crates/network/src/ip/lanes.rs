@@ -93,14 +93,16 @@ impl Lanes {
             return false;
         }
         let mut place = packets.tail();
+        packets.push(next);
         while place > furthest && !precedes(packets.get(place - 1)) {
+            *packets.get_mut(place) = *packets.get(place - 1);
             place -= 1;
         }
+        *packets.get_mut(place) = next;
         if next.packet.has_options() {
-            let after = (place..packets.tail()).filter(|&number| packets.get(number).packet.has_options());
+            let after = (place + 1..packets.tail()).filter(|&number| packets.get(number).packet.has_options());
             others.insert(others.tail() - after.count() as u64, *options);
         }
-        packets.insert(place, next);
         self.first[index] = self.first[index].min(next.arrival.0);
         true
     }

@@ -1,4 +1,5 @@
-//! How packets move: one event at each place where they may meet those of another wire, and one at their host.
+//! How packets move: one event at each place where they may meet those of another wire, unless their order there is
+//! certain, and one at their host.
 //!
 //! Past the last such place a packet goes on at once, port by port, each time at the instant at which it arrives
 //! there, as cells do. What it carries goes with it; the options of the packet in hand, if it has any, lie in
