@@ -7,7 +7,7 @@ use crate::link::{Feed, Link};
 use crate::nic::Off;
 use crate::probe::Probe;
 use crate::requests::REQUEST;
-use crate::simulation::Simulation;
+use crate::simulation::{Simulation, UNKNOWN};
 use crate::topology::Step;
 use crate::watch;
 use longpipe_events::{Entity, Time};
@@ -19,7 +19,10 @@ impl<P: Probe> Simulation<P> {
         loop {
             match &mut self.links[link].feed {
                 Feed::Nic(nic) => match nic.pop() {
-                    Some(Off::Frame(frame)) => self.announce(frame.packet, frame.cells, frame.accepted()),
+                    Some(Off::Frame(frame)) => {
+                        self.under_way.astray -= u64::from(frame.packet.vc() % 2);
+                        self.announce(frame.packet, frame.cells, frame.accepted());
+                    }
                     Some(Off::Cell(cell)) => {
                         self.watch_interface(link, cell);
                         self.carry(link, self.now, cell);
@@ -103,6 +106,7 @@ impl<P: Probe> Simulation<P> {
             return;
         }
         let packet = self.take_packet(vc, frame);
+        self.left_trunk = UNKNOWN;
         self.await_delivery(link, at, packet);
     }
 

@@ -24,6 +24,19 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// What an interface has accepted.
+    #[inline(always)]
+    pub fn new(packet: Packet, cells: u16, accepted: Accepted, by_edges: bool) -> Frame {
+        Frame {
+            packet,
+            slot: accepted.slot,
+            first: accepted.first,
+            last: accepted.last,
+            cells,
+            by_edges,
+        }
+    }
+
     /// What its interface said of it.
     pub fn accepted(&self) -> Accepted {
         Accepted {
@@ -73,6 +86,8 @@ pub struct Nic {
     /// Cells of the first frame in the queue not yet arrived downstream; 0: there is none.
     left: u16,
     loss: Option<Box<Loss>>,
+    /// An ACK whose last cell arrives less than this after its data have left the trunk, alone, precedes all later ones.
+    pub lead: Span,
     /// Frames that entered.
     pub frames_in: u64,
     /// Cells that entered.
@@ -98,6 +113,7 @@ impl Nic {
             head: grid.cursor(0),
             left: 0,
             loss,
+            lead: Span(0),
             frames_in: 0,
             cells_in: 0,
             lost_forced: 0,

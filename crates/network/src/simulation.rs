@@ -11,6 +11,7 @@ use crate::aal5::{frame_cells, Reassembler};
 use crate::ahead::Ahead;
 use crate::check::ScenarioError;
 use crate::flow::{flows, Flow};
+use crate::ip::certain;
 use crate::ip::lanes::Lanes;
 use crate::ip::packet::Payload;
 use crate::ip::routes::Routes;
@@ -18,14 +19,14 @@ use crate::ip::wire::{self, Wire};
 use crate::ip::{OnWire, Options, Packet};
 use crate::jitter::{self, Jitter};
 use crate::link::{Feed, Link};
-use crate::nic::{Accepted, Frame};
+use crate::nic::Frame;
 use crate::on_off::Meter;
 use crate::plan::{self, Plan};
 use crate::probe::Probe;
 use crate::scenario::{Framing, Scenario};
 use crate::ties::TieRule;
 use crate::topology::{usual_interval, Entry, LinkEnd, Topology};
-use crate::under_way::UnderWay;
+use crate::under_way::{self, UnderWay};
 use longpipe_events::{Agenda, Entity, Order, Time};
 use longpipe_tcp::{AckSegment, DataSegment};
 
@@ -70,9 +71,14 @@ pub struct Simulation<P: Probe> {
     pub(crate) left_trunk: Time,
     /// An ACK that is, until it goes on.
     pub(crate) certain: Option<OnWire>,
+    /// Likewise as cells.
+    pub(crate) certain_frame: Option<Frame>,
     pub(crate) events: u64,
     pub(crate) probe: P,
 }
+
+/// No time from which any lead would reach another one.
+pub(crate) const UNKNOWN: Time = Time(1 << 63);
 
 impl<P: Probe> Simulation<P> {
     /// A run at time zero.
@@ -112,13 +118,23 @@ impl<P: Probe> Simulation<P> {
             lanes: Lanes::default(),
             under_way: UnderWay::new(2 * scenario.flows.len()),
             options: Options::default(),
-            left_trunk: Time::ZERO,
+            left_trunk: UNKNOWN,
             certain: None,
+            certain_frame: None,
             ahead,
             topology,
             events: 0,
             probe,
         };
+        let trains = |link: &&Link| matches!(link.feed, Feed::Trains(_));
+        if simulation.links.iter().filter(trains).count() <= under_way::LANES {
+            let leads = certain::leads(scenario, &simulation.topology, &simulation.ahead);
+            for (link, lead) in simulation.links.iter_mut().zip(leads) {
+                if let Feed::Nic(nic) = &mut link.feed {
+                    nic.lead = lead;
+                }
+            }
+        }
         for flow in 0..simulation.flows.len() {
             let start = simulation.flows[flow].start;
             let entity = simulation.entity(flow, START);
@@ -221,9 +237,10 @@ impl<P: Probe> Simulation<P> {
     /// Whether a frame that will reach a host at `at` may be handed over ahead of time; its options stay in hand.
     #[inline(never)]
     fn may_be_ahead(&mut self, link: usize, at: Time) -> bool {
-        let options = self.options;
+        let (options, left_trunk) = (self.options, self.left_trunk);
+        self.left_trunk = UNKNOWN;
         let ahead = self.approach(link, at);
-        self.options = options;
+        (self.options, self.left_trunk) = (options, left_trunk);
         ahead
     }
 
@@ -246,6 +263,7 @@ impl<P: Probe> Simulation<P> {
     /// The first frame due on a link reaches its host.
     pub(crate) fn on_delivery(&mut self, link: usize) {
         if let Some(next) = self.links[link].deliveries.pop(&mut self.options) {
+            self.left_trunk = UNKNOWN;
             self.hand_over_packet(next.packet);
         }
     }
@@ -334,23 +352,30 @@ impl<P: Probe> Simulation<P> {
         let Some(accepted) = nic.accept(cells, ready) else {
             return;
         };
-        if by_edges {
-            self.under_way.keep_options(&packet, &self.options);
-            if accepted.soon {
-                nic.send(cells);
-                return self.announce(packet, cells, accepted);
+        let lead = nic.lead;
+        if by_edges & accepted.soon {
+            nic.send(cells);
+            if !vc.is_multiple_of(2) && self.is_certain_frame(lead, accepted.last) {
+                self.certain_frame = Some(Frame::new(packet, cells, accepted, true));
+                return;
             }
+            self.under_way.keep_options(&packet, &self.options);
+            return self.announce(packet, cells, accepted);
         }
-        let Accepted { slot, first, last, .. } = accepted;
-        if nic.wait(Frame {
-            packet,
-            slot,
-            first,
-            last,
-            cells,
-            by_edges,
-        }) {
-            self.schedule(link);
+        self.wait_at_host(link, Frame::new(packet, cells, accepted, by_edges));
+    }
+
+    /// A frame waits for its turn at its host's interface.
+    #[inline(never)]
+    fn wait_at_host(&mut self, link: usize, frame: Frame) {
+        if frame.by_edges {
+            self.under_way.keep_options(&frame.packet, &self.options);
+            self.under_way.astray += u64::from(frame.packet.vc() % 2);
+        }
+        if let Feed::Nic(nic) = &mut self.links[link].feed {
+            if nic.wait(frame) {
+                self.schedule(link);
+            }
         }
     }
 

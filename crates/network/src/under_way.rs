@@ -9,7 +9,7 @@ use longpipe_events::Time;
 use std::cmp::Ordering;
 
 /// Ports share them, if there are more.
-const LANES: usize = 4;
+pub(crate) const LANES: usize = 4;
 
 /// A frame's last cell on its way, or its first where somebody watches.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,6 +36,8 @@ pub(crate) struct UnderWay {
     lanes: [Ring<Edge>; LANES],
     /// Options of the packets that have any and have not reached their ports, by VC.
     options: Vec<Ring<Options>>,
+    /// ACKs that wait at their hosts.
+    pub astray: u64,
 }
 
 const EMPTY: [u64; LANES] = [u64::MAX, u64::MAX - 1, u64::MAX - 2, u64::MAX - 3];
@@ -47,6 +49,7 @@ impl UnderWay {
             first: EMPTY,
             lanes: Default::default(),
             options: vec![Ring::default(); vcs],
+            astray: 0,
         }
     }
 
@@ -80,6 +83,18 @@ impl UnderWay {
         let tie = (a == b) | (c == d) | (left.1 == right.1);
         let (lane, at) = if right.1 < left.1 { right } else { left };
         (lane, Time(at), tie)
+    }
+
+    /// Whether no frame is in this lane.
+    #[inline(always)]
+    pub fn is_empty(&self, lane: usize) -> bool {
+        let lane = lane % LANES;
+        self.first[lane] == EMPTY[lane]
+    }
+
+    /// Whether the first edge of this lane arrives by `time`.
+    pub fn arrives_by(&self, lane: usize, time: Time) -> bool {
+        self.first[lane % LANES] <= time.0
     }
 
     /// The first edge of each lane that arrives at `time`.

@@ -4,6 +4,7 @@
 //! the trunk has sent another data packet and that has reached its host. An ACK that comes earlier than that, while no
 //! other is on its way, goes on at once and waits for no event.
 
+use crate::aal5::{frame_cells, CELL_BITS};
 use crate::ahead::Ahead;
 use crate::scenario::{FlowConfig, Framing, Scenario, TrafficConfig};
 use crate::topology::Topology;
@@ -23,17 +24,10 @@ enum Port {
 }
 
 /// By link: an ACK that arrives at its end less than this after the data packet has left the trunk precedes all ACKs of
-/// later ones; zero where nothing is certain.
+/// later ones; zero where nothing is certain. As cells, if no other packet's cells were among the data's at the trunk.
 pub(crate) fn leads(scenario: &Scenario, topology: &Topology, ahead: &Ahead) -> Vec<Span> {
     let mut leads = vec![Span(0); scenario.links.len()];
-    if scenario.framing != Framing::Ip {
-        return leads;
-    }
     let shared = |&link: &usize| !topology.ends[link].host && !topology.ends[link].unshared;
-    let pass = |links: &[usize], bytes: u64| -> u64 {
-        let links = links.iter().map(|&link| &scenario.links[link]);
-        links.map(|link| duration(bytes, link.rate_bps) + link.delay_ps).sum()
-    };
     let mut ports = vec![Port::Unused; scenario.links.len()];
     for (index, flow) in scenario.flows.iter().enumerate() {
         for &link in &flow.route {
@@ -53,9 +47,7 @@ pub(crate) fn leads(scenario: &Scenario, topology: &Topology, ahead: &Ahead) -> 
             *port = Port::Others;
             continue;
         };
-        let bytes = least_packet_bytes(flow);
-        // The next data packet's time at the trunk is in it.
-        let latency = pass(&flow.route[trunk..], bytes) + pass(&back[..meets], u64::from(header_bytes(None)));
+        let latency = least_latency(scenario, flow, &flow.route[trunk..], &back[..meets]);
         let trunk = flow.route[trunk];
         *port = match *port {
             Port::Unused => Port::AcksOf { trunk, latency },
@@ -85,9 +77,28 @@ fn acknowledges_at_once(flow: &FlowConfig) -> bool {
     matches!(flow.tcp.ack, AckConfig::Immediate {})
 }
 
-/// How long a packet lasts at least [ps].
-fn duration(bytes: u64, rate_bps: u64) -> u64 {
-    (u128::from(8 * bytes) * u128::from(PS_PER_SECOND) / u128::from(rate_bps)) as u64
+/// How long after another packet has left the trunk, the first link of `forth`, the ACK of the next one has come over `back`
+/// at the least, or its first cell [ps].
+fn least_latency(scenario: &Scenario, flow: &FlowConfig, forth: &[usize], back: &[usize]) -> u64 {
+    let links = |links: &[usize], bits: u64| -> u64 {
+        let links = links.iter().map(|&link| &scenario.links[link]);
+        links.map(|link| duration(bits, link.rate_bps) + link.delay_ps).sum()
+    };
+    let bytes = least_packet_bytes(flow);
+    match scenario.framing {
+        Framing::Ip => links(forth, 8 * bytes) + links(back, 8 * u64::from(header_bytes(None))),
+        Framing::Aal5 => {
+            // All cells pass the trunk one after the other; elsewhere the last one of the data and the first of the ACK count.
+            let before = u64::from(frame_cells(bytes as u32)) - 1;
+            let trunk = before * duration(CELL_BITS, scenario.links[forth[0]].rate_bps);
+            trunk + links(forth, CELL_BITS) + links(back, CELL_BITS)
+        }
+    }
+}
+
+/// How long so many bits last, rounded down [ps].
+fn duration(bits: u64, rate_bps: u64) -> u64 {
+    (u128::from(bits) * u128::from(PS_PER_SECOND) / u128::from(rate_bps)) as u64
 }
 
 /// Least length of a flow's data packets.

@@ -10,7 +10,7 @@ use super::routes::Routes;
 use super::wire::{End, Port, Wire};
 use super::{OnWire, Options, Packet};
 use crate::probe::Probe;
-use crate::simulation::{Simulation, CELL, WHOLE_FRAME};
+use crate::simulation::{Simulation, CELL, UNKNOWN, WHOLE_FRAME};
 use crate::ties::TieRule;
 use crate::topology::{Entry, LinkEnd};
 use crate::watch;
@@ -179,7 +179,7 @@ impl<P: Probe> Simulation<P> {
     #[inline(never)]
     fn reach_host(&mut self, link: u32, next: OnWire) {
         let (options, left_trunk) = (self.options, self.left_trunk);
-        self.left_trunk = Time::ZERO;
+        self.left_trunk = UNKNOWN;
         let ahead = self.approach(link as usize, next.arrival);
         (self.options, self.left_trunk) = (options, left_trunk);
         if ahead {
@@ -212,7 +212,7 @@ impl<P: Probe> Simulation<P> {
     /// The first packet on a wire reaches its host.
     pub(crate) fn on_packet(&mut self, link: usize) {
         if let Some(next) = self.wires[link].pop(&mut self.options) {
-            self.left_trunk = Time::ZERO;
+            self.left_trunk = UNKNOWN;
             self.deliver(next.packet);
         }
     }

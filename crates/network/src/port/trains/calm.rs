@@ -154,22 +154,19 @@ impl TrainPort {
         true
     }
 
-    /// A frame enters as a whole whose last cell arrives, if that is certain: no other one runs or begins before that
-    /// cell. The slot in which the cell leaves.
+    /// A frame enters as a whole whose last cell arrives and before which no other one begins, if that is certain: no
+    /// other one runs. The slot in which the cell leaves.
     #[inline(always)]
-    pub(super) fn take_alone(&mut self, last: Last) -> Option<u64> {
-        let first = *self.firsts.first()?;
+    pub(super) fn take_alone(&mut self, first: First, last: Last) -> Option<u64> {
         let cells = u64::from(last.cells);
-        let own = (first.local == last.local) & (first.batch + cells == last.batch + 1);
-        let alone = own & self.running.is_empty() && self.firsts.second().is_none_or(|other| other.batch > last.batch);
-        if !alone | !self.plain | self.vcs[last.local as usize].merged {
+        if !self.running.is_empty() | !self.plain | self.vcs[last.local as usize].merged {
             return None;
         }
         let (start, held) = match self.follow(first, cells) {
             Some(found) => found,
             None => self.follow_slowly(first.batch, first.time, cells)?,
         };
-        self.firsts.pop();
+        self.counters.cells_in += cells;
         self.counters.frames_in += 1;
         if let Some(ledger) = &mut self.ledger {
             ledger.on_batches(self.admitted, first.batch, 1);

@@ -201,13 +201,35 @@ impl TrainPort {
         });
     }
 
+    /// The last cell of an expected frame arrives, before all of which no other cell came since those of frames that are
+    /// over: the slot in which it leaves, if that is so and it is certain to enter. If not, nothing has happened.
+    #[inline(always)]
+    pub fn on_last_alone(&mut self, last: Last) -> Option<u64> {
+        let first = *self.firsts.first()?;
+        let own = (first.local == last.local) & (first.batch + u64::from(last.cells) == last.batch + 1);
+        let alone = own && self.firsts.second().is_none_or(|other| other.batch > last.batch);
+        let slot = if alone {
+            self.take_alone(first, last)?
+        } else {
+            return None;
+        };
+        self.firsts.pop();
+        Some(slot)
+    }
+
+    /// The same of a frame of which the port did not know, where none is expected.
+    #[inline(always)]
+    pub fn on_lone(&mut self, first: First, last: Last) -> Option<u64> {
+        if !self.firsts.is_empty() {
+            return None;
+        }
+        self.take_alone(first, last)
+    }
+
     /// The last cell of a frame arrives. If it enters and the frame is whole, the slot in which it leaves.
     #[inline(always)]
     pub fn on_last(&mut self, last: Last) -> Option<u64> {
         self.counters.cells_in += u64::from(last.cells);
-        if let Some(slot) = self.take_alone(last) {
-            return Some(slot);
-        }
         self.take_last(last.time, last.batch, last.local, last.cells)
     }
 
