@@ -7,6 +7,7 @@
 
 pub mod aal5;
 mod ahead;
+mod at_once;
 pub mod capture;
 mod cells;
 pub mod check;
@@ -25,6 +26,7 @@ pub mod report;
 pub mod requests;
 pub mod ring;
 pub mod scenario;
+mod sending;
 pub mod simulation;
 mod state_hash;
 mod ties;

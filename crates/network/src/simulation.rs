@@ -7,13 +7,12 @@
 //! frames that arrive whole, then timers, then applications that begin, then VBR that is looked after; equals by
 //! number.
 
-use crate::aal5::{frame_cells, Reassembler};
+use crate::aal5::Reassembler;
 use crate::ahead::Ahead;
 use crate::check::ScenarioError;
 use crate::flow::{flows, Flow};
 use crate::ip::certain;
 use crate::ip::lanes::Lanes;
-use crate::ip::packet::Payload;
 use crate::ip::routes::Routes;
 use crate::ip::wire::{self, Wire};
 use crate::ip::{OnWire, Options, Packet};
@@ -25,7 +24,7 @@ use crate::plan::{self, Plan};
 use crate::probe::Probe;
 use crate::scenario::{Framing, Scenario};
 use crate::ties::TieRule;
-use crate::topology::{usual_interval, Entry, LinkEnd, Topology};
+use crate::topology::{usual_interval, LinkEnd, Topology};
 use crate::under_way::{self, UnderWay};
 use longpipe_events::{Agenda, Entity, Order, Time};
 use longpipe_tcp::{AckSegment, DataSegment};
@@ -56,7 +55,7 @@ pub struct Simulation<P: Probe> {
     pub(crate) framing: Framing,
     pub(crate) ties: TieRule,
     /// Whether the frames of a VC go by edges, by VC.
-    by_edges: Vec<bool>,
+    pub(crate) by_edges: Vec<bool>,
     /// Whether each link's port cannot hold a queue.
     pub(crate) transit: Vec<bool>,
     /// Links that carry IP packets, by link.
@@ -222,7 +221,9 @@ impl<P: Probe> Simulation<P> {
         let quiet = at <= wire.quiet_until && wire.deliveries.is_empty() && !self.ahead.busy;
         if quiet || (at > self.now && self.may_be_ahead(link, at)) {
             let now = self.begin_ahead(at);
-            self.hand_over_packet(packet);
+            if !(packet.is_plain_ack() && self.take_plain_ack_frame(packet)) {
+                self.hand_over_packet(packet);
+            }
             return self.end_ahead(now);
         }
         let wire = &mut self.links[link];
@@ -333,56 +334,6 @@ impl<P: Probe> Simulation<P> {
             self.enqueue(2 * flow as u32 + 1, frame, &ack);
         }
         self.arm_receiving_host(flow);
-    }
-
-    /// Hands a packet to the interface at the start of its circuit.
-    #[inline(always)]
-    pub(crate) fn enqueue(&mut self, vc: u32, frame: u32, payload: &impl Payload) {
-        if self.framing == Framing::Ip {
-            return self.enqueue_packet(vc, frame, payload);
-        }
-        let Entry { link, step } = self.flows[(vc / 2) as usize].entry(vc);
-        let (link, by_edges) = (link as usize, self.by_edges[vc as usize]);
-        let ready = self.ready(link);
-        let Feed::Nic(nic) = &mut self.links[link].feed else {
-            unreachable!("circuits begin at hosts")
-        };
-        let packet = Packet::new(vc, frame, step, payload, &mut self.options);
-        let cells = frame_cells(u32::from(packet.bytes()));
-        let Some(accepted) = nic.accept(cells, ready) else {
-            return;
-        };
-        let lead = nic.lead;
-        if by_edges & accepted.soon {
-            nic.send(cells);
-            if !vc.is_multiple_of(2) && self.is_certain_frame(lead, accepted.last) {
-                self.certain_frame = Some(Frame::new(packet, cells, accepted, true));
-                return;
-            }
-            self.under_way.keep_options(&packet, &self.options);
-            return self.announce(packet, cells, accepted);
-        }
-        self.wait_at_host(link, Frame::new(packet, cells, accepted, by_edges));
-    }
-
-    /// A frame waits for its turn at its host's interface.
-    #[inline(never)]
-    fn wait_at_host(&mut self, link: usize, frame: Frame) {
-        if frame.by_edges {
-            self.under_way.keep_options(&frame.packet, &self.options);
-            self.under_way.astray += u64::from(frame.packet.vc() % 2);
-        }
-        if let Feed::Nic(nic) = &mut self.links[link].feed {
-            if nic.wait(frame) {
-                self.schedule(link);
-            }
-        }
-    }
-
-    /// Whether what a circuit's packets carry travels with them.
-    #[inline(always)]
-    pub(crate) fn travels(&self, vc: usize) -> bool {
-        self.framing == Framing::Ip || self.by_edges[vc]
     }
 }
 

@@ -2,10 +2,10 @@
 
 use crate::ip::Packet;
 use crate::link::{Feed, Link};
-use crate::nic::{Accepted, Frame};
+use crate::nic::Accepted;
 use crate::port::trains::{First, Last, Late, TrainPort};
 use crate::probe::Probe;
-use crate::simulation::{arrival_order, Simulation, CELL, UNKNOWN};
+use crate::simulation::{arrival_order, Simulation, CELL};
 use crate::ties::TieRule;
 use crate::topology::{Step, Topology};
 use crate::under_way::Edge;
@@ -105,7 +105,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     #[inline(always)]
-    fn take_edge(&mut self, lane: usize) {
+    pub(crate) fn take_edge(&mut self, lane: usize) {
         if let Some(edge) = self.under_way.pop(lane, &mut self.options) {
             self.now = edge.arrival;
             self.events += 1;
@@ -147,65 +147,19 @@ impl<P: Probe> Simulation<P> {
         };
         let left = port.grid.start(slot + 1);
         let leaves = left + port.delay;
-        self.left_trunk = if lone.is_some() { left } else { UNKNOWN };
+        self.left_trunk = match lone {
+            Some(_) => left,
+            None => port.as_if_alone(left, last),
+        };
         self.pass_on(link as usize, packet.further(), leaves);
         if let Some(ack) = self.certain_frame.take() {
             self.go_on_at_once(ack);
         }
     }
 
-    /// Whether an ACK whose last cell reaches a port at `last` from an interface of this lead precedes all others there,
-    /// if none is on its way.
-    #[inline(always)]
-    pub(crate) fn is_certain_frame(&self, lead: Span, last: Time) -> bool {
-        let soon = last.0.wrapping_sub(self.left_trunk.0) < lead.0;
-        soon & (last <= self.end) & (self.under_way.astray == 0)
-    }
-
-    /// An ACK that precedes all that are not on their way yet passes its port now, after those that are.
-    #[inline(always)]
-    fn go_on_at_once(&mut self, ack: Frame) {
-        self.left_trunk = UNKNOWN;
-        let Step { link, local } = self.topology.steps[ack.packet.step() as usize];
-        let port = train_port(&mut self.links, link);
-        let lane = port.lane;
-        if self.under_way.is_empty(lane) {
-            let (slot, cells) = (ack.slot, ack.cells);
-            let first = First {
-                time: ack.first,
-                batch: slot,
-                local,
-                cells,
-            };
-            let last = Last {
-                time: ack.last,
-                batch: slot + u64::from(cells) - 1,
-                local,
-                cells,
-            };
-            if let Some(slot) = port.on_lone(first, last) {
-                let leaves = port.grid.start(slot + 1) + port.delay;
-                return self.pass_on(link as usize, ack.packet.further(), leaves);
-            }
-        }
-        self.go_on_behind_others(lane, ack);
-    }
-
-    /// The same where others are on their way, or the port may refuse it.
-    #[inline(never)]
-    fn go_on_behind_others(&mut self, lane: usize, ack: Frame) {
-        self.under_way.keep_options(&ack.packet, &self.options);
-        self.announce(ack.packet, ack.cells, ack.accepted());
-        let now = self.now;
-        while self.under_way.arrives_by(lane, ack.last) {
-            self.take_edge(lane);
-        }
-        self.now = now;
-    }
-
     /// A whole frame reaches the end of a link at `at`, and from there its host.
     #[inline(always)]
-    fn pass_on(&mut self, mut link: usize, mut packet: Packet, mut at: Time) {
+    pub(crate) fn pass_on(&mut self, mut link: usize, mut packet: Packet, mut at: Time) {
         while !self.links[link].end.host {
             link = self.topology.steps[packet.step() as usize].link as usize;
             packet = packet.further();
@@ -255,7 +209,7 @@ impl<P: Probe> Simulation<P> {
 
 /// The port of trains that feeds a link.
 #[inline(always)]
-fn train_port(links: &mut [Link], link: u32) -> &mut TrainPort {
+pub(crate) fn train_port(links: &mut [Link], link: u32) -> &mut TrainPort {
     let Feed::Trains(port) = &mut links[link as usize].feed else {
         unreachable!("the circuits of these frames pass through such a port")
     };

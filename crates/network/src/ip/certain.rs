@@ -24,7 +24,7 @@ enum Port {
 }
 
 /// By link: an ACK that arrives at its end less than this after the data packet has left the trunk precedes all ACKs of
-/// later ones; zero where nothing is certain. As cells, if no other packet's cells were among the data's at the trunk.
+/// later ones; zero where nothing is certain. As cells, if the next packet's last one leaves the trunk as long after as it takes to.
 pub(crate) fn leads(scenario: &Scenario, topology: &Topology, ahead: &Ahead) -> Vec<Span> {
     let mut leads = vec![Span(0); scenario.links.len()];
     let shared = |&link: &usize| !topology.ends[link].host && !topology.ends[link].unshared;
@@ -60,6 +60,9 @@ pub(crate) fn leads(scenario: &Scenario, topology: &Topology, ahead: &Ahead) -> 
             },
             Port::AcksOf { .. } | Port::Others => Port::Others,
         };
+    }
+    for &link in scenario.vbr.iter().flat_map(|source| &source.route) {
+        ports[link] = Port::Others;
     }
     for flow in &scenario.flows {
         let [first, second, ..] = flow.return_route[..] else {

@@ -233,6 +233,15 @@ impl TrainPort {
         self.take_last(last.time, last.batch, last.local, last.cells)
     }
 
+    /// When the last cell of a frame would have left, alone, to be as long before the next frame's as it is at least; it
+    /// does so at `left`. A running train's last cell leaves no sooner than so many slots later as cells of it follow.
+    #[inline(never)]
+    pub fn as_if_alone(&self, left: Time, last: Last) -> Time {
+        let follow = self.running.iter().map(|train| train.last - last.batch).min();
+        let missing = u64::from(last.cells).saturating_sub(follow.unwrap_or(u64::MAX));
+        Time(left.0.wrapping_sub(missing * (self.grid.period_floor() + 1)))
+    }
+
     #[inline(never)]
     fn take_last(&mut self, time: Time, batch: u64, local: u32, cells: u16) -> Option<u64> {
         let last = Last {
