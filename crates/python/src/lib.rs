@@ -28,7 +28,7 @@ pyo3::create_exception!(
 );
 
 /// Events between two looks at the interpreter: some 20 ms.
-const CHUNK: u64 = 1_000_000;
+const CHUNK: u64 = 200_000;
 
 /// Runs a resolved scenario. The interpreter lock is released; Ctrl-C is honoured.
 ///
