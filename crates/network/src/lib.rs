@@ -10,6 +10,7 @@ mod ahead;
 mod at_once;
 pub mod capture;
 mod cells;
+mod certain;
 pub mod check;
 pub mod flow;
 pub mod ip;

@@ -9,9 +9,9 @@
 
 use crate::aal5::Reassembler;
 use crate::ahead::Ahead;
+use crate::certain;
 use crate::check::ScenarioError;
 use crate::flow::{flows, Flow};
-use crate::ip::certain;
 use crate::ip::lanes::Lanes;
 use crate::ip::routes::Routes;
 use crate::ip::wire::{self, Wire};
@@ -94,6 +94,7 @@ impl<P: Probe> Simulation<P> {
             Framing::Ip => routes.entries(),
         };
         let ahead = Ahead::new(scenario, &topology, P::IDLE);
+        let leads = certain::leads(scenario, &topology, &ahead);
         let cell_by_cell = links.iter().any(|link| matches!(link.feed, Feed::Port(_)));
         let mut simulation = Simulation {
             now: Time::ZERO,
@@ -113,7 +114,7 @@ impl<P: Probe> Simulation<P> {
             ties: TieRule::new(scenario.ties, seed),
             transit: plan.transit(),
             framing: scenario.framing,
-            wires: wire::wires(scenario, &topology, &ahead, seed),
+            wires: wire::wires(scenario, &topology, &leads, seed),
             lanes: Lanes::default(),
             under_way: UnderWay::new(2 * scenario.flows.len()),
             options: Options::default(),
@@ -127,7 +128,6 @@ impl<P: Probe> Simulation<P> {
         };
         let trains = |link: &&Link| matches!(link.feed, Feed::Trains(_));
         if simulation.links.iter().filter(trains).count() <= under_way::LANES {
-            let leads = certain::leads(scenario, &simulation.topology, &simulation.ahead);
             for (link, lead) in simulation.links.iter_mut().zip(leads) {
                 if let Feed::Nic(nic) = &mut link.feed {
                     nic.lead = lead;

@@ -183,10 +183,9 @@ impl<P: Probe> Simulation<P> {
             }
         }
         for link in 0..self.links.len() {
-            if !matches!(self.links[link].feed, Feed::Trains(_)) {
-                continue;
-            }
-            let Feed::Trains(mut port) = std::mem::replace(&mut self.links[link].feed, Feed::Packets) else {
+            let feed = std::mem::replace(&mut self.links[link].feed, Feed::Packets);
+            let Feed::Trains(mut port) = feed else {
+                self.links[link].feed = feed;
                 continue;
             };
             port.settle(now);

@@ -4,7 +4,6 @@
 //! tcp::Sender ─▶ interface (unlimited) ─▶ line ─▶ router (buffer policy, FIFO) ─▶ line ─▶ … ─▶ tcp::Receiver
 //! ```
 
-pub(crate) mod certain;
 pub mod interface;
 pub(crate) mod lanes;
 pub mod line;

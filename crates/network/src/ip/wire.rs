@@ -1,11 +1,9 @@
 //! A directed link of an IP path: an output port, its wire, and where that ends.
 
-use super::certain;
 use super::interface::Interface;
 use super::line::Line;
 use super::router::Router;
 use super::{OnWire, Options};
-use crate::ahead::Ahead;
 use crate::loss::Loss;
 use crate::port::buffer::Policy;
 use crate::ring::Ring;
@@ -89,8 +87,7 @@ pub enum Port {
 }
 
 /// Every wire of a scenario that carries IP packets, idle.
-pub(crate) fn wires(scenario: &Scenario, topology: &Topology, ahead: &Ahead, seed: u64) -> Vec<Wire> {
-    let leads = certain::leads(scenario, topology, ahead);
+pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], seed: u64) -> Vec<Wire> {
     let links = if scenario.framing == Framing::Ip {
         &scenario.links[..]
     } else {

@@ -202,7 +202,7 @@ impl TrainPort {
     }
 
     /// The last cell of an expected frame arrives, before all of which no other cell came since those of frames that are
-    /// over: the slot in which it leaves, if that is so and it is certain to enter. If not, nothing has happened.
+    /// over: the slot in which it leaves, if that is so and it is certain to enter. If not, nothing is counted.
     #[inline(always)]
     pub fn on_last_alone(&mut self, last: Last) -> Option<u64> {
         let first = *self.firsts.first()?;
