@@ -2,11 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# What `make reproduce` reproduces, or some of these.
-PAPERS ?= frr-96 gr-97 buf-97 www-98 lbd-01
+# What `make reproduce` reproduces: all papers, or some of them.
+PAPERS ?= $(shell $(BIN)/python -c 'from longpipe.papers import IDS; print(*IDS)')
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 
-.PHONY: setup reproduce test wheel docs bench bench-rivals bench-scaling soak lint clean
+.PHONY: setup reproduce test wheel docs bench bench-rivals bench-scaling soak checked golden lint clean
 
 setup: $(VENV)/.built
 	@:
@@ -32,7 +32,7 @@ reproduce: setup
 	@$(BIN)/longpipe report $(PAPERS)
 
 test: setup
-	cargo test --workspace --release
+	cargo test --workspace --profile ci
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile
 
 # One wheel for Python 3.11 and newer on this kind of machine, in dist/; who installs it needs no Rust. By the same Python
@@ -63,14 +63,27 @@ OUT ?= results
 bench-scaling: setup
 	@$(BIN)/python benches/rivals scaling --out $(OUT) $(if $(JSON),--json $(JSON)) $(if $(RUNS),--runs $(RUNS))
 
-# Random scenarios through both engines: make soak CASES=100000
+# Random scenarios through both engines: make soak CASES=100000 [FROM=N] [CHECKED=1]. Those over any graph are numbered from
+# FROM on; what fails is counted by kind, and a few of each kind go into results/soak. CHECKED=1 finds overflows, too.
 CASES ?= 20000
+FROM ?= 0
+CHECKS := --target-dir target/checked --config profile.ci.overflow-checks=true --config profile.ci.debug-assertions=true
 soak:
-	PROPTEST_CASES=$(CASES) cargo test --package longpipe-network --release --test engines -- --nocapture
+	cargo run --package longpipe-network --profile ci $(if $(CHECKED),$(CHECKS)) --example soak -- \
+		--cases $(CASES) --from $(FROM) --out results/soak
+	PROPTEST_CASES=$(CASES) cargo test --package longpipe-network --profile ci --test engines -- --nocapture
+
+# The results that tests/golden.rs asks for, anew: refused where one changed and the engine's number did not.
+golden:
+	cargo run --package longpipe-network --profile ci --example golden
+
+# The Rust tests with checks of overflow and of what the code takes for granted, which take a multiple of the time.
+checked:
+	cargo test --workspace --profile ci $(CHECKS)
 
 lint: setup
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --release -- -D warnings
+	cargo clippy --workspace --all-targets --profile ci -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from longpipe.papers import frr_96
-from longpipe.papers.paper import Experiment, Paper
+from longpipe.papers.experiments import Experiment
 
 # Besides tables and figures.
 WRITTEN: Final = {"provenance.json", "report.json", "report.txt", "scenarios.csv"}
@@ -19,4 +19,4 @@ def experiments() -> list[Experiment]:
     return short
 
 
-PAPER: Paper = replace(frr_96.PAPER, experiments=experiments, variants=frr_96.PAPER.variants[:2])
+PAPER = replace(frr_96.PAPER, experiments=experiments, variants=frr_96.PAPER.variants[:2])

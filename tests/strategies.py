@@ -5,7 +5,9 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 
 from longpipe.scenario import Scenario
-from longpipe.scenario.tcp import Congestion, Recovery
+from longpipe.scenario.base import kinds as names
+from longpipe.scenario.congestion import Congestion
+from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.web import CycleFrom, PoissonCut
 
 FRACTION = st.floats(0.05, 1, allow_subnormal=False)
@@ -41,8 +43,8 @@ timers = kinds(
 
 tcps = st.fixed_dictionaries(
     {
-        "recovery": st.sampled_from(get_args(Recovery)),
-        "congestion": st.sampled_from(get_args(Congestion)),
+        "recovery": st.sampled_from(names(Recovery)),
+        "congestion": st.sampled_from(names(Congestion)),
         "mss": times("1 B", "200 B", "512 B", "1460 B"),
         "receiver_window": times("1460 B", "4 KiB", "64 KiB"),
         "initial_window": times("1 segment", "10 segments"),
@@ -53,6 +55,7 @@ tcps = st.fixed_dictionaries(
         "byte_counting": st.booleans(),
         "silly_window_avoidance": st.booleans(),
         "idle_restart": st.booleans(),
+        "tahoe": st.fixed_dictionaries({"guard": st.booleans()}),
         "timer": timers,
         "ack": kinds({"kind": st.just("immediate")}, {"kind": st.just("delayed"), "timeout": times("20 ms", "200 ms")}),
     }

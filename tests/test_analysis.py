@@ -10,13 +10,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from longpipe import ScenarioError, plot
+from longpipe import ScenarioError
 from longpipe.analysis import figures
 from longpipe.analysis.anova import anova
 from longpipe.analysis.bootstrap import bootstrap
 from longpipe.analysis.checks import AssumptionWarning, check
 from longpipe.analysis.comparisons import tukey
 from longpipe.analysis.ranks import aligned_ranks
+from longpipe.pictures.saving import save
 from worked_examples import BATTERY, BATTERY_UNBALANCED, ETCHING, GRAFTS, MEMORY_CACHE, SEVEN_IN_EIGHT
 
 
@@ -262,4 +263,4 @@ def test_figures_show_the_numbers_of_the_analysis(tmp_path: Path) -> None:
         "residuals": figures.residuals(found),
     }
     for name, figure in drawn.items():
-        assert all(path.stat().st_size > 5000 for path in plot.save(figure, tmp_path / name))
+        assert all(path.stat().st_size > 5000 for path in save(figure, tmp_path / name))

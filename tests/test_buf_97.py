@@ -9,17 +9,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from longpipe import plot_buf_97, simulate
+from longpipe import simulate
 from longpipe.analysis.claims import Verdict, judge
 from longpipe.analysis.knee import knee
-from longpipe.cli import reproduction
+from longpipe.cli.reproduce import parts
 from longpipe.errors import ScenarioError
 from longpipe.papers import frr_96
-from longpipe.papers.buf_97 import PAPER
-from longpipe.papers.buf_97_beyond import BEYOND, experiments, grid, small_buffer_bdp
-from longpipe.papers.buf_97_links import LINKS
-from longpipe.papers.paper import Experiment, Factors
+from longpipe.papers.buf_97 import PAPER, figures
+from longpipe.papers.buf_97.beyond import BEYOND, experiments, grid, small_buffer_bdp
+from longpipe.papers.buf_97.links import LINKS
+from longpipe.papers.experiments import Experiment, Factors
 from longpipe.papers.reproduction import Reproduction, reproduce_beyond, table_rows
+from longpipe.report.folder import Part
 from longpipe.store import Store
 from longpipe.study import Runner
 from longpipe.units import TIME
@@ -62,7 +63,7 @@ def test_settings_are_the_paper_s() -> None:
             assert scenario is not None
             network = scenario.network
             assert network.kind == "dumbbell"
-            assert (scenario.tcp.recovery, scenario.tcp.mss) == ("sack", "9180 B")
+            assert (scenario.tcp.recovery.kind, scenario.tcp.mss) == ("sack", "9180 B")
             assert scenario.switch.policy.kind == "selective-drop"
             delays = network.access_delay, network.trunk_delay, network.exit_delay
             milliseconds = 2 * sum(map(TIME.parse, delays)) / 1e9
@@ -120,10 +121,10 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     claims = tuple(judge(claim, replicated, replicated) for claim in PAPER.claims)
     made_up = Reproduction(PAPER, "train", 3, 1.0, runs, table_rows(PAPER, runs), claims)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reproduction, "reproduce", lambda *_, **__: made_up)
-        patch.setattr(reproduction, "reproduce_beyond", lambda *_, **__: made_up_beyond(grid()))
-        reproduction.run(PAPER, 3, directory, Runner(Store()), json=None)
-        reproduction.run_beyond(PAPER, 1, directory, Runner(Store()))
+        patch.setattr("longpipe.papers.replicated.reproduce", lambda *_, **__: made_up)
+        patch.setattr("longpipe.papers.replicated.reproduce_beyond", lambda *_, **__: made_up_beyond(grid()))
+        parts.run(PAPER, Part.REPRODUCTION, 3, directory, Runner(Store()))
+        parts.run(PAPER, Part.BEYOND, 1, directory, Runner(Store()))
     return directory
 
 
@@ -182,9 +183,9 @@ def test_points_of_a_figure_are_the_rows_of_its_curve(out: Path) -> None:
     rows = pd.read_csv(out / "tables.csv", dtype={"table": str})
     chosen = rows[(rows["network"] == "geo") & (rows["sources"] == 50) & (rows["metric"] == "fairness")]
     assert chosen["buffer_cells"].tolist() == list(LINKS["geo"].buffers_cells)
-    assert list(plot_buf_97.LABELS) == list(PAPER.metrics)
+    assert list(figures.LABELS) == list(PAPER.metrics)
 
 
 def test_a_paper_with_nothing_past_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="--beyond: frr-96 has nothing past the paper; has: buf-97"):
-        reproduction.run_beyond(frr_96.PAPER, 1, tmp_path, Runner(Store()))
+        parts.run(frr_96.PAPER, Part.BEYOND, 1, tmp_path, Runner(Store()))

@@ -2,13 +2,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import pandas as pd
 import pytest
 
 from longpipe import CaptureError, Result, Scenario, ScenarioError, simulate
-from longpipe.scenario.tcp import Recovery
+from longpipe.scenario.base import kinds
+from longpipe.scenario.recovery import Recovery
 from pcap import ANALYSIS, analysis, needs_tcptrace, needs_tshark, packets, tcptrace_retransmitted, tshark, with_payload
 
 LOSSES: Final[dict[str, Any]] = {
@@ -63,7 +64,7 @@ def fast_by_tshark(trace: pd.DataFrame) -> int:
 
 @needs_tshark
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("recovery", get_args(Recovery))
+@pytest.mark.parametrize("recovery", kinds(Recovery))
 @pytest.mark.parametrize("scenario", [WAN, LAN], ids=lambda scenario: scenario.name)
 def test_tshark_counts_at_the_sender_what_we_count(
     tmp_path: Path, scenario: Scenario, recovery: str, loss: str
@@ -81,7 +82,7 @@ def test_tshark_counts_at_the_sender_what_we_count(
 
 @needs_tcptrace
 @pytest.mark.parametrize("timer", ["coarse", {"kind": "fine", "timestamps": True}], ids=["coarse", "timestamps"])
-@pytest.mark.parametrize("recovery", get_args(Recovery))
+@pytest.mark.parametrize("recovery", kinds(Recovery))
 def test_tcptrace_counts_our_retransmissions(tmp_path: Path, recovery: str, timer: object) -> None:
     changes = {"tcp.recovery": recovery, "tcp.timer": timer, "network.trunk_loss": LOSSES["bernoulli"]}
     result, (path,) = capture(WAN.with_(**changes), tmp_path, "host:source1")
@@ -90,7 +91,7 @@ def test_tcptrace_counts_our_retransmissions(tmp_path: Path, recovery: str, time
 
 @needs_tshark
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("recovery", get_args(Recovery))
+@pytest.mark.parametrize("recovery", kinds(Recovery))
 def test_no_capture_shows_more_than_its_losses(tmp_path: Path, recovery: str, loss: str) -> None:
     changes = {"tcp.recovery": recovery, "network.trunk_loss": LOSSES[loss], "network.return_loss": LOSSES[loss]}
     places = ["host:sink1", "link:source1->switch1", "link:switch1->switch2", "link:switch2->switch1"]
@@ -181,7 +182,7 @@ def test_a_link_of_cells_shows_llc_over_its_circuits(tmp_path: Path) -> None:
 
 
 @needs_tshark
-@pytest.mark.parametrize("recovery", get_args(Recovery))
+@pytest.mark.parametrize("recovery", kinds(Recovery))
 def test_ip_links_show_ip_packets(tmp_path: Path, recovery: str) -> None:
     changes = {"framing": "ip", "switch.buffer": "20 packets", "tcp.recovery": recovery, "traces.sequence": True}
     places = ["host:source1", "host:sink1", "link:source1->switch1", "link:switch1->switch2", "link:switch2->switch1"]

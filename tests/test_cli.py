@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from longpipe import Scenario, simulate
+from longpipe.examples import EXAMPLES
+
 LONGPIPE = [str(Path(sys.executable).with_name("longpipe"))]
 ENVIRONMENT = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
 
@@ -30,8 +33,8 @@ def lan(tmp_path: Path) -> Path:
 def test_help_teaches_the_first_two_commands() -> None:
     shown = run("--help")
     assert shown.returncode == 0
-    assert "longpipe init lan.toml" in shown.stdout
-    assert "longpipe run lan.toml" in shown.stdout
+    assert "longpipe init geo.toml --example geo" in shown.stdout
+    assert "longpipe run geo.toml" in shown.stdout
 
 
 def test_run_shows_flows_ports_and_indexes_in_80_columns(lan: Path) -> None:
@@ -43,11 +46,76 @@ def test_run_shows_flows_ports_and_indexes_in_80_columns(lan: Path) -> None:
         assert word in shown.stdout
 
 
+def test_a_run_of_many_flows_shows_the_fastest_the_others_and_all(tmp_path: Path) -> None:
+    path = tmp_path / "many.toml"
+    group = '[[network.group]]\nname = "web"\ncount = 30\ntraffic = "web"\n[[network.group]]\nname = "bulk"\n'
+    path.write_text(f'duration = "2 s"\n[network]\nkind = "dumbbell"\n{group}')
+    few = run("run", path).stdout
+    lines = few.splitlines()
+    shown = [float(line.split()[1]) for line in lines if line.startswith(("web", "bulk"))]
+    assert len(shown) == 20
+    assert shown == sorted(shown, reverse=True)
+    assert any(line.startswith("11 others") for line in lines)
+    assert any(line.startswith("all 31") for line in lines)
+    assert "20 of 31 flows, the fastest; --all shows all" in few
+    every = run("run", path, "--all").stdout
+    assert "others" not in every
+    assert sum(line.startswith("web") for line in every.splitlines()) == 30
+
+
+def test_a_capture_says_its_format_where_its_name_says_another(lan: Path, tmp_path: Path) -> None:
+    shown = run(
+        "run", lan, "--capture", f"host:source1={tmp_path}/a.pcap", "--capture", f"host:sink1={tmp_path}/b.pcapng"
+    )
+    told = " ".join(shown.stdout.split())
+    assert f"of host:source1 in {tmp_path}/a.pcap, in pcapng's format" in told
+    assert told.endswith(f"{tmp_path}/b.pcapng")
+
+
 def test_init_writes_a_scenario_that_runs(tmp_path: Path) -> None:
     path = tmp_path / "new.toml"
     assert run("init", path).returncode == 0
     assert run("init").stdout == run("init", "-").stdout == path.read_text()
     assert run("run", path, "--set", "duration=10 ms").returncode == 0
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_each_example_is_a_scenario_that_needs_no_warning(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "new.toml"
+    assert run("init", path, "--example", name).returncode == 0
+    assert Scenario.from_toml(path).with_(name=name) == Scenario.example(name)
+    shown = run("run", path, "--set", "duration=5 s", "--no-store")
+    assert (shown.returncode, shown.stderr) == (0, "")
+
+
+def test_an_unknown_example_is_told_those_there_are() -> None:
+    refused = run("init", "--example", "gto")
+    assert refused.returncode == 2
+    assert refused.stderr.endswith("accepts fiber, geo, leo, web-and-bulk, lan-96\n")
+
+
+def test_fields_are_listed_with_unit_default_source_and_what_they_accept() -> None:
+    shown = run("fields", "receiver_window").stdout
+    assert shown.startswith("tcp.receiver_window [bytes]\n")
+    assert "  default: 64 KiB\n  accepts: 1 B to 1 GiB, or auto\n  source: ATM Forum/96-1761" in shown
+    policy = run("fields", "switch.policy").stdout
+    assert "accepts: tail-drop, partial-packet-discard, epd, selective-drop, fba\n" in policy
+    assert "switch.policy.threshold (of epd) [fraction of the buffer]" in policy
+    every = run("fields").stdout.split("\n\n")
+    assert len(every) > 100
+    refused = run("fields", "recever_window")
+    assert refused.returncode == 2
+    assert "did you mean" in refused.stderr
+
+
+def test_init_shows_the_alternatives() -> None:
+    text = run("init").stdout
+    assert "\n# One of tail-drop, partial-packet-discard, epd, selective-drop, fba.\n[switch.policy]\n" in text
+    assert "\n# Accepts aal5, ip.\nframing = " in text
+
+
+def test_a_file_can_be_simulated_at_once(lan: Path) -> None:
+    assert simulate(lan).state_hash == simulate(str(lan)).state_hash == simulate(Scenario.from_toml(lan)).state_hash
 
 
 def test_init_keeps_an_existing_file(lan: Path) -> None:

@@ -11,7 +11,7 @@ from longpipe import ScenarioError
 from longpipe.cli import app
 from test_cli import run
 
-WWW_98 = str(resources.files("longpipe.papers") / "data" / "www_98.csv")
+WWW_98 = str(resources.files("longpipe.papers.www_98") / "published.csv")
 WAN = ["--factors", "tcp,buffer_bdp,policy", "--where", "network=wan"]
 
 

@@ -67,6 +67,17 @@ def test_a_study_is_shown_with_its_runs(url: str, capsys: pytest.CaptureFixture[
     assert max(map(len, lines)) <= 80
 
 
+@pytest.mark.parametrize("command", ["run", "status", "show"])
+def test_who_asks_for_a_study_makes_no_store(tmp_path: Path, command: str) -> None:
+    path = tmp_path / "kept" / "none.db"
+    assert refusal("study", command, "lan", "--store", path) == (
+        f"store: {path}: no such file; needs the store of an earlier run"
+    )
+    with pytest.raises(ScenarioError, match="no such file"):
+        Study.open("lan", path)
+    assert not path.parent.exists()
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json"])
 def test_an_export_is_the_frame(url: str, tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / f"runs{suffix}"

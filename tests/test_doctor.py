@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from longpipe import _core, doctor
+from longpipe import Scenario, _core, doctor, simulate
 from longpipe.scenario.schema import schema_version
-from longpipe.store import engine_version
+from longpipe.store import Store, engine_version
 
 LONGPIPE = Path(sys.executable).with_name("longpipe")
 
@@ -28,7 +28,7 @@ def test_version_names_package_engine_and_scenario_schema() -> None:
     done = run("--version")
     expected = [f"longpipe {version('longpipe')}", f"engine {engine_version()}", f"scenario schema {schema_version()}"]
     assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, expected, "")
-    assert engine_version().startswith(f"{_core.__version__}+")
+    assert engine_version() == _core.__engine__ == str(int(_core.__engine__))
     assert schema_version().startswith(f"{_core.__version__}+")
 
 
@@ -51,7 +51,7 @@ def test_programs_that_are_missing_are_no_failure_and_say_how_to_get_them(tmp_pa
     assert (done.returncode, done.stderr) == (0, "")
     for package in ("ns2", "tshark", "tcptrace"):
         assert f"apt install {package}" in " ".join(done.stdout.split())
-    assert done.stdout.count("missing") == 3
+    assert sum(line.startswith("missing ") for line in done.stdout.splitlines()) == 3
 
 
 def test_a_program_that_does_not_run_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,6 +95,21 @@ def test_a_required_library_that_is_broken_is_a_failure(tmp_path: Path, library:
     assert f"broken {library} " in shown
     assert "can't be imported, ImportError: half installed; get it: pip install --force-reinstall" in shown
     assert library in shown.split("broken: ")[-1].split(", ")
+
+
+def test_the_store_is_told_with_its_runs_and_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    monkeypatch.setenv("LONGPIPE_STORE", f"sqlite:///{path}")
+    assert (part("store").version, part("store").problem) == ("none yet", None)
+    store = Store(path)
+    store.keep(simulate(Scenario(duration="10 ms")))
+    store.close()
+    found = part("store")
+    assert (found.version, found.required, found.problem) == ("1 runs", False, None)
+    assert found.use.startswith(str(path))
+    assert found.use.endswith(" MB")
+    path.write_text("no database")
+    assert part("store").problem is not None
 
 
 def test_the_schema_does_not_change_with_words() -> None:

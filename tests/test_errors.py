@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,8 @@ def message(build: Callable[[], object]) -> str:
             "accepts bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, as in '155.52 Mbit/s'",
         ),
         # Negative and absurd quantities.
-        ("duration", "-5 s", "duration: -5 s; needs 1 us to 100000 s"),
-        ("duration", "1e99 s", "duration: 1e99 s; needs 1 us to 100000 s"),
+        ("duration", "-5 s", "duration: -5 s; needs 1 ps to 2400 h"),
+        ("duration", "1e99 s", "duration: 1e99 s; needs 1 ps to 2400 h"),
         ("network.access_delay", "-1 ms", "network.access_delay: -1 ms; needs 0 s to 1000 s"),
         ("network.trunk_rate", "0 Mbit/s", "network.trunk_rate: 0 Mbit/s; needs 1 kbit/s to 10 Tbit/s"),
         ("network.sources", 0, "network.sources: 0; needs at least 1"),
@@ -86,7 +87,7 @@ def message(build: Callable[[], object]) -> str:
         # Units of the other framing.
         ("switch.buffer", "30 KB", "switch.buffer: 30 KB; ATM switches count cells, needs cells, packets or BDP"),
         ("framing", "ip", "switch.buffer: 1000 cells; IP routers have no cells, needs packets, bytes or BDP"),
-        ("framing", "atm", "framing: 'atm'; accepts aal5, ip"),
+        ("framing", "atm", "framing: 'atm'; it is 'aal5' here; accepts aal5, ip"),
         # Segments and windows.
         ("tcp.mss", "0 B", "tcp.mss: 0 B; needs 1 B to 65000 B"),
         ("tcp.receiver_window", "256 B", "tcp.receiver_window: 256 B; needs at least one segment (512 B)"),
@@ -94,7 +95,7 @@ def message(build: Callable[[], object]) -> str:
         ("tcp.window_scale", 0, "tcp.window_scale: 0; needs 1 to 14 for a window of 64 KiB"),
         ("tcp.sack.blocks", 0, "tcp.sack.blocks: 0; needs at least 1"),
         ("tcp.initial_ssthresh", "511 B", "tcp.initial_ssthresh: 511 B; needs at least one segment (512 B)"),
-        ("tcp.initial_window", "0 segments", "tcp.initial_window: 0 segments; needs 1 segment to 65535 segments"),
+        ("tcp.initial_window", "0 segments", "tcp.initial_window: 0 segments; needs 1 segment to 1000000 segments"),
         ("tcp.vegas.alpha", 4, "tcp.vegas: beta 3; needs at least alpha, 4"),
         ("tcp.vegas.gamma", 0, "tcp.vegas.gamma: 0; needs more than 0.0"),
         ("tcp.duplicate_ack_threshold", 0, "tcp.duplicate_ack_threshold: 0; needs at least 1"),
@@ -145,7 +146,7 @@ def message(build: Callable[[], object]) -> str:
             "switch.scheduler: 'prio'; did you mean 'priority'? accepts fifo, priority, guaranteed-rate",
         ),
         ("network.vbr", {}, "switch.scheduler: fifo has no queue for VBR; needs priority or guaranteed-rate"),
-        ("network.vbr", {"period": "0 s"}, "network.vbr.period: 0 s; needs 1 us to 100000 s"),
+        ("network.vbr", {"period": "0 s"}, "network.vbr.period: 0 s; needs 1 us to 1000000 s"),
         ("network.vbr", {"duty": 0}, "network.vbr.duty: 0; needs more than 0.0"),
         # Names of variants.
         (
@@ -278,8 +279,13 @@ def test_bad_graph_is_refused_with_its_place(part: str, value: object, expected:
 
 VBR_GRAPH: dict[str, Any] = {
     **GRAPH,
-    "nodes": [*GRAPH["nodes"], {"name": "c", "kind": "host"}, {"name": "d", "kind": "host"}],
-    "links": [*GRAPH["links"], {"between": ["c", "s"], **LINK}, {"between": ["s", "d"], **LINK}],
+    "nodes": [*GRAPH["nodes"], *({"name": name, "kind": "host"} for name in "cde")],
+    "links": [
+        *GRAPH["links"],
+        {"between": ["c", "s"], **LINK},
+        {"between": ["s", "d"], **LINK},
+        {"between": ["c", "e"], **LINK},
+    ],
 }
 
 
@@ -287,17 +293,30 @@ VBR_GRAPH: dict[str, Any] = {
     ("source", "expected"),
     [
         ({"from": "a", "to": "d"}, "network.vbr[0].from: 'a' sends other cells too; needs a host of its own"),
-        ({"from": "c", "to": "x"}, "network.vbr[0].to: 'x' is not a host; accepts a, b, c, d"),
+        ({"from": "c", "to": "x"}, "network.vbr[0].to: 'x' is not a host; accepts a, b, c, d, e"),
         ({"from": "c", "to": "c"}, "network.vbr[0].to: 'c' is the sender too; needs another host"),
         (
             {"from": "c", "to": "d", "rate": "2 Mbit/s"},
             "network.vbr[0].rate: 2 Mbit/s; needs at most the rate of its slowest link, 1 Mbit/s",
         ),
+        ({"from": "c", "to": "e"}, "network.vbr[0].route: c -> e; needs a switch between its two hosts"),
     ],
 )
 def test_bad_vbr_source_is_refused_with_its_place(source: dict[str, str], expected: str) -> None:
     network = {**VBR_GRAPH, "vbr": [{"name": "v", **source}]}
     assert message(lambda: Scenario().with_(network=network, **{"switch.scheduler": "priority"})) == expected
+
+
+def test_a_path_longer_than_times_reach_is_refused() -> None:
+    switches = [f"s{i}" for i in range(1000)]
+    nodes = [{"name": "a", "kind": "host"}, {"name": "b", "kind": "host"}]
+    nodes += [{"name": name, "kind": "switch"} for name in switches]
+    links = [{**LINK, "between": ends, "delay": "1000 s"} for ends in pairwise(["a", *switches, "b"])]
+    network = {**GRAPH, "nodes": nodes, "links": links}
+    assert message(lambda: Scenario().with_(network=network)).splitlines() == [
+        f"network.flows[0].{way}: 1001 links of 1001000 s in all; needs at most 1000000 s"
+        for way in ("route", "return_route")
+    ]
 
 
 def test_every_problem_has_its_line() -> None:

@@ -65,16 +65,31 @@ def test_a_run_that_kills_every_worker_is_named_and_the_others_are_done() -> Non
     assert found == expected(SHORT, (1, 3, 4, 5, 6))
 
 
-def test_workers_that_cannot_start_are_an_error_and_not_a_loop(tmp_path: Path) -> None:
+@pytest.mark.parametrize("start", ["script", "module", "stdin"])
+def test_a_script_needs_no_guard(start: str, tmp_path: Path) -> None:
     script = tmp_path / "unguarded.py"
     script.write_text(
-        "from longpipe import Scenario\nfrom longpipe.executors import Processes\n"
-        "list(Processes(1).run([(Scenario(name='short', duration='20 ms'), 1)]))\n"
+        "print('loaded')\nfrom longpipe import Scenario\nfrom longpipe.design import Design, Factor\n"
+        "from longpipe.study import Study\n"
+        "base = Scenario(name='short', duration='20 ms')\n"
+        "study = Study(Design.full_factorial(base, [Factor.over('tcp.recovery', ['reno', 'sack'])], replications=2))\n"
+        "print(study.run(workers=2).finished, __name__, __file__ if '__file__' in globals() else '')\n"
     )
-    failed = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=60)
-    assert failed.returncode == 1
-    assert "ExecutorError: 3 worker processes died before their first run" in failed.stderr
-    assert "if __name__ == '__main__':" in failed.stderr
+    how = {"script": ["unguarded.py"], "module": ["-m", "unguarded"], "stdin": ["-"]}[start]
+    text = script.read_text() if start == "stdin" else None
+    done = subprocess.run(
+        [sys.executable, *how], input=text, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    loaded, told = done.stdout.splitlines()
+    assert (loaded, told.split()[:2]) == ("loaded", ["4", "__main__"])
+    assert start == "stdin" or told.endswith("unguarded.py")
+
+
+def test_workers_that_cannot_start_are_an_error_and_not_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longpipe.executors.processes._serve", os._exit)
+    with pytest.raises(ExecutorError, match="3 worker processes died before their first run, the last one with"):
+        list(Processes(1).run([(SHORT, 1)]))
 
 
 def test_a_broken_pool_names_what_it_ran() -> None:

@@ -5,7 +5,7 @@ from longpipe import Scenario, simulate
 from longpipe.analysis.claims import Verdict, judge
 from longpipe.papers import frr_96
 from longpipe.papers.frr_96 import PAPER, measure
-from longpipe.papers.frr_96_claims import PEAK_CELLS
+from longpipe.papers.frr_96.claims import PEAK_CELLS
 from longpipe.scenario import Dumbbell
 from longpipe.units import SIZE
 

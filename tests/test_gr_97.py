@@ -4,15 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from longpipe import Scenario, plot_gr_97, simulate
+from longpipe import Scenario, simulate
 from longpipe.analysis.claims import Verdict, judge
-from longpipe.cli import reproduction
+from longpipe.cli.reproduce import parts
 from longpipe.papers import PAPERS, gr_97
-from longpipe.papers.gr_97 import PAPER, measure
-from longpipe.papers.gr_97_summaries import outside
-from longpipe.papers.paper import Experiment
+from longpipe.papers.experiments import Experiment
+from longpipe.papers.gr_97 import PAPER, figures, measure
+from longpipe.papers.gr_97.summaries import outside
 from longpipe.papers.reproduction import Reproduction, table_rows
-from longpipe.report.folder import Folder
+from longpipe.report.folder import Folder, Part
 from longpipe.store import Store
 from longpipe.study import Runner
 from longpipe.units import TIME
@@ -61,8 +61,8 @@ def found() -> Reproduction:
 
 def test_a_directory_holds_report_tables_runs_and_figures(found: Reproduction, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reproduction, "reproduce", lambda *_, **__: found)
-        reproduction.run(PAPER, 3, tmp_path, Runner(Store()), json=None)
+        patch.setattr("longpipe.papers.replicated.reproduce", lambda *_, **__: found)
+        parts.run(PAPER, Part.REPRODUCTION, 3, tmp_path, Runner(Store()))
     figures = {f"{name}.{kind}" for name in ("vbr-period", "by-factor") for kind in ("png", "svg")}
     tables = {f"{name}.csv" for name in ("tables", "runs", *PAPER.summaries)}
     assert {path.name for path in tmp_path.iterdir()} == {*WRITTEN, *tables, *figures}
@@ -178,7 +178,7 @@ def test_what_lies_outside_the_seeds_is_listed_row_by_row(found: Reproduction) -
 
 
 def test_points_of_the_figures_are_the_rows_of_the_tables(found: Reproduction) -> None:
-    points = plot_gr_97.points(found)
+    points = figures.points(found)
     assert len(points) == 306
     assert points.loc[0, "published_efficiency"] == 0.71
 
@@ -199,14 +199,14 @@ def test_values_outside_are_explained_by_the_variant_that_comes_nearest(
     helps = (varied["variant"] == "clock phase 0") & (varied["network"] == "lan")
     varied["mean"] = varied["mean"].where(~helps, varied["published"] + 0.01)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reproduction, "reproduce", lambda *_, **__: found)
-        patch.setattr(reproduction, "sensitivity", lambda *_, **__: varied)
+        patch.setattr("longpipe.papers.replicated.reproduce", lambda *_, **__: found)
+        patch.setattr("longpipe.papers.replicated.sensitivity", lambda *_, **__: varied)
         patch.setattr(Folder, "figures", lambda *_: None)
-        reproduction.run_sensitivity(PAPER, 1, tmp_path, Runner(Store()))
+        parts.run(PAPER, Part.SENSITIVITY, 1, tmp_path, Runner(Store()))
         assert "After longpipe reproduce gr-97 into" in capsys.readouterr().out
         assert not (tmp_path / "explained.csv").exists()
-        reproduction.run(PAPER, 3, tmp_path, Runner(Store()), json=None)
-        reproduction.run_sensitivity(PAPER, 1, tmp_path, Runner(Store()))
+        parts.run(PAPER, Part.REPRODUCTION, 3, tmp_path, Runner(Store()))
+        parts.run(PAPER, Part.SENSITIVITY, 1, tmp_path, Runner(Store()))
     outside = pd.read_csv(tmp_path / "outside.csv")
     explained = pd.read_csv(tmp_path / "explained.csv")
     assert len(outside) > 50

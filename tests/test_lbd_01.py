@@ -6,14 +6,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from longpipe import plot_lbd_01
 from longpipe.analysis.claims import Claim, Exact, Verdict, judge
-from longpipe.cli import lbd_01 as command
-from longpipe.papers import lbd_01, lbd_01_beyond, lbd_01_variants
-from longpipe.papers.lbd_01 import Transfer, transfers
-from longpipe.papers.lbd_01_numbers import gains
-from longpipe.papers.lbd_01_reproduction import TransferReproduction, reproduce
-from longpipe.papers.lbd_01_time import Course, first_overflow
+from longpipe.cli.reproduce import parts
+from longpipe.papers.lbd_01 import PAPER, beyond, figures
+from longpipe.papers.lbd_01.courses import Course, first_overflow
+from longpipe.papers.lbd_01.numbers import gains
+from longpipe.papers.lbd_01.reproduction import TransferReproduction, reproduce
+from longpipe.papers.lbd_01.transfers import METRICS, PACKET_BYTES, SEGMENTS, Transfer, transfers
+from longpipe.papers.lbd_01.variants import VARIANTS
+from longpipe.report.folder import Part
 from longpipe.store import Store
 from longpipe.study import Runner
 from longpipe.units import TIME
@@ -25,7 +26,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("lbd-01")
     (directory / "out").mkdir()
     with closing(Store(directory / "runs.db")) as store:
-        command.run(directory / "out", Runner(store), json=None)
+        parts.run(PAPER, Part.REPRODUCTION, None, directory / "out", Runner(store))
     return directory / "out"
 
 
@@ -74,7 +75,7 @@ def test_json_rows_carry_factors_and_metrics(found: TransferReproduction) -> Non
     report = json.loads(found.to_json())
     assert list(report) == ["paper", "version", "engine", "seeds", "seconds", "tables", "numbers", "claims"]
     assert [(table["table"], len(table["rows"])) for table in report["tables"]] == [("figure-2", 72), ("beyond", 48)]
-    factors, metrics = ["w_star_packets", "buffer_bdp", "tcp"], list(lbd_01.METRICS)
+    factors, metrics = ["w_star_packets", "buffer_bdp", "tcp"], list(METRICS)
     for row in (row for table in report["tables"] for row in table["rows"]):
         assert list(row) == [*factors, *metrics]
         assert all(isinstance(row[name]["deterministic"], int | float) for name in metrics)
@@ -131,13 +132,13 @@ def test_every_loss_is_sent_again_and_counted(found: TransferReproduction) -> No
         run = found.runs[chosen].iloc[0]
         assert len(course.lost) == run["losses"]
         assert course.sent["again"].sum() == run["retransmissions"]
-        assert course.sent["packet"].max() == lbd_01.SEGMENTS - 1
+        assert course.sent["packet"].max() == SEGMENTS - 1
 
 
 def test_throughput_counts_every_packet_once() -> None:
     course = Course.of(Transfer(160, 0.5, "newreno"))
     steps = course.throughput()
-    sent_bits, step_bits = 8 * lbd_01.PACKET_BYTES * lbd_01.SEGMENTS, 8e6 * 0.1
+    sent_bits, step_bits = 8 * PACKET_BYTES * SEGMENTS, 8e6 * 0.1
     assert steps["throughput"].sum() == pytest.approx(sent_bits / step_bits, rel=0.02)
     assert steps["throughput"].max() < 1.02
 
@@ -156,19 +157,19 @@ def test_first_overflow_ends_at_the_first_gap() -> None:
 
 def test_variants_change_what_they_name() -> None:
     transfer = Transfer(320, 0.5, "reno")
-    scenarios = [transfer.scenario(**variant.changes(transfer)).digest() for variant in lbd_01_variants.VARIANTS]
+    scenarios = [transfer.scenario(**variant.changes(transfer)).digest() for variant in VARIANTS]
     assert len(set(scenarios)) == len(scenarios)
 
 
 def test_beyond_is_a_pipe_of_a_million_packets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    longest = max(lbd_01_beyond.transfers(), key=lambda transfer: transfer.w_star_packets)
+    longest = max(beyond.transfers(), key=lambda transfer: transfer.w_star_packets)
     assert longest.w_star_packets == 1_171_875
-    assert len(lbd_01_beyond.transfers()) == 45
-    monkeypatch.setattr(lbd_01_beyond, "SEGMENTS", 20_000)
-    monkeypatch.setattr(lbd_01_beyond, "RATES_MBPS", (100,))
-    command.run_beyond(tmp_path, Runner(Store()))
+    assert len(beyond.transfers()) == 45
+    monkeypatch.setattr(beyond, "SEGMENTS", 20_000)
+    monkeypatch.setattr(beyond, "RATES_MBPS", (100,))
+    parts.run(PAPER, Part.BEYOND, None, tmp_path, Runner(Store()))
     written = {"beyond.csv", "beyond.png", "beyond.svg", "provenance.json"}
     assert {path.name for path in tmp_path.iterdir()} == written
     runs = pd.read_csv(tmp_path / "beyond.csv")
     assert len(runs) == 15
-    assert plot_lbd_01.long_pipes(runs).axes
+    assert figures.long_pipes(runs).axes

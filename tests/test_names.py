@@ -3,11 +3,14 @@ from typing import Any, get_args
 import pytest
 
 from longpipe import Scenario, _core
+from longpipe.scenario.base import kinds
 from longpipe.scenario.buffers import BufferUnit, Framing
+from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.loss import Loss
 from longpipe.scenario.network import Node
+from longpipe.scenario.recovery import Pipe, Recovery, TimerRestart
 from longpipe.scenario.switch import Policy, Scheduler, Ties
-from longpipe.scenario.tcp import Ack, Congestion, Phase, Pipe, Recovery, Timer, TimerRestart
+from longpipe.scenario.timers import Ack, Phase, Timer
 from longpipe.scenario.traffic import Start, Traffic
 from longpipe.scenario.web import CycleFrom, PoissonCut
 
@@ -20,8 +23,7 @@ def names(annotation: object) -> set[str]:
     arguments = get_args(annotation)
     if all(isinstance(argument, str) for argument in arguments):
         return set(arguments)
-    kinds = [model.model_fields["kind"].default for model in get_args(arguments[0])]
-    return {RESOLVED.get(kind, kind) for kind in kinds}
+    return {RESOLVED.get(kind, kind) for kind in kinds(annotation)}
 
 
 PYTHON: dict[str, Any] = {

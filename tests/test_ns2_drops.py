@@ -8,14 +8,13 @@ from typing import Any, get_args
 import pandas as pd
 import pytest
 
-from longpipe.scenario.tcp import Recovery
 from longpipe.validate.ns2 import available
-from longpipe.validate.ns2_drops import Comparison, DropCase, compare
+from longpipe.validate.ns2_drops import Comparison, DropCase, Flavor, compare
 from longpipe.validate.ns2_rules import Rule, explain
 
 pytestmark = pytest.mark.skipif(not available(), reason="ns-2 is not installed (Debian's package ns2)")
 
-FLAVORS = get_args(Recovery)
+FLAVORS = get_args(Flavor)
 
 # One to six losses in a window, at its start, middle and end; next to each other and apart; losses of what is resent.
 DROPS: list[tuple[int, ...]] = [
@@ -39,7 +38,37 @@ def test_ns2_sends_the_same_segments_in_the_same_order(tcp: str, drop: tuple[int
     assert comparison.largest_lag_s <= (2e-4 if tcp == "sack" else 2e-6), f"{comparison.timeouts} timeouts"
 
 
-@pytest.mark.parametrize("tcp", ["vanilla", "reno", "newreno", "sack"])
+# The path of ns-2's validation suite, test-suite-tcpVariants.tcl, and its drops, the last two of which Tahoe takes for
+# losses again and again without its guard; test_ns2_suite.py has its own traces of these.
+SUITE: dict[str, Any] = {"rate": "800 kbit/s", "round_trip": "200 ms", "window": 28, "queue": 8, "mss": "960 B"}
+SUITE_DROPS = [(14,), (14, 28), (14, 26, 28), (14, 24, 26, 28), (11, 12, 13, 14, 16), (11, 12, 13, 14, 16, 17, 18, 19)]
+
+
+@pytest.mark.parametrize("guard", [False, True])
+@pytest.mark.parametrize("path", [{}, SUITE], ids=["default", "suite"])
+@pytest.mark.parametrize("drop", [*DROPS, *SUITE_DROPS], ids=lambda drop: ",".join(map(str, drop)) or "none")
+def test_tahoe_does_as_ns2_with_and_without_its_guard(
+    drop: tuple[int, ...], path: dict[str, Any], *, guard: bool
+) -> None:
+    comparison = drops(tcp="tahoe", drop=drop, guard=guard, **path)
+    assert comparison.same_order, comparison.sent.iloc[comparison.first_difference :]
+    assert comparison.largest_lag_s < 2e-6
+
+
+@pytest.mark.parametrize("tcp", ["reno", "newreno", "sack"])
+@pytest.mark.parametrize("drop", SUITE_DROPS, ids=lambda drop: ",".join(map(str, drop)))
+def test_the_drops_of_ns2s_suite_with_its_settings(tcp: str, drop: tuple[int, ...]) -> None:
+    assert drops(tcp=tcp, drop=drop, guard=True, hoe=False, **SUITE).same_order
+
+
+def test_tahoe_is_guarded_by_default_as_in_ns2_and_needs_it_not_to_fall_behind() -> None:
+    many = {"tcp": "tahoe", "drop": SUITE_DROPS[-2], **SUITE}
+    default, guarded, free = (drops(**many, guard=guard).sent["ns2_s"].max() for guard in (None, True, False))
+    assert default == guarded
+    assert free - guarded > 1
+
+
+@pytest.mark.parametrize("tcp", FLAVORS)
 @pytest.mark.parametrize("seed", range(12))
 def test_ns2_agrees_on_drops_chosen_at_random(tcp: str, seed: int) -> None:
     # A guard, for without one ns-2 lets the window fall below two segments; a fine clock, against races of timers.
@@ -98,6 +127,12 @@ RULES: list[tuple[Rule, dict[str, Any], dict[str, Any]]] = [
         {"guard": False},
     ),
     (Rule.PIPE_BEYOND_WINDOW, {"tcp": "sack", "drop": (60, 61, 62), "window": 8}, {"pipe": "outstanding"}),
+    (
+        Rule.TAHOE_COUNTS_ON,
+        {"tcp": "tahoe", "drop": (46,), "window": 32, "round_trip": "20 ms", "mss": "1460 B", "tick": "10 ms"}
+        | {"guard": False},
+        {"guard": True},
+    ),
     (Rule.SACK_DEAF, {"tcp": "sack", "drop": (30, 61), "guard": False}, {"guard": True}),
 ]
 
@@ -118,10 +153,6 @@ def test_a_rule_of_ns2_explains_the_difference_and_its_remedy_removes_it(
 @pytest.mark.parametrize(
     ("rule", "case"),
     [
-        (
-            Rule.TAHOE_COUNTS_ON,
-            {"tcp": "tahoe", "drop": (46,), "window": 32, "round_trip": "20 ms", "mss": "1460 B", "tick": "10 ms"},
-        ),
         (
             Rule.RACE,
             {"tcp": "reno", "drop": (38,), "mss": "1460 B", "round_trip": "60 ms", "tick": "1 ms"},

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from longpipe.papers.lbd_01 import Transfer
-from longpipe.plot_ns2 import sequences
+from longpipe.papers.lbd_01.transfers import Transfer
 from longpipe.validate.ns2 import available
+from longpipe.validate.ns2_figures import sequences
 from longpipe.validate.ns2_transfers import compare
 
 needs_ns2 = pytest.mark.skipif(not available(), reason="ns-2 is not installed (Debian's package ns2)")

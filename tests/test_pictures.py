@@ -12,8 +12,8 @@ from longpipe.cli.plot import NEEDS, Kind
 from longpipe.pictures import Recorded
 from longpipe.pictures.queue import queue_by_flow
 from longpipe.pictures.rtt import rtt_points
+from longpipe.pictures.saving import save_as
 from longpipe.pictures.sequence import sequence_events
-from longpipe.pictures.style import save
 from longpipe.pictures.throughput import throughput_series
 from longpipe.pictures.window import window_steps
 
@@ -114,7 +114,7 @@ def test_every_picture_is_drawn(tmp_path: Path, kind: Kind, framing: str) -> Non
         twice = []
         for number in range(2):
             path = tmp_path / f"{number}.{suffix}"
-            save(getattr(pictures, kind.value)(result, span_s=(0.1, 1.5)), path)
+            save_as(getattr(pictures, kind.value)(result, span_s=(0.1, 1.5)), path)
             twice.append(path.read_bytes())
         assert twice[0] == twice[1]
         assert len(twice[0]) > 5_000
@@ -128,6 +128,65 @@ def test_a_picture_without_its_trace_says_which_option_records_it(kind: Kind) ->
         getattr(pictures, kind.value)(bare)
     expected = f"traces.{name}: not recorded; needs traces.{name} = true, or longpipe run --trace {name}"
     assert str(raised.value) == expected
+
+
+MANY = SCENARIO.with_(
+    **{
+        "network": {
+            "kind": "dumbbell",
+            "group": [
+                {"name": "small", "count": 11, "traffic": {"kind": "transfer", "size": "3 KB"}},
+                {"name": "large"},
+            ],
+        },
+        "tcp.receiver_window": "auto",
+        **{f"traces.{name}": True for name in TRACES},
+    }
+)
+
+
+@cache
+def many() -> Result:
+    return simulate(MANY)
+
+
+def drawn(kind: str, **options: int | None) -> tuple[str, list[str]]:
+    figure = getattr(pictures, kind)(many(), **options)
+    keys = [text.get_text() for text in figure.legends[0].get_texts()]
+    return figure.get_suptitle(), [*keys, *(axes.get_ylabel() for axes in figure.axes)]
+
+
+def test_pictures_of_many_flows_draw_the_largest_and_say_what_they_leave_out() -> None:
+    title, words = drawn("throughput")
+    assert "the 8 of 12 flows with the most data" in title
+    assert {"large", "all 12", "4 others"} <= set(words)
+    title, words = drawn("window")
+    assert "the 5 of 12 flows with the largest windows" in title
+    assert next(word for word in words if "[" in word).startswith("large [")
+    title, _ = drawn("rtt")
+    assert "the 5 of 12 flows with the longest round trips" in title
+
+
+@pytest.mark.parametrize("kind", ["throughput", "window", "rtt", "queue"])
+def test_pictures_draw_every_flow_where_all_are_asked_for(kind: str) -> None:
+    title, words = drawn(kind, most=None)
+    assert "of 12" not in title
+    assert {"large", "small11"} <= {word.split(" [")[0] for word in words}
+    assert not any(word.endswith("others") for word in words)
+
+
+def test_all_that_is_drawn_adds_up_to_all_that_was_acknowledged() -> None:
+    figure = pictures.throughput(many())
+    lines = {str(line.get_label()): np.asarray(line.get_ydata()) for line in figure.axes[0].get_lines()}
+    whole = lines.pop("all 12")
+    assert sum(lines.values()) == pytest.approx(whole)
+    delivered = many().flows["delivered_bytes"].sum() * 8 / 1e6 / 2
+    assert whole.mean() == pytest.approx(delivered, rel=0.05)
+
+
+def test_more_panels_than_can_be_drawn_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="101 panels; needs at most 100: name some flows"):
+        pictures.window(many(), flows=["large"] * 101)
 
 
 def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -155,6 +214,7 @@ def test_the_command_runs_and_draws_or_draws_what_was_recorded(tmp_path: Path) -
         (["window", "-o", "a.jpg"], "--output: 'a.jpg'; did you mean '.png'? accepts .svg, .pdf, .png"),
         (["window", "-o", "a.svg", "--flow", "flw1"], "flow: 'flw1' is not in the run; did you mean 'flow1'? accepts"),
         (["window", "-o", "a.svg", "--port", PORT], "--port: window is by flow; needs --flow, or the picture queue"),
+        (["sequence", "-o", "a.svg", "--all"], "--all: not with sequence, which is of one flow"),
         (["queue", "-o", "a.svg", "--port", "a->b"], "port: 'a->b' held nothing; accepts"),
         (["rtt", "-o", "a.svg", "--from", "3"], "--from, --to: 3 s to 0.3 s; needs a time within 0 s and 0.3 s"),
         (["window", "-o", "/dev/null/a.svg"], "--output: /dev/null can't be written"),

@@ -15,15 +15,15 @@ import pandas as pd
 import pytest
 
 from longpipe import Scenario
-from longpipe.cli import lbd_01, reproduction
+from longpipe.cli.reproduce import parts
 from longpipe.design import Design, Factor
 from longpipe.errors import ScenarioError
-from longpipe.papers import frr_96
-from longpipe.papers.lbd_01_claims import claims
-from longpipe.report import campaign
-from longpipe.report.documents import page
+from longpipe.papers import frr_96, lbd_01
+from longpipe.papers.lbd_01.claims import claims
+from longpipe.report import study as study_page
 from longpipe.report.folder import Part, is_current, records
 from longpipe.report.frames import download
+from longpipe.report.papers import page
 from longpipe.report.parts import claims_of, number
 from longpipe.report.results import Results
 from longpipe.report.svg import DARK_CARD, Palette, contrast, in_the_dark, inline
@@ -42,9 +42,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("frr-96", "lbd-01"):
         (directory / name).mkdir()
     with closing(Store()) as store:
-        reproduction.run(PAPER, 2, directory / "frr-96", Runner(store), json=None)
-        reproduction.run_sensitivity(PAPER, 1, directory / "frr-96", Runner(store))
-        lbd_01.run(directory / "lbd-01", Runner(store), json=None)
+        parts.run(PAPER, Part.REPRODUCTION, 2, directory / "frr-96", Runner(store))
+        parts.run(PAPER, Part.SENSITIVITY, 1, directory / "frr-96", Runner(store))
+        parts.run(lbd_01.PAPER, Part.REPRODUCTION, None, directory / "lbd-01", Runner(store))
     return directory
 
 
@@ -334,7 +334,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 
 def test_the_page_of_a_study_has_its_design_results_analysis_failures_and_data(study: Study) -> None:
-    text = campaign.page(study)
+    text = study_page.page(study)
     tree = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(text)
     test_the_page_needs_no_network(text, tree)
     assert words(tree.find(".//h1")) == "flavors <&> policies"
@@ -370,14 +370,14 @@ def test_a_study_that_can_t_be_analysed_says_why(tmp_path: Path) -> None:
     base = Scenario(name="one", duration="5 ms").with_(**{"switch.buffer": "12 cells"})
     design = Design.full_factorial(base, [Factor.over("network.sources", [2, 3], "sources")])
     study = Study(design, tmp_path / "store.db")
-    before = campaign.page(study)
+    before = study_page.page(study)
     assert "0 of 2 runs finished, 2 waiting" in before
     study.run(workers=1)
-    text = campaign.page(study, ["efficiency"])
+    text = study_page.page(study, ["efficiency"])
     html5lib.HTMLParser(strict=True).parse(text)
     assert "No analysis of variation: order: 1 leaves no degrees of freedom" in text
     with pytest.raises(ScenarioError, match=r"^--response: 'effciency' is no measure; did you mean 'efficiency'\?"):
-        campaign.page(study, ["effciency"])
+        study_page.page(study, ["effciency"])
 
 
 def test_a_study_is_reported_by_name(study: Study, tmp_path: Path) -> None:

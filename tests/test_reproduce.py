@@ -12,10 +12,13 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from longpipe import Scenario, plot
-from longpipe.cli import reproduction
-from longpipe.cli.reproduction_tables import show
+from longpipe import Scenario
+from longpipe.cli.reproduce import parts
+from longpipe.papers.frr_96 import figures
 from longpipe.papers.reproduction import Reproduction, reproduce
+from longpipe.papers.text import show
+from longpipe.pictures.saving import save
+from longpipe.report.folder import Part
 from longpipe.store import Store
 from longpipe.study import Runner
 from reproduced import PAPER, WRITTEN
@@ -29,7 +32,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("frr-96")
     (directory / "out").mkdir()
     with closing(Store(directory / "runs.db")) as store:
-        reproduction.run(PAPER, 2, directory / "out", Runner(store), json=None)
+        parts.run(PAPER, Part.REPRODUCTION, 2, directory / "out", Runner(store))
     return directory / "out"
 
 
@@ -99,7 +102,7 @@ def test_one_seed_has_no_intervals_and_decides_nothing(out: Path) -> None:
 
 
 def test_points_of_a_figure_are_the_rows_of_its_table(found: Reproduction) -> None:
-    points = plot.efficiency_fairness_points(found, "3+4")
+    points = figures.efficiency_fairness_points(found, "3+4")
     assert len(points) == 32
     first = points.iloc[0]
     assert (first["network"], first["published_efficiency"], first["published_fairness"]) == ("lan", 0.53, 0.77)
@@ -107,7 +110,7 @@ def test_points_of_a_figure_are_the_rows_of_its_table(found: Reproduction) -> No
 
 
 def test_the_same_numbers_give_the_same_figure(found: Reproduction, tmp_path: Path) -> None:
-    written = [plot.save(plot.efficiency_fairness(found, "1+2"), tmp_path / name) for name in ("a", "b")]
+    written = [save(figures.efficiency_fairness(found, "1+2"), tmp_path / name) for name in ("a", "b")]
     assert [path.suffix for path in written[0]] == [".png", ".svg"]
     for first, second in zip(*written, strict=True):
         assert first.read_bytes() == second.read_bytes()
@@ -115,7 +118,7 @@ def test_the_same_numbers_give_the_same_figure(found: Reproduction, tmp_path: Pa
 
 def test_sensitivity_has_a_row_for_every_variant(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with closing(Store(out.with_name("runs.db"))) as store:
-        reproduction.run_sensitivity(PAPER, 1, out, Runner(store))
+        parts.run(PAPER, Part.SENSITIVITY, 1, out, Runner(store))
     names = ["as reproduced", *(variant.name for variant in PAPER.variants)]
     lines = (out / "sensitivity.txt").read_text().splitlines()
     assert [sum(line.startswith(name) for line in lines) for name in names] == [3, 3, 3]

@@ -40,6 +40,15 @@ def test_one_flow_alone_fills_the_trunk_but_never_more() -> None:
     assert alone.flows["retransmitted_segments"].sum() == 0
 
 
+def test_what_vbr_leaves_nothing_of_has_no_efficiency() -> None:
+    changes = {"network.vbr": {"duty": 1}, "switch.scheduler": {"kind": "guaranteed-rate", "share": 0.1}}
+    alone = simulate(Scenario(duration="100 ms").with_(**changes))
+    assert alone.attainable_bps == 0
+    assert math.isnan(alone.efficiency)
+    assert alone.summary()["efficiency"] is None
+    assert math.isnan(simulate(alone.scenario.with_(traffic="web")).fairness)
+
+
 def test_throughput_is_bounded_by_window_over_round_trip() -> None:
     scenario = Scenario(duration="2 s").with_(**{"network.sources": 1, "network.trunk_delay": "50 ms"})
     run = simulate(scenario)
@@ -64,7 +73,7 @@ def test_traces_run_forward_in_time_and_respect_limits(result: Result) -> None:
     assert result.traces["cwnd"]["cwnd_bytes"].min() >= 512
 
 
-def test_a_transfer_completes(tmp_path: Path) -> None:
+def test_a_transfer_completes() -> None:
     run = simulate(Scenario(duration="2 s").with_(traffic={"kind": "transfer", "size": "100 KB"}))
     assert (run.flows["delivered_bytes"] == 100_000).all()
     assert run.flows["completion_s"].between(0, 2).all()

@@ -1,3 +1,4 @@
+import json
 import pickle
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,8 @@ from longpipe.scenario import (
     Scenario,
     Tcp,
 )
+from longpipe.scenario.congestion import Vegas
+from longpipe.scenario.recovery import NewReno, NewRenoOptions, Tahoe, Vanilla
 from longpipe.scenario.resolve import resolve
 from strategies import scenarios
 
@@ -55,6 +58,54 @@ def test_digest_is_stable() -> None:
     assert Scenario().digest() == "29ca4c92ed4564994bd76001c23763e15766f272ec15ad249ffa9b816ea1ec6a"
 
 
+def test_a_scenario_from_before_tahoe_had_options_is_the_same_scenario() -> None:
+    base = Scenario().with_(**{"tcp.recovery": "tahoe"})
+    fields = json.loads(base.to_json())
+    assert fields["tcp"].pop("tahoe") == {"guard": False}
+    assert Scenario(**fields) == base
+    assert Scenario(**fields).digest() == base.digest()
+    guarded = base.with_(**{"tcp.tahoe.guard": True})
+    assert guarded.digest() != base.digest()
+    assert Scenario.from_toml(guarded.to_toml()).resolve()["flows"][0]["tcp"]["tahoe"] == {"guard": True}
+
+
+def test_a_recovery_takes_its_options_in_its_table_or_in_the_field_of_its_name() -> None:
+    table = Scenario(tcp=Tcp(recovery=NewReno(guard=True), congestion=Vegas(alpha=2)))
+    fields = Scenario.from_toml(
+        """
+        [tcp]
+        recovery = "newreno"
+        congestion = "vegas"
+        newreno.guard = true
+        vegas.alpha = 2
+        """
+    )
+    assert (table, table.to_json(), table.digest()) == (fields, fields.to_json(), fields.digest())
+    assert (table.tcp.newreno.guard, fields.tcp.recovery) == (True, NewReno(guard=True))
+    assert table.tcp.recovery == "newreno"
+    assert resolve(table)["flows"][0]["tcp"]["recovery"] == "newreno"
+
+
+def test_options_wait_while_another_recovery_is_chosen() -> None:
+    base = Scenario().with_(**{"tcp.recovery": {"kind": "newreno", "max_burst": "2 segments"}})
+    away = base.with_(**{"tcp.recovery": "sack"})
+    assert away.tcp.newreno.max_burst == "2 segments"
+    assert away.with_(**{"tcp.recovery": "newreno"}).digest() == base.digest()
+    assert base.with_(**{"tcp.recovery.max_burst": "unlimited"}).tcp.newreno.max_burst == "unlimited"
+    assert base.with_(**{"tcp.newreno.max_burst": "3 segments"}).tcp.recovery == NewReno(max_burst="3 segments")
+    counted = base.with_(**{"tcp.congestion.byte_counting": True})
+    assert counted.tcp.byte_counting
+    assert counted.digest() == base.with_(**{"tcp.byte_counting": True}).digest()
+
+
+def test_a_flow_takes_the_options_of_its_own_recovery_from_the_scenario_unless_it_says_them() -> None:
+    graph = Scenario(network=line("a", "s", "b"), tcp=Tcp(newreno=NewRenoOptions(guard=True)))
+    named = graph.with_(**{"network.flows.0.tcp.recovery": "newreno"})
+    said = graph.with_(**{"network.flows.0.tcp": {"recovery": {"kind": "newreno", "guard": False}}})
+    assert [resolve(each)["flows"][0]["tcp"]["newreno"]["guard"] for each in (named, said)] == [True, False]
+    assert [Scenario.from_toml(each.to_toml()).digest() for each in (named, said)] == [named.digest(), said.digest()]
+
+
 def test_digest_depends_on_the_run_and_not_on_its_spelling() -> None:
     base = Scenario()
     assert base.with_(name="other", duration="10000 ms", **{"tcp.receiver_window": "65536 B"}).digest() == base.digest()
@@ -69,7 +120,7 @@ def test_scenario_survives_pickling() -> None:
 def test_with_changes_a_copy() -> None:
     base = Scenario()
     changed = base.with_(**{"switch.buffer": "3000 cells", "tcp.recovery": "vanilla", "tcp.timer.phase": "common"})
-    assert (changed.switch.buffer, changed.tcp.recovery) == ("3000 cells", "vanilla")
+    assert (changed.switch.buffer, changed.tcp.recovery.kind) == ("3000 cells", "vanilla")
     assert changed.tcp.timer.phase == CommonPhase()  # type: ignore[union-attr]
     assert base == Scenario()
 
@@ -143,9 +194,9 @@ def test_route_has_fewest_hops_through_switches() -> None:
 
 def test_flow_overrides_only_what_it_sets() -> None:
     graph = line("a", "s", "b")
-    flow = graph.flows[0].model_copy(update={"tcp": Tcp(recovery="vanilla")})
+    flow = graph.flows[0].model_copy(update={"tcp": Tcp(recovery=Vanilla())})
     scenario = Scenario(
-        network=graph.model_copy(update={"flows": (flow,)}), tcp=Tcp(recovery="tahoe", receiver_window="600 KB")
+        network=graph.model_copy(update={"flows": (flow,)}), tcp=Tcp(recovery=Tahoe(), receiver_window="600 KB")
     )
     tcp = scenario.resolve()["flows"][0]["tcp"]
     assert (tcp["recovery"], tcp["receiver_window_bytes"]) == ("vanilla", 600_000)

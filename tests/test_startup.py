@@ -72,7 +72,7 @@ def test_its_names_are_there_when_they_are_used() -> None:
     import longpipe
 
     assert set(longpipe.__all__) <= set(dir(longpipe))
-    assert {getattr(longpipe, name).__name__ for name in longpipe.__all__} == set(longpipe.__all__)
+    assert {getattr(longpipe, name).__name__.rpartition(".")[2] for name in longpipe.__all__} == set(longpipe.__all__)
     assert re.fullmatch(r"\d+\.\d+\.\d+", longpipe.__version__)
     with pytest.raises(AttributeError, match="no attribute 'Scenaro'"):
         _ = longpipe.Scenaro  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ import pytest
 
 from longpipe import Scenario, simulate
 from longpipe.store import Store, pack, studies
-from longpipe.store.claims import living
+from longpipe.store.leases import living
 from longpipe.store.owners import LEASE_S, Owner, is_dead, machine
 
 SCENARIO = Scenario(name="shared", duration="500 ms")
@@ -111,23 +111,23 @@ def test_what_a_killed_process_had_is_taken_over_at_once(where: str, tmp_path: P
     check_all_runs(where)
 
 
-def test_a_claim_is_another_s_until_it_is_given_back(where: str) -> None:
+def test_a_lease_is_another_s_until_it_is_given_back(where: str) -> None:
     keys = [("d" * 64, str(seed)) for seed in range(3)]
-    with closing(Store(where)) as store, store.claims() as ours:
+    with closing(Store(where)) as store, store.leases() as ours:
         assert ours.take(keys[:2]) == (set(keys[:2]), set())
-        with store.claims() as theirs:
+        with store.leases() as theirs:
             assert theirs.take(keys) == ({keys[2]}, set())
         assert ours.take([keys[2]]) == ({keys[2]}, set())
-    with closing(Store(where)) as store, store.claims() as again:
+    with closing(Store(where)) as store, store.leases() as again:
         assert again.take(keys) == (set(keys), set())
 
 
-def test_a_finished_run_is_not_claimed_unless_it_is_to_be_fresh(where: str) -> None:
-    with closing(Store(where)) as store, store.claims() as claims:
+def test_a_finished_run_is_not_leased_unless_it_is_to_be_fresh(where: str) -> None:
+    with closing(Store(where)) as store, store.leases() as leases:
         store.save(SCENARIO, 1, pack(simulate(SCENARIO, 1)))
         key = (SCENARIO.digest(), "1")
-        assert claims.take([key]) == (set(), {key})
-        assert claims.take([key], fresh=True) == ({key}, set())
+        assert leases.take([key]) == (set(), {key})
+        assert leases.take([key], fresh=True) == ({key}, set())
 
 
 def test_who_is_dead() -> None:
@@ -149,7 +149,7 @@ def test_who_is_dead() -> None:
     later = Owner(machine=machine(), pid=os.getppid(), began=this.began - 1e6)
     assert not is_dead(later, now - 1, now)
     assert is_dead(later, now - 10 * LEASE_S, now)
-    # Claims of this process whose campaign is over.
+    # Leases of this process whose campaign is over.
     assert is_dead(this, now, now)
 
 

@@ -4,15 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from longpipe import plot_www_98, simulate
+from longpipe import simulate
 from longpipe.analysis.claims import Verdict, judge
-from longpipe.cli import reproduction
+from longpipe.cli.reproduce import parts
 from longpipe.papers import PAPERS, www_98
-from longpipe.papers.paper import Experiment
+from longpipe.papers.experiments import Experiment
 from longpipe.papers.reproduction import Reproduction, table_rows
-from longpipe.papers.www_98 import PAPER, measure
-from longpipe.papers.www_98_claims import Documents
-from longpipe.report.folder import Folder
+from longpipe.papers.www_98 import PAPER, figures, measure
+from longpipe.papers.www_98.claims import Documents
+from longpipe.report.folder import Folder, Part
 from longpipe.scenario import Web
 from longpipe.store import Store
 from longpipe.study import Runner
@@ -52,9 +52,9 @@ def found() -> Reproduction:
 
 def written(found: Reproduction, out: Path) -> str:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reproduction, "reproduce", lambda *_, **__: found)
+        patch.setattr("longpipe.papers.replicated.reproduce", lambda *_, **__: found)
         patch.setattr(Folder, "figures", lambda *_: None)
-        reproduction.run(PAPER, found.seeds, out, Runner(Store()), json=None)
+        parts.run(PAPER, Part.REPRODUCTION, found.seeds, out, Runner(Store()))
     return (out / "report.txt").read_text()
 
 
@@ -69,7 +69,7 @@ def test_a_directory_holds_report_tables_and_runs(found: Reproduction, tmp_path:
 
 
 def test_every_link_has_its_figures(found: Reproduction) -> None:
-    names = set(plot_www_98.figures(found))
+    names = set(figures.figures(found))
     kinds = (
         "variation-{}",
         *(f"{kind}-{{}}-{metric}" for kind in ("effects", "interactions") for metric in PAPER.metrics),
@@ -78,7 +78,7 @@ def test_every_link_has_its_figures(found: Reproduction) -> None:
 
 
 def test_points_of_the_figures_are_the_rows_of_the_tables(found: Reproduction) -> None:
-    points = plot_www_98.points(found, "efficiency")
+    points = figures.points(found, "efficiency")
     assert len(points) == 72
     assert points.loc[0, "published"] == 0.4245
 

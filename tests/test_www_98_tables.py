@@ -44,12 +44,12 @@ NOISE = 1e-12
 
 
 def table(name: str) -> pd.DataFrame:
-    with (resources.files("longpipe.papers") / "data" / name).open(encoding="utf-8") as file:
+    with (resources.files("longpipe.papers.www_98") / name).open(encoding="utf-8") as file:
         return pd.read_csv(file, dtype=str)
 
 
 def analysis(network: str, metric: str) -> Anova:
-    runs = table("www_98.csv")
+    runs = table("published.csv")
     runs = runs[runs["network"] == network].assign(**{metric: lambda frame: frame[metric].astype(float)})
     return anova(runs, metric, FACTORS, order=2)
 
@@ -58,14 +58,14 @@ def numbers(network: str, metric: str) -> Iterator[tuple[str, float, str]]:
     """Name, computed value and printed text of every number of two published tables."""
     found = analysis(network, metric)
     variation, effects = found.variation.set_index("component"), found.effects(0.9).set_index(["component", "level"])
-    rows = table("www_98_variation.csv")
+    rows = table("variation.csv")
     for row in rows[(rows["network"] == network) & (rows["metric"] == metric)].to_dict("records"):
         for column in ("sum_of_squares", "percent"):
             if isinstance(row[column], str):
                 yield f"{row['component']} {column}", float(variation.loc[row["component"], column]), row[column]
         if isinstance(row["standard_error"], str):
             yield "standard error", found.standard_error, row["standard_error"]
-    rows = table("www_98_effects.csv")
+    rows = table("effects.csv")
     for row in rows[(rows["network"] == network) & (rows["metric"] == metric)].to_dict("records"):
         for column in ("effect", "low", "high"):
             value = float(effects.loc[(row["component"], row["level"]), column])
@@ -99,7 +99,7 @@ def test_published_design_has_six_degrees_of_freedom_for_its_error() -> None:
 
 
 def test_the_published_factors_are_a_full_factorial_of_24() -> None:
-    runs = table("www_98.csv")
+    runs = table("published.csv")
     assert len(runs) == 72
     assert (runs.groupby(["network", *FACTORS]).size() == 1).all()
     assert len(runs[["network", "buffer_bdp", "buffer_cells"]].drop_duplicates()) == 9

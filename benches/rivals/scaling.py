@@ -14,7 +14,7 @@ from rich.table import Table
 from simulators import MODES, Mode, Run
 from works import Work
 
-from longpipe.plot import save
+from longpipe.pictures.saving import save
 
 PAIRS: Final = 20
 MSS_BYTES: Final = 1024

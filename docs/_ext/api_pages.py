@@ -10,7 +10,7 @@ from typing import Final
 import longpipe
 
 # The command line has its own page; papers are reproduced from there, and these are their parts.
-INTERNAL: Final = ("__main__", "_core", "cli", "deferred", "files", "papers", "plot_")
+INTERNAL: Final = ("__main__", "_core", "cli", "deferred", "files", "papers", "plot")
 
 
 def pages() -> dict[str, str]:
@@ -52,7 +52,8 @@ def _members(module: ModuleType) -> set[str]:
 
 def _automodule(module: ModuleType, hidden: set[str]) -> str:
     lines = [f".. automodule:: {module.__name__}", "   :members:"]
-    lines += [f"   :exclude-members: {', '.join(sorted(hidden))}"] if hidden else []
+    # Matplotlib gives every kind of figure a `set` of its own, in words that only its own pages know.
+    lines += [f"   :exclude-members: {', '.join(sorted({*hidden, 'set'}))}"]
     # A function that its package exports under the module's name is what that name means there.
     package, _, name = module.__name__.rpartition(".")
     lines += ["   :no-index:"] if package and getattr(importlib.import_module(package), name) is not module else []

@@ -1,16 +1,58 @@
-"""longpipe: TCP over long, fat pipes of ATM cells, simulated cell by cell."""
+"""longpipe: TCP over long, fat pipes of ATM cells or IP packets, simulated one by one."""
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from longpipe import pictures
     from longpipe._core import __version__ as __version__
+    from longpipe.analysis.anova import Anova, anova
     from longpipe.captures import CaptureError
-    from longpipe.errors import ScenarioError
+    from longpipe.design import Design, Factor
+    from longpipe.errors import RunError, ScenarioError
     from longpipe.result import Result
     from longpipe.run import simulate
-    from longpipe.scenario import Scenario
+    from longpipe.scenario import (
+        Dumbbell,
+        Flow,
+        Graph,
+        Group,
+        Link,
+        Node,
+        Scenario,
+        Switch,
+        Tcp,
+        Traces,
+        Transfer,
+        Web,
+    )
+    from longpipe.study import Study, run_until
 
-__all__ = ["CaptureError", "Result", "Scenario", "ScenarioError", "simulate"]
+__all__ = [
+    "Anova",
+    "CaptureError",
+    "Design",
+    "Dumbbell",
+    "Factor",
+    "Flow",
+    "Graph",
+    "Group",
+    "Link",
+    "Node",
+    "Result",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "Study",
+    "Switch",
+    "Tcp",
+    "Traces",
+    "Transfer",
+    "Web",
+    "anova",
+    "pictures",
+    "run_until",
+    "simulate",
+]
 
 # Not for type checkers, which would take any name for one of these.
 if not TYPE_CHECKING:
@@ -21,11 +63,35 @@ if not TYPE_CHECKING:
         __name__,
         {
             "__version__": "longpipe._core",
+            "Anova": "longpipe.analysis.anova",
             "CaptureError": "longpipe.captures",
+            "Design": "longpipe.design",
+            "Factor": "longpipe.design",
             "Result": "longpipe.result",
-            "Scenario": "longpipe.scenario",
+            "RunError": "longpipe.errors",
             "ScenarioError": "longpipe.errors",
+            "Study": "longpipe.study",
+            "anova": "longpipe.analysis.anova",
+            "pictures": "longpipe.pictures",
+            "run_until": "longpipe.study",
             "simulate": "longpipe.run",
+            **dict.fromkeys(
+                (
+                    "Dumbbell",
+                    "Flow",
+                    "Graph",
+                    "Group",
+                    "Link",
+                    "Node",
+                    "Scenario",
+                    "Switch",
+                    "Tcp",
+                    "Traces",
+                    "Transfer",
+                    "Web",
+                ),
+                "longpipe.scenario",
+            ),
         },
     )
     del deferred

@@ -12,7 +12,9 @@ def deferred(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], ob
     def find(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found = names[name] = getattr(import_module(homes[name]), name)
+        home = import_module(homes[name])
+        # A module of the package by its own name, or what a module defines.
+        found = names[name] = home if homes[name] == f"{package}.{name}" else getattr(home, name)
         return found
 
     def offered() -> list[str]:

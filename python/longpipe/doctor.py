@@ -1,14 +1,17 @@
 """What longpipe needs and what it can use: what is installed, in which version, and how to get the rest."""
 
+import os
 import platform
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
 from typing import Final
 
 from packaging.requirements import Requirement
@@ -51,7 +54,7 @@ EXTRAS: Final = {"dask": "runs on a cluster: --executor dask://HOST:PORT", "post
 
 def examine() -> list[Part]:
     """Everything there is to say, what is required first."""
-    return [_python(), *_core(), *_libraries(), _simulation(), *_extras(), *map(_program, PROGRAMS)]
+    return [_python(), *_core(), *_libraries(), _simulation(), _store(), *_extras(), *map(_program, PROGRAMS)]
 
 
 def _python() -> Part:
@@ -83,6 +86,26 @@ def _simulation() -> Part:
         return Part("a run", "-", use, True, _line(error))
     problem = "differs from itself; needs another machine, or a memory test" if len(hashes) > 1 else None
     return Part("a run", next(iter(hashes))[:12], use, True, problem)
+
+
+def _store() -> Part:
+    """Where runs are kept unless a command says otherwise, and what they take there."""
+    try:
+        from longpipe.store import Store, default_url
+
+        url = os.environ.get("LONGPIPE_STORE") or default_url()
+        path = Path(url.removeprefix("sqlite:///"))
+        if ("://" not in url or url.startswith("sqlite")) and not path.exists():
+            return Part("store", "none yet", f"the first run makes it: {path}", required=False)
+        store = Store(url, readonly=True)
+        with closing(store):
+            runs = f"{store.count()} runs"
+        size = f", {path.stat().st_size / 1e6:.1f} MB" if path.is_file() else ""
+    except Exception as error:
+        return Part(
+            "store", "-", "where runs are kept", False, f"{_line(error)}; get it: --store FILE, or LONGPIPE_STORE"
+        )
+    return Part("store", runs, f"{store.name}{size}", required=False)
 
 
 def _libraries() -> list[Part]:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, get_args
 
+from longpipe.absent import known
+
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
     from pydantic.fields import FieldInfo
@@ -81,14 +83,14 @@ def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> s
             return str(context["error"])
         case "extra_forbidden":
             accepted = dict.fromkeys(key for owner in owners for key in _named_fields(owner))
-            return f"unknown field; {nearest(name, accepted)}"
+            return f"unknown field; {_accepts(name, accepted)}"
         case "missing":
             needs = next((f.description for o in owners if (f := _named_fields(o).get(name))), None) or "a value"
             return f"missing; needs {needs[0].lower()}{needs[1:]}"
         case "literal_error":
-            return f"{shown}; {nearest(str(error['input']), _quoted(context['expected']))}"
+            return f"{shown}; {_accepts(str(error['input']), _quoted(context['expected']))}"
         case "union_tag_invalid":
-            return f"{context['tag']!r}; {nearest(context['tag'], _quoted(context['expected_tags']))}"
+            return f"{context['tag']!r}; {_accepts(context['tag'], _quoted(context['expected_tags']))}"
         case "union_tag_not_found":
             kinds = [str(_kind(m)) for o in owners if (f := _named_fields(o).get(name)) for m in _models(f.annotation)]
             return f"{shown}; needs a kind: {', '.join(kinds)}"
@@ -96,6 +98,13 @@ def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> s
             return f"{shown}; needs {_NEEDS[kind].format(**context)}"
         case kind:
             return f"{shown}; needs {_NEEDS_BY_TYPE.get(kind.partition('_')[0], error['msg'])}"
+
+
+def _accepts(word: str, accepted: Iterable[str]) -> str:
+    """The clause that names what is accepted, led by what is to be said of a well-known name, else by the closest."""
+    names = list(accepted)
+    told = known(word, names)
+    return nearest(word, names) if told is None else f"{told}; accepts {', '.join(names)}"
 
 
 def _quoted(names: str) -> list[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longpipe.analysis import metrics, web
+from longpipe.analysis.limits import limits, told
 from longpipe.captures import Capture
 from longpipe.files import check_directory, write_text
 from longpipe.scenario import Dumbbell, Scenario
@@ -24,13 +26,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # What a store keeps of a result beside its traces, by name.
-PARTS: Final = ("flows", "ports", "classes", "vbr", "web", "response_times")
+PARTS: Final = ("flows", "ports", "classes", "vbr", "web", "response_times", "waiting")
 
 # Of one table: its columns by name, each a list or an array.
 Columns = Mapping[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """One run of one scenario with one seed; `state_hash` is equal for equal runs.
 
@@ -51,6 +53,21 @@ class Result:
         """A result from what the core returns."""
         parts = {name: part for name, part in columns.items() if name in (*PARTS, "files", "traces")}
         return cls(scenario, seed, columns["state_hash"], columns["events"], parts)
+
+    def __repr__(self) -> str:
+        """What was run and what came of it, in some lines."""
+        numbers = {"efficiency": self.efficiency, "fairness": self.fairness}
+        shown = ", ".join(f"{name} {value:.3f}" for name, value in numbers.items() if not math.isnan(value))
+        limited = "; ".join(told(limits(self.scenario, self.columns)))
+        return (
+            f"Result of {self.scenario.name!r}, seed {self.seed}: {self.scenario.duration}, "
+            f"{len(self.throughputs_bps)} flows, {self.throughputs_bps.sum() / 1e6:.3f} Mbit/s in all, {shown}\n"
+            f"limited by {limited}"
+        )
+
+    def _repr_html_(self) -> str:
+        """The same with a table of the flows, for a notebook."""
+        return f"<p>{escape(repr(self)).replace(chr(10), '<br>')}</p>{self.flows.to_html(max_rows=10, index=False)}"
 
     @cached_property
     def flows(self) -> pd.DataFrame:
@@ -94,6 +111,18 @@ class Result:
         return _frame(self.part("response_times"))
 
     @cached_property
+    def waiting(self) -> pd.DataFrame:
+        """Response times of all files together, a row; none without web traffic: see `analysis.web.waiting`."""
+        return _frame(self.part("waiting"))
+
+    @cached_property
+    def limits(self) -> pd.DataFrame:
+        """A row per flow, what kept it from being faster: see `analysis.limits.FlowLimit`."""
+        import pandas as pd
+
+        return pd.DataFrame(map(asdict, limits(self.scenario, self.columns)))
+
+    @cached_property
     def traces(self) -> dict[str, pd.DataFrame]:
         """A frame for each trace that the scenario asks for: cwnd, queue, vc_queue, sequence, rtt."""
         return {kind: _in_time(_named(trace, self._names)) for kind, trace in self.columns["traces"].items()}
@@ -103,9 +132,12 @@ class Result:
         if name == "flows":
             first, *others = self.columns[name].items()
             return dict([first, ("throughput_bps", self.throughputs_bps), *others])
-        if name == "response_times" and name not in self.columns:
-            if not len(self.columns["files"]["flow"]):
-                return {column: [] for column in web.COLUMNS}
+        if name in ("response_times", "waiting") and name not in self.columns:
+            # A run from a store has them, or is of a time before they were kept.
+            if not len(self.columns["files"].get("flow", ())):
+                return {column: [] for column in (web.COLUMNS if name == "response_times" else web.WAITING)}
+            if name == "waiting":
+                return {column: [v] for column, v in web.waiting(self.files, duration_s(self.scenario)).items()}
             times = web.response_times(self.files, duration_s(self.scenario))
             return {str(column): times[column].tolist() for column in times}
         return self.columns[name]
@@ -131,7 +163,7 @@ class Result:
 
     @cached_property
     def efficiency(self) -> float:
-        """Sum of throughputs over what VBR leaves of the trunk; nan for a graph, which has no one trunk."""
+        """Sum of throughputs over what VBR leaves of the trunk; nan if that is nothing, and for a graph."""
         return metrics.efficiency(self.throughputs_bps, self.attainable_bps)
 
     @cached_property
@@ -160,6 +192,7 @@ class Result:
             "events": self.events,
             "state_hash": self.state_hash,
             **{name: records(self.part(name)) for name in PARTS},
+            "limits": [asdict(limit) for limit in limits(self.scenario, self.columns)],
         }
 
     def to_json(self) -> str:

@@ -23,6 +23,8 @@ class Dimension:
 
     name: str
     base: str
+    # What the name of a field ends with that counts base units.
+    suffix: str
     units: Mapping[str, Fraction]
     example: str
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -94,6 +96,7 @@ def _decimal(number: Fraction) -> str:
 TIME: Final = Dimension(
     name="time",
     base="ps",
+    suffix="ps",
     units={
         "ps": Fraction(1),
         "ns": Fraction(10**3),
@@ -110,6 +113,7 @@ TIME: Final = Dimension(
 RATE: Final = Dimension(
     name="bit rate",
     base="bit/s",
+    suffix="bps",
     units={
         "bit/s": Fraction(1),
         "kbit/s": Fraction(10**3),
@@ -123,6 +127,7 @@ RATE: Final = Dimension(
 SIZE: Final = Dimension(
     name="number of bytes",
     base="B",
+    suffix="bytes",
     units={
         "B": Fraction(1),
         "KB": Fraction(10**3),
@@ -139,6 +144,7 @@ SIZE: Final = Dimension(
 SEGMENTS: Final = Dimension(
     name="number of segments",
     base="segments",
+    suffix="segments",
     units={"segments": Fraction(1)},
     example="1 segment",
     singular={"segments": "segment"},
@@ -147,6 +153,7 @@ SEGMENTS: Final = Dimension(
 TICKS: Final = Dimension(
     name="number of ticks",
     base="ticks",
+    suffix="ticks",
     units={"ticks": Fraction(1)},
     example="2 ticks",
     singular={"ticks": "tick"},
@@ -156,6 +163,7 @@ TICKS: Final = Dimension(
 BUFFER: Final = Dimension(
     name="buffer size",
     base="cells",
+    suffix="",
     units={"cells": Fraction(1), "packets": Fraction(1), "BDP": Fraction(1), **SIZE.units},
     example="1000 cells",
     aliases=SIZE.aliases,

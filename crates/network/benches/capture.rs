@@ -6,8 +6,8 @@ mod common;
 
 use common::{dumbbell, policy, tcp, LAN};
 use longpipe_events::Time;
-use longpipe_network::capture::{CaptureConfig, Captures, Place};
-use longpipe_network::probe::Probe;
+use longpipe_network::observe::capture::{CaptureConfig, Captures, Place};
+use longpipe_network::observe::probe::Probe;
 use longpipe_network::scenario::Scenario;
 use longpipe_network::Simulation;
 use longpipe_tcp::config::RecoveryKind;

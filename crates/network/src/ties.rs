@@ -1,8 +1,8 @@
 //! Who comes first of the cells that reach one switch at one instant: a function of (seed, instant, input, VC), never
 //! of the order of calls.
 
+use crate::scenario::topology::LinkEnd;
 use crate::scenario::Ties;
-use crate::topology::LinkEnd;
 use longpipe_events::{mix, Order, Time};
 
 /// The tie rule of a run.

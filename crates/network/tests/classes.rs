@@ -3,10 +3,12 @@
 mod common;
 
 use common::{add_vbr, dumbbell, policy, tcp, Builder, LAN, SECOND, WAN};
-use longpipe_events::{Rate, SlotGrid, Span, Time};
-use longpipe_network::on_off::OnOff;
-use longpipe_network::port::classes::{Class, Feeder, VbrQueue};
-use longpipe_network::port::scheduler::Scheduler;
+use longpipe_events::{Rate, Span, Time};
+use longpipe_network::atm::port::class::Class;
+use longpipe_network::atm::port::classes::{Feeder, VbrQueue};
+use longpipe_network::atm::port::scheduler::Scheduler;
+use longpipe_network::atm::slots::SlotGrid;
+use longpipe_network::atm::vbr::on_off::OnOff;
 use longpipe_network::report::{ClassReport, Report};
 use longpipe_network::scenario::{NodeKind, OnOffConfig, Scenario, SchedulerConfig};
 use longpipe_network::Simulation;
@@ -225,4 +227,20 @@ proptest! {
         prop_assert_eq!(report.sources[0].lost, 0);
         prop_assert!(report.sources[0].delivered <= report.sources[0].sent);
     }
+}
+
+#[test]
+fn vbr_without_a_switch_on_its_way_is_refused() {
+    let mut scenario = with_vbr(SchedulerConfig::Priority {}, 50 * MS, "epd");
+    let mut build = Builder::new(1, 1000, policy("epd"));
+    build.scenario = scenario.clone();
+    let (source, sink) = (build.node(NodeKind::Host), build.node(NodeKind::Host));
+    let link = build.link(source, sink, RATE, LAN);
+    scenario = build.scenario;
+    scenario.vbr[0].route = vec![link];
+    let refused = Simulation::new(&scenario, 1, ()).expect_err("no port to share");
+    assert_eq!(
+        refused.to_string(),
+        format!("vbr[0].route: n{source}->n{sink}; needs a switch between its two hosts")
+    );
 }

@@ -2,48 +2,25 @@
 
 mod common;
 
+use common::chains::any_chain;
+use common::compare::{compare, compare_engines};
 use common::random::{any_dumbbell, any_parking_lot};
-use common::{add_vbr, web, SECOND};
+use common::{add_vbr, run, web, SECOND};
+use longpipe_network::hosts::web::WebConfig;
 use longpipe_network::scenario::{Engine, Scenario, SchedulerConfig, TrafficConfig};
-use longpipe_network::web::WebConfig;
-use longpipe_network::{Probe, Recorder, Report, Simulation};
 use proptest::prelude::*;
-
-fn run<P: Probe>(scenario: &Scenario, engine: Engine, seed: u64, probe: P) -> (Report, P) {
-    let mut scenario = scenario.clone();
-    scenario.engine = engine;
-    let mut simulation = Simulation::new(&scenario, seed, probe).expect("a valid scenario");
-    simulation.run();
-    let mut report = simulation.report().expect("cells and bytes are conserved");
-    report.events = 0;
-    (report, simulation.into_probe())
-}
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
 /// The engines leave the same behind, watched or not, and show the same to who watches.
-fn compare(mut scenario: Scenario, seed: u64, traced: bool) -> Result<(), TestCaseError> {
-    scenario.traces.cwnd = traced;
-    scenario.traces.queue = traced;
-    scenario.traces.sequence = traced;
-    let (cells, _) = run(&scenario, Engine::Reference, seed, ());
-    let (trains, _) = run(&scenario, Engine::Trains, seed, ());
-    for (port, (cells, trains)) in cells.ports.iter().zip(&trains.ports).enumerate() {
-        prop_assert_eq!(cells, trains, "port {}", port);
+fn agree(mut scenario: Scenario, seed: u64, traced: bool) -> Result<(), TestCaseError> {
+    if !traced {
+        return compare_engines(&scenario, seed);
     }
-    prop_assert_eq!(&cells, &trains);
-    if traced {
-        let recorder = || Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
-        let (watched, by_cell) = run(&scenario, Engine::Reference, seed, recorder());
-        prop_assert_eq!(&watched, &cells);
-        let (watched, by_train) = run(&scenario, Engine::Trains, seed, recorder());
-        prop_assert_eq!(&watched, &cells);
-        prop_assert!(by_cell.queues == by_train.queues, "queues differ over time");
-        prop_assert!(by_cell.windows == by_train.windows, "windows differ over time");
-        prop_assert!(
-            by_cell.sequences == by_train.sequences,
-            "sequence numbers differ over time"
-        );
-    }
-    Ok(())
+    scenario.traces.cwnd = true;
+    scenario.traces.queue = true;
+    scenario.traces.sequence = true;
+    compare(&scenario, seed)
 }
 
 /// PROPTEST_CASES where it is set, else `usual`.
@@ -59,7 +36,7 @@ proptest! {
     #![proptest_config(cases(900))]
     #[test]
     fn over_a_dumbbell(scenario in any_dumbbell(), seed in any::<u64>(), traced in prop::bool::weighted(0.2)) {
-        compare(scenario, seed, traced)?;
+        agree(scenario, seed, traced)?;
     }
 }
 
@@ -80,7 +57,7 @@ proptest! {
     #![proptest_config(cases(400))]
     #[test]
     fn with_web_traffic(scenario in any_dumbbell(), seed in any::<u64>(), traced in prop::bool::weighted(0.2)) {
-        compare(with_web(scenario), seed, traced)?;
+        agree(with_web(scenario), seed, traced)?;
     }
 
     #[test]
@@ -95,7 +72,7 @@ proptest! {
             None => SchedulerConfig::Priority {},
             Some(share_ppb) => SchedulerConfig::GuaranteedRate { share_ppb },
         };
-        compare(add_vbr(scenario, scheduler, period), seed, traced)?;
+        agree(add_vbr(scenario, scheduler, period), seed, traced)?;
     }
 }
 
@@ -103,6 +80,34 @@ proptest! {
     #![proptest_config(cases(300))]
     #[test]
     fn over_a_parking_lot(scenario in any_parking_lot(), seed in any::<u64>(), traced in prop::bool::weighted(0.2)) {
-        compare(scenario, seed, traced)?;
+        agree(scenario, seed, traced)?;
     }
+}
+
+proptest! {
+    #![proptest_config(cases(200))]
+    #[test]
+    fn over_a_chain(scenario in any_chain(), seed in any::<u64>(), traced in prop::bool::weighted(0.1)) {
+        agree(scenario, seed, traced)?;
+    }
+
+    #[test]
+    fn with_web_traffic_over_a_chain(scenario in any_chain(), seed in any::<u64>()) {
+        agree(with_web(scenario), seed, false)?;
+    }
+}
+
+#[test]
+fn most_chains_need_no_event_for_a_cell() {
+    let mut runner = TestRunner::deterministic();
+    let few = (0..100).filter(|&seed| {
+        let tree = any_chain()
+            .new_tree(&mut runner)
+            .expect("nothing that is drawn is refused");
+        let mut scenario = tree.current();
+        let trains = run(&scenario, seed).events;
+        scenario.engine = Engine::Reference;
+        4 * trains < run(&scenario, seed).events
+    });
+    assert!(few.count() >= 90);
 }

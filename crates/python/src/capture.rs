@@ -1,7 +1,7 @@
 //! Captures: opened before a run, reported after it.
 
 use crate::ScenarioError;
-use longpipe_network::capture::{CaptureConfig, Captures, Place};
+use longpipe_network::observe::capture::{CaptureConfig, Captures, Place};
 use longpipe_network::Scenario;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;

@@ -6,17 +6,16 @@ mod traces;
 mod web;
 
 use longpipe_events::Time;
+use longpipe_network::defect::{guarded, Ended};
+use longpipe_network::hosts::web::{CycleFrom, PoissonCut};
 use longpipe_network::report::Report;
 use longpipe_network::scenario::{self, LinkConfig, Scenario};
-use longpipe_network::web::{CycleFrom, PoissonCut};
 use longpipe_network::{Recorder, Simulation};
 use longpipe_tcp::config;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::fmt::Display;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::PathBuf;
 use strum::VariantNames;
 
@@ -27,20 +26,52 @@ pyo3::create_exception!(
     "A scenario that cannot be run: field: value; what is accepted."
 );
 
+pyo3::create_exception!(
+    _core,
+    DefectError,
+    PyRuntimeError,
+    "A defect of longpipe, in one line: no fault of the scenario's."
+);
+
+pyo3::create_exception!(
+    _core,
+    MemoryLimitError,
+    PyRuntimeError,
+    "A run that would hold more memory than it may: the bytes needed next, and those it may hold."
+);
+
 /// Events between two looks at the interpreter: some 20 ms.
 const CHUNK: u64 = 200_000;
 
 /// Runs a resolved scenario. The interpreter lock is released; Ctrl-C is honoured.
 ///
-/// `captures` are kind (host, link), index of the node or link, and path of the file.
+/// `captures` are kind (host, link), index of the node or link, and path of the file. DefectError if the core panics,
+/// wherever that is, or what it counted does not add up; MemoryLimitError if the run would hold more than `memory_bytes`.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, seed, progress=None, captures=vec![]))]
+#[pyo3(signature = (scenario_json, seed, progress=None, captures=vec![], memory_bytes=u64::MAX))]
 fn run(
     py: Python<'_>,
     scenario_json: &str,
     seed: u64,
     progress: Option<Py<PyAny>>,
     captures: Vec<(String, usize, PathBuf)>,
+    memory_bytes: u64,
+) -> PyResult<Py<PyDict>> {
+    guarded(memory_bytes, || columns(py, scenario_json, seed, progress, &captures)).unwrap_or_else(|ended| {
+        Err(match ended {
+            Ended::Defect(line) => DefectError::new_err(line),
+            Ended::Memory(limit) => MemoryLimitError::new_err((limit.needed, limit.limit)),
+        })
+    })
+}
+
+/// What a run leaves behind.
+fn columns(
+    py: Python<'_>,
+    scenario_json: &str,
+    seed: u64,
+    progress: Option<Py<PyAny>>,
+    captures: &[(String, usize, PathBuf)],
 ) -> PyResult<Py<PyDict>> {
     let scenario: Scenario =
         serde_json::from_str(scenario_json).map_err(|error| ScenarioError::new_err(format!("scenario: {error}")))?;
@@ -49,7 +80,7 @@ fn run(
     let result = PyDict::new(py);
     let columns = PyDict::new(py);
     let report = if traces.any() || !captures.is_empty() {
-        let files = capture::open(&scenario, &captures)?;
+        let files = capture::open(&scenario, captures)?;
         let (report, simulation) = complete(py, &scenario, seed, (recorder, files), progress)?;
         let (mut recorder, files) = simulation.into_probe();
         recorder.finish(Time(scenario.duration_ps));
@@ -84,24 +115,16 @@ fn complete<P: longpipe_network::Probe + Send>(
 ) -> PyResult<(Report, Simulation<P>)> {
     let mut simulation =
         Simulation::new(scenario, seed, probe).map_err(|error| ScenarioError::new_err(error.to_string()))?;
-    while py
-        .detach(|| catch_unwind(AssertUnwindSafe(|| simulation.advance(CHUNK))))
-        .map_err(|_| defect("panic", seed))?
-    {
+    while py.detach(|| simulation.advance(CHUNK)) {
         py.check_signals()?;
         if let Some(callback) = &progress {
             callback.call1(py, (simulation.progress(),))?;
         }
     }
-    let report = simulation.report().map_err(|error| defect(error, seed))?;
+    let report = simulation
+        .report()
+        .map_err(|error| DefectError::new_err(error.to_string()))?;
     Ok((report, simulation))
-}
-
-/// An error that is longpipe's, not the scenario's.
-fn defect(what: impl Display, seed: u64) -> PyErr {
-    PyRuntimeError::new_err(format!(
-        "{what}: a defect of longpipe; please report this scenario and seed {seed}"
-    ))
 }
 
 fn flows<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
@@ -245,8 +268,10 @@ fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("__engine__", env!("LONGPIPE_ENGINE"))?;
+    module.add("__engine__", longpipe_network::ENGINE.to_string())?;
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add("MemoryLimitError", module.py().get_type::<MemoryLimitError>())?;
+    module.add("DefectError", module.py().get_type::<DefectError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(variant_names, module)?)?;
     Ok(())

@@ -2,8 +2,8 @@
 
 use crate::array;
 use longpipe_events::Time;
+use longpipe_network::hosts::files::File;
 use longpipe_network::report::{Report, WebReport};
-use longpipe_network::requests::File;
 use longpipe_network::Scenario;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;

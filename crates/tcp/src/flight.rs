@@ -1,4 +1,6 @@
-//! The sender's sequence space and window, shared by recovery and congestion control.
+//! The sender's sequence space and window, which recovery and congestion control read.
+
+use crate::congestion::limits::Limits;
 
 /// Sequence variables (RFC 9293 3.3.1) and the window. `una <= nxt <= max` always.
 #[derive(Clone, Debug)]
@@ -10,10 +12,8 @@ pub struct Flight {
     pub nxt: u64,
     /// First byte never sent (SND.MAX).
     pub max: u64,
-    /// Congestion window [byte] -- real, so that congestion avoidance adds exactly MSS²/cwnd.
-    pub cwnd: f64,
-    /// Slow start threshold [byte].
-    pub ssthresh: f64,
+    /// Congestion window and slow start threshold.
+    pub limits: Limits,
     /// Receiver's window [byte].
     pub rwnd: u64,
     /// Payload of a full segment [byte].
@@ -23,19 +23,46 @@ pub struct Flight {
 }
 
 impl Flight {
+    /// Nothing sent yet.
+    pub fn new(limits: Limits, rwnd: u64, mss: u32) -> Flight {
+        Flight {
+            una: 0,
+            nxt: 0,
+            max: 0,
+            limits,
+            rwnd,
+            mss,
+            duplicates: 0,
+        }
+    }
+
+    /// Congestion window [byte] -- real, so that congestion avoidance adds exactly MSS²/cwnd.
+    #[inline(always)]
+    pub fn cwnd(&self) -> f64 {
+        self.limits.cwnd()
+    }
+
+    /// Slow start threshold [byte].
+    #[inline(always)]
+    pub fn ssthresh(&self) -> f64 {
+        self.limits.ssthresh()
+    }
+
     /// min(cwnd, rwnd) [byte].
     #[inline]
     pub fn window(&self) -> u64 {
         // Never negative, and a signed conversion is one instruction.
-        (self.cwnd as i64 as u64).min(self.rwnd)
+        (self.cwnd() as i64 as u64).min(self.rwnd)
     }
 
     /// Bytes sent and not acknowledged, counting from SND.MAX.
+    #[inline(always)]
     pub fn outstanding(&self) -> u64 {
         self.max - self.una
     }
 
     /// MSS as a real number.
+    #[inline(always)]
     pub fn mss(&self) -> f64 {
         f64::from(self.mss)
     }

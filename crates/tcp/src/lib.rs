@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! application ─▶ Sender ── DataSegment ─▶ … ─▶ Receiver ── AckSegment ─▶ … ─▶ Sender
-//!                  ├ recovery:   what to resend       (Vanilla, Tahoe, Reno, NewReno, SACK)
-//!                  ├ congestion: how much in flight   (AIMD)
-//!                  └ timer:      when to give up      (BSD's ticks, RFC 6298)
+//!                  ├ recovery:   what to resend
+//!                  ├ congestion: how much in flight, the only writer of the window
+//!                  ├ ledger:     when what was sent, where one of the two asks for it
+//!                  └ timer:      when to give up
 //! ```
 //!
 //! The caller brings the time to every call, asks `poll_transmit` for segments until there are none,
@@ -13,6 +14,8 @@
 pub mod config;
 pub mod congestion;
 pub mod flight;
+mod ledger;
+mod problem;
 mod ranges;
 mod rare;
 pub mod receiver;
@@ -22,7 +25,10 @@ pub mod segment;
 pub mod sender;
 mod startup;
 pub mod timer;
+mod told;
+mod variant;
 
+pub use problem::Problem;
 pub use receiver::Receiver;
 pub use segment::{AckSegment, DataSegment, SackBlock};
 pub use sender::Sender;

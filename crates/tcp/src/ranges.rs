@@ -1,5 +1,6 @@
 //! Disjoint ranges of sequence space in ascending order.
 
+use longpipe_events::memory::Growing;
 use std::collections::VecDeque;
 
 /// Half-open ranges that neither overlap nor touch: most come and go at the ends.
@@ -18,7 +19,7 @@ impl Ranges {
                 return news;
             }
             Some(last) if last.1 < start => {
-                ranges.push_back((start, end));
+                ranges.put((start, end));
                 return true;
             }
             _ => {}
@@ -32,6 +33,7 @@ impl Ranges {
                 range.1 = range.1.max(end);
             }
             _ => {
+                ranges.make_room();
                 ranges.insert(first, (start, end));
                 return true;
             }

@@ -1,7 +1,6 @@
 //! What few senders do: estimate ssthresh from the first ACKs, or close the window after an idle time.
 
 use crate::config::TcpConfig;
-use crate::flight::Flight;
 use crate::startup::Startup;
 use longpipe_events::Time;
 
@@ -24,12 +23,10 @@ impl Rare {
         })
     }
 
-    /// An ACK came.
+    /// An ACK came; the segments that the path holds, where it shows them.
     #[cold]
-    pub fn on_ack(&mut self, now: Time, flight: &mut Flight) {
-        if let Some(segments) = self.startup.as_mut().and_then(|startup| startup.on_ack(now)) {
-            flight.ssthresh = flight.ssthresh.min(segments.max(2) as f64 * flight.mss());
-        }
+    pub fn on_ack(&mut self, now: Time) -> Option<u64> {
+        self.startup.as_mut().and_then(|startup| startup.on_ack(now))
     }
 
     /// A segment leaves.
@@ -43,14 +40,9 @@ impl Rare {
         }
     }
 
-    /// Something may be sent: the window closes if nothing is under way and an RTO has passed, whose end since the
-    /// latest segment `expiry` gives.
-    pub fn before_sending(&self, now: Time, flight: &mut Flight, expiry: impl FnOnce(Time) -> Time) {
-        if let Some((initial_window, latest)) = self.idle_restart {
-            if flight.outstanding() == 0 && now > expiry(latest) {
-                flight.cwnd = flight.cwnd.min(initial_window);
-            }
-        }
+    /// The window to restart from after an idle time [byte], and when the latest segment left.
+    pub fn idle_restart(&self) -> Option<(f64, Time)> {
+        self.idle_restart
     }
 }
 

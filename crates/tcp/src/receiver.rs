@@ -1,6 +1,6 @@
 //! The receiving end point: reassembly and acknowledgement.
 
-use crate::config::{AckConfig, RecoveryKind, TcpConfig};
+use crate::config::{AckConfig, TcpConfig};
 use crate::ranges::Ranges;
 use crate::segment::{AckSegment, DataSegment, SackBlock, MAX_SACK_BLOCKS};
 use longpipe_events::{MaybeTime, Span, Time};
@@ -41,14 +41,13 @@ pub struct Receiver {
 impl Receiver {
     /// A receiver that has received nothing.
     pub fn new(config: &TcpConfig) -> Receiver {
-        let sack = config.recovery == RecoveryKind::Sack;
         let at_once = config.ack == AckConfig::Immediate {} && !config.timestamps();
         Receiver {
             next: 0,
             highest: 0,
             beyond: Ranges::default(),
             ack: config.ack.clone(),
-            sack_blocks: if sack { config.sack.blocks as u8 } else { 0 },
+            sack_blocks: config.recovery.sack_blocks() as u8,
             latest: 0,
             reported: [0; MAX_SACK_BLOCKS],
             unacknowledged: 0,
@@ -203,12 +202,12 @@ mod tests {
         }
     }
 
-    fn receiver(ack: AckConfig, recovery: RecoveryKind) -> Receiver {
+    fn receiver(ack: AckConfig, sack_blocks: u8) -> Receiver {
         Receiver {
             at_once: ack == AckConfig::Immediate {},
             plain: ack == AckConfig::Immediate {},
             ack,
-            sack_blocks: if recovery == RecoveryKind::Sack { 3 } else { 0 },
+            sack_blocks,
             ..Receiver::new(&crate::config::tests::config())
         }
     }
@@ -230,7 +229,7 @@ mod tests {
 
     #[test]
     fn out_of_order_data_is_kept_and_acknowledged_at_once() {
-        let mut receiver = receiver(AckConfig::Immediate {}, RecoveryKind::Reno);
+        let mut receiver = receiver(AckConfig::Immediate {}, 0);
         let seen = acks(
             &mut receiver,
             &[(0, 10), (20, 10), (40, 10), (30, 10), (10, 10), (0, 10)],
@@ -245,7 +244,7 @@ mod tests {
                 segments: 2,
                 timeout_ps: 200,
             },
-            RecoveryKind::Reno,
+            0,
         );
         let seen = acks(&mut receiver, &[(0, 10), (10, 10), (30, 10), (20, 10), (40, 10)]);
         assert_eq!(seen, [None, Some(20), Some(20), Some(40), None]);
@@ -256,7 +255,7 @@ mod tests {
 
     #[test]
     fn rfc_2018_section_4_blocks_come_most_recent_first_and_are_repeated() {
-        let mut receiver = receiver(AckConfig::Immediate {}, RecoveryKind::Sack);
+        let mut receiver = receiver(AckConfig::Immediate {}, 3);
         let mut seen = vec![];
         for sequence in [0, 20, 40, 60, 80, 30, 10] {
             receiver.on_segment(Time(0), &segment(sequence, 10));
@@ -277,7 +276,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_order_of_segments_delivers_all(order in Just((0u64..30).collect::<Vec<_>>()).prop_shuffle(), extra in prop::collection::vec(0u64..30, 0..30)) {
-            let mut receiver = receiver(AckConfig::Immediate {}, RecoveryKind::Reno);
+            let mut receiver = receiver(AckConfig::Immediate {}, 0);
             let mut held = std::collections::BTreeSet::new();
             for i in extra.into_iter().chain(order) {
                 receiver.on_segment(Time(0), &segment(i * 10, 10));

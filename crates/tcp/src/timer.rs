@@ -83,7 +83,7 @@ impl RttEstimator {
     /// SRTT; none before the first measurement.
     pub fn srtt(&self) -> Option<Span> {
         match self {
-            RttEstimator::Coarse(timer) => (timer.srtt > 0).then(|| Span(timer.srtt as u64 * timer.tick / 8)),
+            RttEstimator::Coarse(timer) => (timer.srtt > 0).then(|| timer.srtt()),
             RttEstimator::Fine(timer) => timer.srtt.map(Span),
         }
     }
@@ -116,6 +116,9 @@ impl RttEstimator {
 
 /// Largest exponent of the RTO's exponential backoff (4.4BSD).
 const MAX_BACKOFF: u32 = 6;
+
+/// Most ticks that a round trip is taken for: with one more, eight times as many fit 31 bits.
+const MOST_TICKS: u64 = (1 << 28) - 2;
 
 /// RTO in whole ticks: srtt scaled by 8, rttvar by 4 (4.4BSD `tcp_xmit_timer`; Jacobson 1988, appendix A).
 #[derive(Clone, Debug)]
@@ -150,7 +153,7 @@ impl CoarseTimer {
     }
 
     fn measure(&mut self, sent: Time, now: Time) {
-        let elapsed = (self.ticks_by_now(now) - self.ticks_by(sent)) as i32;
+        let elapsed = (self.ticks_by_now(now) - self.ticks_by(sent)).min(MOST_TICKS) as i32;
         let elapsed = if self.count_from_one { elapsed } else { elapsed.max(1) };
         if self.srtt == 0 {
             // BSD counts a running measurement from 1, and forgets it in later ones alone.
@@ -168,7 +171,12 @@ impl CoarseTimer {
     }
 
     fn rto(&self) -> u32 {
-        (self.rto.max(self.min) << self.backoff).clamp(self.min, self.max)
+        // The largest RTO is at most a million ticks, 2^20.
+        (self.rto.clamp(self.min, self.max) << self.backoff).min(self.max)
+    }
+
+    fn srtt(&self) -> Span {
+        Span((self.srtt as u128 * u128::from(self.tick) / 8) as u64)
     }
 
     #[inline(always)]
@@ -205,19 +213,27 @@ impl FineTimer {
                 rtt
             }
             Some(srtt) => {
-                self.rttvar = (3 * self.rttvar + srtt.abs_diff(rtt)) / 4;
-                (7 * srtt + rtt) / 8
+                self.rttvar = weighted(3, self.rttvar, srtt.abs_diff(rtt));
+                weighted(7, srtt, rtt)
             }
         };
         self.srtt = Some(srtt);
         self.backoff = 0;
-        self.estimate = srtt + (4 * self.rttvar).max(self.granularity);
+        self.estimate = srtt.saturating_add(self.rttvar.saturating_mul(4).max(self.granularity));
         self.limit();
     }
 
     fn limit(&mut self) {
-        self.rto = Span((self.estimate.max(self.min) << self.backoff).min(self.max));
+        // The largest RTO is at most 10^17 ps, less than 2^57.
+        self.rto = Span((self.estimate.clamp(self.min, self.max) << self.backoff).min(self.max));
     }
+}
+
+/// The average of `weight` times the old value and the new one.
+#[inline]
+fn weighted(weight: u64, old: u64, new: u64) -> u64 {
+    let sum = u128::from(weight) * u128::from(old) + u128::from(new);
+    (sum / u128::from(weight + 1)) as u64
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ from longpipe.errors import ScenarioError
 ROUNDING = 1e-22
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Anova:
     """A fitted model of one response.
 
@@ -44,6 +44,16 @@ class Anova:
     terms: tuple[Term, ...]
     fit: Fit
     seeds: pd.Series | None
+
+    def __repr__(self) -> str:
+        """The response, and what explains how much of its variation."""
+        shown = self.variation[["component", "percent", "df", "p_value"]].dropna(subset="percent")
+        table = shown.to_string(index=False, float_format="{:.4g}".format)
+        return f"Anova of {self.response!r} over {', '.join(self.factors)}\n{table}"
+
+    def _repr_html_(self) -> str:
+        """The allocation of variation, for a notebook."""
+        return self.variation.to_html(index=False)
 
     @property
     def mean(self) -> float:

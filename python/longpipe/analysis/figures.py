@@ -14,9 +14,11 @@ from scipy import special
 from longpipe.analysis.anova import Anova
 from longpipe.analysis.factors import check_factors, name_of, text_of
 from longpipe.errors import ScenarioError
+from longpipe.pictures.figure import Picture
+from longpipe.pictures.style import ASH, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, plain
 
-# Okabe and Ito's colours, told apart by colour-blind readers, and markers that tell them apart in grey.
-COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
+# And markers that tell them apart in grey.
+COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#000000", ASH)
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 FAINT: Final = "0.6"
 PANEL_INCHES: Final = 4.3
@@ -42,7 +44,7 @@ def main_effects(found: Anova, level: float = 0.9) -> Figure:
     groups = {str(name): group for name, group in points.groupby("factor", sort=False)}
     _refuse_more_than(MOST_LEVELS, max(map(len, groups.values())), "levels of a factor")
     widths = [max(1.6, 0.75 * len(group), min(8, _inches(group["level"]))) for group in groups.values()]
-    figure = Figure(figsize=(1.6 + sum(widths), 4), layout="constrained")
+    figure = Picture(figsize=(1.6 + sum(widths), 4), layout="constrained")
     panels = figure.subplots(1, len(groups), sharey=True, squeeze=False, gridspec_kw={"width_ratios": widths})[0]
     for panel, width, (name, group) in zip(panels, widths, groups.items(), strict=True):
         places = np.arange(len(group))
@@ -74,7 +76,7 @@ def interactions(found: Anova) -> Figure:
     points = [interaction_points(found, *pair) for pair in pairs]
     columns = min(3, len(pairs))
     rows = -(-len(pairs) // columns)
-    figure = Figure(figsize=(PANEL_INCHES * columns, 4.2 * rows), layout="constrained")
+    figure = Picture(figsize=(PANEL_INCHES * columns, 4.2 * rows), layout="constrained")
     panels = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
     share = found.variation.set_index("component")["percent"]
     for panel, pair, table in zip(panels, pairs, points, strict=False):
@@ -111,7 +113,7 @@ def variation_explained(*analyses: Anova) -> Figure:
     """A bar per component and response: what share of the total variation it explains."""
     shares = variation_shares(analyses)
     shown = shares if len(shares) <= MOST_BARS else pd.concat([shares.iloc[: MOST_BARS - 1], shares.iloc[[-1]]])
-    figure = Figure(figsize=(8, 1.3 + 0.2 * len(shown) * (1 + len(analyses))), layout="constrained")
+    figure = Picture(figsize=(8, 1.3 + 0.2 * len(shown) * (1 + len(analyses))), layout="constrained")
     axes = figure.subplots()
     height = 0.8 / len(analyses)
     for i, response in enumerate(shown.columns):
@@ -143,7 +145,7 @@ def residual_points(found: Anova) -> pd.DataFrame:
 def residuals(found: Anova) -> Figure:
     """Residuals against fitted values, where a funnel or a bend shows; and against normal quantiles."""
     points = residual_points(found)
-    figure = Figure(figsize=(9, 4), layout="constrained")
+    figure = Picture(figsize=(9, 4), layout="constrained")
     spread, normal = figure.subplots(1, 2, sharey=True)
     style = {"linestyle": "", "marker": "o", "color": COLOURS[0], "markersize": 4 if len(points) < 500 else 1.5}
     dense = {"rasterized": len(points) > 2000, "alpha": 0.8 if len(points) < 500 else 0.3}
@@ -183,9 +185,7 @@ def _name_levels(panel: Axes, levels: list[str], factor: str, width: float) -> N
 
 
 def _plain(panel: Axes, grid: Literal["x", "y", "both"]) -> None:
-    panel.grid(axis=grid, color="0.92")
-    panel.set_axisbelow(True)
-    panel.spines[["top", "right"]].set_visible(False)
+    plain(panel, grid)
 
 
 def _refuse_more_than(most: int, count: int, what: str) -> None:

@@ -17,8 +17,8 @@ CONFIDENCE: Final = 0.95
 class Estimate:
     """Mean of n independent measurements, in their unit.
 
-    `mean_low`..`mean_high` holds the true mean and `low`..`high` a further measurement, each with 95 % confidence; all
-    four are nan for a single measurement.
+    `mean_low`..`mean_high` holds the true mean and `low`..`high` a further measurement, each with the confidence that
+    was asked for, 95 % by default; all four are nan for a single measurement.
     """
 
     mean: float
@@ -28,14 +28,16 @@ class Estimate:
     mean_high: float
 
 
-def estimate(values: ArrayLike, bounds: Sequence[float] = (-math.inf, math.inf)) -> Estimate:
-    """Estimate from one value per seed, shape (n,); no single measurement lies outside `bounds`."""
+def estimate(
+    values: ArrayLike, bounds: Sequence[float] = (-math.inf, math.inf), *, level: float = CONFIDENCE
+) -> Estimate:
+    """Estimate from one value per seed, shape (n,), with confidence `level`; no single one lies outside `bounds`."""
     x = np.asarray(values, dtype=float)
     mean = float(np.mean(x))
     if x.size < 2:
         return Estimate(mean, math.nan, math.nan, math.nan, math.nan)
     deviation = float(np.std(x, ddof=1))
-    t = t_quantile(CONFIDENCE, x.size - 1)
+    t = t_quantile(level, x.size - 1)
     of_mean = t * deviation / math.sqrt(x.size)
     of_one = t * deviation * math.sqrt(1 + 1 / x.size)
     low, high = max(mean - of_one, bounds[0]), min(mean + of_one, bounds[1])

@@ -3,6 +3,15 @@
 import numpy as np
 
 from longpipe.result import Result
+from longpipe.scenario import Dumbbell, Scenario
+
+
+def names(scenario: Scenario) -> list[str]:
+    """What `measure` gives a number for in every run of a scenario; a graph, which has no one trunk, no efficiency."""
+    unit = "packets" if scenario.framing == "ip" else "cells"
+    of_trunk = ["efficiency"] if isinstance(scenario.network, Dumbbell) else []
+    of_all = ["retransmitted_bytes", "timeouts", "fast_retransmits"]
+    return [*of_trunk, "fairness", "throughput_bps", f"{unit}_lost", f"peak_queue_{unit}", *of_all]
 
 
 def measure(result: Result) -> dict[str, float]:

@@ -19,8 +19,8 @@ def attainable_bps(trunk_rate_bps: float, mss_bytes: int, framing: Framing = "aa
 
 
 def efficiency(throughputs_bps: ArrayLike, attainable_bps: float) -> float:
-    """Sum of the throughputs [bit/s] over the attainable throughput [bit/s]."""
-    return float(np.sum(throughputs_bps)) / attainable_bps
+    """Sum of the throughputs [bit/s] over the attainable throughput [bit/s]; nan where nothing is attainable."""
+    return float(np.sum(throughputs_bps)) / attainable_bps if attainable_bps else float("nan")
 
 
 def fairness(throughputs_bps: ArrayLike) -> float:

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 QUANTILES: Final = {"median_s": 0.5, "p95_s": 0.95, "p99_s": 0.99}
-# Of `response_times`.
-COLUMNS: Final = ("class", "files", "completed", *QUANTILES)
+# Of `waiting`, and of `response_times`.
+WAITING: Final = ("files", "completed", *QUANTILES)
+COLUMNS: Final = ("class", *WAITING)
 
 
 def max_min_shares(demands_bps: ArrayLike, capacity_bps: float) -> npt.NDArray[np.float64]:
@@ -48,13 +49,16 @@ def response_times(files: pd.DataFrame, duration_s: float) -> pd.DataFrame:
     # Most runs have no web traffic, and need no pandas.
     import pandas as pd
 
-    rows: list[dict[str, Any]] = []
-    for level, group in files.groupby("class"):
-        done = group["completed_s"].notna()
-        waited = group["completed_s"].where(done, duration_s) - group["requested_s"]
-        quantiles = {name: _quantile(waited, done, share) for name, share in QUANTILES.items()}
-        rows.append({"class": level, "files": len(group), "completed": int(done.sum()), **quantiles})
+    rows = [{"class": level, **waiting(group, duration_s)} for level, group in files.groupby("class")]
     return pd.DataFrame(rows, columns=[*COLUMNS])
+
+
+def waiting(files: pd.DataFrame, duration_s: float) -> dict[str, Any]:
+    """The same of all these files together, whatever their class."""
+    done = files["completed_s"].notna()
+    waited = files["completed_s"].where(done, duration_s) - files["requested_s"]
+    quantiles = {name: _quantile(waited, done, share) for name, share in QUANTILES.items()}
+    return {"files": len(files), "completed": int(done.sum()), **quantiles}
 
 
 def _quantile(waited_s: pd.Series, done: pd.Series, share: float) -> float:

@@ -1,4 +1,4 @@
-"""The longpipe command: each module of this package adds one command to `app`."""
+"""The longpipe command: each module or package of this package adds one command to `app`."""
 
 import os
 import sys
@@ -8,21 +8,20 @@ import typer
 from rich.console import Console
 
 from longpipe.captures import CaptureError
-from longpipe.cli import analyse, design, doctor, init, plot, report, reproduce, run, study
-from longpipe.cli.deferred import Validate
+from longpipe.cli import analyse, design, doctor, fields, init, plot, report, reproduce, run, study, validate
 from longpipe.errors import RunError, ScenarioError
 
 HELP = (
-    "Simulate TCP over long, fat pipes of ATM cells, cell by cell.\n\n"
+    "Simulate TCP over long, fat pipes of ATM cells or IP packets, each one by one.\n\n"
     "A scenario is a TOML file: a network, the buffers of its switches, and the TCP connections that cross it. "
     "The same scenario and seed give the same result on every machine.\n\n"
-    "Begin with:  [bold]longpipe init lan.toml[/]  and then  [bold]longpipe run lan.toml[/]"
+    "Begin with:  [bold]longpipe init geo.toml --example geo[/]\n\nand then:  [bold]longpipe run geo.toml[/]"
 )
 EPILOG = "Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted."
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False, add_completion=False)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
 
 def _show_version(wanted: bool) -> None:
@@ -52,17 +51,14 @@ def longpipe(
 app.command("run")(run.run)
 app.command("plot")(plot.plot)
 app.command("init")(init.init)
+app.command("fields")(fields.fields)
 app.command("reproduce")(reproduce.reproduce)
 app.command("report")(report.report)
 app.command("design")(design.design)
 app.command("analyse")(analyse.analyse)
 app.command("doctor")(doctor.doctor)
 app.add_typer(study.app, name="study")
-app.add_typer(
-    typer.Typer(cls=Validate, no_args_is_help=True, rich_markup_mode="rich"),
-    name="validate",
-    help="Compare longpipe with an independent simulator.",
-)
+app.add_typer(validate.app, name="validate", help="Compare longpipe with an independent simulator.")
 
 
 def main() -> NoReturn:

@@ -1,4 +1,4 @@
-"""`longpipe init`: a scenario to start from, with every default explained."""
+"""`longpipe init`: a scenario to start from, an example or every field explained."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longpipe.cli.completers import among
 from longpipe.errors import ScenarioError
+from longpipe.examples import EXAMPLES, example
 from longpipe.files import check_file, write_text
 
 if TYPE_CHECKING:
@@ -18,12 +20,21 @@ def init(
     file: Annotated[
         Path | None, typer.Argument(help="File to write; - or nothing for the terminal.", show_default=False)
     ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--example",
+            metavar="NAME",
+            help=f"A short one to start from: {', '.join(EXAMPLES)}.",
+            autocompletion=among(EXAMPLES),
+        ),
+    ] = None,
 ) -> None:
-    """Write a commented scenario with every default, its unit and its source."""
-    # Other commands begin faster without it.
-    from longpipe.scenario import Scenario
+    """Write a scenario to start from: an example, or every field with its default, its unit and its source.
 
-    text = commented_toml(Scenario(name="lan"))
+    The defaults are those of a LAN of ATM in 1996; the examples but lan-96 are of networks of today.
+    """
+    text = _all_fields() if name is None else example(name)
     if file is None or file == Path("-"):
         typer.echo(text, nl=False)
         return
@@ -33,21 +44,36 @@ def init(
     write_text(file, text)
 
 
-def commented_toml(part: Model, path: str = "") -> str:
-    """TOML text of a part of a scenario, each field under its description."""
+def _all_fields() -> str:
+    # Other commands begin faster without it.
+    from longpipe.scenario import Scenario
+
+    return commented_toml(Scenario(name="lan"))
+
+
+def commented_toml(part: Model, path: str = "", kinds: str = "") -> str:
+    """TOML text of a part of a scenario, each field under its description and what it accepts; `kinds` comes first."""
     import tomli_w
 
     from longpipe.scenario.base import Model
+    from longpipe.scenario.reference import accepts
 
     fields = type(part).model_fields
     values: dict[str, Any] = {name: getattr(part, name) for name in fields}
-    text = f"\n[{path}]\n" if path else ""
+    text = f"\n{kinds}[{path}]\n" if path else ""
     for name, value in values.items():
         if not isinstance(value, Model):
             description = fields[name].description
             text += f"# {description}\n" if description else ""
+            text += (
+                f"# Accepts {' '.join(accepts(fields[name].annotation, fields[name].metadata))}.\n"
+                if name != "kind"
+                else ""
+            )
             text += tomli_w.dumps({name: value}) if value is not None else f"# {name}: absent\n"
     for name, value in values.items():
         if isinstance(value, Model):
-            text += commented_toml(value, f"{path}.{name}" if path else name)
+            below = f"{path}.{name}" if path else name
+            others = " ".join(accepts(fields[name].annotation, fields[name].metadata))
+            text += commented_toml(value, below, "" if others == "a table" else f"# One of {others}.\n")
     return text

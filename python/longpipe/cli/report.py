@@ -6,10 +6,10 @@ from typing import Annotated, Final
 
 import typer
 
-from longpipe.cli.reproduce import DOCUMENTS
 from longpipe.cli.storing import StoreOption, opened
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_text
+from longpipe.papers import IDS
 from longpipe.report.folder import RECORD
 
 RESULTS: Final = Path("results")
@@ -20,7 +20,7 @@ def report(
         list[str] | None,
         typer.Argument(
             metavar="[STUDY|PAPER...]",
-            help=f"A study of the store, or any of {', '.join(DOCUMENTS)}. [default: all papers that were reproduced]",
+            help=f"A study of the store, or any of {', '.join(IDS)}. [default: all papers that were reproduced]",
             show_default=False,
         ),
     ] = None,
@@ -50,13 +50,13 @@ def report(
     store: StoreOption = None,
 ) -> None:
     """Write one self-contained HTML page: what was run, tables, figures, claims and verdicts, sensitivity, data."""
-    is_study = any(name not in DOCUMENTS for name in names or ())
+    is_study = any(name not in IDS for name in names or ())
     output = output or (Path("report.html") if is_study else results / "report.html")
     check_file("--output", output)
     if is_study:
         text = _study(names or [], responses or [], store)
     else:
-        text = _papers(names or [name for name in DOCUMENTS if (results / name / RECORD).is_file()], results)
+        text = _papers(names or [name for name in IDS if (results / name / RECORD).is_file()], results)
     write_text(output, text)
     typer.echo(f"Report: {output}")
 
@@ -69,7 +69,7 @@ def _papers(names: list[str], results: Path) -> str:
         raise ScenarioError(
             f"--results: {results} has no paper; needs longpipe reproduce PAPER, or the name of a study"
         )
-    from longpipe.report.documents import page
+    from longpipe.report.papers import page
     from longpipe.report.results import Results
 
     return page(Results(name, results / name) for name in dict.fromkeys(names))
@@ -77,14 +77,14 @@ def _papers(names: list[str], results: Path) -> str:
 
 def _study(names: list[str], responses: list[str], store: str | None) -> str:
     if len(names) > 1:
-        raise ScenarioError(f"STUDY: {' '.join(names)}; needs one study, or papers alone: {', '.join(DOCUMENTS)}")
-    from longpipe.report.campaign import page
+        raise ScenarioError(f"STUDY: {' '.join(names)}; needs one study, or papers alone: {', '.join(IDS)}")
+    from longpipe.report.study import page
     from longpipe.study import Study
 
     with ExitStack() as stack:
         try:
             study = Study.open(names[0], stack.enter_context(opened(store, readonly=True)))
         except ScenarioError as error:
-            papers = f"papers are {', '.join(DOCUMENTS)}"
+            papers = f"papers are {', '.join(IDS)}"
             raise ScenarioError(*(f"{problem}; {papers}" for problem in error.problems)) from None
         return page(study, responses)

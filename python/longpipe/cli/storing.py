@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Final
@@ -37,6 +38,14 @@ ExecutorOption = Annotated[
 WorkersOption = Annotated[
     int | None, typer.Option(min=1, help="Number of processes. [default: all cores]", show_default=False)
 ]
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="What all runs at a time may take, as in '4 GB'. [default: most of what the machine has left]",
+        show_default=False,
+    ),
+]
 NoStoreOption = Annotated[bool, typer.Option("--no-store", help="Keep nothing, and use nothing kept.")]
 
 
@@ -46,11 +55,11 @@ def _chosen(url: str | None) -> str | None:
 
 
 @contextmanager
-def opened(url: str | None, *, readonly: bool = False) -> Iterator[Store]:
+def opened(url: str | None, *, readonly: bool = False, create: bool = True) -> Iterator[Store]:
     """The store at this URL, or the user's own."""
     from longpipe.store import Store, default_url
 
-    store = Store(_chosen(url) or default_url(), readonly=readonly)
+    store = Store(_chosen(url) or default_url(), readonly=readonly, create=create)
     try:
         yield store
     finally:
@@ -95,6 +104,7 @@ def resumable(study: Study) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         finished = study.status().finished
-        command = shlex.join(["longpipe", "study", "run", study.name, "--store", study.store.url])
+        # What was typed, for its outputs are still to come.
+        command = shlex.join(["longpipe", *sys.argv[1:]])
         typer.echo(f"{finished} finished runs are stored; go on with: {command}", err=True)
         raise

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+from longpipe.analysis.asked import NamedMeasure
 from longpipe.design import cost
 from longpipe.design.factor import Factor, Level
 from longpipe.design.fraction import Fraction, parse_word, products
@@ -36,14 +37,15 @@ class Run(NamedTuple):
     seed: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Design:
     """Points, each a level for every factor, to run with several seeds.
 
     With `common` random numbers replication i has the same seed at every point (of a block), so that points differ by
     their factors alone; the seed is then a block of the analysis. Otherwise every run has a seed of its own. Seeds
     count up from `first_seed`, and more replications never change the seeds of those before. `blocks` numbers the block
-    of each point, `fraction` tells what a two-level design can't tell apart.
+    of each point, `fraction` tells what a two-level design can't tell apart. `measures` are asked for by name, besides
+    those that every run has: "bulk=flow:bulk.throughput", "web.p95" (`analysis.asked`).
 
     Raises ScenarioError for an empty design, one too large, factors of the same name, and seeds or replications out
     of range; `scenarios` and all that needs them raise it for levels that a scenario refuses.
@@ -58,9 +60,11 @@ class Design:
     blocks: tuple[int, ...] | None = None
     fraction: Fraction | None = None
     confounded: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_names(self.factors)
+        _check_measures(self.asked, self.factors)
         if not self.points:
             raise ScenarioError("points: none; needs at least one")
         if self.replications < 1:
@@ -69,6 +73,15 @@ class Design:
         last = self.first_seed + self._streams * self.replications - 1
         if self.first_seed < 0 or last > LARGEST_SEED:
             raise ScenarioError(f"first_seed: {self.first_seed}; needs 0 to {LARGEST_SEED} for all seeds")
+
+    def __repr__(self) -> str:
+        """Factors with their numbers of levels, points, replications, and what is asked for."""
+        factors = " x ".join(f"{factor.name} ({len(factor.levels)})" for factor in self.factors)
+        asked = f", measuring {', '.join(self.measures)}" if self.measures else ""
+        return (
+            f"Design over {self.base.name!r}: {factors}, {len(self.points)} points, "
+            f"{self.replications} replications from seed {self.first_seed}{asked}"
+        )
 
     @classmethod
     def full_factorial(
@@ -79,13 +92,14 @@ class Design:
         replications: int = 1,
         first_seed: int = 1,
         common: bool = True,
+        measures: Iterable[str] = (),
     ) -> Self:
         """Every combination of levels, the last factor's changing fastest; of one factor, a sweep."""
         factors = tuple(factors)
         _check_names(factors)
         _check_size(math.prod(len(factor.levels) for factor in factors), replications)
         points = tuple(product(*(factor.levels for factor in factors)))
-        return cls(base, factors, points, replications, first_seed, common)
+        return cls(base, factors, points, replications, first_seed, common, measures=tuple(measures))
 
     @classmethod
     def two_level(
@@ -98,6 +112,7 @@ class Design:
         replications: int = 1,
         first_seed: int = 1,
         common: bool = True,
+        measures: Iterable[str] = (),
     ) -> Self:
         """A 2^(k-p) design, replicated r times: p `generators` as in "policy = tcp * buffer"; none for all 2^k.
 
@@ -118,7 +133,9 @@ class Design:
         points = tuple(tuple(pair[sign > 0] for pair, sign in zip(levels, point, strict=True)) for point in signs)
         confounded = tuple(confounded)
         blocks = _blocks(fraction, signs, confounded) if confounded else None
-        return cls(base, factors, points, replications, first_seed, common, blocks, fraction, confounded)
+        return cls(
+            base, factors, points, replications, first_seed, common, blocks, fraction, confounded, tuple(measures)
+        )
 
     @classmethod
     def one_at_a_time(
@@ -129,13 +146,15 @@ class Design:
         replications: int = 1,
         first_seed: int = 1,
         common: bool = True,
+        measures: Iterable[str] = (),
     ) -> Self:
         """Each factor's levels with all others at their first level: main effects at one place, no interactions."""
         factors = tuple(factors)
         _check_names(factors)
         first = tuple(next(iter(factor.levels)) for factor in factors)
         changed = ((*first[:i], level, *first[i + 1 :]) for i, f in enumerate(factors) for level in f.levels)
-        return cls(base, factors, tuple(dict.fromkeys([first, *changed])), replications, first_seed, common)
+        points = tuple(dict.fromkeys([first, *changed]))
+        return cls(base, factors, points, replications, first_seed, common, measures=tuple(measures))
 
     @cached_property
     def scenarios(self) -> tuple[Scenario, ...]:
@@ -153,7 +172,15 @@ class Design:
             more = [f"and {len(problems) - len(shown)} more"] if len(problems) > len(shown) else []
             raise ScenarioError(*shown, *more)
         self._check_distinct(found)
+        for measure in self.asked:
+            for scenario in found:
+                measure.check(scenario)
         return tuple(found)
+
+    @cached_property
+    def asked(self) -> tuple[NamedMeasure, ...]:
+        """The measures asked for by name."""
+        return tuple(map(NamedMeasure.parse, self.measures))
 
     def frame(self) -> pd.DataFrame:
         """The runs to come, a row each, before anything runs.
@@ -259,6 +286,14 @@ def _check_names(factors: Sequence[Factor]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ScenarioError(f"factors: {name!r} is there {names.count(name)} times; needs each once")
+
+
+def _check_measures(measures: Sequence[NamedMeasure], factors: Sequence[Factor]) -> None:
+    taken = {"point", "block", "replication", "seed", *(factor.name for factor in factors)}
+    for measure in measures:
+        if measure.name in taken:
+            raise ScenarioError(f"measure: {measure.name!r} is the name of another column; needs one of its own")
+        taken.add(measure.name)
 
 
 def _check_size(points: int, replications: int) -> None:

@@ -28,6 +28,7 @@ def to_json(design: Design) -> str:
         "blocks": design.blocks,
         "generators": None if fraction is None else fraction.generators,
         "confounded": design.confounded,
+        **({"measures": design.measures} if design.measures else {}),
     }
     return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
@@ -48,6 +49,7 @@ def from_json(text: str) -> Design:
         blocks=None if content["blocks"] is None else tuple(content["blocks"]),
         fraction=None if generators is None else Fraction(names, tuple(generators)),
         confounded=tuple(content["confounded"]),
+        measures=tuple(content.get("measures", ())),
     )
 
 

@@ -24,27 +24,30 @@ __all__ = [
 ]  # fmt: skip
 
 
-def executor_for(where: Where = None, workers: int | None = None) -> Executor:
+def executor_for(where: Where = None, workers: int | None = None, memory: str | None = None) -> Executor:
     """The executor that `where` means; None and "processes" are `workers` processes of this machine (all cores).
 
     "dask://HOST:PORT" and "dask:///PATH/scheduler.json" are the cluster behind that scheduler; a `distributed.Client`,
-    a cluster such as a `LocalCluster`, and a `concurrent.futures.Executor` stay their owner's, and open. Raises
-    ScenarioError for anything else, and for `workers` where the executor has a number of its own.
+    a cluster such as a `LocalCluster`, and a `concurrent.futures.Executor` stay their owner's, and open. Runs
+    end that would take more than their part of `memory` ("4 GB"), by default of what their machine has left. Raises
+    ScenarioError for anything else, and for `workers` or `memory` where the executor has its own.
     """
     if where is None or where == "processes":
-        return Processes(workers)
+        return Processes(workers, memory)
     if isinstance(where, concurrent.futures.Executor):
-        return Futures(where, workers)
+        return Futures(where, workers, memory)
     # A client has a method `run`, too.
-    found = _dask(where) or where
+    found = _dask(where, memory) or where
     if not isinstance(found, Executor):
         raise ScenarioError(f"executor: {where!r}; {ACCEPTS}")
     if workers is not None:
         raise ScenarioError(f"workers: {workers}; {where!r} has its own number, leave it out")
+    if memory is not None and found is where:
+        raise ScenarioError(f"memory: {memory}; {where!r} has its own limit, leave it out")
     return found
 
 
-def _dask(where: object) -> Executor | None:
+def _dask(where: object, memory: str | None) -> Executor | None:
     if isinstance(where, str):
         if not where.startswith("dask://"):
             return None
@@ -58,4 +61,4 @@ def _dask(where: object) -> Executor | None:
 
     from longpipe.executors.dask import Dask
 
-    return Dask(where) if isinstance(where, str | Client | Cluster) else None
+    return Dask(where, memory=memory) if isinstance(where, str | Client | Cluster) else None

@@ -5,7 +5,8 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from longpipe.errors import RunError
+from longpipe.errors import RunError, ScenarioError
+from longpipe.memory import cores, share
 from longpipe.run import simulate
 from longpipe.scenario import Scenario
 from longpipe.store import Packed, pack
@@ -42,14 +43,22 @@ class Executor(Protocol):
         """
 
 
-def run_job(job: Job) -> Outcome:
-    """One run, in a worker."""
+def run_job(job: Job, memory: str | None = None) -> Outcome:
+    """One run, in a worker, which may take so much memory."""
     try:
         began = time.perf_counter()
-        result = simulate(*job)
+        result = simulate(*job, memory=memory)
         return pack(result, time.perf_counter() - began)
     except Exception as error:
         return Failure(str(error) or type(error).__name__)
+
+
+def run_beside_others(job: Job, memory: str | None) -> Outcome:
+    """One run, in a worker of a machine that does as many as it has cores, which may take so much memory together."""
+    try:
+        return run_job(job, share(memory, cores()))
+    except ScenarioError as error:
+        return Failure(str(error))
 
 
 def name(job: Job) -> str:

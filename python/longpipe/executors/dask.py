@@ -18,8 +18,9 @@ from distributed.comm.core import connect
 from distributed.deploy.cluster import Cluster
 
 from longpipe.errors import ScenarioError
-from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, name, run_job
+from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, name, run_beside_others
 from longpipe.executors.batches import Batches
+from longpipe.memory import limit_bytes
 
 SCHEME: Final = "dask://"
 
@@ -47,12 +48,16 @@ class Dask:
     """Runs in batches on the cluster behind a scheduler's address ("dask://host:8786"), a cluster or a client.
 
     An address may also name the scheduler's file: "dask:///home/me/scheduler.json". A batch has as many runs as are
-    expected to take `batch_s` [s], at least one.
+    expected to take `batch_s` [s], at least one. Each may take its part, by the cores of its machine, of `memory`
+    ("4 GB"), by default of what that machine has left.
     """
 
-    def __init__(self, where: str | Client | Cluster, *, batch_s: float = BATCH_S) -> None:
+    def __init__(self, where: str | Client | Cluster, *, batch_s: float = BATCH_S, memory: str | None = None) -> None:
         self._where = where
         self._batch_s = batch_s
+        self._memory = memory
+        if memory is not None:
+            limit_bytes(memory)
 
     def run(self, jobs: Iterable[Job]) -> Outcomes:
         """As `Executor.run`; the runs of a worker that dies go to another.
@@ -62,7 +67,7 @@ class Dask:
         """
         with _connected(self._where) as client:
             _check_workers(client)
-            campaign = _Campaign(client, Batches(jobs, self._batch_s))
+            campaign = _Campaign(client, Batches(jobs, self._batch_s), self._memory)
             try:
                 yield from campaign.ended()
             except KeyboardInterrupt:
@@ -77,8 +82,9 @@ class Dask:
 class _Campaign:
     """Tasks on a cluster, each a batch of jobs."""
 
-    def __init__(self, client: Client, batches: Batches) -> None:
+    def __init__(self, client: Client, batches: Batches, memory: str | None) -> None:
         self._client = client
+        self._memory = memory
         self._batches = batches
         self._running: dict[Future[_Answer], list[Job]] = {}
         # Runs whose worker died, again and again; done alone at the end, as another at that worker may have been it.
@@ -121,7 +127,7 @@ class _Campaign:
             self._submit(self._suspects.popleft())
 
     def _submit(self, batch: list[Job]) -> None:
-        future = self._client.submit(_run_batch, batch, _version(), pure=False)
+        future = self._client.submit(_run_batch, batch, _version(), self._memory, pure=False)
         self._running[future] = batch
         self._done.add(future)
 
@@ -169,12 +175,12 @@ class _Campaign:
             yield job, Failure(reason)
 
 
-def _run_batch(batch: Sequence[Job], version: str) -> _Answer:
+def _run_batch(batch: Sequence[Job], version: str, memory: str | None) -> _Answer:
     """Runs in a worker, one after another."""
     if (there := _version()) != version:
         return f"{get_worker().address} {there}"
     began = time.perf_counter()
-    return [run_job(job) for job in batch], time.perf_counter() - began
+    return [run_beside_others(job, memory) for job in batch], time.perf_counter() - began
 
 
 def _check_workers(client: Client) -> None:
@@ -190,7 +196,6 @@ def _prober() -> Callable[[], str]:
     # Nested, so that it goes to the workers as code and not as a name that theirs might lack.
     def version() -> str:
         try:
-            import longpipe
             from longpipe import _core
         except ImportError:
             return ""
@@ -199,9 +204,10 @@ def _prober() -> Callable[[], str]:
 
         # A run is also what Python makes of its scenario, and of its result.
         sources = hashlib.sha256()
-        for path in sorted(Path(longpipe.__file__).parent.rglob("*.py")):
+        for path in sorted(Path(_core.__file__).parent.rglob("*.py")):
             sources.update(path.read_bytes())
-        return f"{getattr(_core, '__engine__', _core.__version__)} with Python sources {sources.hexdigest()[:8]}"
+        engine = getattr(_core, "__engine__", "none")
+        return f"{_core.__version__}, engine {engine}, with Python sources {sources.hexdigest()[:8]}"
 
     return version
 

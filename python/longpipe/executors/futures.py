@@ -6,20 +6,29 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from typing import Final
 
 from longpipe.errors import ScenarioError
-from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, name, run_job
+from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, name, run_beside_others
+from longpipe.memory import limit_bytes
 
 # Runs handed out at a time, as an executor does not tell how many it has room for.
 _ROOM: Final = 256
 
 
 class Futures:
-    """Runs as futures of an executor that stays its owner's, up to `workers` at a time (256)."""
+    """Runs as futures of an executor that stays its owner's, up to `workers` at a time (256).
 
-    def __init__(self, pool: concurrent.futures.Executor, workers: int | None = None) -> None:
+    Each may take its part, by the cores of its machine, of `memory` ("4 GB"), by default of what that machine has left.
+    """
+
+    def __init__(
+        self, pool: concurrent.futures.Executor, workers: int | None = None, memory: str | None = None
+    ) -> None:
         if workers is not None and workers < 1:
             raise ScenarioError(f"workers: {workers}; needs at least 1")
         self._pool = pool
         self._room = workers or _ROOM
+        self._memory = memory
+        if memory is not None:
+            limit_bytes(memory)
 
     def run(self, jobs: Iterable[Job]) -> Outcomes:
         """As `Executor.run`; once the executor is broken it raises ExecutorError, which names the runs it had."""
@@ -29,7 +38,7 @@ class Futures:
         def hand_out() -> None:
             while len(running) < self._room and (job := next(waiting, None)) is not None:
                 try:
-                    running[self._pool.submit(run_job, job)] = job
+                    running[self._pool.submit(run_beside_others, job, self._memory)] = job
                 except RuntimeError as error:
                     raise _gone(error, [*running.values(), job]) from None
 

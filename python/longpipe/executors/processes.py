@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ from typing import Final
 
 from longpipe.errors import ScenarioError
 from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, run_job
+from longpipe.memory import cores, limit_bytes, share
 
 # How often a run is tried whose worker dies, and a worker is started that dies before its first run.
 TRIES: Final = 3
@@ -24,16 +26,22 @@ _LEAVE_S: Final = 5.0
 
 
 class Processes:
-    """`workers` processes (all cores), each of which does one run at a time."""
+    """`workers` processes (all cores), each of which does one run at a time; all may take `memory` ("4 GB").
 
-    def __init__(self, workers: int | None = None) -> None:
+    By default that is four fifths of what the machine has left when the first run begins.
+    """
+
+    def __init__(self, workers: int | None = None, memory: str | None = None) -> None:
         if workers is not None and workers < 1:
             raise ScenarioError(f"workers: {workers}; needs at least 1")
         self.workers = workers or cores()
+        self._memory = memory
+        if memory is not None:
+            limit_bytes(memory)
 
     def run(self, jobs: Iterable[Job]) -> Outcomes:
         """As `Executor.run`; a run whose worker dies is tried twice more, then it is a failure."""
-        pool = _Pool(self.workers, jobs)
+        pool = _Pool(self.workers, jobs, share(self._memory, self.workers))
         try:
             pool.hand_out()
             while pool.busy:
@@ -47,11 +55,6 @@ class Processes:
             pool.close()
 
 
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 @dataclass(frozen=True)
 class _Attempt:
     job: Job
@@ -59,8 +62,9 @@ class _Attempt:
 
 
 class _Pool:
-    def __init__(self, workers: int, jobs: Iterable[Job]) -> None:
+    def __init__(self, workers: int, jobs: Iterable[Job], memory: str) -> None:
         self._workers = workers
+        self._memory = memory
         self._jobs = iter(jobs)
         self._again: deque[_Attempt] = deque()
         self._idle: list[_Worker] = []
@@ -73,7 +77,7 @@ class _Pool:
         while len(self.busy) < self._workers and (attempt := self._next()) is not None:
             worker = self._idle.pop() if self._idle else _Worker()
             self.busy[worker.connection] = worker
-            worker.begin(attempt)
+            worker.begin(attempt, self._memory)
 
     def ended(self, timeout_s: float | None = None) -> Iterator[tuple[Job, Outcome]]:
         """Waits until something happens; the jobs that have ended."""
@@ -122,8 +126,7 @@ class _Pool:
             self._deaths_at_start += 1
             if self._deaths_at_start == TRIES:
                 raise ExecutorError(
-                    f"{TRIES} worker processes died before their first run, the last one {worker.death()}; "
-                    "a script needs its study under `if __name__ == '__main__':`"
+                    f"{TRIES} worker processes died before their first run, the last one {worker.death()}"
                 )
             self._again.append(attempt)
         elif attempt.number < TRIES:
@@ -142,17 +145,17 @@ class _Worker:
         self._process = start.Process(target=_serve, args=(theirs,), daemon=True)
         # Whoever starts multiprocessing's tracker lets Ctrl-C through again: not in the middle of what follows.
         resource_tracker.ensure_running()
-        with without_interrupts():
+        with starting():
             self._process.start()
         theirs.close()
         self.ready = False
         self.attempt: _Attempt
 
-    def begin(self, attempt: _Attempt) -> None:
+    def begin(self, attempt: _Attempt, memory: str) -> None:
         self.attempt = attempt
         # A worker that died is noticed where its answer is awaited.
         with suppress(OSError):
-            self.connection.send(attempt.job)
+            self.connection.send((attempt.job, memory))
 
     def end(self) -> None:
         """Waits for the process, which leaves because its connection is closed."""
@@ -172,19 +175,21 @@ class _Worker:
 
 def _serve(parent: Connection) -> None:
     """A worker's life: it ends, in the middle of a run if need be, as soon as its parent closes the connection."""
-    jobs: SimpleQueue[Job] = SimpleQueue()
+    jobs: SimpleQueue[tuple[Job, str]] = SimpleQueue()
 
     def receive() -> None:
-        with suppress(EOFError, OSError):
+        try:
             while True:
                 jobs.put(parent.recv())
-        os._exit(1)
+        finally:
+            # The parent is gone, or has sent what can't be read here.
+            os._exit(1)
 
     with suppress(OSError):
         parent.send(None)
         threading.Thread(target=receive, daemon=True).start()
         while True:
-            parent.send(run_job(jobs.get()))
+            parent.send(run_job(*jobs.get()))
 
 
 def context() -> ForkServerContext | SpawnContext:
@@ -193,13 +198,31 @@ def context() -> ForkServerContext | SpawnContext:
         return multiprocessing.get_context("spawn")
     found = multiprocessing.get_context("forkserver")
     # What runs need takes a quarter of a second to load: once, and not in every worker.
-    found.set_forkserver_preload(["__main__", __name__])
+    found.set_forkserver_preload([__name__])
     return found
 
 
 @contextmanager
-def without_interrupts() -> Iterator[None]:
-    """Processes that start in here leave Ctrl-C to their parent."""
+def starting() -> Iterator[None]:
+    """Processes that start in here leave Ctrl-C to their parent, and its script alone: it may need no guard."""
+    with _without_interrupts(), _without_main():
+        yield
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Hides what multiprocessing has new processes import of the module that Python was started with."""
+    main = sys.modules["__main__"]
+    hidden: dict[str, object] = {name: vars(main)[name] for name in ("__spec__", "__file__") if name in vars(main)}
+    vars(main).update(dict.fromkeys(hidden))
+    try:
+        yield
+    finally:
+        vars(main).update(hidden)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

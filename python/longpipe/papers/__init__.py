@@ -1,10 +1,74 @@
-"""Published results and the experiments that reproduce them; each module of this package adds one paper."""
+"""Published results and the experiments that reproduce them: a paper is a folder with its PAPER, and a line in IDS."""
 
-from typing import Final
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
-from longpipe.papers import buf_97, frr_96, gr_97, www_98
-from longpipe.papers.paper import Paper
+if TYPE_CHECKING:
+    from pathlib import Path
 
-PAPERS: Final[dict[str, Paper]] = {paper.id: paper for paper in (frr_96.PAPER, gr_97.PAPER, buf_97.PAPER, www_98.PAPER)}
+    from longpipe.executors import Where
+    from longpipe.papers.paper import Findings, Paper
+    from longpipe.store import Store
 
-__all__ = ["PAPERS", "Paper"]
+# In the order in which they are listed; "frr-96" is the package `frr_96`.
+IDS: Final = (
+    "frr-96",
+    "gr-97",
+    "buf-97",
+    "www-98",
+    "lbd-01",
+)
+
+
+def package_of(paper: str) -> str:
+    """The package of a paper, by its id."""
+    return f"{__name__}.{paper.replace('-', '_')}"
+
+
+class _Papers(Mapping[str, "Paper"]):
+    """Papers by id, each loaded when it is asked for: pandas and SciPy, which they need, take a second."""
+
+    def __getitem__(self, paper: str) -> "Paper":
+        if paper not in IDS:
+            raise KeyError(paper)
+        found: Paper = import_module(package_of(paper)).PAPER
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(IDS)
+
+    def __len__(self) -> int:
+        return len(IDS)
+
+
+PAPERS: Final = _Papers()
+
+
+def reproduce(
+    paper: str,
+    seeds: int | None = None,
+    *,
+    table: int | None = None,
+    store: "Store | str | Path | None" = None,
+    executor: "Where" = None,
+    workers: int | None = None,
+) -> "Findings":
+    """Simulates a paper's experiments, by its id: `reproduce("frr-96", seeds=3).tables["Table 1"]`.
+
+    `seeds` are replications, by default the paper's own number; `table` is the number of one of its tables, alone.
+    `store`, by default memory, keeps runs and has those that are not run again; `executor` and `workers` are as
+    `Study.run` takes them. Raises ScenarioError for a paper or a table that isn't there.
+    """
+    from longpipe.errors import ScenarioError, nearest
+    from longpipe.store import Store
+    from longpipe.study import Runner
+
+    if paper not in IDS:
+        raise ScenarioError(f"paper: {paper!r}; {nearest(paper, IDS)}")
+    asked = PAPERS[paper] if table is None else PAPERS[paper].only(table)
+    kept = store if isinstance(store, Store) else Store(store)
+    return asked.reproduce(seeds or asked.seeds or 1, Runner(kept, executor, workers))
+
+
+__all__ = ["IDS", "PAPERS", "reproduce"]

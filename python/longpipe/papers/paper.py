@@ -1,115 +1,127 @@
-"""What every reproduced paper consists of: published tables, experiments, claims and variants."""
+"""What commands and reports ask of a paper, whatever kind of results it has."""
 
-import math
-from collections.abc import Callable, Mapping
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
-from longpipe.analysis.claims import Claim
-from longpipe.result import Result
-from longpipe.scenario import Scenario
+from longpipe.errors import ScenarioError
+from longpipe.papers import PAPERS, package_of
 
-Level = str | int | float
-Factors = Mapping[str, Level]
+# Who draws what was found has no use for the database, nor for a page.
+if TYPE_CHECKING:
+    from rich.console import Console
 
-
-@dataclass(frozen=True)
-class Experiment:
-    """One row of a published table, or a run that only a claim needs (`table` is None)."""
-
-    factors: Factors
-    # Varies with the seed only in what the paper left open.
-    replicated: Scenario
-    # As the paper did it, without randomization; run once.
-    deterministic: Scenario | None = None
-    table: str | None = None
-    # Of the seeds asked for: fewer are enough where runs differ little.
-    share_of_seeds: float = 1.0
-
-    def seeds(self, asked: int) -> range:
-        """The seeds to replicate with, out of 1 to `asked`; at least two, for an interval."""
-        return range(1, min(asked, max(2, math.ceil(asked * self.share_of_seeds))) + 1)
+    from longpipe.report.folder import Part
+    from longpipe.report.parts import Grid
+    from longpipe.report.results import Results
+    from longpipe.study import Runner
 
 
 @dataclass(frozen=True)
-class Variant:
-    """Other settings of an open choice: dotted scenario fields, where the factors have the levels in `only`."""
+class Findings:
+    """What a part of a reproduction comes to: files, figures, and what a terminal shows of them."""
 
-    name: str
-    changes: Mapping[str, object]
-    only: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
-
-    def applies(self, factors: Factors) -> bool:
-        """Whether it changes the experiment with these factors."""
-        return all(factors[name] in levels for name, levels in self.only.items())
-
-    def apply(self, experiment: Experiment) -> Scenario:
-        """The replicated scenario under this variant."""
-        if not self.applies(experiment.factors):
-            return experiment.replicated
-        return experiment.replicated.with_(**self.changes)
+    # By name, in the order in which they are written; a reproduction has its numbers in "report.json".
+    texts: Mapping[str, str]
+    show: Callable[[Console], None]
+    # What the folder has, as the last line of a terminal says before its name.
+    told: str
+    # What the figures are drawn from, by a process of their own; None where there are none.
+    drawn: object = None
+    # What would tell more, if anything.
+    hint: str = ""
+    # What the record of the folder says besides.
+    record: Mapping[str, Any] = field(default_factory=dict)
+    # By the names that the paper has for them, "Table 1", and those that sum up: `published` beside `mean` and more.
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Caption:
-    """A table as printed: the rows of `table` (an id in the data file), one metric."""
+class Distance:
+    """How far one table, or one quantity, is from what was published: `numbers` are those of `page.distance`."""
 
-    number: int
     table: str
-    metric: str
-    title: str
-    # What the paper calls it.
-    kind: str = "Table"
+    of: str
+    numbers: Mapping[Any, Any]
+    unit: str = ""
 
 
-@dataclass(frozen=True)
-class Beyond:
-    """Runs past what a paper did: replicated experiments without a table, and the tables that sum them up by name."""
+@dataclass(frozen=True, kw_only=True)
+class Paper(ABC):
+    """A paper and how to reproduce it.
 
-    experiments: Callable[[], list[Experiment]]
-    summaries: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]]
-    seeds: int
-
-
-@dataclass(frozen=True)
-class Paper:
-    """A paper and how to reproduce it."""
+    Its package has a module `figures`, whose `figures` draws what a reproduction found, and `beyond_figures` what goes
+    past the paper: a dict of figures by file name.
+    """
 
     id: str
     title: str
-    # CSV of papers/data: column `table`, the factors, the metrics; none where the paper prints no numbers.
-    data: str | None
-    # Names of the factors, and how a table heads them.
-    factors: Mapping[str, str]
-    # The factor whose levels are the columns of a printed table, and their names there.
-    columns: str
-    column_names: Mapping[Any, str]
-    metrics: tuple[str, ...]
-    # The factor by which a sensitivity table sums up its errors.
-    series: str
-    captions: tuple[Caption, ...]
-    experiments: Callable[[], list[Experiment]]
-    # The metrics, and whatever else the claims ask for, of one run.
-    measure: Callable[[Result], Mapping[str, float]]
-    claims: tuple[Claim, ...]
-    variants: tuple[Variant, ...]
-    # Rows that a sensitivity table shows one by one: a name and the factors that choose them.
-    watched: Mapping[str, Factors]
-    # What the single run fixes and what the replications draw.
+    # What is fixed, what is drawn by seed, what the paper leaves open.
     conditions: str
-    # Tables beyond the printed ones, by name: each of the rows and the replicated runs of a reproduction.
-    summaries: Mapping[str, Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]] = field(default_factory=dict)
-    # Replications if nobody asks for more or fewer.
-    seeds: int = 20
-    beyond: Beyond | None = None
+    # Replications if nobody asks for more or fewer; None where nothing is random and each runs once.
+    seeds: int | None = 20
+    # How claims are judged, as the heading of them says.
+    judged: str
 
-    def published(self) -> pd.DataFrame:
-        """The published numbers: `table`, one column per factor, one per metric; nan where the paper prints none."""
-        if self.data is None:
-            rows = [{"table": e.table, **e.factors} for e in self.experiments() if e.table]
-            return pd.DataFrame(rows).assign(**dict.fromkeys(self.metrics, math.nan))
-        with (resources.files("longpipe.papers") / "data" / self.data).open(encoding="utf-8") as file:
-            return pd.read_csv(file, dtype={"table": str})
+    def __reduce__(self) -> tuple[Callable[[str], Paper], tuple[str]]:
+        """Another process has it from the registry: claims and tables are functions, which can't be sent."""
+        return _registered, (self.id,)
+
+    @property
+    def package(self) -> str:
+        """Where it is defined."""
+        return package_of(self.id)
+
+    @property
+    def beyond_seeds(self) -> int | None:
+        """Replications of what goes past the paper; None if nothing does."""
+        return None
+
+    @abstractmethod
+    def reproduce(self, seeds: int, runner: Runner) -> Findings:
+        """Runs what is missing of its experiments, with seeds 1 to `seeds`, and compares."""
+
+    @abstractmethod
+    def sensitivity(self, seeds: int, runner: Runner, folder: Path) -> Findings:
+        """Runs what is missing of its variants; `folder` may hold a reproduction, whose differences they explain."""
+
+    def go_beyond(self, seeds: int, runner: Runner) -> Findings:
+        """Runs what is missing of what goes past the paper."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def grids(self, results: Results) -> tuple[Grid, ...]:
+        """A page's tables of published beside simulated numbers."""
+
+    @abstractmethod
+    def variants_grid(self, results: Results) -> tuple[str, Grid]:
+        """A page's table of the variants, and what to say of it before, if anything."""
+
+    @abstractmethod
+    def distances(self, results: Results) -> Iterator[Distance]:
+        """How far its tables are from the published ones."""
+
+    def only(self, table: int) -> Self:
+        """The paper with one of its tables alone; ScenarioError if it has no such table."""
+        raise ScenarioError(f"--table: {table}; {self.id} is reproduced as a whole")
+
+    def summaries_of(self, part: Part) -> Mapping[str, Callable[..., pd.DataFrame]]:
+        """A page's tables that sum a part up, by the name of their file; what makes them says what they are."""
+        return {}
+
+
+def _registered(paper: str) -> Paper:
+    return PAPERS[paper]
+
+
+def published_data(paper: str, name: str) -> pd.DataFrame:
+    """A CSV file of a paper's package; tables and levels are names, even where they are digits."""
+    with (resources.files(package_of(paper)) / name).open(encoding="utf-8") as file:
+        return pd.read_csv(file, dtype={"table": str, "level": str})

@@ -15,10 +15,11 @@ import pandas as pd
 from longpipe import _core
 from longpipe.analysis.claims import Judgement, judge, mean_by_seed
 from longpipe.analysis.intervals import estimate
-from longpipe.papers.paper import Beyond, Caption, Paper
 
 # Who draws what was found has no use for the database.
 if TYPE_CHECKING:
+    from longpipe.papers.experiments import Beyond, Caption
+    from longpipe.papers.replication import Replication
     from longpipe.study import Runner
 
 # Efficiency and fairness lie between 0 and 1, and so do their intervals.
@@ -36,7 +37,7 @@ class Reproduction:
     (95 % of single runs) and `mean_low`..`mean_high` (95 % interval of the mean).
     """
 
-    paper: Paper
+    paper: Replication
     engine: str
     seeds: int
     seconds: float
@@ -104,7 +105,7 @@ class Reproduction:
         }
 
 
-def reproduce(paper: Paper, seeds: int, runner: Runner) -> Reproduction:
+def reproduce(paper: Replication, seeds: int, runner: Runner) -> Reproduction:
     """Runs what is missing of a paper's experiments, with seeds 1 to `seeds`, and compares."""
     began = time.monotonic()
     experiments = paper.experiments()
@@ -128,7 +129,7 @@ def reproduce(paper: Paper, seeds: int, runner: Runner) -> Reproduction:
     )
 
 
-def scenarios(paper: Paper, seeds: int) -> pd.DataFrame:
+def scenarios(paper: Replication, seeds: int) -> pd.DataFrame:
     """What `reproduce` runs, a row per scenario: `scenario`, `digest`, `replicated`, and its `seeds` from 1 on."""
     from longpipe.store import digest_of
 
@@ -142,7 +143,7 @@ def scenarios(paper: Paper, seeds: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["scenario", "digest", "replicated", "seeds"]).drop_duplicates("digest")
 
 
-def reproduce_beyond(paper: Paper, beyond: Beyond, seeds: int, runner: Runner) -> pd.DataFrame:
+def reproduce_beyond(paper: Replication, beyond: Beyond, seeds: int, runner: Runner) -> pd.DataFrame:
     """Runs what is missing of what goes past a paper; a row per run: the factors, `seed`, the paper's measures."""
     planned = [(e, seed) for e in beyond.experiments() for seed in e.seeds(seeds)]
     runner.complete((e.replicated, seed) for e, seed in planned)
@@ -163,7 +164,7 @@ def _frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def table_rows(paper: Paper, runs: pd.DataFrame) -> pd.DataFrame:
+def table_rows(paper: Replication, runs: pd.DataFrame) -> pd.DataFrame:
     """The rows of a reproduction, from its runs."""
     factors = ["table", *paper.factors]
     runs = runs[runs["table"].notna()]

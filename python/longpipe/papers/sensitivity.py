@@ -1,20 +1,26 @@
 """What each open choice decides: a paper's errors under variants, one parameter at a time."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from longpipe.executors import Job
-from longpipe.papers.paper import Experiment, Paper, Variant
-from longpipe.study import Runner
+from longpipe.papers.experiments import Experiment, Variant
+
+# Who draws what was found has no use for the database.
+if TYPE_CHECKING:
+    from longpipe.executors import Job
+    from longpipe.papers.replication import Replication
+    from longpipe.study import Runner
 
 BASELINE = Variant("as reproduced", {})
 # Of a published value, what counts as near.
 NEAR: Final = 0.05
 
 
-def sensitivity(paper: Paper, seeds: int, runner: Runner) -> pd.DataFrame:
+def sensitivity(paper: Replication, seeds: int, runner: Runner) -> pd.DataFrame:
     """Replicated means, seeds 1 to `seeds`, under every variant of a paper and, first, under none.
 
     One row per variant, configuration and metric: `variant`, the factors, `metric`, `published`, `mean`. Where a paper
@@ -46,7 +52,7 @@ def errors(found: pd.DataFrame, *by: str) -> pd.DataFrame:
     return found.pivot_table("error", index="variant", columns=[*by, "metric"], sort=False)
 
 
-def closest(paper: Paper, found: pd.DataFrame) -> pd.DataFrame:
+def closest(paper: Replication, found: pd.DataFrame) -> pd.DataFrame:
     """For each configuration and metric the variant whose mean comes closest to the published value.
 
     The factors, `metric`, `published`, `as_reproduced`, the best `variant` and its `mean`; itself if none is nearer.
@@ -59,7 +65,7 @@ def closest(paper: Paper, found: pd.DataFrame) -> pd.DataFrame:
     return best.merge(base, on=keys)[[*keys, "published", "as_reproduced", "variant", "mean"]]
 
 
-def explained(paper: Paper, outside: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+def explained(paper: Replication, outside: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
     """Published values that no seed comes near, each with the variant that comes nearest.
 
     `outside` has the factors, `metric`, `published` and `mean`, a row per value; added are `variant`, itself "as
@@ -71,7 +77,7 @@ def explained(paper: Paper, outside: pd.DataFrame, found: pd.DataFrame) -> pd.Da
     return rows.assign(near=(rows["variant_mean"] - rows["published"]).abs() <= NEAR)
 
 
-def explanations(paper: Paper, rows: pd.DataFrame) -> pd.DataFrame:
+def explanations(paper: Replication, rows: pd.DataFrame) -> pd.DataFrame:
     """What `explained` comes to, by the paper's series, the TCP flavor and the metric.
 
     `rows` counts values (those that two tables share once), `near` those that some variant brings near; `distance` and
@@ -96,7 +102,7 @@ def explanations(paper: Paper, rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, columns=[*by, "rows", "near", "distance", "variant_distance", "mostly"])
 
 
-def watched(paper: Paper, found: pd.DataFrame) -> pd.DataFrame:
+def watched(paper: Replication, found: pd.DataFrame) -> pd.DataFrame:
     """Replicated means of the watched rows under each variant (rows), by their name and the metric (columns)."""
     columns = {}
     for name, factors in paper.watched.items():
@@ -108,7 +114,7 @@ def watched(paper: Paper, found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def summary(paper: Paper, found: pd.DataFrame) -> pd.DataFrame:
+def summary(paper: Replication, found: pd.DataFrame) -> pd.DataFrame:
     """One row per variant: mean absolute errors by series, by series and column, and means of the watched rows."""
     parts = (
         ("error of", errors(found, paper.series)),
@@ -127,7 +133,7 @@ def _jobs(variant: Variant, experiment: Experiment, seeds: int) -> list[Job]:
     return [(scenario, seed) for seed in range(1, seeds + 1)]
 
 
-def _means(paper: Paper, runner: Runner, jobs: list[Job]) -> pd.Series:
+def _means(paper: Replication, runner: Runner, jobs: list[Job]) -> pd.Series:
     def measured() -> Iterator[dict[str, float]]:
         for scenario, seed in jobs:
             yield dict(paper.measure(runner.require(scenario, seed)))

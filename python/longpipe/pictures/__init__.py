@@ -1,10 +1,11 @@
-"""Pictures of one run over time: each a function of its traces, its data step separate."""
+"""Pictures of one run over time, and of a study over its factors: each a function, its data step separate."""
 
 from longpipe.pictures.queue import queue
 from longpipe.pictures.recorded import Recorded
 from longpipe.pictures.rtt import rtt
 from longpipe.pictures.sequence import sequence
+from longpipe.pictures.sweep import heat, sweep
 from longpipe.pictures.throughput import throughput
 from longpipe.pictures.window import window
 
-__all__ = ["Recorded", "queue", "rtt", "sequence", "throughput", "window"]
+__all__ = ["Recorded", "heat", "queue", "rtt", "sequence", "sweep", "throughput", "window"]

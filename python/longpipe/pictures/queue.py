@@ -3,6 +3,7 @@
 from collections.abc import Hashable
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError, nearest
@@ -13,10 +14,13 @@ MOST_FLOWS = 8
 OTHERS, ACKS = "others", "ACKs"
 
 
-def queue_by_flow(run: Run, port: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
+def queue_by_flow(
+    run: Run, port: str, span_s: tuple[float, float] | None = None, *, most: int | None = MOST_FLOWS
+) -> pd.DataFrame:
     """What each flow's data, and all ACKs together, hold of a port's buffer: a column each, steps over time_s.
 
-    Cells, or packets where the framing is ip. Flows beyond the eight that held most are summed up as others.
+    Cells, or packets where the framing is ip. Flows beyond the `most` that held most are summed up as others; None for
+    none.
     """
     samples = trace(run, "vc_queue")
     unit = "queue_packets" if "queue_packets" in samples else "queue_cells"
@@ -27,17 +31,27 @@ def queue_by_flow(run: Run, port: str, span_s: tuple[float, float] | None = None
     is_ack = steps.columns.str.startswith(ACKS)
     data = steps.loc[:, ~is_ack]
     ranked = list(data.mean().sort_values(ascending=False, kind="stable").index)
-    first = [name for name in data.columns if name in ranked[:MOST_FLOWS]]
+    first = [name for name in data.columns if name in ranked[:most]]
     found = data[sorted(first, key=_natural)].copy()
-    if len(ranked) > MOST_FLOWS:
-        found[OTHERS] = data[ranked[MOST_FLOWS:]].sum(axis=1)
+    if others := ranked[len(first) :]:
+        found[f"{len(others)} {OTHERS}"] = data[others].sum(axis=1)
     if is_ack.any():
         found[ACKS] = steps.loc[:, is_ack].sum(axis=1)
     return as_steps(found.reset_index(), shown_s(run, span_s)).set_index("time_s")
 
 
-def queue(run: Run, port: str | None = None, span_s: tuple[float, float] | None = None) -> Figure:
-    """A switch port's buffer by flow, stacked, from `traces.vc_queue`; by default of the port that held most."""
+def queue(
+    run: Run,
+    port: str | None = None,
+    span_s: tuple[float, float] | None = None,
+    *,
+    most: int | None = MOST_FLOWS,
+    ax: Axes | None = None,
+) -> Figure:
+    """A switch port's buffer by flow, stacked, from `traces.vc_queue`; by default of the port that held most.
+
+    The `most` flows that held most, and the others summed up; None for each.
+    """
     samples = trace(run, "vc_queue")
     unit = "packets" if "queue_packets" in samples else "cells"
     known = list(dict.fromkeys(samples["port"].astype(str)))
@@ -46,9 +60,10 @@ def queue(run: Run, port: str | None = None, span_s: tuple[float, float] | None 
     if port is not None and port not in known:
         raise ScenarioError(f"port: {port!r} held nothing; {nearest(port, known)}")
     port = port or _busiest(samples, f"queue_{unit}")
-    held = queue_by_flow(run, port, span_s)
-    figure, (panel,) = panels(1, f"{run.scenario.name}: buffer of {port}", shown_s(run, span_s), height=3.6)
-    colours = [GREY if name in (OTHERS, ACKS) else PALETTE[i % len(PALETTE)] for i, name in enumerate(held.columns)]
+    held = queue_by_flow(run, port, span_s, most=most)
+    figure, (panel,) = panels(1, f"{run.scenario.name}: buffer of {port}", shown_s(run, span_s), height=3.6, ax=ax)
+    beside = [name for name in held.columns if name == ACKS or name.endswith(OTHERS)]
+    colours = [GREY if name in beside else PALETTE[i % len(PALETTE)] for i, name in enumerate(held.columns)]
     panel.stackplot(
         held.index,
         held.to_numpy().T,
@@ -63,7 +78,7 @@ def queue(run: Run, port: str | None = None, span_s: tuple[float, float] | None 
         panel.axhline(capacity, color="black", lw=1, ls="--", label=f"all {capacity} {unit}")
     panel.set_ylim(bottom=0)
     panel.set_ylabel(f"held [{unit}]")
-    legend(figure, [panel])
+    legend(figure, [panel], ax)
     return figure
 
 

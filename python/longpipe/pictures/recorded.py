@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import pandas as pd
 
@@ -52,13 +52,38 @@ def trace(run: Run, name: str) -> pd.DataFrame:
     return run.traces[name]
 
 
-def chosen(run: Run, flows: Sequence[str] | None, most: int) -> list[str]:
-    """The flows asked for, else the first `most`; ScenarioError for one that is not there."""
-    known = [flow["name"] for flow in run.scenario.resolve()["flows"]]
+def flow_names(scenario: Scenario) -> list[str]:
+    """All flows of a scenario, in their order."""
+    return [flow["name"] for flow in scenario.resolve()["flows"]]
+
+
+def check_flows(scenario: Scenario, flows: Sequence[str] | None) -> None:
+    """ScenarioError for a flow that the scenario does not have."""
+    known = flow_names(scenario)
     for flow in flows or ():
         if flow not in known:
             raise ScenarioError(f"flow: {flow!r} is not in the run; {nearest(flow, known)}")
-    return list(flows) if flows else known[:most]
+
+
+class Chosen(NamedTuple):
+    """Flows to draw, and what a title has to say of those that are not: "" if it is all, or those asked for."""
+
+    names: list[str]
+    note: str
+
+
+def chosen(run: Run, flows: Sequence[str] | None, most: int | None, sizes: pd.Series, what: str) -> Chosen:
+    """The flows asked for, else the `most` that are largest by `sizes` (by flow), largest first; None for all.
+
+    `what` names the largest in the note, "largest windows". Raises ScenarioError for a flow that is not there.
+    """
+    check_flows(run.scenario, flows)
+    known = flow_names(run.scenario)
+    if flows or most is None or len(known) <= most:
+        return Chosen(list(flows or known), "")
+    size_of = {str(name): float(size) for name, size in sizes.items()}
+    ranked = sorted(known, key=lambda name: -size_of.get(name, 0.0))
+    return Chosen(ranked[:most], f"the {most} of {len(known)} flows with the {what}")
 
 
 def shown_s(run: Run, span_s: tuple[float, float] | None) -> tuple[float, float]:

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.pictures.recorded import Run, as_steps, chosen, of_flow, shown_s, trace, within
-from longpipe.pictures.style import BLUE, GREEN, MOST_SHAPES, VERMILION, legend, panels
+from longpipe.pictures.style import BLUE, GREEN, MOST_SHAPES, VERMILION, legend, panels, titled
 
 MOST_FLOWS = 5
 # From this ratio of the largest RTO to the smallest round trip on, a logarithmic axis shows both.
@@ -19,11 +20,23 @@ def rtt_points(run: Run, flow: str) -> pd.DataFrame:
     return points[["time_s", "rtt_s", "srtt_s", "rto_s"]].reset_index(drop=True)
 
 
-def rtt(run: Run, flows: Sequence[str] | None = None, span_s: tuple[float, float] | None = None) -> Figure:
-    """Round trips as measured, smoothed, and the RTO with its backoff, a panel per flow, from `traces.rtt`."""
-    names = chosen(run, flows, MOST_FLOWS)
+def rtt(
+    run: Run,
+    flows: Sequence[str] | None = None,
+    span_s: tuple[float, float] | None = None,
+    *,
+    most: int | None = MOST_FLOWS,
+    ax: Axes | None = None,
+) -> Figure:
+    """Round trips as measured, smoothed, and the RTO with its backoff, a panel per flow, from `traces.rtt`.
+
+    Without `flows`, of the `most` with the longest round trips; None for all.
+    """
+    longest = trace(run, "rtt").groupby("flow", observed=True)["rtt_s"].max()
+    names, note = chosen(run, flows, most, longest, "longest round trips")
     shown = shown_s(run, span_s)
-    figure, axes = panels(len(names), f"{run.scenario.name}: round trips and retransmission timeout", shown)
+    title = titled(f"{run.scenario.name}: round trips and retransmission timeout", note)
+    figure, axes = panels(len(names), title, shown, ax=ax)
     for panel, name in zip(axes, names, strict=True):
         points = rtt_points(run, name)
         measured = within(points.dropna(subset=["rtt_s"]), shown)
@@ -38,5 +51,5 @@ def rtt(run: Run, flows: Sequence[str] | None = None, span_s: tuple[float, float
         else:
             panel.set_ylim(bottom=0)
         panel.set_ylabel(f"{name} [ms]")
-    legend(figure, axes)
+    legend(figure, axes, ax)
     return figure

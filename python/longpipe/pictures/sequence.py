@@ -5,10 +5,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from longpipe.pictures.recorded import Run, chosen, of_flow, shown_s, trace
+from longpipe.pictures.recorded import Run, check_flows, flow_names, of_flow, shown_s, trace
 from longpipe.pictures.style import BLUE, GREEN, MOST_SHAPES, ORANGE, PURPLE, VERMILION, byte_unit, legend, panels
 
 LARGEST_WINDOW_FIELD: Final = 65_535
@@ -53,15 +54,22 @@ def sequence_events(run: Run, flow: str, span_s: tuple[float, float] | None = No
     )
 
 
-def sequence(run: Run, flows: Sequence[str] | None = None, span_s: tuple[float, float] | None = None) -> Figure:
+def sequence(
+    run: Run,
+    flows: Sequence[str] | None = None,
+    span_s: tuple[float, float] | None = None,
+    *,
+    ax: Axes | None = None,
+) -> Figure:
     """One flow's time-sequence graph as tcptrace draws it, from `traces.sequence`; the first flow by default.
 
     Segments are bars from their first to their last byte, the ACK line and the edge of the receiver's window steps.
     """
-    name = chosen(run, flows, 1)[0]
+    check_flows(run.scenario, flows)
+    name = flows[0] if flows else flow_names(run.scenario)[0]
     events = sequence_events(run, name, span_s)
     title = f"{run.scenario.name}: segments and ACKs of {name}"
-    figure, (panel,) = panels(1, title, shown_s(run, span_s), height=4.4)
+    figure, (panel,) = panels(1, title, shown_s(run, span_s), height=4.4, ax=ax)
     top = max((frame["end_bytes"].max() for frame in events[:3] if len(frame)), default=0)
     divisor, unit = byte_unit(top)
     drawn = (
@@ -86,5 +94,5 @@ def sequence(run: Run, flows: Sequence[str] | None = None, span_s: tuple[float, 
             panel.step(acks["time_s"], acks[column] / divisor, where="post", color=colour, lw=0.9, label=label)
     panel.set_ylim(low / divisor, highest / divisor)
     panel.set_ylabel(f"sequence number [{unit}]")
-    legend(figure, [panel])
+    legend(figure, [panel], ax)
     return figure

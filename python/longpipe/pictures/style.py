@@ -1,11 +1,12 @@
-"""What all pictures have in common."""
+"""What all pictures have in common: colours, panels, legends."""
 
-from pathlib import Path
-from typing import Final
+from typing import Final, Literal, cast
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from longpipe.errors import ScenarioError
+from longpipe.pictures.figure import Picture
 
 # Okabe and Ito's palette: told apart by every eye.
 BLUE: Final = "#0072b2"
@@ -15,27 +16,58 @@ ORANGE: Final = "#e69f00"
 SKY: Final = "#56b4e9"
 PURPLE: Final = "#cc79a7"
 GREY: Final = "0.55"
+# Of what is beside the point.
+ASH: Final = "#999999"
 PALETTE: Final = (BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE, "#b8a800", "#5a4fa2")
+# Of lines that have a colour again.
+DASHES: Final = ("-", "--", ":", "-.")
 # More items than this are drawn as pixels, even in SVG and PDF.
 MOST_SHAPES: Final = 20_000
+# Panels of one figure.
+MOST_PANELS: Final = 100
 
 
-def panels(rows: int, title: str, span_s: tuple[float, float], height: float = 2.1) -> tuple[Figure, list[Axes]]:
-    """A column of panels over one time axis [s]."""
-    figure = Figure(figsize=(8, max(3.6, height * rows + 0.8)), layout="constrained")
+def panels(
+    rows: int, title: str, span_s: tuple[float, float], height: float = 2.1, ax: Axes | None = None
+) -> tuple[Figure, list[Axes]]:
+    """A column of panels over one time axis [s], or the one that is given; ScenarioError for more than can be drawn."""
+    if ax is not None:
+        if rows > 1:
+            raise ScenarioError(f"ax: one for {rows} panels; needs flows=[...] with one flow")
+        plain(ax)
+        ax.set_xlabel("time [s]")
+        ax.set_xlim(*span_s)
+        ax.set_title(title, fontsize=11)
+        return cast("Figure", ax.figure), [ax]
+    if rows > MOST_PANELS:
+        raise ScenarioError(f"flows: {rows} panels; needs at most {MOST_PANELS}: name some flows")
+    figure = Picture(figsize=(8, max(3.6, height * rows + 0.8)), layout="constrained")
     axes = list(figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0])
     for panel in axes:
-        panel.grid(color="0.92", linewidth=0.8)
-        panel.set_axisbelow(True)
-        panel.spines[["top", "right"]].set_visible(False)
+        plain(panel)
     axes[-1].set_xlabel("time [s]")
     axes[-1].set_xlim(*span_s)
     figure.suptitle(title, fontsize=11)
     return figure, axes
 
 
-def legend(figure: Figure, axes: list[Axes]) -> None:
-    """One legend below all panels."""
+def titled(title: str, note: str) -> str:
+    """A title, and under it what the picture leaves out, if anything."""
+    return f"{title}\n{note}" if note else title
+
+
+def plain(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
+    """A faint grid behind what is drawn, and no lines but the two axes."""
+    axes.grid(axis=grid, color="0.92")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None) -> None:
+    """One legend below all panels, or within the one that was given."""
+    if ax is not None:
+        ax.legend(frameon=False, fontsize="small")
+        return
     found = {label: handle for panel in axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
     figure.legend(
         list(found.values()), list(found), loc="outside lower center", ncols=min(len(found), 6), frameon=False
@@ -48,10 +80,3 @@ def byte_unit(largest: float) -> tuple[float, str]:
         if largest >= 2 * divisor:
             return divisor, name
     return 1.0, "bytes"
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Writes a figure in the format of the path's suffix: svg, pdf or png. Same figure, same bytes."""
-    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    with mpl.rc_context({"svg.hashsalt": "longpipe"}):
-        figure.savefig(path, dpi=200, metadata=undated.get(path.suffix, {}))

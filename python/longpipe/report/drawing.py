@@ -6,7 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from longpipe.executors.processes import context, cores, without_interrupts
+from longpipe.executors.processes import context, starting
+from longpipe.memory import cores
 
 # Loading Matplotlib takes as long as drawing a figure: more processes would win little.
 MOST: Final = 2
@@ -21,7 +22,7 @@ def draw(module: str, function: str, subject: object, directory: Path) -> list[s
     """
     count = min(MOST, cores())
     with ProcessPoolExecutor(count, mp_context=context()) as pool:
-        with without_interrupts():
+        with starting():
             shares = [pool.submit(_share, module, function, subject, directory, i, count) for i in range(count)]
         return list(_in_order(drawn for share in shares for drawn in share.result()))
 
@@ -33,7 +34,7 @@ def _in_order(drawn: Iterator[tuple[int, list[str]]]) -> Iterator[str]:
 
 def _share(module: str, function: str, subject: object, directory: Path, first: int, step: int) -> Drawn:
     """In a worker: every `step`-th figure from the `first` on, each with its place and its files."""
-    from longpipe.plot import save
+    from longpipe.pictures.saving import save
 
     figures = getattr(import_module(module), function)(subject)
     chosen = list(enumerate(figures.items()))[first::step]

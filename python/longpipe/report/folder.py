@@ -2,15 +2,24 @@
 
 import hashlib
 import json
+import shutil
+import uuid
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
 from longpipe.files import write_text
+from longpipe.locks import give_back, locked, taken
 from longpipe.provenance import code_digest, machine, software
 
 RECORD: Final = "provenance.json"
+
+_LOCK: Final = ".lock"
+_STAGED: Final = ".partial-"
 
 
 class Part(StrEnum):
@@ -22,17 +31,26 @@ class Part(StrEnum):
 
 
 class Folder:
-    """Writes one part of a folder: files first, then, with `close`, the record of them."""
+    """Writes one part of a folder: files beside it first, then, with `close`, all of them and their record into it.
+
+    Whoever writes the same part meanwhile does so beside it, too: what a folder holds is of one of them. A process that
+    is killed in `close` leaves a folder without the part's record, which is not current.
+    """
 
     def __init__(self, path: Path, part: Part, document: str, seeds: int, default_seeds: int) -> None:
         self.path = path
         self._part = part
         self._about = {"document": document, "seeds": seeds, "default_seeds": default_seeds, **_here()}
         self._files: list[str] = []
+        with in_use(path):
+            _tidy(path)
+            self._staged = path / f"{_STAGED}{uuid.uuid4().hex}"
+            self._staged.mkdir()
+            self._end = weakref.finalize(self, _remove, self._staged, taken(self._staged / _LOCK))
 
     def text(self, name: str, content: str) -> None:
         """Writes a text file."""
-        write_text(self.path / name, content)
+        write_text(self._staged / name, content)
         self._files.append(name)
 
     def figures(self, module: str, subject: object, function: str = "figures") -> None:
@@ -40,7 +58,7 @@ class Folder:
         # A pool of processes takes a while to load.
         from longpipe.report.drawing import draw
 
-        self._files.extend(draw(module, function, subject, self.path))
+        self._files.extend(draw(module, function, subject, self._staged))
 
     def close(self, **about: Any) -> None:  # noqa: ANN401 - JSON
         """Records what was written, in its order, when, on which machine, and what `about` adds."""
@@ -49,9 +67,43 @@ class Folder:
             "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "machine": machine(),
             **about,
-            "files": {name: _digest(self.path / name) for name in self._files},
+            "files": {name: _digest(self._staged / name) for name in self._files},
         }
-        write_text(self.path / RECORD, json.dumps({**records(self.path), self._part: record}, indent=2) + "\n")
+        with in_use(self.path):
+            others = records(self.path)
+            before = others.pop(self._part, {}).get("files", {})
+            if before:
+                self._write_record(others)
+            of_others = {name for other in others.values() for name in other["files"]}
+            for name in {*before} - {*self._files} - of_others:
+                (self.path / name).unlink(missing_ok=True)
+            for name in self._files:
+                (self._staged / name).replace(self.path / name)
+            self._write_record({**others, self._part: record})
+        self._end()
+
+    def _write_record(self, parts: dict[str, Any]) -> None:
+        write_text(self.path / RECORD, json.dumps(parts, indent=2) + "\n")
+
+
+@contextmanager
+def in_use(path: Path) -> Iterator[None]:
+    """Nobody else changes which files a folder holds."""
+    with locked(path / _LOCK):
+        yield
+
+
+def _tidy(path: Path) -> None:
+    """Removes what killed processes left beside a folder's files."""
+    for staged in path.glob(f"{_STAGED}*"):
+        if (lock := taken(staged / _LOCK)) is not None:
+            _remove(staged, lock)
+
+
+def _remove(staged: Path, lock: int | None) -> None:
+    if lock is not None:
+        give_back(lock, staged / _LOCK)
+    shutil.rmtree(staged, ignore_errors=True)
 
 
 def records(path: Path) -> dict[str, dict[str, Any]]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 
-from longpipe.report.parts import NOTHING, Cell, Column, Download, Downloads, Grid, number
+from longpipe.report.parts import NOTHING, Cell, Column, Download, Grid, number
 
 # A longer table is closed until a reader opens it.
 MOST_OPEN_ROWS: Final = 40
@@ -67,11 +67,6 @@ def _has_decimals(column: pd.Series) -> bool:
 
 def _is_number(column: pd.Series) -> bool:
     return is_numeric_dtype(column) and not is_bool_dtype(column)
-
-
-def downloads(folder: Path, names: list[str]) -> Downloads:
-    """Files of a folder, as they are."""
-    return Downloads(tuple(download(name, (folder / name).read_bytes()) for name in names))
 
 
 def download(name: str, content: bytes) -> Download:

@@ -1,23 +1,13 @@
 """What all reproduced documents come to: their claims, and how far their tables are from the published ones."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
-
-import pandas as pd
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from longpipe.analysis.claims import Verdict
 from longpipe.papers import PAPERS
-from longpipe.papers.lbd_01 import ID, TITLE
+from longpipe.papers.paper import Distance
 from longpipe.report.parts import NOTHING, Cell, Column, Grid, Section, number
 from longpipe.report.results import Results
-from longpipe.report.tables import distance, of_caption
-from longpipe.report.transfers import distances
-
-# Summaries that set published numbers beside means, and their columns: the number, what it is.
-COMPARED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
-    "www-98": {"variation": ("percent",), "effects": ("effect",)}
-}
-UNITS: Final = {"percent": "%"}
 
 
 def section(folders: Iterable[Results]) -> Section:
@@ -35,11 +25,6 @@ def summary(folders: Iterable[Results]) -> str:
         f"and {counts[Verdict.FAILS]} fail. A claim holds if the 95 % interval of each of its conditions lies within "
         "the limits, and fails if one lies beyond them. Click a heading to sort a table."
     )
-
-
-def title_of(document: str) -> str:
-    """A document's title."""
-    return TITLE if document == ID else PAPERS[document].title
 
 
 def _verdicts(folders: list[Results]) -> Grid:
@@ -63,7 +48,7 @@ def _verdicts(folders: list[Results]) -> Grid:
                 *(_count(count, verdict.value if count else "") for verdict, count in counts.items()),
                 _count(record["seeds"]),
                 _count(record["runs"]),
-                Cell(title_of(results.document)),
+                Cell(PAPERS[results.document].title),
             )
         )
     total = (Cell("all"), _count(sum(totals.values())), *map(_count, totals.values()), *[Cell("")] * 3)
@@ -109,7 +94,9 @@ def _distances(folders: list[Results]) -> Grid:
         Column("single run's error", number=True),
         Column("within 95 % of runs", number=True),
     )
-    rows = [row for results in folders for row in _of_document(results)]
+    rows = [
+        _distance(results.document, one) for results in folders for one in PAPERS[results.document].distances(results)
+    ]
     note = (
         "Error: replicated mean against the published value. Relative: sum of errors over sum of values. Within: "
         "published values in the 95 % interval of single runs. buf-97 prints curves, no numbers to compare with."
@@ -117,40 +104,18 @@ def _distances(folders: list[Results]) -> Grid:
     return Grid("distances", "Distance of every table from the published one", columns, tuple(rows), note=note)
 
 
-def _of_document(results: Results) -> Iterator[tuple[Cell, ...]]:
-    document = results.document
-    if document == ID:
-        for row in distances(results.frame("numbers")).to_dict("records"):
-            unit = "" if row["unit"] == "1" else str(row["unit"])
-            yield _distance(document, str(row["quantity"]).replace("_", " "), "", row, unit)
-        return
-    paper, rows = PAPERS[document], results.frame("tables")
-    for caption in paper.captions:
-        what = distance(of_caption(rows, caption)) if paper.data else {"values": 0}
-        yield _distance(document, f"{caption.kind} {caption.number}", caption.metric, what)
-    for name, values in COMPARED.get(document, {}).items():
-        frame = results.frame(name)
-        for (table, of), group in frame.groupby(["table", "of"], sort=False):
-            for value in values:
-                compared = pd.DataFrame({"published": group[f"published_{value}"], "mean": group[f"mean_{value}"]})
-                numbers = distance(compared.assign(low=float("nan"), high=float("nan"), deterministic=float("nan")))
-                yield _distance(
-                    document, f"Table {str(table).upper()}", f"{value} ({of})", numbers, UNITS.get(value, "")
-                )
-
-
-def _distance(document: str, table: str, of: str, numbers: Mapping[Any, Any], unit: str = "") -> tuple[Cell, ...]:
+def _distance(document: str, found: Distance) -> tuple[Cell, ...]:
     def cell(name: str, *, percent: bool = False) -> Cell:
-        value = float(numbers.get(name, float("nan")))
+        value = float(found.numbers.get(name, float("nan")))
         if value != value:
             return Cell(NOTHING)
         return Cell(f"{100 * value:.0f} %" if percent else number(value), value)
 
     return (
         Cell(document, link=f"#{document}-tables"),
-        Cell(f"{table} [{unit}]" if unit else table),
-        Cell(of),
-        _count(int(numbers["values"])),
+        Cell(f"{found.table} [{found.unit}]" if found.unit else found.table),
+        Cell(found.of),
+        _count(int(found.numbers["values"])),
         cell("error"),
         cell("relative", percent=True),
         cell("difference"),

@@ -11,9 +11,11 @@ import tomli_w
 from pydantic import Field, model_validator
 
 from longpipe.errors import ScenarioError
+from longpipe.examples import example
 from longpipe.scenario.base import Duration, Model
 from longpipe.scenario.buffers import Framing
-from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Network, Node
+from longpipe.scenario.congestion import VegasOptions
+from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Network, Node
 from longpipe.scenario.resolve import canonical_json, resolve
 from longpipe.scenario.switch import (
     Epd,
@@ -28,17 +30,8 @@ from longpipe.scenario.switch import (
     Switch,
     TailDrop,
 )
-from longpipe.scenario.tcp import (
-    Coarse,
-    CommonPhase,
-    Delayed,
-    Fine,
-    FixedPhase,
-    Immediate,
-    PerFlowPhase,
-    Tcp,
-    VegasOptions,
-)
+from longpipe.scenario.tcp import Tcp
+from longpipe.scenario.timers import Coarse, CommonPhase, Delayed, Fine, FixedPhase, Immediate, PerFlowPhase
 from longpipe.scenario.traffic import (
     FixedStart,
     Greedy,
@@ -66,6 +59,7 @@ __all__ = [
     "Flow",
     "Graph",
     "Greedy",
+    "Group",
     "GuaranteedRate",
     "Immediate",
     "Link",
@@ -138,6 +132,14 @@ class Scenario(Model):
             raise ScenarioError(f'{where}: not TOML, {error}; needs lines such as: duration = "10 s"') from None
         return cls(**fields if is_text else {"name": Path(source).stem, **fields})
 
+    @classmethod
+    def example(cls, name: str) -> Self:
+        """A scenario to start from: "fiber", "geo", "leo", "web-and-bulk", "lan-96".
+
+        `longpipe init --example NAME` writes it as a file. Raises ScenarioError for another name.
+        """
+        return cls.from_toml(example(name)).with_(name=name)
+
     def to_toml(self) -> str:
         """TOML text that gives this scenario back, every default written out."""
         return tomli_w.dumps(self._fields())
@@ -180,6 +182,8 @@ def _set(fields: dict[str, Any], path: str, value: object) -> None:
     table: Any = fields
     for depth, name in enumerate(parents):
         try:
+            if name in ("recovery", "congestion") and isinstance(table.get(name), str):
+                table[name] = {"kind": table[name]}
             table = table[int(name)] if isinstance(table, list | tuple) else table.setdefault(name, {})
         except (ValueError, IndexError):
             where = ".".join(parents[:depth])

@@ -1,11 +1,14 @@
 """What every part of a scenario is made of: strict immutable models whose quantities are checked text with a unit."""
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 
 from longpipe.errors import ScenarioError
 from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, TICKS, TIME, UNLIMITED, Dimension
@@ -15,6 +18,28 @@ class Model(BaseModel):
     """A part of a scenario. Unknown fields are errors, values can't change, and ScenarioError is all it raises."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
+        """Has `help()` show the fields, each with its default, unit and source."""
+        super().__pydantic_init_subclass__(**kwargs)
+        fields = [line for name, field in cls.model_fields.items() if name != "kind" for line in _help(name, field)]
+        if fields:
+            cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", "Fields::", "", *fields])
+        keyword, none = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
+        cls.__signature__ = inspect.Signature(
+            [
+                inspect.Parameter(name, keyword, default=none if field.is_required() else field.default)
+                for name, field in cls.model_fields.items()
+                if name != "kind"
+            ]
+        )
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        """What differs from the defaults, and what has none."""
+        for name, field in type(self).model_fields.items():
+            if field.is_required() or getattr(self, name) != field.default:
+                yield field.serialization_alias or name, getattr(self, name)
 
     if not TYPE_CHECKING:
 
@@ -28,6 +53,37 @@ class Model(BaseModel):
         __init__.__pydantic_base_init__ = True
 
 
+def _help(name: str, field: FieldInfo) -> Iterator[str]:
+    """A field in two lines: its name and default, and what it is."""
+    if field.is_required():
+        default = "required"
+    elif isinstance(field.default, Model):
+        default = f"default {getattr(field.default, 'kind', 'its own')}"
+    else:
+        default = "absent by default" if field.default is None else f"default {field.default!r}"
+    yield f"    {field.serialization_alias or name}: {default}"
+    yield f"        {field.description or ''}"
+
+
+@dataclass(frozen=True)
+class Becomes:
+    """What the core has for a value: a field whose name ends with `suffix`, and what `convert` makes of the value."""
+
+    suffix: str
+    convert: Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Later:
+    """Of a field that was not there when scenarios were stored: the core has it only where it isn't the default.
+
+    Otherwise the digests of those scenarios, by which their runs are found, would change.
+    """
+
+
+LATER: Final = Later()
+
+
 @dataclass(frozen=True)
 class Checked(BeforeValidator):
     """A check of a value as written, with the words by which a reference names what passes it."""
@@ -35,7 +91,13 @@ class Checked(BeforeValidator):
     accepts: str = ""
 
 
-def _quantity(dimension: Dimension, low: str, high: str) -> Checked:
+@dataclass(frozen=True)
+class Quantity(Checked, Becomes):
+    """A quantity within bounds: text with a unit, for the core a whole number of base units, None if unlimited."""
+
+
+def _quantity(dimension: Dimension, low: str, high: str, suffix: str | None = None) -> Quantity:
+    """From `low` to `high`; the core names it by the dimension's suffix unless there is another."""
     low_value, high_value = dimension.parse(low), dimension.parse(high)
 
     @lru_cache(maxsize=4096)
@@ -49,7 +111,29 @@ def _quantity(dimension: Dimension, low: str, high: str) -> Checked:
     def check(value: object) -> str:
         return canonical(_text(value, dimension))
 
-    return Checked(check, accepts=f"{low} to {high}{f', or {UNLIMITED}' if dimension.unlimited else ''}")
+    def or_none(text: str) -> int | None:
+        return None if text == UNLIMITED else dimension.parse(text)
+
+    return Quantity(
+        suffix=dimension.suffix if suffix is None else suffix,
+        convert=or_none if dimension.unlimited else dimension.parse,
+        func=check,
+        accepts=f"{low} to {high}{f', or {UNLIMITED}' if dimension.unlimited else ''}",
+    )
+
+
+def _or_auto(quantity: Quantity) -> Quantity:
+    """The same, or 'auto', which is resolved before the core asks for it."""
+
+    def check(value: object) -> str:
+        if isinstance(value, str) and value.strip() == AUTO:
+            return AUTO
+        try:
+            return str(quantity.func(value))  # type: ignore[call-arg]
+        except ValueError as error:
+            raise ValueError(f"{error}, or {AUTO!r}") from None
+
+    return replace(quantity, func=check, accepts=f"{quantity.accepts}, or {AUTO}")
 
 
 def _text(value: object, dimension: Dimension) -> str:
@@ -58,6 +142,17 @@ def _text(value: object, dimension: Dimension) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{value!r} has no unit; {dimension.accepts()}")
     return " ".join(value.split())
+
+
+def _check_decimals(fraction: float) -> float:
+    if _parts(fraction).denominator != 1:
+        raise ValueError(f"{fraction}; needs at most 9 decimals")
+    return fraction
+
+
+def _parts(fraction: float) -> Fraction:
+    """As written, in parts per billion."""
+    return Fraction(str(fraction)) * 10**9
 
 
 def _check_window_scale(value: object) -> int | str:
@@ -85,13 +180,19 @@ def _check_buffer(value: object) -> str:
 MOST_CELLS: Final = 10**9
 MOST_BUFFER_BYTES: Final = 10**12
 AS_NEEDED: Final = "as needed"
+AUTO: Final = "auto"
 MOST_WINDOW_SCALE: Final = 14
 
-Duration = Annotated[str, _quantity(TIME, "1 us", "100000 s")]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
+# 64 bits of picoseconds are 213 days.
+Duration = Annotated[str, _quantity(TIME, "1 ps", "2400 h")]
 Instant = Annotated[str, _quantity(TIME, "0 s", "100000 s")]
 Delay = Annotated[str, _quantity(TIME, "0 s", "1000 s")]
-TimerDuration = Annotated[str, _quantity(TIME, "1 us", "1000 s")]
-VbrPeriod = Annotated[str, _quantity(TIME, "1 us", "100000 s")]
+Rto = Annotated[str, _quantity(TIME, "1 us", "100000 s")]
+Granularity = Annotated[str, _quantity(TIME, "1 us", "1000 s")]
+AckDelay = Annotated[str, _quantity(TIME, "1 ps", "1000 s")]
+VbrPeriod = Annotated[str, _quantity(TIME, "1 us", "1000000 s")]
+VbrPhase = Annotated[str, _quantity(TIME, "0 s", "1000000 s")]
 WebCycle = Annotated[str, _quantity(TIME, "1 ms", "100000 s")]
 SampleInterval = Annotated[str, _quantity(TIME, "1 us", "1000 s")]
 Tick = Annotated[str, _quantity(TIME, "1 us", "100 s")]
@@ -100,11 +201,13 @@ FileSize = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
 # 65535 bytes of AAL5 payload leave room for this, 8 of LLC/SNAP and up to 100 of TCP/IP headers.
 SegmentSize = Annotated[str, _quantity(SIZE, "1 B", "65000 B")]
 # RFC 7323 scales a window to 1 GiB at most.
-Window = Annotated[str, _quantity(SIZE, "1 B", "1 GiB")]
+LARGEST_WINDOW: Final = "1 GiB"
+Window = Annotated[str, _or_auto(_quantity(SIZE, "1 B", LARGEST_WINDOW))]
 WindowScale = Annotated[int | str, Checked(_check_window_scale, accepts=f"0 to {MOST_WINDOW_SCALE}, or {AS_NEEDED}")]
-Threshold = Annotated[str, _quantity(replace(SIZE, unlimited=True), "1 B", "1 GiB")]
+Threshold = Annotated[str, _quantity(replace(SIZE, unlimited=True), "1 B", LARGEST_WINDOW)]
 Segments = Annotated[str, _quantity(SEGMENTS, "1 segment", "65535 segments")]
-Burst = Annotated[str, _quantity(replace(SEGMENTS, unlimited=True), "1 segment", "65535 segments")]
+InitialWindow = Annotated[str, _quantity(SEGMENTS, "1 segment", "1000000 segments")]
+Burst = Annotated[str, _quantity(replace(SEGMENTS, unlimited=True), "1 segment", "65535 segments", suffix="")]
 Ticks = Annotated[str, _quantity(TICKS, "1 tick", "1000000 ticks")]
 Buffer = Annotated[
     str,
@@ -112,9 +215,23 @@ Buffer = Annotated[
         _check_buffer, accepts=f"one full packet to {MOST_CELLS} cells or packets, in bytes or BDP too, or {UNLIMITED}"
     ),
 ]
+Probability = Annotated[float, Field(ge=0, le=1)]
+# As exact as it is written.
+Share = Annotated[
+    float, Field(ge=0, le=1), AfterValidator(_check_decimals), Becomes("ppb", lambda share: int(_parts(share)))
+]
+# Of something that is there for some of it: none would be nothing.
+PositiveShare = Annotated[float, Field(gt=0, le=1)]
+# What a set is to the core.
+ASCENDING: Final = Becomes("", lambda values: sorted(set(values)))
 
 
 def kind_or_table() -> BeforeValidator:
     """Lets a bare name stand for the table with that kind and its defaults: "epd" for {kind = "epd"}."""
     expand: Callable[[Any], Any] = lambda value: {"kind": value} if isinstance(value, str) else value  # noqa: E731
     return BeforeValidator(expand)
+
+
+def kinds(union: object) -> tuple[str, ...]:
+    """Names of the tables of which a field takes one."""
+    return tuple(str(model.model_fields["kind"].default) for model in get_args(get_args(union)[0]))

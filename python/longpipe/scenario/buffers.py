@@ -1,15 +1,17 @@
 """How much a buffer holds: cells at an ATM switch, packets or bytes at an IP router."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from longpipe.aal5 import CELL_BITS, packet_cells
+from longpipe.aal5 import CELL_BITS, CELL_BYTES, packet_cells
 from longpipe.errors import ScenarioError
 from longpipe.ip import packet_bytes
 from longpipe.scenario.base import MOST_CELLS
-from longpipe.scenario.tcp import Fine, Tcp
+from longpipe.scenario.tcp import Tcp
+from longpipe.scenario.timers import Fine
 from longpipe.units import BUFFER, SIZE, UNLIMITED
 
 Framing = Literal["aal5", "ip"]
@@ -53,6 +55,11 @@ def buffer(field: str, text: str, framing: Framing, bdp_bits: Fraction, largest:
     if packets < 1:
         raise ScenarioError(f"{field}: {text} ({packets} packets); needs at least one packet")
     return {"unit": "packets", "limit": packets}
+
+
+def bytes_of(buffer: Mapping[str, Any], packet_bytes: int) -> int:
+    """How many bytes a buffer with a limit, as the core has it, holds of packets of this length [bytes]."""
+    return int(buffer["limit"]) * {"cells": CELL_BYTES, "packets": packet_bytes, "bytes": 1}[buffer["unit"]]
 
 
 def _cells(field: str, text: str, number: Fraction, unit: str, bdp_bits: Fraction, largest: Packet) -> dict[str, Any]:

@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from longpipe.scenario.base import Instant, Model, kind_or_table
+from longpipe.scenario.base import ASCENDING, Instant, Model, Probability, kind_or_table
 
-Probability = Annotated[float, Field(ge=0, le=1)]
 PacketNumber = Annotated[int, Field(ge=0, lt=2**63)]
 
 
@@ -20,14 +19,18 @@ class PacketLoss(Model):
     """Packets by number, in the order in which they enter the link."""
 
     kind: Literal["packets"] = "packets"
-    indices: tuple[PacketNumber, ...] = Field(description="A list of packet numbers, counted from 0, as in [14, 28]")
+    indices: Annotated[tuple[PacketNumber, ...], ASCENDING] = Field(
+        description="A list of packet numbers, counted from 0, as in [14, 28]"
+    )
 
 
 class TimedLoss(Model):
     """The first packet that enters at or after each instant."""
 
     kind: Literal["at-times"] = "at-times"
-    instants: tuple[Instant, ...] = Field(description="A list of instants [time], as in ['1 s', '1.5 s']")
+    instants: Annotated[tuple[Instant, ...], ASCENDING] = Field(
+        description="A list of instants [time], as in ['1 s', '1.5 s']"
+    )
 
 
 class BernoulliLoss(Model):

@@ -1,17 +1,47 @@
 """Hosts, switches, links, and the flows between them."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AliasChoices, Field, SerializerFunctionWrapHandler, field_serializer
+from pydantic import (
+    AliasChoices,
+    Field,
+    SerializerFunctionWrapHandler,
+    WrapSerializer,
+    model_serializer,
+    model_validator,
+)
 
-from longpipe.scenario.base import Buffer, Delay, Model, Rate, kind_or_table
+from longpipe.scenario.base import Buffer, Delay, Model, Name, Rate, kind_or_table
 from longpipe.scenario.loss import Loss, NoLoss
 from longpipe.scenario.switch import Policy
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.traffic import Start, Traffic
 from longpipe.scenario.vbr import OnOff, VbrFlow
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
+
+def _only_overrides(tcp: Tcp | None, handler: SerializerFunctionWrapHandler) -> dict[str, Any] | None:
+    written = handler(tcp)
+    return None if tcp is None else {name: v for name, v in written.items() if name in tcp.model_fields_set}
+
+
+OwnTcp = Annotated[Tcp | None, WrapSerializer(_only_overrides)]
+
+
+class Group(Model):
+    """Flows of a dumbbell that are alike: name1 to nameN, or name if there is one; the rest is the scenario's."""
+
+    name: Name = Field(description="What its flows' names begin with: letters, digits, '_', '.', '-'")
+    count: int = Field(default=1, ge=1, le=10_000, description="Number of flows")
+    tcp: OwnTcp = Field(default=None, description="TCP fields that differ from the scenario's")
+    traffic: Traffic | None = Field(default=None, description="Traffic, if not the scenario's")
+    start: Start | None = Field(default=None, description="Start, if not the scenario's")
+
+    @property
+    def flows(self) -> list[str]:
+        """Names of its flows."""
+        return [self.name] if self.count == 1 else [f"{self.name}{i}" for i in range(1, self.count + 1)]
 
 
 class Dumbbell(Model):
@@ -21,7 +51,13 @@ class Dumbbell(Model):
     """
 
     kind: Literal["dumbbell"] = "dumbbell"
-    sources: int = Field(default=5, ge=1, le=10_000, description="Number of sources; ATM Forum/96-1761 figure 1")
+    sources: int = Field(
+        default=5, ge=1, le=10_000, description="Number of sources, or that of all groups; ATM Forum/96-1761 figure 1"
+    )
+    group: tuple[Group, ...] | None = Field(
+        default=None,
+        description="Flows that differ, as in [{name = 'web', count = 20, traffic = 'web'}]; all alike if absent",
+    )
     access_rate: Rate = Field(
         default="155.52 Mbit/s", description="Rate of the hosts' links [bit/s]; ATM Forum/96-1761"
     )
@@ -29,12 +65,35 @@ class Dumbbell(Model):
     access_delay: Delay = Field(default="5 us", description="Propagation source to switch1 [time]; ATM Forum/96-1761")
     trunk_delay: Delay = Field(default="5 us", description="Propagation switch1 to switch2 [time]; ATM Forum/96-1761")
     exit_delay: Delay = Field(default="5 us", description="Propagation switch2 to sink [time]; ATM Forum/96-1761")
+    return_rate: Rate | None = Field(
+        default=None, description="Rate of the trunk from switch2 to switch1 [bit/s]; trunk_rate if absent"
+    )
+    return_delay: Delay | None = Field(
+        default=None, description="Propagation switch2 to switch1 [time]; trunk_delay if absent"
+    )
+    return_buffer: Buffer | None = Field(
+        default=None,
+        description="Buffer of switch2 to switch1 [cells, packets, bytes or BDP]; switch.buffer if absent",
+    )
     send_jitter: Delay = Field(default="0 s", description="Hosts delay each packet uniformly by less than this [time]")
     trunk_loss: Loss = Field(default=NoLoss(), description="Packets the trunk loses by force, switch1 to switch2")
     return_loss: Loss = Field(default=NoLoss(), description="Packets the trunk loses by force, switch2 to switch1")
     vbr: OnOff | None = Field(
         default=None, description="VBR over the trunk, from a host at switch1 to one at switch2; none if absent"
     )
+
+    @model_serializer(mode="wrap")
+    def _groups_say_how_many(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # So that a change of a group's count is one change.
+        return {name: v for name, v in handler(self).items() if self.group is None or name != "sources"}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_many_as_its_groups(cls, fields: Any) -> Any:  # noqa: ANN401 - whatever was written
+        if isinstance(fields, dict) and fields.get("group") and "sources" not in fields:
+            counts = [_count(group) for group in fields["group"]]
+            return {**fields, "sources": sum(counts)} if all(counts) else fields
+        return fields
 
 
 class Node(Model):
@@ -47,13 +106,28 @@ class Node(Model):
     )
 
 
+def _count(group: object) -> int:
+    """Flows of a group as written; 0 if that can't be told."""
+    count = group.count if isinstance(group, Group) else group.get("count", 1) if isinstance(group, dict) else 0
+    return count if isinstance(count, int) else 0
+
+
 class Link(Model):
     """A duplex link: two directed links, each with its output port."""
 
     between: tuple[Name, Name] = Field(description="Two node names, as in ['a', 'b']")
     rate: Rate = Field(description="A bit rate of 53-byte cells or of IP packets [bit/s], as in '155.52 Mbit/s'")
     delay: Delay = Field(description="A propagation delay [time], as in '5 ms'")
+    return_rate: Rate | None = Field(
+        default=None, description="The rate from the second node to the first [bit/s]; the same if absent"
+    )
+    return_delay: Delay | None = Field(
+        default=None, description="The delay from the second node to the first [time]; the same if absent"
+    )
     buffer: Buffer | None = Field(default=None, description="Buffer of its switch ports [cells, packets, bytes or BDP]")
+    return_buffer: Buffer | None = Field(
+        default=None, description="Buffer of the second node's port [cells, packets, bytes or BDP]; the same if absent"
+    )
     policy: Policy | None = Field(default=None, description="Policy of its switch ports")
     loss: Loss = Field(default=NoLoss(), description="Packets lost by force from the first node to the second")
     return_loss: Loss = Field(default=NoLoss(), description="Packets lost by force from the second node to the first")
@@ -71,14 +145,13 @@ class Flow(Model):
         default=None, description="Nodes from sender to receiver; fewest hops if absent"
     )
     return_route: tuple[Name, ...] | None = Field(default=None, description="Nodes back; the route reversed if absent")
-    tcp: Tcp | None = Field(default=None, description="TCP fields that differ from the scenario's")
+    tcp: OwnTcp = Field(default=None, description="TCP fields that differ from the scenario's")
     traffic: Traffic | None = Field(default=None, description="Traffic, if not the scenario's")
     start: Start | None = Field(default=None, description="Start, if not the scenario's")
 
-    @field_serializer("tcp", mode="wrap")
-    def _only_overrides(self, tcp: Tcp | None, handler: SerializerFunctionWrapHandler) -> dict[str, Any] | None:
-        written = handler(tcp)
-        return None if tcp is None else {name: written[name] for name in tcp.model_fields_set}
+
+def _link(a: str, b: str, rate: str, delay: str) -> Link:
+    return Link(between=(a, b), rate=rate, delay=delay)
 
 
 class Graph(Model):
@@ -93,6 +166,38 @@ class Graph(Model):
     vbr: tuple[VbrFlow, ...] = Field(
         default=(), description="A list of VBR sources, as in [{name = 'v', from = 'c', to = 'd', period = '300 ms'}]"
     )
+
+    @classmethod
+    def of(
+        cls,
+        links: Iterable[Link | tuple[str, str, str, str]],
+        flows: Mapping[str, tuple[str, str]] | Iterable[Flow],
+        vbr: Iterable[VbrFlow] = (),
+    ) -> Self:
+        """A graph from its links and flows; hosts are the nodes at which flows begin and end, all others switches.
+
+        A link is a Link, or its nodes, rate and delay: `("a", "s", "10 Mbit/s", "5 ms")`; flows are Flows, or their
+        ends by name: `{"bulk": ("a", "b")}`. Nodes are in the order of the links. Raises ScenarioError.
+        """
+        made = [one if isinstance(one, Link) else _link(*one) for one in links]
+        if isinstance(flows, Mapping):
+            streams = [Flow(name=name, from_=first, to=last) for name, (first, last) in flows.items()]
+        else:
+            streams = list(flows)
+        sources = tuple(vbr)
+        ends = [*((flow.from_, flow.to) for flow in streams), *((source.from_, source.to) for source in sources)]
+        hosts = {host for pair in ends for host in pair}
+        names = dict.fromkeys(name for one in made for name in one.between)
+        nodes = [Node(name=name, kind="host" if name in hosts else "switch") for name in names]
+        return cls(nodes=tuple(nodes), links=tuple(made), flows=tuple(streams), vbr=sources)
+
+
+def flow_field(network: "Dumbbell | Graph", i: int) -> str:
+    """Where flow i is written, counted from 0."""
+    if isinstance(network, Graph):
+        return f"network.flows[{i}]"
+    groups = (f"network.group[{number}]" for number, group in enumerate(network.group or ()) for _ in group.flows)
+    return next(islice(groups, i, None), f"network.flows[{i}]")
 
 
 Network = Annotated[Dumbbell | Graph, Field(discriminator="kind"), kind_or_table()]

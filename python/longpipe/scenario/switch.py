@@ -1,14 +1,14 @@
 """Output ports of a switch."""
 
-from fractions import Fraction
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from longpipe.scenario.base import Buffer, Model, kind_or_table
+from longpipe.scenario.base import Buffer, Model, PositiveShare, Share, kind_or_table
 
 Ties = Literal["port-order", "rotating", "random"]
 
+LoadRatio = Annotated[float, Field(gt=0, le=100)]
 KeepLast = Annotated[
     bool, Field(description="Admit the last cell of a damaged frame, so that it still delimits; ITU-T I.371")
 ]
@@ -31,7 +31,7 @@ class Epd(Model):
     """Early Packet Discard: refuses a frame if X > R K (Romanow and Floyd 1995)."""
 
     kind: Literal["epd"] = "epd"
-    threshold: float = Field(default=0.8, gt=0, le=1, description="R [fraction of the buffer]; ATM Forum/96-1761")
+    threshold: PositiveShare = Field(default=0.8, description="R [fraction of the buffer]; ATM Forum/96-1761")
     keep_last: KeepLast = True
 
 
@@ -39,8 +39,8 @@ class SelectiveDrop(Model):
     """Refuses a frame if X > R K and X_i N_a / X > Z (ATM Forum/96-1269)."""
 
     kind: Literal["selective-drop"] = "selective-drop"
-    threshold: float = Field(default=0.8, gt=0, le=1, description="R [fraction of the buffer]; ATM Forum/98-0876")
-    z: float = Field(default=0.8, gt=0, le=100, description="Z [load ratio]; ATM Forum/98-0876")
+    threshold: PositiveShare = Field(default=0.8, description="R [fraction of the buffer]; ATM Forum/98-0876")
+    z: LoadRatio = Field(default=0.8, description="Z [load ratio]; ATM Forum/98-0876")
     keep_last: KeepLast = True
 
 
@@ -48,12 +48,8 @@ class Fba(Model):
     """Fair Buffer Allocation: refuses a frame if X > R K and X_i N_a / X > Z (K - R K) / (X - R K)."""
 
     kind: Literal["fba"] = "fba"
-    threshold: float = Field(
-        default=0.9, gt=0, le=1, description="R [fraction of the buffer]; ATM Forum/96-1761 section 1"
-    )
-    z: float = Field(
-        default=0.8, gt=0, le=100, description="Z [scale of the allowed load ratio]; ATM Forum/96-1761 section 1"
-    )
+    threshold: PositiveShare = Field(default=0.9, description="R [fraction of the buffer]; ATM Forum/96-1761 section 1")
+    z: LoadRatio = Field(default=0.8, description="Z [scale of the allowed load ratio]; ATM Forum/96-1761 section 1")
     keep_last: KeepLast = True
 
 
@@ -78,18 +74,9 @@ class GuaranteedRate(Model):
     """A queue each for VBR and UBR; while both wait, a share of the slots is UBR's (ATM Forum/97-0424 section 3)."""
 
     kind: Literal["guaranteed-rate"] = "guaranteed-rate"
-    share: float = Field(
-        ge=0,
-        le=1,
-        description="A share of the slots for UBR while VBR waits too [fraction of the link]; ATM Forum/97-0424 GR",
+    share: Share = Field(
+        description="A share of the slots for UBR while VBR waits too [fraction of the link]; ATM Forum/97-0424 GR"
     )
-
-    @field_validator("share")
-    @classmethod
-    def _whole_parts_per_billion(cls, share: float) -> float:
-        if (Fraction(str(share)) * 10**9).denominator != 1:
-            raise ValueError(f"{share}; needs at most 9 decimals")
-        return share
 
 
 Scheduler = Annotated[Fifo | Priority | GuaranteedRate, Field(discriminator="kind"), kind_or_table()]

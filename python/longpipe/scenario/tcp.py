@@ -1,209 +1,57 @@
 """TCP end points."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator
+from typing import Annotated, Any, Final, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, field_serializer, model_validator
 
+from longpipe.errors import ScenarioError
 from longpipe.scenario.base import (
-    Burst,
+    AS_NEEDED,
+    LATER,
+    MOST_WINDOW_SCALE,
+    InitialWindow,
     Instant,
     Model,
-    Segments,
     SegmentSize,
     Threshold,
-    Tick,
-    Ticks,
-    TimerDuration,
     Window,
     WindowScale,
-    kind_or_table,
 )
+from longpipe.scenario.congestion import Aimd, AimdOptions, Congestion, VegasOptions
+from longpipe.scenario.recovery import NewRenoOptions, Recovery, Reno, RenoOptions, SackOptions, TahoeOptions
+from longpipe.scenario.timers import Ack, Coarse, Immediate, Timer
+from longpipe.scenario.variant import FIRST, Variant
+from longpipe.units import SIZE, UNLIMITED
 
-Recovery = Literal["vanilla", "tahoe", "reno", "newreno", "sack"]
-TimerRestart = Literal["first", "every"]
-Pipe = Literal["window", "outstanding"]
-Congestion = Literal["aimd", "vegas"]
-
-
-class FixedPhase(Model):
-    """Ticks at a given instant, the same for all hosts."""
-
-    kind: Literal["fixed"] = "fixed"
-    at: Instant = Field(default="0 s", description="First tick; less than one tick [time]")
-
-
-class CommonPhase(Model):
-    """Ticks drawn uniformly, once for all hosts of a run."""
-
-    kind: Literal["common"] = "common"
-
-
-class PerFlowPhase(Model):
-    """Ticks drawn uniformly, once for each flow."""
-
-    kind: Literal["per-flow"] = "per-flow"
-
-
-Phase = Annotated[FixedPhase | CommonPhase | PerFlowPhase, Field(discriminator="kind"), kind_or_table()]
-
-
-class Coarse(Model):
-    """BSD's slow timer: times one segment at a time in whole ticks, with srtt and rttvar as scaled integers."""
-
-    kind: Literal["coarse"] = "coarse"
-    tick: Tick = Field(default="100 ms", description="Length of a tick [time]; ATM Forum/96-1761 section 3.1")
-    phase: Phase = Field(default=FixedPhase(), description="When the ticks fall: fixed, common or per-flow")
-    min_rto: Ticks = Field(default="2 ticks", description="Smallest RTO [ticks]; BSD's slow timer")
-    max_rto: Ticks = Field(default="640 ticks", description="Largest RTO [ticks]; 64 s, as BSD's TCPTV_REXMTMAX")
-    initial_rto: Ticks = Field(
-        default="30 ticks", description="RTO before the first measurement [ticks]; 3 s, RFC 1122"
-    )
-    count_from_one: bool = Field(
-        default=True, description="The first measurement counts a tick more, as in BSD, else each counts at least one"
-    )
-    expires_on_tick: bool = Field(
-        default=True, description="The timer expires on a tick, as in BSD, else the RTO after it was set, as in ns-2"
-    )
-
-
-class Fine(Model):
-    """Retransmission timer of RFC 6298 on a fine clock."""
-
-    kind: Literal["fine"] = "fine"
-    granularity: TimerDuration = Field(default="1 ms", description="Clock granularity G [time]; RFC 6298 section 4")
-    min_rto: TimerDuration = Field(default="1 s", description="Smallest RTO [time]; RFC 6298 (2.4)")
-    max_rto: TimerDuration = Field(default="60 s", description="Largest RTO [time]; RFC 6298 (2.5)")
-    initial_rto: TimerDuration = Field(
-        default="1 s", description="RTO before the first measurement [time]; RFC 6298 (2.1)"
-    )
-    timestamps: bool = Field(default=False, description="Time every segment by the timestamp option of RFC 7323")
-
-
-class Immediate(Model):
-    """An ACK at once for each segment."""
-
-    kind: Literal["immediate"] = "immediate"
-
-
-class Delayed(Model):
-    """An ACK for every so many segments, or after a delay (RFC 1122 4.2.3.2)."""
-
-    kind: Literal["delayed"] = "delayed"
-    segments: Segments = Field(
-        default="2 segments", description="Segments that force an ACK [segments]; RFC 1122 4.2.3.2"
-    )
-    timeout: TimerDuration = Field(default="200 ms", description="Longest delay [time]; BSD's fast timer")
-
-
-Timer = Annotated[Coarse | Fine, Field(discriminator="kind"), kind_or_table()]
-Ack = Annotated[Immediate | Delayed, Field(discriminator="kind"), kind_or_table()]
-
-
-Guard = Annotated[
-    bool,
-    Field(description="No second fast retransmit of data sent before the latest recovery; RFC 2582 section 5"),
-]
-
-
-class VegasOptions(Model):
-    """Data that Vegas leaves in queues, by its own estimate; without effect on other congestion controls."""
-
-    alpha: float = Field(
-        default=1.0, gt=0, le=1e6, description="The window grows below [segments]; Brakmo, Peterson 1995"
-    )
-    beta: float = Field(
-        default=3.0, gt=0, le=1e6, description="The window shrinks above [segments]; Brakmo, Peterson 1995"
-    )
-    gamma: float = Field(
-        default=1.0, gt=0, le=1e6, description="Slow start ends above [segments]; Brakmo, Peterson 1995"
-    )
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.beta < self.alpha:
-            raise ValueError(f"beta {self.beta:g}; needs at least alpha, {self.alpha:g}")
-        return self
-
-
-class RenoOptions(Model):
-    """What Reno leaves open; without effect on other recoveries."""
-
-    guard: Guard = False
-    deflate_on_timeout: bool = Field(
-        default=False,
-        description="A timeout halves the window as it was before duplicate ACKs inflated it, unlike 4.4BSD",
-    )
-    guard_timeouts_only: bool = Field(
-        default=False,
-        description="The guard holds after a timeout alone: fast retransmits may follow each other, as in ns-2 of 2000",
-    )
-    inflate_always: bool = Field(
-        default=False,
-        description="Duplicates past the threshold inflate the window even without a fast retransmit, until the next "
-        "ACK of new data deflates it; the order of 4.4BSD's tests",
-    )
-
-
-class NewRenoOptions(Model):
-    """What NewReno leaves open; without effect on other recoveries."""
-
-    flywheel: bool = Field(
-        default=True,
-        description="One new segment for every two duplicate ACKs, else as the inflated window allows; "
-        "ATM Forum/98-0876 section 3.1",
-    )
-    max_burst: Burst = Field(
-        default="unlimited",
-        description="Most segments that an ACK lets out in recovery, besides a resent one [segments]; RFC 2582",
-    )
-    partial_deflation: bool = Field(
-        default=False,
-        description="A partial ACK takes what it acknowledges, less a segment, off the window (RFC 2582), "
-        "else sets it to ssthresh; ATM Forum/98-0876 section 3.1",
-    )
-    guard: Guard = False
-    timer_restart: TimerRestart = Field(
-        default="every",
-        description="Partial ACKs that restart the retransmission timer: first or every; ATM Forum/98-0876 section 3.1",
-    )
-
-
-class SackOptions(Model):
-    """What SACK leaves open; without effect on other recoveries."""
-
-    blocks: int = Field(
-        default=3, ge=1, le=3, description="Most blocks in an ACK; 3 fit beside a timestamp, RFC 2018 section 3"
-    )
-    pipe: Pipe = Field(
-        default="window",
-        description="PIPE at a fast retransmit: the window or what is outstanding, less the duplicate ACKs; "
-        "ATM Forum/98-0876 section 3.2",
-    )
-    guard: Guard = True
-    timer_restart: TimerRestart = Field(
-        default="every", description="Partial ACKs that restart the retransmission timer: first or every; RFC 2582"
-    )
+# The first kinds have fields of their own in `Tcp`, which keep their options while another kind is chosen.
+OPTIONS: Final[dict[str, type[Model]]] = {
+    "aimd": AimdOptions,
+    "newreno": NewRenoOptions,
+    "reno": RenoOptions,
+    "sack": SackOptions,
+    "tahoe": TahoeOptions,
+    "vegas": VegasOptions,
+}
 
 
 class Tcp(Model):
     """Both ends of a connection."""
 
-    recovery: Recovery = Field(default="reno", description="Loss recovery; ATM Forum/96-1761 section 2")
-    congestion: Congestion = Field(
-        default="aimd",
-        description="Congestion control: aimd (RFC 5681 section 3.1) or vegas (Brakmo and Peterson 1995)",
-    )
+    recovery: Recovery = Field(default=Reno(), description="Loss recovery, by name or with its options")
+    congestion: Congestion = Field(default=Aimd(), description="Congestion control, by name or with its options")
     mss: SegmentSize = Field(
         default="512 B", description="Payload of a full segment [bytes]; ATM Forum/96-1761 section 3.1"
     )
     receiver_window: Window = Field(
         default="64 KiB",
-        description="Advertised window [bytes]; ATM Forum/96-1761 section 3.1 (LAN; 600 KB on the WAN)",
+        description="Advertised window [bytes], or 'auto': twice what pipe and buffer of the path hold; "
+        "ATM Forum/96-1761 section 3.1 (LAN; 600 KB on the WAN)",
     )
     window_scale: WindowScale = Field(
         default="as needed", description="Shift of the 16-bit window field, or 'as needed'; RFC 7323 section 2"
     )
-    initial_window: Segments = Field(default="1 segment", description="cwnd at the start [segments]; RFC 2001")
+    initial_window: InitialWindow = Field(default="1 segment", description="cwnd at the start [segments]; RFC 2001")
     initial_ssthresh: Threshold = Field(
         default="unlimited", description="ssthresh at the start [bytes] or 'unlimited'; RFC 5681 section 3.1"
     )
@@ -223,11 +71,7 @@ class Tcp(Model):
         default="0 s",
         description="Least time from one fast retransmit to the next [time]; duplicates that come earlier trigger none",
     )
-    byte_counting: bool = Field(
-        default=False,
-        description="An ACK opens the window by the bytes it acknowledges, a segment at most (RFC 5681 section 3.1), "
-        "else by a segment, as in 4.4BSD",
-    )
+    byte_counting: bool = Field(default=False, description="An option of AIMD: count ACKs by their bytes")
     silly_window_avoidance: bool = Field(
         default=True, description="Hold back a short segment while more data waits; RFC 1122 4.2.3.4"
     )
@@ -235,8 +79,57 @@ class Tcp(Model):
     idle_restart: bool = Field(
         default=False, description="Back to the initial window after an RTO without sending; RFC 5681 section 4.1"
     )
+    tahoe: Annotated[TahoeOptions, LATER] = Field(default=TahoeOptions(), description="Options of Tahoe")
     reno: RenoOptions = Field(default=RenoOptions(), description="Options of Reno")
     newreno: NewRenoOptions = Field(default=NewRenoOptions(), description="Options of NewReno")
     sack: SackOptions = Field(default=SackOptions(), description="Options of SACK")
     timer: Timer = Field(default=Coarse(), description="Retransmission timer: coarse or fine")
     ack: Ack = Field(default=Immediate(), description="When the receiver acknowledges: immediate or delayed")
+
+    @property
+    def least_window_scale(self) -> int:
+        """The least shift with which the receiver's window fits its field of 16 bits."""
+        return min(max(0, SIZE.parse(self.receiver_window).bit_length() - 16), MOST_WINDOW_SCALE)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """What no field has alone: each with the field's name."""
+        mss = SIZE.parse(self.mss)
+        if SIZE.parse(self.receiver_window) < mss:
+            yield "receiver_window", f"{self.receiver_window}; needs at least one segment ({self.mss})"
+        least = self.least_window_scale
+        if self.window_scale != AS_NEEDED and int(self.window_scale) < least:
+            accepted = f"needs {least} to {MOST_WINDOW_SCALE} for a window of {self.receiver_window}"
+            yield "window_scale", f"{self.window_scale}; {accepted}"
+        if self.initial_ssthresh != UNLIMITED and SIZE.parse(self.initial_ssthresh) < mss:
+            yield "initial_ssthresh", f"{self.initial_ssthresh}; needs at least one segment ({self.mss})"
+        for name, problem in self.timer.problems():
+            yield f"timer.{name}", problem
+
+    @model_validator(mode="after")
+    def _options_agree(self) -> Self:
+        """What is said of the chosen kinds, in their tables or in the fields of their names, holds in both."""
+        for part in ("recovery", "congestion"):
+            chosen: Variant = getattr(self, part)
+            if chosen.kind not in OPTIONS:
+                continue
+            said = {name: getattr(chosen, name) for name in chosen.model_fields_set - {"kind"}}
+            options = self._kept(chosen.kind) | said
+            try:
+                self.__dict__[part] = type(chosen)(**options)
+            except ScenarioError as error:
+                raise ValueError(f"{part}: {error}") from None
+            if said:
+                self._keep(chosen.kind, options)
+        return self
+
+    def _kept(self, kind: str) -> dict[str, Any]:
+        return {"byte_counting": self.byte_counting} if kind == "aimd" else dict(getattr(self, kind))
+
+    def _keep(self, kind: str, options: dict[str, Any]) -> None:
+        changed = options if kind == "aimd" else {kind: OPTIONS[kind](**options)}
+        self.__dict__.update(changed)
+        self.model_fields_set.update(changed)
+
+    @field_serializer("recovery", "congestion", mode="wrap")
+    def _by_name(self, chosen: Variant, handler: SerializerFunctionWrapHandler) -> object:
+        return chosen.kind if chosen.kind in FIRST else handler(chosen)

@@ -1,12 +1,14 @@
 """Routes through a graph, as indexes of directed links; every mistake in a network is found here."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Node
 from longpipe.scenario.vbr import VbrFlow
+from longpipe.units import RATE, TIME
 
 
 def as_graph(network: Dumbbell | Graph) -> Graph:
@@ -25,16 +27,22 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
     first = link("source1", "switch1", network.access_rate, network.access_delay)
     entry = [first.model_copy(update={"between": (f"source{i}", "switch1")}) for i in numbers]
     trunk = link("switch1", "switch2", network.trunk_rate, network.trunk_delay).model_copy(
-        update={"loss": network.trunk_loss, "return_loss": network.return_loss}
+        update={
+            "loss": network.trunk_loss,
+            "return_loss": network.return_loss,
+            "return_rate": network.return_rate,
+            "return_delay": network.return_delay,
+            "return_buffer": network.return_buffer,
+        }
     )
     last = link("switch2", "sink1", network.access_rate, network.exit_delay)
     leave = [last.model_copy(update={"between": ("switch2", f"sink{i}")}) for i in numbers]
     flow = Flow(name="flow1", from_="source1", to="sink1")
     flows = []
-    for i in numbers:
+    for i, (name, own) in zip(numbers, _own(network), strict=True):
         a, b = f"source{i}", f"sink{i}"
-        own = {"name": f"flow{i}", "from_": a, "to": b, "route": (a, "switch1", "switch2", b)}
-        flows.append(flow.model_copy(update=own))
+        ends = {"name": name, "from_": a, "to": b, "route": (a, "switch1", "switch2", b)}
+        flows.append(flow.model_copy(update={**own, **ends}))
     nodes = [*hosts["source"], *switches, *hosts["sink"]]
     links = [*entry, trunk, *leave]
     vbr: list[VbrFlow] = []
@@ -44,6 +52,21 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
         links.append(Link(between=("switch2", "vbr-sink"), rate=network.access_rate, delay=network.exit_delay))
         vbr.append(VbrFlow(name="vbr", from_="vbr-source", to="vbr-sink", **source.model_dump()))
     return Graph(nodes=tuple(nodes), links=tuple(links), flows=tuple(flows), vbr=tuple(vbr))
+
+
+def _own(network: Dumbbell) -> list[tuple[str, Mapping[str, object]]]:
+    """Name of each flow of a dumbbell, and what it has of its own."""
+    if network.group is None:
+        return [(f"flow{i}", {}) for i in range(1, network.sources + 1)]
+    if not network.group:
+        raise ScenarioError("network.group: empty; needs at least one group")
+    flows: list[tuple[str, Mapping[str, object]]] = []
+    for group in network.group:
+        own = {"tcp": group.tcp, "traffic": group.traffic, "start": group.start}
+        flows += ((name, own) for name in group.flows)
+    if len(flows) != network.sources:
+        raise ScenarioError(f"network.sources: {network.sources}; its groups have {len(flows)}, needs that or nothing")
+    return flows
 
 
 class Topology:
@@ -72,9 +95,31 @@ class Topology:
             self.routes.append(known[way])
         self.vbr_routes = [self._vbr_route(f"network.vbr[{i}]", source) for i, source in enumerate(graph.vbr)]
 
+    @cached_property
+    def longest_round_trip_ps(self) -> int:
+        """Propagation there and back, of the flow for which it takes longest."""
+        return max(sum(self.delays_ps[k] for k in (*there, *back)) for there, back in self.routes)
+
+    @cached_property
+    def delays_ps(self) -> list[int]:
+        """Propagation over each directed link."""
+        both = ((link.delay, link.return_delay or link.delay) for link in self.graph.links)
+        return [TIME.parse(delay) for delays in both for delay in delays]
+
+    @cached_property
+    def rates(self) -> list[str]:
+        """Rate of each directed link."""
+        return [rate for link in self.graph.links for rate in (link.rate, link.return_rate or link.rate)]
+
+    def slowest_rate(self, route: Iterable[int]) -> str:
+        """The lowest rate of the links of a route."""
+        return min((self.rates[k] for k in route), key=RATE.parse)
+
     def _vbr_route(self, field: str, source: VbrFlow) -> list[int]:
         route = source.route or self._shortest(field, source.from_, source.to)
         self._check_route(f"{field}.route", route, source.from_, source.to)
+        if len(route) == 2:
+            raise ScenarioError(f"{field}.route: {' -> '.join(route)}; needs a switch between its two hosts")
         return self._links(route)
 
     def _routes(self, i: int, flow: Flow) -> tuple[list[int], list[int]]:
@@ -138,7 +183,9 @@ class Topology:
             elif ends in seen:
                 yield f"{field}.between: {' and '.join(link.between)} are linked already; needs each pair once"
             seen.add(ends)
-            if (link.buffer or link.policy) and all(self.kinds.get(name) == "host" for name in ends):
+            if (link.buffer or link.return_buffer or link.policy) and all(
+                self.kinds.get(name) == "host" for name in ends
+            ):
                 yield f"{field}: buffer or policy between two hosts; needs a switch at one end"
 
     def _flow_problems(self) -> Iterator[str]:

@@ -1,22 +1,18 @@
 """VBR sources, on and off in turn."""
 
-from typing import Annotated
-
 from pydantic import AliasChoices, Field
 
-from longpipe.scenario.base import Instant, Model, Rate, VbrPeriod
-
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
+from longpipe.scenario.base import Model, Name, PositiveShare, Rate, VbrPeriod, VbrPhase
 
 
 class OnOff(Model):
     """An end-to-end source of VBR cells: on for a period, then off, from its phase on; no buffer loses its cells."""
 
     period: VbrPeriod = Field(default="300 ms", description="Time on [time]; ATM Forum/97-0424 section 5.1")
-    duty: float = Field(
-        default=0.5, gt=0, le=1, description="Fraction of the time that it is on; ATM Forum/97-0424 section 5.1"
+    duty: PositiveShare = Field(
+        default=0.5, description="Fraction of the time that it is on; ATM Forum/97-0424 section 5.1"
     )
-    phase: Instant = Field(default="0 s", description="When it is on for the first time [time]")
+    phase: VbrPhase = Field(default="0 s", description="When it is on for the first time [time]")
     rate: Rate | None = Field(
         default=None, description="Rate while on [bit/s]; that of its slowest link if absent, ATM Forum/97-0424"
     )

@@ -1,16 +1,15 @@
 """Web traffic: clients ask for files in batches, servers answer at once (ATM Forum/98-0876 section 5)."""
 
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from longpipe.scenario.base import Instant, Model, SegmentSize, TimerDuration, WebCycle
-from longpipe.units import SIZE, TIME
+from longpipe.scenario.base import Becomes, Delay, Model, SegmentSize, Share, WebCycle
+from longpipe.units import TIME
 
 CycleFrom = Literal["first-request", "last-request"]
 PoissonCut = Literal["rejection", "clamping"]
-Share = Annotated[float, Field(ge=0, le=1)]
 Mean = Annotated[float, Field(gt=0, le=100)]
 
 
@@ -32,10 +31,10 @@ class Web(Model):
     request: SegmentSize = Field(
         default="128 B", description="Payload of a request [bytes]; ATM Forum/98-0876 section 6.2"
     )
-    spacing_from: Instant = Field(
+    spacing_from: Delay = Field(
         default="100 ms", description="Least time between two requests of a batch [time]; ATM Forum/98-0876 section 5.3"
     )
-    spacing_to: TimerDuration = Field(
+    spacing_to: Delay = Field(
         default="500 ms",
         description="Most time between two requests of a batch, uniform [time]; ATM Forum/98-0876 section 5.3",
     )
@@ -61,7 +60,7 @@ class Web(Model):
         max_length=9,
         description="Share of the requests for each class [fraction]; ATM Forum/98-0876 table 1",
     )
-    kilobyte: Literal[1000, 1024] = Field(
+    kilobyte: Annotated[Literal[1000, 1024], Becomes("bytes", int)] = Field(
         default=1024,
         description="1 KB [bytes], 1000 or 1024; class 0 has the sizes 0.1 to 0.9 KB, class 1 has 1 to 9 KB, and so "
         "on; left open by ATM Forum/98-0876",
@@ -80,23 +79,4 @@ class Web(Model):
     def _add_up_to_one(cls, shares: tuple[float, ...]) -> tuple[float, ...]:
         if sum(Fraction(str(share)) for share in shares) != 1:
             raise ValueError(f"{list(shares)} adds up to {sum(shares):g}; needs shares that add up to 1")
-        if any((Fraction(str(share)) * 10**9).denominator != 1 for share in shares):
-            raise ValueError(f"{list(shares)}; needs at most 9 decimals")
         return shares
-
-    def resolved(self) -> dict[str, Any]:
-        """What the core requires."""
-        return {
-            "kind": self.kind,
-            "cycle_ps": TIME.parse(self.cycle),
-            "cycle_from": self.cycle_from,
-            "request_bytes": SIZE.parse(self.request),
-            "spacing_from_ps": TIME.parse(self.spacing_from),
-            "spacing_to_ps": TIME.parse(self.spacing_to),
-            "requests_mean": self.requests_mean,
-            "requests_most": self.requests_most,
-            "size_mean": self.size_mean,
-            "cut": self.cut,
-            "class_shares_ppb": [int(Fraction(str(share)) * 10**9) for share in self.class_shares],
-            "kilobyte_bytes": self.kilobyte,
-        }

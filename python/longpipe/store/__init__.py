@@ -1,6 +1,6 @@
 """Finished runs in a database, each stored the moment it ends, their traces in Parquet files beside it.
 
-address ─▶ store ─▶ runs and summaries (packing), traces, claims of runs in flight, studies
+address ─▶ store ─▶ runs and summaries (packing), traces, leases of runs in flight, studies
              └─ schema, migrations: the tables, and how those of older versions become them
 """
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from longpipe.store.address import default_url
+    from longpipe.store.engines import engine_version
     from longpipe.store.errors import StoreError
     from longpipe.store.packing import Packed, pack
-    from longpipe.store.store import Store, digest_of, engine_version
+    from longpipe.store.store import Store, digest_of
 
 __all__ = ["Packed", "Store", "StoreError", "default_url", "digest_of", "engine_version", "pack"]
 
@@ -26,7 +27,7 @@ if not TYPE_CHECKING:
             "StoreError": "longpipe.store.errors",
             "default_url": "longpipe.store.address",
             "digest_of": "longpipe.store.store",
-            "engine_version": "longpipe.store.store",
+            "engine_version": "longpipe.store.engines",
             "pack": "longpipe.store.packing",
         },
     )

@@ -7,10 +7,12 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from longpipe import _core
-from longpipe.store import schema
+from longpipe.store import engines, schema
 
 # The version of a database that holds something else.
 FOREIGN: Final = -1
+# The versions whose tables are those of the present one, so that they can be read as they are.
+ALIKE: Final = (2, schema.VERSION)
 
 # Rows that are copied at a time.
 _BATCH: Final = 500
@@ -79,10 +81,16 @@ def _from_1(connection: sa.Connection) -> None:
         table.drop(connection)
 
 
+def _from_2(connection: sa.Connection) -> None:
+    """Version 2 had the same tables; engines were called by a hash over their sources."""
+    engines.adopt(connection)
+    connection.execute(sa.update(schema.LONGPIPE).values(version=schema.VERSION, written_by=_core.__version__))
+
+
 def _batches(connection: sa.Connection, query: sa.Select[Any]) -> Iterator[list[dict[str, Any]]]:
     rows = connection.execute(query).mappings()
     while batch := rows.fetchmany(_BATCH):
         yield [dict(row) for row in batch]
 
 
-MIGRATIONS: Final[Mapping[int, Callable[[sa.Connection], None]]] = {1: _from_1}
+MIGRATIONS: Final[Mapping[int, Callable[[sa.Connection], None]]] = {1: _from_1, 2: _from_2}

@@ -26,7 +26,7 @@ def machine() -> str:
 
 @dataclass(frozen=True)
 class Owner:
-    """A process, by default this one, as its claims name it."""
+    """A process, by default this one, as its leases name it."""
 
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     machine: str = field(default_factory=machine)

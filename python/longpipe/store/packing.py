@@ -36,7 +36,8 @@ class Packed:
 
 def pack(result: Result, seconds: float = math.nan) -> Packed:
     """A run as bytes; `seconds` is how long it took."""
-    columns = {**result.columns, "response_times": result.part("response_times")}
+    waits = {part: result.part(part) for part in ("response_times", "waiting")}
+    columns = {**result.columns, **waits}
     kept = {part: dict(columns[part]) for part in PARTS}
     return Packed(
         summary=compressed(_json({**kept, "state_hash": result.state_hash, "events": result.events})),
@@ -55,7 +56,8 @@ def compressed(text: bytes) -> bytes:
 def unpack(scenario: Scenario, seed: int, summary: bytes) -> Result:
     """The run as it was, without traces and files."""
     columns = orjson.loads(zlib.decompress(summary))
-    for part in PARTS:
+    # What was not kept yet when the run was stored is not there.
+    for part in PARTS & columns.keys():
         columns[part] = {name: [math.nan if v is None else v for v in values] for name, values in columns[part].items()}
     return Result.from_columns(scenario, seed, {**columns, "files": {}, "traces": {}})
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from longpipe.store.claims import insert_of
+from longpipe.store.leases import insert_of
 from longpipe.store.schema import RUNS, SUMMARIES
 
 _KEY = ("digest", "seed", "engine")

@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-VERSION: Final = 2
+VERSION: Final = 3
 
 METADATA: Final = sa.MetaData()
 
@@ -74,7 +74,8 @@ OWNERS: Final = sa.Table(
     sa.Column("heartbeat", sa.Float, nullable=False),
 )
 
-CLAIMS: Final = sa.Table(
+# Runs in flight, each with the process that has it.
+LEASES: Final = sa.Table(
     "claims",
     METADATA,
     *_run(key=True),
@@ -94,7 +95,7 @@ STUDIES: Final = sa.Table(
     "studies",
     METADATA,
     sa.Column("name", sa.String(200), primary_key=True),
-    # The design, JSON, and the engine version of its last run.
+    # The design, JSON, and the engine of its last run.
     sa.Column("design", sa.Text, nullable=False),
     sa.Column("engine", sa.String(80), nullable=False),
     sa.Column("created_at", sa.DateTime, nullable=False),

@@ -1,4 +1,4 @@
-"""The store: runs by scenario digest, seed and engine version."""
+"""The store: runs by scenario digest, seed and engine."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from longpipe import _core
 from longpipe.errors import ScenarioError
 from longpipe.store import migrations, schema
 from longpipe.store.address import WRITES, Address
-from longpipe.store.claims import Claims, Key, finished, inserting
+from longpipe.store.engines import earlier_names, engine_version, holds
 from longpipe.store.errors import READ_ONLY, StoreError, reason
+from longpipe.store.leases import Key, Leases, finished, inserting
 from longpipe.store.saving import Saving
-from longpipe.store.schema import CLAIMS, FAILURES, RUNS, SCENARIOS, SUMMARIES
+from longpipe.store.schema import FAILURES, LEASES, RUNS, SCENARIOS, SUMMARIES
 from longpipe.store.traces import Traces
 
 # Who only looks at studies need not wait for NumPy and Pydantic.
@@ -65,26 +66,25 @@ def digest_of(scenario: Scenario) -> str:
     return _digest_of_same(_Identical(scenario))
 
 
-def engine_version() -> str:
-    """Version of the package and hash of the core's sources: runs of another are never taken for this one's."""
-    return _core.__engine__
-
-
 class Store:
-    """Runs by scenario digest, seed and engine version, with their traces; files asked for by web traffic are not kept.
+    """Runs by scenario digest, seed and engine, with their traces; files asked for by web traffic are not kept.
 
     `where` is a path of an SQLite file, a URL ("sqlite:///campaign.db", "postgresql://user@host/name?traces=DIR"), or
-    None for memory. A store of an earlier version is brought to the present one. With `readonly` nothing is written.
-    Raises ScenarioError if it can't be opened.
+    None for memory. A store of an earlier version is brought to the present one. With `readonly` nothing is written;
+    without `create` nothing is made where there is no store. Raises ScenarioError if it can't be opened.
     """
 
-    def __init__(self, where: str | Path | None = None, *, readonly: bool = False) -> None:
+    def __init__(self, where: str | Path | None = None, *, readonly: bool = False, create: bool = True) -> None:
         self._address = Address(where)
         self._known: set[str] = set()
         self._saving = Saving("sqlite" if self._address.is_sqlite else "postgresql")
         self.name = self._address.name
         self.url = self._address.shown_url
         try:
+            if not (readonly or create):
+                # Looks whether there is one.
+                self._open(readonly=True)
+                self.close()
             self._open(readonly=readonly)
         except ScenarioError:
             raise
@@ -95,19 +95,21 @@ class Store:
         self._traces = Traces(self._address.traces, self.name, in_memory=self._address.is_memory)
 
     def load(self, scenario: Scenario, seed: int, *, engine: str | None = None) -> Result | None:
-        """The stored run; None if the engine version, by default this one, has not finished it."""
+        """The stored run; None if the engine, by default this one, has not finished it."""
         from longpipe.store.packing import unpack
 
-        digest, engine = digest_of(scenario), engine or engine_version()
-        query = sa.select(SUMMARIES.c.summary).join(RUNS).where(*_is(RUNS, (digest, str(seed)), engine))
+        digest, engines = digest_of(scenario), (engine,) if engine else self._names(scenario)
+        query = sa.select(RUNS.c.engine, SUMMARIES.c.summary).join(SUMMARIES)
+        of_run = RUNS.c.digest == digest, RUNS.c.seed == str(seed), RUNS.c.engine.in_(engines)
         with self.reading() as connection:
-            summary = connection.execute(query).scalar_one_or_none()
-        if summary is None:
+            rows = connection.execute(query.where(*of_run)).all()
+        if not rows:
             return None
+        engine, summary = min(rows, key=lambda row: engines.index(row.engine))
         result = unpack(scenario, seed, summary)
         if kinds := _traces_of(scenario):
             names = {"flow": result.columns["flows"]["flow"], "port": result.columns["ports"]["port"]}
-            folder = self._traces.folder(digest, seed, engine)
+            folder = self._traces.found(digest, seed, engine)
             result.traces.update(self._traces.read(folder, kinds, names))
         return result
 
@@ -118,14 +120,17 @@ class Store:
         return result
 
     def has(self, scenario: Scenario, seed: int) -> bool:
-        """Whether this engine version has finished the run."""
+        """Whether this engine has finished the run."""
         return bool(self.finished([(scenario, seed)]))
 
     def finished(self, jobs: Iterable[tuple[Scenario, int]]) -> set[Key]:
-        """Digest and seed, as text, of those of the runs that this engine version has finished."""
-        keys = [(digest_of(scenario), str(seed)) for scenario, seed in jobs]
+        """Digest and seed, as text, of those of the runs that this engine has finished."""
+        keys: dict[str, list[Key]] = {}
+        for scenario, seed in jobs:
+            for name in self._names(scenario):
+                keys.setdefault(name, []).append((digest_of(scenario), str(seed)))
         with self.reading() as connection:
-            return finished(connection, keys, engine_version())
+            return {key for name, of_name in keys.items() for key in finished(connection, of_name, name)}
 
     def save(self, scenario: Scenario, seed: int, packed: Packed) -> None:
         """Stores a finished run, in place of an earlier one."""
@@ -154,18 +159,18 @@ class Store:
         self.save(result.scenario, result.seed, pack(result, seconds))
 
     def fail(self, scenario: Scenario, seed: int, message: str) -> None:
-        """Notes why a run failed, until it succeeds, and gives up its claim."""
+        """Notes why a run failed, until it succeeds, and gives up its lease."""
         key = (digest_of(scenario), str(seed))
         row = {"digest": key[0], "seed": key[1], "engine": engine_version(), "name": scenario.name}
         told = {"message": message, "failed_at": _now()}
         with self.writing() as connection:
             note = inserting(connection)(FAILURES).values({**row, **told})
             connection.execute(note.on_conflict_do_update(index_elements=["digest", "seed", "engine"], set_=told))
-            connection.execute(sa.delete(CLAIMS).where(*_is(CLAIMS, key, engine_version())))
+            connection.execute(sa.delete(LEASES).where(*_is(LEASES, key, engine_version())))
 
-    def claims(self) -> Claims:
-        """A context in which this process claims runs before it does them."""
-        return Claims(self.writing, engine_version(), alone=self._address.is_memory)
+    def leases(self) -> Leases:
+        """A context in which this process takes leases of runs before it does them."""
+        return Leases(self.writing, engine_version(), alone=self._address.is_memory)
 
     def save_scenarios(self, connection: sa.Connection, scenarios: Iterable[Scenario]) -> None:
         """Stores those that are not there yet."""
@@ -186,7 +191,7 @@ class Store:
         self._traces.check(bool(_traces_of(scenario)))
 
     def count(self) -> int:
-        """Number of runs stored, those of other engine versions included."""
+        """Number of runs stored, those of other engines included."""
         with self.reading() as connection:
             return int(connection.execute(sa.select(sa.func.count()).select_from(RUNS)).scalar_one())
 
@@ -216,13 +221,21 @@ class Store:
             self._known.clear()
             raise StoreError(f"store {self.name}: {reason(error)}; the runs it holds are safe, run again") from None
 
-    def _open(self, *, readonly: bool) -> None:
+    def _names(self, scenario: Scenario) -> tuple[str, ...]:
+        """What this engine is called in runs of a scenario, the best first."""
+        if not self._as_it_was:
+            return (engine_version(),)
+        fields = scenario.model_dump()
+        return engine_version(), *(name for name in earlier_names(engine_version()) if holds(name, fields))
+
+    def _open(self, *, readonly: bool, as_it_was: bool = False) -> None:
+        self._as_it_was = as_it_was
         self._database = self._address.engine(readonly=readonly)
         self._writer = self._database.execution_options(**{WRITES: True})
         try:
             with self._database.begin() as connection:
                 found = self._version(connection)
-            if found == schema.VERSION:
+            if found == schema.VERSION or (as_it_was and found in migrations.ALIKE):
                 return
             if not readonly:
                 self._make()
@@ -232,14 +245,24 @@ class Store:
         except BaseException:
             self.close()
             raise
-        # An older store becomes a present one even if it is only looked at.
-        for as_it_is in (False, True):
-            self.close()
-            self._open(readonly=as_it_is)
+        # An older store becomes a present one even if it is only looked at, or is read as it was if it can't.
+        self.close()
+        try:
+            self._open(readonly=False)
+            as_it_was = False
+        except (ScenarioError, SQLAlchemyError, sqlite3.Error):
+            if found not in migrations.ALIKE:
+                raise
+            as_it_was = True
+        self.close()
+        self._open(readonly=True, as_it_was=as_it_was)
 
     def _make(self) -> None:
         with self._writer.begin() as connection:
             if connection.dialect.name == "postgresql":
+                # The driver writes of a failed batch of rows to standard error.
+                if connection.exec_driver_sql("SHOW transaction_read_only").scalar_one() == "on":
+                    raise ScenarioError(f"store: {self.name}: {READ_ONLY}")
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TURN)))
             # Another process may have been faster.
             found = self._version(connection)

@@ -13,9 +13,10 @@ import orjson
 import sqlalchemy as sa
 
 from longpipe.errors import ScenarioError, nearest
-from longpipe.store.claims import inserting, living
-from longpipe.store.schema import CLAIMS, FAILURES, RUNS, SCENARIOS, STUDIES, STUDY_POINTS, STUDY_RUNS
-from longpipe.store.store import Store, digest_of, engine_version
+from longpipe.store.engines import engine_version
+from longpipe.store.leases import inserting, living
+from longpipe.store.schema import FAILURES, LEASES, RUNS, SCENARIOS, STUDIES, STUDY_POINTS, STUDY_RUNS
+from longpipe.store.store import Store, digest_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +36,7 @@ _SHOWN: Final = 10
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """A study as stored: its design as JSON, and the engine version that its runs are of."""
+    """A study as stored: its design as JSON, and the engine that its runs are of."""
 
     name: str
     design: str
@@ -77,7 +78,7 @@ def require(store: Store, name: str) -> StudyRecord:
 def put(
     store: Store, name: str, design: str, points: Iterable[tuple[Scenario, Mapping[str, Any]]], runs: Iterable[Row]
 ) -> None:
-    """Stores a study in place of an earlier one with this name, whose runs stay; its engine version is this one.
+    """Stores a study in place of an earlier one with this name, whose runs stay; its engine is this one.
 
     `points` are scenarios and their levels, `runs` the number of a point from 1, the replication from 1, and the seed.
     """
@@ -134,7 +135,7 @@ def counts(store: Store, record: StudyRecord) -> dict[str, int]:
         alive = [owner.id for owner in living(connection)]
         state = sa.case(
             (RUNS.c.id.is_not(None), STATES[0]),
-            (CLAIMS.c.owner.in_(alive), STATES[1]),
+            (LEASES.c.owner.in_(alive), STATES[1]),
             (FAILURES.c.message.is_not(None), STATES[2]),
             else_=STATES[3],
         )
@@ -175,7 +176,7 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
     points = sa.select(STUDY_POINTS.c.point, STUDY_POINTS.c.digest, STUDY_POINTS.c.levels)
     columns = sa.select(
         STUDY_RUNS.c.point, STUDY_RUNS.c.replication, STUDY_RUNS.c.seed, RUNS.c.measures, RUNS.c.finished_at,
-        RUNS.c.seconds, RUNS.c.machine, FAILURES.c.message, CLAIMS.c.owner,
+        RUNS.c.seconds, RUNS.c.machine, FAILURES.c.message, LEASES.c.owner,
     )  # fmt: skip
     planned = _of_study(columns, record, finished_only=finished_only).order_by(
         STUDY_RUNS.c.point, STUDY_RUNS.c.replication
@@ -207,7 +208,7 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
 
 
 def all_runs(store: Store) -> pd.DataFrame:
-    """A row for every run of a store, the first finished first, whatever its study and engine version.
+    """A row for every run of a store, the first finished first, whatever its study and engine.
 
     Columns: `scenario`, `seed`, the measures, `digest`, `finished_at` (UTC), `seconds` of simulation, `machine` and
     `engine`.
@@ -241,7 +242,7 @@ def _of_study(columns: sa.Select[Any], record: StudyRecord, *, finished_only: bo
         .join(STUDY_POINTS, _same(STUDY_POINTS, STUDY_RUNS, "study", "point"))
         .join(RUNS, _is_of(RUNS, record.engine), isouter=not finished_only)
         .outerjoin(FAILURES, _failed(record.engine))
-        .outerjoin(CLAIMS, _is_of(CLAIMS, record.engine))
+        .outerjoin(LEASES, _is_of(LEASES, record.engine))
         .where(STUDY_RUNS.c.study == record.name)
     )
 

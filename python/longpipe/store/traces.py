@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longpipe.files import write_bytes
+from longpipe.store.engines import earlier_names
 from longpipe.store.errors import StoreError, reason
 
 if TYPE_CHECKING:
@@ -30,9 +31,14 @@ class Traces:
         if wanted and self._directory is None and self._files is None:
             raise StoreError(f"store {self._store}: no directory for traces; needs ?traces=DIR in its URL")
 
-    def folder(self, digest: str, seed: int, engine_version: str) -> Path:
-        """Where the traces of a run are."""
-        return (self._directory or Path()) / engine_version / digest[:2] / digest / str(seed)
+    def folder(self, digest: str, seed: int, engine: str) -> Path:
+        """Where the traces of a run go."""
+        return (self._directory or Path()) / engine / digest[:2] / digest / str(seed)
+
+    def found(self, digest: str, seed: int, engine: str) -> Path:
+        """Where the traces of a stored run are: its engine may have had another name when they were written."""
+        folders = [self.folder(digest, seed, name) for name in (engine, *earlier_names(engine))]
+        return next((folder for folder in folders if folder.is_dir()), folders[0])
 
     def write(self, folder: Path, traces: Mapping[str, bytes]) -> None:
         """Writes Parquet files, each in one step."""

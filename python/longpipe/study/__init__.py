@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from longpipe.study.campaign import StudyError, complete_study
+    from longpipe.study.completion import StudyError, complete_study
     from longpipe.study.progress import Progress
     from longpipe.study.runner import Runner
     from longpipe.study.study import Status, Study
@@ -23,8 +23,8 @@ if not TYPE_CHECKING:
             "Sequential": "longpipe.study.until",
             "Status": "longpipe.study.study",
             "Study": "longpipe.study.study",
-            "StudyError": "longpipe.study.campaign",
-            "complete_study": "longpipe.study.campaign",
+            "StudyError": "longpipe.study.completion",
+            "complete_study": "longpipe.study.completion",
             "run_until": "longpipe.study.until",
         },
     )

@@ -8,7 +8,7 @@ from longpipe.executors import Job, Where
 from longpipe.result import Result
 from longpipe.scenario import Scenario
 from longpipe.store import Store
-from longpipe.study.campaign import complete_study
+from longpipe.study.completion import complete_study
 from longpipe.study.progress import Progress, ignore
 
 
@@ -21,6 +21,7 @@ class Runner:
     workers: int | None = None
     fresh: bool = False
     progress: Callable[[Progress], None] = ignore
+    memory: str | None = None
 
     def telling(self, progress: Callable[[Progress], None]) -> Self:
         """The same, with someone else told how far it is."""
@@ -33,6 +34,7 @@ class Runner:
             self.store,
             executor=self.executor,
             workers=self.workers,
+            memory=self.memory,
             fresh=self.fresh,
             progress=self.progress,
         )

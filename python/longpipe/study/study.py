@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -28,7 +29,7 @@ LONGEST_NAME: Final = 200
 
 @dataclass(frozen=True)
 class Status:
-    """How far a study is: numbers of runs in all and by state, the engine version they are of, and times (UTC)."""
+    """How far a study is: numbers of runs in all and by state, the engine they are of, and times (UTC)."""
 
     name: str
     runs: int
@@ -69,12 +70,19 @@ class Study:
             self._load(record)
             self._become(design)
 
+    def __repr__(self) -> str:
+        """How far it is, where it is kept, and its design."""
+        found = self.status()
+        states = ", ".join(f"{n} {state}" for state in ("running", "failed", "waiting") if (n := getattr(found, state)))
+        told = f"{found.finished} of {found.runs} runs finished{f', {states}' if states else ''}"
+        return f"Study {self.name!r}: {told}; store: {self.store.name}\n{self.design!r}"
+
     @classmethod
     def open(cls, name: str, store: Store | str | Path) -> Self:
         """The study with this name in a store, which may be read-only; ScenarioError names those there are."""
         study = cls.__new__(cls)
         study.name = name
-        study.store = store if isinstance(store, Store) else Store(store)
+        study.store = store if isinstance(store, Store) else Store(store, create=False)
         study._load(studies.require(study.store, name))
         return study
 
@@ -89,7 +97,7 @@ class Study:
 
     @property
     def engine(self) -> str:
-        """The engine version that its runs are of: that of the longpipe which ran it last."""
+        """The engine that its runs are of: that of the longpipe which ran it last."""
         return self._record.engine
 
     def scenarios(self) -> list[Scenario]:
@@ -101,21 +109,24 @@ class Study:
         executor: Where = None,
         *,
         workers: int | None = None,
+        memory: str | None = None,
         fresh: bool = False,
         progress: Callable[[Progress], None] = ignore,
     ) -> Status:
         """Runs what is not finished, or with `fresh` everything; see `complete_study` for the arguments and errors.
 
-        After an interruption the same call goes on from there. Another engine version than the last begins anew.
+        After an interruption the same call goes on from there. Another engine than the last begins anew.
         """
         if self.engine != engine_version():
             self._put(self.design)
         # It loads what runs studies.
-        from longpipe.study.campaign import complete_study
+        from longpipe.study.completion import complete_study
 
         scenarios = self.design.scenarios
         jobs = ((scenarios[run.point - 1], run.seed) for run in self.design.runs())
-        complete_study(jobs, self.store, executor=executor, workers=workers, fresh=fresh, progress=progress)
+        complete_study(
+            jobs, self.store, executor=executor, workers=workers, memory=memory, fresh=fresh, progress=progress
+        )
         return self.status()
 
     def grow(self, replications: int) -> Self:
@@ -124,6 +135,11 @@ class Study:
             raise ScenarioError(f"replications: {replications}; needs at least the {self.design.replications} it has")
         if replications > self.design.replications:
             self._put(replace(self.design, replications=replications))
+        return self
+
+    def ask(self, *measures: str) -> Self:
+        """Asks for measures of each run by name, besides those it has been asked for: see `Design.measures`."""
+        self._become(replace(self.design, measures=measures))
         return self
 
     def status(self) -> Status:
@@ -142,14 +158,30 @@ class Study:
         )
 
     def runs(self, *, finished_only: bool = False) -> pd.DataFrame:
-        """A row for every run, finished or not, and how it went: see `store.studies.runs`."""
+        """A row for every run, finished or not, and how it went: see `store.studies.runs`.
+
+        What the design asks for by name is before the measures that every run has, nan where a run is not finished.
+        """
         import pandas as pd
 
         return pd.DataFrame(self.columns(finished_only=finished_only))
 
     def columns(self, *, finished_only: bool = False) -> dict[str, list[Any]]:
         """What `runs` is made of, without pandas."""
-        return studies.runs(self.store, self._record, finished_only=finished_only)
+        found = studies.runs(self.store, self._record, finished_only=finished_only)
+        asked = self.design.asked
+        if not asked:
+            return found
+        done = [i for i, state in enumerate(found["state"]) if state == "finished"]
+        of_run = {name: [math.nan] * len(found["state"]) for name in (measure.name for measure in asked)}
+        finished = {name: [found[name][i] for i in done] for name in ("point", "seed")}
+        for i, result in zip(done, self._results(finished), strict=True):
+            for measure in asked:
+                of_run[measure.name][i] = measure(result)
+        # After the levels and the seed, before what every run has.
+        heads = ["point", *self.design.levels(1), "replication", "seed"]
+        of_all = {name: values for name, values in found.items() if name not in (*heads, *of_run)}
+        return {**{name: found[name] for name in heads}, **of_run, **of_all}
 
     def frame(self, measure: Measure | None = None) -> pd.DataFrame:
         """A row per finished run: `point`, `block` (if there are any), the factors, `replication`, `seed`, measures.
@@ -165,6 +197,29 @@ class Study:
         measured = pd.DataFrame([dict(measure(result)) for result in self._results(frame)])
         return pd.concat([frame[heads], measured], axis="columns")
 
+    def means(self, *, level: float = 0.95, measure: Measure | None = None) -> pd.DataFrame:
+        """A row per point with finished runs: `point`, the factors, `runs`, and of each measure its mean and interval.
+
+        For a measure `x` these are `x`, `x_low` and `x_high`, which hold the true mean with confidence `level` (0 to 1;
+        Student's t), nan for a single run. `measure` is as `frame` takes it. Raises ScenarioError for another level.
+        """
+        import pandas as pd
+
+        from longpipe.analysis.factors import check_level
+        from longpipe.analysis.intervals import estimate
+
+        check_level(level)
+        frame, heads = self.frame(measure), ["point", *self.design.levels(1)]
+        measures = [name for name in frame.columns if name not in (*heads, "replication", "seed")]
+        rows = []
+        for _, group in frame.groupby("point"):
+            row = {**{name: group[name].iloc[0] for name in heads}, "runs": len(group)}
+            for name in measures:
+                found = estimate(group[name], level=level)
+                row |= {name: found.mean, f"{name}_low": found.mean_low, f"{name}_high": found.mean_high}
+            rows.append(row)
+        return pd.DataFrame(rows)
+
     def results(self) -> Iterator[Result]:
         """The finished runs with all that is stored of them, in the order of the rows of `frame`."""
         return self._results(self.columns(finished_only=True))
@@ -179,9 +234,11 @@ class Study:
             yield self.store.require(scenarios[point - 1], int(seed), engine=self.engine)
 
     def _become(self, design: Design) -> None:
-        """Takes on a design that has all runs of this one."""
+        """Takes on a design that has all runs of this one, and what either asks for."""
         from longpipe.design.text import differences, to_json
 
+        asked = {measure.name: str(measure) for measure in (*self.design.asked, *design.asked)}
+        design = replace(design, measures=tuple(asked.values()))
         lost = differences(self.design, design)
         if lost and differences(design, self.design):
             needs = f"needs the design of study {self.name!r} in {self.store.name}, more of it, or another name"

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
+from longpipe.analysis.asked import NamedMeasure
 from longpipe.analysis.factors import check_level
+from longpipe.analysis.measures import names
 from longpipe.analysis.quantiles import t_quantile
 from longpipe.design.design import Design
 from longpipe.errors import ScenarioError, nearest
@@ -54,6 +56,7 @@ def run_until(
     measure: Measure | None = None,
     executor: Where = None,
     workers: int | None = None,
+    memory: str | None = None,
     progress: Callable[[Progress], None] = ignore,
 ) -> Sequential:
     """Grows a study, the same number of replications at every point, until each mean of `metric` is known to `until`.
@@ -61,17 +64,21 @@ def run_until(
     `until` is a margin in the metric's unit, "±0.01", or a share of the mean, "±2 %", at confidence `level` (0 to 1).
     It begins with the replications that the study has, at least 5, goes on by what the widest interval asks for, at
     most doubling at a time, and ends at `most` at the latest. Looking again and again lets intervals miss somewhat more
-    often than 1 - level (Chow and Robbins, Annals of Mathematical Statistics 36, 1965). Raises ScenarioError for a
-    margin that can't be read, a metric that isn't measured, or a maximum below 5.
+    often than 1 - level (Chow and Robbins, Annals of Mathematical Statistics 36, 1965). `metric` may be one that
+    `Design.measures` takes. Raises ScenarioError for a margin that can't be read, a metric that isn't measured (before
+    the first run, unless `measure` says what is) and a maximum below 5.
     """
     check_level(level)
     margin, relative = parse_margin(until)
     replications = max(FEWEST, study.design.replications)
     if most < replications:
         raise ScenarioError(f"most: {most}; needs at least {replications}")
+    if measure is None:
+        metric = _asked(study, metric)
     while True:
-        study.grow(replications).run(executor, workers=workers, progress=progress)
+        study.grow(replications).run(executor, workers=workers, memory=memory, progress=progress)
         runs, grown = study.frame(measure), study.design
+        # What `measure` gives is known from the first runs on.
         if metric not in runs.columns:
             measured = [column for column in runs.columns if column not in grown.frame().columns]
             raise ScenarioError(f"metric: {metric!r}; {nearest(metric, measured)}")
@@ -80,6 +87,19 @@ def run_until(
         if precision["reached"].all() or replications == most:
             return Sequential(grown, runs, precision)
         replications = min(most, 2 * replications, max(replications + 1, math.ceil(min(wanted, most))))
+
+
+def _asked(study: Study, metric: str) -> str:
+    """The name of a metric that every run will have, one that is asked for here included; else ScenarioError."""
+    known = [name for name in names(study.design.base) if all(name in names(one) for one in study.design.scenarios)]
+    known += [measure.name for measure in study.design.asked]
+    if metric in known:
+        return metric
+    if ":" not in metric and not metric.startswith("web."):
+        raise ScenarioError(f"metric: {metric!r}; {nearest(metric, known)}, or as in flow:FLOW.throughput")
+    asked = NamedMeasure.parse(metric)
+    study.ask(str(asked))
+    return asked.name
 
 
 def parse_margin(until: str) -> tuple[float, bool]:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import pandas as pd
 
 from longpipe.errors import ScenarioError
-from longpipe.scenario.tcp import Coarse, FixedPhase
+from longpipe.scenario.timers import Coarse, FixedPhase
 from longpipe.units import TIME
 
 PROGRAM: Final = "ns"

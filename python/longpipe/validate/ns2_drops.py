@@ -6,7 +6,7 @@ bottleneck are a thousand times faster and without delay.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import pandas as pd
 from pydantic import BeforeValidator, Field
@@ -17,9 +17,12 @@ from longpipe.result import Result
 from longpipe.scenario import Dumbbell, Switch, Traces, Transfer
 from longpipe.scenario.base import Delay, Model, Rate, SegmentSize, Tick
 from longpipe.scenario.loss import PacketLoss, PacketNumber
-from longpipe.scenario.tcp import NewRenoOptions, Pipe, Recovery, RenoOptions, SackOptions, Tcp, TimerRestart
+from longpipe.scenario.recovery import NewRenoOptions, Pipe, RenoOptions, SackOptions, TahoeOptions, TimerRestart
+from longpipe.scenario.tcp import Tcp
 from longpipe.units import RATE, SIZE, TIME
 from longpipe.validate import ns2
+
+Flavor = Literal["vanilla", "tahoe", "reno", "newreno", "sack"]
 
 SPEED_UP: Final = 1000
 DURATION: Final = "10000 s"
@@ -32,7 +35,7 @@ def _sorted(value: object) -> object:
 class DropCase(Model):
     """One connection and the packets it loses; the options make ns-2 do as longpipe does and the other way round."""
 
-    tcp: Recovery = Field(default="reno", description="Loss recovery")
+    tcp: Flavor = Field(default="reno", description="Loss recovery")
     drop: Annotated[tuple[PacketNumber, ...], BeforeValidator(_sorted)] = Field(
         default=(), description="Packets dropped at the bottleneck, by number of arrival from 0"
     )
@@ -46,7 +49,8 @@ class DropCase(Model):
     mss: SegmentSize = Field(default="512 B", description="Payload of a segment")
     tick: Tick = Field(default="100 ms", description="Length of a clock tick")
     guard: bool | None = Field(
-        default=None, description="No second fast retransmit below the recovery point (bugFix_); by default SACK alone"
+        default=None,
+        description="No second fast retransmit below the recovery point (bugFix_); by default Tahoe and SACK alone",
     )
     hoe: bool = Field(
         default=True, description="NewReno: one segment per two duplicates, estimate of ssthresh (newreno_changes_)"
@@ -58,7 +62,7 @@ class DropCase(Model):
     @property
     def guarded(self) -> bool:
         """Whether repeated fast retransmits are guarded against."""
-        return self.tcp == "sack" if self.guard is None else self.guard
+        return self.tcp in ("tahoe", "sack") if self.guard is None else self.guard
 
     @cached_property
     def packet_bytes(self) -> int:
@@ -85,11 +89,11 @@ class DropCase(Model):
             ),
             switch=Switch(buffer=f"{self.queue + 1} packets" if self.queue else "unlimited"),
             tcp=Tcp(
-                recovery=self.tcp,
                 mss=self.mss,
                 receiver_window=window,
                 initial_ssthresh=window,
                 estimate_ssthresh=self.hoe and self.tcp == "newreno",
+                tahoe=TahoeOptions(guard=self.guarded),
                 reno=RenoOptions(guard=self.guarded, deflate_on_timeout=True),
                 newreno=NewRenoOptions(
                     flywheel=self.hoe,
@@ -103,11 +107,11 @@ class DropCase(Model):
             ),
             traffic=Transfer(size=f"{self.segments * mss} B"),
             traces=Traces(sequence=True),
-        )
+        ).with_(**{"tcp.recovery": self.tcp})
 
     def arguments(self) -> list[str]:
         """The case as arguments of the ns-2 script."""
-        options: dict[str, Any] = {"bugFix_": int(self.guarded and self.tcp not in ("vanilla", "tahoe"))}
+        options: dict[str, Any] = {"bugFix_": int(self.guarded)}
         if self.tcp == "vanilla":
             options["noFastRetrans_"] = 1
         if self.tcp == "newreno":

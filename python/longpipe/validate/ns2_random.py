@@ -6,11 +6,11 @@ from typing import Any, Final, get_args
 
 import pandas as pd
 
-from longpipe.scenario.tcp import Recovery, TimerRestart
-from longpipe.validate.ns2_drops import DropCase, compare
+from longpipe.scenario.recovery import TimerRestart
+from longpipe.validate.ns2_drops import DropCase, Flavor, compare
 from longpipe.validate.ns2_rules import explain
 
-FLAVORS: Final[tuple[Recovery, ...]] = get_args(Recovery)
+FLAVORS: Final[tuple[Flavor, ...]] = get_args(Flavor)
 LEVELS: Final[dict[str, Sequence[Any]]] = {
     "segments": (200, 400),
     "window": (4, 8, 16, 32, 64, 100, 300),
@@ -25,7 +25,7 @@ LEVELS: Final[dict[str, Sequence[Any]]] = {
 DROPS, SPANS, STARTS = (1, 2, 3, 4, 5, 6, 8), (8, 20, 60, 150), 150
 
 
-def draw(tcp: Recovery, seed: int) -> DropCase:
+def draw(tcp: Flavor, seed: int) -> DropCase:
     """One case: 1 to 8 drops, every option of the flavor."""
     random = Random(f"{tcp} {seed}")  # noqa: S311 - no secret
     first, span = random.randrange(STARTS), random.choice(SPANS)
@@ -39,7 +39,7 @@ def draw(tcp: Recovery, seed: int) -> DropCase:
     return DropCase(tcp=tcp, drop=tuple(drop), **options)
 
 
-def run(tcp: Recovery, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
+def run(tcp: Flavor, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Rows: the case, `first_difference` (none: the same segments in the same order), its `rule`, if known."""
     for seed in seeds:
         comparison = compare(draw(tcp, seed))

@@ -30,7 +30,7 @@ class Rule(Enum):
     PIPE_BEYOND_WINDOW = "PIPE starts from a window larger than the receiver's", "--pipe outstanding"
     PIPE_WAITS = "PIPE lets nothing out before the ACK after a fast retransmit", ""
     SACK_DEAF = "SACK hears no duplicates from a timeout to the next new ACK", "--guard"
-    TAHOE_COUNTS_ON = "Tahoe goes on counting duplicates after a timeout", ""
+    TAHOE_COUNTS_ON = "Tahoe goes on counting duplicates after a timeout", "--guard"
     BACKOFF = "the RTO goes on doubling past 64 times", ""
     FORGETS_SRTT = "the fourth timeout in a row makes srtt forgotten", ""
     RACE = "the timer expires before an ACK of the same instant", ""
@@ -112,7 +112,8 @@ class _Sender:
         if self.fast and self.case.tcp == "sack":
             yield from self._pipe()
         counts = {self.since_timeout, self.duplicates}
-        if self.case.tcp == "tahoe" and self.since_timeout is not None and len(counts) > 1 and DUPLICATES in counts:
+        unguarded_tahoe = self.case.tcp == "tahoe" and not self.case.guarded
+        if unguarded_tahoe and self.since_timeout is not None and len(counts) > 1 and DUPLICATES in counts:
             yield Rule.TAHOE_COUNTS_ON
 
     def _pipe(self) -> Iterator[Rule]:

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from longpipe.papers.lbd_01 import MSS, PACKET_BYTES, SEGMENTS, Transfer, measure
-from longpipe.papers.lbd_01_time import Course, first_overflow
+from longpipe.papers.lbd_01.courses import Course, first_overflow
+from longpipe.papers.lbd_01.transfers import MSS, PACKET_BYTES, SEGMENTS, Transfer, measure
 from longpipe.scenario import Dumbbell
 from longpipe.units import RATE, SIZE, TIME
 from longpipe.validate import ns2

@@ -4,8 +4,8 @@
 //! the next router, or nearly so. Those that do queue up here and need no agenda; those that are far out of order wait
 //! on their wires. Data and ACKs, which are on their way for different times, have a lane each.
 
-use super::{OnWire, Options};
-use crate::ring::Ring;
+use crate::packets::ring::Ring;
+use crate::packets::{OnWire, Options};
 use longpipe_events::{Entity, Order, Time};
 use std::cmp::Ordering;
 
@@ -129,17 +129,26 @@ impl Lanes {
             .filter_map(move |(lane, next)| Some((lane, next.filter(|next| next.arrival == time)?)))
     }
 
-    /// Takes the first packet of a lane that is not empty, and its options if it has any.
+    /// Takes the first packet of a lane that is not empty; `pop_options` takes its options if it has any.
     #[inline(always)]
-    pub fn pop(&mut self, lane: usize, options: &mut Options) -> OnWire {
+    pub fn pop(&mut self, lane: usize) -> OnWire {
         let (empty, first) = (EMPTY[lane], &mut self.first[lane]);
         let lane = &mut self.lanes[lane];
         let next = lane.packets.pop().unwrap_or_default();
         *first = lane.packets.first().map_or(empty, |next| next.arrival.0);
-        if next.packet.has_options() {
-            *options = lane.options.pop().unwrap_or_default();
-        }
         next
+    }
+
+    /// The same if that packet has no options.
+    #[inline(always)]
+    pub fn pop_without_options(&mut self, lane: usize) -> Option<OnWire> {
+        let first = self.lanes[lane].packets.first()?;
+        (!first.packet.has_options()).then(|| self.pop(lane))
+    }
+
+    /// Takes the options of a packet just taken from a lane that has any.
+    pub fn pop_options(&mut self, lane: usize) -> Options {
+        self.lanes[lane].options.pop().unwrap_or_default()
     }
 
     /// Every packet.

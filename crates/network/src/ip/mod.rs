@@ -4,16 +4,125 @@
 //! tcp::Sender ─▶ interface (unlimited) ─▶ line ─▶ router (buffer policy, FIFO) ─▶ line ─▶ … ─▶ tcp::Receiver
 //! ```
 
-pub mod interface;
+mod account;
+pub(crate) mod forward;
 pub(crate) mod lanes;
-pub mod line;
-pub mod packet;
-mod plain;
+pub mod port;
+pub(crate) mod reference;
 pub mod report;
-pub mod router;
 pub(crate) mod routes;
-mod rules;
-mod travel;
 pub mod wire;
 
-pub use packet::{OnWire, Options, Packet};
+use crate::hosts::Hosts;
+use crate::lookahead::acks;
+use crate::lookahead::ahead::Ahead;
+use crate::lookahead::promises::Promises;
+use crate::medium::Medium;
+use crate::observe::probe::Probe;
+use crate::packets::packet::Payload;
+use crate::packets::Options;
+use crate::report::state_hash::StateHash;
+use crate::report::{Carried, InvariantError};
+use crate::scenario::topology::{usual_interval, Entry, Topology};
+use crate::scenario::Scenario;
+use crate::ties::TieRule;
+use forward::Certain;
+use lanes::Lanes;
+use longpipe_events::{Span, Time};
+use port::line::End;
+use routes::Routes;
+use wire::Wire;
+
+/// The routers and wires of a run, each packet with an event where it may meet those of other wires alone.
+#[derive(Clone, Debug)]
+pub(crate) struct Ip {
+    /// By link.
+    pub wires: Vec<Wire>,
+    pub lanes: Lanes,
+    pub routes: Routes,
+    pub topology: Topology,
+    pub ties: TieRule,
+}
+
+impl Ip {
+    /// The idle routers and wires of a scenario of IP packets.
+    pub fn new(scenario: &Scenario, topology: &Topology, (promises, ahead): (&Promises, &Ahead), seed: u64) -> Ip {
+        let leads = acks::leads(scenario, topology, promises, ahead);
+        Ip {
+            wires: wire::wires(scenario, topology, &leads, seed),
+            lanes: Lanes::default(),
+            routes: Routes::new(scenario),
+            topology: topology.clone(),
+            ties: TieRule::new(scenario.ties, seed),
+        }
+    }
+
+    /// How far ahead most events are set.
+    pub fn interval(scenario: &Scenario, topology: &Topology) -> Span {
+        usual_interval(scenario, topology, false)
+    }
+}
+
+impl Medium for Ip {
+    type Certain = Option<Certain>;
+
+    #[inline(always)]
+    fn travels(&self, _vc: usize) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn send<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        vc: u32,
+        frame: u32,
+        payload: &impl Payload,
+        since: Time,
+    ) -> Option<Certain> {
+        let Entry { link, step } = hosts.flows[(vc / 2) as usize].entry(vc);
+        self.transmit(hosts, (vc, frame, link, step), payload, since)
+    }
+
+    #[inline(always)]
+    fn advance<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
+        self.advance_lane(hosts)
+    }
+
+    fn on_arrival<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        if self.wires[link].line.end == End::Host {
+            self.deliver_first(hosts, link);
+        } else {
+            self.on_packet(hosts, link);
+        }
+        self.schedule(hosts, link);
+    }
+
+    #[inline(always)]
+    fn quiet_until(&mut self, link: usize) -> Option<&mut Time> {
+        Some(&mut self.wires[link].line.quiet_until)
+    }
+
+    fn first_waiting(&self, link: usize) -> Option<Time> {
+        self.wires[link].packets.first().map(|next| next.arrival)
+    }
+
+    fn deliver_first<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        self.deliver(hosts, link);
+    }
+
+    fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError> {
+        let packet_ports = self.packet_reports(now)?;
+        packet_ports
+            .iter()
+            .flat_map(|port| port.words())
+            .for_each(|word| hash.word(word));
+        Ok(Carried {
+            packet_ports,
+            ..Carried::default()
+        })
+    }
+}
+
+/// Of a packet that has none.
+pub(crate) const NO_OPTIONS: Options = Options::NONE;

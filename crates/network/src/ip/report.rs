@@ -1,13 +1,9 @@
 //! What a run of IP packets leaves behind, port by port.
 
-use super::interface::Interface;
-use super::line::{share_used, Line};
-use super::router::Router;
-use super::wire::{End, Port, Wire};
-use crate::probe::Probe;
-use crate::report::{check, InvariantError};
-use crate::simulation::Simulation;
-use longpipe_events::Time;
+use crate::ip::port::fifo::Router;
+use crate::ip::port::interface::Interface;
+use crate::ip::port::line::{can_have_sent, share_used, Line};
+use longpipe_events::{Rate, Time};
 
 /// One link's output port: results.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -94,12 +90,12 @@ impl PacketReport {
         }
     }
 
-    /// Whether packets and bytes are accounted for.
-    pub(crate) fn conserves(&self) -> bool {
+    /// Whether packets and bytes are accounted for, and no more left than a line of this rate carries by `now`.
+    pub(crate) fn conserves(&self, rate: Rate, now: Time) -> bool {
         let lost = self.lost_overflow + self.lost_refused + self.lost_forced;
         self.packets_in == self.packets_out + lost + self.packets_held
             && self.bytes_in == self.bytes_out + self.bytes_lost + self.bytes_held
-            && self.utilization <= 1.0
+            && can_have_sent(rate, self.bytes_out, now)
     }
 
     /// Everything that a final state's hash takes in.
@@ -119,76 +115,5 @@ impl PacketReport {
             self.peak_bytes,
             self.mean_packets.map_or(0, f64::to_bits),
         ]
-    }
-}
-
-impl<P: Probe> Simulation<P> {
-    /// Packets and bytes on each wire that wait for the event of their arrival.
-    fn under_way(&self) -> Vec<(u64, u64)> {
-        let mut under_way = vec![(0, 0); self.wires.len()];
-        let on_wires = self.wires.iter().flat_map(|wire| wire.packets.iter());
-        for next in on_wires.chain(self.lanes.iter()) {
-            let (packets, bytes) = &mut under_way[self.routes.link(&next.packet) as usize];
-            *packets += 1;
-            *bytes += u64::from(next.packet.bytes());
-        }
-        under_way
-    }
-
-    /// The reports of all links that carry IP packets.
-    pub(crate) fn packet_reports(&mut self) -> Result<Vec<PacketReport>, InvariantError> {
-        let now = self.now;
-        let mut reports = Vec::with_capacity(self.wires.len());
-        let nodes = self
-            .topology
-            .ends
-            .iter()
-            .map(|end| end.node as usize + 1)
-            .max()
-            .unwrap_or(0);
-        // Packets and bytes that came to each router over its wires, and that its ports counted.
-        let mut came = vec![(0, 0); nodes];
-        let mut counted = came.clone();
-        let under_way = self.under_way();
-        for (index, wire) in self.wires.iter_mut().enumerate() {
-            let under_way = under_way[index];
-            let Wire { line, port, .. } = wire;
-            let (report, accounts_agree) = match port {
-                Port::Interface(interface) => {
-                    interface.count_repeated(line);
-                    (PacketReport::of_interface(interface, under_way, now), true)
-                }
-                Port::Router(router) => {
-                    let report = PacketReport::of_router(router, line, now);
-                    (report, router.accounts_agree(line, now))
-                }
-            };
-            check(report.conserves() && accounts_agree, || {
-                format!("port {index}: {report:?}")
-            })?;
-            let sum = |total: &mut (u64, u64), packets, bytes| *total = (total.0 + packets, total.1 + bytes);
-            if line.end != End::Host {
-                let lost = report.lost_overflow + report.lost_refused + report.lost_forced;
-                let packets = report.packets_in - lost - under_way.0;
-                let node = self.topology.ends[index].node as usize;
-                sum(
-                    &mut came[node],
-                    packets,
-                    report.bytes_in - report.bytes_lost - under_way.1,
-                );
-            }
-            if !report.host {
-                sum(
-                    &mut counted[self.origins[index] as usize],
-                    report.packets_in,
-                    report.bytes_in,
-                );
-            }
-            reports.push(report);
-        }
-        check(came == counted, || {
-            format!("routers: {came:?} came, {counted:?} were counted")
-        })?;
-        Ok(reports)
     }
 }

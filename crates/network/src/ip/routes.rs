@@ -1,8 +1,8 @@
 //! Routes of IP packets: circuits over the same links share their hops, so that few lines of cache hold them all.
 
-use super::Packet;
-use crate::scenario::{Framing, Scenario};
-use crate::topology::{Entry, Topology};
+use crate::packets::Packet;
+use crate::scenario::topology::{Entry, Topology};
+use crate::scenario::Scenario;
 use std::collections::HashMap;
 
 /// The routes of a scenario's flows, in place of the steps of a `Topology`.
@@ -15,12 +15,9 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// None unless the scenario is one of IP packets.
+    /// Those of a scenario.
     pub fn new(scenario: &Scenario) -> Routes {
         let mut routes = Routes::default();
-        if scenario.framing != Framing::Ip {
-            return routes;
-        }
         let mut known = HashMap::new();
         for route in scenario.flows.iter().flat_map(|flow| [&flow.route, &flow.return_route]) {
             let first = *known.entry(route).or_insert_with(|| {
@@ -55,7 +52,7 @@ impl Routes {
     }
 
     /// The number, at the port of the link on which it is, of a packet's circuit.
-    pub fn local(&self, topology: &Topology, packet: &Packet) -> u32 {
+    pub fn local(&self, topology: &Topology, packet: Packet) -> u32 {
         let vc = packet.vc() as usize;
         let hop = packet.step() - 1 - self.first[vc];
         topology.steps[(topology.first_step[vc] + hop) as usize].local

@@ -1,26 +1,15 @@
 //! A directed link of an IP path: an output port, its wire, and where that ends.
 
-use super::interface::Interface;
-use super::line::Line;
-use super::router::Router;
-use super::{OnWire, Options};
-use crate::loss::Loss;
-use crate::port::buffer::Policy;
-use crate::ring::Ring;
-use crate::scenario::{Framing, NodeKind, Scenario};
-use crate::topology::Topology;
+use crate::impairments::loss::Loss;
+use crate::ip::port::fifo::Router;
+use crate::ip::port::interface::Interface;
+use crate::ip::port::line::{End, Line};
+use crate::packets::ring::Ring;
+use crate::packets::{OnWire, Options};
+use crate::policies::Policy;
+use crate::scenario::topology::Topology;
+use crate::scenario::{NodeKind, Scenario};
 use longpipe_events::{Rate, Span, Time};
-
-/// What happens to a packet at the end of a wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// It may meet the packets of other wires, at a port of a router.
-    Shared,
-    /// It goes on through a router without meeting others.
-    Through,
-    /// It is at its host.
-    Host,
-}
 
 /// An output port with its wire.
 #[derive(Clone, Debug)]
@@ -58,7 +47,7 @@ impl Wire {
     /// A packet waits for the event of its arrival; `options` are its own if it has any.
     #[inline(always)]
     pub fn push(&mut self, next: OnWire, options: &Options) {
-        self.line.waits = true;
+        self.line.quiet_until = Time::ZERO;
         self.packets.push(next);
         if next.packet.has_options() {
             self.options.push(*options);
@@ -69,7 +58,6 @@ impl Wire {
     #[inline(always)]
     pub fn pop(&mut self, options: &mut Options) -> Option<OnWire> {
         let next = self.packets.pop()?;
-        self.line.waits = !self.packets.is_empty();
         if next.packet.has_options() {
             *options = self.options.pop().unwrap_or_default();
         }
@@ -86,14 +74,9 @@ pub enum Port {
     Router(Router),
 }
 
-/// Every wire of a scenario that carries IP packets, idle.
+/// Every wire of a scenario of IP packets, idle.
 pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], seed: u64) -> Vec<Wire> {
-    let links = if scenario.framing == Framing::Ip {
-        &scenario.links[..]
-    } else {
-        &[]
-    };
-    let wires = links.iter().enumerate().map(|(index, link)| {
+    let wires = scenario.links.iter().enumerate().map(|(index, link)| {
         let (rate, loss) = (Rate(link.rate_bps), Loss::new(&link.loss, seed, index as u64));
         let end = &topology.ends[index];
         let end = match (end.host, end.unshared) {

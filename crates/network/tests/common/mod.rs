@@ -1,19 +1,33 @@
 //! Scenarios for tests and benchmarks: the N-source dumbbell of frr-96 as the Python front resolves it.
 
 #[allow(dead_code)]
+pub mod any_graph;
+#[allow(dead_code)]
+pub mod chains;
+#[allow(dead_code)]
+pub mod compact;
+#[allow(dead_code)]
+pub mod compare;
+#[allow(dead_code)]
+pub mod golden;
+#[allow(dead_code)]
+pub mod kept;
+#[allow(dead_code)]
 pub mod packets;
 #[allow(dead_code)]
 pub mod random;
+#[allow(dead_code)]
+pub mod smaller;
 
+use longpipe_network::hosts::web::{CycleFrom, PoissonCut, WebConfig};
 use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Engine, FlowConfig, Framing, LinkConfig, LossConfig, NodeConfig, NodeKind, OnOffConfig,
     PolicyConfig, Scenario, SchedulerConfig, StartConfig, Ties, TraceConfig, TrafficConfig,
 };
-use longpipe_network::web::{CycleFrom, PoissonCut, WebConfig};
 use longpipe_network::{Recorder, Report, Simulation};
 use longpipe_tcp::config::{
-    AckConfig, CongestionKind, NewRenoConfig, PhaseConfig, PipeStart, RecoveryKind, RenoConfig, SackConfig, TcpConfig,
-    TimerConfig, TimerRestart, VegasConfig,
+    AckConfig, AimdConfig, CongestionConfig, NewRenoConfig, PhaseConfig, PipeStart, RecoveryConfig, RecoveryKind,
+    RenoConfig, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart, VanillaConfig,
 };
 
 /// One second [ps].
@@ -23,11 +37,38 @@ pub const LAN: u64 = 5_000_000;
 /// One-way delay of a WAN link [ps].
 pub const WAN: u64 = 5_000_000_000;
 
+/// A recovery as the papers had it.
+pub fn recovery(kind: RecoveryKind) -> RecoveryConfig {
+    match kind {
+        RecoveryKind::Vanilla => RecoveryConfig::Vanilla(VanillaConfig {}),
+        RecoveryKind::Tahoe => RecoveryConfig::Tahoe(TahoeConfig { guard: false }),
+        RecoveryKind::Reno => RecoveryConfig::Reno(RenoConfig {
+            guard: false,
+            deflate_on_timeout: false,
+            guard_timeouts_only: false,
+            inflate_always: false,
+        }),
+        RecoveryKind::Newreno => RecoveryConfig::Newreno(NewRenoConfig {
+            flywheel: true,
+            max_burst: None,
+            partial_deflation: false,
+            guard: false,
+            timer_restart: TimerRestart::Every,
+        }),
+        RecoveryKind::Sack => RecoveryConfig::Sack(SackConfig {
+            blocks: 3,
+            pipe: PipeStart::Window,
+            guard: true,
+            timer_restart: TimerRestart::Every,
+        }),
+    }
+}
+
 /// TCP as frr-96 had it.
-pub fn tcp(recovery: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
+pub fn tcp(kind: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
     TcpConfig {
-        recovery,
-        congestion: CongestionKind::Aimd,
+        recovery: recovery(kind),
+        congestion: CongestionConfig::Aimd(AimdConfig { byte_counting: false }),
         mss_bytes: 512,
         receiver_window_bytes,
         window_scale: TcpConfig::least_window_scale(receiver_window_bytes),
@@ -37,33 +78,8 @@ pub fn tcp(recovery: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
         duplicate_ack_threshold: 3,
         fast_retransmit_restarts_timer: true,
         fast_retransmit_interval_ps: 0,
-        byte_counting: false,
         silly_window_avoidance: true,
-        vegas: VegasConfig {
-            alpha: 1.0,
-            beta: 3.0,
-            gamma: 1.0,
-        },
         idle_restart: false,
-        reno: RenoConfig {
-            guard: false,
-            deflate_on_timeout: false,
-            guard_timeouts_only: false,
-            inflate_always: false,
-        },
-        newreno: NewRenoConfig {
-            flywheel: true,
-            max_burst: None,
-            partial_deflation: false,
-            guard: false,
-            timer_restart: TimerRestart::Every,
-        },
-        sack: SackConfig {
-            blocks: 3,
-            pipe: PipeStart::Window,
-            guard: true,
-            timer_restart: TimerRestart::Every,
-        },
         timer: TimerConfig::Coarse {
             tick_ps: SECOND / 10,
             phase: PhaseConfig::Common {},

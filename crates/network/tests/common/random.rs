@@ -42,7 +42,8 @@ fn any_router_policy() -> impl Strategy<Value = PolicyConfig> {
     any_policy().prop_map(router_policy)
 }
 
-fn router_policy(policy: PolicyConfig) -> PolicyConfig {
+/// The same, or tail drop where routers have no such policy.
+pub fn router_policy(policy: PolicyConfig) -> PolicyConfig {
     match policy {
         PolicyConfig::PartialPacketDiscard { .. } | PolicyConfig::Epd { .. } => PolicyConfig::TailDrop {},
         other => other,
@@ -119,7 +120,7 @@ prop_compose! {
 }
 
 /// A TCP configuration of one of these MSS: window in segments, recovery, delayed ACKs, fine timer.
-fn any_tcp(mss: impl Strategy<Value = u32>) -> impl Strategy<Value = TcpConfig> {
+pub fn any_tcp(mss: impl Strategy<Value = u32>) -> impl Strategy<Value = TcpConfig> {
     (
         mss,
         2u64..300,
@@ -154,7 +155,8 @@ fn any_mss() -> impl Strategy<Value = u32> {
     prop_oneof![1u32..600, Just(512), Just(1024), Just(9180)]
 }
 
-fn any_ties() -> impl Strategy<Value = Ties> {
+/// Any tie rule.
+pub fn any_ties() -> impl Strategy<Value = Ties> {
     prop_oneof![1 => Just(Ties::PortOrder), 1 => Just(Ties::Rotating), 2 => Just(Ties::Random)]
 }
 

@@ -1,6 +1,63 @@
 //! Additive increase, multiplicative decrease (Jacobson 1988; RFC 5681 3.1).
 
+use super::control::{Ack, Cause, Control, Grant};
 use crate::flight::Flight;
+use crate::variant::{Parameters, Variant};
+use longpipe_events::Time;
+use serde::{Deserialize, Serialize};
+
+/// How an ACK counts.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct AimdConfig {
+    /// By the bytes it acknowledges, a segment at most (RFC 5681 (2)), else as a segment (4.4BSD).
+    pub byte_counting: bool,
+}
+
+impl Parameters for AimdConfig {}
+
+/// No memory besides the window.
+#[derive(Clone, Debug)]
+pub struct Aimd {
+    byte_counting: bool,
+}
+
+impl Variant for Aimd {
+    type Config = AimdConfig;
+
+    fn new(config: &AimdConfig) -> Aimd {
+        Aimd {
+            byte_counting: config.byte_counting,
+        }
+    }
+}
+
+impl Control for Aimd {
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+        if ack.grows {
+            self.grown(ack.acked, flight)
+        } else {
+            Grant::as_it_is(flight)
+        }
+    }
+
+    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
+        Grant::reduced(cause, halved(flight), flight)
+    }
+}
+
+impl Aimd {
+    /// After an ACK of `acked` bytes.
+    #[inline(always)]
+    pub fn grown(&self, acked: u64, flight: &Flight) -> Grant {
+        let counted = if self.byte_counting {
+            acked
+        } else {
+            u64::from(flight.mss)
+        };
+        Grant::window(grown(flight, counted), flight)
+    }
+}
 
 /// RFC 5681 (2) below the threshold, (3) from it on, for an ACK that counts as one of `counted` bytes, at most a segment;
 /// never above the receiver's window.
@@ -9,40 +66,37 @@ pub fn grown(flight: &Flight, counted: u64) -> f64 {
     let mss = flight.mss();
     // Signed conversions are one instruction each.
     let counted = (counted as i64 as f64).min(mss);
-    let increase = if flight.cwnd < flight.ssthresh {
+    let increase = if flight.cwnd() < flight.ssthresh() {
         counted
     } else {
-        mss * counted / flight.cwnd
+        mss * counted / flight.cwnd()
     };
-    (flight.cwnd + increase).min(flight.rwnd as i64 as f64)
+    (flight.cwnd() + increase).min(flight.rwnd as i64 as f64)
 }
 
 /// Half of the window in whole segments, at least two (4.4BSD's form of RFC 5681 (4)).
-pub fn threshold(flight: &Flight) -> f64 {
-    let segments = (flight.window() / 2 / u64::from(flight.mss)).max(2);
-    (segments * u64::from(flight.mss)) as f64
+pub fn halved(flight: &Flight) -> f64 {
+    cut(flight, 0.5)
+}
+
+/// What a loss of `share` of the window leaves, in whole segments, at least two.
+pub fn cut(flight: &Flight, share: f64) -> f64 {
+    // Never negative, and a signed conversion is one instruction.
+    let segments = (flight.window() as i64 as f64 * (1.0 - share) / flight.mss()) as i64;
+    segments.max(2) as f64 * flight.mss()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::limits::Limits;
+    use crate::congestion::trial::Trial;
+    use crate::congestion::CongestionConfig;
 
     #[test]
     fn an_ack_counts_by_its_bytes_and_as_one_segment_at_most() {
-        let below = Flight {
-            una: 0,
-            nxt: 0,
-            max: 0,
-            cwnd: 4000.0,
-            ssthresh: 8000.0,
-            rwnd: 9000,
-            mss: 1000,
-            duplicates: 0,
-        };
-        let above = Flight {
-            cwnd: 8000.0,
-            ..below.clone()
-        };
+        let flight = |cwnd| Flight::new(Limits::new(cwnd, 8000.0), 9000, 1000);
+        let (below, above) = (flight(4000.0), flight(8000.0));
         assert_eq!(
             [100, 1000, 5000].map(|counted| grown(&below, counted)),
             [4100.0, 5000.0, 5000.0]
@@ -51,5 +105,34 @@ mod tests {
             [80, 1000, 5000].map(|counted| grown(&above, counted)),
             [8010.0, 8125.0, 8125.0]
         );
+    }
+
+    #[test]
+    fn half_of_a_window_is_as_4_4_bsd_counts_it_in_integers() {
+        for mss in [1, 333, 1000, 65_000] {
+            for bytes in (0..1 << 30).step_by(1_234_567).chain(0..10_000) {
+                let flight = Flight::new(Limits::new(f64::from(bytes), 0.0), 1 << 30, mss);
+                let segments = (bytes as u64 / 2 / u64::from(mss)).max(2);
+                assert_eq!(halved(&flight), (segments * u64::from(mss)) as f64, "{bytes} {mss}");
+            }
+        }
+    }
+
+    /// Mathis, Semke, Mahdavi and Ott 1997: the root of 3/2, over the root of the share lost.
+    #[test]
+    fn the_mean_window_is_in_proportion_to_the_root_of_the_segments_from_loss_to_loss() {
+        for period in [1_000, 10_000, 100_000] {
+            let config = CongestionConfig::Aimd(AimdConfig { byte_counting: false });
+            let ratio = Trial::new(&config, 100.0).mean_window(period) / (1.5 * period as f64).sqrt();
+            assert!((0.97..1.03).contains(&ratio), "{period}: {ratio}");
+        }
+    }
+
+    #[test]
+    fn the_window_doubles_in_a_round_trip_of_slow_start_and_then_grows_by_a_segment() {
+        let config = CongestionConfig::Aimd(AimdConfig { byte_counting: true });
+        assert_eq!(Trial::with_threshold(&config, 8.0, 100.0).round_trip(), 16.0);
+        let past = Trial::new(&config, 100.0).round_trip();
+        assert!((100.9..101.0).contains(&past), "{past}");
     }
 }

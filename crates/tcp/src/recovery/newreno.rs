@@ -1,9 +1,31 @@
 //! NewReno: fast recovery through partial ACKs (Hoe 1996; ATM Forum/98-0876 section 3.1; RFC 2582).
 
-use super::{Advance, Guard, Next, Resend, Trigger};
-use crate::config::{NewRenoConfig, TimerRestart};
-use crate::congestion::Congestion;
+use super::guard::{Guard, TimerRestart};
+use super::recover::{Advance, Next, Recover, Resend};
+use super::trigger::Trigger;
+use crate::congestion::control::Cause;
+use crate::congestion::reins::{Regulation, Reins};
 use crate::flight::Flight;
+use crate::variant::{Parameters, Variant};
+use serde::{Deserialize, Serialize};
+
+/// Choices that it leaves open.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct NewRenoConfig {
+    /// One new segment for every two duplicate ACKs (Hoe 1996), else as the inflated window allows.
+    pub flywheel: bool,
+    /// Most segments that one ACK lets out during recovery, besides a resent one; none: as the window allows.
+    pub max_burst: Option<u32>,
+    /// A partial ACK takes what it acknowledges off the window, less one segment (RFC 2582), else sets it to ssthresh.
+    pub partial_deflation: bool,
+    /// No second fast retransmit for data sent before the first one or a timeout (RFC 2582 section 5).
+    pub guard: bool,
+    /// Which partial ACKs restart the retransmission timer.
+    pub timer_restart: TimerRestart,
+}
+
+impl Parameters for NewRenoConfig {}
 
 /// The state of a fast recovery.
 #[derive(Clone, Debug)]
@@ -20,11 +42,13 @@ pub struct NewReno {
     partial: bool,
 }
 
-impl NewReno {
+impl Variant for NewReno {
+    type Config = NewRenoConfig;
+
     /// Not in recovery.
-    pub fn new(config: NewRenoConfig) -> NewReno {
+    fn new(config: &NewRenoConfig) -> NewReno {
         NewReno {
-            config,
+            config: *config,
             guard: Guard::new(config.guard),
             recover: None,
             duplicates: 0,
@@ -32,67 +56,72 @@ impl NewReno {
             partial: false,
         }
     }
+}
 
-    /// Whether the recovery lasts.
+impl Recover for NewReno {
     #[inline(always)]
-    pub fn is_on(&self) -> bool {
+    fn is_on(&self) -> bool {
         self.recover.is_some()
     }
 
     /// The triggering duplicate resends one segment; later ones let new segments out.
-    pub fn on_duplicate(&mut self, flight: &mut Flight, congestion: &Congestion, trigger: Trigger) -> Resend {
+    fn on_duplicate(&mut self, reins: &mut Reins, trigger: Trigger) -> Resend {
         if self.recover.is_some() {
             self.duplicates += 1;
             if self.config.flywheel {
                 self.due = u32::from(self.duplicates.is_multiple_of(2));
             } else {
                 self.due = self.burst();
-                flight.cwnd += flight.mss();
+                reins.regulate(Regulation::Inflate(1));
             }
             return Resend::Nothing;
         }
-        if !trigger.fires(flight) || !self.guard.allows(flight) {
+        if !trigger.fires(reins.flight()) || !self.guard.allows(reins.flight()) {
             return Resend::Nothing;
         }
-        flight.ssthresh = congestion.threshold(flight);
-        let inflation = if self.config.flywheel { 0 } else { trigger.threshold };
-        flight.cwnd = flight.ssthresh + f64::from(inflation) * flight.mss();
-        self.guard.set(flight);
-        self.recover = Some(flight.max);
+        reins.reduce(Cause::FastRetransmit);
+        if !self.config.flywheel {
+            reins.regulate(Regulation::Inflate(trigger.threshold));
+        }
+        self.guard.set(reins.flight());
+        self.recover = Some(reins.flight().max);
         self.due = self.burst();
         (self.duplicates, self.partial) = (0, false);
         Resend::First
     }
 
-    /// A partial ACK resends the next hole; the ACK of RECOVER ends the recovery. `None` outside of one.
+    /// A partial ACK resends the next hole; the ACK of RECOVER ends the recovery.
     #[inline(always)]
-    pub fn on_advance(&mut self, flight: &mut Flight, acked: u64) -> Option<Advance> {
-        let recover = self.recover?;
-        self.on_partial(flight, acked, recover)
-    }
-
-    fn on_partial(&mut self, flight: &mut Flight, acked: u64, recover: u64) -> Option<Advance> {
-        if flight.una >= recover {
+    fn on_advance(&mut self, reins: &mut Reins, acked: u64) -> Advance {
+        let Some(recover) = self.recover else {
+            return Advance::default();
+        };
+        if reins.flight().una >= recover {
             self.recover = None;
-            flight.cwnd = flight.ssthresh;
-            return None;
+            reins.regulate(Regulation::ToThreshold);
+            return Advance {
+                ends: true,
+                ..Advance::default()
+            };
         }
         self.due = self.burst();
-        flight.cwnd = if self.config.partial_deflation && !self.config.flywheel {
-            (flight.cwnd - acked as f64 + flight.mss()).max(flight.mss())
+        reins.regulate(if self.config.partial_deflation && !self.config.flywheel {
+            Regulation::Deflate { acked }
         } else {
-            flight.ssthresh
-        };
+            Regulation::ToThreshold
+        });
         let restart_timer = self.config.timer_restart == TimerRestart::Every || !self.partial;
         self.partial = true;
-        Some(Advance {
+        Advance {
             resend: Resend::First,
             restart_timer,
-        })
+            grows: false,
+            ends: false,
+        }
     }
 
     /// With the flywheel, new segments follow from duplicate ACKs alone.
-    pub fn next(&mut self) -> Next {
+    fn next(&mut self, _flight: &Flight) -> Next {
         if self.recover.is_none() {
             return Next::Window;
         }
@@ -107,19 +136,21 @@ impl NewReno {
         }
     }
 
+    /// A timeout ends the recovery; the window loses its inflation first.
+    fn on_timeout(&mut self, reins: &mut Reins) {
+        if self.recover.take().is_some() {
+            reins.regulate(Regulation::ToThresholdAtMost);
+        }
+        self.guard.set(reins.flight());
+    }
+}
+
+impl NewReno {
     /// Segments that an ACK may let out as far as the window allows.
     fn burst(&self) -> u32 {
         match self.config {
             NewRenoConfig { flywheel: true, .. } => 0,
             NewRenoConfig { max_burst, .. } => max_burst.unwrap_or(u32::MAX),
         }
-    }
-
-    /// A timeout ends the recovery; the window loses its inflation first.
-    pub fn on_timeout(&mut self, flight: &mut Flight) {
-        if self.recover.take().is_some() {
-            flight.cwnd = flight.cwnd.min(flight.ssthresh);
-        }
-        self.guard.set(flight);
     }
 }

@@ -1,9 +1,29 @@
 //! Reno: fast retransmit and fast recovery (frr-96 section 2; 4.3BSD-Reno; RFC 2001).
 
-use super::{Guard, Resend, Trigger};
-use crate::config::RenoConfig;
-use crate::congestion::Congestion;
-use crate::flight::Flight;
+use super::guard::Guard;
+use super::recover::{Advance, Recover, Resend};
+use super::trigger::Trigger;
+use crate::congestion::control::Cause;
+use crate::congestion::reins::{Regulation, Reins};
+use crate::variant::{Parameters, Variant};
+use serde::{Deserialize, Serialize};
+
+/// Choices that it leaves open.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct RenoConfig {
+    /// No second fast retransmit for data sent before the first one or a timeout (RFC 2582 section 5).
+    pub guard: bool,
+    /// A timeout halves the window as it was before duplicate ACKs inflated it.
+    pub deflate_on_timeout: bool,
+    /// The guard forbids after a timeout alone, so that fast retransmits may follow each other (ns-2 until 2001).
+    pub guard_timeouts_only: bool,
+    /// Duplicates past the threshold inflate the window whether or not they came with a fast retransmit, and the next ACK
+    /// of new data deflates it (the order of 4.4BSD's tests).
+    pub inflate_always: bool,
+}
+
+impl Parameters for RenoConfig {}
 
 /// Whether the window is inflated by duplicate ACKs.
 #[derive(Clone, Debug)]
@@ -13,56 +33,66 @@ pub struct Reno {
     inflated: bool,
 }
 
-impl Reno {
+impl Variant for Reno {
+    type Config = RenoConfig;
+
     /// Not in recovery.
-    pub fn new(config: RenoConfig) -> Reno {
+    fn new(config: &RenoConfig) -> Reno {
         Reno {
-            config,
+            config: *config,
             guard: Guard::new(config.guard),
             inflated: false,
         }
     }
+}
 
-    /// Whether the next ACK of new data deflates the window.
-    pub fn is_on(&self) -> bool {
-        self.inflated
+impl Recover for Reno {
+    /// The next ACK of new data deflates the window.
+    fn is_idle(&self) -> bool {
+        !self.inflated
     }
 
     /// The triggering duplicate resends one segment; each later one lets another segment out.
-    pub fn on_duplicate(&mut self, flight: &mut Flight, congestion: &Congestion, trigger: Trigger) -> Resend {
-        if flight.duplicates < trigger.threshold {
+    fn on_duplicate(&mut self, reins: &mut Reins, trigger: Trigger) -> Resend {
+        let duplicates = reins.flight().duplicates;
+        if duplicates < trigger.threshold {
             return Resend::Nothing;
         }
-        if trigger.fires(flight) && self.guard.allows(flight) {
-            flight.ssthresh = congestion.threshold(flight);
-            flight.cwnd = flight.ssthresh + f64::from(trigger.threshold) * flight.mss();
+        if trigger.fires(reins.flight()) && self.guard.allows(reins.flight()) {
+            reins.reduce(Cause::FastRetransmit);
+            reins.regulate(Regulation::Inflate(trigger.threshold));
             self.inflated = true;
             if !self.config.guard_timeouts_only {
-                self.guard.set(flight);
+                self.guard.set(reins.flight());
             }
             return Resend::First;
         }
-        self.inflated |= self.config.inflate_always && flight.duplicates > trigger.threshold;
+        self.inflated |= self.config.inflate_always && duplicates > trigger.threshold;
         if self.inflated {
-            flight.cwnd += flight.mss();
+            reins.regulate(Regulation::Inflate(1));
         }
         Resend::Nothing
     }
 
     /// The first new ACK deflates the window to the threshold.
-    pub fn on_advance(&mut self, flight: &mut Flight) {
-        if self.inflated {
-            flight.cwnd = flight.ssthresh.min(flight.cwnd);
+    fn on_advance(&mut self, reins: &mut Reins, _acked: u64) -> Advance {
+        let ends = self.inflated;
+        if ends {
+            reins.regulate(Regulation::ToThresholdAtMost);
             self.inflated = false;
+        }
+        Advance {
+            ends,
+            ..Advance::default()
         }
     }
 
     /// A timeout ends the recovery.
-    pub fn on_timeout(&mut self, flight: &mut Flight) {
+    fn on_timeout(&mut self, reins: &mut Reins) {
         if self.inflated && self.config.deflate_on_timeout {
-            flight.cwnd = flight.ssthresh.min(flight.cwnd);
+            reins.regulate(Regulation::ToThresholdAtMost);
         }
         self.inflated = false;
-        self.guard.set(flight);
+        self.guard.set(reins.flight());
     }
 }

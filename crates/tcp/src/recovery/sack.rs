@@ -1,12 +1,51 @@
 //! SACK: holes are resent as PIPE, the estimate of the data under way, allows (Fall and Floyd 1996; ATM Forum/98-0876
 //! section 3.2).
 
-use super::{Advance, Guard, Next, Resend, Trigger};
-use crate::config::{PipeStart, SackConfig, TimerRestart};
-use crate::congestion::Congestion;
+use super::guard::{Guard, TimerRestart};
+use super::recover::{Advance, Next, Recover, Resend};
+use super::trigger::Trigger;
+use crate::congestion::control::Cause;
+use crate::congestion::reins::Reins;
 use crate::flight::Flight;
+use crate::problem::Problem;
 use crate::scoreboard::Scoreboard;
-use crate::segment::AckSegment;
+use crate::segment::{AckSegment, MAX_SACK_BLOCKS};
+use crate::variant::{Parameters, Variant};
+use serde::{Deserialize, Serialize};
+use strum::VariantNames;
+
+/// Choices that it leaves open.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct SackConfig {
+    /// Most blocks in an ACK; 1 to 3, which leaves room for timestamps (RFC 2018 section 3).
+    pub blocks: u32,
+    /// From what PIPE starts.
+    pub pipe: PipeStart,
+    /// No second fast retransmit for data sent before a timeout.
+    pub guard: bool,
+    /// Which partial ACKs restart the retransmission timer.
+    pub timer_restart: TimerRestart,
+}
+
+impl Parameters for SackConfig {
+    fn problem(&self) -> Option<Problem> {
+        let fit = (1..=MAX_SACK_BLOCKS).contains(&(self.blocks as usize));
+        let accepted = || format!("needs room for 1 to {MAX_SACK_BLOCKS} blocks");
+        (!fit).then(|| Problem::new("sack.blocks", self.blocks, accepted()))
+    }
+}
+
+/// PIPE at a fast retransmit, before the duplicate ACKs are taken off.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum PipeStart {
+    /// The window in whole segments (Fall and Floyd 1996; ATM Forum/98-0876 section 3.2).
+    Window,
+    /// What is sent and not acknowledged.
+    Outstanding,
+}
 
 /// The scoreboard, and the state of a fast recovery.
 #[derive(Clone, Debug)]
@@ -23,11 +62,13 @@ pub struct Sack {
     config: SackConfig,
 }
 
-impl Sack {
+impl Variant for Sack {
+    type Config = SackConfig;
+
     /// Not in recovery, knowing nothing.
-    pub fn new(config: SackConfig) -> Sack {
+    fn new(config: &SackConfig) -> Sack {
         Sack {
-            config,
+            config: *config,
             guard: Guard::new(config.guard),
             board: Scoreboard::default(),
             recover: None,
@@ -35,70 +76,78 @@ impl Sack {
             partial: false,
         }
     }
+}
 
-    /// Whether the recovery lasts.
+impl Recover for Sack {
     #[inline(always)]
-    pub fn is_on(&self) -> bool {
+    fn is_on(&self) -> bool {
         self.recover.is_some()
     }
 
-    /// Whether no data beyond SND.UNA are known to have arrived.
-    pub fn knows_nothing(&self) -> bool {
-        self.board.is_empty()
+    /// No recovery lasts, and no data beyond SND.UNA are known to have arrived.
+    fn is_idle(&self) -> bool {
+        self.recover.is_none() && self.board.is_empty()
     }
 
     /// Reads an ACK's blocks; true if they tell anything new, or in recovery, where any ACK means that a segment left.
     #[inline(always)]
-    pub fn on_ack(&mut self, ack: &AckSegment) -> bool {
+    fn on_ack(&mut self, ack: &AckSegment) -> bool {
         self.board.update(ack.acknowledgement, ack.sack_blocks()) || self.recover.is_some()
     }
 
     /// The triggering duplicate resends one segment and starts PIPE; each later one takes a segment off it.
-    pub fn on_duplicate(&mut self, flight: &mut Flight, congestion: &Congestion, trigger: Trigger) -> Resend {
-        let mss = i64::from(flight.mss);
+    fn on_duplicate(&mut self, reins: &mut Reins, trigger: Trigger) -> Resend {
+        let mss = i64::from(reins.flight().mss);
         if self.recover.is_some() {
             self.pipe -= mss;
             return Resend::Nothing;
         }
-        if !trigger.fires(flight) || !self.guard.allows(flight) {
+        if !trigger.fires(reins.flight()) || !self.guard.allows(reins.flight()) {
             return Resend::Nothing;
         }
         let under_way = match self.config.pipe {
-            PipeStart::Window => flight.window() as i64 / mss * mss,
-            PipeStart::Outstanding => flight.outstanding() as i64,
+            PipeStart::Window => reins.flight().window() as i64 / mss * mss,
+            PipeStart::Outstanding => reins.flight().outstanding() as i64,
         };
         self.pipe = under_way - i64::from(trigger.threshold) * mss;
-        flight.ssthresh = congestion.threshold(flight);
-        flight.cwnd = flight.ssthresh;
+        reins.reduce(Cause::FastRetransmit);
+        let flight = reins.flight();
         self.recover = Some(flight.max);
         self.partial = false;
         self.board.begin(flight.una + u64::from(flight.mss));
         Resend::First
     }
 
-    /// A partial ACK takes two segments off PIPE: the one resent and the one lost. `None` outside of a recovery.
+    /// A partial ACK takes two segments off PIPE: the one resent and the one lost.
     #[inline(always)]
-    pub fn on_advance(&mut self, flight: &Flight) -> Option<Advance> {
-        let recover = self.recover?;
-        if flight.una >= recover {
+    fn on_advance(&mut self, reins: &mut Reins, _acked: u64) -> Advance {
+        let Some(recover) = self.recover else {
+            return Advance::default();
+        };
+        if reins.flight().una >= recover {
             self.recover = None;
-            return Some(Advance::default());
+            return Advance {
+                grows: false,
+                ends: true,
+                ..Advance::default()
+            };
         }
-        self.pipe -= 2 * i64::from(flight.mss);
+        self.pipe -= 2 * i64::from(reins.flight().mss);
         let restart_timer = self.config.timer_restart == TimerRestart::Every || !self.partial;
         self.partial = true;
-        Some(Advance {
+        Advance {
             restart_timer,
+            grows: false,
             ..Advance::default()
-        })
+        }
     }
 
     /// In recovery, holes first, while PIPE is below the window.
-    pub fn next(&self, flight: &Flight) -> Next {
+    fn next(&mut self, flight: &Flight) -> Next {
         if self.recover.is_none() {
             return Next::Window;
         }
-        if self.pipe as f64 >= flight.cwnd {
+        if self.pipe as f64 >= flight.cwnd() {
             return Next::Nothing;
         }
         match self.board.next_hole(flight.una, flight.mss) {
@@ -107,8 +156,7 @@ impl Sack {
         }
     }
 
-    /// A segment left in recovery, other than by `Resend`.
-    pub fn on_sent(&mut self, flight: &Flight, hole_end: Option<u64>) {
+    fn on_sent(&mut self, flight: &Flight, hole_end: Option<u64>) {
         self.pipe += i64::from(flight.mss);
         if let Some(end) = hole_end {
             self.board.on_resent(end);
@@ -116,9 +164,9 @@ impl Sack {
     }
 
     /// A timeout ends the recovery and clears the board.
-    pub fn on_timeout(&mut self, flight: &Flight) {
+    fn on_timeout(&mut self, reins: &mut Reins) {
         self.recover = None;
         self.board.clear();
-        self.guard.set(flight);
+        self.guard.set(reins.flight());
     }
 }

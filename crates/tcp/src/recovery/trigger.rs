@@ -1,6 +1,5 @@
 //! What brings a fast retransmit: enough duplicate ACKs, and enough time since the latest one.
 
-use crate::config::TcpConfig;
 use crate::flight::Flight;
 use longpipe_events::{MaybeTime, Span, Time};
 
@@ -13,11 +12,11 @@ pub struct Triggers {
 }
 
 impl Triggers {
-    /// No fast retransmit so far.
-    pub fn new(config: &TcpConfig) -> Triggers {
+    /// No fast retransmit so far; it takes `threshold` duplicates, and `interval` since the one before.
+    pub fn new(threshold: u32, interval: Span) -> Triggers {
         Triggers {
-            threshold: config.duplicate_ack_threshold,
-            interval: Span(config.fast_retransmit_interval_ps),
+            threshold,
+            interval,
             latest: MaybeTime::NONE,
         }
     }
@@ -26,7 +25,10 @@ impl Triggers {
     pub fn at(&self, now: Time) -> Trigger {
         Trigger {
             threshold: self.threshold,
-            ready: self.latest.get().is_none_or(|latest| now >= latest + self.interval),
+            ready: self
+                .latest
+                .get()
+                .is_none_or(|latest| now.since(latest) >= self.interval),
         }
     }
 

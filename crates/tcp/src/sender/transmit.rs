@@ -1,7 +1,10 @@
 //! What to send next.
 
+use super::timers::Timer;
 use super::{Sender, NOTHING};
-use crate::recovery::Next;
+use crate::congestion::control::Sent;
+use crate::congestion::reins::Regulation;
+use crate::recovery::recover::{Next, Recover};
 use crate::segment::DataSegment;
 use longpipe_events::{MaybeTime, Time};
 
@@ -42,7 +45,7 @@ impl Sender {
         let end = sequence + u64::from(mss);
         let needed = end - flight.una;
         // The same as `needed <= flight.window()`, for less.
-        let full = (needed <= flight.rwnd) & (needed as i64 as f64 <= flight.cwnd) & (end <= self.written);
+        let full = (needed <= flight.rwnd) & (needed as i64 as f64 <= flight.cwnd()) & (end <= self.written);
         full.then(|| {
             self.flight.nxt = end;
             (sequence, self.on_sent(now, sequence, mss))
@@ -69,8 +72,18 @@ impl Sender {
     /// The same where a recovery may decide, or the time since the latest segment.
     #[inline(never)]
     fn poll_notable(&mut self, now: Time) -> Option<DataSegment> {
-        if let Some(rare) = &self.rare {
-            rare.before_sending(now, &mut self.flight, |latest| self.rtt.deadline(latest));
+        if !self.follows {
+            return self.poll_by_recovery(now);
+        }
+        let segment = self.poll_by_recovery(now)?;
+        self.follow(now, &segment);
+        Some(segment)
+    }
+
+    #[inline(always)]
+    fn poll_by_recovery(&mut self, now: Time) -> Option<DataSegment> {
+        if self.rare.is_some() {
+            self.look_whether_idle(now);
         } else if !self.resend_first & !self.recovery.is_on() {
             return self.poll_calm(now);
         }
@@ -96,6 +109,16 @@ impl Sender {
                 Some(self.emit(now, sequence, length))
             }
             Next::Nothing => None,
+        }
+    }
+
+    /// The window closes if nothing was sent for too long.
+    fn look_whether_idle(&mut self, now: Time) {
+        let Some((window, latest)) = self.rare.as_ref().and_then(|rare| rare.idle_restart()) else {
+            return;
+        };
+        if self.flight.outstanding() == 0 && now > self.rtt.deadline(latest) {
+            self.reins(now).regulate(Regulation::AtMost(window));
         }
     }
 
@@ -142,10 +165,30 @@ impl Sender {
             (self.timed, self.timed_since) = (sequence, now);
         }
         self.flight.max = self.flight.max.max(end);
-        self.congestion.on_sent(now, sequence, end);
-        if self.deadline == MaybeTime::NONE {
-            self.deadline = self.expiry(now);
+        if self.timers.get(Timer::Retransmission) == MaybeTime::NONE {
+            let expiry = self.expiry(now);
+            self.timers.set(Timer::Retransmission, expiry);
         }
         retransmission
+    }
+
+    /// Tells those who asked for it of a transmission.
+    #[inline(never)]
+    fn follow(&mut self, now: Time, segment: &DataSegment) {
+        let (sequence, end) = (segment.sequence, segment.sequence + u64::from(segment.length));
+        let Some(told) = &mut self.told else {
+            return;
+        };
+        if let Some(ledger) = &mut told.ledger {
+            ledger.on_sent(now, sequence, end, self.flight.max);
+        }
+        let sent = Sent {
+            now,
+            sequence,
+            end,
+            again: segment.retransmission,
+            in_flight: told.in_flight(&self.flight),
+        };
+        self.congestion.on_sent(&sent, &self.flight);
     }
 }

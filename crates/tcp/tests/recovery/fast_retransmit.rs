@@ -1,5 +1,6 @@
 //! When duplicate ACKs bring a fast retransmit, and what holds it back.
 
+use crate::assert_trace;
 use crate::script::{self, Script};
 use longpipe_tcp::config::RecoveryKind;
 use strum::IntoEnumIterator;
@@ -7,19 +8,71 @@ use RecoveryKind::{Newreno, Reno, Sack, Tahoe};
 
 #[test]
 fn rfc_2582_section_5_a_guard_forbids_repeated_fast_retransmits() {
-    // Reno's second loss lies below the first recovery; NewReno takes the echo of what a timeout sent again for a loss.
+    // Reno's second loss lies below the first recovery; NewReno takes the echo of what a timeout sent again for a loss,
+    // Tahoe that of what it sent again itself.
     for (kind, lost, unguarded, guarded) in [
-        (Reno, &[0, 1, 2, 3][..], 2, 1),
+        (Tahoe, &[3, 4, 5, 6, 8][..], 5, 1),
+        (Reno, &[0, 1, 2, 3], 2, 1),
         (Newreno, &[0, 3, 5, 16, 17], 3, 1),
         (Sack, &[0, 3, 5, 16, 17], 1, 1),
     ] {
         for (guard, expected) in [(false, unguarded), (true, guarded)] {
             let script = Script::new(kind).lose(lost).with(|tcp| {
                 (tcp.reno.guard, tcp.newreno.guard, tcp.sack.guard) = (guard, guard, guard);
+                tcp.tahoe.guard = guard;
             });
             let trace = script.play();
             assert_eq!(trace.fast_retransmits, expected, "{kind:?} {guard}\n{trace}");
         }
+    }
+}
+
+/// Tahoe, of whose first flight segments 3 to 6 and 8 are lost, and more.
+fn tahoe(guard: bool, more: &[u64]) -> Script {
+    let script = Script::new(Tahoe).lose(&[3, 4, 5, 6, 8]).lose(more);
+    script.with(|tcp| tcp.tahoe.guard = guard)
+}
+
+#[test]
+fn a_guard_keeps_tahoe_from_taking_the_echo_of_its_own_slow_start_for_losses() {
+    // Slow start sends 9 to 12 again, which the receiver has: four duplicates for nothing, and so on without the guard.
+    let repair = ["0.0 0-15", "1.0 16-21 3*", "2.0 4-5*", "3.0 6-9*", "4.0 10-12* 22-27"];
+    let echoes = [
+        "5.0 22-27* 28-31",
+        "6.0 28-31* 32-34",
+        "7.0 32-34* 35-36",
+        "8.0 35-36* 37-38",
+        "9.0 39",
+    ];
+    assert_trace(&tahoe(false, &[]).play(), &[&repair[..], &echoes].concat());
+    assert_trace(
+        &tahoe(true, &[]).play(),
+        &[&repair[..], &["5.0 28-36", "6.0 37-39"]].concat(),
+    );
+}
+
+#[test]
+fn a_guard_holds_for_tahoe_after_a_timeout() {
+    // All but two of the duplicates get lost, so that a timeout comes first.
+    let play = |guard| {
+        let trace = tahoe(guard, &[]).lose_acks(3..15).play();
+        (trace.timeouts, trace.fast_retransmits)
+    };
+    assert_eq!(play(true), (1, 0));
+    assert_eq!(play(false).0, 1);
+    assert!(play(false).1 > 0);
+}
+
+#[test]
+fn a_guard_lets_tahoe_resend_at_once_what_it_sent_after_its_recovery_but_the_first_segment() {
+    // Segment 22 is the first one, which the duplicates of the echo may be of: packet 32, and 23 is the next.
+    for (lost, fast_retransmits, timeouts) in [(32, 1, 1), (33, 2, 0)] {
+        let trace = tahoe(true, &[lost]).play();
+        assert_eq!(
+            (trace.fast_retransmits, trace.timeouts),
+            (fast_retransmits, timeouts),
+            "{trace}"
+        );
     }
 }
 

@@ -3,9 +3,9 @@
 mod fast_retransmit;
 mod script;
 
-use longpipe_tcp::config::{AckConfig, CongestionKind, PipeStart, RecoveryKind, TimerRestart};
+use longpipe_tcp::config::{AckConfig, PipeStart, RecoveryKind, TimerRestart};
 use proptest::prelude::*;
-use script::{Script, Trace};
+use script::{Script, Trace, AIMD, VEGAS};
 use strum::IntoEnumIterator;
 use RecoveryKind::{Newreno, Reno, Sack, Tahoe, Vanilla};
 
@@ -282,6 +282,7 @@ proptest! {
                 if delayed {
                     tcp.ack = AckConfig::Delayed { segments: 2, timeout_ps: 20_000_000_000 };
                 }
+                tcp.tahoe.guard = guard;
                 tcp.reno.guard = guard;
                 tcp.reno.deflate_on_timeout = deflate;
                 tcp.reno.guard_timeouts_only = timeouts_only;
@@ -306,7 +307,7 @@ proptest! {
 fn vegas_doubles_every_other_round_trip_while_no_queue_builds() {
     let trace = Script::new(Reno)
         .segments(30)
-        .with(|tcp| (tcp.congestion, tcp.initial_window_segments) = (CongestionKind::Vegas, 1))
+        .with(|tcp| (tcp.congestion, tcp.initial_window_segments) = (VEGAS, 1))
         .play();
     assert_trace(
         &trace,
@@ -332,7 +333,7 @@ fn vegas_repairs_losses_as_its_recovery_does() {
                 .with(|tcp| tcp.congestion = congestion)
                 .play()
         };
-        let [aimd, vegas] = [CongestionKind::Aimd, CongestionKind::Vegas].map(play);
+        let [aimd, vegas] = [AIMD, VEGAS].map(play);
         assert_eq!(vegas.timeouts, aimd.timeouts, "{kind:?}\n{vegas}");
     }
 }

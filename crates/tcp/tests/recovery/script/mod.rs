@@ -4,22 +4,122 @@
 
 use longpipe_events::{Span, Time};
 use longpipe_tcp::config::{
-    AckConfig, CongestionKind, NewRenoConfig, PipeStart, RecoveryKind, RenoConfig, SackConfig, TcpConfig, TimerConfig,
-    TimerRestart, VegasConfig,
+    AckConfig, AimdConfig, CongestionConfig, NewRenoConfig, PipeStart, RecoveryConfig, RecoveryKind, RenoConfig,
+    SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart, VanillaConfig, VegasConfig,
 };
 use longpipe_tcp::{AckSegment, DataSegment, Receiver, Sender};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 pub const MSS: u64 = 1000;
 /// Round trip [ps]; the smallest RTO is ten.
 pub const RTT: u64 = 100_000_000_000;
 const MIN_RTO: u64 = 10 * RTT;
 
+/// AIMD as 4.4BSD counts.
+pub const AIMD: CongestionConfig = CongestionConfig::Aimd(AimdConfig { byte_counting: false });
+/// Vegas as in its paper.
+pub const VEGAS: CongestionConfig = CongestionConfig::Vegas(VegasConfig {
+    alpha: 1.0,
+    beta: 3.0,
+    gamma: 1.0,
+});
+
+/// A connection of which any recovery may be made.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    kind: RecoveryKind,
+    tcp: TcpConfig,
+    pub tahoe: TahoeConfig,
+    pub reno: RenoConfig,
+    pub newreno: NewRenoConfig,
+    pub sack: SackConfig,
+}
+
+impl Deref for Draft {
+    type Target = TcpConfig;
+
+    fn deref(&self) -> &TcpConfig {
+        &self.tcp
+    }
+}
+
+impl DerefMut for Draft {
+    fn deref_mut(&mut self) -> &mut TcpConfig {
+        &mut self.tcp
+    }
+}
+
+impl Draft {
+    fn new(kind: RecoveryKind) -> Draft {
+        Draft {
+            kind,
+            tcp: TcpConfig {
+                recovery: RecoveryConfig::Vanilla(VanillaConfig {}),
+                congestion: AIMD,
+                mss_bytes: MSS as u32,
+                receiver_window_bytes: 1000 * MSS,
+                window_scale: TcpConfig::least_window_scale(1000 * MSS),
+                initial_window_segments: 16,
+                initial_ssthresh_bytes: None,
+                estimate_ssthresh: false,
+                duplicate_ack_threshold: 3,
+                fast_retransmit_restarts_timer: true,
+                fast_retransmit_interval_ps: 0,
+                silly_window_avoidance: true,
+                idle_restart: false,
+                timer: TimerConfig::Fine {
+                    granularity_ps: RTT / 100,
+                    min_rto_ps: MIN_RTO,
+                    max_rto_ps: 64 * MIN_RTO,
+                    initial_rto_ps: MIN_RTO,
+                    timestamps: false,
+                },
+                ack: AckConfig::Immediate {},
+            },
+            tahoe: TahoeConfig { guard: false },
+            reno: RenoConfig {
+                guard: false,
+                deflate_on_timeout: false,
+                guard_timeouts_only: false,
+                inflate_always: false,
+            },
+            newreno: NewRenoConfig {
+                flywheel: true,
+                max_burst: None,
+                partial_deflation: false,
+                guard: false,
+                timer_restart: TimerRestart::Every,
+            },
+            sack: SackConfig {
+                blocks: 3,
+                pipe: PipeStart::Window,
+                guard: true,
+                timer_restart: TimerRestart::Every,
+            },
+        }
+    }
+
+    /// The connection.
+    pub fn config(&self) -> TcpConfig {
+        TcpConfig {
+            recovery: match self.kind {
+                RecoveryKind::Vanilla => RecoveryConfig::Vanilla(VanillaConfig {}),
+                RecoveryKind::Tahoe => RecoveryConfig::Tahoe(self.tahoe),
+                RecoveryKind::Reno => RecoveryConfig::Reno(self.reno),
+                RecoveryKind::Newreno => RecoveryConfig::Newreno(self.newreno),
+                RecoveryKind::Sack => RecoveryConfig::Sack(self.sack),
+            },
+            ..self.tcp.clone()
+        }
+    }
+}
+
 /// What happens to a connection, and with which options.
 #[derive(Clone, Debug)]
 pub struct Script {
-    pub config: TcpConfig,
+    draft: Draft,
     segments: u64,
     lost: Vec<u64>,
     lost_acks: Vec<u64>,
@@ -30,54 +130,7 @@ impl Script {
     /// A first flight of 16 segments, of 40 in all; an ACK for each segment, a fine clock, nothing lost.
     pub fn new(recovery: RecoveryKind) -> Script {
         Script {
-            config: TcpConfig {
-                recovery,
-                congestion: CongestionKind::Aimd,
-                mss_bytes: MSS as u32,
-                receiver_window_bytes: 1000 * MSS,
-                window_scale: TcpConfig::least_window_scale(1000 * MSS),
-                initial_window_segments: 16,
-                initial_ssthresh_bytes: None,
-                estimate_ssthresh: false,
-                duplicate_ack_threshold: 3,
-                fast_retransmit_restarts_timer: true,
-                fast_retransmit_interval_ps: 0,
-                byte_counting: false,
-                silly_window_avoidance: true,
-                vegas: VegasConfig {
-                    alpha: 1.0,
-                    beta: 3.0,
-                    gamma: 1.0,
-                },
-                idle_restart: false,
-                reno: RenoConfig {
-                    guard: false,
-                    deflate_on_timeout: false,
-                    guard_timeouts_only: false,
-                    inflate_always: false,
-                },
-                newreno: NewRenoConfig {
-                    flywheel: true,
-                    max_burst: None,
-                    partial_deflation: false,
-                    guard: false,
-                    timer_restart: TimerRestart::Every,
-                },
-                sack: SackConfig {
-                    blocks: 3,
-                    pipe: PipeStart::Window,
-                    guard: true,
-                    timer_restart: TimerRestart::Every,
-                },
-                timer: TimerConfig::Fine {
-                    granularity_ps: RTT / 100,
-                    min_rto_ps: MIN_RTO,
-                    max_rto_ps: 64 * MIN_RTO,
-                    initial_rto_ps: MIN_RTO,
-                    timestamps: false,
-                },
-                ack: AckConfig::Immediate {},
-            },
+            draft: Draft::new(recovery),
             segments: 40,
             lost: vec![],
             lost_acks: vec![],
@@ -110,8 +163,8 @@ impl Script {
     }
 
     /// With other options.
-    pub fn with(mut self, change: impl FnOnce(&mut TcpConfig)) -> Script {
-        change(&mut self.config);
+    pub fn with(mut self, change: impl FnOnce(&mut Draft)) -> Script {
+        change(&mut self.draft);
         self
     }
 
@@ -186,8 +239,8 @@ impl<'a> Player<'a> {
     fn new(script: &'a Script) -> Player<'a> {
         Player {
             script,
-            sender: Sender::new(&script.config, Span(0)),
-            receiver: Receiver::new(&script.config),
+            sender: Sender::new(&script.draft.config(), Span(0)),
+            receiver: Receiver::new(&script.draft.config()),
             now: Time(0),
             events: BTreeMap::new(),
             count: 0,

@@ -1,0 +1,210 @@
+//! The memory that a run may take: counted where something grows to twice its size, never where it is used.
+//!
+//! A run whose queues and records would pass its limit ends there, by unwinding with a `MemoryLimit`, and so does one
+//! that the machine has no more memory for. Who sets no limit has none.
+
+use std::cell::Cell;
+use std::collections::{BinaryHeap, VecDeque};
+use std::fmt;
+use std::panic::resume_unwind;
+
+/// Why a run ended: it has grown to its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryLimit {
+    /// What it would hold next [byte].
+    pub needed: u64,
+    /// What it may hold, or could [byte].
+    pub limit: u64,
+}
+
+impl fmt::Display for MemoryLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes are needed next, {} may be held", self.needed, self.limit)
+    }
+}
+
+impl std::error::Error for MemoryLimit {}
+
+thread_local! {
+    /// What this thread's run holds [byte].
+    static HELD: Cell<u64> = const { Cell::new(0) };
+    static LIMIT: Cell<u64> = const { Cell::new(u64::MAX) };
+}
+
+/// Does a run of this thread that may hold so many bytes; one within another is counted by itself.
+pub fn limited<T>(limit: u64, run: impl FnOnce() -> T) -> T {
+    struct Before(u64, u64);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            HELD.set(self.0);
+            LIMIT.set(self.1);
+        }
+    }
+    let _before = Before(HELD.replace(0), LIMIT.replace(limit));
+    run()
+}
+
+/// The run is about to hold so many bytes more.
+#[cold]
+pub fn take(bytes: u64) {
+    let needed = HELD.get().saturating_add(bytes);
+    if needed > LIMIT.get() {
+        end(needed, LIMIT.get());
+    }
+    HELD.set(needed);
+}
+
+/// The run holds so many bytes less.
+#[cold]
+pub fn give_back(bytes: u64) {
+    HELD.set(HELD.get().saturating_sub(bytes));
+}
+
+fn end(needed: u64, limit: u64) -> ! {
+    resume_unwind(Box::new(MemoryLimit { needed, limit }))
+}
+
+/// Space for so many items, counted.
+#[cold]
+pub fn space<T>(items: usize) -> Vec<T> {
+    take(bytes::<T>(items));
+    let mut space = Vec::new();
+    if space.try_reserve_exact(items).is_err() {
+        end(HELD.get(), HELD.get() - bytes::<T>(items));
+    }
+    space
+}
+
+/// What so many items take [byte].
+pub fn bytes<T>(items: usize) -> u64 {
+    (items as u64).saturating_mul(size_of::<T>() as u64)
+}
+
+/// A list that is counted as it grows.
+pub trait Growing<T> {
+    /// Makes room for one more item where there is none.
+    fn make_room(&mut self);
+
+    /// Adds an item, at the end of a list or a queue.
+    fn put(&mut self, item: T);
+}
+
+impl<T> Growing<T> for Vec<T> {
+    #[inline(always)]
+    fn make_room(&mut self) {
+        if self.len() == self.capacity() {
+            let more = doubled::<T>(self.capacity());
+            let reserved = self.try_reserve_exact(more).is_ok();
+            settle::<T>(self.capacity(), more, reserved);
+        }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, item: T) {
+        self.make_room();
+        self.push(item);
+    }
+}
+
+impl<T> Growing<T> for VecDeque<T> {
+    #[inline(always)]
+    fn make_room(&mut self) {
+        if self.len() == self.capacity() {
+            let more = doubled::<T>(self.capacity());
+            let reserved = self.try_reserve_exact(more).is_ok();
+            settle::<T>(self.capacity(), more, reserved);
+        }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, item: T) {
+        self.make_room();
+        self.push_back(item);
+    }
+}
+
+impl<T: Ord> Growing<T> for BinaryHeap<T> {
+    #[inline(always)]
+    fn make_room(&mut self) {
+        if self.len() == self.capacity() {
+            let more = doubled::<T>(self.capacity());
+            let reserved = self.try_reserve_exact(more).is_ok();
+            settle::<T>(self.capacity(), more, reserved);
+        }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, item: T) {
+        self.make_room();
+        self.push(item);
+    }
+}
+
+/// Counts twice the room, beside what there is, which goes when all is copied; how many items more that is.
+#[cold]
+fn doubled<T>(room: usize) -> usize {
+    let more = room.max(4);
+    take(bytes::<T>(room + more));
+    more
+}
+
+#[cold]
+fn settle<T>(room: usize, more: usize, reserved: bool) {
+    if !reserved {
+        let asked = bytes::<T>(room + more);
+        end(HELD.get(), HELD.get() - asked);
+    }
+    give_back(bytes::<T>(room - more));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{catch_unwind, AssertUnwindSafe};
+
+    fn ended<T>(run: impl FnOnce() -> T) -> Option<MemoryLimit> {
+        let payload = catch_unwind(AssertUnwindSafe(run)).err()?;
+        Some(*payload.downcast::<MemoryLimit>().expect("no panic"))
+    }
+
+    #[test]
+    fn a_list_is_counted_with_its_copy_and_ends_the_run_at_the_limit() {
+        let fill = |items: u64| {
+            move || {
+                let (mut list, mut queue) = (Vec::new(), VecDeque::new());
+                (0..items).for_each(|item| list.put(item));
+                (0..items).for_each(|item| queue.put(item));
+                HELD.get()
+            }
+        };
+        assert_eq!(limited(1 << 20, fill(1000)), 2 * 1024 * 8);
+        // 32 KiB beside 16 KiB that are copied, and another list.
+        let limit = ended(|| limited(40 << 10, fill(4000))).expect("it needs 48 KiB");
+        assert_eq!((limit.needed, limit.limit), (48 << 10, 40 << 10));
+    }
+
+    #[test]
+    fn a_run_within_a_run_is_counted_by_itself() {
+        let outer = limited(100, || {
+            take(60);
+            assert!(ended(|| limited(50, || take(51))).is_some());
+            limited(1000, || take(500));
+            take(40);
+            HELD.get()
+        });
+        assert_eq!(outer, 100);
+        assert_eq!((HELD.get(), LIMIT.get()), (0, u64::MAX));
+    }
+
+    #[test]
+    fn what_the_machine_does_not_have_ends_the_run_too() {
+        let limit = ended(|| space::<u64>(1 << 59)).expect("no machine has that");
+        assert_eq!(
+            limit,
+            MemoryLimit {
+                needed: 1 << 62,
+                limit: 0
+            }
+        );
+    }
+}

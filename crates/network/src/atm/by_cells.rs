@@ -1,0 +1,149 @@
+//! Cell by cell: a cell has an event wherever it may meet the cells of another wire. Past the last such place it goes
+//! on at once, port by port, each at the time at which it arrives there, and only its frame has an event.
+
+use super::aal5::{frame_cells, Cell};
+use super::interface::Off;
+use super::link::{Feed, Link};
+use super::Atm;
+use crate::clock::{Actor, UNKNOWN};
+use crate::hosts::flow::Flow;
+use crate::hosts::Hosts;
+use crate::observe::probe::Probe;
+use crate::observe::watch;
+use crate::packets::circuit::REQUEST;
+use crate::packets::{Options, Packet};
+use crate::scenario::topology::Step;
+use longpipe_events::{Entity, Time};
+
+impl Atm {
+    /// What a wire brings next reaches its far end: a frame its host, a cell its switch.
+    #[inline(always)]
+    pub(super) fn arrive<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        loop {
+            match &mut self.links[link].feed {
+                Feed::Nic(nic) => match nic.pop() {
+                    Some(Off::Frame(frame)) => {
+                        self.under_way.astray -= u64::from(frame.packet.vc() % 2);
+                        self.announce(hosts, frame.packet, frame.cells, frame.accepted());
+                    }
+                    Some(Off::Cell(cell)) => {
+                        let departure = hosts.clock.now - nic.delay();
+                        watch::cell(&mut hosts.probe, &hosts.flows, link as u32, None, departure, cell);
+                        self.carry(hosts, link, hosts.clock.now, cell);
+                    }
+                    None => {}
+                },
+                Feed::Port(port) => match port.pop() {
+                    Some(cell) => self.carry(hosts, link, hosts.clock.now, cell),
+                    None => self.deliver(hosts, link),
+                },
+                Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) => self.deliver(hosts, link),
+                Feed::Vbr(_) => {}
+            }
+            let Some((time, order)) = self.next_arrival(link) else {
+                return;
+            };
+            if time > hosts.clock.end
+                || time >= self.under_way.first().1
+                || !hosts.clock.agenda.would_be_first(link as Entity, time, order)
+            {
+                return hosts.clock.set(Actor::Link(link), time, order);
+            }
+            hosts.clock.begin(time);
+        }
+    }
+
+    /// A cell reaches the far end of a link at `at`, and from there whatever it reaches without meeting another wire.
+    #[inline(always)]
+    pub(super) fn carry<P: Probe>(&mut self, hosts: &mut Hosts<P>, mut link: usize, mut at: Time, mut cell: Cell) {
+        let mut host = self.links[link].end.host;
+        while !host {
+            let Step { link: next, local } = self.topology.steps[cell.step as usize];
+            cell.step += 1;
+            link = next as usize;
+            let traced = (cell.vc as usize) < self.reassemblers.len() && !self.transit[link];
+            let probe = &mut hosts.probe;
+            let Link { end, feed, .. } = &mut self.links[link];
+            let Feed::Port(port) = feed else {
+                unreachable!("routes pass through switches alone")
+            };
+            let on_frame = |held| {
+                if traced {
+                    probe.queue(at, next, held);
+                }
+            };
+            let Some(arrival) = port.on_cell(at, cell.left == 0, local, on_frame) else {
+                return;
+            };
+            if !P::IDLE {
+                let departure = arrival - port.delay();
+                watch::cell(&mut hosts.probe, &hosts.flows, next, Some(at), departure, cell);
+            }
+            if !end.unshared {
+                if port.send(arrival, cell) {
+                    self.schedule(hosts, link);
+                }
+                return;
+            }
+            if arrival > hosts.clock.end {
+                return;
+            }
+            host = end.host;
+            at = arrival;
+        }
+        self.reach_host(hosts, link, at, cell);
+    }
+
+    /// A cell will have reached a host at `at`; a frame that it completes is delivered then.
+    #[inline(always)]
+    pub(super) fn reach_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize, at: Time, cell: Cell) {
+        let Cell { vc, frame, .. } = cell;
+        let Some(reassembler) = self.reassemblers.get_mut(vc as usize) else {
+            return self.meters[vc as usize - 2 * hosts.flows.len()].on_cell(at, frame);
+        };
+        let Some(cells) = reassembler.on_cell(cell) else {
+            return;
+        };
+        let bytes = hosts.flows[(vc / 2) as usize].packet_bytes(vc.is_multiple_of(2), frame);
+        if cells != frame_cells(bytes) {
+            return;
+        }
+        let (packet, options) = take_packet(&mut hosts.flows, vc, frame);
+        self.await_delivery(hosts, link, at, packet, &options, UNKNOWN);
+    }
+
+    /// At the end of the run, tells who watches of cells that have left a host and not arrived.
+    pub(super) fn watch_wires<P: Probe>(&self, hosts: &mut Hosts<P>) {
+        if P::IDLE || !hosts.probe.wants_cells() {
+            return;
+        }
+        for (link, wire) in self.links.iter().enumerate() {
+            let Feed::Nic(nic) = &wire.feed else { continue };
+            let (mut nic, end) = (nic.clone(), hosts.clock.end);
+            while let Some((arrival, _)) = nic.head().filter(|(arrival, _)| *arrival - nic.delay() <= end) {
+                let departure = arrival - nic.delay();
+                let Some(Off::Cell(passed)) = nic.pop() else { break };
+                watch::cell(&mut hosts.probe, &hosts.flows, link as u32, None, departure, passed);
+            }
+        }
+    }
+}
+
+/// Takes what a frame carries off its circuit.
+#[inline(always)]
+fn take_packet(flows: &mut [Flow], vc: u32, frame: u32) -> (Packet, Options) {
+    let (state, on_data_circuit) = (&mut flows[(vc / 2) as usize], vc.is_multiple_of(2));
+    let mut options = Options::NONE;
+    let packet = match &mut state.requests {
+        Some(requests) if frame & REQUEST != 0 => {
+            if on_data_circuit {
+                Packet::new(vc, frame, 0, &requests.acks.take(frame & !REQUEST), &mut options)
+            } else {
+                Packet::new(vc, frame, 0, &requests.segments.take(frame & !REQUEST), &mut options)
+            }
+        }
+        _ if on_data_circuit => Packet::new(vc, frame, 0, &state.data.take(frame), &mut options),
+        _ => Packet::new(vc, frame, 0, &state.acks.take(frame), &mut options),
+    };
+    (packet, options)
+}

@@ -1,0 +1,363 @@
+//! The train engine in a run: frames go by their first and their last cell.
+
+use super::aal5::frame_cells;
+use super::by_sweeps;
+use super::interface::{Accepted, Frame};
+use super::lanes::Edge;
+use super::link::{Feed, Link};
+use super::port::trains::{First, Last, TrainPort};
+use super::Atm;
+use crate::clock::{Actor, CELL, UNKNOWN, WHOLE_FRAME};
+use crate::hosts::Hosts;
+use crate::observe::probe::Probe;
+use crate::packets::{OnWire, Options, Packet};
+use crate::scenario::topology::{LinkEnd, Step, Topology};
+use crate::ties::TieRule;
+use longpipe_events::{Entity, Order, Time};
+
+impl Atm {
+    /// Hands a packet of this circuit to its host's interface as a frame, in answer to one that left its trunk at `since`; an
+    /// ACK whose place is certain has yet to go on.
+    #[inline(always)]
+    pub(crate) fn send_frame<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        link: u32,
+        packet: Packet,
+        options: &Options,
+        since: Time,
+    ) -> Option<CertainFrame> {
+        let (vc, link) = (packet.vc(), link as usize);
+        let by_edges = self.by_edges[vc as usize];
+        let ready = hosts.ready(link);
+        let Feed::Nic(nic) = &mut self.links[link].feed else {
+            unreachable!("circuits begin at hosts")
+        };
+        let cells = frame_cells(u32::from(packet.bytes()));
+        let accepted = nic.accept(cells, ready)?;
+        let lead = nic.lead;
+        if by_edges & accepted.soon {
+            nic.send(cells);
+            if !vc.is_multiple_of(2) && self.is_certain(lead, accepted.last, since, hosts.clock.end) {
+                return Some(CertainFrame {
+                    frame: Frame::new(packet, cells, accepted, true),
+                    options: *options,
+                });
+            }
+            self.under_way.keep_options(&packet, options);
+            self.announce(hosts, packet, cells, accepted);
+            return None;
+        }
+        self.wait_at_host(hosts, link, Frame::new(packet, cells, accepted, by_edges), options);
+        None
+    }
+
+    /// A frame waits for its turn at its host's interface, or goes to ports that sweep.
+    #[inline(never)]
+    fn wait_at_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize, frame: Frame, options: &Options) {
+        if frame.first > hosts.clock.end {
+            if let Feed::Nic(nic) = &mut self.links[link].feed {
+                nic.take_back(frame.slot);
+            }
+            return;
+        }
+        if self.sweeps.carry(frame.packet.vc()) {
+            return by_sweeps::send(self, hosts, link, frame, options);
+        }
+        if frame.by_edges {
+            self.under_way.keep_options(&frame.packet, options);
+            self.under_way.astray += u64::from(frame.packet.vc() % 2);
+        }
+        if let Feed::Nic(nic) = &mut self.links[link].feed {
+            if nic.wait(frame) {
+                self.schedule(hosts, link);
+            }
+        }
+    }
+
+    /// A host begins to send a frame, or will soon: its port and the loop learn when its cells arrive there.
+    #[inline(always)]
+    pub(crate) fn announce<P: Probe>(&mut self, hosts: &Hosts<P>, packet: Packet, cells: u16, sent: Accepted) {
+        let Step { link, local } = self.topology.steps[packet.step() as usize];
+        let port = train_port(&mut self.links, link);
+        port.expect(First {
+            time: sent.first,
+            batch: sent.slot,
+            local,
+            cells,
+        });
+        let lane = port.lane;
+        let last = Edge {
+            arrival: sent.last,
+            slot: sent.slot + u64::from(cells) - 1,
+            packet,
+            link,
+            cells,
+            first: false,
+        };
+        self.add_edge(lane, last);
+        if !P::IDLE && hosts.probe.wants_queue() {
+            let first = Edge {
+                arrival: sent.first,
+                slot: sent.slot,
+                first: true,
+                ..last
+            };
+            self.add_edge(lane, first);
+        }
+    }
+
+    #[inline(always)]
+    fn add_edge(&mut self, lane: usize, edge: Edge) {
+        let (topology, ties, arrival) = (&self.topology, &self.ties, edge.arrival);
+        let rank = |packet: &Packet| rank(topology, ties, packet, arrival);
+        self.under_way.insert(lane, edge, |one, other| rank(one) < rank(other));
+    }
+
+    /// Handles the first edge under way, if it comes before all other events and not after the end.
+    #[inline(always)]
+    pub(super) fn advance_edge<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
+        let (lane, time, tie) = self.under_way.first();
+        if time > hosts.clock.end {
+            return false;
+        }
+        // What ports do at one instant depends on nothing else at that instant; only who watches sees an order.
+        let sure = if P::IDLE {
+            time <= hosts.clock.agenda.bound()
+        } else {
+            !tie & (time < hosts.clock.agenda.bound())
+        };
+        if !sure {
+            return self.advance_tied_edge(hosts);
+        }
+        match lane {
+            0 => self.take_edge_of::<P, 0>(hosts),
+            1 => self.take_edge_of::<P, 1>(hosts),
+            2 => self.take_edge_of::<P, 2>(hosts),
+            _ => self.take_edge_of::<P, 3>(hosts),
+        }
+        true
+    }
+
+    /// Lanes have code of their own, so that the processor foretells the next one rather than wait for its time.
+    #[inline(never)]
+    fn take_edge_of<P: Probe, const LANE: usize>(&mut self, hosts: &mut Hosts<P>) {
+        self.take_edge(hosts, LANE);
+    }
+
+    /// The same where something else may come at that instant, or before it.
+    #[inline(never)]
+    fn advance_tied_edge<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
+        let (_, time, _) = self.under_way.first();
+        let edges = self.under_way.at(time);
+        let first = edges
+            .map(|(lane, edge)| (rank(&self.topology, &self.ties, &edge.packet, time), lane))
+            .min();
+        let Some(((order, entity), lane)) = first else {
+            return false;
+        };
+        let agenda = &mut hosts.clock.agenda;
+        let first = if P::IDLE {
+            agenda.would_be_first(0, time, CELL)
+        } else {
+            agenda.would_be_first(entity, time, order)
+        };
+        if first {
+            self.take_edge(hosts, lane);
+        }
+        first
+    }
+
+    #[inline(always)]
+    pub(crate) fn take_edge<P: Probe>(&mut self, hosts: &mut Hosts<P>, lane: usize) {
+        if let Some(edge) = self.under_way.pop(lane) {
+            hosts.clock.begin(edge.arrival);
+            self.on_edge(hosts, edge);
+        }
+    }
+
+    /// The last cell of a frame reaches its port, or the first one.
+    #[inline(always)]
+    fn on_edge<P: Probe>(&mut self, hosts: &mut Hosts<P>, edge: Edge) {
+        let Edge {
+            packet,
+            slot,
+            link,
+            cells,
+            ..
+        } = edge;
+        let local = self.topology.steps[packet.step() as usize].local;
+        let (time, batch) = (hosts.clock.now, slot);
+        let port = train_port(&mut self.links, link);
+        if edge.first {
+            let held = port.held_before(First {
+                time,
+                batch,
+                local,
+                cells,
+            });
+            return hosts.probe.queue(time, link, held);
+        }
+        let last = Last {
+            time,
+            batch,
+            local,
+            cells,
+        };
+        let lone = port.on_last_alone(last);
+        let left_in = lone.or_else(|| port.on_last(last));
+        if packet.has_options() {
+            let options = self.under_way.take_options(&packet);
+            if let Some(slot) = left_in {
+                self.leave_with_options(hosts, (link, packet, slot), (lone.is_some(), last), &options);
+            }
+        } else if let Some(slot) = left_in {
+            self.leave(hosts, (link, packet, slot), (lone.is_some(), last), &Options::NONE);
+        }
+    }
+
+    #[inline(never)]
+    fn leave_with_options<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        left: (u32, Packet, u64),
+        came: (bool, Last),
+        options: &Options,
+    ) {
+        self.leave(hosts, left, came, options);
+    }
+
+    /// A frame has its place on a link, its last cell in slot `slot`; it came alone, or among others.
+    #[inline(always)]
+    fn leave<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        (link, packet, slot): (u32, Packet, u64),
+        (alone, last): (bool, Last),
+        options: &Options,
+    ) {
+        let port = train_port(&mut self.links, link);
+        let left = port.grid.start(slot + 1);
+        let leaves = left + port.delay;
+        let since = if alone { left } else { port.as_if_alone(left, last) };
+        let certain = self.pass_on(hosts, link as usize, (packet.further(), leaves), options, since);
+        if let Some(ack) = certain {
+            self.go_on_at_once(hosts, ack);
+        }
+    }
+
+    /// A whole frame reaches the end of a link at `at`, and from there its host; it left its trunk at `since`.
+    #[inline(always)]
+    pub(crate) fn pass_on<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        mut link: usize,
+        (mut packet, mut at): (Packet, Time),
+        options: &Options,
+        since: Time,
+    ) -> Option<CertainFrame> {
+        while !self.links[link].end.host {
+            link = self.topology.steps[packet.step() as usize].link as usize;
+            packet = packet.further();
+            let Feed::Transit(port) = &self.links[link].feed else {
+                unreachable!("behind a port that takes trains there are none that hold a queue")
+            };
+            at = port.departure(at) + port.delay;
+        }
+        if at > hosts.clock.end {
+            return None;
+        }
+        self.await_delivery(hosts, link, at, packet, options, since)
+    }
+
+    /// A whole frame will have reached a host at `at`; it left its trunk at `since`.
+    #[inline(always)]
+    pub(super) fn await_delivery<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        link: usize,
+        at: Time,
+        packet: Packet,
+        options: &Options,
+        since: Time,
+    ) -> Option<CertainFrame> {
+        let wire = &self.links[link];
+        let quiet = at <= wire.quiet_until && wire.deliveries.is_empty() && !hosts.ahead.busy;
+        if quiet || (at > hosts.clock.now && hosts.approach(self, link, at)) {
+            let now = hosts.begin_ahead(at);
+            let mut certain = None;
+            if !(packet.is_plain_ack() && self.take_plain_ack_frame(hosts, packet)) {
+                certain = hosts.receive(self, packet, options, since);
+            }
+            hosts.end_ahead(now);
+            return certain;
+        }
+        let wire = &mut self.links[link];
+        wire.deliveries.push(OnWire { arrival: at, packet }, options);
+        if at == hosts.clock.now {
+            self.deliver(hosts, link);
+        } else if wire.deliveries.len() == 1 {
+            self.schedule(hosts, link);
+        }
+        None
+    }
+
+    /// The first frame due on a link reaches its host.
+    pub(super) fn deliver<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        let mut options = Options::NONE;
+        if let Some(next) = self.links[link].deliveries.pop(&mut options) {
+            hosts.receive(self, next.packet, &options, UNKNOWN);
+        }
+    }
+
+    /// Puts the arrival of a link's head cell on the agenda.
+    #[inline]
+    pub(crate) fn schedule<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        if let Some((time, order)) = self.next_arrival(link) {
+            hosts.clock.set(Actor::Link(link), time, order);
+        }
+    }
+
+    /// When a link's head cell arrives, and its rank among the events of that instant.
+    #[inline(always)]
+    pub(super) fn next_arrival(&self, link: usize) -> Option<(Time, Order)> {
+        let wire = &self.links[link];
+        let (time, vc) = wire.head()?;
+        Some((time, arrival_order(&wire.end, &self.ties, vc, time)))
+    }
+}
+
+/// A frame of an ACK whose place at its port is certain, and what options it has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CertainFrame {
+    pub frame: Frame,
+    pub options: Options,
+}
+
+/// Rank of what reaches the end of a link at `time` among the events of that instant.
+#[inline(always)]
+fn arrival_order(end: &LinkEnd, ties: &TieRule, vc: u32, time: Time) -> Order {
+    if end.unshared {
+        WHOLE_FRAME
+    } else {
+        CELL | ties.rank(end, time, vc)
+    }
+}
+
+/// The port of trains that feeds a link.
+#[inline(always)]
+pub(crate) fn train_port(links: &mut [Link], link: u32) -> &mut TrainPort {
+    let Feed::Trains(port) = &mut links[link as usize].feed else {
+        unreachable!("the circuits of these frames pass through such a port")
+    };
+    port
+}
+
+/// Place of a packet's cell that arrives at `time` among the events of that instant.
+fn rank(topology: &Topology, ties: &TieRule, packet: &Packet, time: Time) -> (Order, Entity) {
+    let link = topology.steps[packet.step() as usize - 1].link;
+    (
+        arrival_order(&topology.ends[link as usize], ties, packet.vc(), time),
+        link,
+    )
+}

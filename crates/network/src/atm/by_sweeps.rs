@@ -1,0 +1,37 @@
+//! Ports that sweep in a run: what their hosts send goes to them, and what leaves the last one goes to its host.
+
+use super::aal5::frame_cells;
+use super::interface::Frame;
+use super::link::Feed;
+use super::Atm;
+use crate::clock::{Actor, CELL, UNKNOWN};
+use crate::hosts::Hosts;
+use crate::observe::probe::Probe;
+use crate::packets::{Options, Packet};
+
+/// A host's interface has given a frame its slots.
+pub(super) fn send<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, link: usize, frame: Frame, options: &Options) {
+    if let Feed::Nic(nic) = &mut atm.links[link].feed {
+        nic.send(frame.cells);
+    }
+    if let Some((port, at)) = atm.sweeps.send(frame.packet, options, frame.cells, frame.accepted()) {
+        hosts.clock.set(Actor::Sweep(port as usize), at, CELL);
+    }
+}
+
+/// Time for a port to look what has come.
+pub(super) fn sweep<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, port: u32) {
+    atm.sweeps.look(port, hosts.clock.now, hosts.clock.end);
+    let mut number = 0;
+    while let Some(done) = atm.sweeps.done(number) {
+        number += 1;
+        let cells = |packet: Packet| frame_cells(u32::from(packet.bytes()));
+        let mut options = Options::NONE;
+        if let Some(packet) = atm.sweeps.take(&done, cells, &mut options) {
+            atm.pass_on(hosts, done.link as usize, (packet, done.at), &options, UNKNOWN);
+        }
+    }
+    if let Some(at) = atm.sweeps.rest(port) {
+        hosts.clock.set(Actor::Sweep(port as usize), at, CELL);
+    }
+}

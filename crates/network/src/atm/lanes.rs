@@ -1,0 +1,131 @@
+//! Frames that go by edges on their way to their first port, in the order in which their last cells will reach it.
+//!
+//! The host's interface knows when a frame's cells will arrive, so that frames that begin soon queue up here, by port,
+//! and need no agenda: mostly each is the last one of its lane.
+
+use crate::packets::ring::Ring;
+use crate::packets::{Options, Packet};
+use longpipe_events::Time;
+use std::cmp::Ordering;
+
+/// Ports share them, if there are more.
+pub(crate) const LANES: usize = 4;
+
+/// A frame's last cell on its way, or its first where somebody watches.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Edge {
+    /// When it arrives.
+    pub arrival: Time,
+    /// Slot of the interface in which it leaves.
+    pub slot: u64,
+    /// What the frame carries.
+    pub packet: Packet,
+    /// The link behind the port.
+    pub link: u32,
+    /// Cells of the frame.
+    pub cells: u16,
+    /// Whether it is the first cell.
+    pub first: bool,
+}
+
+/// All such frames of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct UnderWay {
+    /// First arrival of each lane [ps]; after every other one, and different, if it is empty.
+    first: [u64; LANES],
+    lanes: [Ring<Edge>; LANES],
+    /// Options of the packets that have any and have not reached their ports, by VC.
+    options: Vec<Ring<Options>>,
+    /// ACKs that wait at their hosts.
+    pub astray: u64,
+}
+
+const EMPTY: [u64; LANES] = [u64::MAX, u64::MAX - 1, u64::MAX - 2, u64::MAX - 3];
+
+impl UnderWay {
+    /// None on `vcs` circuits.
+    pub fn new(vcs: usize) -> UnderWay {
+        UnderWay {
+            first: EMPTY,
+            lanes: Default::default(),
+            options: vec![Ring::default(); vcs],
+            astray: 0,
+        }
+    }
+
+    /// Adds an edge to a lane; `before` orders those that arrive at one instant.
+    #[inline(always)]
+    pub fn insert(&mut self, lane: usize, edge: Edge, before: impl Fn(&Packet, &Packet) -> bool) {
+        let lane = lane % LANES;
+        let at = edge.arrival.0;
+        self.first[lane] = self.first[lane].min(at);
+        let lane = &mut self.lanes[lane];
+        let in_order = lane.last().is_none_or(|last| last.arrival.0 < at);
+        lane.push(edge);
+        if !in_order {
+            sort_last(lane, before);
+        }
+    }
+
+    /// Keeps the options of a packet that goes by edges and has any, in the order of its VC.
+    #[inline(always)]
+    pub fn keep_options(&mut self, packet: &Packet, options: &Options) {
+        if packet.has_options() {
+            self.options[packet.vc() as usize].push(*options);
+        }
+    }
+
+    /// The lane whose first edge arrives first, when it does, and whether that of another one does so, too.
+    #[inline(always)]
+    pub fn first(&self) -> (usize, Time, bool) {
+        let [a, b, c, d] = self.first;
+        let (left, right) = (if b < a { (1, b) } else { (0, a) }, if d < c { (3, d) } else { (2, c) });
+        let tie = (a == b) | (c == d) | (left.1 == right.1);
+        let (lane, at) = if right.1 < left.1 { right } else { left };
+        (lane, Time(at), tie)
+    }
+
+    /// Whether no frame is in this lane.
+    #[inline(always)]
+    pub fn is_empty(&self, lane: usize) -> bool {
+        let lane = lane % LANES;
+        self.first[lane] == EMPTY[lane]
+    }
+
+    /// Whether the first edge of this lane arrives by `time`.
+    pub fn arrives_by(&self, lane: usize, time: Time) -> bool {
+        self.first[lane % LANES] <= time.0
+    }
+
+    /// The first edge of each lane that arrives at `time`.
+    pub fn at(&self, time: Time) -> impl Iterator<Item = (usize, &Edge)> {
+        let first = self.lanes.iter().map(Ring::first).enumerate();
+        first.filter_map(move |(lane, edge)| Some((lane, edge.filter(|edge| edge.arrival == time)?)))
+    }
+
+    /// Takes the first edge of a lane that is not empty; `take_options` takes those of its packet, once it has arrived.
+    #[inline(always)]
+    pub fn pop(&mut self, lane: usize) -> Option<Edge> {
+        let edge = self.lanes[lane].pop()?;
+        self.first[lane] = self.lanes[lane].first().map_or(EMPTY[lane], |next| next.arrival.0);
+        Some(edge)
+    }
+
+    /// Takes the options of the first packet of its circuit that has any.
+    pub fn take_options(&mut self, packet: &Packet) -> Options {
+        self.options[packet.vc() as usize].pop().unwrap_or_default()
+    }
+
+    /// Every edge.
+    pub fn iter(&self) -> impl Iterator<Item = &Edge> {
+        self.lanes.iter().flat_map(Ring::iter)
+    }
+}
+
+#[inline(never)]
+fn sort_last(lane: &mut Ring<Edge>, before: impl Fn(&Packet, &Packet) -> bool) {
+    lane.sort_last(|other, edge| match other.arrival.cmp(&edge.arrival) {
+        Ordering::Equal => before(&other.packet, &edge.packet),
+        order => order.is_lt(),
+    });
+}

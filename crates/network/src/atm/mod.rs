@@ -1,0 +1,168 @@
+//! ATM: hosts' interfaces and switches' ports that carry AAL5 frames, cell by cell or by their first and last cells.
+
+pub mod aal5;
+mod by_cells;
+pub(crate) mod by_frames;
+mod by_sweeps;
+pub mod interface;
+pub(crate) mod lanes;
+pub mod link;
+pub(crate) mod plan;
+pub mod port;
+mod report;
+mod settled;
+pub mod slots;
+pub(crate) mod sweeps;
+pub mod vbr;
+
+use crate::hosts::Hosts;
+use crate::lookahead::acks;
+use crate::lookahead::ahead::Ahead;
+use crate::lookahead::promises::Promises;
+use crate::medium::Medium;
+use crate::observe::probe::Probe;
+use crate::packets::packet::Payload;
+use crate::packets::{Options, Packet};
+use crate::report::state_hash::StateHash;
+use crate::report::{Carried, InvariantError};
+use crate::scenario::topology::{usual_interval, Entry, Topology};
+use crate::scenario::Scenario;
+use crate::ties::TieRule;
+use aal5::Reassembler;
+use by_frames::CertainFrame;
+use lanes::UnderWay;
+use link::{Feed, Link};
+use longpipe_events::{Span, Time};
+use plan::Plan;
+use sweeps::Sweeps;
+use vbr::on_off::Meter;
+
+/// The switches and links of a run, in either engine.
+#[derive(Clone, Debug)]
+pub(crate) struct Atm {
+    pub links: Vec<Link>,
+    pub topology: Topology,
+    pub ties: TieRule,
+    /// Frames that go by edges and have not reached their ports.
+    pub under_way: UnderWay,
+    /// Whether the frames of a VC go by edges, by VC.
+    pub by_edges: Vec<bool>,
+    /// Whether what packets of a VC carry travels with their frames, by VC.
+    pub travels: Vec<bool>,
+    /// Ports that sweep.
+    pub sweeps: Sweeps,
+    /// By VC of a flow.
+    pub reassemblers: Vec<Reassembler>,
+    /// Whether each link's port cannot hold a queue.
+    pub transit: Vec<bool>,
+    /// Far ends of the VBR circuits.
+    pub meters: Vec<Meter>,
+}
+
+impl Atm {
+    /// The idle switches and links of a scenario, whom a probe `P` watches; `by_cells` if it does so with every cell.
+    pub fn new<P: Probe>(
+        scenario: &Scenario,
+        topology: &Topology,
+        (promises, ahead): (&Promises, &Ahead),
+        seed: u64,
+        by_cells: bool,
+    ) -> Atm {
+        let plan = Plan::new::<P>(scenario, topology, seed, by_cells);
+        let (mut links, sweeps) = plan.links();
+        let trains = |link: &&Link| matches!(link.feed, Feed::Trains(_));
+        if links.iter().filter(trains).count() <= lanes::LANES {
+            let leads = acks::leads(scenario, topology, promises, ahead);
+            for (link, lead) in links.iter_mut().zip(leads) {
+                if let Feed::Nic(nic) = &mut link.feed {
+                    nic.lead = lead;
+                }
+            }
+        }
+        let circuits = 2 * scenario.flows.len();
+        let by_edges = plan::by_edges(topology, &links);
+        let travels = (0..circuits).map(|vc| by_edges[vc] || sweeps.carry(vc as u32));
+        Atm {
+            travels: travels.collect(),
+            by_edges,
+            links,
+            sweeps,
+            topology: topology.clone(),
+            ties: TieRule::new(scenario.ties, seed),
+            under_way: UnderWay::new(circuits),
+            reassemblers: vec![Reassembler::default(); circuits],
+            transit: plan.transit(),
+            meters: Vec::with_capacity(scenario.vbr.len()),
+        }
+    }
+
+    /// How far ahead most events are set.
+    pub fn interval(&self, scenario: &Scenario) -> Span {
+        let cell_by_cell = self.links.iter().any(|link| matches!(link.feed, Feed::Port(_)));
+        usual_interval(scenario, &self.topology, cell_by_cell)
+    }
+}
+
+impl Medium for Atm {
+    type Certain = Option<CertainFrame>;
+
+    #[inline(always)]
+    fn travels(&self, vc: usize) -> bool {
+        self.travels[vc]
+    }
+
+    #[inline(always)]
+    fn send<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        vc: u32,
+        frame: u32,
+        payload: &impl Payload,
+        since: Time,
+    ) -> Option<CertainFrame> {
+        let Entry { link, step } = hosts.flows[(vc / 2) as usize].entry(vc);
+        let mut options = Options::NONE;
+        let packet = Packet::new(vc, frame, step, payload, &mut options);
+        self.send_frame(hosts, link, packet, &options, since)
+    }
+
+    #[inline(always)]
+    fn advance<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
+        self.advance_edge(hosts)
+    }
+
+    fn on_arrival<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        self.arrive(hosts, link);
+    }
+
+    fn on_source<P: Probe>(&mut self, hosts: &mut Hosts<P>, source: usize) {
+        vbr::on_vbr(self, hosts, source);
+    }
+
+    fn on_sweep<P: Probe>(&mut self, hosts: &mut Hosts<P>, port: usize) {
+        by_sweeps::sweep(self, hosts, port as u32);
+    }
+
+    fn finish<P: Probe>(&mut self, hosts: &mut Hosts<P>) {
+        (0..self.meters.len()).for_each(|source| vbr::carry_vbr(self, hosts, source));
+        self.watch_wires(hosts);
+    }
+
+    #[inline(always)]
+    fn quiet_until(&mut self, link: usize) -> Option<&mut Time> {
+        Some(&mut self.links[link].quiet_until)
+    }
+
+    fn first_waiting(&self, link: usize) -> Option<Time> {
+        self.links[link].deliveries.first().map(|next| next.arrival)
+    }
+
+    fn deliver_first<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        self.deliver(hosts, link);
+    }
+
+    fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError> {
+        settled::settle(self, now);
+        report::reports(self, now, hash)
+    }
+}

@@ -1,0 +1,308 @@
+//! Which ports need no event per cell, and how each engine builds every link.
+
+mod sweeps;
+
+use crate::atm::interface::Nic;
+use crate::atm::link::{Deliveries, Feed, Link};
+use crate::atm::port::admission::Admission;
+use crate::atm::port::class::Class;
+use crate::atm::port::classes::VbrQueue;
+use crate::atm::port::scheduler::Scheduler;
+use crate::atm::port::trains::{Parts, TrainPort};
+use crate::atm::port::transit::Transit;
+use crate::atm::port::Port;
+use crate::atm::sweeps::Sweeps;
+use crate::impairments::loss::Loss;
+use crate::observe::probe::Probe;
+use crate::policies::Policy;
+use crate::scenario::topology::Topology;
+use crate::scenario::{Engine, LinkConfig, LossConfig, NodeKind, Scenario};
+use crate::ties::TieRule;
+use longpipe_events::{Span, Time};
+
+/// Builds the links of a scenario.
+pub struct Plan<'a> {
+    scenario: &'a Scenario,
+    topology: &'a Topology,
+    seed: u64,
+    /// Whether somebody watches every cell.
+    by_cells: bool,
+    /// Whether nobody watches.
+    unwatched: bool,
+    ties: TieRule,
+    /// The links whose cells go on to each link's port, each once.
+    inputs: Vec<Vec<usize>>,
+    /// Circuits of each link that carry packets: the VC and its step there.
+    circuits: Vec<Vec<(u32, u32)>>,
+    first_of_vbr: Vec<usize>,
+    /// Before this, nothing arrives at each link's port.
+    earliest: Vec<Time>,
+    /// Whether each link's port cannot hold a queue.
+    transit: Vec<bool>,
+}
+
+impl<'a> Plan<'a> {
+    /// Looks at every port; a probe `P` may watch, `by_cells` leaves no train.
+    pub fn new<P: Probe>(scenario: &'a Scenario, topology: &'a Topology, seed: u64, by_cells: bool) -> Plan<'a> {
+        let mut inputs = vec![Vec::new(); scenario.links.len()];
+        let mut circuits = vec![Vec::new(); scenario.links.len()];
+        let mut earliest = vec![Time(u64::MAX); scenario.links.len()];
+        for (vc, &first) in topology.first_step.iter().enumerate() {
+            let (mut before, mut at) = (None, Time::ZERO);
+            let carries_packets = vc < 2 * scenario.flows.len();
+            for (step, link) in topology.route(first) {
+                earliest[link] = earliest[link].min(at);
+                at += Span(topology.ends[link].cell + scenario.links[link].delay_ps);
+                circuits[link].extend(carries_packets.then_some((vc as u32, step)));
+                let known: &mut Vec<usize> = &mut inputs[link];
+                known.extend(before.filter(|before| known.last() != Some(before)));
+                before = Some(link);
+            }
+        }
+        for known in &mut inputs {
+            known.sort_unstable();
+            known.dedup();
+        }
+        let first_of_vbr = scenario.vbr.iter().filter_map(|source| source.route.get(1).copied());
+        let mut plan = Plan {
+            scenario,
+            topology,
+            seed,
+            by_cells,
+            unwatched: P::IDLE,
+            ties: TieRule::new(scenario.ties, seed),
+            inputs,
+            circuits,
+            first_of_vbr: first_of_vbr.collect(),
+            earliest,
+            transit: Vec::new(),
+        };
+        plan.transit = (0..scenario.links.len()).map(|link| plan.is_transit(link)).collect();
+        plan
+    }
+
+    fn is_port(&self, link: usize) -> bool {
+        self.scenario.nodes[self.scenario.links[link].from].kind == NodeKind::Switch
+    }
+
+    /// Whether a port has slots from the first arrival on.
+    fn runs_in_time(&self, link: usize) -> bool {
+        self.topology.grids[link].start(0) <= self.earliest[link]
+    }
+
+    fn policy(&self, link: usize) -> Policy {
+        let config = &self.scenario.links[link];
+        Policy::new(&config.policy, config.buffer.map_or(u64::MAX, |buffer| buffer.limit))
+    }
+
+    /// One input, from a port, that is no faster: a cell finds at most one other, in service.
+    fn is_transit(&self, link: usize) -> bool {
+        let (config, grids) = (&self.scenario.links[link], &self.topology.grids);
+        let &[input] = &self.inputs[link][..] else {
+            return false;
+        };
+        let delay = Span(self.scenario.links[input].delay_ps);
+        let no_faster =
+            grids[input].contains(&grids[link]).0 > 0 || grids[input].alignment(delay, &grids[link]).is_some();
+        no_faster
+            && self.runs_in_time(link)
+            && self.is_port(link)
+            && self.is_port(input)
+            && (self.carries_vbr(link)
+                || config.loss == (LossConfig::None {})
+                    && config.buffer.is_none_or(|buffer| buffer.limit > 1)
+                    && self.policy(link).decides(0, 1) == Some(false))
+    }
+
+    fn carries_vbr(&self, link: usize) -> bool {
+        self.topology.vcs_of_link[link][Class::Vbr as usize] > 0
+    }
+
+    /// The links from which packets go on to this one.
+    fn packets_from(&self, link: usize) -> impl Iterator<Item = usize> + '_ {
+        let with_packets = |&input: &usize| self.topology.vcs_of_link[input][Class::Ubr as usize] > 0;
+        self.inputs[link].iter().copied().filter(with_packets)
+    }
+
+    /// Inputs with one grid and one delay, and only ports behind it that cannot hold a queue.
+    fn takes_trains(&self, link: usize) -> bool {
+        let (links, grids) = (&self.scenario.links, &self.topology.grids);
+        let Some(first) = self.packets_from(link).next() else {
+            return false;
+        };
+        let alike = |input: usize| {
+            !self.is_port(input) && grids[input] == grids[first] && links[input].delay_ps == links[first].delay_ps
+        };
+        let behind = |&(_, step): &(u32, u32)| self.topology.route(step + 1).all(|(_, next)| self.transit[next]);
+        self.scenario.engine == Engine::Trains
+            && !self.by_cells
+            && self.is_port(link)
+            && self.runs_in_time(link)
+            && self.packets_from(link).all(alike)
+            && self.circuits[link].iter().all(behind)
+    }
+
+    /// Whether each link's port cannot hold a queue.
+    pub fn transit(&self) -> Vec<bool> {
+        self.transit.clone()
+    }
+
+    /// Every link, idle, those of VBR sources as if their hosts had interfaces; and the ports that sweep.
+    pub fn links(&self) -> (Vec<Link>, Sweeps) {
+        let trains: Vec<bool> = (0..self.scenario.links.len())
+            .map(|link| self.takes_trains(link))
+            .collect();
+        let mut behind = vec![false; trains.len()];
+        for link in (0..trains.len()).filter(|&link| trains[link]) {
+            for &(_, step) in &self.circuits[link] {
+                self.topology.route(step + 1).for_each(|(_, next)| behind[next] = true);
+            }
+        }
+        for source in &self.scenario.vbr {
+            let Some((first, past)) = source.route[1..].split_first() else {
+                continue;
+            };
+            if trains[*first] && past.iter().all(|&link| self.transit[link]) {
+                past.iter().for_each(|&link| behind[link] = true);
+            }
+        }
+        let swept = self.swept(&trains);
+        let mut lanes = 0..;
+        let feeds = (0..trains.len()).map(|link| match (trains[link], behind[link] || swept.behind[link]) {
+            (true, _) => Feed::Trains(Box::new(self.train_port(link, lanes.next().unwrap_or(0)))),
+            (_, true) => Feed::Transit(self.transit_port(link)),
+            _ if swept.ports[link] => Feed::Swept(Box::default()),
+            _ => self.plain(link),
+        });
+        let links = feeds.zip(&self.topology.ends).map(|(feed, &end)| Link {
+            end,
+            feed,
+            quiet_until: Time::ZERO,
+            deliveries: Deliveries::default(),
+        });
+        (links.collect(), self.sweeps(&swept.ports))
+    }
+
+    fn plain(&self, link: usize) -> Feed {
+        if self.is_port(link) {
+            Feed::Port(self.port(link))
+        } else {
+            Feed::Nic(self.nic(link))
+        }
+    }
+
+    fn loss(&self, link: usize) -> Option<Box<Loss>> {
+        Loss::new(&self.scenario.links[link].loss, self.seed, link as u64)
+    }
+
+    fn nic(&self, link: usize) -> Nic {
+        Nic::new(
+            self.topology.grids[link],
+            Span(self.scenario.links[link].delay_ps),
+            self.loss(link),
+        )
+    }
+
+    /// A switch's port. VBR has a queue of its own at the first switch; past that it is alone at its ports, and
+    /// without a limit there too.
+    fn port(&self, index: usize) -> Port {
+        let link: &LinkConfig = &self.scenario.links[index];
+        let [ubr, vbr] = self.topology.vcs_of_link[index].map(|vcs| vcs as usize);
+        let (grid, delay) = (self.topology.grids[index], Span(link.delay_ps));
+        let first_of_vbr = self.first_of_vbr.contains(&index);
+        if vbr > 0 && !first_of_vbr {
+            return Port::new(grid, delay, Admission::new(None, Policy::TailDrop, None, vbr), None);
+        }
+        let admission = Admission::new(
+            link.buffer.map(|buffer| buffer.limit),
+            self.policy(index),
+            self.loss(index),
+            ubr,
+        );
+        Port::new(grid, delay, admission, self.vbr_queue(index).map(Box::new))
+    }
+
+    /// The queue beside UBR's at the first port of a VBR source.
+    fn vbr_queue(&self, link: usize) -> Option<VbrQueue> {
+        let scheduler = Scheduler::new(&self.scenario.links[link].scheduler)?;
+        let end = Time(self.scenario.duration_ps);
+        self.first_of_vbr.contains(&link).then(|| VbrQueue::new(scheduler, end))
+    }
+
+    fn transit_port(&self, link: usize) -> Transit {
+        let vcs = self.topology.vcs_of_link[link].iter().sum::<u32>() as usize;
+        Transit::new(self.topology.grids[link], Span(self.scenario.links[link].delay_ps), vcs)
+    }
+
+    fn train_port(&self, link: usize, lane: usize) -> TrainPort {
+        let config = &self.scenario.links[link];
+        let input = self
+            .packets_from(link)
+            .next()
+            .expect("a port that takes trains has inputs");
+        let grid = self.topology.grids[link];
+        let circuits = self.circuits[link].iter().map(|&(vc, step)| {
+            let from = self.topology.steps[step as usize - 1].link;
+            (vc, from, self.topology.ends[from as usize])
+        });
+        let parts = Parts {
+            lane,
+            input: self.topology.grids[input],
+            input_delay: Span(self.scenario.links[input].delay_ps),
+            grid,
+            delay: Span(config.delay_ps),
+            capacity: config.buffer.map(|buffer| buffer.limit),
+            policy: self.policy(link),
+            loss: self.loss(link),
+            ties: self.ties,
+            circuits: circuits.collect(),
+            horizon: self.horizon(link),
+            over: grid.ended_by(Time(self.scenario.duration_ps)),
+            vbr: self.vbr_queue(link),
+        };
+        parts.port()
+    }
+
+    /// The first slot of a port whose cell has not left the path behind it by the end of the run.
+    fn horizon(&self, link: usize) -> u64 {
+        let end = Time(self.scenario.duration_ps);
+        let out = |slot: u64| {
+            let leaves = self.topology.grids[link].start(slot + 1);
+            leaves <= end
+                && self.circuits[link]
+                    .iter()
+                    .all(|&(_, step)| self.leaves_path(step, leaves) <= end)
+        };
+        let (mut low, mut high) = (0, self.topology.grids[link].ended_by(end));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if out(middle) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// When a cell has left the last port of its circuit that has left the one of `step` at `leaves`.
+    fn leaves_path(&self, step: u32, leaves: Time) -> Time {
+        let mut delay = Span(self.scenario.links[self.topology.steps[step as usize].link as usize].delay_ps);
+        let mut leaves = leaves;
+        for (_, next) in self.topology.route(step + 1) {
+            let grid = &self.topology.grids[next];
+            leaves = grid.start(grid.at_or_after(leaves + delay) + 1);
+            delay = Span(self.scenario.links[next].delay_ps);
+        }
+        leaves
+    }
+}
+
+/// Whether the frames of each VC go by edges: its first port takes trains.
+pub fn by_edges(topology: &Topology, links: &[Link]) -> Vec<bool> {
+    let takes_trains = |&first: &u32| {
+        let port = topology.route(first).nth(1);
+        port.is_some_and(|(_, link)| matches!(links[link].feed, Feed::Trains(_)))
+    };
+    topology.first_step.iter().map(takes_trains).collect()
+}

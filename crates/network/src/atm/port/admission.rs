@@ -1,0 +1,153 @@
+//! What a queue of cells takes in: a buffer policy, its limit, forced losses, and accounting by VC.
+
+use crate::atm::port::frame::Frame;
+use crate::impairments::loss::Loss;
+use crate::policies::{AfterLoss, Occupancy, Policy};
+use longpipe_events::Time;
+
+/// What the port knows of one VC.
+#[derive(Clone, Copy, Debug, Default)]
+struct VcState {
+    held: u32,
+    frame: Frame,
+}
+
+/// Counters of one queue of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueCounters {
+    /// Cells that arrived.
+    pub cells_in: u64,
+    /// Cells whose slot has ended.
+    pub cells_out: u64,
+    /// Cells that found the buffer full.
+    pub lost_overflow: u64,
+    /// Cells of frames that the policy refused whole.
+    pub lost_refused: u64,
+    /// Cells discarded after a loss in their frame.
+    pub lost_discarded: u64,
+    /// Cells of frames lost by force.
+    pub lost_forced: u64,
+    /// Frames whose first cell arrived.
+    pub frames_in: u64,
+    /// Frames admitted that lost a cell here.
+    pub frames_damaged: u64,
+    /// Most cells ever held [cell].
+    pub peak_queue: u64,
+    /// Time spent by cells from arrival to the end of their slot [cell·ps].
+    pub cell_time: u128,
+}
+
+impl QueueCounters {
+    /// Cells lost, in any way.
+    pub fn lost(&self) -> u64 {
+        self.lost_overflow + self.lost_refused + self.lost_discarded + self.lost_forced
+    }
+}
+
+/// Decides about every cell that arrives at one queue, and counts.
+#[derive(Clone, Debug)]
+pub struct Admission {
+    /// K [cell].
+    capacity: u64,
+    policy: Policy,
+    after_loss: AfterLoss,
+    loss: Option<Box<Loss>>,
+    active_vcs: u64,
+    vcs: Vec<VcState>,
+    /// Updated with every cell, but for `cells_out` and what the queue itself measures.
+    pub counters: QueueCounters,
+}
+
+impl Admission {
+    /// For `vcs` virtual circuits; `capacity` of none is unlimited.
+    pub fn new(capacity: Option<u64>, policy: Policy, loss: Option<Box<Loss>>, vcs: usize) -> Admission {
+        Admission {
+            capacity: capacity.unwrap_or(u64::MAX),
+            after_loss: policy.after_loss(),
+            policy,
+            loss,
+            active_vcs: 0,
+            vcs: vec![VcState::default(); vcs],
+            counters: QueueCounters::default(),
+        }
+    }
+
+    /// Whether a cell of the queue's VC `local`, the frame's last one or not, enters; `held` is X before it.
+    /// `on_frame` is told X at the first cell of each frame.
+    #[inline(always)]
+    pub fn admits(&mut self, now: Time, last: bool, local: u32, held: u64, on_frame: impl FnOnce(u64)) -> bool {
+        self.counters.cells_in += 1;
+        let vc = &mut self.vcs[local as usize];
+        if vc.frame == Frame::Between {
+            self.counters.frames_in += 1;
+            on_frame(held);
+            let occupancy = Occupancy {
+                held,
+                vc_held: u64::from(vc.held),
+                active_vcs: self.active_vcs,
+            };
+            vc.frame = if self.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
+                Frame::Lost
+            } else if self.policy.refuses(occupancy) {
+                Frame::Refused
+            } else {
+                Frame::Admitted
+            };
+        }
+        let frame = vc.frame;
+        if last {
+            vc.frame = Frame::Between;
+        }
+        if frame != Frame::Admitted && self.drops_rest(frame, last) {
+            return false;
+        }
+        if held >= self.capacity {
+            self.overflow(frame, last, local);
+            return false;
+        }
+        let vc = &mut self.vcs[local as usize];
+        self.active_vcs += u64::from(vc.held == 0);
+        vc.held += 1;
+        self.counters.peak_queue = self.counters.peak_queue.max(held + 1);
+        true
+    }
+
+    /// Whether a cell of a frame that is not whole goes no further.
+    fn drops_rest(&mut self, frame: Frame, last: bool) -> bool {
+        let lost = match frame {
+            Frame::Refused => &mut self.counters.lost_refused,
+            Frame::Lost => &mut self.counters.lost_forced,
+            Frame::Discarded if !(last && self.after_loss == AfterLoss::Discard { keep_last: true }) => {
+                &mut self.counters.lost_discarded
+            }
+            Frame::Between | Frame::Admitted | Frame::Damaged | Frame::Discarded => return false,
+        };
+        *lost += 1;
+        true
+    }
+
+    /// A cell found the buffer full.
+    fn overflow(&mut self, frame: Frame, last: bool, local: u32) {
+        self.counters.lost_overflow += 1;
+        self.counters.frames_damaged += u64::from(frame == Frame::Admitted);
+        if !last {
+            self.vcs[local as usize].frame = match self.after_loss {
+                AfterLoss::Admit => Frame::Damaged,
+                AfterLoss::Discard { .. } => Frame::Discarded,
+            };
+        }
+    }
+
+    /// A cell of VC `local` has left.
+    #[inline(always)]
+    pub fn release(&mut self, local: u32) {
+        let vc = &mut self.vcs[local as usize];
+        vc.held -= 1;
+        self.active_vcs -= u64::from(vc.held == 0);
+    }
+
+    /// X_i of VC `local`.
+    pub fn vc_held(&self, local: usize) -> u64 {
+        u64::from(self.vcs[local].held)
+    }
+}

@@ -1,0 +1,63 @@
+//! Guaranteed rate: of every N cells sent while both classes wait, GR x N are UBR's (gr-97 section 3).
+
+use crate::atm::port::class::Class;
+
+/// The whole, in parts per billion.
+pub const ONE: u64 = 1_000_000_000;
+
+/// Spreads UBR's slots evenly: after any number N of contested slots its count is within one of GR x N.
+#[derive(Clone, Debug)]
+pub struct GuaranteedRate {
+    /// GR [parts per billion].
+    share: u64,
+    /// What UBR is owed [parts per billion of a slot], less than one slot.
+    credit: u64,
+}
+
+impl GuaranteedRate {
+    /// A share of at most one billion parts per billion.
+    pub fn new(share_ppb: u64) -> GuaranteedRate {
+        GuaranteedRate {
+            share: share_ppb,
+            credit: 0,
+        }
+    }
+
+    /// Whose the next contested slot is.
+    #[inline]
+    pub fn choose(&mut self) -> Class {
+        self.credit += self.share;
+        if self.credit < ONE {
+            return Class::Vbr;
+        }
+        self.credit -= ONE;
+        Class::Ubr
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn after_n_contested_slots_ubr_has_its_share_to_within_one_cell(share in 0..=ONE, slots in 1u64..5000) {
+            let mut scheduler = GuaranteedRate::new(share);
+            let mut ubr = 0u64;
+            for n in 1..=slots {
+                ubr += u64::from(scheduler.choose() == Class::Ubr);
+                prop_assert_eq!(ubr, n * share / ONE);
+            }
+        }
+    }
+
+    #[test]
+    fn the_extremes_are_strict() {
+        let ubr = |share| {
+            let mut scheduler = GuaranteedRate::new(share);
+            (0..1000).filter(|_| scheduler.choose() == Class::Ubr).count()
+        };
+        assert_eq!((ubr(0), ubr(ONE / 10), ubr(ONE / 2), ubr(ONE)), (0, 100, 500, 1000));
+    }
+}

@@ -1,0 +1,67 @@
+//! What a port that sweeps has counted by the end of the run.
+
+use crate::atm::port::admission::QueueCounters;
+use crate::atm::port::sweep::{Stream, SweepPort};
+use crate::atm::port::trains::Late;
+use crate::atm::slots::SlotGrid;
+use longpipe_events::{Span, Time};
+
+/// A port's counters at the end of the run.
+#[derive(Clone, Debug, Default)]
+pub struct Account {
+    /// Cells still held count their waiting until then.
+    pub counters: QueueCounters,
+    /// X_i by VC.
+    pub held: Vec<u64>,
+}
+
+impl SweepPort {
+    /// Its link.
+    pub fn link(&self) -> u32 {
+        self.link
+    }
+
+    /// Its slots, and propagation behind it.
+    pub fn slots(&self) -> (SlotGrid, Span) {
+        (self.grid, self.delay)
+    }
+
+    /// Cells of a VC that entered, and frames as whoever comes next sees them.
+    pub fn passed_on(&self, local: usize) -> (u64, u64) {
+        let vc = &self.vcs[local];
+        (vc.admitted, vc.frames_out)
+    }
+
+    /// Cells that have not left the path by the end of the run.
+    pub fn late(&self) -> &[Late] {
+        &self.late
+    }
+
+    /// The link of each input and how many of its cells were not taken.
+    pub fn unread<'a>(&'a self, streams: &'a [Stream]) -> impl Iterator<Item = (u32, u64)> + 'a {
+        self.inputs.iter().map(|input| {
+            let runs = streams[input.stream as usize].iter();
+            let cells = runs.map(|run| u64::from(run.cells)).sum::<u64>();
+            (input.link, cells + input.left())
+        })
+    }
+
+    /// Counters as of `now`, the end of the run, everything that arrives by then being taken.
+    pub fn account(&self, now: Time) -> Account {
+        let ended = self.grid.ended_by(now);
+        let held = self.next.index().saturating_sub(self.busy.max(ended));
+        let left = self.next.index() - held;
+        let departures = self.sums.total(self.before + self.sums.of(self.busy + 1, left + 1));
+        let longer: u128 = self.inputs.iter().map(|input| input.arrival_time()).sum();
+        let mut by_vc = vec![0; self.vcs.len()];
+        for late in &self.late {
+            by_vc[late.local as usize] += (late.slot + late.cells).saturating_sub(ended.max(late.slot));
+        }
+        let counters = QueueCounters {
+            cells_out: self.admitted - held,
+            cell_time: departures + u128::from(held) * u128::from(now.0) - self.arrival_time - longer,
+            ..self.counters
+        };
+        Account { counters, held: by_vc }
+    }
+}

@@ -1,0 +1,246 @@
+//! What enters a port that sweeps, and in which slots it leaves.
+
+use crate::atm::port::frame::Frame;
+use crate::atm::port::sweep::{Done, Onward, Run, Sink, SweepPort};
+use crate::atm::port::trains::Late;
+use crate::policies::{AfterLoss, Occupancy};
+use longpipe_events::memory::Growing;
+use longpipe_events::Time;
+
+impl SweepPort {
+    /// Cells of one frame come over an input, one after the other and no others between them.
+    #[inline(always)]
+    pub(super) fn take(&mut self, input: usize, run: Run, sink: &mut Sink) {
+        let cells = u64::from(run.cells);
+        self.counters.cells_in += cells;
+        if self.vcs[run.local as usize].frame == Frame::Between {
+            self.begin(&run);
+        }
+        let frame = self.vcs[run.local as usize].frame;
+        match frame {
+            Frame::Admitted if self.enters(input, &run) => self.admit(input, run, sink),
+            Frame::Refused => self.counters.lost_refused += cells,
+            Frame::Lost => self.counters.lost_forced += cells,
+            _ => return self.take_singly(input, run, sink),
+        }
+        if run.left == 0 {
+            self.vcs[run.local as usize].frame = Frame::Between;
+        }
+    }
+
+    /// A frame begins: whether it may enter.
+    #[inline(always)]
+    fn begin(&mut self, run: &Run) {
+        self.counters.frames_in += 1;
+        let calm = self.loss.is_none() && self.most_held() <= self.calm;
+        self.vcs[run.local as usize].frame = if calm { Frame::Admitted } else { self.decide(run) };
+    }
+
+    #[inline(never)]
+    fn decide(&mut self, run: &Run) -> Frame {
+        if self.loss.as_mut().is_some_and(|loss| loss.loses(Time(run.time))) {
+            return Frame::Lost;
+        }
+        self.look(run.time);
+        let held = self.most_held();
+        let refuses = self.policy.decides(held, held).unwrap_or_else(|| {
+            let holding = self.holding.as_mut();
+            let (vc_held, active_vcs) = holding.map_or((0, 0), |holding| holding.occupancy(run.local, self.ended));
+            self.policy.refuses(Occupancy {
+                held,
+                vc_held,
+                active_vcs,
+            })
+        });
+        if refuses {
+            Frame::Refused
+        } else {
+            Frame::Admitted
+        }
+    }
+
+    /// X at the latest look or later, or more.
+    #[inline(always)]
+    pub(super) fn most_held(&self) -> u64 {
+        self.next.index().saturating_sub(self.busy.max(self.ended))
+    }
+
+    /// Looks what has left by `time`, before what arrives then.
+    #[inline(always)]
+    pub(super) fn look(&mut self, time: u64) {
+        self.grid.advance(&mut self.past, Time(time + 1));
+        self.ended = self.past.index().saturating_sub(1);
+    }
+
+    /// If a slot passes without a cell before `time`, a busy period begins there.
+    #[inline(always)]
+    fn catch_up(&mut self, time: u64) {
+        if self.next.start().0 < time {
+            self.be_idle(time);
+        }
+    }
+
+    #[inline(always)]
+    fn be_idle(&mut self, time: u64) {
+        self.before += self.sums.of(self.busy + 1, self.next.index() + 1);
+        self.grid.advance(&mut self.next, Time(time));
+        self.busy = self.next.index();
+    }
+
+    /// Whether cells that come over an input enter for sure, in slots that follow each other and without a new peak of X
+    /// but for one that is counted.
+    #[inline(always)]
+    fn enters(&mut self, input: usize, run: &Run) -> bool {
+        self.catch_up(run.time);
+        let cells = u64::from(run.cells);
+        let slack = self.next.start().0 - run.time;
+        if slack < (cells - 1) * self.inputs[input].lag {
+            return false;
+        }
+        self.most_held() + cells <= self.counters.peak_queue || self.enters_above(input, run, cells)
+    }
+
+    /// The same where bounds will not do.
+    #[inline(never)]
+    fn enters_above(&mut self, input: usize, run: &Run, cells: u64) -> bool {
+        self.look(run.time);
+        let held = self.most_held();
+        if held + cells > self.capacity {
+            return false;
+        }
+        let peak = &mut self.counters.peak_queue;
+        if cells == 1 {
+            *peak = (*peak).max(held + 1);
+            return true;
+        }
+        if held + cells <= *peak {
+            return true;
+        }
+        if self.inputs[input].lag > 0 {
+            return false;
+        }
+        // No more than one slot ends between two cells, so that X does not fall from cell to cell.
+        let next = self.next.index() + cells;
+        let last = self.inputs[input].arrival(run.slot + cells - 1);
+        self.look(last.0);
+        let held = next - self.busy.max(self.ended);
+        let peak = &mut self.counters.peak_queue;
+        *peak = held.max(*peak);
+        true
+    }
+
+    /// Cells enter, in slots that follow each other.
+    #[inline(always)]
+    fn admit(&mut self, input: usize, run: Run, sink: &mut Sink) {
+        let cells = u64::from(run.cells);
+        let slot = self.next.index();
+        let (first, last);
+        if cells == 1 {
+            self.next.step();
+            (first, last) = (self.next.start(), self.next.start());
+            self.arrival_time += u128::from(run.time);
+        } else {
+            (_, first, last) = self.grid.take(&mut self.next, Time(run.time), cells);
+            self.inputs[input].count(run.slot, cells);
+        }
+        self.admitted += cells;
+        if let Some(holding) = &mut self.holding {
+            holding.enter(run.local, slot, cells, self.ended);
+        }
+        let vc = &mut self.vcs[run.local as usize];
+        let (begins, whole) = vc.enter(&run);
+        match vc.onward {
+            Onward::Port(stream, local) => sink.push(
+                stream,
+                Run {
+                    time: (first + self.delay).0,
+                    slot,
+                    local,
+                    ..run
+                },
+            ),
+            Onward::Host => {
+                if let Some(cells) = whole {
+                    sink.done.put(Done {
+                        link: self.link,
+                        vc: vc.vc,
+                        frame: run.frame,
+                        cells,
+                        at: last + self.delay,
+                    });
+                }
+            }
+        }
+        if slot + cells > self.horizon {
+            self.list_late(slot, cells, run.local, begins);
+        }
+    }
+
+    /// Lists cells that have not left the path by the end of the run.
+    #[cold]
+    fn list_late(&mut self, slot: u64, cells: u64, local: u32, begins: bool) {
+        let past = self.horizon.saturating_sub(slot);
+        self.late.put(Late {
+            slot: slot + past,
+            cells: cells - past,
+            local,
+            begins: begins && past == 0,
+        });
+    }
+
+    /// Takes cells one by one.
+    #[inline(never)]
+    fn take_singly(&mut self, input: usize, run: Run, sink: &mut Sink) {
+        let mut times = self.inputs[input].times_from(run.slot);
+        let delay = self.inputs[input].delay();
+        for cell in 0..run.cells {
+            let one = Run {
+                time: (times.start() + delay).0,
+                slot: run.slot + u64::from(cell),
+                cells: 1,
+                left: run.left + (run.cells - 1 - cell),
+                ..run
+            };
+            self.take_one(input, one, sink);
+            times.step();
+        }
+    }
+
+    /// Takes one cell of a frame that has begun.
+    fn take_one(&mut self, input: usize, run: Run, sink: &mut Sink) {
+        let (vc, last) = (&mut self.vcs[run.local as usize], run.left == 0);
+        let frame = vc.frame;
+        if last {
+            vc.frame = Frame::Between;
+        }
+        match frame {
+            Frame::Refused => self.counters.lost_refused += 1,
+            Frame::Lost => self.counters.lost_forced += 1,
+            Frame::Discarded if !(last && self.after_loss == AfterLoss::Discard { keep_last: true }) => {
+                self.counters.lost_discarded += 1;
+            }
+            Frame::Between | Frame::Admitted | Frame::Damaged | Frame::Discarded => {
+                self.catch_up(run.time);
+                self.look(run.time);
+                let held = self.most_held();
+                if held >= self.capacity {
+                    return self.overflow(frame, &run);
+                }
+                self.counters.peak_queue = self.counters.peak_queue.max(held + 1);
+                self.admit(input, run, sink);
+            }
+        }
+    }
+
+    /// A cell found the buffer full.
+    fn overflow(&mut self, frame: Frame, run: &Run) {
+        self.counters.lost_overflow += 1;
+        self.counters.frames_damaged += u64::from(frame == Frame::Admitted);
+        if run.left > 0 {
+            self.vcs[run.local as usize].frame = match self.after_loss {
+                AfterLoss::Admit => Frame::Damaged,
+                AfterLoss::Discard { .. } => Frame::Discarded,
+            };
+        }
+    }
+}

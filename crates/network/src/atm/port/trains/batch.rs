@@ -1,0 +1,353 @@
+//! Batches: the cells that reach a port at one instant, one of each running train.
+
+use crate::atm::port::frame::Frame;
+use crate::atm::port::trains::clock::Slots;
+use crate::atm::port::trains::vc::NONE;
+use crate::atm::port::trains::{AfterLoss, Late, Outlet, Rank, TrainPort};
+use longpipe_events::memory::Growing;
+use longpipe_events::{Order, Time};
+
+/// A VC whose cells enter, one in each batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Running {
+    pub(super) local: u32,
+    pub(super) vc: u32,
+    pub(super) link: u32,
+    /// Batch of the frame's last cell, which comes as an edge.
+    pub(super) last: u64,
+}
+
+/// The batch that is being taken.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Batch {
+    pub(super) number: u64,
+    pub(super) time: Time,
+    /// First slot that its cells can have; 0 if `open`, for then it is not after the first one not yet used.
+    pub(super) slot: u64,
+    /// X before its first cell, or no less if `open`; cell by cell, X now.
+    pub(super) held: u64,
+    /// Cells that have left when it arrives, or fewer if `open`.
+    pub(super) departed: u64,
+    /// Whether it was not yet looked up which slots it finds.
+    pub(super) open: bool,
+    /// Cells of trains that ended with it; cell by cell, cells admitted.
+    pub(super) taken: u64,
+    /// Cell by cell: the cells of running trains in order, and how many of them are over.
+    pub(super) cells: Option<usize>,
+    pub(super) order: Vec<(Rank, u32)>,
+}
+
+impl TrainPort {
+    /// Takes all batches before `number`.
+    #[inline(always)]
+    pub(super) fn advance(&mut self, number: u64, time: Time) {
+        if number != self.batch.number && !self.leap(number, time) {
+            self.advance_slowly(number, time);
+        }
+    }
+
+    #[inline(never)]
+    fn advance_slowly(&mut self, number: u64, time: Time) {
+        self.look_up();
+        self.finish();
+        if !self.running.is_empty() {
+            self.take_batches(self.batch.number + 1, number);
+        }
+        self.begin(number, time);
+    }
+
+    pub(super) fn begin(&mut self, number: u64, time: Time) {
+        (self.batch.number, self.batch.time) = (number, time);
+        self.batch.taken = 0;
+        self.batch.cells = None;
+        self.find_slots();
+        self.forget();
+        if !self.fits(self.running.len() as u64) {
+            self.take_singly((0, 0));
+        }
+    }
+
+    /// Whether a batch of so many cells can be taken as a whole.
+    #[inline]
+    pub(super) fn fits(&self, cells: u64) -> bool {
+        self.batch.held + cells <= self.capacity && cells <= self.outlet.room(self.batch.slot, self.horizon)
+    }
+
+    /// Rank of a running train's cell in the batch.
+    #[inline]
+    pub(super) fn rank(&self, train: &Running) -> Rank {
+        let end = &self.vcs[train.local as usize].end;
+        (self.ties.rank(end, self.batch.time, train.vc), train.link)
+    }
+
+    /// Running trains whose cells come before `rank`.
+    #[inline(always)]
+    pub(super) fn before(&self, rank: Rank) -> u64 {
+        self.running.iter().filter(|train| self.rank(train) < rank).count() as u64
+    }
+
+    /// X when the cell of this rank arrives.
+    pub(super) fn held_at(&mut self, rank: Rank) -> u64 {
+        if self.batch.cells.is_some() {
+            self.pass(rank);
+            self.batch.held
+        } else {
+            self.batch.held + self.batch.taken + self.before(rank)
+        }
+    }
+
+    /// From here on the batch is taken cell by cell; what comes before `rank` was taken.
+    pub(super) fn take_singly(&mut self, rank: Rank) {
+        let mut order = std::mem::take(&mut self.batch.order);
+        order.clear();
+        let still = self.running.iter().filter(|train| train.last != self.batch.number);
+        order.extend(still.map(|train| (self.rank(train), train.local)));
+        order.sort_unstable();
+        let over = order.partition_point(|(other, _)| *other < rank);
+        self.batch.order = order;
+        let taken = self.batch.taken + over as u64;
+        self.batch.taken = taken;
+        self.batch.cells = Some(over);
+        if taken > 0 {
+            for at in 0..over {
+                let local = self.batch.order[at].1;
+                if self.vcs[local as usize].run == NONE {
+                    self.open(local, self.batch.number);
+                }
+            }
+            self.extend(self.batch.slot, taken);
+            self.batch.held += taken;
+            self.counters.peak_queue = self.counters.peak_queue.max(self.batch.held);
+        }
+    }
+
+    /// Cell by cell: takes what comes before `rank`.
+    pub(super) fn pass(&mut self, rank: Rank) {
+        while let Some(at) = self.batch.cells {
+            let Some(&(_, local)) = self.batch.order.get(at).filter(|(other, _)| *other < rank) else {
+                return;
+            };
+            self.batch.cells = Some(at + 1);
+            self.take_cell(local, false);
+            if self.vcs[local as usize].frame == Frame::Discarded {
+                self.remove(local);
+            }
+        }
+    }
+
+    /// Cell by cell: a cell that is not refused finds room or does not. Its slot.
+    pub(super) fn take_cell(&mut self, local: u32, last: bool) -> Option<u64> {
+        let number = self.batch.number;
+        if self.batch.held >= self.capacity {
+            self.counters.lost_overflow += 1;
+            self.close(local, number);
+            let vc = &mut self.vcs[local as usize];
+            self.counters.frames_damaged += u64::from(vc.frame == Frame::Admitted);
+            if !last {
+                vc.lost_at = number;
+                vc.frame = match self.after_loss {
+                    AfterLoss::Admit => Frame::Damaged,
+                    AfterLoss::Discard { .. } => Frame::Discarded,
+                };
+                self.broken |= vc.frame == Frame::Damaged;
+            }
+            return None;
+        }
+        let begins = self.vcs[local as usize].run == NONE && self.open(local, number);
+        let slot = self.outlet.slot(self.batch.slot, 0);
+        self.extend(self.batch.slot, 1);
+        self.batch.held += 1;
+        self.batch.taken += 1;
+        self.counters.peak_queue = self.counters.peak_queue.max(self.batch.held);
+        if slot >= self.horizon {
+            self.late.put(Late {
+                slot,
+                cells: 1,
+                local,
+                begins,
+            });
+        }
+        Some(slot)
+    }
+
+    /// Gives slots to `cells` more, which come when slot `first` begins.
+    #[inline]
+    pub(super) fn extend(&mut self, first: u64, cells: u64) {
+        self.outlet.give(first, cells);
+        self.admitted += cells;
+    }
+
+    /// Takes the rest of the batch.
+    pub(super) fn finish(&mut self) {
+        let cells = if self.batch.cells.is_some() {
+            self.pass((Order::MAX, u32::MAX));
+            self.batch.taken
+        } else {
+            let cells = self.batch.taken + self.running.len() as u64;
+            if cells > 0 {
+                self.mend(self.batch.number);
+                self.extend(self.batch.slot, cells);
+                self.counters.peak_queue = self.counters.peak_queue.max(self.batch.held + cells);
+            }
+            cells
+        };
+        if let Some(ledger) = self.ledger.as_mut().filter(|_| cells > 0) {
+            ledger.on_batches(self.admitted - cells, self.batch.number, cells);
+        }
+    }
+
+    /// Takes batches `from..to`, in each of which every running train has a cell.
+    pub(super) fn take_batches(&mut self, mut from: u64, to: u64) {
+        while from < to && !self.running.is_empty() {
+            let trains = self.running.len() as u64;
+            let slots = self.clock.slots_of(from);
+            let held = self.outlet.held(slots);
+            // Where cells follow each other, those that have not left by the end can be listed afterwards.
+            let listed = matches!(self.outlet, Outlet::Alone(_)) && !self.broken;
+            let horizon = if listed { u64::MAX } else { self.horizon };
+            let batches = self.safe_batches(from, slots, held, to - from, horizon);
+            if batches == 0 {
+                self.begin(from, self.clock.time(from));
+                self.finish();
+                from += 1;
+                continue;
+            }
+            self.mend(from);
+            self.list_late(from, batches, slots.first);
+            if let Some(ledger) = &mut self.ledger {
+                ledger.on_batches(self.admitted, from, trains);
+            }
+            self.extend(slots.first, trains * batches);
+            from += batches;
+            // More than one batch is taken only if X does not fall.
+            let ended = if batches == 1 {
+                slots.ended
+            } else {
+                self.clock.slots_of(from - 1).ended
+            };
+            let held_last = self.outlet.held_at(ended);
+            self.counters.peak_queue = self.counters.peak_queue.max(held_last).max(held + trains);
+        }
+    }
+
+    /// Lists the cells of so many batches, one of each train, that have not left the path by the end of the run.
+    fn list_late(&mut self, from: u64, batches: u64, first: u64) {
+        let Outlet::Alone(alone) = &self.outlet else { return };
+        let trains = self.running.len() as u64;
+        let next = alone.next().max(first);
+        if let [train] = self.running[..] {
+            let past = self.horizon.saturating_sub(next).min(batches);
+            if past < batches {
+                self.late.put(Late {
+                    slot: next + past,
+                    cells: batches - past,
+                    local: train.local,
+                    begins: false,
+                });
+            }
+            return;
+        }
+        let past = self.horizon.saturating_sub(next) / trains;
+        let mut order = std::mem::take(&mut self.batch.order);
+        for batch in past..batches {
+            order.clear();
+            let time = self.clock.time(from + batch);
+            let running = self.running.iter().map(|train| train.local);
+            order.extend(running.map(|local| (self.vcs[local as usize].rank(&self.ties, time), local)));
+            order.sort_unstable();
+            for (slot, &(_, local)) in (next + batch * trains..).zip(&order) {
+                if slot >= self.horizon {
+                    self.late.put(Late {
+                        slot,
+                        cells: 1,
+                        local,
+                        begins: false,
+                    });
+                }
+            }
+        }
+        self.batch.order = order;
+    }
+
+    /// How many batches of one cell of each train can be taken in one step, the first of which, `from`, finds X = `held`.
+    #[inline]
+    fn safe_batches(&self, from: u64, slots: Slots, held: u64, batches: u64, horizon: u64) -> u64 {
+        let trains = self.running.len() as u64;
+        let room = self.outlet.room(slots.first, horizon);
+        if held + trains > self.capacity || trains > room {
+            return 0;
+        }
+        if trains < self.clock.most {
+            // A slot may pass between two batches without a cell.
+            return 1;
+        }
+        let most = batches.min(room / trains);
+        // X does not fall from batch to batch, so if the last one fits, all do.
+        let all_fit = |batches: u64| {
+            let ended = self.clock.slots_of(from + batches - 1).ended;
+            self.outlet.fit(slots.first, trains * batches, ended, self.capacity)
+        };
+        if all_fit(most) {
+            return most;
+        }
+        let (mut fit, mut too_many) = (1, most);
+        while too_many - fit > 1 {
+            let middle = fit + (too_many - fit) / 2;
+            if all_fit(middle) {
+                fit = middle;
+            } else {
+                too_many = middle;
+            }
+        }
+        fit
+    }
+
+    /// Takes a train that goes on off the list of those running.
+    #[inline(always)]
+    pub(super) fn remove(&mut self, local: u32) {
+        let place = self.vcs[local as usize].place as usize;
+        self.running.swap_remove(place);
+        if let Some(moved) = self.running.get(place) {
+            self.vcs[moved.local as usize].place = place as u32;
+        }
+    }
+
+    /// Running trains whose latest cell was lost go on from batch `number`.
+    #[inline]
+    pub(super) fn mend(&mut self, number: u64) {
+        if std::mem::take(&mut self.broken) {
+            for index in 0..self.running.len() {
+                let local = self.running[index].local;
+                if self.vcs[local as usize].run == NONE {
+                    self.open(local, number);
+                }
+            }
+        }
+    }
+
+    /// From batch `number` on a VC's cells enter; true if its first begins a frame for whoever comes next.
+    #[inline]
+    pub(super) fn open(&mut self, local: u32, number: u64) -> bool {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.open(number, local);
+        }
+        let vc = &mut self.vcs[local as usize];
+        vc.run = number;
+        vc.enter()
+    }
+
+    /// The last cell that entered came in the batch before `number`.
+    #[inline]
+    pub(super) fn close(&mut self, local: u32, number: u64) {
+        let vc = &mut self.vcs[local as usize];
+        if vc.run == NONE {
+            return;
+        }
+        let run = std::mem::replace(&mut vc.run, NONE);
+        vc.admitted += number - run;
+        self.arrival_time += self.arrivals.of(run + 1, number + 1);
+        if let Some(ledger) = &mut self.ledger {
+            ledger.close(number, local);
+        }
+    }
+}

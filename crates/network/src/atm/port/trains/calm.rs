@@ -1,0 +1,284 @@
+//! Where no limit is near: from edge to edge in closed form, and without looking up which slots a batch finds as long
+//! as bounds will do.
+
+use crate::atm::port::frame::Frame;
+use crate::atm::port::trains::clock::Slots;
+use crate::atm::port::trains::vc::NONE;
+use crate::atm::port::trains::{First, Last, Outlet, TrainPort};
+use longpipe_events::Time;
+
+/// A batch of which it is known what slots it finds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) batch: u64,
+    pub(super) slots: Slots,
+}
+
+/// Bounds are looked up anew after so many batches.
+const FAR: u64 = 1 << 24;
+
+/// Bounds are given where no more slots than this begin between two batches.
+const MOST: u64 = 64;
+
+impl TrainPort {
+    /// Takes all batches before `number`; false if a cell may be lost on the way, or may not leave the path by the end
+    /// of the run.
+    #[inline(always)]
+    pub(super) fn leap(&mut self, number: u64, time: Time) -> bool {
+        let (trains, most) = (self.running.len() as u64, self.clock.most);
+        let batches = number.wrapping_sub(self.batch.number).wrapping_sub(1);
+        let (cells, between) = (self.batch.taken + trains, trains * batches);
+        let Outlet::Alone(alone) = &self.outlet else {
+            return false;
+        };
+        if self.batch.cells.is_some() | self.broken | ((trains < most) & (between > 0)) | (most > MOST) {
+            return false;
+        }
+        // What is known may be of a later batch, of a frame that then came behind others: that is far, too.
+        if number.wrapping_sub(self.known.batch) > FAR {
+            let slots = self.clock.slots(number, time);
+            self.known = Known { batch: number, slots };
+        }
+        // Of this batch, and so of those before it.
+        let bounds = self.clock.bounds(&self.known, number);
+        let next = alone.next().max(bounds.first) + cells + between + trains + 1;
+        if next > bounds.ended.saturating_add(self.capacity) || next >= self.horizon {
+            return false;
+        }
+        if cells > 0 {
+            self.give_all(cells, between, bounds.ended, number);
+        }
+        // With a cell in every batch before this one, the first slot that it finds is taken.
+        let follows = (most == 1) & ((trains > 0) | ((cells > 0) & (batches == 0)));
+        self.arrive(number, time, bounds, follows);
+        true
+    }
+
+    /// Comes to a batch, all before it being taken; `follows` if the first slot that it finds is taken for sure.
+    #[inline(always)]
+    fn arrive(&mut self, number: u64, time: Time, bounds: Slots, follows: bool) {
+        (self.batch.number, self.batch.time) = (number, time);
+        self.batch.taken = 0;
+        match &self.outlet {
+            Outlet::Alone(alone) if follows | (alone.next() >= bounds.first) => {
+                self.batch.open = true;
+                (self.batch.slot, self.batch.held) = (0, alone.held(bounds.ended));
+                self.batch.departed = self.batch.departed.max(self.admitted - self.batch.held);
+            }
+            _ => self.find_slots(),
+        }
+        self.forget();
+    }
+
+    /// Gives slots to all cells of the batch, and to those that come between it and batch `number`.
+    #[inline(always)]
+    fn give_all(&mut self, cells: u64, between: u64, ended: u64, number: u64) {
+        let from = self.batch.number;
+        if self.batch.open && self.batch.held + cells > self.counters.peak_queue {
+            self.look_up();
+        }
+        let Outlet::Alone(alone) = &mut self.outlet else { return };
+        let mut peak = self.counters.peak_queue;
+        if !self.batch.open {
+            peak = peak.max(self.batch.held + cells);
+        }
+        alone.give(self.batch.slot, cells);
+        if between > 0 {
+            // One slot at most begins between two batches, or it is looked up.
+            let first = if self.clock.most == 1 {
+                0
+            } else {
+                self.clock.slots_of(from + 1).first
+            };
+            alone.give(first, between);
+            // X does not fall from batch to batch.
+            if alone.held(ended.saturating_sub(self.clock.most)) > peak {
+                peak = peak.max(alone.held(self.clock.slots_of(number - 1).ended));
+            }
+        }
+        self.counters.peak_queue = peak;
+        if let Some(ledger) = &mut self.ledger {
+            ledger.on_batches(self.admitted, from, cells);
+            if between > 0 {
+                ledger.on_batches(self.admitted + cells, from + 1, self.running.len() as u64);
+            }
+        }
+        self.admitted += cells + between;
+    }
+
+    /// Forgets who has left: a port that seldom asks would keep the history of the whole run.
+    #[inline(always)]
+    pub(super) fn forget(&mut self) {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.forget(self.batch.departed, self.admitted, self.batch.number);
+        }
+    }
+
+    /// Looks up which slots the batch finds, if that is open.
+    #[inline(always)]
+    pub(super) fn look_up(&mut self) {
+        if self.batch.open {
+            self.find_slots();
+        }
+    }
+
+    /// Looks up which slots the batch finds.
+    pub(super) fn find_slots(&mut self) {
+        let slots = self.clock.slots(self.batch.number, self.batch.time);
+        self.known = Known {
+            batch: self.batch.number,
+            slots,
+        };
+        let held = self.outlet.held(slots);
+        self.batch.open = false;
+        (self.batch.slot, self.batch.held) = (slots.first, held);
+        self.batch.departed = self.admitted - held;
+    }
+
+    /// The first cell of a frame enters, if that is certain.
+    #[inline(always)]
+    pub(super) fn begin_calmly(&mut self, first: First) -> bool {
+        let cells = self.batch.taken + self.running.len() as u64;
+        let calm = |port: &TrainPort| port.batch.held + cells <= port.calm && port.fits(cells + 1);
+        if self.batch.cells.is_some() | self.loss.is_some() {
+            return false;
+        }
+        if !calm(self) {
+            self.look_up();
+            if !calm(self) {
+                return false;
+            }
+        }
+        self.vcs[first.local as usize].begin(Frame::Admitted, first.batch);
+        self.open(first.local, first.batch);
+        self.run(first.local, first.batch + u64::from(first.cells) - 1);
+        true
+    }
+
+    /// A frame enters as a whole whose last cell arrives and before which no other one begins, if that is certain: no
+    /// other one runs. The slot in which the cell leaves.
+    #[inline(always)]
+    pub(super) fn take_alone(&mut self, first: First, last: Last) -> Option<u64> {
+        let cells = u64::from(last.cells);
+        if !self.running.is_empty() | !self.plain | self.vcs[last.local as usize].merged {
+            return None;
+        }
+        let (start, held) = match self.follow(first, cells) {
+            Some(found) => found,
+            None => self.follow_slowly(first.batch, first.time, cells)?,
+        };
+        self.counters.cells_in += cells;
+        self.counters.frames_in += 1;
+        if let Some(ledger) = &mut self.ledger {
+            ledger.on_batches(self.admitted, first.batch, 1);
+            ledger.open(first.batch, last.local);
+            ledger.close(last.batch + 1, last.local);
+        }
+        let slot = start + cells - 1;
+        if let Outlet::Alone(outlet) = &mut self.outlet {
+            outlet.give(start, cells - 1);
+        }
+        self.admitted += cells - 1;
+        // X does not fall from cell to cell, and is compared with the peak when the last one gets its slot.
+        (self.batch.slot, self.batch.held) = (0, held + cells - 1);
+        (self.batch.number, self.batch.time) = (last.batch, last.time);
+        (self.batch.taken, self.batch.open) = (1, true);
+        self.arrival_time += self.arrivals.of(first.batch + 1, last.batch + 2);
+        let vc = &mut self.vcs[last.local as usize];
+        vc.admitted += cells;
+        vc.frames_out += 1;
+        Some(slot)
+    }
+
+    /// Goes on to the first cell of a lone frame that is certain to enter, from a batch known by bounds: the cell's slot,
+    /// and X or no less.
+    #[inline(always)]
+    fn follow(&mut self, first: First, cells: u64) -> Option<(u64, u64)> {
+        let Outlet::Alone(outlet) = &mut self.outlet else {
+            return None;
+        };
+        let (batch, taken) = (&self.batch, self.batch.taken);
+        let near = first.batch.wrapping_sub(self.known.batch) <= FAR;
+        let bounded = batch.open & batch.cells.is_none() & (batch.number != first.batch);
+        if !near | !bounded | self.broken | (batch.held + taken > self.counters.peak_queue) {
+            return None;
+        }
+        let enters = |held: u64| (held <= self.calm) & (held + cells < self.capacity);
+        let next = outlet.next() + taken;
+        let bounds = self.clock.bounds(&self.known, first.batch);
+        let (mut start, mut held) = (next, outlet.held_after(taken, bounds.ended));
+        if (next < bounds.first) | !enters(held) {
+            let slots = self.clock.slots(first.batch, first.time);
+            self.known = Known {
+                batch: first.batch,
+                slots,
+            };
+            start = next.max(slots.first);
+            held = outlet.held_after(taken, slots.ended);
+        }
+        if !enters(held) | (start + cells >= self.horizon) {
+            return None;
+        }
+        if taken > 0 {
+            outlet.give(0, taken);
+            if let Some(ledger) = &mut self.ledger {
+                ledger.on_batches(self.admitted, batch.number, taken);
+            }
+            self.admitted += taken;
+        }
+        if self.ledger.is_some() {
+            (self.batch.number, self.batch.departed) = (first.batch, self.batch.departed.max(self.admitted - held));
+            self.forget();
+        }
+        Some((start, held))
+    }
+
+    /// The same from any batch.
+    #[inline(never)]
+    fn follow_slowly(&mut self, batch: u64, time: Time, cells: u64) -> Option<(u64, u64)> {
+        self.advance(batch, time);
+        let calm = |port: &TrainPort| port.batch.held <= port.calm && port.fits(cells + 1);
+        if self.batch.cells.is_some() | (self.batch.taken > 0) {
+            return None;
+        }
+        if !calm(self) {
+            self.look_up();
+            if !calm(self) {
+                return None;
+            }
+        }
+        let Outlet::Alone(outlet) = &self.outlet else {
+            return None;
+        };
+        Some((outlet.next().max(self.batch.slot), self.batch.held))
+    }
+
+    /// The last cell of a frame all of whose cells have entered does so too, if that is certain: its slot.
+    #[inline(always)]
+    pub(super) fn end_calmly(&mut self, edge: Last) -> Option<u64> {
+        let vc = &self.vcs[edge.local as usize];
+        let whole = (vc.frame == Frame::Admitted) & (vc.run != NONE) & !vc.merged;
+        if !whole | self.batch.cells.is_some() {
+            return None;
+        }
+        let cells = self.batch.taken + self.running.len() as u64;
+        if !self.fits(cells) {
+            self.look_up();
+            if !self.fits(cells) {
+                return None;
+            }
+        }
+        self.remove(edge.local);
+        let before = if self.running.is_empty() {
+            self.batch.taken
+        } else {
+            self.batch.taken + self.before(self.rank_of(edge.local, edge.time))
+        };
+        let slot = self.outlet.slot(self.batch.slot, before);
+        self.batch.taken += 1;
+        self.close(edge.local, edge.batch + 1);
+        let vc = &mut self.vcs[edge.local as usize];
+        (vc.frame, vc.entered) = (Frame::Between, false);
+        Some(slot)
+    }
+}

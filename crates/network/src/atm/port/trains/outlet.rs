@@ -1,0 +1,357 @@
+//! Which slots a port of trains gives its cells: every one, or those that VBR leaves.
+
+use crate::atm::port::classes::VbrQueue;
+use crate::atm::port::trains::clock::Slots;
+use crate::atm::slots::{GridSums, SlotCursor, SlotGrid, StartSum};
+use longpipe_events::memory::Growing;
+use std::collections::VecDeque;
+
+/// The slots of a port.
+#[derive(Clone, Debug)]
+pub enum Outlet {
+    /// All are its cells'.
+    Alone(Alone),
+    /// VBR's queue has some.
+    Beside(Box<Beside>),
+}
+
+impl Outlet {
+    /// X before a batch that finds these slots; batches come in order.
+    #[inline]
+    pub fn held(&mut self, slots: Slots) -> u64 {
+        match self {
+            Outlet::Alone(alone) => alone.held(slots.ended),
+            Outlet::Beside(beside) => beside.held(slots),
+        }
+    }
+
+    /// Gives slots to `cells` more cells, which come one after the other, the first when slot `first` begins.
+    #[inline]
+    pub fn give(&mut self, first: u64, cells: u64) {
+        match self {
+            Outlet::Alone(alone) => alone.give(first, cells),
+            Outlet::Beside(beside) => beside.give(cells),
+        }
+    }
+
+    /// The slot of a cell before which `before` others of its batch get theirs. It is sure to get it.
+    #[inline]
+    pub fn slot(&mut self, first: u64, before: u64) -> u64 {
+        match self {
+            Outlet::Alone(alone) => alone.next.max(first) + before,
+            Outlet::Beside(beside) => beside.slot(before),
+        }
+    }
+
+    /// How many cells, the first of which comes when slot `first` begins, are sure to get slots before `horizon`.
+    #[inline]
+    pub fn room(&self, first: u64, horizon: u64) -> u64 {
+        match self {
+            Outlet::Alone(alone) => horizon.saturating_sub(alone.next.max(first)),
+            Outlet::Beside(beside) => beside.room(first, horizon),
+        }
+    }
+
+    /// Whether X is sure to be at most `most` once `cells` more cells have come, and `ended` slots are over.
+    #[inline]
+    pub fn fit(&self, first: u64, cells: u64, ended: u64, most: u64) -> bool {
+        match self {
+            Outlet::Alone(alone) => alone.next.max(first) + cells - ended <= most,
+            Outlet::Beside(beside) => beside.fit(cells, ended, most),
+        }
+    }
+
+    /// X once `ended` slots are over, no more cells having come.
+    pub fn held_at(&self, ended: u64) -> u64 {
+        match self {
+            Outlet::Alone(alone) => alone.held(ended),
+            Outlet::Beside(beside) => beside.given - beside.departed_by(ended),
+        }
+    }
+
+    /// When those cells have left that have by the end of slot `ended - 1`: the sum [ps].
+    pub fn departure_time(&self, ended: u64) -> u128 {
+        match self {
+            Outlet::Alone(alone) => alone.departure_time(ended),
+            Outlet::Beside(beside) => beside.departure_time(ended),
+        }
+    }
+
+    /// VBR's queue, with the port's slots and the first of them not given away.
+    pub fn vbr_mut(&mut self) -> Option<(&mut VbrQueue, &SlotGrid, &mut SlotCursor)> {
+        match self {
+            Outlet::Alone(_) => None,
+            Outlet::Beside(beside) => Some((&mut beside.vbr, &beside.grid, &mut beside.next)),
+        }
+    }
+
+    /// VBR's queue, to look at.
+    pub fn vbr(&self) -> Option<&VbrQueue> {
+        match self {
+            Outlet::Alone(_) => None,
+            Outlet::Beside(beside) => Some(&beside.vbr),
+        }
+    }
+}
+
+/// Slots without a gap in each busy period.
+#[derive(Clone, Debug)]
+pub struct Alone {
+    departures: GridSums,
+    /// First slot not yet used.
+    next: u64,
+    /// First slot of the busy period.
+    busy: u64,
+    /// Ends of all slots used before the busy period.
+    before: StartSum,
+}
+
+impl Alone {
+    /// For a port that has given no slot away.
+    pub fn new(grid: SlotGrid) -> Alone {
+        Alone {
+            departures: GridSums::new(grid),
+            next: 0,
+            busy: 0,
+            before: StartSum::default(),
+        }
+    }
+
+    /// First slot not yet used.
+    #[inline(always)]
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    #[inline(always)]
+    pub(super) fn held(&self, ended: u64) -> u64 {
+        self.next.saturating_sub(self.busy.max(ended))
+    }
+
+    /// The same with `more` cells.
+    #[inline(always)]
+    pub(super) fn held_after(&self, more: u64, ended: u64) -> u64 {
+        (self.next + more).saturating_sub(self.busy.max(ended))
+    }
+
+    #[inline(always)]
+    pub(super) fn give(&mut self, first: u64, cells: u64) {
+        if first > self.next {
+            self.before += self.departures.of(self.busy + 1, self.next + 1);
+            (self.busy, self.next) = (first, first);
+        }
+        self.next += cells;
+    }
+
+    fn departure_time(&self, ended: u64) -> u128 {
+        let left = self.next - self.held(ended);
+        self.departures
+            .total(self.before + self.departures.of(self.busy + 1, left + 1))
+    }
+}
+
+/// Slots at equal distances.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    /// Number of the cell in the first of them.
+    cell: u64,
+    slot: u64,
+    cells: u64,
+    stride: u64,
+}
+
+impl Stretch {
+    fn last(&self) -> u64 {
+        self.slot + (self.cells - 1) * self.stride
+    }
+
+    /// Its cells before slot `ended`.
+    fn before(&self, ended: u64) -> u64 {
+        let slots = ended.saturating_sub(self.slot);
+        let cells = if self.stride == 1 {
+            slots
+        } else {
+            slots.div_ceil(self.stride)
+        };
+        cells.min(self.cells)
+    }
+
+    /// Takes cells from `slot` on in as well, if the distance is right.
+    fn takes(&mut self, slot: u64, cells: u64) -> bool {
+        let stride = slot - self.last();
+        if (self.cells > 1 && stride != self.stride) || (cells > 1 && stride != 1) {
+            return false;
+        }
+        self.stride = stride;
+        self.cells += cells;
+        true
+    }
+}
+
+/// Up to so many slots, sums step from one to the next.
+const FEW: u64 = 16;
+
+/// What VBR leaves.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    vbr: VbrQueue,
+    grid: SlotGrid,
+    departures: GridSums,
+    /// First slot not yet given away, to either class.
+    next: SlotCursor,
+    /// Cells that have a slot, or get none before the end of the run.
+    given: u64,
+    /// Those of the batch that is being taken which have one already.
+    ahead: u64,
+    /// How many slots had ended when the latest batch came; who asks later asks about no fewer.
+    ended: u64,
+    /// Where the cells were that had not left when the one before it came.
+    held: VecDeque<Stretch>,
+    /// Stretches at the front of which all cells had left when the latest batch came.
+    over: usize,
+    /// Ends of the slots given away: of long stretches, and of few slots [ps].
+    ends: StartSum,
+    few_ends: u128,
+    /// The slot of cells that get none: one that has not ended by then.
+    after_the_run: u64,
+}
+
+impl Beside {
+    /// For a port beside `vbr` in a run by the end of which `ended` of its slots are over.
+    pub fn new(grid: SlotGrid, vbr: VbrQueue, ended: u64) -> Beside {
+        Beside {
+            vbr,
+            grid,
+            departures: GridSums::new(grid),
+            next: grid.cursor(0),
+            given: 0,
+            ahead: 0,
+            ended: 0,
+            held: VecDeque::new(),
+            over: 0,
+            ends: StartSum::default(),
+            few_ends: 0,
+            after_the_run: ended,
+        }
+    }
+
+    fn held(&mut self, slots: Slots) -> u64 {
+        if self.next.index() < slots.first {
+            let now = self.grid.start(slots.first);
+            self.vbr.serve_until(&self.grid, &mut self.next, now);
+        }
+        self.held.drain(..self.over);
+        self.ended = slots.ended;
+        // The last one may yet grow.
+        let others = self.held.len().saturating_sub(1);
+        let over = self
+            .held
+            .iter()
+            .take(others)
+            .take_while(|stretch| stretch.last() < slots.ended);
+        self.over = over.count();
+        self.given - self.departed_by(slots.ended)
+    }
+
+    fn give(&mut self, cells: u64) {
+        let cells = cells - std::mem::take(&mut self.ahead);
+        self.assign(cells);
+    }
+
+    fn slot(&mut self, before: u64) -> u64 {
+        self.assign(before + 1 - self.ahead);
+        self.ahead = before + 1;
+        self.held.back().map_or(0, Stretch::last)
+    }
+
+    /// Gives slots to so many cells, which wait.
+    fn assign(&mut self, mut cells: u64) {
+        while cells > 0 && self.next.start() < self.vbr.end() {
+            let slot = self.next.index();
+            let free = self.vbr.free(&self.grid, &self.next).min(cells);
+            if free > 0 {
+                self.pass(slot, free);
+                self.append(slot, free);
+                cells -= free;
+            } else if self.vbr.contest(&mut self.next) {
+                self.few_ends += u128::from(self.next.start().0);
+                self.append(slot, 1);
+                cells -= 1;
+            }
+        }
+        if cells > 0 {
+            let slot = self
+                .held
+                .back()
+                .map_or(0, |last| last.last() + 1)
+                .max(self.after_the_run);
+            self.ends += self.departures.of(slot + 1, slot + cells + 1);
+            self.append(slot, cells);
+        }
+    }
+
+    /// Moves past slots that are all UBR's.
+    fn pass(&mut self, slot: u64, cells: u64) {
+        if cells > FEW {
+            self.next = self.grid.cursor(slot + cells);
+            self.ends += self.departures.of(slot + 1, slot + cells + 1);
+            return;
+        }
+        for _ in 0..cells {
+            self.next.step();
+            self.few_ends += u128::from(self.next.start().0);
+        }
+    }
+
+    fn append(&mut self, slot: u64, cells: u64) {
+        if !self.held.back_mut().is_some_and(|last| last.takes(slot, cells)) {
+            let cell = self.given;
+            self.held.put(Stretch {
+                cell,
+                slot,
+                cells,
+                stride: 1,
+            });
+        }
+        self.given += cells;
+    }
+
+    /// Were VBR always to go first, its cells would still leave the rest of the slots.
+    fn room(&self, first: u64, horizon: u64) -> u64 {
+        let next = self.next.index().max(first) + self.vbr.to_come();
+        horizon.saturating_sub(next)
+    }
+
+    /// Whether X is at most `most` once `cells` more have come and `ended` slots are over.
+    fn fit(&self, cells: u64, ended: u64, most: u64) -> bool {
+        let enough = (self.given + cells).saturating_sub(most);
+        enough <= self.departed_by(self.ended) || enough <= self.departed_by(ended)
+    }
+
+    /// Cells that have left once `ended` slots are over, no fewer than when the latest batch came.
+    fn departed_by(&self, ended: u64) -> u64 {
+        let mut departed = self.held.front().map_or(self.given, |first| first.cell);
+        let from = if ended < self.ended {
+            0
+        } else {
+            self.over.saturating_sub(1)
+        };
+        for stretch in self.held.range(from..) {
+            if stretch.slot >= ended {
+                break;
+            }
+            departed = stretch.cell + stretch.before(ended);
+        }
+        departed
+    }
+
+    fn departure_time(&self, ended: u64) -> u128 {
+        let left = self.departures.total(self.ends) + self.few_ends;
+        let waits = |stretch: &Stretch| {
+            let ends = (stretch.before(ended)..stretch.cells)
+                .map(|cell| self.grid.start(stretch.slot + cell * stretch.stride + 1));
+            ends.map(|end| u128::from(end.0)).sum::<u128>()
+        };
+        left - self.held.iter().map(waits).sum::<u128>()
+    }
+}

@@ -1,0 +1,95 @@
+//! How a port of trains is put together.
+
+use crate::atm::port::admission::QueueCounters;
+use crate::atm::port::classes::VbrQueue;
+use crate::atm::port::trains::batch::Batch;
+use crate::atm::port::trains::calm::Known;
+use crate::atm::port::trains::clock::Clock;
+use crate::atm::port::trains::ledger::Ledger;
+use crate::atm::port::trains::outlet::{Alone, Beside, Outlet};
+use crate::atm::port::trains::vc::Vc;
+use crate::atm::port::trains::TrainPort;
+use crate::atm::slots::{GridSums, SlotGrid, StartSum};
+use crate::impairments::loss::Loss;
+use crate::packets::ring::Ring;
+use crate::policies::Policy;
+use crate::scenario::topology::LinkEnd;
+use crate::ties::TieRule;
+use longpipe_events::Span;
+
+/// What a port is made of.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// Where its frames' edges queue up.
+    pub lane: usize,
+    /// Slots of the interfaces that feed it.
+    pub input: SlotGrid,
+    /// Propagation from them.
+    pub input_delay: Span,
+    /// Its own slots.
+    pub grid: SlotGrid,
+    /// Propagation behind it.
+    pub delay: Span,
+    /// K [cell]; none: unlimited.
+    pub capacity: Option<u64>,
+    /// What it refuses.
+    pub policy: Policy,
+    /// What it loses by force.
+    pub loss: Option<Box<Loss>>,
+    /// Order of simultaneous cells.
+    pub ties: TieRule,
+    /// VC, link and link's end, by number at the port.
+    pub circuits: Vec<(u32, u32, LinkEnd)>,
+    /// First slot whose cell has not left the path by the end of the run.
+    pub horizon: u64,
+    /// First slot that is not over by then.
+    pub over: u64,
+    /// VBR's queue beside its own.
+    pub vbr: Option<VbrQueue>,
+}
+
+impl Parts {
+    /// An empty port of them.
+    pub fn port(self) -> TrainPort {
+        let circuits = self.circuits.len();
+        let clock = Clock::new(self.input, self.input_delay, self.grid);
+        let known = Known {
+            batch: 0,
+            slots: clock.slots_of(0),
+        };
+        TrainPort {
+            grid: self.grid,
+            delay: self.delay,
+            lane: self.lane,
+            firsts: Ring::default(),
+            ties: self.ties,
+            capacity: self.capacity.unwrap_or(u64::MAX),
+            after_loss: self.policy.after_loss(),
+            calm: self.policy.calm(self.capacity.unwrap_or(u64::MAX)),
+            ledger: self.policy.asks_for_vcs().then(|| Box::new(Ledger::new(circuits))),
+            policy: self.policy,
+            vcs: self.circuits.into_iter().map(Vc::new).collect(),
+            running: Vec::new(),
+            broken: false,
+            batch: Batch {
+                number: u64::MAX,
+                ..Batch::default()
+            },
+            known,
+            plain: clock.most <= 1 && self.loss.is_none() && self.vbr.is_none(),
+            loss: self.loss,
+            clock,
+            outlet: match self.vbr {
+                None => Outlet::Alone(Alone::new(self.grid)),
+                Some(vbr) => Outlet::Beside(Box::new(Beside::new(self.grid, vbr, self.over))),
+            },
+            admitted: 0,
+            arrivals: GridSums::new(self.input),
+            arrival_time: StartSum::default(),
+            horizon: self.horizon,
+            over: self.over,
+            late: Vec::new(),
+            counters: QueueCounters::default(),
+        }
+    }
+}

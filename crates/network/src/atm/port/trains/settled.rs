@@ -1,0 +1,92 @@
+//! What a port of trains has counted by the end of the run.
+
+use crate::atm::aal5::Cell;
+use crate::atm::port::classes::VbrQueue;
+use crate::atm::port::frame::Frame;
+use crate::atm::port::trains::vc::NONE;
+use crate::atm::port::trains::{Late, QueueCounters, TrainPort};
+use longpipe_events::Time;
+
+impl TrainPort {
+    /// Takes all that arrives by `now`, the end of the run.
+    pub fn settle(&mut self, now: Time) {
+        // Before the first batch, too: VBR needs none.
+        let next = self.clock.latest(now).map_or(0, |latest| latest + 1);
+        self.take_firsts(next, (0, 0));
+        self.advance(next, self.clock.time(next));
+    }
+
+    /// Counters of the settled port; cells still held count their waiting until `now`, and frames under way what
+    /// came of them.
+    pub fn counters_at(&self, now: Time) -> QueueCounters {
+        let mut counters = self.counters;
+        let (next, mut arrival_time) = (self.batch.number, self.arrival_time);
+        for vc in &self.vcs {
+            if vc.frame != Frame::Between {
+                counters.cells_in += next - vc.first;
+            }
+            match vc.frame {
+                Frame::Refused => counters.lost_refused += next - vc.first,
+                Frame::Lost => counters.lost_forced += next - vc.first,
+                Frame::Discarded => counters.lost_discarded += next - vc.lost_at - 1,
+                Frame::Between | Frame::Admitted | Frame::Damaged => {}
+            }
+            if vc.run != NONE {
+                arrival_time += self.arrivals.of(vc.run + 1, next + 1);
+            }
+        }
+        let held = self.held_at_end(now);
+        let arrived = self.arrivals.total(arrival_time) + u128::from(self.admitted) * u128::from(self.clock.delay().0);
+        counters.cell_time =
+            self.outlet.departure_time(self.grid.ended_by(now)) + u128::from(held) * u128::from(now.0) - arrived;
+        counters.cells_out = self.admitted - held;
+        counters
+    }
+
+    /// X of the settled port.
+    pub fn held_at_end(&self, now: Time) -> u64 {
+        self.outlet.held_at(self.grid.ended_by(now))
+    }
+
+    /// X_i of the settled port, by VC.
+    pub fn held_by_vc(&self, now: Time) -> Vec<u64> {
+        let (ended, mut held) = (self.grid.ended_by(now), vec![0; self.vcs.len()]);
+        for late in &self.late {
+            held[late.local as usize] += (late.slot + late.cells).saturating_sub(ended.max(late.slot));
+        }
+        held
+    }
+
+    /// Cells of a VC that entered, and frames as whoever comes next sees them.
+    pub fn passed_on(&self, local: usize) -> (u64, u64) {
+        let vc = &self.vcs[local];
+        let run = if vc.run == NONE { 0 } else { self.batch.number - vc.run };
+        (vc.admitted + run, vc.frames_out)
+    }
+
+    /// Takes out the next VBR cell that has left by `now`, with the time of its arrival downstream.
+    pub fn pop_vbr(&mut self, now: Time) -> Option<(Time, Cell)> {
+        let (vbr, ..) = self.outlet.vbr_mut()?;
+        vbr.pop(now).map(|(departure, cell)| (departure + self.delay, cell))
+    }
+
+    /// VBR's queue, if it has one.
+    pub fn vbr_mut(&mut self) -> Option<&mut VbrQueue> {
+        self.outlet.vbr_mut().map(|(vbr, ..)| vbr)
+    }
+
+    /// Likewise, to look at.
+    pub fn vbr(&self) -> Option<&VbrQueue> {
+        self.outlet.vbr()
+    }
+
+    /// Cells that have not left the path by the end of the run.
+    pub fn late(&self) -> &[Late] {
+        &self.late
+    }
+
+    /// Those of them that have left this port by then.
+    pub fn departed(&self, late: &Late) -> u64 {
+        self.over.saturating_sub(late.slot).min(late.cells)
+    }
+}

@@ -1,0 +1,178 @@
+//! What the links of cells have counted by the end of a run, checked.
+
+use super::link::{Feed, Link};
+use super::port::admission::QueueCounters;
+use super::port::class::Class;
+use super::vbr::on_off::{Meter, OnOff};
+use super::Atm;
+use crate::report::state_hash::StateHash;
+use crate::report::{check, Carried, ClassReport, InvariantError, PortReport, SourceReport};
+use longpipe_events::{Span, Time};
+
+/// Counters by link, class and VBR source.
+pub(super) fn reports(atm: &mut Atm, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError> {
+    let mut carried = Carried::default();
+    for (index, link) in atm.links.iter_mut().enumerate() {
+        let found = class_reports(index, link, atm.topology.vcs_of_link[index], atm.transit[index], now);
+        for report in &found {
+            let counters = &report.counters;
+            let conserved = counters.cells_in == counters.cells_out + counters.lost() + report.held;
+            let vcs = atm.topology.vcs_of_link[index][report.class as usize] as usize;
+            let by_vc = held_by_vc(&link.feed, report.class, vcs, now);
+            check(conserved && by_vc.iter().sum::<u64>() == report.held, || {
+                format!("port {index}: {by_vc:?} cells by VC, {report:?}")
+            })?;
+            by_vc.into_iter().for_each(|held| hash.word(held));
+            hash.class(report);
+        }
+        let report = port_report(link, &found, &atm.meters, now);
+        let lost = report.lost_overflow + report.lost_refused + report.lost_discarded + report.lost_forced;
+        let conserved = report.cells_in == report.cells_out + lost + report.held;
+        check(conserved && report.utilization <= 1.0, || {
+            format!("port {index}: {report:?}")
+        })?;
+        hash.port(&report);
+        carried.ports.push(report);
+        carried.classes.extend(found);
+    }
+    carried.sources = atm.meters.iter().map(|meter| source_report(meter, now)).collect();
+    for (index, source) in carried.sources.iter().enumerate() {
+        check(source.delivered + source.lost <= source.sent, || {
+            format!("source {index}: {source:?}")
+        })?;
+        hash.source(source);
+    }
+    Ok(carried)
+}
+
+fn class_reports(index: usize, link: &mut Link, vcs: [u32; 2], transit: bool, now: Time) -> Vec<ClassReport> {
+    let report = |class, mut counters: QueueCounters, held| {
+        if transit {
+            (counters.peak_queue, counters.cell_time) = (0, 0);
+        }
+        if class == Class::Vbr {
+            counters.frames_in = 0;
+        }
+        ClassReport {
+            port: index,
+            class,
+            counters,
+            held,
+            mean_queue: (!transit).then(|| counters.cell_time as f64 / 1e12 / Span(now.0).as_seconds()),
+        }
+    };
+    let own = if vcs[Class::Ubr as usize] > 0 || vcs[Class::Vbr as usize] == 0 {
+        Class::Ubr
+    } else {
+        Class::Vbr
+    };
+    let port = match &mut link.feed {
+        Feed::Port(port) => port,
+        Feed::Trains(port) => {
+            let own = report(Class::Ubr, port.counters_at(now), port.held_at_end(now));
+            let beside = port
+                .vbr_mut()
+                .map(|queue| report(Class::Vbr, queue.counters_at(now), queue.held()));
+            return [Some(own), beside].into_iter().flatten().collect();
+        }
+        Feed::Swept(account) => return vec![report(own, account.counters, account.held.iter().sum())],
+        Feed::Transit(port) => {
+            let counters = QueueCounters {
+                cells_in: port.cells_in,
+                cells_out: port.cells_out,
+                frames_in: port.frames_in,
+                ..QueueCounters::default()
+            };
+            return vec![report(own, counters, port.held.iter().sum())];
+        }
+        _ => return Vec::new(),
+    };
+    let counters = port.counters_at(now);
+    let Some(queue) = port.vbr_mut() else {
+        return vec![report(own, counters, port.held())];
+    };
+    let beside = report(Class::Vbr, queue.counters_at(now), queue.held());
+    vec![report(Class::Ubr, counters, port.held()), beside]
+}
+
+fn held_by_vc(feed: &Feed, class: Class, vcs: usize, now: Time) -> Vec<u64> {
+    let vbr = match feed {
+        Feed::Port(port) => port.vbr(),
+        Feed::Trains(port) => port.vbr(),
+        _ => None,
+    };
+    if let Some(queue) = vbr.filter(|_| class == Class::Vbr) {
+        return (0..vcs).map(|vc| queue.vc_held(vc)).collect();
+    }
+    match feed {
+        Feed::Port(port) => (0..vcs).map(|vc| port.vc_held(vc)).collect(),
+        Feed::Trains(port) => port.held_by_vc(now),
+        Feed::Transit(port) => port.held.clone(),
+        Feed::Swept(account) => account.held.clone(),
+        Feed::Nic(_) | Feed::Vbr(_) => Vec::new(),
+    }
+}
+
+/// Cells of all classes; peak and mean queue are those of UBR where it has circuits.
+fn port_report(link: &Link, classes: &[ClassReport], meters: &[Meter], now: Time) -> PortReport {
+    let slots = now.0 as f64 / link.end.cell as f64;
+    let host = |cells_in, cells_out, lost_forced, held, frames_in| PortReport {
+        host: true,
+        cells_in,
+        cells_out,
+        lost_overflow: 0,
+        lost_refused: 0,
+        lost_discarded: 0,
+        lost_forced,
+        held,
+        frames_in,
+        frames_damaged: 0,
+        peak_queue: 0,
+        mean_queue: None,
+        utilization: cells_out as f64 / slots,
+    };
+    match &link.feed {
+        Feed::Nic(nic) => host(
+            nic.cells_in,
+            nic.cells_out(),
+            nic.lost_forced,
+            nic.cells_held(),
+            nic.frames_in,
+        ),
+        Feed::Vbr(index) => {
+            let meter = &meters[*index];
+            let (accepted, arrived) = (meter.count(now, OnOff::ready), meter.count(now, OnOff::arrival));
+            host(accepted, arrived, 0, accepted - arrived, 0)
+        }
+        _ => {
+            let sum = |count: fn(&QueueCounters) -> u64| classes.iter().map(|class| count(&class.counters)).sum();
+            let cells_out: u64 = sum(|counters| counters.cells_out);
+            PortReport {
+                host: false,
+                cells_in: sum(|counters| counters.cells_in),
+                cells_out,
+                lost_overflow: sum(|counters| counters.lost_overflow),
+                lost_refused: sum(|counters| counters.lost_refused),
+                lost_discarded: sum(|counters| counters.lost_discarded),
+                lost_forced: sum(|counters| counters.lost_forced),
+                held: classes.iter().map(|class| class.held).sum(),
+                frames_in: classes[0].counters.frames_in,
+                frames_damaged: classes[0].counters.frames_damaged,
+                peak_queue: classes[0].counters.peak_queue,
+                mean_queue: classes[0].mean_queue,
+                utilization: cells_out as f64 / slots,
+            }
+        }
+    }
+}
+
+fn source_report(meter: &Meter, now: Time) -> SourceReport {
+    SourceReport {
+        sent: meter.count(now, OnOff::sent),
+        delivered: meter.delivered,
+        lost: meter.lost,
+        mean_delay: meter.total_delay as f64 / 1e12 / meter.delivered as f64,
+        least_delay: Span(if meter.delivered > 0 { meter.least_delay } else { 0 }),
+        most_delay: Span(meter.most_delay),
+    }
+}

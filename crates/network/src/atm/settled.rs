@@ -1,0 +1,118 @@
+//! Brings the counters of ports that take trains or sweep, and of those before and behind them, to the end of the run.
+
+use super::link::{Feed, Link};
+use super::port::transit::Passed;
+use super::slots::SlotGrid;
+use super::Atm;
+use crate::scenario::topology::Topology;
+use longpipe_events::{Span, Time};
+
+/// Settles all ports of a run's links.
+pub(super) fn settle(atm: &mut Atm, now: Time) {
+    settle_sweeps(atm, now);
+    for edge in atm.under_way.iter().filter(|edge| !edge.first) {
+        let link = atm.topology.steps[edge.packet.step() as usize - 1].link as usize;
+        if let Feed::Nic(nic) = &mut atm.links[link].feed {
+            nic.hold(edge.slot, edge.cells, now);
+        }
+    }
+    for link in 0..atm.links.len() {
+        let feed = std::mem::replace(&mut atm.links[link].feed, Feed::Vbr(0));
+        let Feed::Trains(mut port) = feed else {
+            atm.links[link].feed = feed;
+            continue;
+        };
+        port.settle(now);
+        let mut late = vec![Vec::new(); atm.topology.vcs_of_link[link][0] as usize];
+        for &cells in port.late() {
+            late[cells.local as usize].push(cells);
+        }
+        for &first in &atm.topology.first_step[..atm.reassemblers.len()] {
+            let Some((step, _)) = atm.topology.route(first).find(|&(_, on_route)| on_route == link) else {
+                continue;
+            };
+            let local = atm.topology.steps[step as usize].local as usize;
+            let (cells, frames) = port.passed_on(local);
+            let passed = Passed {
+                grid: port.grid,
+                delay: port.delay,
+                cells,
+                frames,
+                late: std::mem::take(&mut late[local]),
+            };
+            settle_path(passed, &atm.topology, &mut atm.links, step, now);
+        }
+        atm.links[link].feed = Feed::Trains(port);
+    }
+}
+
+/// Settles all ports that sweep.
+fn settle_sweeps(atm: &mut Atm, now: Time) {
+    atm.sweeps.finish(now);
+    for (link, cells) in atm.sweeps.unread() {
+        if let Feed::Nic(nic) = &mut atm.links[link as usize].feed {
+            nic.keep(cells);
+        }
+    }
+    for (port, step) in atm.sweeps.last_ports() {
+        let local = atm.topology.steps[step as usize].local;
+        let passed = atm.sweeps.passed_on(port, local);
+        settle_path(passed, &atm.topology, &mut atm.links, step, now);
+    }
+    for (link, account) in atm.sweeps.accounts(now) {
+        atm.links[link as usize].feed = Feed::Swept(Box::new(account));
+    }
+}
+
+/// Counts what a VC has brought to the ports behind the one of `step`.
+fn settle_path(port: Passed, topology: &Topology, links: &mut [Link], step: u32, now: Time) {
+    let Passed {
+        grid,
+        delay,
+        mut cells,
+        mut frames,
+        mut late,
+    } = port;
+    let over = grid.ended_by(now);
+    // The slots and wires between that port and the next one.
+    let mut passed: Vec<(SlotGrid, Span)> = Vec::new();
+    for (step, link) in topology.route(step + 1) {
+        let Feed::Transit(transit) = &mut links[link].feed else {
+            unreachable!("behind a port that takes trains there are none that hold a queue")
+        };
+        let arrives = |slot: u64| {
+            let at = grid.start(slot + 1) + delay;
+            passed.iter().fold(at, |at, (grid, delay)| grid.end_after(at) + *delay)
+        };
+        let mut held = 0;
+        late.retain_mut(|late| {
+            // When the others would is out of reach, as they may wait for years.
+            let departed = over.saturating_sub(late.slot).min(late.cells);
+            let arrived = until(late.slot, departed, |slot| arrives(slot) > now);
+            cells -= late.cells - arrived;
+            frames -= u64::from(late.begins && arrived == 0);
+            late.cells = arrived;
+            held += arrived - until(late.slot, arrived, |slot| transit.departure(arrives(slot)) > now);
+            arrived > 0
+        });
+        transit.cells_in += cells;
+        transit.frames_in += frames;
+        transit.held[topology.steps[step as usize].local as usize] = held;
+        transit.cells_out += cells - held;
+        passed.push((transit.grid, transit.delay));
+    }
+}
+
+/// How many of so many slots there are before the first one of which this holds: of all that follow it, too.
+fn until(first: u64, slots: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut from, mut to) = (0, slots);
+    while from < to {
+        let middle = from + (to - from) / 2;
+        if holds(first + middle) {
+            to = middle;
+        } else {
+            from = middle + 1;
+        }
+    }
+    from
+}

@@ -1,0 +1,345 @@
+//! The slots of a synchronous link: instants `phase + floor(k · period)` with an exact rational period.
+
+use super::divisor::Divisor;
+use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
+
+/// Slots of equal length whose rounding never accumulates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotGrid {
+    /// Start of slot 0 [ps].
+    phase: u64,
+    /// Period's numerator [ps]; the period is `num / den`, in lowest terms.
+    num: Divisor,
+    /// Period's denominator.
+    den: Divisor,
+}
+
+impl SlotGrid {
+    /// Slots of `bits` at `rate`, slot 0 beginning at `phase`. Both must be positive.
+    pub fn new(phase: Time, bits: u64, rate: Rate) -> SlotGrid {
+        let num = u128::from(bits) * u128::from(PS_PER_SECOND);
+        let den = u128::from(rate.0);
+        let divisor = gcd(num, den);
+        let num = u64::try_from(num / divisor).expect("a slot is shorter than 213 days");
+        let den = (den / divisor) as u64;
+        assert!(num >= den, "a slot lasts at least a picosecond");
+        assert!(num <= u64::MAX >> 13, "thousands of slots are added up");
+        SlotGrid {
+            phase: phase.0,
+            num: Divisor::new(num),
+            den: Divisor::new(den),
+        }
+    }
+
+    /// Offset of slot `k` from slot 0 [ps], and what rounding took off it, in units of `1 / den`.
+    #[inline(always)]
+    fn offset(&self, k: u64) -> (u64, u64) {
+        match k.checked_mul(self.num.value()) {
+            Some(product) => self.den.divide(product),
+            None => divide_wide(k, self.num.value(), self.den.value()),
+        }
+    }
+
+    /// Start of slot `k`.
+    #[inline]
+    pub fn start(&self, k: u64) -> Time {
+        Time(self.phase + self.offset(k).0)
+    }
+
+    /// First slot that begins at or after `t`, and how long after that, in units of `1 / den`.
+    #[inline(always)]
+    fn first_from(&self, t: Time) -> (u64, u64) {
+        let since = t.0.saturating_sub(self.phase);
+        let (quotient, rest) = match since.checked_mul(self.den.value()) {
+            Some(product) => self.num.divide(product),
+            None => divide_wide(since, self.den.value(), self.num.value()),
+        };
+        if rest == 0 {
+            (quotient, 0)
+        } else {
+            (quotient + 1, self.num.value() - rest)
+        }
+    }
+
+    /// First slot that begins at or after `t`.
+    #[inline]
+    pub fn at_or_after(&self, t: Time) -> u64 {
+        self.first_from(t).0
+    }
+
+    /// End of the first slot that begins at or after `t`.
+    #[inline(always)]
+    pub fn end_after(&self, t: Time) -> Time {
+        let (_, after) = self.first_from(t);
+        Time(t.0.max(self.phase) + self.den.divide(after + self.num.value()).0)
+    }
+
+    /// First slot that begins at or after `t`, which is not before slot 0, and the number of those that have ended.
+    #[inline]
+    pub fn around(&self, t: Time) -> (u64, u64) {
+        let (first, after) = self.first_from(t);
+        // A slot whose start is rounded to `t` begins there.
+        let begins_now = after < self.den.value();
+        (first, first - u64::from(!begins_now && first > 0))
+    }
+
+    /// Number of slots that have ended by `t`.
+    pub fn ended_by(&self, t: Time) -> u64 {
+        self.at_or_after(Time(t.0 + 1)).saturating_sub(1)
+    }
+
+    /// How many slots of `other` begin within one slot of this grid, at the least and at the most.
+    pub fn contains(&self, other: &SlotGrid) -> (u64, u64) {
+        let (whole, den) = (u128::from(self.period_floor()), u128::from(other.den.value()));
+        let num = u128::from(other.num.value());
+        ((whole * den / num) as u64, ((whole + 1) * den).div_ceil(num) as u64)
+    }
+
+    /// Slots of `other` to one of this grid, in 2^-32, rounded down; at most 2^40.
+    pub fn ratio(&self, other: &SlotGrid) -> u64 {
+        let wide = |divisor: Divisor| u128::from(divisor.value());
+        let (num, den) = (wide(self.num) * wide(other.den), wide(self.den) * wide(other.num));
+        u64::try_from((num << 32) / den).map_or(1 << 40, |ratio| ratio.min(1 << 40))
+    }
+
+    /// If exactly one slot of `other` begins in each slot of this grid that `delay` shifts, its number less that of the
+    /// slot in which it begins; none too if that is negative.
+    pub fn alignment(&self, delay: Span, other: &SlotGrid) -> Option<u64> {
+        if (self.num, self.den) != (other.num, other.den) {
+            return None;
+        }
+        let (num, den) = (i128::from(self.num.value()), i128::from(self.den.value()));
+        let shift = (i128::from(self.phase) + i128::from(delay.0) - i128::from(other.phase)) * den;
+        // Starts are rounded by up to a picosecond, which must not move one over an edge.
+        let rest = shift.rem_euclid(num);
+        if rest < den || rest + den > num {
+            return None;
+        }
+        u64::try_from(shift.div_euclid(num) + 1).ok()
+    }
+
+    /// A cursor on slot `k`.
+    pub fn cursor(&self, k: u64) -> SlotCursor {
+        let (offset, remainder) = self.offset(k);
+        SlotCursor {
+            index: k,
+            start: self.phase + offset,
+            remainder,
+            whole: self.period_floor(),
+            part: self.num.value() % self.den.value(),
+            den: self.den.value(),
+        }
+    }
+
+    /// Moves a cursor on to the first slot that begins at or after `t`, if it is not there yet.
+    #[inline(always)]
+    pub fn advance(&self, cursor: &mut SlotCursor, t: Time) {
+        // A short gap is stepped over: that is cheaper than a division.
+        if cursor.start() + cursor.period_floor(4) > t {
+            while cursor.start() < t {
+                cursor.step();
+            }
+            return;
+        }
+        self.leap(cursor, t);
+    }
+
+    /// Gives the first `slots` slots from a cursor's on that begin at or after `t` to someone, and moves the cursor past
+    /// them: the first one's number, when it ends, and when the last one does. There are 4096 at most.
+    #[inline(always)]
+    pub fn take(&self, cursor: &mut SlotCursor, t: Time, slots: u64) -> (u64, Time, Time) {
+        let (mut start, mut after) = (cursor.start, cursor.remainder);
+        if start < t.0 {
+            (cursor.index, after) = self.first_from(t);
+            start = t.0.max(self.phase);
+        }
+        let first = cursor.index;
+        let first_ends = start + self.den.divide(after + self.num.value()).0;
+        let (whole, remainder) = self.den.divide(after + slots * self.num.value());
+        cursor.index += slots;
+        (cursor.start, cursor.remainder) = (start + whole, remainder);
+        (first, Time(first_ends), Time(cursor.start))
+    }
+
+    #[inline(never)]
+    fn leap(&self, cursor: &mut SlotCursor, t: Time) {
+        let (index, after) = self.first_from(t);
+        let (whole, remainder) = self.den.divide(after);
+        cursor.index = index;
+        cursor.start = t.0.max(self.phase) + whole;
+        cursor.remainder = remainder;
+    }
+
+    /// How many slots from a cursor's on begin before `t`, which is after the start of its own.
+    #[inline]
+    pub fn ahead(&self, cursor: &SlotCursor, t: Time) -> u64 {
+        if cursor.start() + cursor.period_floor(1) >= t {
+            return 1;
+        }
+        self.at_or_after(t) - cursor.index
+    }
+
+    /// Which cycle of `den` slots slot `k` is in, and its place there.
+    #[inline]
+    pub(crate) fn cycle(&self, k: u64) -> (u64, u64) {
+        self.den.divide(k)
+    }
+
+    /// Start of slot 0 [ps], and the period's numerator and denominator.
+    pub(crate) fn parts(&self) -> (u64, u64, u64) {
+        (self.phase, self.num.value(), self.den.value())
+    }
+
+    /// Length of a slot rounded down [ps].
+    pub fn period_floor(&self) -> u64 {
+        self.num.value() / self.den.value()
+    }
+}
+
+/// A place on a grid that moves slot by slot without dividing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotCursor {
+    index: u64,
+    start: u64,
+    remainder: u64,
+    whole: u64,
+    part: u64,
+    den: u64,
+}
+
+impl SlotCursor {
+    /// Number of the slot.
+    #[inline]
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// Start of the slot.
+    #[inline]
+    pub fn start(&self) -> Time {
+        Time(self.start)
+    }
+
+    /// Length of `slots` slots, rounded down [ps].
+    #[inline]
+    fn period_floor(&self, slots: u64) -> Span {
+        Span(slots * self.whole)
+    }
+
+    /// Moves to the next slot.
+    #[inline]
+    pub fn step(&mut self) {
+        self.index += 1;
+        self.start += self.whole;
+        self.remainder += self.part;
+        // Without a branch, which nobody could foretell.
+        let carry = u64::from(self.remainder >= self.den);
+        self.remainder -= self.den & carry.wrapping_neg();
+        self.start += carry;
+    }
+}
+
+/// Quotient and remainder of a product that is too long; the quotient is not.
+#[cold]
+fn divide_wide(factor: u64, other: u64, divisor: u64) -> (u64, u64) {
+    let (product, divisor) = (u128::from(factor) * u128::from(other), u128::from(divisor));
+    ((product / divisor) as u64, (product % divisor) as u64)
+}
+
+fn gcd(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_cell_at_149_76_mbit_per_second_lasts_2831196_58_ps() {
+        let grid = SlotGrid::new(Time::ZERO, 424, Rate(149_760_000));
+        assert_eq!(grid.start(1), Time(2_831_196));
+        assert_eq!(grid.start(100), Time(283_119_658));
+    }
+
+    proptest! {
+        #[test]
+        fn slots_around_an_instant(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30, late in 0u64..3) {
+            let grid = SlotGrid::new(Time(phase), 424, Rate(rate));
+            for t in [grid.start(k) + Span(late), Time(grid.start(k).0.saturating_sub(late))] {
+                prop_assert_eq!(grid.around(t), (grid.at_or_after(t), grid.ended_by(t)));
+            }
+        }
+
+        #[test]
+        fn a_cursor_agrees_with_the_closed_form(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30) {
+            let grid = SlotGrid::new(Time(phase), 424, Rate(rate));
+            let mut cursor = grid.cursor(k);
+            for step in 0..50 {
+                prop_assert_eq!(cursor.start(), grid.start(k + step));
+                cursor.step();
+            }
+        }
+
+        #[test]
+        fn slots_ahead_of_a_cursor(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30, slots in 1u64..9, early in 0u64..2) {
+            let grid = SlotGrid::new(Time(phase), 424, Rate(rate));
+            let cursor = grid.cursor(k);
+            prop_assert_eq!(grid.ahead(&cursor, Time(grid.start(k + slots).0 - early)), slots);
+        }
+
+        #[test]
+        fn slots_taken_from_a_cursor_on(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30, t in 0u64..1 << 50, slots in 1u64..4097) {
+            let grid = SlotGrid::new(Time(phase), 424, Rate(rate));
+            let mut cursor = grid.cursor(k);
+            let first = grid.at_or_after(Time(t)).max(k);
+            prop_assert_eq!(grid.take(&mut cursor, Time(t), slots), (first, grid.start(first + 1), grid.start(first + slots)));
+            prop_assert_eq!(cursor, grid.cursor(first + slots));
+        }
+
+        #[test]
+        fn slots_that_have_ended(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, t in 0u64..1 << 50) {
+            let grid = SlotGrid::new(Time(phase), 424, Rate(rate));
+            let ended = grid.ended_by(Time(t));
+            prop_assert!(ended == 0 || grid.start(ended) <= Time(t));
+            prop_assert!(grid.start(ended + 1) > Time(t));
+        }
+
+        #[test]
+        fn slots_of_another_grid_that_begin_within_one(rates in [1_000u64..1 << 37, 1_000u64..1 << 37], k in 1u64..1 << 30) {
+            let [grid, other] = rates.map(|rate| SlotGrid::new(Time(1 << 20), 424, Rate(rate)));
+            let (least, most) = grid.contains(&other);
+            let found = other.at_or_after(grid.start(k + 1)) - other.at_or_after(grid.start(k));
+            prop_assert!((least..=most).contains(&found), "{found} of {least}..={most}");
+        }
+
+        #[test]
+        fn aligned_grids_keep_their_distance(phases in [0u64..1 << 40, 0u64..1 << 40], rate in 1_000u64..1 << 37, delay in 0u64..1 << 40, k in 1u64..1 << 30) {
+            let [grid, other] = phases.map(|phase| SlotGrid::new(Time(phase), 424, Rate(rate)));
+            if let Some(offset) = grid.alignment(Span(delay), &other) {
+                for k in k..k + 50 {
+                    let start = grid.start(k) + Span(delay);
+                    prop_assert_eq!(other.at_or_after(start), k + offset);
+                    prop_assert_eq!(other.ended_by(start), k + offset - 1);
+                }
+            }
+        }
+
+        #[test]
+        fn at_or_after_finds_the_first_such_slot(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, t in 0u64..1 << 50) {
+            let grid = SlotGrid::new(Time(phase), 424, Rate(rate));
+            let k = grid.at_or_after(Time(t));
+            prop_assert_eq!(grid.end_after(Time(t)), grid.start(k + 1));
+            prop_assert!(grid.start(k) >= Time(t));
+            prop_assert!(k == 0 || grid.start(k - 1) < Time(t));
+            for behind in [0, 1, 2, 3, 4, 100] {
+                let mut cursor = grid.cursor(k.saturating_sub(behind));
+                grid.advance(&mut cursor, Time(t));
+                prop_assert_eq!(cursor, grid.cursor(k));
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The slots of synchronous links, and sums over them.
+
+mod divisor;
+mod grid;
+mod sums;
+
+pub use grid::{SlotCursor, SlotGrid};
+pub use sums::{GridSums, StartSum};

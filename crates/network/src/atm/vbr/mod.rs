@@ -1,0 +1,101 @@
+//! VBR sources in a run: the port at the end of each one's link knows its cells ahead, so they need few events.
+
+pub mod on_off;
+
+use super::aal5::Cell;
+use super::link::Feed;
+use super::port::classes::Feeder;
+use super::Atm;
+use crate::clock::{Actor, Clock, VBR};
+use crate::hosts::Hosts;
+use crate::observe::probe::Probe;
+use crate::scenario::topology::Step;
+use crate::scenario::OnOffConfig;
+use longpipe_events::{Span, Time};
+use on_off::{Meter, OnOff};
+
+/// Times of a cell between two looks at a VBR source's circuit, which nothing else waits for.
+const VBR_CELLS: u64 = 4096;
+
+/// Puts all VBR sources into the hands of the ports at the ends of their links, before any of those looks ahead.
+pub(crate) fn add_sources<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, sources: &[OnOffConfig]) {
+    sources.iter().for_each(|source| add_source(atm, source));
+    (0..sources.len()).for_each(|source| on_vbr(atm, hosts, source));
+}
+
+fn add_source(atm: &mut Atm, config: &OnOffConfig) {
+    let index = atm.meters.len();
+    let vc = (atm.reassemblers.len() + index) as u32;
+    let step = atm.topology.first_step[vc as usize];
+    let link = config.route[0];
+    let Feed::Nic(nic) = &atm.links[link].feed else {
+        unreachable!("circuits begin at hosts, and a source's link carries nothing else")
+    };
+    let source = OnOff::new(config, atm.topology.grids[link], nic.delay());
+    atm.links[link].feed = Feed::Vbr(index);
+    atm.meters.push(Meter::new(source.clone()));
+    let Step { link: port, local } = atm.topology.steps[step as usize + 1];
+    let queue = match &mut atm.links[port as usize].feed {
+        Feed::Port(port) => port.vbr_mut(),
+        Feed::Trains(port) => port.vbr_mut(),
+        _ => None,
+    };
+    if let Some(queue) = queue {
+        queue.add(Feeder {
+            source,
+            vc,
+            step: step + 2,
+            local,
+        });
+    }
+}
+
+/// Time to look after a VBR source again.
+pub(super) fn on_vbr<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, source: usize) {
+    carry_vbr(atm, hosts, source);
+    let cell = atm.topology.ends.iter().map(|end| end.cell).min().unwrap_or(1);
+    let next = hosts.clock.now + Span(VBR_CELLS * cell);
+    hosts.clock.set(Actor::Source(source), next, VBR);
+}
+
+/// Carries the VBR cells that have left their first port by now to their sinks.
+pub(super) fn carry_vbr<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, source: usize) {
+    let Clock { now, end, .. } = hosts.clock;
+    let first = atm.topology.first_step[atm.reassemblers.len() + source] as usize;
+    let link = atm.topology.steps[first + 1].link as usize;
+    if let Feed::Trains(port) = &mut atm.links[link].feed {
+        port.settle(now);
+    }
+    while let Some((at, cell)) = pop_vbr(atm, link, now) {
+        if at <= end {
+            carry_on(atm, hosts, link, at, cell);
+        }
+    }
+}
+
+/// A VBR cell reaches the end of a link at `at`.
+#[inline]
+fn carry_on<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, mut link: usize, mut at: Time, mut cell: Cell) {
+    while !atm.links[link].end.host {
+        let Step { link: next, local } = atm.topology.steps[cell.step as usize];
+        let Feed::Transit(port) = &mut atm.links[next as usize].feed else {
+            return atm.carry(hosts, link, at, cell);
+        };
+        at = port.pass(at, local, hosts.clock.end) + port.delay;
+        if at > hosts.clock.end {
+            return;
+        }
+        link = next as usize;
+        cell.step += 1;
+    }
+    atm.reach_host(hosts, link, at, cell);
+}
+
+/// The next VBR cell that has left a port by now, and when it arrives downstream.
+fn pop_vbr(atm: &mut Atm, link: usize, now: Time) -> Option<(Time, Cell)> {
+    match &mut atm.links[link].feed {
+        Feed::Port(port) => port.pop_vbr(now),
+        Feed::Trains(port) => port.pop_vbr(now),
+        _ => None,
+    }
+}

@@ -1,0 +1,122 @@
+//! The clock of a run: what time it is, when the run ends, and who acts next.
+//!
+//! At one instant, departures come first, then cells or packets that reach a switch or router in the order of the tie rule,
+//! then frames and packets that reach their hosts, then timers, then applications that begin, then VBR that is looked
+//! after; equals by number.
+
+use longpipe_events::{Agenda, Entity, Order, Span, Time};
+
+/// What reaches a switch or a router; the rank of the tie rule is added.
+pub(crate) const CELL: Order = 0;
+/// What reaches a host.
+pub(crate) const WHOLE_FRAME: Order = 1 << 32;
+/// Timers of end points.
+pub(crate) const TIMER: Order = 2 << 32;
+/// Applications that begin.
+pub(crate) const START: Order = 3 << 32;
+/// VBR sources that are looked after.
+pub(crate) const VBR: Order = 4 << 32;
+
+/// No time from which any lead would reach another one.
+pub(crate) const UNKNOWN: Time = Time(1 << 63);
+
+/// Who acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Actor {
+    /// The far end of a link.
+    Link(usize),
+    /// The timers of a flow's sending host.
+    Sender(usize),
+    /// The timers of a flow's receiving host.
+    Receiver(usize),
+    /// A flow's application.
+    Start(usize),
+    /// A VBR source.
+    Source(usize),
+    /// A port that sweeps.
+    Sweep(usize),
+}
+
+/// Time, and who acts at which.
+#[derive(Clone, Debug)]
+pub(crate) struct Clock {
+    pub now: Time,
+    pub end: Time,
+    pub agenda: Agenda,
+    /// Events handled.
+    pub events: u64,
+    links: usize,
+    flows: usize,
+    sources: usize,
+}
+
+impl Clock {
+    /// Time zero of a run that lasts until `end`; most events are set a few times `interval` ahead.
+    pub fn new(end: Time, links: usize, flows: usize, sources: usize, interval: Span) -> Clock {
+        Clock {
+            now: Time::ZERO,
+            end,
+            // No link's port is two that sweep.
+            agenda: Agenda::new(2 * links + 3 * flows + sources, interval),
+            events: 0,
+            links,
+            flows,
+            sources,
+        }
+    }
+
+    /// The number under which the agenda knows somebody.
+    #[inline(always)]
+    pub fn entity(&self, actor: Actor) -> Entity {
+        let entity = match actor {
+            Actor::Link(link) => link,
+            Actor::Sender(flow) => self.links + flow,
+            Actor::Receiver(flow) => self.links + self.flows + flow,
+            Actor::Start(flow) => self.links + 2 * self.flows + flow,
+            Actor::Source(source) => self.links + 3 * self.flows + source,
+            Actor::Sweep(port) => self.links + 3 * self.flows + self.sources + port,
+        };
+        entity as Entity
+    }
+
+    /// Whom the agenda knows under a number.
+    #[inline(always)]
+    pub fn actor(&self, entity: Entity) -> Actor {
+        let index = entity as usize;
+        if index < self.links {
+            return Actor::Link(index);
+        }
+        let index = index - self.links;
+        if index >= 3 * self.flows {
+            let index = index - 3 * self.flows;
+            return index
+                .checked_sub(self.sources)
+                .map_or(Actor::Source(index), Actor::Sweep);
+        }
+        let flow = index % self.flows;
+        match index / self.flows {
+            0 => Actor::Sender(flow),
+            1 => Actor::Receiver(flow),
+            _ => Actor::Start(flow),
+        }
+    }
+
+    /// Has somebody act at a time.
+    #[inline(always)]
+    pub fn set(&mut self, actor: Actor, time: Time, order: Order) {
+        self.agenda.set(self.entity(actor), time, order);
+    }
+
+    /// Has somebody not act.
+    #[inline(always)]
+    pub fn cancel(&mut self, actor: Actor) {
+        self.agenda.cancel(self.entity(actor));
+    }
+
+    /// An event of its own happens, at a time.
+    #[inline(always)]
+    pub fn begin(&mut self, time: Time) {
+        self.now = time;
+        self.events += 1;
+    }
+}

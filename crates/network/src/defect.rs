@@ -1,0 +1,112 @@
+//! Runs that end before their time: by a panic, a defect of longpipe, or for want of memory. Both are errors of one
+//! line, and nothing about them reaches stderr.
+
+use longpipe_events::memory::{limited, MemoryLimit};
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::{catch_unwind, set_hook, take_hook, AssertUnwindSafe, PanicHookInfo};
+use std::sync::Once;
+
+/// Why a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Ended {
+    /// A panic: where it was, and what it said.
+    #[error("{0}")]
+    Defect(String),
+    /// No more memory.
+    #[error("{0}")]
+    Memory(MemoryLimit),
+}
+
+thread_local! {
+    /// Whether this thread's panics are caught here.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+    /// What the latest of these was.
+    static LATEST: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+static HOOK: Once = Once::new();
+
+/// Runs something that must not panic and may hold so many bytes; what it was working on is of no use after an error.
+///
+/// # Errors
+/// The panic, if there was one, or that the limit was reached.
+pub fn guarded<T>(limit: u64, work: impl FnOnce() -> T) -> Result<T, Ended> {
+    HOOK.call_once(keep_quiet);
+    let before = GUARDED.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(|| limited(limit, work)));
+    GUARDED.set(before);
+    result.map_err(|payload| match payload.downcast::<MemoryLimit>() {
+        Ok(limit) => Ended::Memory(*limit),
+        Err(_) => Ended::Defect(LATEST.take()),
+    })
+}
+
+/// Has the panics of guarded work kept, and all others reported as before.
+fn keep_quiet() {
+    let others = take_hook();
+    set_hook(Box::new(move |panic| {
+        if GUARDED.get() {
+            LATEST.set(described(panic));
+        } else {
+            others(panic);
+        }
+    }));
+}
+
+/// A panic in one line.
+fn described(panic: &PanicHookInfo<'_>) -> String {
+    let message = one_line(panic.payload());
+    match panic.location() {
+        Some(at) => format!("panic at {}:{}: {message}", at.file(), at.line()),
+        None => format!("panic: {message}"),
+    }
+}
+
+fn one_line(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let words: Vec<&str> = text.unwrap_or("no message").split_whitespace().collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longpipe_events::memory::take;
+
+    fn line<T>(work: impl FnOnce() -> T) -> String {
+        match guarded(1000, work) {
+            Ok(_) => String::new(),
+            Err(ended) => ended.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_panic_becomes_one_line_that_says_where_and_what() {
+        let values: [u64; 0] = [];
+        let found = line(|| values[values.len()]);
+        assert!(found.starts_with("panic at crates/network/src/defect.rs:"), "{found}");
+        assert!(
+            found.ends_with("index out of bounds: the len is 0 but the index is 0"),
+            "{found}"
+        );
+        let found = line(|| assert_eq!(1, 2, "one\nand two"));
+        assert!(found.ends_with("one and two left: 1 right: 2"), "{found}");
+        assert_eq!(guarded(0, || 7), Ok(7));
+    }
+
+    #[test]
+    fn a_panic_within_guarded_work_that_catches_it_is_its_own() {
+        let found = line(|| {
+            assert!(guarded(0, || panic!("inner")).is_err());
+            panic!("outer")
+        });
+        assert!(found.ends_with("outer"), "{found}");
+    }
+
+    #[test]
+    fn a_run_that_needs_more_memory_than_it_may_have_says_how_much() {
+        assert_eq!(line(|| take(1001)), "1001 bytes are needed next, 1000 may be held");
+    }
+}

@@ -1,0 +1,189 @@
+//! What end points do with the packets that reach them, and what they send.
+
+use super::Hosts;
+use crate::clock::{Actor, START, UNKNOWN};
+use crate::medium::Medium;
+use crate::observe::probe::Probe;
+use crate::packets::packet::PlainAck;
+use crate::packets::{Options, Packet};
+use longpipe_events::Time;
+use longpipe_tcp::{AckSegment, DataSegment};
+
+impl<P: Probe> Hosts<P> {
+    /// Gives a packet to its end point, now; it left its trunk at `since`. What the medium says of the ACK that answers it.
+    #[inline(always)]
+    pub fn receive<M: Medium>(&mut self, medium: &mut M, packet: Packet, options: &Options, since: Time) -> M::Certain {
+        let flow = (packet.vc() / 2) as usize;
+        if packet.is_of_request() || packet.has_options() {
+            return self.receive_in_full(medium, packet, options, since);
+        }
+        if packet.is_data() {
+            let segment = packet.segment(&Options::default());
+            return match self.flows[flow].receiver.take_plain(segment.sequence, segment.length) {
+                Some(acknowledgement) => {
+                    self.acknowledge(medium, (flow, packet.frame()), &segment, acknowledgement, since)
+                }
+                None => self.on_data(medium, flow, packet.frame(), &segment, since),
+            };
+        }
+        self.on_ack(medium, flow, packet.frame(), &packet.ack(&Options::default()));
+        M::Certain::default()
+    }
+
+    /// The same, whatever the packet.
+    #[inline(never)]
+    pub fn receive_in_full<M: Medium>(
+        &mut self,
+        medium: &mut M,
+        packet: Packet,
+        options: &Options,
+        since: Time,
+    ) -> M::Certain {
+        let (flow, frame) = ((packet.vc() / 2) as usize, packet.frame());
+        match (packet.is_data(), packet.is_of_request()) {
+            (true, false) => return self.on_data(medium, flow, frame, &packet.segment(options), since),
+            (false, false) => self.on_ack(medium, flow, frame, &packet.ack(options)),
+            (true, true) => self.on_request(medium, flow, frame, &packet.segment(options)),
+            (false, true) => self.on_request_ack(medium, flow, frame, &packet.ack(options)),
+        }
+        M::Certain::default()
+    }
+
+    /// Data that their receiver has taken are acknowledged by a packet without options.
+    #[inline(always)]
+    fn acknowledge<M: Medium>(
+        &mut self,
+        medium: &mut M,
+        (flow, frame): (usize, u32),
+        segment: &DataSegment,
+        acknowledgement: u64,
+        since: Time,
+    ) -> M::Certain {
+        let now = self.clock.now;
+        let travels = medium.travels(2 * flow + 1);
+        let state = &mut self.flows[flow];
+        self.probe.received(now, flow as u32, frame, segment);
+        if acknowledgement >= state.awaited {
+            state.on_awaited(now);
+        }
+        let ack = AckSegment {
+            acknowledgement,
+            ..AckSegment::default()
+        };
+        let frame = state.acks.number(travels, ack);
+        self.probe.answered(now, flow as u32, frame, &ack);
+        medium.send(self, 2 * flow as u32 + 1, frame, &PlainAck(acknowledgement), since)
+    }
+
+    /// Data reach their receiver.
+    #[inline(always)]
+    fn on_data<M: Medium>(
+        &mut self,
+        medium: &mut M,
+        flow: usize,
+        frame: u32,
+        segment: &DataSegment,
+        since: Time,
+    ) -> M::Certain {
+        let now = self.clock.now;
+        let state = &mut self.flows[flow];
+        self.probe.received(now, flow as u32, frame, segment);
+        state.receiver.on_segment(now, segment);
+        if state.receiver.delivered() >= state.awaited {
+            state.on_awaited(now);
+        }
+        self.send_ack(medium, flow, since)
+    }
+
+    /// An ACK reaches the sender.
+    #[inline(always)]
+    fn on_ack<M: Medium>(&mut self, medium: &mut M, flow: usize, frame: u32, ack: &AckSegment) {
+        let now = self.clock.now;
+        self.probe.acknowledged(now, flow as u32, frame, ack);
+        self.flows[flow].sender.on_ack(now, ack);
+        self.send_on(medium, flow);
+    }
+
+    /// A flow's application will begin.
+    pub fn expect_start<M: Medium>(&mut self, medium: &mut M, flow: usize) {
+        let start = self.flows[flow].start;
+        self.clock.set(Actor::Start(flow), start, START);
+        self.foresee(medium, 2 * flow, start, START);
+    }
+
+    /// A flow's application begins, or asks again.
+    pub fn on_start<M: Medium>(&mut self, medium: &mut M, flow: usize) {
+        self.foresee_nothing(2 * flow);
+        if self.flows[flow].requests.is_some() {
+            return self.on_client_clock(medium, flow);
+        }
+        let size = self.flows[flow].size;
+        self.flows[flow].sender.write_up_to(size);
+        self.send_data(medium, flow);
+    }
+
+    /// Sends what the window allows and looks after the retransmission timer.
+    #[inline(never)]
+    pub fn send_data<M: Medium>(&mut self, medium: &mut M, flow: usize) {
+        self.send_on(medium, flow);
+    }
+
+    #[inline(always)]
+    fn send_on<M: Medium>(&mut self, medium: &mut M, flow: usize) {
+        let travels = medium.travels(2 * flow);
+        let now = self.clock.now;
+        loop {
+            let state = &mut self.flows[flow];
+            let Some(segment) = state.sender.poll_transmit(now) else {
+                break;
+            };
+            let frame = state.data.number(travels, segment);
+            self.probe.sent(now, flow as u32, frame, &segment);
+            medium.send(self, 2 * flow as u32, frame, &segment, UNKNOWN);
+        }
+        let window = self.flows[flow].sender.flight();
+        self.probe.window(now, flow as u32, window.cwnd(), window.ssthresh());
+        self.watch_timer(flow);
+        self.arm_sending_host(medium, flow);
+    }
+
+    /// Sends the ACK that is due, of data that left their trunk at `since`, and looks after the delayed-ACK timer.
+    #[inline(always)]
+    pub fn send_ack<M: Medium>(&mut self, medium: &mut M, flow: usize, since: Time) -> M::Certain {
+        let travels = medium.travels(2 * flow + 1);
+        let state = &mut self.flows[flow];
+        let mut certain = M::Certain::default();
+        if let Some(ack) = state.receiver.poll_transmit() {
+            let frame = state.acks.number(travels, ack);
+            self.probe.answered(self.clock.now, flow as u32, frame, &ack);
+            certain = medium.send(self, 2 * flow as u32 + 1, frame, &ack, since);
+        }
+        self.arm_receiving_host(medium, flow);
+        certain
+    }
+
+    /// Tells the probe what may have moved a sender's timer.
+    #[inline(always)]
+    fn watch_timer(&mut self, flow: usize) {
+        if !P::IDLE {
+            let sender = &mut self.flows[flow].sender;
+            let measured = sender.take_measured();
+            let timer = sender.timer();
+            self.probe
+                .timer(self.clock.now, flow as u32, measured, timer.srtt(), timer.rto());
+        }
+    }
+
+    /// When a packet that the host at the start of a link sends now reaches its interface.
+    #[inline(always)]
+    pub fn ready(&mut self, link: usize) -> Time {
+        let now = self.clock.now;
+        if self.jitter.is_empty() {
+            return now;
+        }
+        match &mut self.jitter[self.origins[link] as usize] {
+            None => now,
+            Some(jitter) => jitter.ready(now),
+        }
+    }
+}

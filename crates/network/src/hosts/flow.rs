@@ -1,0 +1,159 @@
+//! One TCP connection in the network: its end points and the frames between them.
+
+use super::requests::Requests;
+use crate::packets::circuit::{Circuit, REQUEST};
+use crate::scenario::topology::Entry;
+use crate::scenario::{Scenario, StartConfig, TrafficConfig};
+use longpipe_events::{MaybeTime, Span, Stream, Time};
+use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
+use longpipe_tcp::{sender::GREEDY, AckSegment, DataSegment, Receiver, Sender};
+
+/// Where a line of cache begins.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct CacheLine;
+
+/// A connection: the sending host's half, then the receiving host's, each with what most packets touch first.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub struct Flow {
+    /// When the agenda will look at the sending host's timers.
+    pub sender_armed: MaybeTime,
+    /// Where the data circuit begins.
+    pub way: Entry,
+    /// Sending end point.
+    pub sender: Sender,
+    /// What the receiving host asks for, if the sending one only answers.
+    pub requests: Option<Box<Requests>>,
+    /// Data on its way.
+    pub data: Circuit<DataSegment>,
+    /// What the application sends in all [byte]; `GREEDY` where it answers requests.
+    pub size: u64,
+    /// When the application begins.
+    pub start: Time,
+    receiving: CacheLine,
+    /// When the agenda will look at the receiving host's timers.
+    pub receiver_armed: MaybeTime,
+    /// Where the return circuit begins.
+    pub way_back: Entry,
+    /// Delivered bytes from which on something follows at the receiving host.
+    pub awaited: u64,
+    /// Receiving end point.
+    pub receiver: Receiver,
+    /// ACKs on their way.
+    pub acks: Circuit<AckSegment>,
+    /// When the last byte was delivered.
+    pub completion: Option<Time>,
+}
+
+impl Flow {
+    /// Where circuit `vc`, one of this flow's, begins.
+    #[inline(always)]
+    pub fn entry(&self, vc: u32) -> Entry {
+        if vc.is_multiple_of(2) {
+            self.way
+        } else {
+            self.way_back
+        }
+    }
+
+    /// The receiver has delivered what was awaited.
+    #[cold]
+    pub fn on_awaited(&mut self, now: Time) {
+        let delivered = self.receiver.delivered();
+        match &mut self.requests {
+            Some(requests) => requests.on_delivered(now, delivered),
+            None => (self.completion, self.awaited) = (Some(now), u64::MAX),
+        }
+    }
+
+    /// Length of the packet of a frame [byte], on the data circuit or on the return circuit.
+    #[inline]
+    pub fn packet_bytes(&self, on_data_circuit: bool, frame: u32) -> u32 {
+        match &self.requests {
+            Some(requests) if frame & REQUEST != 0 => {
+                if on_data_circuit {
+                    requests.acks.get(frame & !REQUEST).packet_bytes()
+                } else {
+                    requests.segments.get(frame & !REQUEST).packet_bytes()
+                }
+            }
+            _ if on_data_circuit => self.data.get(frame).packet_bytes(),
+            _ => self.acks.get(frame).packet_bytes(),
+        }
+    }
+
+    /// When a timer at the sending host is due.
+    #[inline]
+    pub fn sending_host_timeout(&self) -> MaybeTime {
+        let of_requests = self.requests.as_ref().map(|requests| requests.receiver.next_timeout());
+        self.sender.next_timeout().min(of_requests.unwrap_or(MaybeTime::NONE))
+    }
+
+    /// When a timer at the receiving host is due.
+    #[inline]
+    pub fn receiving_host_timeout(&self) -> MaybeTime {
+        let of_requests = self.requests.as_ref().map(|requests| requests.sender.next_timeout());
+        self.receiver.next_timeout().min(of_requests.unwrap_or(MaybeTime::NONE))
+    }
+}
+
+/// Every connection of a scenario, whose circuits begin at `entries`; none has sent anything.
+pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Flow> {
+    let flows = scenario.flows.iter().enumerate().map(|(index, flow)| {
+        let entity = index as u64;
+        let start = match flow.start {
+            StartConfig::Fixed { at_ps } => at_ps,
+            StartConfig::Random { from_ps, over_ps } => from_ps + Stream::new(seed, "start", entity).below(over_ps),
+        };
+        let phase = clock_phase(&flow.tcp, seed, entity);
+        let (size, requests) = match &flow.traffic {
+            TrafficConfig::Greedy {} => (GREEDY, None),
+            TrafficConfig::Transfer { size_bytes } => (*size_bytes, None),
+            TrafficConfig::Web(web) => (
+                GREEDY,
+                Some(Box::new(Requests::new(web, &flow.tcp, phase, seed, entity))),
+            ),
+        };
+        Flow {
+            sender: Sender::new(&flow.tcp, phase),
+            receiver: Receiver::new(&flow.tcp),
+            receiving: CacheLine,
+            way: entries[2 * index],
+            way_back: entries[2 * index + 1],
+            data: Circuit::default(),
+            acks: Circuit::default(),
+            size,
+            start: Time(start),
+            completion: None,
+            awaited: if requests.is_some() { 0 } else { size },
+            sender_armed: MaybeTime::NONE,
+            receiver_armed: MaybeTime::NONE,
+            requests,
+        }
+    });
+    flows.collect()
+}
+
+fn clock_phase(tcp: &TcpConfig, seed: u64, flow: u64) -> Span {
+    let TimerConfig::Coarse { tick_ps, ref phase, .. } = tcp.timer else {
+        return Span(0);
+    };
+    Span(match *phase {
+        PhaseConfig::Fixed { at_ps } => at_ps,
+        PhaseConfig::Common {} => Stream::new(seed, "clock-phase", 0).below(tick_ps),
+        PhaseConfig::PerFlow {} => Stream::new(seed, "clock-phase", flow + 1).below(tick_ps),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    #[test]
+    fn end_points_begin_so_far_into_a_line_of_cache() {
+        assert_eq!(offset_of!(Flow, sender), 16);
+        assert_eq!(offset_of!(Flow, receiver) % 64, 24);
+    }
+}

@@ -1,0 +1,52 @@
+//! Hosts: TCP end points, their timers and what their applications ask for.
+
+mod asking;
+mod ends;
+pub mod files;
+pub mod flow;
+mod jitter;
+pub mod requests;
+mod timers;
+pub mod web;
+
+use crate::clock::Clock;
+use crate::lookahead::ahead::Ahead;
+use crate::observe::probe::Probe;
+use crate::scenario::topology::{Entry, Topology};
+use crate::scenario::Scenario;
+use flow::{flows, Flow};
+use jitter::Jitter;
+use longpipe_events::{Span, Time};
+
+/// All hosts of a run, with its clock and who watches.
+#[derive(Clone, Debug)]
+pub(crate) struct Hosts<P: Probe> {
+    pub clock: Clock,
+    pub flows: Vec<Flow>,
+    /// By node, or empty.
+    pub jitter: Vec<Option<Jitter>>,
+    /// Node at which each link begins.
+    pub origins: Vec<u32>,
+    pub ahead: Ahead,
+    pub probe: P,
+}
+
+/// The hosts of a scenario at time zero, whose circuits begin at `entries`; most events will be set a few times `interval`
+/// ahead.
+pub(crate) fn hosts<P: Probe>(
+    scenario: &Scenario,
+    topology: &Topology,
+    ahead: Ahead,
+    (seed, entries, interval): (u64, &[Entry], Span),
+    probe: P,
+) -> Hosts<P> {
+    let (links, flow_count, sources) = (scenario.links.len(), scenario.flows.len(), scenario.vbr.len());
+    Hosts {
+        clock: Clock::new(Time(scenario.duration_ps), links, flow_count, sources, interval),
+        flows: flows(scenario, seed, entries),
+        jitter: jitter::of_hosts(scenario, seed),
+        origins: topology.origins.clone(),
+        ahead,
+        probe,
+    }
+}

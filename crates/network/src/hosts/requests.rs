@@ -1,0 +1,143 @@
+//! Web traffic in a run: requests go from client to server over the flow's return circuit, files come back over its
+//! data circuit.
+//!
+//! ```text
+//! client clock ─▶ Sender ── request ─▶ return circuit ─▶ Receiver ─▶ server ─▶ flow's Sender ── file ─▶ … ─▶ client
+//!                    ◀───────────────── data circuit ◀───── ACK ────┘
+//! ```
+//!
+//! A connection is a TCP of its own in either direction: a lost request is resent like any data, and requests are
+//! acknowledged as files are. The two directions share circuits and never a packet: with an ACK at once for each
+//! segment nothing is left to ride on another packet.
+
+use super::files::File;
+use super::web::{Client, WebConfig};
+use crate::packets::circuit::Circuit;
+use longpipe_events::memory::Growing;
+use longpipe_events::{Span, Time};
+use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::{AckSegment, DataSegment, Receiver, Sender};
+
+/// The client's half of a connection, and the server's application.
+#[derive(Clone, Debug)]
+pub struct Requests {
+    client: Client,
+    request_bytes: u64,
+    /// At the client.
+    pub(crate) sender: Sender,
+    /// At the server.
+    pub(crate) receiver: Receiver,
+    /// Requests on their way.
+    pub(crate) segments: Circuit<DataSegment>,
+    /// Their ACKs on their way.
+    pub(crate) acks: Circuit<AckSegment>,
+    /// In the order in which they were asked for.
+    files: Vec<File>,
+    answered: usize,
+    completed: usize,
+    /// Bytes of the files answered.
+    scheduled: u64,
+    /// Bytes of the files completed.
+    delivered: u64,
+}
+
+impl Requests {
+    /// A client that has asked for nothing. `phase` is the first tick of its coarse clock.
+    pub fn new(config: &WebConfig, tcp: &TcpConfig, phase: Span, seed: u64, flow: u64) -> Requests {
+        Requests {
+            client: Client::new(config, seed, flow),
+            request_bytes: u64::from(config.request_bytes),
+            sender: Sender::new(tcp, phase),
+            receiver: Receiver::new(tcp),
+            segments: Circuit::default(),
+            acks: Circuit::default(),
+            files: Vec::new(),
+            answered: 0,
+            completed: 0,
+            scheduled: 0,
+            delivered: 0,
+        }
+    }
+
+    /// The client asks for a file; when it asks for the next one.
+    pub(super) fn ask(&mut self, now: Time) -> Time {
+        let (request, next) = self.client.ask(now);
+        self.files.put(File {
+            class: request.class,
+            bytes: request.bytes,
+            requested: now,
+            answered: None,
+            completed: None,
+        });
+        self.sender.write_up_to(self.files.len() as u64 * self.request_bytes);
+        next
+    }
+
+    /// The server answers what has arrived; bytes written in all.
+    pub(super) fn answer(&mut self, now: Time) -> u64 {
+        let arrived = (self.receiver.delivered() / self.request_bytes) as usize;
+        for file in &mut self.files[self.answered..arrived] {
+            file.answered = Some(now);
+            self.scheduled += file.bytes;
+        }
+        self.answered = arrived;
+        self.scheduled
+    }
+
+    /// The client has the first `delivered` bytes of all files.
+    pub(crate) fn on_delivered(&mut self, now: Time, delivered: u64) {
+        while let Some(file) = self.files[..self.answered].get_mut(self.completed) {
+            if self.delivered + file.bytes > delivered {
+                return;
+            }
+            self.delivered += file.bytes;
+            self.completed += 1;
+            file.completed = Some(now);
+        }
+    }
+
+    /// Files asked for, in order.
+    pub fn files(&self) -> &[File] {
+        &self.files
+    }
+
+    /// Bytes that the server has written.
+    pub fn scheduled(&self) -> u64 {
+        self.scheduled
+    }
+
+    /// What is wrong with the account of requests and files, given what the client has.
+    pub(crate) fn broken(&self, delivered: u64) -> Option<String> {
+        let (space, counters) = (self.sender.flight(), self.sender.counters());
+        let asked = self.files.len() as u64 * self.request_bytes;
+        let answered: u64 = self.files[..self.answered].iter().map(|file| file.bytes).sum();
+        let in_turn = |instant: fn(&File) -> Option<Time>, count: usize| {
+            let (done, open) = self.files.split_at(count);
+            done.windows(2).all(|pair| instant(&pair[0]) <= instant(&pair[1]))
+                && done.iter().all(|file| instant(file) >= Some(file.requested))
+                && open.iter().all(|file| instant(file).is_none())
+        };
+        let holds = space.una <= space.nxt
+            && space.nxt <= space.max
+            && space.una <= self.receiver.delivered()
+            && self.receiver.highest() <= space.max
+            && space.max <= asked
+            && counters.sent_bytes == space.max + counters.retransmitted_bytes
+            && self.answered as u64 == self.receiver.delivered() / self.request_bytes
+            && self.scheduled == answered
+            && self.completed <= self.answered
+            && self.delivered <= delivered
+            && delivered <= self.scheduled
+            && in_turn(|file| file.answered, self.answered)
+            && in_turn(|file| file.completed, self.completed);
+        (!holds).then(|| {
+            format!(
+                "{space:?}, {} asked, {} answered, {} completed, {} bytes scheduled, {delivered} delivered",
+                self.files.len(),
+                self.answered,
+                self.completed,
+                self.scheduled
+            )
+        })
+    }
+}

@@ -1,0 +1,71 @@
+//! The timers of end points, of which the agenda is told the earliest: it looks again when that has moved. A host that
+//! packets reach ahead of time may look first.
+
+use super::Hosts;
+use crate::clock::{Actor, TIMER, UNKNOWN};
+use crate::medium::Medium;
+use crate::observe::probe::Probe;
+use longpipe_events::MaybeTime;
+
+impl<P: Probe> Hosts<P> {
+    #[inline(never)]
+    pub fn on_sender_timer<M: Medium>(&mut self, medium: &mut M, flow: usize) {
+        let now = self.clock.now;
+        let state = &mut self.flows[flow];
+        state.sender_armed = MaybeTime::NONE;
+        if state.sender.next_timeout() <= now.into() {
+            state.sender.on_timeout(now);
+            self.send_data(medium, flow);
+        } else {
+            self.arm_sending_host(medium, flow);
+        }
+        self.on_server_timer(medium, flow);
+        if self.flows[flow].sender_armed == MaybeTime::NONE {
+            self.clock.cancel(Actor::Sender(flow));
+            self.foresee_nothing(2 * flow);
+        }
+    }
+
+    #[inline(never)]
+    pub fn on_receiver_timer<M: Medium>(&mut self, medium: &mut M, flow: usize) {
+        let state = &mut self.flows[flow];
+        state.receiver_armed = MaybeTime::NONE;
+        state.receiver.on_timeout(self.clock.now);
+        self.send_ack(medium, flow, UNKNOWN);
+        self.on_client_timer(medium, flow);
+        if self.flows[flow].receiver_armed == MaybeTime::NONE {
+            self.clock.cancel(Actor::Receiver(flow));
+            self.foresee_nothing(2 * flow + 1);
+        }
+    }
+
+    /// Has the agenda look at the timers of a flow's sending host in time.
+    #[inline(always)]
+    pub fn arm_sending_host<M: Medium>(&mut self, medium: &mut M, flow: usize) {
+        let state = &mut self.flows[flow];
+        let deadline = state.sending_host_timeout();
+        if deadline < state.sender_armed {
+            state.sender_armed = deadline;
+            self.set_timer(medium, Actor::Sender(flow), 2 * flow, deadline);
+        }
+    }
+
+    /// Has the agenda look at the timers of a flow's receiving host in time.
+    #[inline(always)]
+    pub fn arm_receiving_host<M: Medium>(&mut self, medium: &mut M, flow: usize) {
+        let state = &mut self.flows[flow];
+        let deadline = state.receiving_host_timeout();
+        if deadline < state.receiver_armed {
+            state.receiver_armed = deadline;
+            self.set_timer(medium, Actor::Receiver(flow), 2 * flow + 1, deadline);
+        }
+    }
+
+    #[inline(never)]
+    fn set_timer<M: Medium>(&mut self, medium: &mut M, actor: Actor, end: usize, deadline: MaybeTime) {
+        if let Some(deadline) = deadline.get() {
+            self.clock.set(actor, deadline, TIMER);
+            self.foresee(medium, end, deadline, TIMER);
+        }
+    }
+}

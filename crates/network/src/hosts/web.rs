@@ -1,0 +1,397 @@
+//! What a web client asks for, and when: batches of pipelined requests, a file each (ATM Forum/98-0876 section 5).
+//!
+//! All of it comes from random streams of the flow's own, so that two networks under one seed get the same requests.
+
+use longpipe_events::{Span, Stream, Time, PS_PER_SECOND};
+use serde::{Deserialize, Serialize};
+use strum::VariantNames;
+
+/// File sizes in a class.
+pub const SIZES: u32 = 9;
+/// Largest mean of a Poisson variable.
+const LARGEST_MEAN: f64 = 100.0;
+/// Resolution of a draw: f64 holds multiples of 2^-53 exactly.
+const ONE: u64 = 1 << 53;
+/// The shares of all classes.
+const ALL_SHARES: u64 = 1_000_000_000;
+
+/// Everything about web traffic that the papers state or leave open.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct WebConfig {
+    /// From one batch of requests to the next [ps].
+    pub cycle_ps: u64,
+    /// From which request of a batch the cycle counts.
+    pub cycle_from: CycleFrom,
+    /// Payload of a request [byte].
+    pub request_bytes: u32,
+    /// Least time between two requests of a batch [ps].
+    pub spacing_from_ps: u64,
+    /// Most time between them [ps]; uniform in between.
+    pub spacing_to_ps: u64,
+    /// Mean of the Poisson variable that counts a batch's requests, before it is cut.
+    pub requests_mean: f64,
+    /// Most requests in a batch; the least is 1.
+    pub requests_most: u32,
+    /// Mean of the Poisson variable that picks one of a class's nine sizes, before it is cut.
+    pub size_mean: f64,
+    /// How Poisson variables are cut to their range.
+    pub cut: PoissonCut,
+    /// Share of the requests that ask for each class [parts per billion].
+    pub class_shares_ppb: Vec<u64>,
+    /// 1 KB [byte]: class c has the sizes 1 to 9 times 10^(c - 1) KB.
+    pub kilobyte_bytes: u64,
+}
+
+/// From which request of a batch the cycle counts.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum CycleFrom {
+    /// A batch every cycle.
+    FirstRequest,
+    /// A pause of one cycle after each batch.
+    LastRequest,
+}
+
+/// How a Poisson variable is cut to a range.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum PoissonCut {
+    /// Draws again outside of it.
+    Rejection,
+    /// Takes its nearest end outside of it.
+    Clamping,
+}
+
+impl WebConfig {
+    /// The field that can't be, its value, and what would be accepted.
+    pub fn problem(&self) -> Option<(&'static str, String, &'static str)> {
+        let second = PS_PER_SECOND;
+        let mean = |mean: f64| mean > 0.0 && mean <= LARGEST_MEAN;
+        let mut shares = self.class_shares_ppb.iter().copied();
+        let problems = [
+            (
+                !(second / 1000..=100_000 * second).contains(&self.cycle_ps),
+                "cycle",
+                self.cycle_ps.to_string(),
+                "needs 1 ms to 100 000 s, in ps",
+            ),
+            (
+                !(1..=65_000).contains(&self.request_bytes),
+                "request",
+                self.request_bytes.to_string(),
+                "needs 1 to 65 000 bytes",
+            ),
+            (
+                self.spacing_from_ps > self.spacing_to_ps || self.spacing_to_ps > 1_000 * second,
+                "spacing",
+                format!("{} to {}", self.spacing_from_ps, self.spacing_to_ps),
+                "needs an interval within 0 to 1000 s, in ps",
+            ),
+            (
+                !mean(self.requests_mean) || !mean(self.size_mean),
+                "requests_mean, size_mean",
+                format!("{}, {}", self.requests_mean, self.size_mean),
+                "needs means above 0 and up to 100",
+            ),
+            (
+                !(1..=1000).contains(&self.requests_most),
+                "requests_most",
+                self.requests_most.to_string(),
+                "needs 1 to 1000 requests",
+            ),
+            (
+                !(1..=9).contains(&self.class_shares_ppb.len())
+                    || shares.try_fold(0, u64::checked_add) != Some(ALL_SHARES),
+                "class_shares",
+                format!("{:?}", self.class_shares_ppb),
+                "needs 1 to 9 shares that add up to one billion parts per billion",
+            ),
+            (
+                ![1000, 1024].contains(&self.kilobyte_bytes),
+                "kilobyte",
+                self.kilobyte_bytes.to_string(),
+                "needs 1000 or 1024 bytes",
+            ),
+        ];
+        problems
+            .into_iter()
+            .find_map(|(broken, field, value, accepted)| broken.then_some((field, value, accepted)))
+    }
+
+    /// Length of the file of a size (1 to 9) of a class [byte], rounded.
+    pub fn file_bytes(&self, class: u32, size: u32) -> u64 {
+        (u64::from(size) * 10u64.pow(class) * self.kilobyte_bytes + 5) / 10
+    }
+}
+
+/// A Poisson variable cut to `1..=most`.
+#[derive(Clone, Debug)]
+pub struct CutPoisson {
+    /// P(X <= k + 1) for k = 0, 1, ... in multiples of 1 / `ONE`.
+    cumulative: Vec<u64>,
+}
+
+impl CutPoisson {
+    /// With this mean before it is cut.
+    pub fn new(mean: f64, most: u32, cut: PoissonCut) -> CutPoisson {
+        // Weights mean^k / k!, with one factor e^-mean for all left out; multiplication and division alone give the
+        // same bits everywhere.
+        let weights: Vec<f64> = (1..=most.max(4 * LARGEST_MEAN as u32))
+            .scan(1.0, |weight, k| {
+                *weight *= mean / f64::from(k);
+                Some(*weight)
+            })
+            .collect();
+        let (mut within, beyond) = (weights[..most as usize].to_vec(), &weights[most as usize..]);
+        if cut == PoissonCut::Clamping {
+            within[0] += 1.0;
+            within[most as usize - 1] += beyond.iter().sum::<f64>();
+        }
+        let all: f64 = within.iter().sum();
+        let mut sum = 0.0;
+        let mut cumulative: Vec<u64> = within
+            .iter()
+            .map(|weight| {
+                sum += weight;
+                (sum / all * ONE as f64) as u64
+            })
+            .collect();
+        cumulative[most as usize - 1] = ONE;
+        CutPoisson { cumulative }
+    }
+
+    /// A draw, from one number of the stream.
+    pub fn draw(&self, stream: &mut Stream) -> u32 {
+        let uniform = stream.below(ONE);
+        1 + self.cumulative.partition_point(|&share| share <= uniform) as u32
+    }
+
+    /// P(X = k) for k = 1, 2, ...
+    pub fn probabilities(&self) -> Vec<f64> {
+        let below = [0].into_iter().chain(self.cumulative.iter().copied());
+        let pairs = below.zip(&self.cumulative);
+        pairs.map(|(low, high)| (high - low) as f64 / ONE as f64).collect()
+    }
+}
+
+/// The clock of one client.
+#[derive(Clone, Debug)]
+pub struct Client {
+    config: WebConfig,
+    counts: CutPoisson,
+    sizes: CutPoisson,
+    /// Streams of the counts, the spacings, the classes and the sizes.
+    streams: [Stream; 4],
+    /// When the batch began.
+    batch: Time,
+    /// Requests of the batch still to come.
+    left: u32,
+}
+
+/// A file asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Its class, counted from 0.
+    pub class: u32,
+    /// Its length [byte].
+    pub bytes: u64,
+}
+
+impl Client {
+    /// The client of a flow; it has asked for nothing.
+    pub fn new(config: &WebConfig, seed: u64, flow: u64) -> Client {
+        Client {
+            config: config.clone(),
+            counts: CutPoisson::new(config.requests_mean, config.requests_most, config.cut),
+            sizes: CutPoisson::new(config.size_mean, SIZES, config.cut),
+            streams: ["web-requests", "web-spacing", "web-class", "web-size"]
+                .map(|purpose| Stream::new(seed, purpose, flow)),
+            batch: Time::ZERO,
+            left: 0,
+        }
+    }
+
+    /// The request due now, and when the next one is.
+    pub fn ask(&mut self, now: Time) -> (Request, Time) {
+        let [counts, spacings, classes, sizes] = &mut self.streams;
+        if self.left == 0 {
+            self.left = self.counts.draw(counts);
+            self.batch = now;
+        }
+        self.left -= 1;
+        let config = &self.config;
+        let next = if self.left > 0 {
+            let (from, to) = (config.spacing_from_ps, config.spacing_to_ps);
+            now + Span(from + spacings.below(to - from + 1))
+        } else {
+            let from = match config.cycle_from {
+                CycleFrom::FirstRequest => self.batch,
+                CycleFrom::LastRequest => now,
+            };
+            (from + Span(config.cycle_ps)).max(now)
+        };
+        let mut share = classes.below(ALL_SHARES);
+        let mut class = 0;
+        while share >= config.class_shares_ppb[class] {
+            share -= config.class_shares_ppb[class];
+            class += 1;
+        }
+        let bytes = config.file_bytes(class as u32, self.sizes.draw(sizes));
+        (
+            Request {
+                class: class as u32,
+                bytes,
+            },
+            next,
+        )
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    const SECOND: u64 = PS_PER_SECOND;
+
+    /// As ATM Forum/98-0876 has it.
+    pub fn config(cut: PoissonCut) -> WebConfig {
+        WebConfig {
+            cycle_ps: 10 * SECOND,
+            cycle_from: CycleFrom::FirstRequest,
+            request_bytes: 128,
+            spacing_from_ps: SECOND / 10,
+            spacing_to_ps: SECOND / 2,
+            requests_mean: 5.0,
+            requests_most: 9,
+            size_mean: 5.0,
+            cut,
+            class_shares_ppb: vec![200_000_000, 280_000_000, 400_000_000, 112_000_000, 8_000_000],
+            kilobyte_bytes: 1000,
+        }
+    }
+
+    /// e^-5 5^k / k! for k = 0 to 9.
+    fn poisson_of_five() -> Vec<f64> {
+        let factorials = [1.0, 1.0, 2.0, 6.0, 24.0, 120.0, 720.0, 5040.0, 40_320.0, 362_880.0];
+        let term = |(k, factorial): (usize, &f64)| (-5f64).exp() * 5f64.powi(k as i32) / factorial;
+        factorials.iter().enumerate().map(term).collect()
+    }
+
+    #[test]
+    fn a_cut_poisson_variable_has_the_exact_probabilities() {
+        let plain = poisson_of_five();
+        let within: f64 = plain[1..].iter().sum();
+        let rejected: Vec<f64> = plain[1..].iter().map(|p| p / within).collect();
+        let mut clamped = plain[1..].to_vec();
+        clamped[0] += plain[0];
+        clamped[8] += 1.0 - plain.iter().sum::<f64>();
+        for (cut, expected, mean) in [
+            (PoissonCut::Rejection, rejected, 4.846),
+            (PoissonCut::Clamping, clamped, 4.952),
+        ] {
+            let found = CutPoisson::new(5.0, 9, cut).probabilities();
+            let worst = found
+                .iter()
+                .zip(&expected)
+                .map(|(a, b)| (a - b).abs())
+                .fold(0.0, f64::max);
+            assert!(worst < 1e-12, "{cut:?}: {worst}");
+            let of_found: f64 = found.iter().enumerate().map(|(k, p)| (k + 1) as f64 * p).sum();
+            assert!((of_found - mean).abs() < 1e-3, "{cut:?}: {of_found}");
+        }
+    }
+
+    #[test]
+    fn extreme_means_stay_in_range() {
+        let mut stream = Stream::new(1, "test", 0);
+        for (mean, most) in [(1e-9, 9), (100.0, 9), (100.0, 1000), (5.0, 1)] {
+            for cut in [PoissonCut::Rejection, PoissonCut::Clamping] {
+                let poisson = CutPoisson::new(mean, most, cut);
+                let all: f64 = poisson.probabilities().iter().sum();
+                assert!((all - 1.0).abs() < 1e-12, "{mean} {most}: {all}");
+                assert!((0..100).all(|_| (1..=most).contains(&poisson.draw(&mut stream))));
+            }
+        }
+    }
+
+    /// Pearson's statistic stays below its 99.99 % point (32 and 24 for 8 and 4 degrees of freedom).
+    #[test]
+    fn counts_classes_and_sizes_follow_their_distributions() {
+        let config = config(PoissonCut::Rejection);
+        let (mut counts, mut classes, mut sizes) = ([0u32; 9], [0u32; 5], [0u32; 9]);
+        let draws = 100_000;
+        let mut client = Client::new(&config, 7, 3);
+        let (mut now, mut count) = (Time::ZERO, 0);
+        for _ in 0..draws {
+            let (request, next) = client.ask(now);
+            classes[request.class as usize] += 1;
+            let step = config.file_bytes(request.class, 1);
+            assert_eq!(request.bytes % step, 0);
+            sizes[(request.bytes / step) as usize - 1] += 1;
+            count += 1;
+            if client.left == 0 {
+                counts[count - 1] += 1;
+                count = 0;
+            }
+            now = next;
+        }
+        let statistic = |found: &[u32], probabilities: &[f64]| {
+            let all = f64::from(found.iter().sum::<u32>());
+            let terms = found.iter().zip(probabilities);
+            terms
+                .map(|(&n, p)| (f64::from(n) - all * p).powi(2) / (all * p))
+                .sum::<f64>()
+        };
+        let poisson = CutPoisson::new(5.0, 9, PoissonCut::Rejection).probabilities();
+        assert!(statistic(&counts, &poisson) < 32.0, "{counts:?}");
+        assert!(statistic(&sizes, &poisson) < 32.0, "{sizes:?}");
+        let shares = [0.2, 0.28, 0.4, 0.112, 0.008];
+        assert!(statistic(&classes, &shares) < 24.0, "{classes:?}");
+    }
+
+    #[test]
+    fn batches_come_every_cycle_and_requests_of_a_batch_100_to_500_ms_apart() {
+        for from in [CycleFrom::FirstRequest, CycleFrom::LastRequest] {
+            let config = WebConfig {
+                cycle_from: from,
+                ..config(PoissonCut::Clamping)
+            };
+            let mut client = Client::new(&config, 1, 0);
+            let mut now = Time(5);
+            for _ in 0..1000 {
+                let (_, next) = client.ask(now);
+                let gap = (next - now).0;
+                if client.left > 0 {
+                    assert!((SECOND / 10..=SECOND / 2).contains(&gap));
+                } else if from == CycleFrom::FirstRequest {
+                    assert_eq!((next - client.batch).0, 10 * SECOND);
+                } else {
+                    assert_eq!(gap, 10 * SECOND);
+                }
+                now = next;
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_go_by_decades_of_a_kilobyte() {
+        let mut config = config(PoissonCut::Clamping);
+        let sizes = |config: &WebConfig| [(0, 1), (0, 9), (1, 1), (2, 5), (4, 9)].map(|(c, s)| config.file_bytes(c, s));
+        assert_eq!(sizes(&config), [100, 900, 1000, 50_000, 9_000_000]);
+        config.kilobyte_bytes = 1024;
+        assert_eq!(sizes(&config), [102, 922, 1024, 51_200, 9_216_000]);
+    }
+
+    #[test]
+    fn another_cut_changes_neither_spacings_nor_classes() {
+        let draw = |cut| {
+            let mut client = Client::new(&config(cut), 1, 2);
+            let requests: Vec<u32> = (0..50).map(|_| client.ask(Time::ZERO).0.class).collect();
+            requests
+        };
+        assert_eq!(draw(PoissonCut::Rejection), draw(PoissonCut::Clamping));
+    }
+}

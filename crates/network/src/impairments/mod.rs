@@ -1,0 +1,3 @@
+//! What links do to packets besides carrying them.
+
+pub mod loss;

@@ -1,0 +1,299 @@
+//! How packets move: one event at each place where they may meet those of another wire, unless their order there is
+//! certain, and one at their host.
+//!
+//! Past the last such place a packet goes on at once, port by port, each time at the instant at which it arrives
+//! there, as cells do. What it carries goes with it.
+
+use super::port::line::End;
+use super::routes::Routes;
+use super::wire::{Port, Wire};
+use super::{Ip, NO_OPTIONS};
+use crate::clock::{Actor, CELL, UNKNOWN, WHOLE_FRAME};
+use crate::hosts::Hosts;
+use crate::observe::probe::Probe;
+use crate::observe::watch;
+use crate::packets::packet::Payload;
+use crate::packets::{OnWire, Options, Packet};
+use crate::scenario::topology::LinkEnd;
+use crate::ties::TieRule;
+use longpipe_events::{Entity, Order, Span, Time};
+
+/// Rank of a packet among all that happens when it arrives where it may meet those of other wires.
+fn rank(routes: &Routes, ends: &[LinkEnd], ties: &TieRule, next: &OnWire) -> (Order, Entity) {
+    let link = routes.link(&next.packet);
+    let rank = ties.rank(&ends[link as usize], next.arrival, next.packet.vc());
+    (CELL | rank, link)
+}
+
+/// A packet that will reach a host, and when it left the first port of its latest way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reaching {
+    pub arrival: Time,
+    pub packet: Packet,
+    pub since: Time,
+}
+
+/// An ACK on its first wire whose place among all others is certain.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Certain {
+    next: OnWire,
+    options: Options,
+}
+
+impl Ip {
+    /// A host's interface sends a packet of a circuit that takes this link and then this step; an ACK whose place is
+    /// certain, of data that left its trunk at `since`, has yet to go on.
+    #[inline(always)]
+    pub(super) fn transmit<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        (vc, frame, link, step): (u32, u32, u32, u32),
+        payload: &impl Payload,
+        since: Time,
+    ) -> Option<Certain> {
+        let ready = hosts.ready(link as usize);
+        let wire = &mut self.wires[link as usize];
+        let mut options = NO_OPTIONS;
+        let packet = Packet::new(vc, frame, step, payload, &mut options);
+        let arrival = wire.send(ready, packet.bytes(), || 0)?;
+        let departure = arrival - wire.line.delay();
+        watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
+        let next = OnWire { arrival, packet };
+        if !vc.is_multiple_of(2) && self.is_certain(self.wires[link as usize].lead, arrival, since, hosts.clock.end) {
+            return Some(Certain { next, options });
+        }
+        self.set_out(hosts, link, next, &options);
+        None
+    }
+
+    /// A packet is on its way over its first link.
+    #[inline(always)]
+    pub(crate) fn set_out<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options) {
+        match self.wires[link as usize].line.end {
+            End::Host => self.reach_host(hosts, link, next, options, UNKNOWN),
+            End::Through if next.arrival <= hosts.clock.end => self.go_on(hosts, next, options),
+            End::Shared => self.wait_in_lane(hosts, link, next, options),
+            End::Through => self.wait_on_wire(hosts, link, next, options),
+        }
+    }
+
+    /// Whether an ACK of data that left its trunk at `since` precedes all that will reach the shared port at the end of its
+    /// link, which has this lead.
+    #[inline(always)]
+    pub(crate) fn is_certain(&self, lead: Span, arrival: Time, since: Time, end: Time) -> bool {
+        let after = arrival.0.wrapping_sub(since.0);
+        (after < lead.0) & (arrival <= end) & self.lanes.have_no_ack()
+    }
+
+    /// Handles the first packet of all lanes, if it comes before all other events and not after the end.
+    #[inline(always)]
+    pub(super) fn advance_lane<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
+        let (lane, time, tie) = self.lanes.first();
+        if time > hosts.clock.end {
+            return false;
+        }
+        if tie | (time >= hosts.clock.agenda.bound()) {
+            return self.advance_tied(hosts);
+        }
+        let next = if lane == 0 {
+            self.lanes.pop_without_options(0)
+        } else {
+            self.lanes.pop_without_options(1)
+        };
+        if let Some(OnWire { arrival, packet }) = next {
+            hosts.clock.begin(arrival);
+            self.forward(hosts, (arrival, packet), &NO_OPTIONS, false);
+        } else {
+            self.advance_with_options(hosts, lane);
+        }
+        true
+    }
+
+    /// The same of a packet that may have options.
+    #[inline(never)]
+    fn advance_with_options<P: Probe>(&mut self, hosts: &mut Hosts<P>, lane: usize) {
+        let next = self.lanes.pop(lane);
+        let options = match next.packet.has_options() {
+            true => self.lanes.pop_options(lane),
+            false => NO_OPTIONS,
+        };
+        hosts.clock.begin(next.arrival);
+        self.go_on(hosts, next, &options);
+    }
+
+    /// The same where something else may come at that instant, or before it.
+    #[inline(never)]
+    fn advance_tied<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
+        let (_, time, _) = self.lanes.first();
+        let rank = |next| rank(&self.routes, &self.topology.ends, &self.ties, next);
+        let first = self.lanes.at(time).map(|(lane, next)| (rank(next), lane)).min();
+        let Some(((order, entity), lane)) = first else {
+            return false;
+        };
+        let first = hosts.clock.agenda.would_be_first(entity, time, order);
+        if first {
+            self.advance_with_options(hosts, lane);
+        }
+        first
+    }
+
+    /// The first packet on a wire reaches its router.
+    pub(super) fn on_packet<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        let mut options = NO_OPTIONS;
+        if let Some(next) = self.wires[link].pop(&mut options) {
+            self.lanes.astray -= u64::from(next.packet.vc() % 2);
+            self.go_on(hosts, next, &options);
+        }
+    }
+
+    /// A packet reaches a router, and all that follows.
+    #[inline(never)]
+    fn go_on<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options) {
+        let busy = hosts.ahead.busy;
+        self.forward(hosts, (next.arrival, next.packet), options, busy);
+    }
+
+    /// A packet reaches a router, and from there whatever it reaches without meeting another wire; so does the ACK that
+    /// goes on at once.
+    #[inline(always)]
+    fn forward<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: (Time, Packet), options: &Options, busy: bool) {
+        if let Some(reaching) = self.travel(hosts, next, options, busy, true) {
+            self.reach_quiet_host(hosts, reaching, options);
+        }
+    }
+
+    /// A packet reaches a router, and from there whatever it reaches without meeting another wire; at last maybe a host
+    /// ahead of time, where nothing precedes it. Since when it is on its way is asked for where it may be answered at once.
+    #[inline(always)]
+    pub(crate) fn travel<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        (mut arrival, mut packet): (Time, Packet),
+        options: &Options,
+        busy: bool,
+        answered: bool,
+    ) -> Option<Reaching> {
+        let mut since = UNKNOWN;
+        let link = loop {
+            let link = self.routes.next_link(&packet);
+            packet = packet.further();
+            let wire = &mut self.wires[link as usize];
+            if let (false, Port::Router(router)) = (P::IDLE, &mut wire.port) {
+                router.settle(&mut wire.line, arrival);
+                hosts.probe.queue(arrival, link, router.held(&wire.line, arrival).0);
+            }
+            let reached = arrival;
+            arrival = wire.send(reached, packet.bytes(), || self.routes.local(&self.topology, packet))?;
+            let departure = arrival - wire.line.delay();
+            watch::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
+            if answered {
+                // It leaves each port later than the one before.
+                since = since.min(departure);
+            }
+            match wire.line.end {
+                End::Through if arrival <= hosts.clock.end => {}
+                End::Host if (arrival <= wire.line.quiet_until) & !busy => {
+                    return Some(Reaching { arrival, packet, since });
+                }
+                _ => break link,
+            }
+        };
+        self.stop(hosts, link, OnWire { arrival, packet }, options, since);
+        None
+    }
+
+    /// A packet is on a wire whose end it reaches later, or not for certain before all else.
+    #[inline(never)]
+    fn stop<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options, since: Time) {
+        match self.wires[link as usize].line.end {
+            End::Host => self.reach_host(hosts, link, next, options, since),
+            End::Shared => self.wait_in_lane(hosts, link, next, options),
+            End::Through => self.wait_on_wire(hosts, link, next, options),
+        }
+    }
+
+    /// A packet will reach its host, ahead of time if it may.
+    #[inline(never)]
+    fn reach_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options, since: Time) {
+        if hosts.approach(self, link as usize, next.arrival) {
+            self.hand_over_ahead(hosts, next, options, since);
+        } else {
+            self.wait_on_wire(hosts, link, next, options);
+        }
+    }
+
+    /// Gives a packet to its end point ahead of time; an ACK that goes on at once does so.
+    #[inline(never)]
+    pub(crate) fn hand_over_ahead<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        next: OnWire,
+        options: &Options,
+        since: Time,
+    ) {
+        let now = hosts.begin_ahead(next.arrival);
+        let certain = hosts.receive(self, next.packet, options, since);
+        hosts.end_ahead(now);
+        if let Some(ack) = certain {
+            self.go_on_for_certain(hosts, ack);
+        }
+    }
+
+    /// An ACK whose place is certain reaches a router, and all that follows.
+    #[inline(never)]
+    fn go_on_for_certain<P: Probe>(&mut self, hosts: &mut Hosts<P>, ack: Certain) {
+        self.forward(hosts, (ack.next.arrival, ack.next.packet), &ack.options, false);
+    }
+
+    /// The first packet on a wire reaches its host.
+    pub(super) fn deliver<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        let mut options = NO_OPTIONS;
+        if let Some(next) = self.wires[link].pop(&mut options) {
+            hosts.receive(self, next.packet, &options, UNKNOWN);
+        }
+    }
+
+    /// A packet waits for the event of its arrival where it may meet those of other wires.
+    #[inline(always)]
+    fn wait_in_lane<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options) {
+        if !self.lanes.append(next, options) {
+            self.wait_out_of_order(hosts, link, next, options);
+        }
+    }
+
+    /// The same for a packet that others were to precede which it may now precede.
+    #[inline(never)]
+    fn wait_out_of_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options) {
+        let rank = |next: &OnWire| rank(&self.routes, &self.topology.ends, &self.ties, next);
+        if !self.lanes.insert(next, options, rank) {
+            self.wait_on_wire(hosts, link, next, options);
+        }
+    }
+
+    /// A packet waits for the event of its arrival.
+    #[inline(never)]
+    fn wait_on_wire<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options) {
+        let wire = &mut self.wires[link as usize];
+        wire.push(next, options);
+        if wire.line.end == End::Shared {
+            self.lanes.astray += u64::from(next.packet.vc() % 2);
+        }
+        if wire.packets.len() == 1 {
+            self.schedule(hosts, link as usize);
+        }
+    }
+
+    /// Puts the arrival of the first packet on a wire, and its rank among the events of that instant, on the agenda.
+    pub(super) fn schedule<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        let Wire { line, packets, .. } = &self.wires[link];
+        let Some(next) = packets.first() else { return };
+        let order = match line.end {
+            End::Shared => {
+                let end = &self.topology.ends[link];
+                CELL | self.ties.rank(end, next.arrival, next.packet.vc())
+            }
+            End::Through | End::Host => WHOLE_FRAME,
+        };
+        hosts.clock.set(Actor::Link(link), next.arrival, order);
+    }
+}

@@ -1,0 +1,225 @@
+//! IP packets in the open: an event for each arrival and each departure, in one heap, and nothing else.
+//!
+//! This is what the fast path is held against: it shares its packets, policies, losses and end points, and none of its
+//! shortcuts. At one instant departures come first, then packets that reach a router in the order of the tie rule, then
+//! packets that reach a host by number of the link, then timers and starts, which the agenda keeps.
+
+mod port;
+
+use super::report::PacketReport;
+use crate::clock::{TIMER, UNKNOWN};
+use crate::hosts::Hosts;
+use crate::medium::Medium;
+use crate::observe::probe::Probe;
+use crate::observe::watch;
+use crate::packets::packet::Payload;
+use crate::packets::{Options, Packet};
+use crate::report::state_hash::StateHash;
+use crate::report::{check, Carried, InvariantError};
+use crate::scenario::topology::{Entry, Topology};
+use crate::scenario::Scenario;
+use crate::ties::TieRule;
+use longpipe_events::memory::Growing;
+use longpipe_events::{Order, Span, Time};
+use port::{Port, Verdict};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// What happens next at a link, in the order of what happens at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// The packet in service has left.
+    Departure,
+    /// The first packet on the wire reaches a router, of this rank among those that do.
+    AtRouter(Order),
+    /// It reaches a host.
+    AtHost,
+}
+
+/// An event: when, what, at which link.
+type Event = (Time, Kind, usize);
+
+/// The ports, wires and pending events of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Reference {
+    ports: Vec<Port>,
+    /// Packets on each link's wire, in order.
+    wires: Vec<std::collections::VecDeque<(Packet, Options)>>,
+    pending: BinaryHeap<Reverse<Event>>,
+    /// Links of each circuit, in order.
+    ways: Vec<Vec<usize>>,
+    topology: Topology,
+    ties: TieRule,
+}
+
+impl Reference {
+    /// An idle network.
+    pub fn new(scenario: &Scenario, topology: &Topology, seed: u64) -> Reference {
+        let ways = scenario
+            .flows
+            .iter()
+            .flat_map(|flow| [flow.route.clone(), flow.return_route.clone()]);
+        Reference {
+            ports: (0..scenario.links.len())
+                .map(|link| Port::new(scenario, link, seed))
+                .collect(),
+            wires: vec![Default::default(); scenario.links.len()],
+            pending: BinaryHeap::new(),
+            ways: ways.collect(),
+            topology: topology.clone(),
+            ties: TieRule::new(scenario.ties, seed),
+        }
+    }
+
+    /// Where each circuit begins.
+    pub fn entries(&self) -> Vec<Entry> {
+        let entry = |way: &Vec<usize>| Entry {
+            link: way[0] as u32,
+            step: 1,
+        };
+        self.ways.iter().map(entry).collect()
+    }
+
+    fn set(&mut self, time: Time, kind: Kind, link: usize) {
+        self.pending.put(Reverse((time, kind, link)));
+    }
+
+    /// A packet comes to a port, where it may leave from `ready` on.
+    fn arrive(&mut self, now: Time, ready: Time, link: usize, packet: Packet, options: Options) {
+        let idle = self.ports[link].held() == 0;
+        let verdict = self.ports[link].arrive(now, ready, packet, options);
+        if idle && verdict == Verdict::Admitted {
+            self.serve(link);
+        }
+    }
+
+    /// The next packet of a port is in service.
+    fn serve(&mut self, link: usize) {
+        if let Some(departure) = self.ports[link].next_departure() {
+            self.set(departure, Kind::Departure, link);
+        }
+    }
+
+    /// Reports of all links at `now`, the end of the run.
+    fn reports(&mut self, now: Time) -> Result<Vec<PacketReport>, InvariantError> {
+        let Topology { ends, origins, .. } = &self.topology;
+        let nodes = ends.iter().map(|end| end.node).chain(origins.iter().copied()).max();
+        let mut reports = Vec::with_capacity(self.ports.len());
+        // Packets that routers got over their wires, less those that their ports counted.
+        let mut astray = vec![0i128; nodes.map_or(0, |last| last as usize + 1)];
+        for (link, (port, wire)) in self.ports.iter_mut().zip(&self.wires).enumerate() {
+            let bytes = wire.iter().map(|(packet, _)| u64::from(packet.bytes())).sum();
+            let report = port.report(now, (wire.len() as u64, bytes));
+            check(report.conserves(port.rate(), now), || {
+                format!("port {link}: {report:?}")
+            })?;
+            let on_wire = if report.host { 0 } else { wire.len() as u64 };
+            if !ends[link].host {
+                astray[ends[link].node as usize] += i128::from(report.packets_out - on_wire);
+            }
+            if !report.host {
+                astray[origins[link] as usize] -= i128::from(report.packets_in);
+            }
+            reports.push(report);
+        }
+        check(astray.iter().all(|&packets| packets == 0), || {
+            format!("routers: {astray:?} packets came and were not counted")
+        })?;
+        Ok(reports)
+    }
+}
+
+impl Medium for Reference {
+    /// Nothing goes on without an event.
+    type Certain = ();
+
+    fn travels(&self, _vc: usize) -> bool {
+        true
+    }
+
+    fn send<P: Probe>(&mut self, hosts: &mut Hosts<P>, vc: u32, frame: u32, payload: &impl Payload, _since: Time) {
+        let Entry { link, step } = hosts.flows[(vc / 2) as usize].entry(vc);
+        let ready = hosts.ready(link as usize);
+        let mut options = Options::NONE;
+        let packet = Packet::new(vc, frame, step, payload, &mut options);
+        self.arrive(hosts.clock.now, ready, link as usize, packet, options);
+    }
+
+    /// Handles the first event of the network, if it comes before all timers and not after the end.
+    fn advance<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
+        let Some(&Reverse((time, kind, link))) = self.pending.peek() else {
+            return false;
+        };
+        // Timers and starts come after all that the network does at their instant.
+        if time > hosts.clock.end || !hosts.clock.agenda.would_be_first(0, time, TIMER - 1) {
+            return false;
+        }
+        self.pending.pop();
+        hosts.clock.begin(time);
+        match kind {
+            Kind::Departure => self.on_departure(hosts, link),
+            Kind::AtRouter(_) => self.on_router(hosts, link),
+            Kind::AtHost => self.on_host(hosts, link),
+        }
+        true
+    }
+
+    fn finish<P: Probe>(&mut self, hosts: &mut Hosts<P>) {
+        for (link, port) in self.ports.iter().enumerate() {
+            for (departure, waiting) in port.departures() {
+                let came = (!port.is_host()).then_some(waiting.arrival);
+                let (packet, options) = (waiting.packet, &waiting.options);
+                watch::packet(&mut hosts.probe, link as u32, came, departure, packet, options);
+            }
+        }
+    }
+
+    fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError> {
+        let packet_ports = self.reports(now)?;
+        packet_ports
+            .iter()
+            .flat_map(|port| port.words())
+            .for_each(|word| hash.word(word));
+        Ok(Carried {
+            packet_ports,
+            ..Carried::default()
+        })
+    }
+}
+
+impl Reference {
+    fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        let (now, end) = (hosts.clock.now, &self.topology.ends[link]);
+        let Some(left) = self.ports[link].depart(now) else {
+            return;
+        };
+        let (packet, options) = (left.packet, left.options);
+        let arrival = now + Span(self.ports[link].delay);
+        let kind = if end.host {
+            Kind::AtHost
+        } else {
+            Kind::AtRouter(self.ties.rank(end, arrival, packet.vc()))
+        };
+        self.wires[link].put((packet, options));
+        self.set(arrival, kind, link);
+        self.serve(link);
+        let came = (!self.ports[link].is_host()).then_some(left.arrival);
+        watch::packet(&mut hosts.probe, link as u32, came, now, packet, &options);
+    }
+
+    fn on_router<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        let Some((packet, options)) = self.wires[link].pop_front() else {
+            return;
+        };
+        let now = hosts.clock.now;
+        let next = self.ways[packet.vc() as usize][packet.step() as usize];
+        hosts.probe.queue(now, next as u32, self.ports[next].held());
+        self.arrive(now, now, next, packet.further(), options);
+    }
+
+    fn on_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        if let Some((packet, options)) = self.wires[link].pop_front() {
+            hosts.receive_in_full(self, packet, &options, UNKNOWN);
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! An output port in the open: a queue of packets, one of them in service, counted as they come and go.
+
+use crate::impairments::loss::Loss;
+use crate::ip::port::line::share_used;
+use crate::ip::report::PacketReport;
+use crate::packets::{Options, Packet};
+use crate::policies::{Occupancy, Policy};
+use crate::scenario::{BufferUnit, LinkConfig, NodeKind, Scenario};
+use longpipe_events::memory::Growing;
+use longpipe_events::{Rate, Time, PS_PER_SECOND};
+use std::collections::{BTreeMap, VecDeque};
+
+/// An instant and a fraction of a picosecond.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Exact {
+    /// Rounded down [ps].
+    whole: u64,
+    /// The rest [1/rate ps].
+    part: u64,
+}
+
+/// A packet at a port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    /// When it came.
+    pub arrival: Time,
+    /// When it may leave at the earliest.
+    ready: Time,
+    pub packet: Packet,
+    pub options: Options,
+}
+
+/// What a port says of a packet that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It waits, or is in service.
+    Admitted,
+    /// It is lost.
+    Lost,
+}
+
+/// An output port of a host or of a router.
+#[derive(Clone, Debug)]
+pub(super) struct Port {
+    host: bool,
+    rate: u64,
+    pub delay: u64,
+    loss: Option<Box<Loss>>,
+    policy: Policy,
+    most_packets: u64,
+    most_bytes: u64,
+    /// Whether X, X_i and K count bytes rather than packets.
+    by_bytes: bool,
+    /// The first one is in service.
+    queue: VecDeque<Waiting>,
+    bytes_held: u64,
+    /// X_i of each circuit at each of its passes that has any.
+    held_by_vc: BTreeMap<(u32, u32), u64>,
+    /// When the last packet has left.
+    free: Exact,
+    report: PacketReport,
+    /// Packets held, summed over time until the last change [packet·ps].
+    packet_time: u128,
+    changed: Time,
+}
+
+impl Port {
+    /// An empty port at the beginning of a link.
+    pub fn new(scenario: &Scenario, index: usize, seed: u64) -> Port {
+        let link: &LinkConfig = &scenario.links[index];
+        let host = scenario.nodes[link.from].kind == NodeKind::Host;
+        let buffer = link.buffer.filter(|_| !host);
+        let most = |unit| {
+            buffer
+                .filter(|buffer| buffer.unit == unit)
+                .map_or(u64::MAX, |buffer| buffer.limit)
+        };
+        Port {
+            host,
+            rate: link.rate_bps,
+            delay: link.delay_ps,
+            loss: Loss::new(&link.loss, seed, index as u64),
+            policy: if host {
+                Policy::TailDrop
+            } else {
+                Policy::new(&link.policy, buffer.map_or(u64::MAX, |buffer| buffer.limit))
+            },
+            most_packets: most(BufferUnit::Packets),
+            most_bytes: most(BufferUnit::Bytes),
+            by_bytes: buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes),
+            queue: VecDeque::new(),
+            bytes_held: 0,
+            held_by_vc: BTreeMap::new(),
+            free: Exact::default(),
+            report: PacketReport {
+                host,
+                ..PacketReport::default()
+            },
+            packet_time: 0,
+            changed: Time::ZERO,
+        }
+    }
+
+    /// Whether a host owns it.
+    pub fn is_host(&self) -> bool {
+        self.host
+    }
+
+    /// Of its line.
+    pub fn rate(&self) -> Rate {
+        Rate(self.rate)
+    }
+
+    /// X in packets.
+    pub fn held(&self) -> u64 {
+        self.queue.len() as u64
+    }
+
+    /// A packet comes that may leave from `ready` on.
+    pub fn arrive(&mut self, now: Time, ready: Time, packet: Packet, options: Options) -> Verdict {
+        let bytes = u64::from(packet.bytes());
+        self.report.packets_in += 1;
+        self.report.bytes_in += bytes;
+        let lost = if self.loss.as_mut().is_some_and(|loss| loss.loses(ready)) {
+            Some(&mut self.report.lost_forced)
+        } else if self.policy.refuses(self.occupancy(&packet)) {
+            Some(&mut self.report.lost_refused)
+        } else if self.held() >= self.most_packets || self.bytes_held + bytes > self.most_bytes {
+            Some(&mut self.report.lost_overflow)
+        } else {
+            None
+        };
+        if let Some(lost) = lost {
+            *lost += 1;
+            self.report.bytes_lost += bytes;
+            return Verdict::Lost;
+        }
+        self.count_time(now);
+        self.queue.put(Waiting {
+            arrival: now,
+            ready,
+            packet,
+            options,
+        });
+        self.bytes_held += bytes;
+        *self.held_by_vc.entry(circuit(&packet)).or_default() += self.size(&packet);
+        self.report.peak_packets = self.report.peak_packets.max(self.held());
+        self.report.peak_bytes = self.report.peak_bytes.max(self.bytes_held);
+        Verdict::Admitted
+    }
+
+    /// When the packet in service will have left.
+    pub fn next_departure(&self) -> Option<Time> {
+        self.queue
+            .front()
+            .map(|first| Time(self.departure(self.free, first).whole))
+    }
+
+    /// The packet in service has left.
+    pub fn depart(&mut self, now: Time) -> Option<Waiting> {
+        self.count_time(now);
+        let first = self.queue.pop_front()?;
+        self.free = self.departure(self.free, &first);
+        let bytes = u64::from(first.packet.bytes());
+        self.bytes_held -= bytes;
+        self.report.packets_out += 1;
+        self.report.bytes_out += bytes;
+        let size = self.size(&first.packet);
+        if let Some(held) = self.held_by_vc.get_mut(&circuit(&first.packet)) {
+            *held -= size;
+            if *held == 0 {
+                self.held_by_vc.remove(&circuit(&first.packet));
+            }
+        }
+        Some(first)
+    }
+
+    /// When each packet held will have left.
+    pub fn departures(&self) -> impl Iterator<Item = (Time, &Waiting)> {
+        let mut free = self.free;
+        self.queue.iter().map(move |waiting| {
+            free = self.departure(free, waiting);
+            (Time(free.whole), waiting)
+        })
+    }
+
+    /// `max(free, ready) + 8·L/rate`, to the fraction.
+    fn departure(&self, free: Exact, waiting: &Waiting) -> Exact {
+        let begins = if waiting.ready.0 > free.whole {
+            Exact {
+                whole: waiting.ready.0,
+                part: 0,
+            }
+        } else {
+            free
+        };
+        let lasts = 8 * u128::from(waiting.packet.bytes()) * u128::from(PS_PER_SECOND) + u128::from(begins.part);
+        let rate = u128::from(self.rate);
+        Exact {
+            whole: begins.whole + (lasts / rate) as u64,
+            part: (lasts % rate) as u64,
+        }
+    }
+
+    fn occupancy(&self, packet: &Packet) -> Occupancy {
+        Occupancy {
+            held: if self.by_bytes { self.bytes_held } else { self.held() },
+            vc_held: self.held_by_vc.get(&circuit(packet)).copied().unwrap_or(0),
+            active_vcs: self.held_by_vc.len() as u64,
+        }
+    }
+
+    fn size(&self, packet: &Packet) -> u64 {
+        if self.by_bytes {
+            u64::from(packet.bytes())
+        } else {
+            1
+        }
+    }
+
+    fn count_time(&mut self, now: Time) {
+        self.packet_time += u128::from(self.held()) * u128::from((now - self.changed).0);
+        self.changed = now;
+    }
+
+    /// What it counted, as of `now`, the end of the run; a host's packets are its own until they arrive, `on_wire` too.
+    pub fn report(&mut self, now: Time, on_wire: (u64, u64)) -> PacketReport {
+        self.count_time(now);
+        let mut report = self.report;
+        (report.packets_held, report.bytes_held) = (self.held(), self.bytes_held);
+        if self.host {
+            report.packets_held += on_wire.0;
+            report.bytes_held += on_wire.1;
+            report.packets_out -= on_wire.0;
+            report.bytes_out -= on_wire.1;
+            (report.peak_packets, report.peak_bytes) = (0, 0);
+        } else {
+            report.mean_packets = Some(self.packet_time as f64 / now.0 as f64);
+        }
+        report.utilization = share_used(self.rate(), report.bytes_out, now);
+        report
+    }
+}
+
+/// A circuit at one of its passes through a port.
+fn circuit(packet: &Packet) -> (u32, u32) {
+    (packet.vc(), packet.step())
+}

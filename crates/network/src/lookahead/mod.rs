@@ -1,0 +1,8 @@
+//! What happens ahead of time, with the results of events in order.
+
+pub(crate) mod acks;
+pub(crate) mod ahead;
+mod frames;
+mod hosts;
+mod packets;
+pub(crate) mod promises;

@@ -1,0 +1,107 @@
+//! What most packets do at a host without jitter that they reach ahead of time: full segments in order, each answered by an ACK
+//! without options, and such ACKs, each answered by what the window then allows.
+
+use crate::clock::UNKNOWN;
+use crate::hosts::Hosts;
+use crate::ip::forward::Reaching;
+use crate::ip::port::line::End;
+use crate::ip::{Ip, NO_OPTIONS};
+use crate::observe::probe::Probe;
+use crate::packets::{OnWire, Options, Packet};
+use crate::scenario::topology::Entry;
+use longpipe_events::Time;
+
+impl Ip {
+    /// A packet reaches a host ahead of time, where nothing precedes it.
+    #[inline(always)]
+    pub(crate) fn reach_quiet_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, reaching: Reaching, options: &Options) {
+        let Reaching { arrival, packet, since } = reaching;
+        if packet.is_plain_data() {
+            self.take_plain_data(hosts, arrival, packet, since);
+        } else if packet.is_plain_ack() {
+            self.take_plain_ack(hosts, arrival, packet);
+        } else {
+            self.hand_over_ahead(hosts, OnWire { arrival, packet }, options, since);
+        }
+    }
+
+    #[inline(always)]
+    fn take_plain_data<P: Probe>(&mut self, hosts: &mut Hosts<P>, arrival: Time, packet: Packet, since: Time) {
+        let state = &mut hosts.flows[(packet.vc() / 2) as usize];
+        let plain = state.receiver.take_plain(packet.sequence(), packet.segment_bytes());
+        let Some(acknowledgement) = plain else {
+            return self.hand_over_ahead(hosts, OnWire { arrival, packet }, &NO_OPTIONS, since);
+        };
+        if acknowledgement >= state.awaited {
+            state.on_awaited(arrival);
+        }
+        let Entry { link, step } = state.way_back;
+        let packet = Packet::plain_ack(packet.vc() + 1, step, acknowledgement);
+        let wire = &mut self.wires[link as usize];
+        let Some(onward) = wire.send(arrival, packet.bytes(), || 0) else {
+            return;
+        };
+        let lead = wire.lead;
+        if !self.is_certain(lead, onward, since, hosts.clock.end) {
+            let next = OnWire {
+                arrival: onward,
+                packet,
+            };
+            return self.set_out_ahead(hosts, link, next, arrival);
+        }
+        let reaching = self.travel(hosts, (onward, packet), &NO_OPTIONS, false, false);
+        if let Some(Reaching { arrival, packet, .. }) = reaching {
+            self.take_plain_ack(hosts, arrival, packet);
+        }
+    }
+
+    #[inline(always)]
+    fn take_plain_ack<P: Probe>(&mut self, hosts: &mut Hosts<P>, arrival: Time, packet: Packet) {
+        let flow = (packet.vc() / 2) as usize;
+        let state = &mut hosts.flows[flow];
+        let sender = &mut state.sender;
+        if !sender.take_plain(arrival, packet.sequence()) {
+            return self.hand_over_ahead(hosts, OnWire { arrival, packet }, &NO_OPTIONS, UNKNOWN);
+        }
+        let Entry { link, step } = state.way;
+        let wire = &mut self.wires[link as usize];
+        let mss = sender.mss_bytes();
+        while let Some(segment) = sender.poll_full(arrival) {
+            let next = |arrival| OnWire {
+                arrival,
+                packet: Packet::plain_data(packet.vc() - 1, step, segment, mss),
+            };
+            let Some(onward) = wire.send(arrival, next(arrival).packet.bytes(), || 0) else {
+                continue;
+            };
+            if wire.line.end != End::Shared || !self.lanes.append_plain_data(next(onward)) {
+                return self.send_rest(hosts, flow, link, next(onward), arrival);
+            }
+        }
+        if !sender.is_spent() | (sender.next_timeout() < state.sender_armed) {
+            self.send_on_ahead(hosts, flow, arrival);
+        }
+    }
+
+    /// A flow's packet that left its host at `now`, ahead of time, is on its way; sends what the window allows beyond it.
+    #[inline(never)]
+    fn send_rest<P: Probe>(&mut self, hosts: &mut Hosts<P>, flow: usize, link: u32, next: OnWire, now: Time) {
+        self.set_out_ahead(hosts, link, next, now);
+        self.send_on_ahead(hosts, flow, now);
+    }
+
+    #[inline(never)]
+    fn send_on_ahead<P: Probe>(&mut self, hosts: &mut Hosts<P>, flow: usize, now: Time) {
+        let now = hosts.begin_ahead(now);
+        hosts.send_data(self, flow);
+        hosts.end_ahead(now);
+    }
+
+    /// A packet that left its host at `now`, ahead of time, is on its way over its first link.
+    #[inline(never)]
+    fn set_out_ahead<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, now: Time) {
+        let now = hosts.begin_ahead(now);
+        self.set_out(hosts, link, next, &NO_OPTIONS);
+        hosts.end_ahead(now);
+    }
+}

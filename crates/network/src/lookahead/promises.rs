@@ -1,0 +1,60 @@
+//! What is certain of a scenario's links and circuits, gathered from what its parts promise.
+
+use crate::scenario::promise::{EndPromise, HostPromise, LinkPromise};
+use crate::scenario::topology::Topology;
+use crate::scenario::Scenario;
+
+/// What is certain of a circuit's packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CircuitPromise {
+    /// The end point that sends them.
+    pub end: EndPromise,
+    /// The circuit whose packets these answer, and nothing else, each when it reaches its host.
+    pub answers: Option<usize>,
+    /// Whether an ACK may be among them.
+    pub has_acks: bool,
+}
+
+/// What is certain of a scenario.
+#[derive(Clone, Debug)]
+pub(crate) struct Promises {
+    /// By link.
+    pub(super) links: Vec<LinkPromise>,
+    /// By node.
+    pub(super) hosts: Vec<HostPromise>,
+    /// By circuit of the topology; of those of a kind that is not known here, nothing is.
+    pub(super) circuits: Vec<CircuitPromise>,
+}
+
+impl Promises {
+    /// Asks all parts of a scenario.
+    pub(crate) fn new(scenario: &Scenario, topology: &Topology) -> Promises {
+        let mut circuits = vec![CircuitPromise::default(); topology.first_step.len()];
+        for (flow, config) in scenario.flows.iter().enumerate() {
+            let [sending, receiving] = config.promises();
+            let (data, acks) = (2 * flow, 2 * flow + 1);
+            let acks_alone = receiving.silent_between_timers && receiving.answers_at_once;
+            circuits[data].end = sending;
+            circuits[acks] = CircuitPromise {
+                end: receiving,
+                answers: acks_alone.then_some(data),
+                has_acks: true,
+            };
+        }
+        Promises {
+            links: scenario.links.iter().map(|link| link.promise()).collect(),
+            hosts: scenario.nodes.iter().map(|node| node.promise()).collect(),
+            circuits,
+        }
+    }
+
+    /// Whether when and in which order packets arrive over a link is certain once they are admitted to its port.
+    pub(super) fn foretells(&self, link: usize) -> bool {
+        let LinkPromise {
+            departs_as_admitted,
+            keeps_order,
+            ..
+        } = self.links[link];
+        departs_as_admitted && keeps_order
+    }
+}

@@ -1,0 +1,59 @@
+//! What carries packets from host to host: cells through ATM switches, or IP packets through routers.
+
+use crate::hosts::Hosts;
+use crate::observe::probe::Probe;
+use crate::packets::packet::Payload;
+use crate::report::state_hash::StateHash;
+use crate::report::{Carried, InvariantError};
+use longpipe_events::Time;
+
+/// A medium. It knows hosts by their packets alone: it takes what they `send` and has them `receive`.
+pub(crate) trait Medium: Sized {
+    /// A packet that was sent and may go on at once, since its place among all others is certain.
+    type Certain: Default;
+
+    /// Whether what packets of a circuit carry travels with them; else their end points keep it.
+    fn travels(&self, vc: usize) -> bool;
+
+    /// A host sends a packet of a circuit in answer to one that left its trunk at `since`; what is returned has yet to go on.
+    fn send<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        vc: u32,
+        frame: u32,
+        payload: &impl Payload,
+        since: Time,
+    ) -> Self::Certain;
+
+    /// Handles what comes next here, if it comes before all on the agenda and not after the end.
+    fn advance<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool;
+
+    /// What a link brings next has arrived at its end, as the agenda was told.
+    fn on_arrival<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _link: usize) {}
+
+    /// Time to look after a VBR source.
+    fn on_source<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _source: usize) {}
+
+    /// Time for a port that sweeps to look what has come.
+    fn on_sweep<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _port: usize) {}
+
+    /// The run is over.
+    fn finish<P: Probe>(&mut self, _hosts: &mut Hosts<P>) {}
+
+    /// Up to when nothing but packets concerns the host at the end of a link, which sends at once, if that is known; where this
+    /// medium has hosts get packets ahead of time.
+    fn quiet_until(&mut self, _link: usize) -> Option<&mut Time> {
+        None
+    }
+
+    /// When the first packet that waits for its event reaches the host at the end of a link, likewise.
+    fn first_waiting(&self, _link: usize) -> Option<Time> {
+        None
+    }
+
+    /// That packet reaches its host.
+    fn deliver_first<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _link: usize) {}
+
+    /// What all links have counted by `now`, the end of the run, checked.
+    fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError>;
+}

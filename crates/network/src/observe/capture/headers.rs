@@ -1,0 +1,381 @@
+//! IPv4 and TCP headers of simulated segments (RFC 791, RFC 9293, options of RFC 2018 and RFC 7323).
+//!
+//! Node n has the address 10.0.0.0 + n + 1. Sequence numbers begin at 0, which is the SYN's. Payload is all zero, so
+//! that it adds nothing to a checksum but its length.
+
+use crate::packets::circuit::REQUEST;
+use crate::scenario::{Scenario, TrafficConfig};
+use longpipe_events::Time;
+use longpipe_tcp::config::{TcpConfig, MAX_WINDOW_FIELD};
+use longpipe_tcp::segment::{IP_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES};
+use longpipe_tcp::{AckSegment, DataSegment};
+
+/// The receiver's port for the first 64 000 flows: discard (RFC 863), as nothing reads the payload.
+const DISCARD: u32 = 9;
+/// The sender's port of flow 0.
+const FIRST_PORT: u32 = 1_024;
+/// Flows told apart by the sender's port before the receiver's moves on.
+const PORTS: u32 = 64_000;
+const ACK: u8 = 0x10;
+const SYN: u8 = 0x02;
+const DONT_FRAGMENT: u16 = 0x4000;
+const TTL: u8 = 64;
+const TCP: u8 = 6;
+const NOP: u8 = 1;
+/// Picoseconds of a tick of the timestamp clock: 1 ms, the finest that RFC 7323 section 5.4 allows.
+const TIMESTAMP_TICK: u64 = 1_000_000_000;
+
+/// What a packet's headers hold beside its segment: the state of the host that sent it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// TSval [ms].
+    pub stamp: u32,
+    /// TSecr [ms].
+    pub echo: u32,
+    /// The acknowledgement in a segment of data, the sequence number in an ACK.
+    pub other: u32,
+}
+
+impl Default for Carried {
+    fn default() -> Carried {
+        Carried {
+            stamp: 0,
+            echo: 0,
+            other: 1,
+        }
+    }
+}
+
+/// A time on the timestamp clock.
+pub fn timestamp(time: Time) -> u32 {
+    (time.0 / TIMESTAMP_TICK) as u32
+}
+
+#[derive(Clone, Copy, Debug)]
+struct End {
+    address: u32,
+    port: u16,
+}
+
+/// What every header of a connection has in common.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// The flow's sending and its receiving host.
+    ends: [End; 2],
+    /// Which of them sends the SYN: the one with something to send or to ask for.
+    pub opener: usize,
+    /// MSS option: a segment's payload and the options in it (RFC 6691).
+    mss: u16,
+    /// The window field of the handshake's first two packets, which is never scaled.
+    unscaled: u16,
+    /// The window field of all others.
+    window: u16,
+    scale: u8,
+    sack: bool,
+    /// Whether segments carry timestamps.
+    pub timestamps: bool,
+}
+
+/// One packet of the handshake that a capture puts before a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handshake {
+    /// The opener's SYN.
+    Syn,
+    /// The answer.
+    SynAck,
+    /// The opener's ACK.
+    Ack,
+}
+
+/// What differs from segment to segment.
+struct Fields<'a> {
+    from: End,
+    to: End,
+    identification: u16,
+    sequence: u32,
+    acknowledgement: u32,
+    flags: u8,
+    window: u16,
+    options: &'a [u8],
+    payload: u32,
+}
+
+impl Connection {
+    /// Of flow number `flow`.
+    pub fn new(scenario: &Scenario, flow: usize) -> Connection {
+        let config: &TcpConfig = &scenario.flows[flow].tcp;
+        let nodes = ends(scenario, flow);
+        let opener = usize::from(matches!(scenario.flows[flow].traffic, TrafficConfig::Web(_)));
+        let number = flow as u32;
+        let end = |end: usize| End {
+            address: (10 << 24) + nodes[end] as u32 + 1,
+            port: if end == opener {
+                FIRST_PORT + number % PORTS
+            } else {
+                DISCARD + number / PORTS
+            } as u16,
+        };
+        let timestamps = config.timestamps();
+        let options = if timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
+        let window = config.advertised_window();
+        Connection {
+            ends: [end(0), end(1)],
+            opener,
+            mss: (config.mss_bytes + options).min(u32::from(u16::MAX)) as u16,
+            unscaled: window.min(MAX_WINDOW_FIELD) as u16,
+            window: (window >> config.window_scale) as u16,
+            scale: config.window_scale as u8,
+            sack: config.recovery.sack_blocks() > 0,
+            timestamps,
+        }
+    }
+
+    /// Appends the headers of a data packet that leaves end `from`; `frame` numbers its circuit's packets.
+    pub fn data(&self, from: usize, frame: u32, segment: &DataSegment, carried: Carried, out: &mut Vec<u8>) {
+        let mut options = Options::new();
+        self.stamp(carried.stamp, carried.echo, &mut options);
+        let fields = Fields {
+            from: self.ends[from],
+            to: self.ends[1 - from],
+            identification: identification(frame),
+            sequence: on_wire(segment.sequence),
+            acknowledgement: carried.other,
+            flags: ACK,
+            window: self.window,
+            options: options.bytes(),
+            payload: segment.length,
+        };
+        fields.write(out);
+    }
+
+    /// Appends the headers of an ACK that leaves end `from`, which are all of it.
+    pub fn ack(&self, from: usize, frame: u32, ack: &AckSegment, carried: Carried, out: &mut Vec<u8>) {
+        let mut options = Options::new();
+        self.stamp(carried.stamp, carried.echo, &mut options);
+        let blocks = ack.sack_blocks().count() as u8;
+        if blocks > 0 {
+            options.push(&[NOP, NOP, 5, 2 + 8 * blocks]);
+            for (start, end) in ack.sack_blocks() {
+                options.push(&on_wire(start).to_be_bytes());
+                options.push(&on_wire(end).to_be_bytes());
+            }
+        }
+        let fields = Fields {
+            from: self.ends[from],
+            to: self.ends[1 - from],
+            identification: identification(frame),
+            sequence: carried.other,
+            acknowledgement: on_wire(ack.acknowledgement),
+            flags: ACK,
+            window: self.window,
+            options: options.bytes(),
+            payload: 0,
+        };
+        fields.write(out);
+    }
+
+    /// Appends a packet of the handshake at `at`, as if the path had no delay.
+    pub fn handshake(&self, packet: Handshake, at: Time, out: &mut Vec<u8>) {
+        let mut options = Options::new();
+        if packet != Handshake::Ack {
+            let mss = self.mss.to_be_bytes();
+            options.push(&[2, 4, mss[0], mss[1], NOP, 3, 3, self.scale]);
+            if self.sack {
+                options.push(&[NOP, NOP, 4, 2]);
+            }
+        }
+        let stamp = timestamp(at);
+        self.stamp(stamp, if packet == Handshake::Syn { 0 } else { stamp }, &mut options);
+        let from = if packet == Handshake::SynAck {
+            1 - self.opener
+        } else {
+            self.opener
+        };
+        let fields = Fields {
+            from: self.ends[from],
+            to: self.ends[1 - from],
+            identification: u16::from(packet == Handshake::Ack),
+            sequence: u32::from(packet == Handshake::Ack),
+            acknowledgement: u32::from(packet != Handshake::Syn),
+            flags: match packet {
+                Handshake::Syn => SYN,
+                Handshake::SynAck => SYN | ACK,
+                Handshake::Ack => ACK,
+            },
+            window: if packet == Handshake::Ack {
+                self.window
+            } else {
+                self.unscaled
+            },
+            options: options.bytes(),
+            payload: 0,
+        };
+        fields.write(out);
+    }
+
+    fn stamp(&self, value: u32, echo: u32, options: &mut Options) {
+        if self.timestamps {
+            options.push(&[NOP, NOP, 8, 10]);
+            options.push(&value.to_be_bytes());
+            options.push(&echo.to_be_bytes());
+        }
+    }
+}
+
+/// A flow's sending and receiving node.
+pub fn ends(scenario: &Scenario, flow: usize) -> [usize; 2] {
+    let route = &scenario.flows[flow].route;
+    let first = route.first().map_or(0, |&link| scenario.links[link].from);
+    let last = route.last().map_or(0, |&link| scenario.links[link].to);
+    [first, last]
+}
+
+/// IP's identification: after those of the handshake, and another one for requests.
+fn identification(frame: u32) -> u16 {
+    (frame as u16).wrapping_add(2) ^ ((frame & REQUEST) >> 16) as u16
+}
+
+/// A byte's sequence number, the SYN's being 0.
+pub fn on_wire(sequence: u64) -> u32 {
+    (sequence + 1) as u32
+}
+
+/// TCP options, at most 40 bytes.
+struct Options {
+    bytes: [u8; 40],
+    length: usize,
+}
+
+impl Options {
+    fn new() -> Options {
+        Options {
+            bytes: [0; 40],
+            length: 0,
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes[self.length..self.length + bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len();
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl Fields<'_> {
+    fn write(&self, out: &mut Vec<u8>) {
+        let begin = out.len();
+        let tcp_header = TCP_HEADER_BYTES + self.options.len() as u32;
+        let total = (IP_HEADER_BYTES + tcp_header + self.payload) as u16;
+        out.extend_from_slice(&[0x45, 0]);
+        out.extend_from_slice(&total.to_be_bytes());
+        out.extend_from_slice(&self.identification.to_be_bytes());
+        out.extend_from_slice(&DONT_FRAGMENT.to_be_bytes());
+        out.extend_from_slice(&[TTL, TCP, 0, 0]);
+        out.extend_from_slice(&self.from.address.to_be_bytes());
+        out.extend_from_slice(&self.to.address.to_be_bytes());
+        let tcp = begin + IP_HEADER_BYTES as usize;
+        out.extend_from_slice(&self.from.port.to_be_bytes());
+        out.extend_from_slice(&self.to.port.to_be_bytes());
+        out.extend_from_slice(&self.sequence.to_be_bytes());
+        out.extend_from_slice(&self.acknowledgement.to_be_bytes());
+        out.extend_from_slice(&[(tcp_header as u8 / 4) << 4, self.flags]);
+        out.extend_from_slice(&self.window.to_be_bytes());
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(self.options);
+        let ip_sum = checksum(sum(&out[begin..tcp]));
+        out[begin + 10..begin + 12].copy_from_slice(&ip_sum.to_be_bytes());
+        // The pseudo-header: both addresses, the protocol, the length of the segment.
+        let pseudo = sum(&out[begin + 12..tcp]) + u32::from(TCP) + tcp_header + self.payload;
+        let tcp_sum = checksum(pseudo + sum(&out[tcp..]));
+        out[tcp + 16..tcp + 18].copy_from_slice(&tcp_sum.to_be_bytes());
+    }
+}
+
+/// Sum of 16-bit words.
+fn sum(bytes: &[u8]) -> u32 {
+    bytes
+        .chunks_exact(2)
+        .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
+        .sum()
+}
+
+/// The Internet checksum (RFC 1071).
+fn checksum(sum: u32) -> u16 {
+    let folded = (sum & 0xffff) + (sum >> 16);
+    !((folded & 0xffff) + (folded >> 16)) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worked_example_of_rfc_1071() {
+        let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
+        assert_eq!(checksum(sum(&bytes)), !0xddf2);
+    }
+
+    fn connection() -> Connection {
+        Connection {
+            ends: [(1, 1024), (2, 9)].map(|(address, port)| End { address, port }),
+            opener: 0,
+            mss: 524,
+            unscaled: 65_535,
+            window: 32_768,
+            scale: 1,
+            sack: true,
+            timestamps: true,
+        }
+    }
+
+    /// Both checksums of a whole packet add up, its zero payload included.
+    fn adds_up(packet: &[u8]) -> bool {
+        let total = u32::from(u16::from_be_bytes([packet[2], packet[3]]));
+        let pseudo = sum(&packet[12..20]) + u32::from(TCP) + total - IP_HEADER_BYTES;
+        checksum(sum(&packet[..20])) == 0 && checksum(pseudo + sum(&packet[20..])) == 0
+    }
+
+    #[test]
+    fn headers_are_as_long_as_the_simulated_packet_and_their_checksums_add_up() {
+        let connection = connection();
+        let carried = Carried {
+            stamp: 7,
+            echo: 5,
+            other: 1,
+        };
+        let segment = DataSegment {
+            sequence: (1 << 32) - 1,
+            length: 511,
+            retransmission: false,
+            timestamp: Some(Time(7)),
+        };
+        let mut out = Vec::new();
+        connection.data(0, 65_535, &segment, carried, &mut out);
+        assert_eq!(out.len() as u32 + segment.length, segment.packet_bytes());
+        assert_eq!(out[4..6], [0, 1]);
+        assert_eq!(out[24..28], [0; 4], "sequence numbers wrap");
+        assert!(adds_up(&out));
+        let mut ack = AckSegment {
+            acknowledgement: 1_000,
+            echo: Some(Time(7)),
+            ..AckSegment::default()
+        };
+        for blocks in 0..=3 {
+            if blocks > 0 {
+                ack.blocks[blocks - 1] = longpipe_tcp::SackBlock { start: 512, end: 1024 };
+            }
+            out.clear();
+            connection.ack(1, 0, &ack, carried, &mut out);
+            assert_eq!(out.len() as u32, ack.packet_bytes());
+            assert!(adds_up(&out));
+        }
+        for packet in [Handshake::Syn, Handshake::SynAck, Handshake::Ack] {
+            out.clear();
+            connection.handshake(packet, Time(0), &mut out);
+            assert!(adds_up(&out));
+        }
+    }
+}

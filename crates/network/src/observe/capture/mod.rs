@@ -1,0 +1,203 @@
+//! Packet captures: what a host or a link sees, as pcapng files with true IP and TCP headers.
+//!
+//! Connections of longpipe begin open. A capture puts a handshake before the first packet of each, marked by a
+//! comment, because readers learn the window's scale, SACK and timestamps from no other packet.
+
+mod connection;
+mod headers;
+pub mod pcapng;
+mod point;
+
+use crate::atm::aal5::{frame_cells, Cell};
+use crate::observe::probe::{Probe, Slot};
+use crate::packets::contents::Contents;
+use crate::scenario::Scenario;
+use connection::{FlowState, Packet};
+use headers::Handshake;
+use longpipe_events::Time;
+use longpipe_tcp::{AckSegment, DataSegment};
+use pcapng::Direction;
+use point::Point;
+use std::io;
+use std::path::PathBuf;
+
+/// Where to capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At a host, by node: packets as its TCP hands them to the interface, and as they reach it.
+    Host(usize),
+    /// On a link: packets as their last bit leaves for the wire.
+    Link(usize),
+}
+
+/// A capture that is asked for.
+#[derive(Clone, Debug)]
+pub struct CaptureConfig {
+    /// Where.
+    pub place: Place,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// What became of a capture.
+#[derive(Debug)]
+pub struct CaptureReport {
+    /// Packets captured.
+    pub packets: u64,
+    /// Why the file does not hold them all.
+    pub error: Option<io::Error>,
+}
+
+/// All captures of a run.
+#[derive(Debug, Default)]
+pub struct Captures {
+    points: Vec<Point>,
+    /// Position in `points` by node and by link.
+    hosts: Vec<Option<usize>>,
+    links: Vec<Option<usize>>,
+    flows: Vec<FlowState>,
+    end: Time,
+}
+
+impl Captures {
+    /// Opens the files.
+    ///
+    /// # Errors
+    /// The first capture whose file can't be made, by its position in `wanted`.
+    pub fn new(scenario: &Scenario, wanted: &[CaptureConfig]) -> Result<Captures, (usize, io::Error)> {
+        let mut captures = Captures {
+            hosts: vec![None; scenario.nodes.len()],
+            links: vec![None; scenario.links.len()],
+            end: Time(scenario.duration_ps),
+            ..Captures::default()
+        };
+        if wanted.is_empty() {
+            return Ok(captures);
+        }
+        for (index, config) in wanted.iter().enumerate() {
+            let point = Point::new(scenario, config).map_err(|error| (index, error))?;
+            captures.points.push(point);
+            match config.place {
+                Place::Host(node) => captures.hosts[node] = Some(index),
+                Place::Link(link) => captures.links[link] = Some(index),
+            }
+        }
+        captures.flows = (0..scenario.flows.len())
+            .map(|flow| FlowState::new(scenario, flow))
+            .collect();
+        Ok(captures)
+    }
+
+    /// Closes the files; what became of each, in the order in which they were asked for.
+    pub fn finish(self) -> Vec<CaptureReport> {
+        let reports = self.points.into_iter().map(|point| {
+            let (packets, error) = point.finish();
+            CaptureReport { packets, error }
+        });
+        reports.collect()
+    }
+
+    /// A packet leaves its host.
+    fn leaves(&mut self, now: Time, flow: u32, frame: u32, contents: Contents) {
+        let Some(state) = self.flows.get_mut(flow as usize) else {
+            return;
+        };
+        let packet = state.send(now, frame, contents);
+        self.at_host(now, Direction::Outbound, flow, packet);
+    }
+
+    /// A packet reaches its host.
+    fn arrives(&mut self, now: Time, flow: u32, frame: u32, contents: Contents) {
+        let Some(state) = self.flows.get_mut(flow as usize) else {
+            return;
+        };
+        let packet = state.receive(frame, contents);
+        self.at_host(now, Direction::Inbound, flow, packet);
+    }
+
+    fn at_host(&mut self, now: Time, direction: Direction, flow: u32, packet: Packet) {
+        let state = &self.flows[flow as usize];
+        let side = match direction {
+            Direction::Outbound => packet.from(),
+            Direction::Inbound => 1 - packet.from(),
+        };
+        if let Some(index) = self.hosts[state.nodes[side]] {
+            let opener = if side == state.connection.opener {
+                Direction::Outbound
+            } else {
+                Direction::Inbound
+            };
+            let packets = [
+                (Handshake::Syn, opener),
+                (Handshake::SynAck, opener.reversed()),
+                (Handshake::Ack, opener),
+            ];
+            let point = &mut self.points[index];
+            point.begin(flow, now, &state.connection, &packets, None);
+            point.packet(now, direction, &state.connection, packet, None);
+        }
+    }
+
+    fn on_link(&mut self, at: Time, link: u32, vc: u32, frame: u32, contents: Contents) {
+        if let Some(index) = self.links[link as usize] {
+            let state = &self.flows[(vc / 2) as usize];
+            let packet = state.packet(frame, contents);
+            let packets: &[(Handshake, Direction)] = if packet.from() == state.connection.opener {
+                &[
+                    (Handshake::Syn, Direction::Outbound),
+                    (Handshake::Ack, Direction::Outbound),
+                ]
+            } else {
+                &[(Handshake::SynAck, Direction::Outbound)]
+            };
+            let point = &mut self.points[index];
+            let circuit = point.of_cells().then_some(vc);
+            point.begin(vc, at, &state.connection, packets, circuit);
+            point.packet(at, Direction::Outbound, &state.connection, packet, circuit);
+        }
+    }
+}
+
+impl Probe for Captures {
+    fn wants_cells(&self) -> bool {
+        self.links.iter().any(Option::is_some)
+    }
+
+    fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        self.leaves(now, flow, frame, Contents::Data(*segment));
+    }
+
+    fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        self.arrives(now, flow, frame, Contents::Data(*segment));
+    }
+
+    fn answered(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+        self.leaves(now, flow, frame, Contents::Ack(*ack));
+    }
+
+    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+        self.arrives(now, flow, frame, Contents::Ack(*ack));
+    }
+
+    fn cell(&mut self, slot: Slot, cell: &Cell, contents: impl FnOnce() -> Contents) {
+        let Some(index) = self.links[slot.link as usize] else {
+            return;
+        };
+        if slot.departure > self.end {
+            return;
+        }
+        let Some(cells) = self.points[index].reassembled(*cell) else {
+            return;
+        };
+        let contents = contents();
+        if cells == frame_cells(contents.packet_bytes()) {
+            self.on_link(slot.departure, slot.link, cell.vc, cell.frame, contents);
+        }
+    }
+
+    fn packet(&mut self, slot: Slot, vc: u32, frame: u32, contents: impl Fn() -> Contents) {
+        if slot.departure <= self.end && self.links[slot.link as usize].is_some() {
+            self.on_link(slot.departure, slot.link, vc, frame, contents());
+        }
+    }
+}

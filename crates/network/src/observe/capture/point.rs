@@ -1,0 +1,160 @@
+//! One place where packets are captured, and its file.
+
+use crate::atm::aal5::{Cell, Reassembler};
+use crate::observe::capture::connection::Packet;
+use crate::observe::capture::headers::{Connection, Handshake};
+use crate::observe::capture::pcapng::{Direction, Interface, LinkType, Writer};
+use crate::observe::capture::{CaptureConfig, Place};
+use crate::packets::contents::Contents;
+use crate::scenario::{Framing, NodeKind, Scenario};
+use longpipe_events::Time;
+use std::io;
+
+const ADDED: &str = "not simulated: tells the window scale, SACK and timestamps of a connection that begins open";
+const LLC_SNAP_IP: [u8; 8] = [0xaa, 0xaa, 0x03, 0, 0, 0, 0x08, 0x00];
+const SUN_ATM_BYTES: u32 = 4;
+/// Low bits of a SunATM header's flags for LLC encapsulation; the highest bit is for packets sent.
+const SUN_ATM_SENT_LLC: u8 = 0x82;
+/// VCIs below are reserved (ITU-T I.361).
+const FIRST_VCI: u32 = 32;
+const VCIS: u32 = 65_536 - FIRST_VCI;
+/// SunATM and LLC/SNAP, an IP header, the longest TCP header.
+const SNAP_LENGTH: u32 = SUN_ATM_BYTES + LLC_SNAP_IP.len() as u32 + 20 + 60;
+
+/// One file.
+#[derive(Debug)]
+pub struct Point {
+    writer: Writer,
+    /// Flows by host, circuits by link, whose handshake is written.
+    begun: Vec<bool>,
+    /// By circuit; empty where whole packets travel.
+    reassemblers: Vec<Reassembler>,
+}
+
+impl Point {
+    /// Opens its file.
+    pub fn new(scenario: &Scenario, config: &CaptureConfig) -> io::Result<Point> {
+        let circuits = 2 * scenario.flows.len();
+        let name = |node: usize| scenario.nodes[node].name.as_str();
+        let (name, description, speed, cells) = match config.place {
+            Place::Host(node) => (
+                name(node).to_owned(),
+                "packets sent and received by a host",
+                None,
+                false,
+            ),
+            Place::Link(link) => {
+                let link = &scenario.links[link];
+                let cells = scenario.framing == Framing::Aal5;
+                let what = match (cells, scenario.nodes[link.from].kind) {
+                    (true, NodeKind::Host) => "AAL5 frames leaving a host",
+                    (true, NodeKind::Switch) => "AAL5 frames leaving a switch",
+                    (false, NodeKind::Host) => "IP packets leaving a host",
+                    (false, NodeKind::Switch) => "IP packets leaving a router",
+                };
+                (
+                    format!("{}->{}", name(link.from), name(link.to)),
+                    what,
+                    Some(link.rate_bps),
+                    cells,
+                )
+            }
+        };
+        let interface = Interface {
+            name: &name,
+            description,
+            link_type: if cells { LinkType::SunAtm } else { LinkType::Raw },
+            snap_length: SNAP_LENGTH,
+            speed,
+        };
+        Ok(Point {
+            writer: Writer::create(&config.path, &interface)?,
+            begun: vec![false; circuits],
+            reassemblers: vec![Reassembler::default(); if cells { circuits } else { 0 }],
+        })
+    }
+
+    /// Whether the frames here are of cells.
+    pub fn of_cells(&self) -> bool {
+        !self.reassemblers.is_empty()
+    }
+
+    /// A cell passes; the number of cells of the frame that it completes whole.
+    pub fn reassembled(&mut self, cell: Cell) -> Option<u16> {
+        self.reassemblers[cell.vc as usize].on_cell(cell)
+    }
+
+    /// Writes the handshake of connection or circuit `number` if this is its first packet.
+    pub fn begin(
+        &mut self,
+        number: u32,
+        at: Time,
+        connection: &Connection,
+        packets: &[(Handshake, Direction)],
+        circuit: Option<u32>,
+    ) {
+        if !std::mem::replace(&mut self.begun[number as usize], true) {
+            for &(packet, direction) in packets {
+                self.handshake(at, direction, connection, packet, circuit);
+            }
+        }
+    }
+
+    /// Closes the file; the number of packets, and what went wrong if anything did.
+    pub fn finish(self) -> (u64, Option<io::Error>) {
+        self.writer.finish()
+    }
+
+    /// Writes a packet, which `circuit` leads on a link of cells.
+    pub fn packet(
+        &mut self,
+        at: Time,
+        direction: Direction,
+        connection: &Connection,
+        packet: Packet,
+        circuit: Option<u32>,
+    ) {
+        let Packet {
+            frame,
+            contents,
+            carried,
+        } = packet;
+        let from = packet.from();
+        let length = link_header_bytes(circuit) + contents.packet_bytes();
+        self.writer.packet(at, length, direction, None, |out| {
+            link_header(circuit, out);
+            match contents {
+                Contents::Data(segment) => connection.data(from, frame, &segment, carried, out),
+                Contents::Ack(ack) => connection.ack(from, frame, &ack, carried, out),
+            }
+        });
+    }
+
+    fn handshake(
+        &mut self,
+        at: Time,
+        direction: Direction,
+        connection: &Connection,
+        packet: Handshake,
+        circuit: Option<u32>,
+    ) {
+        let mut bytes = Vec::with_capacity(SNAP_LENGTH as usize);
+        link_header(circuit, &mut bytes);
+        connection.handshake(packet, at, &mut bytes);
+        let length = bytes.len() as u32;
+        self.writer
+            .packet(at, length, direction, Some(ADDED), |out| out.extend_from_slice(&bytes));
+    }
+}
+
+fn link_header_bytes(circuit: Option<u32>) -> u32 {
+    circuit.map_or(0, |_| SUN_ATM_BYTES + LLC_SNAP_IP.len() as u32)
+}
+
+fn link_header(circuit: Option<u32>, out: &mut Vec<u8>) {
+    if let Some(vc) = circuit {
+        out.extend_from_slice(&[SUN_ATM_SENT_LLC, (vc / VCIS) as u8]);
+        out.extend_from_slice(&((FIRST_VCI + vc % VCIS) as u16).to_be_bytes());
+        out.extend_from_slice(&LLC_SNAP_IP);
+    }
+}

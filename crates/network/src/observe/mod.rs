@@ -1,0 +1,7 @@
+//! Who watches a run, and what it is told.
+
+pub mod capture;
+pub mod probe;
+pub mod recorder;
+pub mod vc_queue;
+pub(crate) mod watch;

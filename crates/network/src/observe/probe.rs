@@ -1,0 +1,113 @@
+//! What watches a run. A probe that is `()` compiles away.
+
+use crate::atm::aal5::Cell;
+use crate::packets::contents::Contents;
+use longpipe_events::{Span, Time};
+use longpipe_tcp::{AckSegment, DataSegment};
+
+/// A cell's or packet's place on a link's wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// The link.
+    pub link: u32,
+    /// When it reached the switch's port; none at a host's interface.
+    pub arrival: Option<Time>,
+    /// When its last bit leaves.
+    pub departure: Time,
+}
+
+/// Called by the simulation; never changes it.
+pub trait Probe {
+    /// Whether it watches nothing, so that end points may run ahead of each other.
+    const IDLE: bool = false;
+
+    /// cwnd and ssthresh [byte] of a sender after an event that may have changed them.
+    fn window(&mut self, _now: Time, _flow: u32, _cwnd: f64, _ssthresh: f64) {}
+    /// A sender's timer after such an event: the round trip measured in it, if any, SRTT and RTO.
+    fn timer(&mut self, _now: Time, _flow: u32, _measured: Option<Span>, _srtt: Option<Span>, _rto: Span) {}
+    /// Whether `queue` is of use.
+    fn wants_queue(&self) -> bool {
+        false
+    }
+    /// Whether `cell` is of use: then all go cell by cell.
+    fn wants_cells(&self) -> bool {
+        false
+    }
+    /// Cells held by a switch port when the first cell of a frame arrives.
+    fn queue(&mut self, _now: Time, _link: u32, _held: u64) {}
+    /// A segment handed to the sender's interface, as packet number `frame` of its circuit. For requests, which
+    /// carry the mark `REQUEST` in that number, the flow's receiver is the sender, here and in what follows.
+    fn sent(&mut self, _now: Time, _flow: u32, _frame: u32, _segment: &DataSegment) {}
+    /// A segment that reached the receiver.
+    fn received(&mut self, _now: Time, _flow: u32, _frame: u32, _segment: &DataSegment) {}
+    /// An ACK handed to the receiver's interface.
+    fn answered(&mut self, _now: Time, _flow: u32, _frame: u32, _ack: &AckSegment) {}
+    /// An ACK that reached the sender.
+    fn acknowledged(&mut self, _now: Time, _flow: u32, _frame: u32, _ack: &AckSegment) {}
+    /// A TCP cell got its slot on a link; per link in the order of the slots, which may lie ahead.
+    fn cell(&mut self, _slot: Slot, _cell: &Cell, _contents: impl Fn() -> Contents) {}
+    /// The same of a whole packet, where there are no cells.
+    fn packet(&mut self, _slot: Slot, _vc: u32, _frame: u32, _contents: impl Fn() -> Contents) {}
+}
+
+impl Probe for () {
+    const IDLE: bool = true;
+}
+
+/// Two probes side by side.
+impl<A: Probe, B: Probe> Probe for (A, B) {
+    const IDLE: bool = A::IDLE && B::IDLE;
+
+    fn window(&mut self, now: Time, flow: u32, cwnd: f64, ssthresh: f64) {
+        self.0.window(now, flow, cwnd, ssthresh);
+        self.1.window(now, flow, cwnd, ssthresh);
+    }
+
+    fn timer(&mut self, now: Time, flow: u32, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
+        self.0.timer(now, flow, measured, srtt, rto);
+        self.1.timer(now, flow, measured, srtt, rto);
+    }
+
+    fn wants_queue(&self) -> bool {
+        self.0.wants_queue() || self.1.wants_queue()
+    }
+
+    fn wants_cells(&self) -> bool {
+        self.0.wants_cells() || self.1.wants_cells()
+    }
+
+    fn queue(&mut self, now: Time, link: u32, held: u64) {
+        self.0.queue(now, link, held);
+        self.1.queue(now, link, held);
+    }
+
+    fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        self.0.sent(now, flow, frame, segment);
+        self.1.sent(now, flow, frame, segment);
+    }
+
+    fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        self.0.received(now, flow, frame, segment);
+        self.1.received(now, flow, frame, segment);
+    }
+
+    fn answered(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+        self.0.answered(now, flow, frame, ack);
+        self.1.answered(now, flow, frame, ack);
+    }
+
+    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+        self.0.acknowledged(now, flow, frame, ack);
+        self.1.acknowledged(now, flow, frame, ack);
+    }
+
+    fn cell(&mut self, slot: Slot, cell: &Cell, contents: impl Fn() -> Contents) {
+        self.0.cell(slot, cell, &contents);
+        self.1.cell(slot, cell, &contents);
+    }
+
+    fn packet(&mut self, slot: Slot, vc: u32, frame: u32, contents: impl Fn() -> Contents) {
+        self.0.packet(slot, vc, frame, &contents);
+        self.1.packet(slot, vc, frame, &contents);
+    }
+}

@@ -1,0 +1,220 @@
+//! What a scenario asks to have recorded over time, as columns.
+
+use crate::atm::aal5::Cell;
+use crate::observe::probe::{Probe, Slot};
+use crate::observe::vc_queue::VcQueues;
+use crate::packets::circuit::REQUEST;
+use crate::packets::contents::Contents;
+use crate::scenario::TraceConfig;
+use longpipe_events::memory::Growing;
+use longpipe_events::{Span, Time};
+use longpipe_tcp::{AckSegment, DataSegment};
+
+/// cwnd and ssthresh at each change.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WindowTrace {
+    /// Instant [ps].
+    pub time: Vec<u64>,
+    /// Flow index.
+    pub flow: Vec<u32>,
+    /// Congestion window [byte].
+    pub cwnd: Vec<f64>,
+    /// Slow start threshold [byte].
+    pub ssthresh: Vec<f64>,
+}
+
+/// Round trips as measured, and what the timer makes of them; a row for each measurement and each change of the RTO.
+#[derive(Clone, Debug, Default)]
+pub struct TimerTrace {
+    /// Instant [ps].
+    pub time: Vec<u64>,
+    /// Flow index.
+    pub flow: Vec<u32>,
+    /// Round trip measured [s]; nan where none was.
+    pub rtt: Vec<f64>,
+    /// Smoothed round trip [s]; nan before the first measurement.
+    pub srtt: Vec<f64>,
+    /// Retransmission timeout, backed off as it is [s].
+    pub rto: Vec<f64>,
+}
+
+/// Port occupancy at each frame's first cell.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QueueTrace {
+    /// Instant [ps].
+    pub time: Vec<u64>,
+    /// Link index.
+    pub port: Vec<u32>,
+    /// Cells held.
+    pub held: Vec<u64>,
+}
+
+/// Segments sent and ACKs received.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SequenceTrace {
+    /// Instant [ps].
+    pub time: Vec<u64>,
+    /// Flow index.
+    pub flow: Vec<u32>,
+    /// 0: segment sent; 1: ACK received; 2: block of its SACK option.
+    pub event: Vec<u8>,
+    /// First byte of the segment or block, or the acknowledgement [byte].
+    pub sequence: Vec<u64>,
+    /// Bytes of payload, or of the block.
+    pub length: Vec<u32>,
+    /// Whether the segment had been sent before.
+    pub retransmission: Vec<bool>,
+}
+
+const SENT: u8 = 0;
+const ACKNOWLEDGED: u8 = 1;
+const SACKED: u8 = 2;
+
+/// Records what a scenario asks for.
+#[derive(Clone, Debug, Default)]
+pub struct Recorder {
+    wanted: TraceConfig,
+    latest: Vec<(f64, f64)>,
+    latest_rto: Vec<Span>,
+    /// Windows over time.
+    pub windows: WindowTrace,
+    /// Round trips and timers over time.
+    pub timers: TimerTrace,
+    /// Queues over time.
+    pub queues: QueueTrace,
+    /// Queues by VC over time.
+    pub vc_queues: VcQueues,
+    /// Sequence numbers over time.
+    pub sequences: SequenceTrace,
+}
+
+impl Recorder {
+    /// An empty record for `flows` senders and `links` links.
+    pub fn new(wanted: TraceConfig, flows: usize, links: usize) -> Recorder {
+        Recorder {
+            wanted,
+            latest: vec![(f64::NAN, f64::NAN); flows],
+            latest_rto: vec![Span(0); flows],
+            vc_queues: VcQueues::new(wanted.vc_queue_interval_ps, links),
+            ..Recorder::default()
+        }
+    }
+
+    /// Completes what is sampled, at the end of the run, and puts what ports told ahead of time into the order of time.
+    pub fn finish(&mut self, end: Time) {
+        if self.wanted.vc_queue {
+            self.vc_queues.finish(end);
+        }
+        let QueueTrace { time, port, held } = &mut self.queues;
+        let order = sorted(time.len(), |row| (time[row], port[row]));
+        permute(&order, time);
+        permute(&order, port);
+        permute(&order, held);
+    }
+
+    fn hold(&mut self, slot: Slot, vc: u32) {
+        if let Some(arrival) = slot.arrival.filter(|_| self.wanted.vc_queue) {
+            self.vc_queues.admit(slot.link, arrival, slot.departure, vc);
+        }
+    }
+
+    fn sequence(&mut self, now: Time, flow: u32, event: u8, sequence: u64, length: u32, retransmission: bool) {
+        let trace = &mut self.sequences;
+        trace.time.put(now.0);
+        trace.flow.put(flow);
+        trace.event.put(event);
+        trace.sequence.put(sequence);
+        trace.length.put(length);
+        trace.retransmission.put(retransmission);
+    }
+}
+
+/// Rows in the order of their keys, equals as they are; none where they are in order.
+pub(crate) fn sorted<K: Ord>(rows: usize, key: impl Fn(usize) -> K) -> Vec<usize> {
+    if (1..rows).all(|row| key(row - 1) <= key(row)) {
+        return Vec::new();
+    }
+    let mut order: Vec<usize> = (0..rows).collect();
+    order.sort_by_key(|&row| key(row));
+    order
+}
+
+/// Puts a column into such an order.
+pub(crate) fn permute<T: Copy>(order: &[usize], column: &mut Vec<T>) {
+    if !order.is_empty() {
+        *column = order.iter().map(|&row| column[row]).collect();
+    }
+}
+
+impl Probe for Recorder {
+    fn window(&mut self, now: Time, flow: u32, cwnd: f64, ssthresh: f64) {
+        if !self.wanted.cwnd || self.latest[flow as usize] == (cwnd, ssthresh) {
+            return;
+        }
+        self.latest[flow as usize] = (cwnd, ssthresh);
+        self.windows.time.put(now.0);
+        self.windows.flow.put(flow);
+        self.windows.cwnd.put(cwnd);
+        self.windows.ssthresh.put(ssthresh);
+    }
+
+    fn timer(&mut self, now: Time, flow: u32, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
+        if !self.wanted.rtt || (measured.is_none() && self.latest_rto[flow as usize] == rto) {
+            return;
+        }
+        self.latest_rto[flow as usize] = rto;
+        let seconds = |span: Option<Span>| span.map_or(f64::NAN, Span::as_seconds);
+        self.timers.time.put(now.0);
+        self.timers.flow.put(flow);
+        self.timers.rtt.put(seconds(measured));
+        self.timers.srtt.put(seconds(srtt));
+        self.timers.rto.put(rto.as_seconds());
+    }
+
+    fn wants_queue(&self) -> bool {
+        self.wanted.queue
+    }
+
+    fn wants_cells(&self) -> bool {
+        self.wanted.vc_queue
+    }
+
+    fn queue(&mut self, now: Time, link: u32, held: u64) {
+        if self.wanted.queue {
+            self.queues.time.put(now.0);
+            self.queues.port.put(link);
+            self.queues.held.put(held);
+        }
+    }
+
+    fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        if self.wanted.sequence && frame & REQUEST == 0 {
+            self.sequence(
+                now,
+                flow,
+                SENT,
+                segment.sequence,
+                segment.length,
+                segment.retransmission,
+            );
+        }
+    }
+
+    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+        if !self.wanted.sequence || frame & REQUEST != 0 {
+            return;
+        }
+        self.sequence(now, flow, ACKNOWLEDGED, ack.acknowledgement, 0, false);
+        for (start, end) in ack.sack_blocks() {
+            self.sequence(now, flow, SACKED, start, (end - start) as u32, false);
+        }
+    }
+
+    fn cell(&mut self, slot: Slot, cell: &Cell, _contents: impl Fn() -> Contents) {
+        self.hold(slot, cell.vc);
+    }
+
+    fn packet(&mut self, slot: Slot, vc: u32, _frame: u32, _contents: impl Fn() -> Contents) {
+        self.hold(slot, vc);
+    }
+}

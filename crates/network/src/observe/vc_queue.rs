@@ -1,0 +1,111 @@
+//! Cells, or packets, of each VC held by each switch port, sampled at regular instants.
+
+use crate::observe::recorder::{permute, sorted};
+use crate::packets::ring::Ring;
+use longpipe_events::memory::Growing;
+use longpipe_events::Time;
+
+/// One port: a copy of its queue, as far as departures go.
+#[derive(Clone, Debug, Default)]
+struct PortQueue {
+    /// Departure and position in `vcs` of the cells held.
+    cells: Ring<(Time, u32)>,
+    /// VCs that have had a cell here: number, cells held, cells held at the last sample.
+    vcs: Vec<(u32, u32, u32)>,
+    /// Number of the next sample.
+    next: u64,
+}
+
+/// Samples of all ports: a row wherever a VC's number of cells differs from that in the sample before.
+#[derive(Clone, Debug, Default)]
+pub struct VcQueues {
+    /// [ps]
+    interval: u64,
+    ports: Vec<PortQueue>,
+    /// Instant [ps].
+    pub time: Vec<u64>,
+    /// Link index.
+    pub port: Vec<u32>,
+    /// Number of the VC.
+    pub vc: Vec<u32>,
+    /// Cells of it that are held.
+    pub held: Vec<u32>,
+}
+
+impl VcQueues {
+    /// Every `interval` picoseconds, from zero on.
+    pub fn new(interval: u64, links: usize) -> VcQueues {
+        VcQueues {
+            interval: interval.max(1),
+            ports: vec![PortQueue::default(); links],
+            ..VcQueues::default()
+        }
+    }
+
+    /// A cell, or a packet, was admitted to a port.
+    pub fn admit(&mut self, link: u32, arrival: Time, departure: Time, vc: u32) {
+        self.sample(link, arrival);
+        let port = &mut self.ports[link as usize];
+        // Few VCs cross a port that is looked at this closely.
+        let position = port.vcs.iter().position(|known| known.0 == vc).unwrap_or_else(|| {
+            port.vcs.push((vc, 0, 0));
+            port.vcs.len() - 1
+        });
+        port.vcs[position].1 += 1;
+        port.cells.push((departure, position as u32));
+    }
+
+    /// Takes all samples that are due at the end of the run, and puts all into the order of time and port.
+    pub fn finish(&mut self, end: Time) {
+        (0..self.ports.len() as u32).for_each(|link| self.sample(link, end));
+        let order = sorted(self.time.len(), |row| (self.time[row], self.port[row]));
+        permute(&order, &mut self.time);
+        permute(&order, &mut self.port);
+        permute(&order, &mut self.vc);
+        permute(&order, &mut self.held);
+    }
+
+    /// Takes a port's samples up to `now`.
+    fn sample(&mut self, link: u32, now: Time) {
+        let port = &mut self.ports[link as usize];
+        while port.next * self.interval <= now.0 {
+            let instant = port.next * self.interval;
+            while let Some(&(_, position)) = port.cells.first().filter(|(departure, _)| departure.0 <= instant) {
+                port.vcs[position as usize].1 -= 1;
+                port.cells.pop();
+            }
+            for (vc, held, sampled) in &mut port.vcs {
+                if held != sampled {
+                    *sampled = *held;
+                    self.time.put(instant);
+                    self.port.put(link);
+                    self.vc.put(*vc);
+                    self.held.put(*held);
+                }
+            }
+            port.next = if port.cells.is_empty() {
+                now.0 / self.interval + 1
+            } else {
+                port.next + 1
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_counts_the_cells_that_have_come_and_not_gone() {
+        let mut queues = VcQueues::new(10, 1);
+        for (arrival, departure, vc) in [(1, 5, 0), (2, 12, 0), (3, 14, 2), (12, 22, 2), (45, 50, 0)] {
+            queues.admit(0, Time(arrival), Time(departure), vc);
+        }
+        queues.finish(Time(60));
+        let rows: Vec<(u64, u32, u32)> = (0..queues.time.len())
+            .map(|row| (queues.time[row], queues.vc[row], queues.held[row]))
+            .collect();
+        assert_eq!(rows, [(10, 0, 1), (10, 2, 1), (20, 0, 0), (30, 2, 0)]);
+    }
+}

@@ -1,0 +1,65 @@
+//! What a probe is told of cells and packets on their way.
+
+use crate::atm::aal5::Cell;
+use crate::hosts::flow::Flow;
+use crate::observe::probe::{Probe, Slot};
+use crate::packets::circuit::REQUEST;
+use crate::packets::contents::Contents;
+use crate::packets::{Options, Packet};
+use longpipe_events::Time;
+
+/// The packet that a frame carries.
+pub(crate) fn contents(flows: &[Flow], vc: u32, frame: u32) -> Contents {
+    let (flow, on_data_circuit) = (&flows[(vc / 2) as usize], vc.is_multiple_of(2));
+    match &flow.requests {
+        Some(requests) if frame & REQUEST != 0 => {
+            if on_data_circuit {
+                Contents::Ack(*requests.acks.get(frame & !REQUEST))
+            } else {
+                Contents::Data(*requests.segments.get(frame & !REQUEST))
+            }
+        }
+        _ if on_data_circuit => Contents::Data(*flow.data.get(frame)),
+        _ => Contents::Ack(*flow.acks.get(frame)),
+    }
+}
+
+/// A cell was given its slot on a link.
+#[inline(always)]
+pub(crate) fn cell<P: Probe>(
+    probe: &mut P,
+    flows: &[Flow],
+    link: u32,
+    arrival: Option<Time>,
+    departure: Time,
+    cell: Cell,
+) {
+    if (cell.vc as usize) < 2 * flows.len() && probe.wants_cells() {
+        let slot = Slot {
+            link,
+            arrival,
+            departure,
+        };
+        probe.cell(slot, &cell, || contents(flows, cell.vc, cell.frame));
+    }
+}
+
+/// A packet was given its place on a link.
+#[inline(always)]
+pub(crate) fn packet<P: Probe>(
+    probe: &mut P,
+    link: u32,
+    arrival: Option<Time>,
+    departure: Time,
+    packet: Packet,
+    options: &Options,
+) {
+    if !P::IDLE {
+        let slot = Slot {
+            link,
+            arrival,
+            departure,
+        };
+        probe.packet(slot, packet.vc(), packet.frame(), || packet.contents(options));
+    }
+}

@@ -1,0 +1,8 @@
+//! Packets on their way, for every medium.
+
+pub mod circuit;
+pub mod contents;
+pub mod packet;
+pub mod ring;
+
+pub use packet::{OnWire, Options, Packet};

@@ -1,0 +1,314 @@
+//! A packet and what it carries, in as few bytes as a long pipe full of them asks for.
+
+use super::circuit::REQUEST;
+use super::contents::Contents;
+use longpipe_events::Time;
+use longpipe_tcp::segment::{header_bytes, SackBlock, MAX_SACK_BLOCKS};
+use longpipe_tcp::{AckSegment, DataSegment};
+
+/// A packet on its way, in three words that registers hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packet {
+    /// First byte of the payload, or next byte expected.
+    sequence: u64,
+    /// Circuit, and above it the number within the circuit.
+    place: u64,
+    /// The step of its circuit that comes next; above it the length with headers [byte] and two marks.
+    rest: u64,
+}
+
+const OPTIONS: u64 = 1 << 48;
+const RETRANSMISSION: u64 = 1 << 49;
+
+/// The TCP options of a packet that has any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Timestamp, or its echo.
+    stamp: Option<Time>,
+    /// Of an ACK.
+    blocks: [SackBlock; MAX_SACK_BLOCKS],
+}
+
+impl Options {
+    /// Of a packet that has none.
+    pub const NONE: Options = Options {
+        stamp: None,
+        blocks: [SackBlock { start: 0, end: 0 }; MAX_SACK_BLOCKS],
+    };
+}
+
+/// A packet on a wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OnWire {
+    /// When its last bit arrives downstream.
+    pub arrival: Time,
+    /// The packet.
+    pub packet: Packet,
+}
+
+/// What a packet may carry.
+pub trait Payload: Copy {
+    /// Length of the IP packet [byte].
+    fn packet_bytes(&self) -> u32;
+    /// First byte of the payload, or next byte expected; whether it had been sent before.
+    fn sequence(&self) -> (u64, bool);
+    /// TCP options, if it has any.
+    fn options(&self) -> Option<Options>;
+}
+
+impl Payload for DataSegment {
+    #[inline(always)]
+    fn packet_bytes(&self) -> u32 {
+        DataSegment::packet_bytes(self)
+    }
+
+    #[inline(always)]
+    fn sequence(&self) -> (u64, bool) {
+        (self.sequence, self.retransmission)
+    }
+
+    #[inline(always)]
+    fn options(&self) -> Option<Options> {
+        let blocks = Default::default();
+        self.timestamp.map(|stamp| Options {
+            stamp: Some(stamp),
+            blocks,
+        })
+    }
+}
+
+impl Payload for AckSegment {
+    #[inline(always)]
+    fn packet_bytes(&self) -> u32 {
+        AckSegment::packet_bytes(self)
+    }
+
+    #[inline(always)]
+    fn sequence(&self) -> (u64, bool) {
+        (self.acknowledgement, false)
+    }
+
+    #[inline(always)]
+    fn options(&self) -> Option<Options> {
+        let (stamp, blocks) = (self.echo, self.blocks);
+        (stamp.is_some() || blocks[0].end > 0).then_some(Options { stamp, blocks })
+    }
+}
+
+/// An ACK without options of all below this byte.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainAck(pub u64);
+
+impl Payload for PlainAck {
+    #[inline(always)]
+    fn packet_bytes(&self) -> u32 {
+        header_bytes(None)
+    }
+
+    #[inline(always)]
+    fn sequence(&self) -> (u64, bool) {
+        (self.0, false)
+    }
+
+    #[inline(always)]
+    fn options(&self) -> Option<Options> {
+        None
+    }
+}
+
+impl Packet {
+    /// Packet number `frame` of circuit `vc`, before a step of it; `options` are written if it has any.
+    #[inline(always)]
+    pub fn new(vc: u32, frame: u32, step: u32, payload: &impl Payload, options: &mut Options) -> Packet {
+        let (sequence, retransmission) = payload.sequence();
+        let mut rest = u64::from(step) | u64::from(payload.packet_bytes()) << 32;
+        if retransmission {
+            rest |= RETRANSMISSION;
+        }
+        if let Some(own) = payload.options() {
+            rest |= OPTIONS;
+            *options = own;
+        }
+        Packet {
+            sequence,
+            place: u64::from(vc) | u64::from(frame) << 32,
+            rest,
+        }
+    }
+
+    /// A packet of a circuit that carries an ACK without options, of all below this byte, where nobody watches.
+    #[inline(always)]
+    pub fn plain_ack(vc: u32, step: u32, acknowledgement: u64) -> Packet {
+        Packet {
+            sequence: acknowledgement,
+            place: u64::from(vc),
+            rest: u64::from(step) | u64::from(header_bytes(None)) << 32,
+        }
+    }
+
+    /// Likewise one that carries so many bytes of data from `sequence` on.
+    #[inline(always)]
+    pub fn plain_data(vc: u32, step: u32, (sequence, retransmission): (u64, bool), length: u32) -> Packet {
+        let bytes = u64::from(length + header_bytes(None));
+        Packet {
+            sequence,
+            place: u64::from(vc),
+            rest: u64::from(step) | bytes << 32 | if retransmission { RETRANSMISSION } else { 0 },
+        }
+    }
+
+    /// First byte of the payload, or next byte expected.
+    #[inline(always)]
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Bytes of payload, if it has no options.
+    #[inline(always)]
+    pub fn segment_bytes(&self) -> u32 {
+        u32::from(self.bytes()) - header_bytes(None)
+    }
+
+    /// Whether it carries data of a flow's application without options.
+    #[inline(always)]
+    pub fn is_plain_data(&self) -> bool {
+        (self.place & (u64::from(REQUEST) << 32 | 1)) | (self.rest & OPTIONS) == 0
+    }
+
+    /// Whether it is an ACK of such data, without options.
+    #[inline(always)]
+    pub fn is_plain_ack(&self) -> bool {
+        ((self.place ^ 1) & (u64::from(REQUEST) << 32 | 1)) | (self.rest & OPTIONS) == 0
+    }
+
+    /// Circuit: 2f for flow f's data, 2f + 1 for its ACKs.
+    #[inline(always)]
+    pub fn vc(&self) -> u32 {
+        self.place as u32
+    }
+
+    /// Its number within the circuit.
+    #[inline(always)]
+    pub fn frame(&self) -> u32 {
+        (self.place >> 32) as u32
+    }
+
+    /// The step of its circuit that comes next.
+    #[inline(always)]
+    pub fn step(&self) -> u32 {
+        self.rest as u32
+    }
+
+    /// The same packet a step further.
+    #[inline(always)]
+    pub fn further(self) -> Packet {
+        Packet {
+            rest: self.rest + 1,
+            ..self
+        }
+    }
+
+    /// The same packet before another step.
+    #[inline(always)]
+    pub fn at_step(self, step: u32) -> Packet {
+        Packet {
+            rest: (self.rest >> 32) << 32 | u64::from(step),
+            ..self
+        }
+    }
+
+    /// Length, headers included [byte].
+    #[inline(always)]
+    pub fn bytes(&self) -> u16 {
+        (self.rest >> 32) as u16
+    }
+
+    /// Whether it has TCP options.
+    #[inline(always)]
+    pub fn has_options(&self) -> bool {
+        self.rest & OPTIONS != 0
+    }
+
+    /// Whether it is of a request, or the ACK of one.
+    #[inline(always)]
+    pub fn is_of_request(&self) -> bool {
+        self.frame() & REQUEST != 0
+    }
+
+    /// Whether it carries data rather than an ACK alone: requests go the other way.
+    #[inline(always)]
+    pub fn is_data(&self) -> bool {
+        self.vc().is_multiple_of(2) != self.is_of_request()
+    }
+
+    /// What it carries, with the options that it has, if any.
+    #[inline(always)]
+    pub fn segment(&self, options: &Options) -> DataSegment {
+        let timestamp = if self.has_options() { options.stamp } else { None };
+        DataSegment {
+            sequence: self.sequence,
+            length: u32::from(self.bytes()) - header_bytes(timestamp),
+            retransmission: self.rest & RETRANSMISSION != 0,
+            timestamp,
+        }
+    }
+
+    /// Likewise, of an ACK.
+    #[inline(always)]
+    pub fn ack(&self, options: &Options) -> AckSegment {
+        let Options { stamp, blocks } = if self.has_options() {
+            *options
+        } else {
+            Options::default()
+        };
+        AckSegment {
+            acknowledgement: self.sequence,
+            echo: stamp,
+            blocks,
+        }
+    }
+
+    /// Either of these.
+    pub fn contents(&self, options: &Options) -> Contents {
+        if self.is_data() {
+            Contents::Data(self.segment(options))
+        } else {
+            Contents::Ack(self.ack(options))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn contents_survive(
+            sequence in any::<u64>(),
+            length in 0u32..65_000,
+            stamp in prop::option::of(any::<u64>().prop_map(Time)),
+            ends in prop::array::uniform3(0u32..100),
+            request in any::<bool>(),
+        ) {
+            let blocks = ends.map(|end| SackBlock { start: end / 2, end });
+            let blocks = if blocks[0].end == 0 { Default::default() } else { blocks };
+            let data = DataSegment { sequence, length, retransmission: request, timestamp: stamp };
+            let ack = AckSegment { acknowledgement: sequence, echo: stamp, blocks };
+            let mark = if request { REQUEST } else { 0 };
+            let mut options = Options::default();
+            let packet = Packet::new(u32::from(request), mark, 7, &data, &mut options).further();
+            prop_assert_eq!(packet.contents(&options), Contents::Data(data));
+            prop_assert_eq!((u32::from(packet.bytes()), packet.step()), (data.packet_bytes(), 8));
+            let packet = Packet::new(u32::from(!request), mark, 7, &ack, &mut options);
+            prop_assert_eq!(packet.contents(&options), Contents::Ack(ack));
+            prop_assert_eq!((u32::from(packet.bytes()), packet.frame()), (ack.packet_bytes(), mark));
+        }
+    }
+
+    #[test]
+    fn a_packet_on_a_wire_takes_32_bytes() {
+        assert_eq!(size_of::<OnWire>(), 32);
+    }
+}

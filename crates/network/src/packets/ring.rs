@@ -1,0 +1,224 @@
+//! A growing ring buffer whose entries keep their number for life, unless one is put before them.
+
+use longpipe_events::memory;
+
+/// First in, first out; entry `n` is the `n`th ever pushed.
+#[derive(Clone, Debug)]
+pub struct Ring<T> {
+    slots: Box<[T]>,
+    head: u64,
+    tail: u64,
+}
+
+impl<T: Copy + Default> Default for Ring<T> {
+    fn default() -> Self {
+        Ring {
+            slots: Box::default(),
+            head: 0,
+            tail: 0,
+        }
+    }
+}
+
+impl<T: Copy + Default> Ring<T> {
+    #[inline]
+    fn slot(&self, number: u64) -> usize {
+        number as usize & self.slots.len().wrapping_sub(1)
+    }
+
+    /// Number of the oldest entry.
+    #[inline(always)]
+    pub fn head(&self) -> u64 {
+        self.head
+    }
+
+    /// Number of the next entry to be pushed.
+    #[inline(always)]
+    pub fn tail(&self) -> u64 {
+        self.tail
+    }
+
+    /// How many are held.
+    #[inline(always)]
+    pub fn len(&self) -> u64 {
+        self.tail - self.head
+    }
+
+    /// Whether nothing is held.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.head == self.tail
+    }
+
+    /// Appends an entry.
+    #[inline(always)]
+    pub fn push(&mut self, entry: T) {
+        if (self.tail - self.head) as usize == self.slots.len() {
+            self.grow();
+        }
+        let slot = self.slot(self.tail);
+        self.slots[slot] = entry;
+        self.tail += 1;
+    }
+
+    /// Puts an entry before number `number` and all after it, whose numbers grow by one.
+    pub fn insert(&mut self, number: u64, entry: T) {
+        self.push(entry);
+        for later in (number + 1..self.tail).rev() {
+            *self.get_mut(later) = *self.get(later - 1);
+        }
+        *self.get_mut(number) = entry;
+    }
+
+    /// The oldest entry.
+    #[inline(always)]
+    pub fn first(&self) -> Option<&T> {
+        (self.head != self.tail).then(|| &self.slots[self.slot(self.head)])
+    }
+
+    /// Puts the entry pushed last behind those that precede it, which come first; entries then lose their numbers.
+    pub fn sort_last(&mut self, precedes: impl Fn(&T, &T) -> bool) {
+        self.tail -= 1;
+        let entry = self.slots[self.slot(self.tail)];
+        self.insert_sorted(entry, |other| precedes(other, &entry));
+    }
+
+    /// Puts an entry behind those that precede it, which come first; entries then lose their numbers.
+    fn insert_sorted(&mut self, entry: T, precedes: impl Fn(&T) -> bool) {
+        // Mostly its place is not far from the end.
+        let near = self.tail.saturating_sub(8).max(self.head);
+        let mut place = (near..self.tail)
+            .rev()
+            .find(|&number| precedes(self.get(number)))
+            .map_or(near, |number| number + 1);
+        if place == near {
+            let (mut from, mut to) = (self.head, near);
+            while from < to {
+                let middle = from + (to - from) / 2;
+                if precedes(self.get(middle)) {
+                    from = middle + 1;
+                } else {
+                    to = middle;
+                }
+            }
+            place = from;
+        }
+        if self.head == 0 || self.tail - place <= place - self.head {
+            return self.insert(place, entry);
+        }
+        if self.len() as usize == self.slots.len() {
+            self.grow();
+        }
+        self.head -= 1;
+        for earlier in self.head..place - 1 {
+            *self.get_mut(earlier) = *self.get(earlier + 1);
+        }
+        *self.get_mut(place - 1) = entry;
+    }
+
+    /// The one after it.
+    #[inline(always)]
+    pub fn second(&self) -> Option<&T> {
+        (self.len() > 1).then(|| &self.slots[self.slot(self.head + 1)])
+    }
+
+    /// The latest entry.
+    #[inline(always)]
+    pub fn last(&self) -> Option<&T> {
+        (self.head != self.tail).then(|| &self.slots[self.slot(self.tail - 1)])
+    }
+
+    /// Takes the oldest entry out.
+    #[inline(always)]
+    pub fn pop(&mut self) -> Option<T> {
+        let entry = *self.first()?;
+        self.head += 1;
+        Some(entry)
+    }
+
+    /// Entry `number`, which must be held.
+    #[inline]
+    pub fn get(&self, number: u64) -> &T {
+        debug_assert!(self.head <= number && number < self.tail);
+        &self.slots[self.slot(number)]
+    }
+
+    /// Entry `number`, which must be held, to change.
+    #[inline]
+    pub fn get_mut(&mut self, number: u64) -> &mut T {
+        debug_assert!(self.head <= number && number < self.tail);
+        let slot = self.slot(number);
+        &mut self.slots[slot]
+    }
+
+    /// The entries held, the oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        (self.head..self.tail).map(|number| self.get(number))
+    }
+
+    /// Drops all entries.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        self.head = self.tail;
+    }
+
+    /// Counts an entry that is nowhere held, between those before and those after; all before it are dropped.
+    #[inline(always)]
+    pub fn skip(&mut self) -> u64 {
+        self.tail += 1;
+        self.head = self.tail;
+        self.tail - 1
+    }
+
+    /// Drops all entries before `number`.
+    pub fn drop_before(&mut self, number: u64) {
+        debug_assert!(number <= self.tail);
+        self.head = self.head.max(number);
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let length = (2 * self.slots.len()).max(4);
+        let mut slots = memory::space(length);
+        slots.resize(length, T::default());
+        for number in self.head..self.tail {
+            slots[number as usize & (length - 1)] = *self.get(number);
+        }
+        memory::give_back(memory::bytes::<T>(self.slots.len()));
+        self.slots = slots.into_boxed_slice();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sorted_entries_find_their_places() {
+        let (mut ring, mut list) = (Ring::default(), Vec::new());
+        for n in 0..2000u64 {
+            let entry = n * 7919 % 1009;
+            ring.push(entry);
+            ring.sort_last(|other, entry| other <= entry);
+            list.insert(list.partition_point(|other| *other <= entry), entry);
+            if n % 3 == 2 {
+                assert_eq!(ring.pop(), Some(list.remove(0)));
+            }
+            assert!(ring.iter().eq(&list));
+        }
+    }
+
+    #[test]
+    fn numbers_survive_growth_and_wrapping() {
+        let mut ring = Ring::default();
+        for n in 0..1000u64 {
+            ring.push(n);
+            if n % 3 == 2 {
+                assert_eq!(ring.pop(), Some(n / 3));
+            }
+        }
+        assert!((ring.head()..ring.tail()).all(|n| *ring.get(n) == n));
+        ring.drop_before(999);
+        assert_eq!((ring.pop(), ring.pop()), (Some(999), None));
+    }
+}

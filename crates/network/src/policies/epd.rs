@@ -1,0 +1,39 @@
+//! Early Packet Discard: a frame is refused if X > R·K (Romanow and Floyd 1995; frr-96 section 1).
+
+use crate::policies::{AfterLoss, Occupancy};
+
+/// Refuses every new frame above a threshold.
+#[derive(Clone, Debug)]
+pub struct Epd {
+    /// R·K [cell].
+    threshold: f64,
+    keep_last: bool,
+}
+
+impl Epd {
+    /// For a buffer of `k` cells with threshold fraction `r`.
+    pub fn new(k: f64, r: f64, keep_last: bool) -> Epd {
+        Epd {
+            threshold: r * k,
+            keep_last,
+        }
+    }
+
+    /// X > R·K.
+    pub fn refuses(&self, occupancy: Occupancy) -> bool {
+        occupancy.held as f64 > self.threshold
+    }
+
+    /// The same for any X from `least` to `most`, unless the threshold lies between.
+    pub fn decides(&self, least: u64, most: u64) -> Option<bool> {
+        let above = |held: u64| held as f64 > self.threshold;
+        (above(least) == above(most)).then(|| above(most))
+    }
+
+    /// The rest of a damaged frame is discarded.
+    pub fn after_loss(&self) -> AfterLoss {
+        AfterLoss::Discard {
+            keep_last: self.keep_last,
+        }
+    }
+}

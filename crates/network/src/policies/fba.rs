@@ -1,0 +1,45 @@
+//! Fair Buffer Allocation: Selective Drop whose allowed load ratio falls as the buffer fills,
+//! X_i·N_a/X > Z·(K − R·K)/(X − R·K) (Heinanen and Kilkki; frr-96 section 1).
+
+use crate::policies::{AfterLoss, Occupancy};
+
+/// Refuses new frames of VCs above a share that shrinks with the room left.
+#[derive(Clone, Debug)]
+pub struct Fba {
+    /// R·K [cell].
+    threshold: f64,
+    /// Z·(K − R·K) [cell].
+    scale: f64,
+    keep_last: bool,
+}
+
+impl Fba {
+    /// For a buffer of `k` cells with threshold fraction `r`.
+    pub fn new(k: f64, r: f64, z: f64, keep_last: bool) -> Fba {
+        let threshold = r * k;
+        Fba {
+            threshold,
+            scale: z * (k - threshold),
+            keep_last,
+        }
+    }
+
+    /// X > R·K and X_i·N_a·(X − R·K) > Z·(K − R·K)·X.
+    pub fn refuses(&self, occupancy: Occupancy) -> bool {
+        let x = occupancy.held as f64;
+        let load = (occupancy.vc_held * occupancy.active_vcs) as f64;
+        x > self.threshold && load * (x - self.threshold) > self.scale * x
+    }
+
+    /// No frame is refused for any X up to `most` if that is not above the threshold.
+    pub fn decides(&self, most: u64) -> Option<bool> {
+        (most as f64 <= self.threshold).then_some(false)
+    }
+
+    /// The rest of a damaged frame is discarded.
+    pub fn after_loss(&self) -> AfterLoss {
+        AfterLoss::Discard {
+            keep_last: self.keep_last,
+        }
+    }
+}

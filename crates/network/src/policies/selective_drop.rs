@@ -1,0 +1,42 @@
+//! Selective Drop: a frame is refused if X > R·K and X_i·N_a/X > Z (ATM Forum/96-1269; frr-96 section 1).
+
+use crate::policies::{AfterLoss, Occupancy};
+
+/// Refuses new frames of VCs that hold more than their share.
+#[derive(Clone, Debug)]
+pub struct SelectiveDrop {
+    /// R·K [cell].
+    threshold: f64,
+    /// Z: load ratio above which a VC's frames are refused.
+    z: f64,
+    keep_last: bool,
+}
+
+impl SelectiveDrop {
+    /// For a buffer of `k` cells with threshold fraction `r`.
+    pub fn new(k: f64, r: f64, z: f64, keep_last: bool) -> SelectiveDrop {
+        SelectiveDrop {
+            threshold: r * k,
+            z,
+            keep_last,
+        }
+    }
+
+    /// X > R·K and X_i·N_a > Z·X.
+    pub fn refuses(&self, occupancy: Occupancy) -> bool {
+        let x = occupancy.held as f64;
+        x > self.threshold && (occupancy.vc_held * occupancy.active_vcs) as f64 > self.z * x
+    }
+
+    /// No frame is refused for any X up to `most` if that is not above the threshold.
+    pub fn decides(&self, most: u64) -> Option<bool> {
+        (most as f64 <= self.threshold).then_some(false)
+    }
+
+    /// The rest of a damaged frame is discarded.
+    pub fn after_loss(&self) -> AfterLoss {
+        AfterLoss::Discard {
+            keep_last: self.keep_last,
+        }
+    }
+}

@@ -1,6 +1,0 @@
-//! Tail drop, plain UBR: each cell that finds the buffer full is lost, and nothing else is.
-
-use super::AfterLoss;
-
-/// The frame's later cells still enter.
-pub const AFTER_LOSS: AfterLoss = AfterLoss::Admit;

@@ -1,0 +1,116 @@
+//! One run: its hosts, with the clock, and one medium.
+
+use crate::clock::Actor;
+use crate::hosts::Hosts;
+use crate::medium::Medium;
+use crate::observe::probe::Probe;
+use crate::report::state_hash::StateHash;
+use crate::report::{check, FlowReport, InvariantError, Report, WebReport};
+
+/// A run in progress.
+#[derive(Clone, Debug)]
+pub(crate) struct Run<P: Probe, M: Medium> {
+    pub hosts: Hosts<P>,
+    pub medium: M,
+}
+
+impl<P: Probe, M: Medium> Run<P, M> {
+    /// A run at time zero.
+    pub fn new(hosts: Hosts<P>, medium: M) -> Run<P, M> {
+        let mut run = Run { hosts, medium };
+        for flow in 0..run.hosts.flows.len() {
+            run.hosts.expect_start(&mut run.medium, flow);
+        }
+        run
+    }
+
+    /// Handles up to `events` events; false once the run is over.
+    pub fn advance(&mut self, events: u64) -> bool {
+        let Run { hosts, medium } = self;
+        for _ in 0..events {
+            if medium.advance(hosts) {
+                continue;
+            }
+            let end = hosts.clock.end;
+            let Some((time, entity)) = hosts.clock.agenda.pop(end) else {
+                hosts.clock.now = end;
+                medium.finish(hosts);
+                return false;
+            };
+            hosts.clock.begin(time);
+            match hosts.clock.actor(entity) {
+                Actor::Link(link) => medium.on_arrival(hosts, link),
+                Actor::Sender(flow) => hosts.on_sender_timer(medium, flow),
+                Actor::Receiver(flow) => hosts.on_receiver_timer(medium, flow),
+                Actor::Start(flow) => hosts.on_start(medium, flow),
+                Actor::Source(source) => medium.on_source(hosts, source),
+                Actor::Sweep(port) => medium.on_sweep(hosts, port),
+            }
+        }
+        true
+    }
+
+    /// Fraction of the simulated time that is over.
+    pub fn progress(&self) -> f64 {
+        self.hosts.clock.now.0 as f64 / self.hosts.clock.end.0 as f64
+    }
+
+    /// Counters of a finished run.
+    ///
+    /// # Errors
+    /// Cells or bytes that are not accounted for.
+    pub fn report(&mut self) -> Result<Report, InvariantError> {
+        let mut hash = StateHash::default();
+        let (flows, web) = self.flow_reports(&mut hash)?;
+        let carried = self.medium.report(self.hosts.clock.now, &mut hash)?;
+        Ok(Report {
+            flows,
+            web,
+            ports: carried.ports,
+            packet_ports: carried.packet_ports,
+            classes: carried.classes,
+            sources: carried.sources,
+            state_hash: hash.value(),
+            events: self.hosts.clock.events,
+        })
+    }
+
+    fn flow_reports(&self, hash: &mut StateHash) -> Result<(Vec<FlowReport>, Vec<WebReport>), InvariantError> {
+        let mut flows = Vec::with_capacity(self.hosts.flows.len());
+        let mut web = Vec::new();
+        for (index, flow) in self.hosts.flows.iter().enumerate() {
+            let report = FlowReport {
+                delivered_bytes: flow.receiver.delivered(),
+                highest_sequence_bytes: flow.receiver.highest(),
+                sender: flow.sender.counters(),
+                start: flow.start,
+                completion: flow.completion,
+            };
+            let space = flow.sender.flight();
+            let ordered = space.una <= space.nxt
+                && space.nxt <= space.max
+                && space.una <= report.delivered_bytes
+                && report.delivered_bytes <= report.highest_sequence_bytes
+                && report.highest_sequence_bytes <= space.max
+                && report.sender.sent_bytes == space.max + report.sender.retransmitted_bytes;
+            check(ordered, || {
+                format!("flow {index}: sequence space {space:?}, {report:?}")
+            })?;
+            hash.flow(&report, flow);
+            if let Some(requests) = &flow.requests {
+                let broken = requests.broken(report.delivered_bytes);
+                check(broken.is_none(), || format!("web traffic of flow {index}: {broken:?}"))?;
+                let report = WebReport {
+                    flow: index,
+                    scheduled_bytes: requests.scheduled(),
+                    requests: requests.sender.counters(),
+                    files: requests.files().to_vec(),
+                };
+                hash.web(&report);
+                web.push(report);
+            }
+            flows.push(report);
+        }
+        Ok((flows, web))
+    }
+}

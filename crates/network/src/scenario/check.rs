@@ -1,0 +1,292 @@
+//! What a scenario must fulfil, part by part; the graph itself is checked as it is laid out.
+
+use crate::atm::aal5::frame_cells;
+use crate::atm::port::scheduler::ONE;
+use crate::impairments::loss;
+use crate::scenario::bounds::{LONGEST_PATH, LONGEST_WAIT};
+use crate::scenario::topology::{LinkEnd, Topology};
+use crate::scenario::{
+    BufferUnit, FlowConfig, Framing, LinkConfig, NodeKind, PolicyConfig, Scenario, SchedulerConfig, StartConfig, Ties,
+    TrafficConfig,
+};
+use longpipe_events::key::MAX_ENTITIES;
+use longpipe_events::PS_PER_SECOND;
+
+/// What is wrong with a scenario, in one line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {value}; {accepted}")]
+pub struct ScenarioError {
+    /// Path of the field.
+    pub field: String,
+    /// What it holds.
+    pub value: String,
+    /// What would be accepted.
+    pub accepted: String,
+}
+
+/// The error that refuses a value.
+pub(crate) fn refuse<T>(
+    field: impl Into<String>,
+    value: impl ToString,
+    accepted: impl Into<String>,
+) -> Result<T, ScenarioError> {
+    Err(ScenarioError {
+        field: field.into(),
+        value: value.to_string(),
+        accepted: accepted.into(),
+    })
+}
+
+/// Checks everything but flows.
+pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
+    if scenario.duration_ps == 0 || scenario.duration_ps > 100 * 86_400 * PS_PER_SECOND {
+        return refuse(
+            "duration",
+            scenario.duration_ps,
+            "needs between 1 ps and 100 days, in ps",
+        );
+    }
+    if !(0.0..1.0).contains(&scenario.slot_phase) {
+        return refuse(
+            "slot_phase",
+            scenario.slot_phase,
+            "needs a fraction of a cell in [0, 1)",
+        );
+    }
+    if scenario.flows.is_empty() {
+        return refuse("flows", "none", "needs at least one flow");
+    }
+    for (index, link) in scenario.links.iter().enumerate() {
+        let field = |name: &str| format!("links[{index}].{name}");
+        if !(1_000..=10_000_000_000_000).contains(&link.rate_bps) {
+            return refuse(
+                field("rate"),
+                link.rate_bps,
+                "needs between 1 kbit/s and 10 Tbit/s, in bit/s",
+            );
+        }
+        if link.delay_ps > LONGEST_WAIT {
+            return refuse(field("delay"), link.delay_ps, "needs at most 1000 s, in ps");
+        }
+        for node in [link.from, link.to] {
+            if node >= scenario.nodes.len() {
+                return refuse(field("from/to"), node, "needs the index of a node");
+            }
+        }
+        check_policy(&field("policy"), &link.policy)?;
+        match link.scheduler {
+            SchedulerConfig::GuaranteedRate { share_ppb } if share_ppb > ONE => {
+                return refuse(
+                    field("scheduler.share"),
+                    share_ppb,
+                    "needs at most one billion parts per billion",
+                );
+            }
+            _ => {}
+        }
+        if let Some((value, accepted)) = loss::problem(&link.loss) {
+            return refuse(field("loss"), value, accepted);
+        }
+    }
+    if let Some((index, node)) = (0..)
+        .zip(&scenario.nodes)
+        .find(|(_, node)| node.send_jitter_ps > LONGEST_WAIT)
+    {
+        let field = format!("nodes[{index}].send_jitter");
+        return refuse(field, node.send_jitter_ps, "needs at most 1000 s, in ps");
+    }
+    check_framing(scenario)?;
+    if scenario.links.len() + 3 * scenario.flows.len() + scenario.vbr.len() > MAX_ENTITIES {
+        return refuse(
+            "flows",
+            scenario.flows.len(),
+            "needs fewer than 16 million links and timers in all",
+        );
+    }
+    Ok(())
+}
+
+fn check_policy(field: &str, policy: &PolicyConfig) -> Result<(), ScenarioError> {
+    let (threshold, z) = match *policy {
+        PolicyConfig::TailDrop {} | PolicyConfig::PartialPacketDiscard { .. } => return Ok(()),
+        PolicyConfig::Epd { threshold, .. } => (threshold, 1.0),
+        PolicyConfig::SelectiveDrop { threshold, z, .. } | PolicyConfig::Fba { threshold, z, .. } => (threshold, z),
+    };
+    if !(threshold > 0.0 && threshold <= 1.0) {
+        return refuse(
+            format!("{field}.threshold"),
+            threshold,
+            "needs a fraction of the buffer in (0, 1]",
+        );
+    }
+    if !(z > 0.0 && z.is_finite()) {
+        return refuse(format!("{field}.z"), z, "needs a positive number");
+    }
+    Ok(())
+}
+
+fn check_buffer(scenario: &Scenario, link: &LinkConfig, packet_bytes: u32) -> Result<(), ScenarioError> {
+    let Some(buffer) = link.buffer else { return Ok(()) };
+    let (least, unit) = match buffer.unit {
+        BufferUnit::Cells => (u64::from(frame_cells(packet_bytes)), "cells"),
+        BufferUnit::Packets => (1, "packets"),
+        BufferUnit::Bytes => (u64::from(packet_bytes), "bytes"),
+    };
+    let field = format!(
+        "buffer of {}->{}",
+        scenario.nodes[link.from].name, scenario.nodes[link.to].name
+    );
+    if (buffer.unit == BufferUnit::Cells) != (scenario.framing == Framing::Aal5) {
+        return refuse(field, unit, "needs cells under AAL5, packets or bytes without");
+    }
+    if buffer.limit < least {
+        return refuse(
+            field,
+            format!("{} {unit}", buffer.limit),
+            format!("needs at least one full packet ({least} {unit})"),
+        );
+    }
+    Ok(())
+}
+
+/// Checks what only cells can have.
+fn check_framing(scenario: &Scenario) -> Result<(), ScenarioError> {
+    if scenario.framing == Framing::Aal5 {
+        return Ok(());
+    }
+    for (index, link) in scenario.links.iter().enumerate() {
+        let field = |name: &str| format!("links[{index}].{name}");
+        match link.policy {
+            PolicyConfig::PartialPacketDiscard { .. } | PolicyConfig::Epd { .. } => {
+                return refuse(
+                    field("policy"),
+                    "a policy for cells",
+                    "needs tail-drop, selective-drop or fba for IP packets",
+                );
+            }
+            PolicyConfig::TailDrop {} | PolicyConfig::SelectiveDrop { .. } | PolicyConfig::Fba { .. } => {}
+        }
+        if link.scheduler != (SchedulerConfig::Fifo {}) {
+            return refuse(field("scheduler"), "a scheduler for VBR", "needs fifo for IP packets");
+        }
+    }
+    if scenario.ties == Ties::Rotating {
+        return refuse("ties", "rotating", "needs random or port-order for IP packets");
+    }
+    if !scenario.vbr.is_empty() {
+        return refuse("vbr", "sources of cells", "needs none for IP packets");
+    }
+    Ok(())
+}
+
+/// Checks one flow against the links it takes.
+pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Result<(), ScenarioError> {
+    let field = |name: &str| format!("flows[{index}].{name}");
+    if let Some(problem) = flow.tcp.problem() {
+        let problem = problem.within("tcp");
+        return refuse(field(&problem.field), problem.value, problem.accepted);
+    }
+    let (data, mut ack) = flow.tcp.largest_packets_bytes();
+    if let TrafficConfig::Web(web) = &flow.traffic {
+        if let Some((name, value, accepted)) = web.problem() {
+            return refuse(field(&format!("traffic.{name}")), value, accepted);
+        }
+        // Requests that wait for their window may share a segment.
+        ack = data;
+    }
+    for (route, bytes) in [(&flow.route, data), (&flow.return_route, ack)] {
+        for link in route.iter().filter_map(|&link| scenario.links.get(link)) {
+            check_buffer(scenario, link, bytes)?;
+        }
+    }
+    match flow.traffic {
+        TrafficConfig::Transfer { size_bytes: 0 } => refuse(field("traffic.size"), 0, "needs at least one byte"),
+        TrafficConfig::Transfer { .. } | TrafficConfig::Greedy {} | TrafficConfig::Web(_) => Ok(()),
+    }?;
+    match flow.start {
+        StartConfig::Random { from_ps, over_ps } if from_ps.checked_add(over_ps).is_none() => {
+            refuse(field("start"), over_ps, "needs an interval that ends before 213 days")
+        }
+        StartConfig::Random { .. } | StartConfig::Fixed { .. } => Ok(()),
+    }
+}
+
+/// Checks the VBR sources against the circuits of each class on each link.
+pub(crate) fn check_vbr(scenario: &Scenario, topology: &Topology) -> Result<(), ScenarioError> {
+    for (index, source) in scenario.vbr.iter().enumerate() {
+        let field = |name: &str| format!("vbr[{index}].{name}");
+        if let [link] = source.route[..] {
+            let LinkConfig { from, to, .. } = scenario.links[link];
+            return refuse(
+                field("route"),
+                format!("{}->{}", scenario.nodes[from].name, scenario.nodes[to].name),
+                "needs a switch between its two hosts",
+            );
+        }
+        if source.on_ps == 0 || source.on_ps > 1_000_000 * PS_PER_SECOND {
+            return refuse(field("on"), source.on_ps, "needs a time on of up to 1 000 000 s, in ps");
+        }
+        if source.off_ps > 1_000_000 * PS_PER_SECOND || source.start_ps > 1_000_000 * PS_PER_SECOND {
+            return refuse(field("off, start"), source.off_ps, "needs at most 1 000 000 s, in ps");
+        }
+        for (hop, &at) in source.route.iter().enumerate() {
+            let link = &scenario.links[at];
+            let name = format!("{}->{}", scenario.nodes[link.from].name, scenario.nodes[link.to].name);
+            if !(1_000..=link.rate_bps).contains(&source.peak_bps) {
+                return refuse(
+                    field("peak"),
+                    source.peak_bps,
+                    format!("needs 1 kbit/s to the rate of {name}, {} bit/s", link.rate_bps),
+                );
+            }
+            let [ubr, vbr] = topology.vcs_of_link[at];
+            if hop == 0 && (ubr, vbr) != (0, 1) {
+                return refuse(field("route"), name, "needs a first link that carries nothing else");
+            }
+            if hop > 0 && !topology.ends[at].unshared {
+                return refuse(
+                    field("route"),
+                    name,
+                    "needs links whose cells meet those of no other link later",
+                );
+            }
+            if hop > 1 && ubr > 0 {
+                return refuse(field("route"), name, "needs links without TCP after its first switch");
+            }
+            let switch = scenario.nodes[link.from].kind == NodeKind::Switch;
+            if switch && link.scheduler == (SchedulerConfig::Fifo {}) {
+                return refuse(
+                    format!("scheduler of {name}"),
+                    "fifo",
+                    "has no queue for VBR; needs priority or guaranteed-rate",
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a route is not too long.
+pub(crate) fn check_path(
+    scenario: &Scenario,
+    ends: &[LinkEnd],
+    field: &str,
+    route: &[usize],
+) -> Result<(), ScenarioError> {
+    let links = route
+        .iter()
+        .map(|&link| scenario.links[link].delay_ps + 2 * ends[link].cell);
+    let total: u128 = links.map(u128::from).sum();
+    if total > u128::from(LONGEST_PATH) {
+        return refuse(
+            field,
+            format!(
+                "{} links of {} s in all",
+                route.len(),
+                total / u128::from(PS_PER_SECOND)
+            ),
+            "needs links of at most 1 000 000 s in all",
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,328 @@
+//! The resolved scenario: every field present, every quantity an integer in the unit its name ends with.
+//!
+//! Defaults live in the Python front alone; here a missing or unknown field is an error.
+
+pub mod bounds;
+pub mod check;
+pub(crate) mod promise;
+pub mod topology;
+
+use crate::hosts::web::WebConfig;
+use longpipe_tcp::config::TcpConfig;
+use serde::{Deserialize, Serialize};
+use strum::VariantNames;
+
+/// Everything one run needs besides its seed.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Which engine moves the cells.
+    pub engine: Engine,
+    /// What links carry.
+    pub framing: Framing,
+    /// Length of the run [ps].
+    pub duration_ps: u64,
+    /// Order among cells that reach one switch at one instant.
+    pub ties: Ties,
+    /// A switch's output slots start this fraction of a cell after the slots in which cells arrive [0, 1).
+    pub slot_phase: f64,
+    /// Hosts and switches.
+    pub nodes: Vec<NodeConfig>,
+    /// Directed links, each with the output port that feeds it.
+    pub links: Vec<LinkConfig>,
+    /// TCP connections.
+    pub flows: Vec<FlowConfig>,
+    /// On/off sources of VBR cells.
+    pub vbr: Vec<OnOffConfig>,
+    /// What to record over time.
+    pub traces: TraceConfig,
+}
+
+/// The engines, all with identical results.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Engine {
+    /// One event per cell and hop.
+    Reference,
+    /// An event for the last cell of a frame, where its port allows it.
+    Trains,
+}
+
+/// What links carry.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Framing {
+    /// Cells of AAL5 frames, through ATM switches.
+    Aal5,
+    /// IP packets, through routers.
+    Ip,
+}
+
+/// Order among cells or packets that reach one switch at one instant.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Ties {
+    /// By number of the input link.
+    PortOrder,
+    /// By number of the input link, the first one moving on by one every cell time.
+    Rotating,
+    /// By a hash of seed, instant and VC.
+    Random,
+}
+
+/// A vertex of the graph.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeConfig {
+    /// Name in reports, unique.
+    pub name: String,
+    /// What it does with a cell.
+    pub kind: NodeKind,
+    /// A host delays each packet by a uniform time below this [ps]; 0 on switches.
+    pub send_jitter_ps: u64,
+}
+
+/// What a node does with a cell.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum NodeKind {
+    /// Ends virtual circuits.
+    Host,
+    /// Passes cells on.
+    Switch,
+}
+
+/// A directed link and the output port at its upstream end.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkConfig {
+    /// Index of the upstream node.
+    pub from: usize,
+    /// Index of the downstream node.
+    pub to: usize,
+    /// Bit rate of 53-byte cells or of IP packets [bit/s].
+    pub rate_bps: u64,
+    /// Propagation delay [ps].
+    pub delay_ps: u64,
+    /// Room at the port, that of the cell or packet in service included; none: unlimited.
+    pub buffer: Option<BufferConfig>,
+    /// What the port refuses.
+    pub policy: PolicyConfig,
+    /// Which class the port serves next.
+    pub scheduler: SchedulerConfig,
+    /// Frames lost whatever the buffer holds.
+    pub loss: LossConfig,
+}
+
+/// Room at a port.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct BufferConfig {
+    /// What is counted.
+    pub unit: BufferUnit,
+    /// How many are held at most.
+    pub limit: u64,
+}
+
+/// What the room at a port is counted in: cells under AAL5, else packets or bytes.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum BufferUnit {
+    /// ATM cells.
+    Cells,
+    /// IP packets, whatever their length.
+    Packets,
+    /// Bytes of IP packets.
+    Bytes,
+}
+
+/// Frames that a link loses whole as they enter its port or interface.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum LossConfig {
+    /// No frame.
+    None {},
+    /// Frames by number.
+    Packets {
+        /// Numbers of the frames lost, counted from 0, ascending.
+        indices: Vec<u64>,
+    },
+    /// The first frame at or after each of some instants.
+    AtTimes {
+        /// The instants [ps], ascending.
+        instants_ps: Vec<u64>,
+    },
+    /// Each frame, independently.
+    Bernoulli {
+        /// Probability of a loss.
+        probability: f64,
+    },
+    /// A Markov chain of a good and a bad state that moves before each frame (Gilbert 1960, Elliott 1963).
+    GilbertElliott {
+        /// Probability of a step from good to bad.
+        good_to_bad: f64,
+        /// Probability of a step from bad to good.
+        bad_to_good: f64,
+        /// Probability of a loss in the good state.
+        loss_in_good: f64,
+        /// Probability of a loss in the bad state.
+        loss_in_bad: f64,
+    },
+}
+
+/// Schedulers between the classes of a port.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum SchedulerConfig {
+    /// One queue, for UBR alone.
+    Fifo {},
+    /// A queue each, VBR before UBR.
+    Priority {},
+    /// A queue each, and a share of the slots for UBR while both wait.
+    GuaranteedRate {
+        /// GR [parts per billion].
+        share_ppb: u64,
+    },
+}
+
+/// Buffer policies of a port.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum PolicyConfig {
+    /// A cell that finds the buffer full is lost; nothing else is.
+    TailDrop {},
+    /// After a lost cell the rest of its frame is refused.
+    PartialPacketDiscard {
+        /// Let the last cell of a damaged frame in, so that it delimits.
+        keep_last: bool,
+    },
+    /// Early Packet Discard.
+    Epd {
+        /// R: fraction of the buffer above which new frames are refused.
+        threshold: f64,
+        /// Let the last cell of a damaged frame in, so that it delimits.
+        keep_last: bool,
+    },
+    /// Selective Drop.
+    SelectiveDrop {
+        /// R: fraction of the buffer above which frames may be refused.
+        threshold: f64,
+        /// Z: load ratio above which a VC's frames are refused.
+        z: f64,
+        /// Let the last cell of a damaged frame in, so that it delimits.
+        keep_last: bool,
+    },
+    /// Fair Buffer Allocation.
+    Fba {
+        /// R: fraction of the buffer above which frames may be refused.
+        threshold: f64,
+        /// Z: scale of the allowed load ratio.
+        z: f64,
+        /// Let the last cell of a damaged frame in, so that it delimits.
+        keep_last: bool,
+    },
+}
+
+/// One TCP connection.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowConfig {
+    /// Name in reports, unique.
+    pub name: String,
+    /// Links from the sender to the receiver, in order.
+    pub route: Vec<usize>,
+    /// Links from the receiver back to the sender, in order.
+    pub return_route: Vec<usize>,
+    /// End points.
+    pub tcp: TcpConfig,
+    /// What the application sends.
+    pub traffic: TrafficConfig,
+    /// When it begins.
+    pub start: StartConfig,
+}
+
+/// A source of VBR cells, on and off in turn.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnOffConfig {
+    /// Name in reports, unique among these.
+    pub name: String,
+    /// Links from the source to its sink, in order; the first carries nothing else.
+    pub route: Vec<usize>,
+    /// Rate of cells while on [bit/s].
+    pub peak_bps: u64,
+    /// Time on [ps].
+    pub on_ps: u64,
+    /// Time off [ps].
+    pub off_ps: u64,
+    /// When it is on for the first time [ps].
+    pub start_ps: u64,
+}
+
+/// What an application sends.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum TrafficConfig {
+    /// Always has data.
+    Greedy {},
+    /// One file.
+    Transfer {
+        /// Length of the file [byte].
+        size_bytes: u64,
+    },
+    /// Files, each in answer to a request from the flow's far end.
+    Web(WebConfig),
+}
+
+/// When an application begins.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum StartConfig {
+    /// At a given instant.
+    Fixed {
+        /// The instant [ps].
+        at_ps: u64,
+    },
+    /// Uniformly in an interval, from the flow's own random stream.
+    Random {
+        /// Start of the interval [ps].
+        from_ps: u64,
+        /// Length of the interval [ps].
+        over_ps: u64,
+    },
+}
+
+/// What to record over time; off costs nothing.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceConfig {
+    /// cwnd and ssthresh of every flow, at each change.
+    pub cwnd: bool,
+    /// Cells held by every switch port, at the first cell of each frame.
+    pub queue: bool,
+    /// Segments sent, ACKs and SACK blocks received by every sender.
+    pub sequence: bool,
+    /// Round trips measured by every sender, and its RTO.
+    pub rtt: bool,
+    /// Cells of each VC held by every switch port, at regular instants.
+    pub vc_queue: bool,
+    /// Time between these [ps].
+    pub vc_queue_interval_ps: u64,
+}
+
+impl TraceConfig {
+    /// Whether anything is to be recorded.
+    pub fn any(&self) -> bool {
+        self.cwnd || self.queue || self.sequence || self.rtt || self.vc_queue
+    }
+}

@@ -1,0 +1,88 @@
+//! What the parts of a scenario make certain, each beside the others of its kind. `lookahead` alone reads it; a part that
+//! says nothing promises nothing, and what depends on it is simulated event by event.
+
+use super::{FlowConfig, LinkConfig, NodeConfig, TrafficConfig};
+use longpipe_tcp::config::AckConfig;
+use longpipe_tcp::segment::header_bytes;
+
+/// What a link and the port that feeds it make certain.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LinkPromise {
+    /// When a packet leaves is certain once it is admitted.
+    pub departs_as_admitted: bool,
+    /// Packets arrive in the order in which they left.
+    pub keeps_order: bool,
+    /// No packet arrives sooner after it has left [ps].
+    pub least_delay: u64,
+}
+
+/// What a host makes certain.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HostPromise {
+    /// What its end points send is at its interface at once.
+    pub sends_at_once: bool,
+}
+
+/// What an end point and its application make certain.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EndPromise {
+    /// It does nothing but what packets and its timers bring about, once its application has begun.
+    pub silent_between_timers: bool,
+    /// Each packet of data is answered by an ACK that leaves when it comes.
+    pub answers_at_once: bool,
+    /// Least length of the packets of data that it sends, headers included [byte]; 0 if it sends none or that is not known.
+    pub least_packet_bytes: u64,
+}
+
+impl LinkConfig {
+    /// A FIFO and a wire of one delay.
+    pub(crate) fn promise(&self) -> LinkPromise {
+        LinkPromise {
+            departs_as_admitted: true,
+            keeps_order: true,
+            least_delay: self.delay_ps,
+        }
+    }
+}
+
+impl NodeConfig {
+    /// A host without jitter.
+    pub(crate) fn promise(&self) -> HostPromise {
+        HostPromise {
+            sends_at_once: self.send_jitter_ps == 0,
+        }
+    }
+}
+
+impl FlowConfig {
+    /// What the sending and the receiving end point make certain.
+    pub(crate) fn promises(&self) -> [EndPromise; 2] {
+        let silent_between_timers = match self.traffic {
+            TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => true,
+            TrafficConfig::Web(_) => false,
+        };
+        let sending = EndPromise {
+            silent_between_timers,
+            answers_at_once: false,
+            least_packet_bytes: self.least_packet_bytes(),
+        };
+        let receiving = EndPromise {
+            silent_between_timers,
+            answers_at_once: matches!(self.tcp.ack, AckConfig::Immediate {}),
+            least_packet_bytes: 0,
+        };
+        [sending, receiving]
+    }
+
+    fn least_packet_bytes(&self) -> u64 {
+        let mss = u64::from(self.tcp.mss_bytes);
+        let short_at_end_only = self.tcp.silly_window_avoidance && mss <= self.tcp.advertised_window() / 2;
+        let payload = match self.traffic {
+            _ if !short_at_end_only => 1,
+            TrafficConfig::Transfer { size_bytes } if size_bytes % mss > 0 => size_bytes % mss,
+            TrafficConfig::Transfer { .. } | TrafficConfig::Greedy {} => mss,
+            TrafficConfig::Web(_) => 1,
+        };
+        payload + u64::from(header_bytes(None))
+    }
+}

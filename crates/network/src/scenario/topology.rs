@@ -1,0 +1,280 @@
+//! The graph of a scenario, with every virtual circuit's way through it.
+
+use crate::atm::aal5::CELL_BITS;
+use crate::atm::port::class::Class;
+use crate::atm::slots::SlotGrid;
+use crate::scenario::bounds::LONGEST_PATH;
+use crate::scenario::check::{check_flow, check_path, check_scalars, check_vbr, refuse, ScenarioError};
+use crate::scenario::{LinkConfig, NodeKind, Scenario};
+use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
+use std::collections::VecDeque;
+
+/// One step of a virtual circuit: over a link, or into the host at its end.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// The link taken, or `HOST`.
+    pub link: u32,
+    /// The VC's number in its class's queue at that link's port.
+    pub local: u32,
+}
+
+/// Where a circuit begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its first link.
+    pub link: u32,
+    /// The step after that.
+    pub step: u32,
+}
+
+/// Stands for a link where a circuit ends.
+pub const HOST: u32 = u32::MAX;
+
+/// Where a link ends.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkEnd {
+    /// Downstream node.
+    pub node: u32,
+    /// Whether that node is a host.
+    pub host: bool,
+    /// Whether what is on the wire never again meets what is on another: it ends at a host, or at ports that have
+    /// no other input and feed such wires in turn.
+    pub unshared: bool,
+    /// The link's number among the inputs of that node.
+    pub input: u32,
+    /// Number of inputs of that node.
+    pub inputs: u32,
+    /// Length of a cell, rounded down [ps].
+    pub cell: u64,
+}
+
+/// The graph with its routes. Flow `f` sends data on VC `2f` and receives ACKs on VC `2f + 1`; VBR sources follow.
+#[derive(Clone, Debug)]
+pub struct Topology {
+    /// Node at which each link begins.
+    pub origins: Vec<u32>,
+    /// Where each link ends.
+    pub ends: Vec<LinkEnd>,
+    /// Output slots of each link.
+    pub grids: Vec<SlotGrid>,
+    /// Virtual circuits of each class, UBR and VBR, through each link.
+    pub vcs_of_link: Vec<[u32; 2]>,
+    /// Steps of all VCs, one VC after the other, each ending in a host.
+    pub steps: Vec<Step>,
+    /// First step of each VC.
+    pub first_step: Vec<u32>,
+}
+
+impl Topology {
+    /// Checks the scenario and lays out its circuits.
+    pub fn new(scenario: &Scenario) -> Result<Topology, ScenarioError> {
+        check_scalars(scenario)?;
+        let ends = link_ends(scenario)?;
+        let mut topology = Topology {
+            origins: scenario.links.iter().map(|link| link.from as u32).collect(),
+            grids: grids(scenario, &ends)?,
+            ends,
+            vcs_of_link: vec![[0; 2]; scenario.links.len()],
+            steps: Vec::new(),
+            first_step: Vec::new(),
+        };
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            check_flow(scenario, index, flow)?;
+            let (source, sink) = route_ends(scenario, &format!("flows[{index}].route"), &flow.route)?;
+            let back = route_ends(scenario, &format!("flows[{index}].return_route"), &flow.return_route)?;
+            if back != (sink, source) {
+                let names =
+                    |(a, b): (usize, usize)| format!("{} to {}", scenario.nodes[a].name, scenario.nodes[b].name);
+                return refuse(
+                    format!("flows[{index}].return_route"),
+                    names(back),
+                    format!("needs to lead from {}", names((sink, source))),
+                );
+            }
+            topology.add_circuit(scenario, &format!("flows[{index}].route"), &flow.route, Class::Ubr)?;
+            let field = format!("flows[{index}].return_route");
+            topology.add_circuit(scenario, &field, &flow.return_route, Class::Ubr)?;
+        }
+        for (index, source) in scenario.vbr.iter().enumerate() {
+            let field = format!("vbr[{index}].route");
+            route_ends(scenario, &field, &source.route)?;
+            topology.add_circuit(scenario, &field, &source.route, Class::Vbr)?;
+        }
+        topology.find_unshared();
+        check_vbr(scenario, &topology)?;
+        Ok(topology)
+    }
+
+    /// A wire is unshared if each port it feeds has no other input and feeds, in turn, an unshared wire.
+    fn find_unshared(&mut self) {
+        let pairs = self
+            .steps
+            .windows(2)
+            .filter(|pair| pair[0].link != HOST && pair[1].link != HOST);
+        let hops: Vec<(usize, usize)> = pairs
+            .map(|pair| (pair[0].link as usize, pair[1].link as usize))
+            .collect();
+        let mut input = vec![None; self.ends.len()];
+        let mut several_inputs = vec![false; self.ends.len()];
+        for &(from, to) in &hops {
+            several_inputs[to] |= input[to].is_some_and(|other| other != from);
+            input[to] = Some(from);
+        }
+        let mut unshared = vec![true; self.ends.len()];
+        loop {
+            let before = unshared.clone();
+            for &(from, to) in &hops {
+                unshared[from] &= unshared[to] && !several_inputs[to];
+            }
+            if unshared == before {
+                break;
+            }
+        }
+        for (end, unshared) in self.ends.iter_mut().zip(unshared) {
+            end.unshared = unshared;
+        }
+    }
+
+    /// Where each circuit begins.
+    pub fn entries(&self) -> Vec<Entry> {
+        let entry = |&first: &u32| Entry {
+            link: self.steps[first as usize].link,
+            step: first + 1,
+        };
+        self.first_step.iter().map(entry).collect()
+    }
+
+    /// The steps of a circuit from `step` on, each with its link, up to the host.
+    pub fn route(&self, step: u32) -> impl Iterator<Item = (u32, usize)> + '_ {
+        let links = self.steps[step as usize..].iter().take_while(|step| step.link != HOST);
+        links.zip(step..).map(|(at, step)| (step, at.link as usize))
+    }
+
+    fn add_circuit(
+        &mut self,
+        scenario: &Scenario,
+        field: &str,
+        route: &[usize],
+        class: Class,
+    ) -> Result<(), ScenarioError> {
+        check_path(scenario, &self.ends, field, route)?;
+        if self.steps.len() + route.len() >= HOST as usize {
+            return refuse(
+                field,
+                format!("{} links", route.len()),
+                "needs fewer than 4 billion links in all routes",
+            );
+        }
+        self.first_step.push(self.steps.len() as u32);
+        for &link in route {
+            let local = &mut self.vcs_of_link[link][class as usize];
+            self.steps.push(Step {
+                link: link as u32,
+                local: *local,
+            });
+            *local += 1;
+        }
+        self.steps.push(Step { link: HOST, local: 0 });
+        Ok(())
+    }
+}
+
+fn link_ends(scenario: &Scenario) -> Result<Vec<LinkEnd>, ScenarioError> {
+    let mut inputs = vec![0u32; scenario.nodes.len()];
+    let mut ends = Vec::with_capacity(scenario.links.len());
+    for link in &scenario.links {
+        let input = inputs[link.to];
+        inputs[link.to] += 1;
+        ends.push(LinkEnd {
+            node: link.to as u32,
+            host: scenario.nodes[link.to].kind == NodeKind::Host,
+            unshared: false,
+            input,
+            inputs: 0,
+            cell: SlotGrid::new(Time::ZERO, CELL_BITS, Rate(link.rate_bps)).period_floor(),
+        });
+    }
+    for end in &mut ends {
+        end.inputs = inputs[end.node as usize];
+    }
+    Ok(ends)
+}
+
+/// Slots of every link: a host's begin at 0, a switch's `slot_phase` of a cell after those in which cells arrive
+/// from the nearest host (the first link in order, breadth first).
+fn grids(scenario: &Scenario, ends: &[LinkEnd]) -> Result<Vec<SlotGrid>, ScenarioError> {
+    let mut phase = vec![None; scenario.nodes.len()];
+    let mut queue = VecDeque::new();
+    for (index, node) in scenario.nodes.iter().enumerate() {
+        if node.kind == NodeKind::Host {
+            phase[index] = Some(0);
+            queue.push_back((index, 0));
+        }
+    }
+    while let Some((node, start)) = queue.pop_front() {
+        for (link, end) in scenario.links.iter().zip(ends).filter(|(link, _)| link.from == node) {
+            if phase[link.to].is_none() {
+                let offset = start + link.delay_ps + (scenario.slot_phase * end.cell as f64) as u64;
+                if offset > LONGEST_PATH {
+                    return refuse(
+                        format!("nodes[{}]", link.to),
+                        format!(
+                            "{}, {} s from a host",
+                            scenario.nodes[link.to].name,
+                            offset / PS_PER_SECOND
+                        ),
+                        "needs links of at most 1 000 000 s from the nearest host",
+                    );
+                }
+                phase[link.to] = Some(offset);
+                queue.push_back((link.to, offset));
+            }
+        }
+    }
+    let grid = |link: &LinkConfig| SlotGrid::new(Time(phase[link.from].unwrap_or(0)), CELL_BITS, Rate(link.rate_bps));
+    Ok(scenario.links.iter().map(grid).collect())
+}
+
+/// How far ahead most events are set: a cell time, or a few packet times of the link that most circuits share.
+pub(crate) fn usual_interval(scenario: &Scenario, topology: &Topology, cell_by_cell: bool) -> Span {
+    if cell_by_cell {
+        return Span(topology.ends.iter().map(|end| end.cell).min().unwrap_or(1));
+    }
+    let circuits = |link: usize| topology.vcs_of_link[link][0];
+    let busiest = (0..scenario.links.len()).max_by_key(|&link| (circuits(link), scenario.links[link].rate_bps));
+    let rate = busiest.map_or(1, |link| scenario.links[link].rate_bps);
+    let packets = scenario.flows.iter().map(|flow| flow.tcp.largest_packets_bytes().0);
+    let bits = 8 * u64::from(packets.max().unwrap_or(1));
+    Span(4 * bits * (PS_PER_SECOND / rate).max(1))
+}
+
+/// First and last node of a route, which must connect two hosts through switches.
+fn route_ends(scenario: &Scenario, field: &str, route: &[usize]) -> Result<(usize, usize), ScenarioError> {
+    let name = |node: usize| &scenario.nodes[node].name;
+    if let Some(&link) = route.iter().find(|&&link| link >= scenario.links.len()) {
+        return refuse(field, link, "needs indices of links");
+    }
+    let (Some(&first), Some(&last)) = (route.first(), route.last()) else {
+        return refuse(field, "no link", "needs at least one link");
+    };
+    for pair in route.windows(2) {
+        let (before, after) = (&scenario.links[pair[0]], &scenario.links[pair[1]]);
+        if before.to != after.from {
+            return refuse(
+                field,
+                format!("{} then {}", name(before.to), name(after.from)),
+                "needs each link to begin where the one before ends",
+            );
+        }
+        if scenario.nodes[before.to].kind == NodeKind::Host {
+            return refuse(field, name(before.to), "needs switches between its two hosts");
+        }
+    }
+    let (source, sink) = (scenario.links[first].from, scenario.links[last].to);
+    for node in [source, sink] {
+        if scenario.nodes[node].kind != NodeKind::Host {
+            return refuse(field, name(node), "needs a host at either end");
+        }
+    }
+    Ok((source, sink))
+}

@@ -1,0 +1,50 @@
+//! Whatever the graph, a run leaves the same bits behind in every engine, watched or not.
+
+mod common;
+
+use common::any_graph::any_scenario;
+use common::compare::{compare, findings, MANY_EVENTS};
+use common::kept::Kept;
+use common::smaller::{smaller, FEW_EVENTS};
+use longpipe_network::scenario::Framing;
+use proptest::prelude::*;
+use proptest::test_runner::{TestError, TestRunner};
+
+/// Compares the runs of scenarios drawn at random; one that fails is made small and shown as a file to keep.
+fn every_way_to_run_agrees(framing: Framing) {
+    let usual = ProptestConfig::default();
+    let cases = match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => usual.cases,
+        None => 1000,
+    };
+    let mut runner = TestRunner::new(ProptestConfig {
+        cases,
+        // What fails is made smaller below, and shown.
+        max_shrink_iters: 0,
+        failure_persistence: None,
+        ..usual
+    });
+    let drawn = (any_scenario(framing), any::<u64>());
+    let Err(failed) = runner.run(&drawn, |(scenario, seed)| compare(&scenario, seed)) else {
+        return;
+    };
+    let TestError::Fail(_, (scenario, seed)) = failed else {
+        panic!("{failed}");
+    };
+    let kept = Kept { seed, scenario };
+    let least = smaller(&kept, 2000, &mut |kept| {
+        !findings(&kept.scenario, kept.seed, FEW_EVENTS).is_empty()
+    });
+    let found = findings(&least.scenario, least.seed, MANY_EVENTS);
+    panic!("{found:#?}\ntests/regressions/NAME.json:\n{}", least.line());
+}
+
+#[test]
+fn over_any_graph_of_switches() {
+    every_way_to_run_agrees(Framing::Aal5);
+}
+
+#[test]
+fn over_any_graph_of_routers() {
+    every_way_to_run_agrees(Framing::Ip);
+}

@@ -1,0 +1,305 @@
+//! Any scenario that the checks accept: graphs, ways, ports, end points and traffic, independent of each other.
+//!
+//! Defects live where things meet at one instant, so most links, connections and starts are alike. A scenario is drawn
+//! as small numbers, from which its parts are built, so that proptest can shrink it.
+
+mod extremes;
+mod graph;
+mod pace;
+mod ports;
+mod routes;
+mod tcp;
+mod traffic;
+mod vbr;
+mod work;
+
+use super::SECOND;
+use extremes::{any_extremes, Extreme};
+use graph::{any_graph, Graph, GraphDraft};
+use longpipe_events::Stream;
+use longpipe_network::scenario::topology::Topology;
+use longpipe_network::scenario::{Engine, FlowConfig, Framing, Scenario, StartConfig, Ties, TraceConfig};
+use pace::Pace;
+use ports::{any_loss, any_port, LossDraft, PortDraft};
+use proptest::prelude::*;
+use tcp::{any_tcp, TcpDraft};
+use traffic::{any_start, any_traffic, StartDraft, TrafficDraft};
+use vbr::{any_vbr, VbrDraft};
+
+/// A flow; numbers point into the hosts and the pools, or name a way.
+#[derive(Clone, Debug)]
+struct FlowDraft {
+    ends: (usize, usize),
+    there: u16,
+    back: Option<u16>,
+    /// Goes this way in place of those, also to its own host, if the checks accept it.
+    wandering: Option<(bool, u16)>,
+    tcp: usize,
+    traffic: TrafficDraft,
+    start: StartDraft,
+}
+
+/// What concerns the whole run.
+#[derive(Clone, Debug)]
+struct RunDraft {
+    work: u64,
+    /// Ends when cells and packets do.
+    whole: bool,
+    ties: usize,
+    slot_phase: u16,
+    traces: u8,
+    samples: u64,
+    extremes: Vec<Extreme>,
+    /// Orders of nodes and links; 0: as they were drawn.
+    orders: (u8, u8),
+}
+
+#[derive(Clone, Debug)]
+struct Draft {
+    graph: GraphDraft,
+    ports: Vec<PortDraft>,
+    odd_ports: Vec<(usize, usize)>,
+    losses: Vec<(usize, LossDraft)>,
+    tcps: Vec<TcpDraft>,
+    flows: Vec<FlowDraft>,
+    vbr: Vec<VbrDraft>,
+    run: RunDraft,
+}
+
+/// Any scenario with links of this kind.
+pub fn any_scenario(framing: Framing) -> impl Strategy<Value = Scenario> {
+    let vbr_weight = if framing == Framing::Aal5 { 1 } else { 0 };
+    let number = || 0usize..60;
+    (
+        any_graph(),
+        prop::collection::vec(any_port(), 1..4),
+        prop_oneof![1 => Just(vec![]), 1 => prop::collection::vec((number(), number()), 1..5)],
+        prop_oneof![3 => Just(vec![]), 2 => prop::collection::vec((number(), any_loss()), 1..4)],
+        prop_oneof![1 => prop::collection::vec(any_tcp(), 1), 1 => prop::collection::vec(any_tcp(), 2..4)],
+        prop_oneof![
+            1 => prop::collection::vec(any_flow(), 1..3),
+            5 => prop::collection::vec(any_flow(), 3..8),
+            1 => prop::collection::vec(any_flow(), 8..13),
+        ],
+        prop_oneof![3 => Just(vec![]), vbr_weight => prop::collection::vec(any_vbr(), 1..4)],
+        any_run(),
+    )
+        .prop_map(|(graph, ports, odd_ports, losses, tcps, flows, vbr, run)| Draft {
+            graph,
+            ports,
+            odd_ports,
+            losses,
+            tcps,
+            flows,
+            vbr,
+            run,
+        })
+        .prop_map(move |draft| draft.build(framing))
+}
+
+fn any_flow() -> impl Strategy<Value = FlowDraft> {
+    // Many flows from and to the same hosts.
+    let end = || prop_oneof![1 => 0usize..2, 1 => 0usize..60];
+    let way = || prop_oneof![2 => Just(0u16), 1 => any::<u16>()];
+    (
+        (end(), end()),
+        way(),
+        prop_oneof![2 => Just(None), 1 => way().prop_map(Some)],
+        prop::option::weighted(0.01, any::<(bool, u16)>()),
+        0usize..4,
+        any_traffic(),
+        any_start(),
+    )
+        .prop_map(|(ends, there, back, wandering, tcp, traffic, start)| FlowDraft {
+            ends,
+            there,
+            back,
+            wandering,
+            tcp,
+            traffic,
+            start,
+        })
+}
+
+fn any_run() -> impl Strategy<Value = RunDraft> {
+    (
+        prop_oneof![2 => 10u64..2000, 3 => 2000u64..15_000, 2 => 15_000u64..60_000],
+        prop::bool::weighted(0.4),
+        0usize..3,
+        prop_oneof![2 => Just(0u16), 3 => Just(1 << 15), 1 => any::<u16>()],
+        prop_oneof![3 => 0u8..16, 1 => 16u8..32],
+        1u64..200,
+        prop_oneof![14 => Just(vec![]), 1 => any_extremes()],
+        (
+            prop_oneof![2 => Just(0u8), 1 => any::<u8>()],
+            prop_oneof![2 => Just(0u8), 1 => any::<u8>()],
+        ),
+    )
+        .prop_map(
+            |(work, whole, ties, slot_phase, traces, samples, extremes, orders)| RunDraft {
+                work,
+                whole,
+                ties,
+                slot_phase,
+                traces,
+                samples,
+                extremes,
+                orders,
+            },
+        )
+}
+
+impl Draft {
+    fn build(&self, framing: Framing) -> Scenario {
+        let pace = Pace::new(framing, 40 + self.tcps[0].mss, self.graph.base_bps());
+        let mut graph = self.graph.build(pace);
+        let ties = match (self.run.ties, framing) {
+            (0, _) => Ties::Random,
+            (1, Framing::Aal5) => Ties::Rotating,
+            _ => Ties::PortOrder,
+        };
+        let mut scenario = Scenario {
+            engine: Engine::Trains,
+            framing,
+            duration_ps: SECOND,
+            ties,
+            slot_phase: f64::from(self.run.slot_phase) / 65_536.0,
+            nodes: graph.nodes.clone(),
+            links: graph.links.clone(),
+            flows: self
+                .flows
+                .iter()
+                .enumerate()
+                .map(|(index, flow)| self.flow(&graph, pace, index, flow))
+                .collect(),
+            vbr: vec![],
+            traces: TraceConfig::default(),
+        };
+        self.let_wander(&graph, &mut scenario);
+        for source in &self.vbr {
+            source.add(&mut graph, &mut scenario, pace);
+        }
+        let mut duration = work::duration_ps(&scenario, self.run.work);
+        if self.run.whole && duration > pace.unit_ps {
+            duration -= duration % pace.unit_ps;
+        }
+        scenario.duration_ps = duration;
+        scenario.traces = self.run.traces(duration);
+        for (flow, draft) in scenario.flows.iter_mut().zip(&self.flows) {
+            flow.start = draft.start.build(pace, duration);
+        }
+        ports::furnish(&mut scenario, &self.ports, &self.odd_ports);
+        let links = scenario.links.len();
+        for (link, loss) in &self.losses {
+            scenario.links[link % links].loss = loss.build(duration);
+        }
+        for &extreme in &self.run.extremes {
+            extremes::set(&mut scenario, extreme);
+        }
+        let (nodes, links) = self.run.orders;
+        reorder_nodes(&mut scenario, nodes);
+        reorder_links(&mut scenario, links);
+        scenario
+    }
+
+    /// Sends flows over switches more than once, or back to where they began.
+    fn let_wander(&self, graph: &Graph, scenario: &mut Scenario) {
+        for (index, draft) in self.flows.iter().enumerate() {
+            let Some((home, number)) = draft.wandering else {
+                continue;
+            };
+            let usual = scenario.flows[index].clone();
+            let from = graph.links[usual.route[0]].from;
+            let to = graph.links[usual.return_route[0]].from;
+            let to = if home { from } else { to };
+            let ways = [(from, to), (to, from)].map(|(from, to)| routes::wandering(graph, from, to, number));
+            if let [Some(route), Some(return_route)] = ways {
+                let flow = &mut scenario.flows[index];
+                (flow.route, flow.return_route) = (route, return_route);
+            }
+            if Topology::new(scenario).is_err() {
+                scenario.flows[index] = usual;
+            }
+        }
+    }
+
+    fn flow(&self, graph: &Graph, pace: Pace, index: usize, draft: &FlowDraft) -> FlowConfig {
+        let hosts = &graph.hosts;
+        let from = draft.ends.0 % hosts.len();
+        // Any host but the first end.
+        let to = (from + 1 + draft.ends.1 % (hosts.len() - 1)) % hosts.len();
+        let way = |from: usize, to: usize, number: u16| {
+            routes::route(graph, hosts[from], hosts[to], number)
+                .expect("links of a tree lead from every host to every other")
+        };
+        let route = way(from, to, draft.there);
+        let return_route = match draft.back {
+            None => routes::reversed(&graph.links, &route).unwrap_or_else(|| way(to, from, 0)),
+            Some(number) => way(to, from, number),
+        };
+        let tcp = self.tcps[draft.tcp % self.tcps.len()].build(pace);
+        FlowConfig {
+            name: format!("f{index}"),
+            route,
+            return_route,
+            traffic: draft.traffic.build(pace, tcp.mss_bytes),
+            tcp,
+            start: StartConfig::Fixed { at_ps: 0 },
+        }
+    }
+}
+
+impl RunDraft {
+    fn traces(&self, duration: u64) -> TraceConfig {
+        let wanted = |bit: u8| self.traces >> bit & 1 == 1;
+        TraceConfig {
+            cwnd: wanted(0),
+            queue: wanted(1),
+            sequence: wanted(2),
+            rtt: wanted(3),
+            vc_queue: wanted(4),
+            vc_queue_interval_ps: (duration / self.samples).max(1),
+        }
+    }
+}
+
+/// A permutation: the new number of each of `count` things.
+fn order(count: usize, number: u8) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..count).collect();
+    if number > 0 {
+        let mut stream = Stream::new(u64::from(number), "any-order", 0);
+        for last in (1..count).rev() {
+            places.swap(last, stream.below(last as u64 + 1) as usize);
+        }
+    }
+    places
+}
+
+fn arrange<T: Clone>(things: &mut [T], places: &[usize]) {
+    let before = things.to_vec();
+    for (thing, &place) in before.into_iter().zip(places) {
+        things[place] = thing;
+    }
+}
+
+fn reorder_nodes(scenario: &mut Scenario, number: u8) {
+    let places = order(scenario.nodes.len(), number);
+    arrange(&mut scenario.nodes, &places);
+    for link in &mut scenario.links {
+        (link.from, link.to) = (places[link.from], places[link.to]);
+    }
+}
+
+/// The order of links decides ties and which way the slots of switches follow.
+fn reorder_links(scenario: &mut Scenario, number: u8) {
+    let places = order(scenario.links.len(), number);
+    arrange(&mut scenario.links, &places);
+    let routes = scenario
+        .flows
+        .iter_mut()
+        .flat_map(|flow| [&mut flow.route, &mut flow.return_route]);
+    let vbr = scenario.vbr.iter_mut().map(|source| &mut source.route);
+    for link in routes.chain(vbr).flatten() {
+        *link = places[*link];
+    }
+}

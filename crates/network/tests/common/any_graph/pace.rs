@@ -1,0 +1,127 @@
+//! Times and rates in proportion to each other: delays, timers and starts count packet times of the usual link.
+
+use crate::common::SECOND;
+use longpipe_network::atm::aal5::{frame_cells, CELL_BITS};
+use longpipe_network::scenario::Framing;
+use proptest::prelude::*;
+
+/// The scale of a scenario's times.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Time that a cell, or a packet of usual length, takes on most links [ps].
+    pub unit_ps: u64,
+    /// Time that all cells of a packet take [ps].
+    packet_ps: u64,
+}
+
+/// A length of time: packets, and a share of one.
+pub type Packets = (u64, u16);
+
+/// Any time of up to so many packets, mostly a whole number of them.
+pub fn any_packets(most: u64) -> impl Strategy<Value = Packets> {
+    prop_oneof![
+        2 => (1..most, Just(0)),
+        1 => (0..most, any::<u16>()),
+    ]
+}
+
+impl Pace {
+    /// Of a cell, or a packet of this many bytes, at this rate.
+    pub fn new(framing: Framing, packet_bytes: u32, rate_bps: u64) -> Pace {
+        let (bits, cells) = match framing {
+            Framing::Aal5 => (CELL_BITS, u64::from(frame_cells(packet_bytes))),
+            Framing::Ip => (8 * u64::from(packet_bytes), 1),
+        };
+        let unit_ps = (bits * SECOND / rate_bps).max(1);
+        Pace {
+            unit_ps,
+            packet_ps: cells * unit_ps,
+        }
+    }
+
+    /// So many units.
+    pub fn units(self, count: u64) -> u64 {
+        self.unit_ps.saturating_mul(count)
+    }
+
+    /// A share of so many units, at least a picosecond.
+    pub fn share(self, share: u16, of: u64) -> u64 {
+        part(self.units(of), share).max(1)
+    }
+
+    /// So many packets.
+    pub fn packets(self, (count, share): Packets) -> u64 {
+        self.packet_ps.saturating_mul(count) + part(self.packet_ps, share)
+    }
+}
+
+/// A share, in parts of 65 536, of the whole.
+pub fn part(whole: u64, share: u16) -> u64 {
+    ((u128::from(whole) * u128::from(share)) >> 16) as u64
+}
+
+/// A link's rate: by itself, or in proportion to that of most links.
+#[derive(Clone, Debug)]
+pub enum RateDraft {
+    Own(u64),
+    Times(u64),
+    Over(u64),
+}
+
+/// A rate of a pool; the first one is that of most links.
+pub fn any_rate() -> impl Strategy<Value = RateDraft> + Clone {
+    let usual = prop::sample::select(vec![10_000_000, 155_520_000, 1_000_000_000, 64_000, 149_760_000]);
+    let far = prop::sample::select(vec![1_000, 2_500_000, 10_000_000_000, 10_000_000_000_000]);
+    prop_oneof![
+        6 => usual.prop_map(RateDraft::Own),
+        2 => (2u64..11).prop_map(RateDraft::Times),
+        2 => (2u64..11).prop_map(RateDraft::Over),
+        1 => far.prop_map(RateDraft::Own),
+        1 => (10_000u64..10_000_000_000).prop_map(RateDraft::Own),
+    ]
+}
+
+/// The rate that a draft stands for beside `base` [bit/s].
+pub fn rate_bps(draft: &RateDraft, base: u64) -> u64 {
+    let rate = match *draft {
+        RateDraft::Own(rate) => rate,
+        RateDraft::Times(factor) => base * factor,
+        RateDraft::Over(divisor) => base / divisor,
+    };
+    match rate {
+        0 => 10_000_000,
+        rate => rate.clamp(1_000, 10_000_000_000_000),
+    }
+}
+
+/// A link's delay.
+#[derive(Clone, Debug)]
+pub enum DelayDraft {
+    /// Whole units, so that what is sent at one instant over two ways arrives at one instant.
+    Units(u64),
+    /// Any part of 64 units.
+    Share(u16),
+    /// In picoseconds, whatever the rate.
+    Own(u64),
+}
+
+/// A delay of a pool; the first one is that of most links.
+pub fn any_delay() -> impl Strategy<Value = DelayDraft> + Clone {
+    prop_oneof![
+        8 => Just(DelayDraft::Units(0)),
+        4 => (1u64..20).prop_map(DelayDraft::Units),
+        3 => any::<u16>().prop_map(DelayDraft::Share),
+        2 => prop::sample::select(vec![1, 5_000_000, 1_000_000_000]).prop_map(DelayDraft::Own),
+        1 => (100u64..3000).prop_map(DelayDraft::Units),
+    ]
+}
+
+/// The delay that a draft stands for [ps].
+pub fn delay_ps(draft: &DelayDraft, pace: Pace) -> u64 {
+    let delay = match *draft {
+        DelayDraft::Units(count) => pace.units(count),
+        DelayDraft::Share(share) => pace.share(share, 64),
+        DelayDraft::Own(delay) => delay,
+    };
+    delay.min(1_000 * SECOND)
+}

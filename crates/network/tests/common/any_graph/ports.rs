@@ -1,0 +1,203 @@
+//! Any port: buffers from one packet to no limit, every policy, scheduler and kind of loss.
+
+use super::pace::part;
+use crate::common::random::{any_policy, router_policy};
+use longpipe_network::atm::aal5::frame_cells;
+use longpipe_network::scenario::{
+    BufferConfig, BufferUnit, Framing, LinkConfig, LossConfig, NodeKind, PolicyConfig, Scenario, SchedulerConfig,
+    TrafficConfig,
+};
+use proptest::prelude::*;
+
+/// A port before the packets that pass it are known.
+#[derive(Clone, Debug)]
+pub struct PortDraft {
+    /// Times the least buffer, and what is beyond; none: no limit.
+    buffer: Option<(u64, u64)>,
+    /// Count packets, not bytes, where there are no cells.
+    packets: bool,
+    policy: PolicyConfig,
+    /// Share of UBR [thousandth]; none: priority of VBR.
+    share: Option<u16>,
+    /// Two queues also where no VBR passes.
+    two_queues: bool,
+}
+
+/// Frames lost on a link.
+#[derive(Clone, Debug)]
+pub enum LossDraft {
+    Indices(Vec<u64>),
+    Instants(Vec<u16>),
+    Bernoulli(u16),
+    GilbertElliott([u16; 4]),
+}
+
+/// Any port.
+pub fn any_port() -> impl Strategy<Value = PortDraft> {
+    let buffer = prop_oneof![
+        2 => Just(None),
+        4 => (1u64..4, 0u64..30).prop_map(Some),
+        3 => (1u64..12, Just(0)).prop_map(Some),
+        1 => (12u64..60, Just(0)).prop_map(Some),
+    ];
+    // Thousandths come back from text to the bit.
+    let policy = any_policy().prop_map(in_thousandths);
+    let share = prop::option::of(prop_oneof![Just(0u16), Just(1000), 0u16..=1000]);
+    (buffer, any::<bool>(), policy, share, prop::bool::weighted(0.1)).prop_map(
+        |(buffer, packets, policy, share, two_queues)| PortDraft {
+            buffer,
+            packets,
+            policy,
+            share,
+            two_queues,
+        },
+    )
+}
+
+/// Any losses on one link.
+pub fn any_loss() -> impl Strategy<Value = LossDraft> {
+    prop_oneof![
+        prop::collection::btree_set(0u64..60, 1..5)
+            .prop_map(|indices| LossDraft::Indices(indices.into_iter().collect())),
+        prop::collection::btree_set(any::<u16>(), 1..5)
+            .prop_map(|instants| LossDraft::Instants(instants.into_iter().collect())),
+        (0u16..300).prop_map(LossDraft::Bernoulli),
+        Just(LossDraft::Bernoulli(1000)),
+        prop::array::uniform4(0u16..=1000).prop_map(LossDraft::GilbertElliott),
+    ]
+}
+
+fn in_thousandths(policy: PolicyConfig) -> PolicyConfig {
+    let round = |value: f64| (value * 1000.0).round().max(1.0) / 1000.0;
+    match policy {
+        PolicyConfig::Epd { threshold, keep_last } => PolicyConfig::Epd {
+            threshold: round(threshold),
+            keep_last,
+        },
+        PolicyConfig::SelectiveDrop {
+            threshold,
+            z,
+            keep_last,
+        } => PolicyConfig::SelectiveDrop {
+            threshold: round(threshold),
+            z: round(z),
+            keep_last,
+        },
+        PolicyConfig::Fba {
+            threshold,
+            z,
+            keep_last,
+        } => PolicyConfig::Fba {
+            threshold: round(threshold),
+            z: round(z),
+            keep_last,
+        },
+        other => other,
+    }
+}
+
+/// A link whose port keeps everything.
+pub fn plain_link(from: usize, to: usize, rate_bps: u64, delay_ps: u64) -> LinkConfig {
+    LinkConfig {
+        from,
+        to,
+        rate_bps,
+        delay_ps,
+        buffer: None,
+        policy: PolicyConfig::TailDrop {},
+        scheduler: SchedulerConfig::Fifo {},
+        loss: LossConfig::None {},
+    }
+}
+
+impl LossDraft {
+    /// The losses in a run of this length.
+    pub fn build(&self, duration_ps: u64) -> LossConfig {
+        let probability = |thousandths: u16| f64::from(thousandths) / 1000.0;
+        match self {
+            LossDraft::Indices(indices) => LossConfig::Packets {
+                indices: indices.clone(),
+            },
+            LossDraft::Instants(shares) => {
+                let instant = |&share: &u16| part(duration_ps, share);
+                let mut instants_ps: Vec<u64> = shares.iter().map(instant).collect();
+                instants_ps.dedup();
+                LossConfig::AtTimes { instants_ps }
+            }
+            LossDraft::Bernoulli(thousandths) => LossConfig::Bernoulli {
+                probability: probability(*thousandths),
+            },
+            LossDraft::GilbertElliott(thousandths) => {
+                let [good_to_bad, bad_to_good, loss_in_good, loss_in_bad] = *thousandths;
+                LossConfig::GilbertElliott {
+                    good_to_bad: probability(good_to_bad / 8),
+                    bad_to_good: probability(bad_to_good),
+                    loss_in_good: probability(loss_in_good / 8),
+                    loss_in_bad: probability(loss_in_bad),
+                }
+            }
+        }
+    }
+}
+
+/// The longest packet over each link [byte].
+fn longest_packets(scenario: &Scenario) -> Vec<u32> {
+    let mut longest = vec![40; scenario.links.len()];
+    for flow in &scenario.flows {
+        let (data, mut ack) = flow.tcp.largest_packets_bytes();
+        if let TrafficConfig::Web(_) = flow.traffic {
+            ack = data;
+        }
+        for (route, bytes) in [(&flow.route, data), (&flow.return_route, ack)] {
+            route.iter().for_each(|&link| longest[link] = longest[link].max(bytes));
+        }
+    }
+    longest
+}
+
+/// Gives every switch a port: the first draft, but for some links the others.
+pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usize)]) {
+    let (longest, links) = (longest_packets(scenario), scenario.links.len());
+    for (index, link) in scenario.links.iter_mut().enumerate() {
+        if scenario.nodes[link.from].kind == NodeKind::Host {
+            continue;
+        }
+        let odd = odd.iter().find(|(at, _)| at % links == index);
+        let port = &ports[odd.map_or(0, |(_, port)| port % ports.len())];
+        let bytes = longest[index];
+        let unit = match (scenario.framing, port.packets) {
+            (Framing::Aal5, _) => BufferUnit::Cells,
+            (Framing::Ip, true) => BufferUnit::Packets,
+            (Framing::Ip, false) => BufferUnit::Bytes,
+        };
+        let least = match unit {
+            BufferUnit::Cells => u64::from(frame_cells(bytes)),
+            BufferUnit::Packets => 1,
+            BufferUnit::Bytes => u64::from(bytes),
+        };
+        link.buffer = port.buffer.map(|(times, beyond)| BufferConfig {
+            unit,
+            limit: times * least + beyond,
+        });
+        link.policy = match scenario.framing {
+            Framing::Aal5 => port.policy.clone(),
+            Framing::Ip => router_policy(port.policy.clone()),
+        };
+        let vbr = scenario.vbr.iter().any(|source| source.route[1..].contains(&index));
+        if vbr || (port.two_queues && scenario.framing == Framing::Aal5) {
+            link.scheduler = port.scheduler();
+        }
+    }
+}
+
+impl PortDraft {
+    /// How the port serves VBR beside UBR.
+    fn scheduler(&self) -> SchedulerConfig {
+        match self.share {
+            None => SchedulerConfig::Priority {},
+            Some(thousandths) => SchedulerConfig::GuaranteedRate {
+                share_ppb: u64::from(thousandths) * 1_000_000,
+            },
+        }
+    }
+}

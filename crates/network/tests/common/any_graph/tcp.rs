@@ -1,0 +1,277 @@
+//! Any TCP connection: every option that a configuration has.
+
+use super::pace::{any_packets, part, Pace, Packets};
+use crate::common::{random::RECOVERIES, SECOND};
+use longpipe_tcp::config::{
+    AckConfig, AimdConfig, CongestionConfig, CongestionKind, NewRenoConfig, PhaseConfig, PipeStart, RecoveryConfig,
+    RecoveryKind, RenoConfig, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart, VanillaConfig,
+    VegasConfig, MAX_WINDOW_SCALE,
+};
+use proptest::prelude::*;
+use strum::IntoEnumIterator;
+
+/// A connection before its times are known.
+#[derive(Clone, Debug)]
+pub struct TcpDraft {
+    pub mss: u32,
+    recovery: usize,
+    congestion: CongestionKind,
+    /// Segments and bytes of the receiver's window.
+    window: (u64, u32),
+    scale_beyond: u32,
+    initial_window: u32,
+    ssthresh: Option<u64>,
+    duplicates: u32,
+    interval: Packets,
+    /// A bit for each choice between two.
+    choices: u32,
+    /// Parameters of the congestion control, each of 0 to 599.
+    parameters: [u16; 3],
+    burst: Option<u32>,
+    blocks: u32,
+    timer: TimerDraft,
+    ack: Option<(u32, Packets)>,
+}
+
+#[derive(Clone, Debug)]
+struct TimerDraft {
+    fine: bool,
+    /// Tick or granularity.
+    tick: Packets,
+    phase: Option<u16>,
+    /// Least, initial and largest RTO in ticks, or in times of four packets.
+    least: u32,
+    initial: u32,
+    most: u32,
+}
+
+fn any_mss() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        6 => Just(512u32),
+        2 => prop::sample::select(vec![1u32, 8, 40, 88, 536, 1460]),
+        2 => 1u32..1500,
+        1 => prop::sample::select(vec![9180u32, 65_000]),
+    ]
+}
+
+fn any_timer() -> impl Strategy<Value = TimerDraft> {
+    (
+        any::<bool>(),
+        prop_oneof![4 => any_packets(30), 1 => any_packets(500), 1 => Just((0, 0))],
+        prop_oneof![2 => Just(None), 1 => Just(Some(0)), 1 => any::<u16>().prop_map(Some)],
+        prop_oneof![3 => 1u32..6, 1 => 1u32..100],
+        prop_oneof![3 => 1u32..60, 1 => 1u32..1000],
+        prop_oneof![3 => 64u32..1000, 1 => 0u32..10],
+    )
+        .prop_map(|(fine, tick, phase, least, initial, most)| TimerDraft {
+            fine,
+            tick,
+            phase,
+            least,
+            initial,
+            most,
+        })
+}
+
+fn any_congestion() -> impl Strategy<Value = CongestionKind> {
+    let others: Vec<_> = CongestionKind::iter()
+        .filter(|&kind| kind != CongestionKind::Aimd)
+        .collect();
+    prop_oneof![4 => Just(CongestionKind::Aimd), 1 => prop::sample::select(others)]
+}
+
+/// Any connection.
+pub fn any_tcp() -> impl Strategy<Value = TcpDraft> {
+    let window = prop_oneof![
+        2 => (1u64..4, Just(0u32)),
+        4 => (1u64..130, Just(0)),
+        2 => (1u64..400, 0u32..1500),
+        1 => Just((1u64 << 30, 0)),
+    ];
+    let ssthresh = prop_oneof![3 => Just(None), 1 => (0u64..40_000).prop_map(Some), 1 => Just(Some(1024))];
+    let ack = prop_oneof![
+        2 => Just(None),
+        1 => (prop_oneof![4 => 1u32..4, 1 => 4u32..40, 1 => Just(u32::MAX)], any_packets(300)).prop_map(Some),
+    ];
+    (
+        (any_mss(), 0..RECOVERIES.len(), any_congestion()),
+        (window, prop_oneof![6 => Just(0u32), 1 => 0u32..15]),
+        prop_oneof![3 => Just(1u32), 3 => 1u32..12, 1 => 12u32..1000],
+        ssthresh,
+        prop_oneof![4 => Just(3u32), 1 => 1u32..6, 1 => Just(u32::MAX)],
+        prop_oneof![3 => Just((0, 0)), 1 => any_packets(500)],
+        any::<u32>(),
+        prop::array::uniform3(0u16..600),
+        prop::option::weighted(0.3, 0u32..6),
+        1u32..4,
+        any_timer(),
+        ack,
+    )
+        .prop_map(
+            |(
+                (mss, recovery, congestion),
+                (window, scale_beyond),
+                initial_window,
+                ssthresh,
+                duplicates,
+                interval,
+                choices,
+                parameters,
+                burst,
+                blocks,
+                timer,
+                ack,
+            )| TcpDraft {
+                mss,
+                recovery,
+                congestion,
+                window,
+                scale_beyond,
+                initial_window,
+                ssthresh,
+                duplicates,
+                interval,
+                choices,
+                parameters,
+                burst,
+                blocks,
+                timer,
+                ack,
+            },
+        )
+}
+
+impl TcpDraft {
+    /// The connection at this pace.
+    pub fn build(&self, pace: Pace) -> TcpConfig {
+        let (segments, bytes) = self.window;
+        let window = (segments * u64::from(self.mss) + u64::from(bytes)).min(1 << 30);
+        TcpConfig {
+            recovery: self.recovery(),
+            congestion: self.congestion(),
+            mss_bytes: self.mss,
+            receiver_window_bytes: window,
+            window_scale: (TcpConfig::least_window_scale(window) + self.scale_beyond).min(MAX_WINDOW_SCALE),
+            initial_window_segments: self.initial_window,
+            initial_ssthresh_bytes: self.ssthresh,
+            estimate_ssthresh: self.choice(0),
+            duplicate_ack_threshold: self.duplicates,
+            fast_retransmit_restarts_timer: self.choice(1),
+            fast_retransmit_interval_ps: pace.packets(self.interval),
+            silly_window_avoidance: self.choice(3),
+            idle_restart: self.choice(4),
+            timer: self.timer.build(
+                pace,
+                pace.packets(self.timer.tick),
+                [16, 17, 18].map(|bit| self.choice(bit)),
+            ),
+            ack: self
+                .ack
+                .map_or(AckConfig::Immediate {}, |(segments, timeout)| AckConfig::Delayed {
+                    segments,
+                    timeout_ps: pace.packets(timeout).clamp(1, 1_000 * SECOND),
+                }),
+        }
+    }
+
+    fn choice(&self, bit: u32) -> bool {
+        self.choices >> bit & 1 == 1
+    }
+
+    fn timer_restart(&self, bit: u32) -> TimerRestart {
+        if self.choice(bit) {
+            TimerRestart::Every
+        } else {
+            TimerRestart::First
+        }
+    }
+
+    fn recovery(&self) -> RecoveryConfig {
+        match RECOVERIES[self.recovery] {
+            RecoveryKind::Vanilla => RecoveryConfig::Vanilla(VanillaConfig {}),
+            RecoveryKind::Tahoe => RecoveryConfig::Tahoe(TahoeConfig { guard: self.choice(19) }),
+            RecoveryKind::Reno => RecoveryConfig::Reno(RenoConfig {
+                guard: self.choice(5),
+                deflate_on_timeout: self.choice(6),
+                guard_timeouts_only: self.choice(7),
+                inflate_always: self.choice(8),
+            }),
+            RecoveryKind::Newreno => RecoveryConfig::Newreno(NewRenoConfig {
+                flywheel: self.choice(9),
+                max_burst: self.burst,
+                partial_deflation: self.choice(10),
+                guard: self.choice(11),
+                timer_restart: self.timer_restart(12),
+            }),
+            RecoveryKind::Sack => RecoveryConfig::Sack(SackConfig {
+                blocks: self.blocks,
+                pipe: if self.choice(13) {
+                    PipeStart::Outstanding
+                } else {
+                    PipeStart::Window
+                },
+                guard: self.choice(14),
+                timer_restart: self.timer_restart(15),
+            }),
+        }
+    }
+
+    fn congestion(&self) -> CongestionConfig {
+        match self.congestion {
+            CongestionKind::Aimd => CongestionConfig::Aimd(AimdConfig {
+                byte_counting: self.choice(2),
+            }),
+            CongestionKind::Highspeed => CongestionConfig::Highspeed(longpipe_tcp::congestion::HighspeedConfig {}),
+            CongestionKind::Scalable => {
+                let [increase, decrease, low_window] = self.parameters.map(|drawn| u32::from(drawn) + 1);
+                CongestionConfig::Scalable(longpipe_tcp::congestion::ScalableConfig {
+                    increase: f64::from(increase) / 600.0,
+                    decrease: f64::from(decrease) / 600.0,
+                    low_window_segments: low_window,
+                })
+            }
+            CongestionKind::Vegas => {
+                let [alpha, more, gamma] = self.parameters.map(|drawn| (f64::from(drawn) + 1.0) / 64.0);
+                CongestionConfig::Vegas(VegasConfig {
+                    alpha,
+                    beta: alpha + more,
+                    gamma,
+                })
+            }
+        }
+    }
+}
+
+impl TimerDraft {
+    fn build(&self, pace: Pace, tick: u64, [first, second, third]: [bool; 3]) -> TimerConfig {
+        let most = self.least.max(self.initial).max(self.most);
+        if self.fine {
+            let longest = 100_000 * SECOND;
+            let [min_rto_ps, initial_rto_ps, max_rto_ps] =
+                [self.least, self.initial, most].map(|times| longest.min(pace.packets((4, 0)) * u64::from(times)));
+            return TimerConfig::Fine {
+                granularity_ps: tick,
+                min_rto_ps,
+                max_rto_ps,
+                initial_rto_ps,
+                timestamps: first,
+            };
+        }
+        let tick_ps = tick.clamp(1, 100 * SECOND).max(pace.packets((1, 0)).min(100 * SECOND));
+        TimerConfig::Coarse {
+            tick_ps,
+            phase: match self.phase {
+                Some(share) => PhaseConfig::Fixed {
+                    at_ps: part(tick_ps, share),
+                },
+                None if first => PhaseConfig::PerFlow {},
+                None => PhaseConfig::Common {},
+            },
+            min_rto_ticks: self.least,
+            max_rto_ticks: most,
+            initial_rto_ticks: self.initial,
+            count_from_one: second,
+            expires_on_tick: third,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Any traffic: files of one byte, of whole segments or of any length, without end, or on request; from any instant on.
+
+use super::pace::{any_packets, part, Pace, Packets};
+use crate::common::SECOND;
+use longpipe_network::hosts::web::{CycleFrom, PoissonCut, WebConfig};
+use longpipe_network::scenario::{StartConfig, TrafficConfig};
+use proptest::prelude::*;
+
+/// What an application sends.
+#[derive(Clone, Debug)]
+pub enum TrafficDraft {
+    Greedy,
+    /// Whole segments and bytes beyond.
+    File(u64, u64),
+    Web(WebDraft),
+}
+
+/// Requests of a client.
+#[derive(Clone, Debug)]
+pub struct WebDraft {
+    cycle: Packets,
+    request: u32,
+    spacing: [Packets; 2],
+    requests: (u16, u32),
+    size: u16,
+    classes: usize,
+    choices: u8,
+}
+
+/// When it begins, in shares of the run.
+#[derive(Clone, Debug)]
+pub enum StartDraft {
+    AtOnce,
+    Share(u16),
+    Packets(Packets),
+    Random(u16, u16),
+    /// With the end of the run, or after it.
+    Late(u64),
+}
+
+/// Any traffic, mostly without end.
+pub fn any_traffic() -> impl Strategy<Value = TrafficDraft> {
+    prop_oneof![
+        8 => Just(TrafficDraft::Greedy),
+        1 => Just(TrafficDraft::File(0, 1)),
+        2 => (1u64..60).prop_map(|segments| TrafficDraft::File(segments, 0)),
+        1 => (0u64..60, 1u64..1500).prop_map(|(segments, bytes)| TrafficDraft::File(segments, bytes)),
+        1 => any_web().prop_map(TrafficDraft::Web),
+    ]
+}
+
+fn any_web() -> impl Strategy<Value = WebDraft> {
+    let span = || prop_oneof![1 => Just((0, 0)), 3 => any_packets(100)];
+    let request = prop_oneof![2 => Just(128u32), 1 => Just(1), 1 => 1u32..3000, 1 => Just(65_000)];
+    (
+        span(),
+        request,
+        [span(), span()],
+        (0u16..1000, prop_oneof![3 => 1u32..10, 1 => 10u32..200]),
+        0u16..2000,
+        1usize..6,
+        any::<u8>(),
+    )
+        .prop_map(|(cycle, request, spacing, requests, size, classes, choices)| WebDraft {
+            cycle,
+            request,
+            spacing,
+            requests,
+            size,
+            classes,
+            choices,
+        })
+}
+
+/// Any start, mostly at once.
+pub fn any_start() -> impl Strategy<Value = StartDraft> {
+    prop_oneof![
+        6 => Just(StartDraft::AtOnce),
+        2 => any_packets(30).prop_map(StartDraft::Packets),
+        1 => Just(StartDraft::Share(1 << 12)),
+        1 => (0u16..1 << 15).prop_map(StartDraft::Share),
+        2 => (0u16..1 << 12, 0u16..1 << 14).prop_map(|(from, over)| StartDraft::Random(from, over)),
+        1 => (0u64..3).prop_map(StartDraft::Late),
+    ]
+}
+
+impl TrafficDraft {
+    /// The traffic of a connection with segments of `mss` bytes.
+    pub fn build(&self, pace: Pace, mss: u32) -> TrafficConfig {
+        match self {
+            TrafficDraft::Greedy => TrafficConfig::Greedy {},
+            TrafficDraft::File(segments, bytes) => TrafficConfig::Transfer {
+                size_bytes: segments * u64::from(mss) + bytes,
+            },
+            TrafficDraft::Web(draft) => TrafficConfig::Web(draft.build(pace)),
+        }
+    }
+}
+
+impl WebDraft {
+    fn build(&self, pace: Pace) -> WebConfig {
+        let [a, b] = self.spacing.map(|spacing| pace.packets(spacing).min(1_000 * SECOND));
+        let mut shares = vec![1_000_000_000 / self.classes as u64; self.classes];
+        shares[0] += 1_000_000_000 % self.classes as u64;
+        let (mean, most) = self.requests;
+        let mean_of = |sixtyfourths: u16| (f64::from(sixtyfourths) + 1.0) / 64.0;
+        WebConfig {
+            cycle_ps: pace.packets(self.cycle).clamp(SECOND / 1000, 100_000 * SECOND),
+            cycle_from: match self.choices & 1 {
+                0 => CycleFrom::FirstRequest,
+                _ => CycleFrom::LastRequest,
+            },
+            request_bytes: self.request,
+            spacing_from_ps: a.min(b),
+            spacing_to_ps: a.max(b),
+            requests_mean: mean_of(mean),
+            requests_most: most,
+            size_mean: mean_of(self.size),
+            cut: match self.choices & 2 {
+                0 => PoissonCut::Rejection,
+                _ => PoissonCut::Clamping,
+            },
+            class_shares_ppb: shares,
+            kilobyte_bytes: if self.choices & 4 == 0 { 1000 } else { 1024 },
+        }
+    }
+}
+
+impl StartDraft {
+    /// The start in a run of this length.
+    pub fn build(&self, pace: Pace, duration_ps: u64) -> StartConfig {
+        let part = |share: u16| part(duration_ps, share);
+        match *self {
+            StartDraft::AtOnce => StartConfig::Fixed { at_ps: 0 },
+            StartDraft::Share(share) => StartConfig::Fixed { at_ps: part(share) },
+            StartDraft::Packets(packets) => StartConfig::Fixed {
+                at_ps: pace.packets(packets),
+            },
+            StartDraft::Random(from, over) => StartConfig::Random {
+                from_ps: part(from),
+                over_ps: part(over),
+            },
+            StartDraft::Late(runs) => StartConfig::Fixed {
+                at_ps: duration_ps * (1 + runs * runs),
+            },
+        }
+    }
+}

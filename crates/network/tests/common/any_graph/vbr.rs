@@ -1,0 +1,151 @@
+//! Any VBR source: over a link of its own to a switch, there beside TCP, and past that over links without TCP.
+
+use super::graph::Graph;
+use super::pace::{part, Pace};
+use longpipe_network::scenario::topology::Topology;
+use longpipe_network::scenario::{NodeKind, OnOffConfig, Scenario, SchedulerConfig};
+use proptest::prelude::*;
+
+/// A source before its graph is known.
+#[derive(Clone, Debug)]
+pub struct VbrDraft {
+    /// Hosts at both ends; one past the last is a host of its own.
+    ends: (usize, usize),
+    direct: bool,
+    switch: usize,
+    /// Among the links that leave that switch, and again at the next one.
+    onward: [usize; 2],
+    /// Eighths of the slowest link's rate.
+    peak: u64,
+    /// Units on and off, and parts of a unit.
+    on: (u64, u16),
+    off: (u64, u16),
+    start: (u64, u16),
+}
+
+/// How a source goes on from its switch.
+#[derive(Clone, Copy)]
+enum Way {
+    /// By a link that is there, to its host.
+    AsItIs,
+    /// By a link that is there and one of its own.
+    OneOfItsOwn,
+    /// By a link that is there and two of its own.
+    TwoOfItsOwn,
+    /// By a link of its own.
+    Apart,
+    /// Without a switch.
+    Direct,
+}
+
+/// Any source.
+pub fn any_vbr() -> impl Strategy<Value = VbrDraft> {
+    let span = |most: u64| prop_oneof![2 => (0..most, Just(0u16)), 1 => (0..most, any::<u16>())];
+    (
+        (0usize..8, 0usize..8, prop::bool::weighted(0.004)),
+        0usize..60,
+        [0usize..20, 0usize..20],
+        prop_oneof![2 => Just(8u64), 1 => 1u64..9],
+        prop_oneof![4 => span(100), 1 => span(2000)],
+        prop_oneof![2 => Just((0, 0)), 4 => span(200)],
+        prop_oneof![2 => Just((0, 0)), 1 => span(500)],
+    )
+        .prop_map(|((from, to, direct), switch, onward, peak, on, off, start)| VbrDraft {
+            ends: (from, to),
+            direct,
+            switch,
+            onward,
+            peak,
+            on,
+            off,
+            start,
+        })
+}
+
+impl VbrDraft {
+    /// Adds the source to a scenario, on the first of its ways that the checks accept, if any.
+    pub fn add(&self, graph: &mut Graph, scenario: &mut Scenario, pace: Pace) {
+        let usual = [Way::AsItIs, Way::TwoOfItsOwn, Way::OneOfItsOwn, Way::Apart];
+        let direct = self.direct.then_some(Way::Direct);
+        for way in direct.into_iter().chain(usual) {
+            let mut graph_with = graph.clone();
+            let Some(route) = self.route(&mut graph_with, way) else {
+                continue;
+            };
+            let mut with = scenario.clone();
+            with.nodes.clone_from(&graph_with.nodes);
+            with.links.clone_from(&graph_with.links);
+            with.vbr.push(self.build(&with, route, pace));
+            // Two queues suit every port.
+            let mut furnished = with.clone();
+            for link in &mut furnished.links {
+                link.scheduler = SchedulerConfig::Priority {};
+            }
+            if Topology::new(&furnished).is_ok() {
+                (*graph, *scenario) = (graph_with, with);
+                return;
+            }
+        }
+    }
+
+    /// A link of its own to a switch, and on from there.
+    fn route(&self, graph: &mut Graph, way: Way) -> Option<Vec<usize>> {
+        let switch = graph.switches[self.switch % graph.switches.len()];
+        let leaving = (0..graph.links.len()).filter(|&link| graph.links[link].from == switch);
+        let leaving: Vec<usize> = leaving.collect();
+        let [source, sink] = [self.ends.0, self.ends.1].map(|number| graph.host(number));
+        if source == sink {
+            return None;
+        }
+        if let Way::Direct = way {
+            return Some(vec![graph.plain_link(source, sink)]);
+        }
+        let mut route = vec![graph.plain_link(source, switch)];
+        if let Way::Apart = way {
+            route.push(graph.plain_link(switch, sink));
+            return Some(route);
+        }
+        let first = *leaving.get(self.onward[0] % leaving.len().max(1))?;
+        route.push(first);
+        let next = graph.links[first].to;
+        let ends = graph.nodes[next].kind == NodeKind::Host;
+        match way {
+            Way::AsItIs => return (ends && next != source).then_some(route),
+            _ if ends => return None,
+            Way::TwoOfItsOwn => {
+                let other = graph.switches[self.onward[1] % graph.switches.len()];
+                if other == next || other == switch {
+                    return None;
+                }
+                route.push(graph.plain_link(next, other));
+                route.push(graph.plain_link(other, sink));
+            }
+            Way::OneOfItsOwn | Way::Apart | Way::Direct => route.push(graph.plain_link(next, sink)),
+        }
+        Some(route)
+    }
+
+    fn build(&self, scenario: &Scenario, route: Vec<usize>, pace: Pace) -> OnOffConfig {
+        let slowest = route.iter().map(|&link| scenario.links[link].rate_bps).min();
+        let span = |(units, share): (u64, u16)| pace.units(units) + part(pace.unit_ps, share);
+        OnOffConfig {
+            name: format!("v{}", scenario.vbr.len()),
+            route,
+            peak_bps: (slowest.unwrap_or(1000) / 8 * self.peak).max(1000),
+            on_ps: span(self.on).max(1),
+            // Bursts of one cell each come no closer than cells.
+            off_ps: span(self.off).max(pace.units(1).saturating_sub(span(self.on))),
+            start_ps: span(self.start),
+        }
+    }
+}
+
+impl Graph {
+    /// A host by number, or a new one.
+    fn host(&mut self, number: usize) -> usize {
+        match self.hosts.get(number) {
+            Some(&host) => host,
+            None => self.node(NodeKind::Host, 0),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! How long a run may be until it has moved so many cells or packets.
+
+use crate::common::SECOND;
+use longpipe_network::atm::aal5::{frame_cells, CELL_BITS};
+use longpipe_network::scenario::{FlowConfig, Framing, Scenario, TrafficConfig};
+use longpipe_tcp::config::TimerConfig;
+
+/// A duration within which about `most` cells or packets pass links [ps].
+pub fn duration_ps(scenario: &Scenario, most: u64) -> u64 {
+    let mut loads = vec![0.0; scenario.links.len()];
+    // What end points do costs time whether or not a link can carry it.
+    let at_hosts: f64 = scenario
+        .flows
+        .iter()
+        .map(|flow| add_load(scenario, flow, &mut loads))
+        .sum();
+    for source in &scenario.vbr {
+        let bursts = SECOND as f64 / (source.on_ps + source.off_ps) as f64;
+        let cells = (source.peak_bps as f64 / CELL_BITS as f64).max(bursts);
+        source.route.iter().for_each(|&link| loads[link] += cells);
+    }
+    let least_bits = match scenario.framing {
+        Framing::Aal5 => CELL_BITS as f64,
+        Framing::Ip => 8.0 * 40.0,
+    };
+    let rates = || scenario.links.iter().map(|link| link.rate_bps as f64);
+    let load: f64 = loads
+        .iter()
+        .zip(rates())
+        .map(|(load, rate)| load.min(rate / least_bits))
+        .sum();
+    // A VBR source is looked after every so many of the shortest cells.
+    let looks = scenario.vbr.len() as f64 * rates().fold(0.0, f64::max) / CELL_BITS as f64 / 4096.0;
+    let duration = most as f64 / (load + looks + at_hosts) * SECOND as f64;
+    (duration as u64).clamp(1, 100 * 86_400 * SECOND)
+}
+
+/// Adds the cells or packets that a flow may send over each of its links [1/s]; gives its timeouts and requests.
+fn add_load(scenario: &Scenario, flow: &FlowConfig, loads: &mut [f64]) -> f64 {
+    let rate = |&link: &usize| scenario.links[link].rate_bps as f64;
+    let first = rate(&flow.route[0]);
+    let slowest = flow.route.iter().map(rate).fold(f64::INFINITY, f64::min);
+    let (data, ack) = flow.tcp.largest_packets_bytes();
+    let (units, ack_units, bits) = match scenario.framing {
+        Framing::Aal5 => {
+            let units = f64::from(frame_cells(data));
+            (units, f64::from(frame_cells(ack)), units * CELL_BITS as f64)
+        }
+        Framing::Ip => (1.0, 1.0, 8.0 * f64::from(data)),
+    };
+    let window = (flow.tcp.receiver_window_bytes / u64::from(flow.tcp.mss_bytes)) as f64;
+    let seconds = |ps: u64| ps as f64 / SECOND as f64;
+    let links = || flow.route.iter().chain(&flow.return_route);
+    let propagation: f64 = links().map(|&link| seconds(scenario.links[link].delay_ps)).sum();
+    let round_trip = propagation + bits / slowest;
+    // In slow start every second packet is lost at the slowest link.
+    let sent = (first / bits).min(2.0 * slowest / bits).min(window / round_trip);
+    // The timer backs off beyond the round trip, if it may.
+    let (least, most) = rto_ps(&flow.tcp.timer);
+    let timeouts = 1.0 / round_trip.min(seconds(most)).max(seconds(least));
+    let requests = match &flow.traffic {
+        TrafficConfig::Web(web) => web.requests_mean.min(f64::from(web.requests_most)) / seconds(web.cycle_ps),
+        TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => 0.0,
+    };
+    let packets = sent + timeouts + requests;
+    flow.route.iter().for_each(|&link| loads[link] += packets * units);
+    flow.return_route
+        .iter()
+        .for_each(|&link| loads[link] += packets * ack_units);
+    timeouts + requests
+}
+
+/// The smallest and the largest RTO [ps].
+fn rto_ps(timer: &TimerConfig) -> (u64, u64) {
+    match *timer {
+        TimerConfig::Coarse {
+            tick_ps,
+            min_rto_ticks,
+            max_rto_ticks,
+            ..
+        } => {
+            let ticks = |count: u32| tick_ps.saturating_mul(u64::from(count));
+            (ticks(min_rto_ticks), ticks(max_rto_ticks))
+        }
+        TimerConfig::Fine {
+            min_rto_ps, max_rto_ps, ..
+        } => (min_rto_ps, max_rto_ps),
+    }
+}

@@ -1,0 +1,295 @@
+//! Every way to run a scenario leaves the same behind: in both engines, watched or not, at once or bit by bit.
+
+use super::transfers_agree;
+use longpipe_events::{Stream, Time};
+use longpipe_network::scenario::{Engine, Scenario};
+use longpipe_network::{Probe, Recorder, Report, Simulation};
+use proptest::test_runner::TestCaseError;
+use std::cell::RefCell;
+use std::fmt::Debug;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::Once;
+
+/// Events after which a run is taken for one without end, where none is expected.
+pub const MANY_EVENTS: u64 = 20_000_000;
+/// Events between two looks at their number.
+const CHUNK: u64 = 100_000;
+
+/// Something that must not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// In a few words, the same for all of a kind.
+    pub kind: String,
+    /// What there is to see.
+    pub detail: String,
+}
+
+/// A run's report without its number of events, and its probe.
+type Outcome<P> = Result<(Report, P), Finding>;
+
+/// All that is wrong with a scenario's runs, each of which should end within so many events.
+pub fn findings(scenario: &Scenario, seed: u64, most_events: u64) -> Vec<Finding> {
+    let mut found = vec![];
+    let run = Run {
+        scenario,
+        seed,
+        most_events,
+    };
+    let recorder = || Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
+    let reference = run.whole(Engine::Reference, (), "reference");
+    let trains = run.whole(Engine::Trains, (), "trains");
+    let mut watched = [
+        run.whole(Engine::Reference, recorder(), "reference watched"),
+        run.whole(Engine::Trains, recorder(), "trains watched"),
+    ];
+    let (engine, name, whole) = match seed & 1 {
+        0 => (Engine::Reference, "reference bit by bit", &reference),
+        _ => (Engine::Trains, "trains bit by bit", &trains),
+    };
+    let in_bits = run.by(engine, (), name, &mut bits(seed));
+    let mut keep = |outcome: Result<(), Finding>| found.extend(outcome.err());
+    keep(same("engines differ", &reference, &trains));
+    keep(same("reference differs where it is watched", &reference, &watched[0]));
+    keep(same("trains differ where they are watched", &trains, &watched[1]));
+    for (_, recorder) in watched.iter_mut().flatten() {
+        recorder.finish(Time(scenario.duration_ps));
+    }
+    if let [Ok((_, by_cell)), Ok((_, by_train))] = &watched {
+        keep(same_records(by_cell, by_train));
+    }
+    for (report, recorder) in watched.iter().flatten() {
+        keep(counts_agree(scenario, report, recorder));
+    }
+    keep(same("a run differs where it goes bit by bit", whole, &in_bits));
+    let failed = [reference.err(), trains.err(), in_bits.err()].into_iter().flatten();
+    let failed_watched = watched.into_iter().filter_map(Result::err);
+    // What fails by itself comes before what differs.
+    failed.chain(failed_watched).chain(found).collect()
+}
+
+/// The first thing that is wrong, as proptest has it.
+pub fn compare(scenario: &Scenario, seed: u64) -> Result<(), TestCaseError> {
+    failed(findings(scenario, seed, MANY_EVENTS))
+}
+
+/// Likewise of the engines alone, which nobody watches.
+pub fn compare_engines(scenario: &Scenario, seed: u64) -> Result<(), TestCaseError> {
+    let run = Run {
+        scenario,
+        seed,
+        most_events: MANY_EVENTS,
+    };
+    let reference = run.whole(Engine::Reference, (), "reference");
+    let trains = run.whole(Engine::Trains, (), "trains");
+    let differ = same("engines differ", &reference, &trains);
+    failed(
+        [differ.err(), reference.err(), trains.err()]
+            .into_iter()
+            .flatten()
+            .collect(),
+    )
+}
+
+fn failed(found: Vec<Finding>) -> Result<(), TestCaseError> {
+    match found.into_iter().next() {
+        None => Ok(()),
+        Some(Finding { kind, detail }) => Err(TestCaseError::fail(format!("{kind}: {detail}"))),
+    }
+}
+
+/// Lengths of a few events each, or of many.
+fn bits(seed: u64) -> impl FnMut() -> u64 {
+    let mut stream = Stream::new(seed, "bits", 0);
+    let most = [1, 3, 40, 1000][stream.below(4) as usize];
+    move || 1 + stream.below(most)
+}
+
+/// A scenario to be run in several ways.
+struct Run<'a> {
+    scenario: &'a Scenario,
+    seed: u64,
+    most_events: u64,
+}
+
+impl Run<'_> {
+    fn whole<P: Probe>(&self, engine: Engine, probe: P, name: &str) -> Outcome<P> {
+        self.by(engine, probe, name, &mut || CHUNK)
+    }
+
+    fn by<P: Probe>(&self, engine: Engine, probe: P, name: &str, chunk: &mut dyn FnMut() -> u64) -> Outcome<P> {
+        let finding = |kind: &str, detail: String| Finding {
+            kind: format!("{name}: {kind}"),
+            detail,
+        };
+        let mut scenario = self.scenario.clone();
+        scenario.engine = engine;
+        let outcome = caught(|| {
+            let mut simulation = match Simulation::new(&scenario, self.seed, probe) {
+                Ok(simulation) => simulation,
+                Err(error) => return Err(finding("refused", error.to_string())),
+            };
+            let mut left = self.most_events;
+            loop {
+                let events = chunk();
+                if !simulation.advance(events) {
+                    break;
+                }
+                left = left.saturating_sub(events);
+                if left == 0 {
+                    let detail = format!("{} of it is over", simulation.progress());
+                    return Err(finding("no end", detail));
+                }
+            }
+            match simulation.report() {
+                Ok(report) => Ok((Report { events: 0, ..report }, simulation.into_probe())),
+                Err(error) => Err(finding("invariant broken", error.to_string())),
+            }
+        });
+        outcome.unwrap_or_else(|panic| Err(finding(&format!("panic {}", panic.place), panic.text)))
+    }
+}
+
+/// Equal reports, where there are two.
+fn same<P, Q>(kind: &str, one: &Outcome<P>, other: &Outcome<Q>) -> Result<(), Finding> {
+    let (Ok((one, _)), Ok((other, _))) = (one, other) else {
+        return Ok(());
+    };
+    let fail = |detail: String| {
+        Err(Finding {
+            kind: kind.to_owned(),
+            detail,
+        })
+    };
+    let parts = [
+        first_difference("flow", &one.flows, &other.flows),
+        first_difference("web", &one.web, &other.web),
+        first_difference("port", &one.ports, &other.ports),
+        first_difference("packet port", &one.packet_ports, &other.packet_ports),
+        first_difference("class", &one.classes, &other.classes),
+        // A mean of no delays is no number, so that it does not equal itself.
+        first_difference("source", &debug(&one.sources), &debug(&other.sources)),
+    ];
+    match parts.into_iter().flatten().next() {
+        Some(part) => fail(part),
+        None if one.state_hash != other.state_hash => fail("the state alone".to_owned()),
+        None => Ok(()),
+    }
+}
+
+fn debug<T: Debug>(rows: &[T]) -> Vec<String> {
+    rows.iter().map(|row| format!("{row:?}")).collect()
+}
+
+fn first_difference<T: Debug + PartialEq>(name: &str, one: &[T], other: &[T]) -> Option<String> {
+    if one.len() != other.len() {
+        return Some(format!("{} and {} rows of {name}", one.len(), other.len()));
+    }
+    let at = (0..one.len()).find(|&at| one[at] != other[at])?;
+    Some(format!("{name} {at}:\n  {:?}\n  {:?}", one[at], other[at]))
+}
+
+fn same_records(one: &Recorder, other: &Recorder) -> Result<(), Finding> {
+    let bits = |column: &[f64]| column.iter().map(|value| value.to_bits()).collect::<Vec<u64>>();
+    let timers = |recorder: &Recorder| {
+        let timers = &recorder.timers;
+        let columns = [&timers.rtt, &timers.srtt, &timers.rto].map(|column| bits(column));
+        (timers.time.clone(), timers.flow.clone(), columns)
+    };
+    let vc_queues = |recorder: &Recorder| {
+        let queues = &recorder.vc_queues;
+        (
+            queues.time.clone(),
+            queues.port.clone(),
+            queues.vc.clone(),
+            queues.held.clone(),
+        )
+    };
+    let differing = [
+        ("queues", one.queues != other.queues),
+        ("windows", one.windows != other.windows),
+        ("sequences", one.sequences != other.sequences),
+        ("timers", timers(one) != timers(other)),
+        ("queues of VCs", vc_queues(one) != vc_queues(other)),
+    ];
+    match differing.into_iter().find(|&(_, differ)| differ) {
+        None => Ok(()),
+        Some((name, _)) => Err(Finding {
+            kind: format!("{name} differ over time between the engines"),
+            detail: String::new(),
+        }),
+    }
+}
+
+/// What is recorded is as much as what the report counts, and files are complete where all their bytes came.
+fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Result<(), Finding> {
+    let unequal = |kind: &str, recorded: u64, counted: u64| Finding {
+        kind: kind.to_owned(),
+        detail: format!("{recorded} and {counted}"),
+    };
+    let sent: u64 = report.flows.iter().map(|flow| flow.sender.sent_segments).sum();
+    let recorded = recorder.sequences.event.iter().filter(|&&event| event == 0).count() as u64;
+    if scenario.traces.sequence && recorded != sent {
+        return Err(unequal("not all segments are recorded", recorded, sent));
+    }
+    let frames = report
+        .ports
+        .iter()
+        .filter(|port| port.mean_queue.is_some())
+        .map(|port| port.frames_in);
+    let packets = report
+        .packet_ports
+        .iter()
+        .filter(|port| !port.host)
+        .map(|port| port.packets_in);
+    let came: u64 = frames.chain(packets).sum();
+    let recorded = recorder.queues.held.len() as u64;
+    if scenario.traces.queue && recorded != came {
+        return Err(unequal("not all queues are recorded", recorded, came));
+    }
+    if !transfers_agree(scenario, report) {
+        return Err(unequal("files are complete without all bytes, or not with them", 0, 0));
+    }
+    Ok(())
+}
+
+/// A panic, and where it happened.
+pub struct Panic {
+    place: String,
+    text: String,
+}
+
+thread_local! {
+    /// The latest panic, while one is caught.
+    static CAUGHT: RefCell<Option<Option<Panic>>> = const { RefCell::new(None) };
+}
+
+/// What a call gives, or its panic, about which nothing is printed.
+pub fn caught<T>(call: impl FnOnce() -> T) -> Result<T, Panic> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let catching = CAUGHT.with_borrow(Option::is_some);
+            if !catching {
+                return usual(info);
+            }
+            let place = info
+                .location()
+                .map_or(String::new(), |at| format!("{}:{}", at.file(), at.line()));
+            let payload = info.payload();
+            let text = payload.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| payload.downcast_ref::<&str>().map(|&text| text.to_owned()));
+            let text = text.unwrap_or_default();
+            CAUGHT.set(Some(Some(Panic { place, text })));
+        }));
+    });
+    let before = CAUGHT.replace(Some(None));
+    let outcome = catch_unwind(AssertUnwindSafe(call));
+    let panic = CAUGHT.replace(before).flatten();
+    outcome.map_err(|_| {
+        panic.unwrap_or(Panic {
+            place: String::new(),
+            text: String::new(),
+        })
+    })
+}

@@ -1,0 +1,326 @@
+//! Scenarios kept with what their runs leave behind, bit by bit.
+//!
+//! ```text
+//! golden/scenarios.jsonl   {"part"} ... {"name", "seed", "scenario"} ...   as `compact` has it
+//! golden/results.jsonl     {"engine"} {"name", "hash", "traces", "flows", "ports", "files", "vbr"} ...
+//! ```
+//!
+//! A scenario is kept as it was resolved when it came in: a field that is new since must be one that may be absent.
+
+use super::compact;
+use longpipe_events::{mix, Time};
+use longpipe_network::scenario::{Engine, Scenario, TraceConfig};
+use longpipe_network::{Probe, Recorder, Report, Simulation};
+use serde::{Deserialize, Serialize};
+use serde_json::{json, Value};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A scenario to run, and what it is for.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub name: String,
+    pub seed: u64,
+    pub scenario: Value,
+}
+
+/// What a run leaves behind.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Pinned {
+    pub name: String,
+    /// Hash of the final state.
+    pub hash: String,
+    /// Hash of all traces.
+    pub traces: String,
+    /// By flow: bytes delivered, segments sent and sent again, timeouts, fast retransmits.
+    pub flows: Vec<[u64; 5]>,
+    /// By link: in, out, lost by overflow, refused, discarded, by force, held; cells or packets.
+    pub ports: Vec<[u64; 7]>,
+    /// Web files that arrived whole.
+    pub files: usize,
+    /// Cells delivered, by VBR source.
+    pub vbr: Vec<u64>,
+}
+
+/// The results, and the number of the engine that they are of.
+pub struct Results {
+    pub engine: u32,
+    pub pinned: BTreeMap<String, Pinned>,
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden"))
+}
+
+fn lines(name: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(folder().join(name)).unwrap_or_default();
+    let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{name}: {error}: {line}"));
+    text.lines().map(parse).collect()
+}
+
+fn write(name: &str, lines: impl Iterator<Item = String>) {
+    let text: String = lines.map(|line| line + "\n").collect();
+    std::fs::write(folder().join(name), text).expect("the folder can be written to");
+}
+
+/// All entries, in the order of the file.
+pub fn entries() -> Vec<Entry> {
+    let (mut parts, mut entries) = (vec![], vec![]);
+    for mut line in lines("scenarios.jsonl") {
+        if let Some(part) = line.get_mut("part") {
+            parts.push(part.take());
+            continue;
+        }
+        entries.push(Entry {
+            name: line["name"].as_str().expect("a name").to_owned(),
+            seed: line["seed"].as_u64().expect("a seed"),
+            scenario: compact::expanded(&line["scenario"], &parts),
+        });
+    }
+    entries
+}
+
+/// Writes all entries; what occurs more than once is written once.
+pub fn write_entries(entries: &[Entry]) {
+    let scenarios: Vec<&Value> = entries.iter().map(|entry| &entry.scenario).collect();
+    let (parts, short) = compact::shortened(&scenarios);
+    let parts = parts.into_iter().map(|part| json!({"part": part}).to_string());
+    let rows = entries.iter().zip(short).map(|(Entry { name, seed, .. }, scenario)| {
+        json!({"name": name, "seed": seed, "scenario": scenario}).to_string()
+    });
+    write("scenarios.jsonl", parts.chain(rows));
+}
+
+/// The results as they are kept; none of engine 0 where there is no file.
+pub fn results() -> Results {
+    let mut lines = lines("results.jsonl").into_iter();
+    let engine = lines
+        .next()
+        .map_or(0, |head| head["engine"].as_u64().expect("a number"));
+    let parse = |line| serde_json::from_value(line).expect("the results of a run");
+    Results {
+        engine: engine as u32,
+        pinned: lines
+            .map(parse)
+            .map(|pinned: Pinned| (pinned.name.clone(), pinned))
+            .collect(),
+    }
+}
+
+/// Writes the results of all entries.
+pub fn write_results(engine: u32, pinned: &[Pinned]) {
+    let rows = pinned.iter().map(|row| serde_json::to_string(row).expect("plain data"));
+    write(
+        "results.jsonl",
+        [json!({"engine": engine}).to_string()].into_iter().chain(rows),
+    );
+}
+
+impl Entry {
+    /// With numbers that JSON keeps to the bit.
+    pub fn new(name: &str, scenario: &Scenario) -> Entry {
+        let mut scenario = serde_json::to_value(scenario).expect("a scenario is plain data");
+        round(&mut scenario);
+        Entry {
+            name: name.to_owned(),
+            seed: name.bytes().fold(0, |seed, byte| mix(seed ^ u64::from(byte))),
+            scenario,
+        }
+    }
+
+    /// The scenario, to be run by an engine.
+    pub fn scenario(&self, engine: Engine) -> Scenario {
+        let mut scenario: Scenario =
+            serde_json::from_value(self.scenario.clone()).unwrap_or_else(|error| panic!("{}: {error}", self.name));
+        scenario.engine = engine;
+        scenario
+    }
+
+    /// Runs it in both engines and watched; an error tells which two differ.
+    pub fn run(&self) -> Result<Pinned, String> {
+        let reference = self.scenario(Engine::Reference);
+        let trains = self.scenario(Engine::Trains);
+        let all = TraceConfig {
+            cwnd: true,
+            queue: true,
+            sequence: true,
+            rtt: true,
+            vc_queue: true,
+            vc_queue_interval_ps: reference.duration_ps.div_ceil(64),
+        };
+        let recorder = Recorder::new(all, trains.flows.len(), trains.links.len());
+        let (by_cell, ()) = finished(&reference, self.seed, ());
+        let (by_train, ()) = finished(&trains, self.seed, ());
+        let (watched, mut recorder) = finished(&trains, self.seed, recorder);
+        recorder.finish(Time(trains.duration_ps));
+        let traces = format!("{:016x}", hash_of(&recorder));
+        let [by_cell, by_train, watched] =
+            [by_cell, by_train, watched].map(|report| pinned(&self.name, &report, &traces));
+        for (other, what) in [(&by_train, "by trains"), (&watched, "by trains, watched")] {
+            if let Some(difference) = difference(&by_cell, other) {
+                return Err(format!("{}: {what}, not by the reference: {difference}", self.name));
+            }
+        }
+        Ok(by_cell)
+    }
+}
+
+fn round(value: &mut Value) {
+    match value {
+        Value::Object(fields) => fields.values_mut().for_each(round),
+        Value::Array(values) => values.iter_mut().for_each(round),
+        Value::Number(number) if number.is_f64() => {
+            let rounded = number.as_f64().map_or(0.0, |number| (number * 1e6).round() / 1e6);
+            *value = json!(rounded);
+        }
+        _ => {}
+    }
+}
+
+fn finished<P: Probe>(scenario: &Scenario, seed: u64, probe: P) -> (Report, P) {
+    let mut simulation = Simulation::new(scenario, seed, probe).expect("a valid scenario");
+    simulation.run();
+    let report = simulation.report().expect("what entered is accounted for");
+    (report, simulation.into_probe())
+}
+
+fn pinned(name: &str, report: &Report, traces: &str) -> Pinned {
+    let flows = report.flows.iter().map(|flow| {
+        let sender = &flow.sender;
+        [
+            flow.delivered_bytes,
+            sender.sent_segments,
+            sender.retransmitted_segments,
+            sender.timeouts,
+            sender.fast_retransmits,
+        ]
+    });
+    let cells = report.ports.iter().map(|port| {
+        [
+            port.cells_in,
+            port.cells_out,
+            port.lost_overflow,
+            port.lost_refused,
+            port.lost_discarded,
+            port.lost_forced,
+            port.held,
+        ]
+    });
+    let packets = report.packet_ports.iter().map(|port| {
+        [
+            port.packets_in,
+            port.packets_out,
+            port.lost_overflow,
+            port.lost_refused,
+            0,
+            port.lost_forced,
+            port.packets_held,
+        ]
+    });
+    let files = report.web.iter().flat_map(|web| &web.files);
+    Pinned {
+        name: name.to_owned(),
+        hash: format!("{:016x}", report.state_hash),
+        traces: traces.to_owned(),
+        flows: flows.collect(),
+        ports: cells.chain(packets).collect(),
+        files: files.filter(|file| file.completed.is_some()).count(),
+        vbr: report.sources.iter().map(|source| source.delivered).collect(),
+    }
+}
+
+/// In a few words, where two results of an entry differ first.
+pub fn difference(one: &Pinned, other: &Pinned) -> Option<String> {
+    if one == other {
+        return None;
+    }
+    let first = |what: &str, one: Vec<String>, other: Vec<String>| {
+        let at = one.iter().zip(&other).position(|(one, other)| one != other)?;
+        Some(format!("{what} {at} {}, was {}", other[at], one[at]))
+    };
+    let words = |row: &dyn std::fmt::Debug| format!("{row:?}");
+    let flows = [one, other].map(|pinned| pinned.flows.iter().map(|row| words(row)).collect());
+    let ports = [one, other].map(|pinned| pinned.ports.iter().map(|row| words(row)).collect());
+    let rest = [one, other].map(|pinned| vec![words(&(&pinned.hash, &pinned.traces, pinned.files, &pinned.vbr))]);
+    let [one_flows, other_flows] = flows;
+    let [one_ports, other_ports] = ports;
+    let [one_rest, other_rest] = rest;
+    first("flow", one_flows, other_flows)
+        .or_else(|| first("port", one_ports, other_ports))
+        .or_else(|| first("hash of the state, of the traces, files, VBR", one_rest, other_rest))
+        .or(Some("other numbers of flows or ports".to_owned()))
+}
+
+/// A hash of everything recorded, row by row.
+fn hash_of(recorder: &Recorder) -> u64 {
+    let Recorder {
+        windows,
+        timers,
+        queues,
+        vc_queues,
+        sequences,
+        ..
+    } = recorder;
+    // All that are no numbers are one.
+    let bits = |column: &[f64]| -> Vec<u64> {
+        let bits = column
+            .iter()
+            .map(|value| if value.is_nan() { u64::MAX } else { value.to_bits() });
+        bits.collect()
+    };
+    fn wide<T: Copy + Into<u64>>(column: &[T]) -> Vec<u64> {
+        column.iter().map(|&value| value.into()).collect()
+    }
+    let columns = [
+        wide(&windows.time),
+        wide(&windows.flow),
+        bits(&windows.cwnd),
+        bits(&windows.ssthresh),
+        wide(&timers.time),
+        wide(&timers.flow),
+        bits(&timers.rtt),
+        bits(&timers.srtt),
+        bits(&timers.rto),
+        wide(&queues.time),
+        wide(&queues.port),
+        wide(&queues.held),
+        wide(&vc_queues.time),
+        wide(&vc_queues.port),
+        wide(&vc_queues.vc),
+        wide(&vc_queues.held),
+        wide(&sequences.time),
+        wide(&sequences.flow),
+        wide(&sequences.event),
+        wide(&sequences.sequence),
+        wide(&sequences.length),
+        wide(&sequences.retransmission),
+    ];
+    let words = columns
+        .iter()
+        .flat_map(|column| [column.len() as u64].into_iter().chain(column.iter().copied()));
+    words.fold(0, |hash, word| mix(hash ^ mix(word.wrapping_add(1))).wrapping_add(hash))
+}
+
+/// Runs all entries, in their order.
+pub fn run_all(entries: &[Entry]) -> Vec<Result<Pinned, String>> {
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut found: Vec<(usize, Result<Pinned, String>)> = std::thread::scope(|scope| {
+        let work = || {
+            let mine = std::iter::from_fn(|| {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                entries.get(at).map(|entry| (at, entry.run()))
+            });
+            mine.collect::<Vec<_>>()
+        };
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let joined = workers.into_iter().map(|worker| worker.join());
+        joined
+            .flat_map(|found| found.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    found.sort_by_key(|&(at, _)| at);
+    found.into_iter().map(|(_, outcome)| outcome).collect()
+}

@@ -1,0 +1,117 @@
+//! What a run may hold: it ends where it would pass that, wherever it grows, and is the same run below.
+
+mod common;
+
+use common::packets::ip;
+use common::{dumbbell, policy, tcp, web, Builder, WAN};
+use longpipe_network::defect::{guarded, Ended};
+use longpipe_network::scenario::{BufferUnit, Engine, NodeKind, Scenario, TraceConfig, TrafficConfig};
+use longpipe_network::{Recorder, Report, Simulation};
+use longpipe_tcp::config::{CongestionConfig, RecoveryKind, VegasConfig};
+
+const MB: u64 = 1 << 20;
+
+/// A window of 16 MiB, all of it sent at once into a queue without a limit.
+fn burst(recovery: RecoveryKind) -> Scenario {
+    let mut config = tcp(recovery, 16 * MB);
+    config.initial_window_segments = 65_535;
+    let mut build = Builder::new(1, 1000, policy("tail-drop"));
+    let (switch, source, sink) = (
+        build.node(NodeKind::Switch),
+        build.node(NodeKind::Host),
+        build.node(NodeKind::Host),
+    );
+    let route = vec![
+        build.link(source, switch, 10_000_000_000, WAN),
+        build.link(switch, sink, 100_000_000, WAN),
+    ];
+    build.flow(route, config);
+    build.scenario.links.iter_mut().for_each(|link| link.buffer = None);
+    build.scenario
+}
+
+fn run(scenario: &Scenario, limit: u64) -> Result<Report, Ended> {
+    guarded(limit, || {
+        let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
+        if scenario.traces.any() {
+            let mut simulation = Simulation::new(scenario, 1, recorder).expect("a valid scenario");
+            simulation.run();
+            return simulation.report().expect("what entered is accounted for");
+        }
+        let mut simulation = Simulation::new(scenario, 1, ()).expect("a valid scenario");
+        simulation.run();
+        simulation.report().expect("what entered is accounted for")
+    })
+}
+
+/// The run ends at a limit, needing no more than three times as much next, and is the same below another one.
+fn ends(mut scenario: Scenario, limit: u64) {
+    for engine in [Engine::Trains, Engine::Reference] {
+        scenario.engine = engine;
+        let free = run(&scenario, u64::MAX).expect("without a limit");
+        assert_eq!(run(&scenario, 1000 * limit), Ok(free), "{engine:?}");
+        let Err(Ended::Memory(found)) = run(&scenario, limit) else {
+            panic!("{engine:?} takes no more than {limit} bytes")
+        };
+        assert_eq!(found.limit, limit);
+        assert!((limit..3 * limit).contains(&found.needed), "{engine:?}: {found}");
+    }
+}
+
+#[test]
+fn queues_of_cells_and_of_packets_end_a_run() {
+    ends(burst(RecoveryKind::Reno), MB);
+    ends(ip(burst(RecoveryKind::Reno), BufferUnit::Packets, 1000), MB / 2);
+}
+
+#[test]
+fn what_a_receiver_keeps_beyond_holes_and_a_sender_s_times_end_a_run() {
+    let mut holes = burst(RecoveryKind::Sack);
+    // Every other packet is lost, so that no two of a window's others touch.
+    holes.links[0].loss = longpipe_network::scenario::LossConfig::Packets {
+        indices: (0..40_000).filter(|index| index % 2 == 0).collect(),
+    };
+    ends(holes, MB);
+    let mut vegas = burst(RecoveryKind::Reno);
+    vegas.flows[0].tcp.congestion = CongestionConfig::Vegas(VegasConfig {
+        alpha: 1.0,
+        beta: 3.0,
+        gamma: 1.0,
+    });
+    ends(vegas, MB);
+}
+
+#[test]
+fn what_is_recorded_and_asked_for_ends_a_run() {
+    let plain = dumbbell(2, WAN, 1000, policy("fba"), 3, &tcp(RecoveryKind::Reno, 65_536));
+    let all = TraceConfig {
+        cwnd: true,
+        queue: true,
+        sequence: true,
+        rtt: true,
+        vc_queue: true,
+        vc_queue_interval_ps: 1_000_000_000,
+    };
+    ends(
+        Scenario {
+            traces: all,
+            ..plain.clone()
+        },
+        MB / 8,
+    );
+    let mut asking = plain;
+    asking.duration_ps *= 200;
+    for flow in &mut asking.flows {
+        flow.traffic = TrafficConfig::Web(web());
+    }
+    ends(asking, MB / 8);
+}
+
+#[test]
+fn a_network_that_does_not_fit_ends_before_it_begins() {
+    let wide = dumbbell(2_000, WAN, 1000, policy("epd"), 1, &tcp(RecoveryKind::Reno, 65_536));
+    let Err(Ended::Memory(found)) = run(&wide, MB) else {
+        panic!("2000 flows in a megabyte")
+    };
+    assert!(found.needed > MB);
+}

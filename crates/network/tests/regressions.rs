@@ -1,0 +1,45 @@
+//! Scenarios on which the ways to run one once parted, or a run failed: a file each, with its seed.
+
+mod common;
+
+use common::compare::{findings, MANY_EVENTS};
+use common::kept::Kept;
+use std::path::{Path, PathBuf};
+
+#[test]
+fn what_once_failed_agrees() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions");
+    let entries = std::fs::read_dir(folder).expect("a folder beside this file");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a file").path()).collect();
+    paths.sort();
+    assert!(!paths.is_empty());
+    let failed: Vec<String> = paths
+        .iter()
+        .filter_map(|path| {
+            let kept = Kept::read(path);
+            let finding = findings(&kept.scenario, kept.seed, MANY_EVENTS).into_iter().next()?;
+            Some(format!(
+                "{}: {}: {}",
+                path.file_name().unwrap_or_default().display(),
+                finding.kind,
+                finding.detail
+            ))
+        })
+        .collect();
+    assert!(
+        failed.is_empty(),
+        "{} of {} fail:\n{}",
+        failed.len(),
+        paths.len(),
+        failed.join("\n")
+    );
+}
+
+#[test]
+fn a_scenario_comes_back_from_its_file() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions");
+    for entry in std::fs::read_dir(folder).expect("a folder beside this file") {
+        let kept = Kept::read(&entry.expect("a file").path());
+        assert_eq!(Kept::parse(&kept.line()).line(), kept.line());
+    }
+}

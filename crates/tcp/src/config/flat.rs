@@ -1,0 +1,131 @@
+//! How resolved scenarios spell a connection.
+//!
+//! The kinds that there were first have tables of their own, all of them, beside the names of those in use, and stored
+//! runs are found by a digest of that form. A kind that came later is a table with its parameters where its name would be,
+//! `{"kind": "scalable", ...}`, and so may the first ones be.
+
+use super::{AckConfig, TcpConfig, TimerConfig};
+use crate::congestion::{AimdConfig, CongestionConfig, VegasConfig};
+use crate::recovery::{NewRenoConfig, RecoveryConfig, RenoConfig, SackConfig, TahoeConfig};
+use serde::de::value::{MapAccessDeserializer, MapDeserializer};
+use serde::de::{DeserializeOwned, Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// A connection as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Flat {
+    recovery: Choice<RecoveryConfig>,
+    congestion: Choice<CongestionConfig>,
+    mss_bytes: u32,
+    receiver_window_bytes: u64,
+    window_scale: u32,
+    initial_window_segments: u32,
+    initial_ssthresh_bytes: Option<u64>,
+    estimate_ssthresh: bool,
+    duplicate_ack_threshold: u32,
+    fast_retransmit_restarts_timer: bool,
+    fast_retransmit_interval_ps: u64,
+    silly_window_avoidance: bool,
+    idle_restart: bool,
+    timer: TimerConfig,
+    ack: AckConfig,
+    byte_counting: Option<bool>,
+    vegas: Option<VegasConfig>,
+    /// Only where it is not the default.
+    #[serde(default)]
+    tahoe: TahoeConfig,
+    reno: Option<RenoConfig>,
+    newreno: Option<NewRenoConfig>,
+    sack: Option<SackConfig>,
+}
+
+impl TryFrom<Flat> for TcpConfig {
+    type Error = serde::de::value::Error;
+
+    fn try_from(flat: Flat) -> Result<TcpConfig, Self::Error> {
+        let recovery = flat.recovery.or_by_name(|name| {
+            Ok(match name {
+                "tahoe" => RecoveryConfig::Tahoe(flat.tahoe),
+                "reno" => RecoveryConfig::Reno(flat.reno.ok_or_else(|| Error::missing_field("reno"))?),
+                "newreno" => RecoveryConfig::Newreno(flat.newreno.ok_or_else(|| Error::missing_field("newreno"))?),
+                "sack" => RecoveryConfig::Sack(flat.sack.ok_or_else(|| Error::missing_field("sack"))?),
+                name => alone(name)?,
+            })
+        })?;
+        let congestion = flat.congestion.or_by_name(|name| {
+            Ok(match name {
+                "aimd" => CongestionConfig::Aimd(AimdConfig {
+                    byte_counting: flat
+                        .byte_counting
+                        .ok_or_else(|| Error::missing_field("byte_counting"))?,
+                }),
+                "vegas" => CongestionConfig::Vegas(flat.vegas.ok_or_else(|| Error::missing_field("vegas"))?),
+                name => alone(name)?,
+            })
+        })?;
+        Ok(TcpConfig {
+            recovery,
+            congestion,
+            mss_bytes: flat.mss_bytes,
+            receiver_window_bytes: flat.receiver_window_bytes,
+            window_scale: flat.window_scale,
+            initial_window_segments: flat.initial_window_segments,
+            initial_ssthresh_bytes: flat.initial_ssthresh_bytes,
+            estimate_ssthresh: flat.estimate_ssthresh,
+            duplicate_ack_threshold: flat.duplicate_ack_threshold,
+            fast_retransmit_restarts_timer: flat.fast_retransmit_restarts_timer,
+            fast_retransmit_interval_ps: flat.fast_retransmit_interval_ps,
+            silly_window_avoidance: flat.silly_window_avoidance,
+            idle_restart: flat.idle_restart,
+            timer: flat.timer,
+            ack: flat.ack,
+        })
+    }
+}
+
+/// A kind without parameters.
+fn alone<T: DeserializeOwned, E: Error>(name: &str) -> Result<T, E> {
+    T::deserialize(MapDeserializer::new([("kind", name)].into_iter()))
+}
+
+/// A kind by its name, or with its parameters.
+enum Choice<T> {
+    Name(String),
+    Table(T),
+}
+
+impl<T> Choice<T> {
+    fn or_by_name<E>(self, find: impl FnOnce(&str) -> Result<T, E>) -> Result<T, E> {
+        match self {
+            Choice::Name(name) => find(&name),
+            Choice::Table(table) => Ok(table),
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Choice<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Choice<T>, D::Error> {
+        struct Reading<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Reading<T> {
+            type Value = Choice<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name or a table")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<Choice<T>, E> {
+                Ok(Choice::Name(name.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Choice<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Choice::Table)
+            }
+        }
+
+        deserializer.deserialize_any(Reading(PhantomData))
+    }
+}

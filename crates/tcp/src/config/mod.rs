@@ -1,0 +1,226 @@
+//! Parameters of a TCP connection, fully resolved.
+
+mod flat;
+mod timer;
+
+pub use crate::congestion::{AimdConfig, CongestionConfig, CongestionKind, VegasConfig};
+use crate::problem::Problem;
+pub use crate::recovery::{
+    NewRenoConfig, PipeStart, RecoveryConfig, RecoveryKind, RenoConfig, SackConfig, TahoeConfig, TimerRestart,
+    VanillaConfig,
+};
+use crate::segment::{AckSegment, DataSegment, SackBlock};
+use longpipe_events::{Time, PS_PER_SECOND};
+use serde::{Deserialize, Serialize};
+use strum::VariantNames;
+pub use timer::{PhaseConfig, TimerConfig, LONGEST_RTO};
+
+/// Everything that shapes one connection's two end points.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(try_from = "flat::Flat")]
+pub struct TcpConfig {
+    /// What is resent after a loss.
+    pub recovery: RecoveryConfig,
+    /// How much may be in flight.
+    pub congestion: CongestionConfig,
+    /// Payload of a full segment [byte].
+    pub mss_bytes: u32,
+    /// Window the receiver advertises [byte].
+    pub receiver_window_bytes: u64,
+    /// Shift of the window field (RFC 7323 section 2); the field itself holds 16 bits.
+    pub window_scale: u32,
+    /// cwnd at the start and after idle restart [segment].
+    pub initial_window_segments: u32,
+    /// ssthresh at the start [byte]; none: unbounded.
+    pub initial_ssthresh_bytes: Option<u64>,
+    /// Lower ssthresh to the bandwidth-delay product that the first three ACKs show (Hoe 1996).
+    pub estimate_ssthresh: bool,
+    /// Number of duplicate ACKs that triggers a fast retransmit.
+    pub duplicate_ack_threshold: u32,
+    /// A fast retransmit restarts the retransmission timer (4.4BSD), else ACKs of new data alone do (RFC 6298 section 5).
+    pub fast_retransmit_restarts_timer: bool,
+    /// Least time from one fast retransmit to the next [ps]; duplicates that come earlier trigger none.
+    pub fast_retransmit_interval_ps: u64,
+    /// Hold back a short segment while more data waits (RFC 1122 4.2.3.4).
+    pub silly_window_avoidance: bool,
+    /// Back to the initial window after an RTO without sending (RFC 5681 4.1).
+    pub idle_restart: bool,
+    /// Retransmission timer.
+    pub timer: TimerConfig,
+    /// When the receiver acknowledges.
+    pub ack: AckConfig,
+}
+
+impl TcpConfig {
+    /// The least shift with which the receiver's window fits its field; 1 GiB misses by one unit, which is let pass.
+    pub fn least_window_scale(receiver_window_bytes: u64) -> u32 {
+        (0..MAX_WINDOW_SCALE)
+            .find(|scale| receiver_window_bytes >> scale <= MAX_WINDOW_FIELD)
+            .unwrap_or(MAX_WINDOW_SCALE)
+    }
+
+    /// Whether every segment carries a timestamp option.
+    pub fn timestamps(&self) -> bool {
+        matches!(self.timer, TimerConfig::Fine { timestamps: true, .. })
+    }
+
+    /// Longest IP packets with data and with an ACK [byte].
+    pub fn largest_packets_bytes(&self) -> (u32, u32) {
+        let timestamp = self.timestamps().then_some(Time::ZERO);
+        let data = DataSegment {
+            length: self.mss_bytes,
+            timestamp,
+            ..DataSegment::default()
+        };
+        let mut ack = AckSegment {
+            echo: timestamp,
+            ..AckSegment::default()
+        };
+        if self.recovery.sack_blocks() > 0 {
+            ack.blocks.fill(SackBlock { start: 1, end: 2 });
+        }
+        (data.packet_bytes(), ack.packet_bytes())
+    }
+
+    /// Window that the sender sees [byte]: a field of 16 bits, shifted.
+    pub fn advertised_window(&self) -> u64 {
+        (self.receiver_window_bytes >> self.window_scale).min(MAX_WINDOW_FIELD) << self.window_scale
+    }
+
+    /// What is wrong with it, if anything is.
+    pub fn problem(&self) -> Option<Problem> {
+        if !(1..=65_000).contains(&self.mss_bytes) {
+            return Some(Problem::new("mss", self.mss_bytes, "needs 1 to 65 000 bytes"));
+        }
+        if !(u64::from(self.mss_bytes)..=1 << 30).contains(&self.receiver_window_bytes) {
+            return Some(Problem::new(
+                "receiver_window",
+                self.receiver_window_bytes,
+                format!(
+                    "needs at least one segment ({} bytes) and at most 1 GiB",
+                    self.mss_bytes
+                ),
+            ));
+        }
+        let least = TcpConfig::least_window_scale(self.receiver_window_bytes);
+        if !(least..=MAX_WINDOW_SCALE).contains(&self.window_scale) {
+            return Some(Problem::new(
+                "window_scale",
+                self.window_scale,
+                format!(
+                    "needs {least} to {MAX_WINDOW_SCALE} for a window of {} bytes",
+                    self.receiver_window_bytes
+                ),
+            ));
+        }
+        if let Some(problem) = self.congestion.problem().or_else(|| self.recovery.problem()) {
+            return Some(problem);
+        }
+        if !(1..=1_000_000).contains(&self.initial_window_segments) {
+            let accepted = "needs 1 to 1 000 000 segments";
+            return Some(Problem::new("initial_window", self.initial_window_segments, accepted));
+        }
+        if self.duplicate_ack_threshold == 0 {
+            return Some(Problem::new("duplicate_ack_threshold", 0, "needs at least 1"));
+        }
+        self.ack
+            .problem()
+            .or_else(|| self.timer.problem().map(|problem| problem.within("timer")))
+    }
+}
+
+/// Largest value of the window field.
+pub const MAX_WINDOW_FIELD: u64 = 65_535;
+/// Largest shift of the window field (RFC 7323 section 2.3).
+pub const MAX_WINDOW_SCALE: u32 = 14;
+/// Longest delay of an ACK [ps].
+pub const LONGEST_ACK_DELAY: u64 = 1_000 * PS_PER_SECOND;
+
+/// When a receiver acknowledges.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum AckConfig {
+    /// At once, for each segment.
+    Immediate {},
+    /// Every so many segments, or after a delay (RFC 1122 4.2.3.2).
+    Delayed {
+        /// Segments that force an ACK.
+        segments: u32,
+        /// Longest delay [ps].
+        timeout_ps: u64,
+    },
+}
+
+impl AckConfig {
+    /// What is wrong with it, if anything is.
+    pub fn problem(&self) -> Option<Problem> {
+        match *self {
+            AckConfig::Delayed { segments, timeout_ps }
+                if segments == 0 || timeout_ps == 0 || timeout_ps > LONGEST_ACK_DELAY =>
+            {
+                let value = format!("{segments} segments, {timeout_ps} ps");
+                let accepted = "needs at least one segment and a timeout of up to 1000 s";
+                Some(Problem::new("ack", value, accepted))
+            }
+            AckConfig::Delayed { .. } | AckConfig::Immediate {} => None,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Reno on a coarse clock.
+    pub fn config() -> TcpConfig {
+        TcpConfig {
+            recovery: RecoveryConfig::Reno(RenoConfig {
+                guard: false,
+                deflate_on_timeout: false,
+                guard_timeouts_only: false,
+                inflate_always: false,
+            }),
+            congestion: CongestionConfig::Aimd(AimdConfig { byte_counting: false }),
+            mss_bytes: 512,
+            receiver_window_bytes: 65_536,
+            window_scale: 1,
+            initial_window_segments: 1,
+            initial_ssthresh_bytes: None,
+            estimate_ssthresh: false,
+            duplicate_ack_threshold: 3,
+            fast_retransmit_restarts_timer: true,
+            fast_retransmit_interval_ps: 0,
+            silly_window_avoidance: true,
+            idle_restart: false,
+            timer: TimerConfig::Coarse {
+                tick_ps: 100_000_000_000,
+                phase: PhaseConfig::Common {},
+                min_rto_ticks: 2,
+                max_rto_ticks: 640,
+                initial_rto_ticks: 30,
+                count_from_one: true,
+                expires_on_tick: true,
+            },
+            ack: AckConfig::Immediate {},
+        }
+    }
+
+    #[test]
+    fn rfc_7323_section_2_a_window_is_16_bits_shifted() {
+        let window = |receiver_window_bytes, window_scale| {
+            let config = TcpConfig {
+                receiver_window_bytes,
+                window_scale,
+                ..config()
+            };
+            config.advertised_window()
+        };
+        assert_eq!(window(65_535, 0), 65_535);
+        assert_eq!(window(65_536, 0), 65_535);
+        assert_eq!(window(65_536, 1), 65_536);
+        assert_eq!(window(600_000, 4), 600_000);
+        assert_eq!(window(2_500_000, 6), 2_499_968);
+        assert_eq!(window(1 << 30, 14), 65_535 << 14);
+    }
+}

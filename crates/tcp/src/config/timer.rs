@@ -1,0 +1,117 @@
+//! Parameters of the retransmission timer.
+
+use crate::problem::Problem;
+use longpipe_events::PS_PER_SECOND;
+use serde::{Deserialize, Serialize};
+use strum::VariantNames;
+
+/// Longest RTO there may be [ps].
+pub const LONGEST_RTO: u64 = 100_000 * PS_PER_SECOND;
+
+/// Retransmission timers.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum TimerConfig {
+    /// BSD's slow timer: whole ticks, one segment timed at a time, scaled integers.
+    Coarse {
+        /// Length of a tick [ps].
+        tick_ps: u64,
+        /// When the ticks fall.
+        phase: PhaseConfig,
+        /// Smallest RTO [tick].
+        min_rto_ticks: u32,
+        /// Largest RTO [tick].
+        max_rto_ticks: u32,
+        /// RTO before the first measurement [tick].
+        initial_rto_ticks: u32,
+        /// The first measurement counts a tick more (BSD), else each counts at least one.
+        count_from_one: bool,
+        /// Expires on a tick (BSD), else whole ticks after it was armed.
+        expires_on_tick: bool,
+    },
+    /// RFC 6298 with a fine clock.
+    Fine {
+        /// Clock granularity G [ps].
+        granularity_ps: u64,
+        /// Smallest RTO [ps].
+        min_rto_ps: u64,
+        /// Largest RTO [ps].
+        max_rto_ps: u64,
+        /// RTO before the first measurement [ps].
+        initial_rto_ps: u64,
+        /// Time every segment by the timestamp option (RFC 7323), else one at a time.
+        timestamps: bool,
+    },
+}
+
+/// When the ticks of a coarse clock fall.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum PhaseConfig {
+    /// First tick at a given instant, the same for all hosts.
+    Fixed {
+        /// Below one tick [ps].
+        at_ps: u64,
+    },
+    /// Uniform in a tick, one draw for all hosts of a run.
+    Common {},
+    /// Uniform in a tick, one draw for each flow.
+    PerFlow {},
+}
+
+impl TimerConfig {
+    /// What is wrong with it, if anything is.
+    pub fn problem(&self) -> Option<Problem> {
+        match *self {
+            TimerConfig::Coarse {
+                tick_ps,
+                ref phase,
+                min_rto_ticks,
+                max_rto_ticks,
+                initial_rto_ticks,
+                count_from_one: _,
+                expires_on_tick: _,
+            } => {
+                if tick_ps == 0 || tick_ps > 100 * PS_PER_SECOND {
+                    return Some(Problem::new("tick", tick_ps, "needs a tick of up to 100 s, in ps"));
+                }
+                match *phase {
+                    PhaseConfig::Fixed { at_ps } if at_ps >= tick_ps => {
+                        return Some(Problem::new("phase", at_ps, "needs an instant within the first tick"));
+                    }
+                    _ => {}
+                }
+                let ordered = 1 <= min_rto_ticks && min_rto_ticks <= max_rto_ticks && max_rto_ticks <= 1_000_000;
+                if !ordered || !(1..=max_rto_ticks).contains(&initial_rto_ticks) {
+                    return Some(Problem::new(
+                        "min_rto, initial_rto, max_rto",
+                        format!("{min_rto_ticks}, {initial_rto_ticks}, {max_rto_ticks} ticks"),
+                        "needs 1 <= min_rto <= max_rto <= 1 000 000 and 1 <= initial_rto <= max_rto",
+                    ));
+                }
+                (u64::from(max_rto_ticks) > LONGEST_RTO / tick_ps).then(|| {
+                    let value = format!("{max_rto_ticks} ticks of {tick_ps} ps");
+                    Problem::new("max_rto", value, "needs at most 100 000 s in all")
+                })
+            }
+            TimerConfig::Fine {
+                granularity_ps: _,
+                min_rto_ps,
+                max_rto_ps,
+                initial_rto_ps,
+                timestamps: _,
+            } => {
+                let ordered = 1 <= min_rto_ps && min_rto_ps <= max_rto_ps && max_rto_ps <= LONGEST_RTO;
+                (!ordered || !(1..=max_rto_ps).contains(&initial_rto_ps)).then(|| {
+                    Problem::new(
+                        "min_rto, initial_rto, max_rto",
+                        format!("{min_rto_ps}, {initial_rto_ps}, {max_rto_ps} ps"),
+                        "needs 0 < min_rto <= max_rto <= 100 000 s and 0 < initial_rto <= max_rto",
+                    )
+                })
+            }
+        }
+    }
+}

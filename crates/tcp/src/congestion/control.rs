@@ -1,0 +1,172 @@
+//! What a congestion control hears, and what it answers.
+
+use crate::flight::Flight;
+use longpipe_events::{Span, Time};
+
+/// A congestion control: it says how much may be in flight, and never reaches into the sender.
+pub trait Control {
+    /// What it needs besides ACKs and reductions.
+    fn wants(&self) -> Wants {
+        Wants::default()
+    }
+
+    /// A segment leaves, the first time or again; only where `wants` asks for it.
+    fn on_sent(&mut self, _sent: &Sent, _flight: &Flight) {}
+
+    /// An ACK came that is not older than SND.UNA, which `flight` shows already; recovery has had its say.
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant;
+
+    /// The window has to fall, once for each recovery, timeout or round of marks.
+    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> Grant;
+
+    /// A recovery ended; `spurious` if nothing had been lost. The ACK that ended it follows.
+    fn on_recovered(&mut self, _spurious: bool, _now: Time, flight: &Flight) -> Grant {
+        Grant::as_it_is(flight)
+    }
+}
+
+/// What only some controls or recoveries need.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// A record of every transmission, from which round trips, what was delivered and at which rate are told.
+    pub records: bool,
+    /// To hear of every transmission.
+    pub sending: bool,
+}
+
+impl Wants {
+    /// What either wants.
+    pub fn or(self, other: Wants) -> Wants {
+        Wants {
+            records: self.records | other.records,
+            sending: self.sending | other.sending,
+        }
+    }
+
+    /// Whether that is nothing.
+    pub fn is_nothing(self) -> bool {
+        self == Wants::default()
+    }
+}
+
+/// A transmission.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// When it leaves.
+    pub now: Time,
+    /// First byte.
+    pub sequence: u64,
+    /// First byte after it.
+    pub end: u64,
+    /// Whether any of it was sent before.
+    pub again: bool,
+    /// Bytes under way, itself included.
+    pub in_flight: u64,
+}
+
+/// What one ACK tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When it came.
+    pub now: Time,
+    /// Bytes that it acknowledged; none: a duplicate.
+    pub acked: u64,
+    /// Whether the window may grow by it; within a recovery it may not.
+    pub grows: bool,
+    /// Bytes newly known to have arrived, by SACK blocks too where records are kept.
+    pub delivered: u64,
+    /// Bytes that were sent again since the ACK before; 0 without records.
+    pub lost: u64,
+    /// Bytes that arrived marked; 0: packets carry no marks yet.
+    pub marked: u64,
+    /// Bytes under way after it.
+    pub in_flight: u64,
+    /// Window as it stood when it came [byte], before recovery moved it.
+    pub cwnd: f64,
+    /// Whether that had left no room for a segment more.
+    pub window_limited: bool,
+    /// Round trip that it measured: of the latest segment acknowledged, where records are kept, else of the one timed.
+    pub rtt: Option<Span>,
+    /// Smoothed round trip of the retransmission timer.
+    pub srtt: Option<Span>,
+    /// Shortest of all that were measured.
+    pub least_rtt: Option<Span>,
+    /// At which rate data arrives, where records are kept.
+    pub rate: Option<RateSample>,
+}
+
+/// Data delivered over a time, from the transmission of the latest segment that the ACK tells of (Cheng et al.,
+/// draft-cheng-iccrg-delivery-rate-estimation).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// Bytes delivered meanwhile.
+    pub delivered: u64,
+    /// The longer of the times in which they were sent and were acknowledged.
+    pub interval: Span,
+    /// Bytes delivered in all before the segment left.
+    pub prior_delivered: u64,
+    /// Bytes under way when it left, itself included.
+    pub tx_in_flight: u64,
+}
+
+/// Why the window falls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Duplicate ACKs told of a loss.
+    FastRetransmit,
+    /// The retransmission timer expired.
+    Timeout,
+    /// Data arrived marked.
+    Mark,
+}
+
+/// How much may be in flight.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Grant {
+    /// Congestion window [byte].
+    pub window: f64,
+    /// Slow start threshold [byte].
+    pub threshold: f64,
+    /// At which rate segments leave; none: as it was, at the start as ACKs come.
+    pub pacing: Option<Pacing>,
+}
+
+/// A rate at which segments leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pacing {
+    /// Payload [bit/s].
+    pub rate_bps: u64,
+    /// What leaves at once [byte].
+    pub quantum_bytes: u32,
+}
+
+impl Grant {
+    /// What holds already.
+    #[inline(always)]
+    pub fn as_it_is(flight: &Flight) -> Grant {
+        Grant::window(flight.cwnd(), flight)
+    }
+
+    /// Another window, within the receiver's.
+    #[inline(always)]
+    pub fn window(window: f64, flight: &Flight) -> Grant {
+        Grant {
+            window,
+            threshold: flight.ssthresh(),
+            pacing: None,
+        }
+    }
+
+    /// After a reduction to `threshold`: that window, or a segment after a timeout (RFC 5681 section 3.1).
+    pub fn reduced(cause: Cause, threshold: f64, flight: &Flight) -> Grant {
+        Grant {
+            window: if cause == Cause::Timeout {
+                flight.mss()
+            } else {
+                threshold
+            },
+            threshold,
+            pacing: None,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! HighSpeed TCP: growth and cut by the window, so that the losses of a real path leave room for a large one (RFC 3649).
+
+use super::aimd::{cut, grown};
+use super::control::{Ack, Cause, Control, Grant};
+use crate::flight::Flight;
+use crate::variant::{Parameters, Variant};
+use longpipe_events::Time;
+use serde::{Deserialize, Serialize};
+
+/// RFC 3649 leaves nothing open that its table does not settle.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct HighspeedConfig {}
+
+impl Parameters for HighspeedConfig {}
+
+/// No memory besides the window.
+#[derive(Clone, Debug)]
+pub struct Highspeed;
+
+impl Variant for Highspeed {
+    type Config = HighspeedConfig;
+
+    fn new(_config: &HighspeedConfig) -> Highspeed {
+        Highspeed
+    }
+}
+
+impl Control for Highspeed {
+    /// Past slow start a(w) segments in a round trip.
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+        let mss = flight.mss();
+        let window = if !ack.grows {
+            flight.cwnd()
+        } else if flight.cwnd() < flight.ssthresh() {
+            grown(flight, u64::from(flight.mss))
+        } else {
+            let (increase, _) = response(flight.cwnd() / mss);
+            (flight.cwnd() + increase * mss * mss / flight.cwnd()).min(flight.rwnd as f64)
+        };
+        Grant::window(window, flight)
+    }
+
+    /// A loss takes b(w) of the window.
+    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
+        let (_, decrease) = response(flight.window() as f64 / flight.mss());
+        Grant::reduced(cause, cut(flight, decrease), flight)
+    }
+}
+
+/// a(w) [segment per round trip] and b(w) at a window of `w` segments: those of the table, in between in proportion, which
+/// takes no logarithm, of which machines differ. Below the first row they are AIMD's, beyond the last one the last.
+fn response(w: f64) -> (f64, f64) {
+    let above = TABLE.partition_point(|&(window, _)| f64::from(window) <= w);
+    let row = |number: usize| {
+        let (window, hundredths) = TABLE[number];
+        (f64::from(window), (number + 1) as f64, f64::from(hundredths) / 100.0)
+    };
+    match above {
+        0 => (1.0, 0.5),
+        _ if above == TABLE.len() => {
+            let (_, increase, decrease) = row(above - 1);
+            (increase, decrease)
+        }
+        _ => {
+            let ((from, low, b_low), (to, high, b_high)) = (row(above - 1), row(above));
+            let share = (w - from) / (to - from);
+            (low + share * (high - low), b_low + share * (b_high - b_low))
+        }
+    }
+}
+
+/// RFC 3649 appendix B: w [segment] and 100 b(w); a(w) is the number of the row, from 1.
+#[rustfmt::skip]
+const TABLE: [(u32, u8); 73] = [
+    (38, 50), (118, 44), (221, 41), (347, 38), (495, 37), (663, 35), (851, 34), (1058, 33),
+    (1284, 32), (1529, 31), (1793, 30), (2076, 29), (2378, 28), (2699, 28), (3039, 27), (3399, 27),
+    (3778, 26), (4177, 26), (4596, 25), (5036, 25), (5497, 24), (5979, 24), (6483, 23), (7009, 23),
+    (7558, 22), (8130, 22), (8726, 22), (9346, 21), (9991, 21), (10661, 21), (11358, 20), (12082, 20),
+    (12834, 20), (13614, 19), (14424, 19), (15265, 19), (16137, 19), (17042, 18), (17981, 18), (18955, 18),
+    (19965, 17), (21013, 17), (22101, 17), (23230, 17), (24402, 16), (25618, 16), (26881, 16), (28193, 16),
+    (29557, 15), (30975, 15), (32450, 15), (33986, 15), (35586, 14), (37253, 14), (38992, 14), (40808, 14),
+    (42707, 13), (44694, 13), (46776, 13), (48961, 13), (51258, 13), (53677, 12), (56230, 12), (58932, 12),
+    (61799, 12), (64851, 11), (68113, 11), (71617, 11), (75401, 10), (79517, 10), (84035, 10), (89053, 10),
+    (94717, 9),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::trial::Trial;
+    use crate::congestion::CongestionConfig;
+
+    fn trial(window: f64) -> Trial {
+        Trial::new(&CongestionConfig::Highspeed(HighspeedConfig {}), window)
+    }
+
+    /// b(w) of section 5, and a(w) with the rounding of appendix B: 1 / 12.8 for .078.
+    fn formulas(w: f64) -> (f64, f64) {
+        let b = (0.1 - 0.5) * (w.ln() - 38f64.ln()) / (83_000f64.ln() - 38f64.ln()) + 0.5;
+        (w * w * 2.0 * b / ((2.0 - b) * w.powf(1.2) * 12.8), b)
+    }
+
+    /// The program that printed the RFC's table: a row wherever a(w) is a segment above the row before.
+    #[test]
+    fn rfc_3649_appendix_b_the_table() {
+        let (mut rows, mut latest) = (vec![(38, 1, 50)], 1.0);
+        for w in 38..100_000 {
+            let (a, b) = formulas(f64::from(w));
+            if a > latest + 1.0 {
+                rows.push((w, a as usize, (100.0 * b).round() as u8));
+                latest = a;
+            }
+        }
+        let table: Vec<_> = TABLE.iter().enumerate().map(|(i, &(w, b))| (w, i + 1, b)).collect();
+        assert_eq!(table, rows);
+    }
+
+    #[test]
+    fn between_two_rows_a_and_b_are_those_of_the_formulas_within_two_percent_and_a_hundredth() {
+        for w in (38..94_717).step_by(7).map(f64::from) {
+            let ((a, b), (increase, decrease)) = (formulas(w), response(w));
+            assert!((increase / a - 1.0).abs() < 0.02 || w < 118.0, "{w}: {increase} {a}");
+            assert!((decrease - b).abs() < 0.01, "{w}: {decrease} {b}");
+        }
+        assert_eq!(
+            [1.0, 38.0, 118.0, 94_717.0, 1e6].map(response),
+            [(1.0, 0.5), (1.0, 0.5), (2.0, 0.44), (73.0, 0.09), (73.0, 0.09)]
+        );
+    }
+
+    #[test]
+    fn a_window_grows_by_a_of_w_in_a_round_trip_and_loses_b_of_w() {
+        // The row of 1058 segments.
+        let window = trial(1058.0).round_trip();
+        assert!((1065.9..1066.1).contains(&window), "{window}");
+        assert_eq!(trial(1058.0).reduce(Cause::FastRetransmit), (708.0, 708.0));
+        assert_eq!(trial(1058.0).reduce(Cause::Timeout), (1.0, 708.0));
+        assert_eq!(trial(20.0).reduce(Cause::FastRetransmit), (10.0, 10.0));
+    }
+
+    /// The response function of section 5, .12 / p^.835, in numbers in table 1 of RFC 9438.
+    #[test]
+    fn rfc_3649_the_mean_window_at_a_share_of_segments_lost() {
+        for (period, expected) in [(1_000, 38.0), (10_000, 263.0), (100_000, 1795.0)] {
+            let mean = trial(100.0).mean_window(period);
+            assert!((mean / expected - 1.0).abs() < 0.05, "{period}: {mean}");
+        }
+    }
+}

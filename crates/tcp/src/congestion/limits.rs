@@ -1,0 +1,34 @@
+//! What a congestion control allows: anybody reads it, and this folder alone writes it.
+
+/// Congestion window and slow start threshold [byte].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Limits {
+    cwnd: f64,
+    ssthresh: f64,
+}
+
+impl Limits {
+    /// Those that a connection begins with.
+    pub fn new(cwnd: f64, ssthresh: f64) -> Limits {
+        Limits { cwnd, ssthresh }
+    }
+
+    /// Congestion window [byte].
+    #[inline(always)]
+    pub fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    /// Slow start threshold [byte].
+    #[inline(always)]
+    pub fn ssthresh(&self) -> f64 {
+        self.ssthresh
+    }
+
+    /// Other limits.
+    #[inline(always)]
+    pub(super) fn set(&mut self, cwnd: f64, ssthresh: f64) {
+        (self.cwnd, self.ssthresh) = (cwnd, ssthresh);
+    }
+}

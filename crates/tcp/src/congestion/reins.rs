@@ -1,0 +1,95 @@
+//! What a recovery holds of the window: it reads it, calls for reductions, and moves it meanwhile by one function.
+
+use super::control::{Cause, Pacing};
+use super::Congestion;
+use crate::flight::Flight;
+use crate::told::Told;
+use longpipe_events::Time;
+
+/// How the window moves other than by its control.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Regulation {
+    /// So many segments more: they left the network (RFC 2001).
+    Inflate(u32),
+    /// Less what a partial ACK acknowledged, and a segment more; a segment at least (RFC 2582).
+    Deflate {
+        /// Bytes acknowledged.
+        acked: u64,
+    },
+    /// To the threshold.
+    ToThreshold,
+    /// Likewise, unless it is below.
+    ToThresholdAtMost,
+    /// To one segment: slow start from the beginning.
+    ToSegment,
+    /// To so many bytes, unless it is below.
+    AtMost(f64),
+    /// The threshold to so many bytes, unless it is below; the window stays.
+    ThresholdAtMost(f64),
+}
+
+/// The window of one sender, at one instant.
+#[derive(Debug)]
+pub struct Reins<'a> {
+    flight: &'a mut Flight,
+    congestion: &'a mut Congestion,
+    told: Option<&'a mut Told>,
+    now: Time,
+}
+
+impl<'a> Reins<'a> {
+    /// Those of a sender.
+    #[inline(always)]
+    pub fn new(
+        flight: &'a mut Flight,
+        congestion: &'a mut Congestion,
+        told: Option<&'a mut Told>,
+        now: Time,
+    ) -> Reins<'a> {
+        Reins {
+            flight,
+            congestion,
+            told,
+            now,
+        }
+    }
+
+    /// Sequence space and window.
+    #[inline(always)]
+    pub fn flight(&self) -> &Flight {
+        self.flight
+    }
+
+    /// Has the control bring the window and the threshold down.
+    pub fn reduce(&mut self, cause: Cause) {
+        let pacing = self.congestion.on_reduction(cause, self.now, self.flight);
+        self.pace(pacing);
+    }
+
+    /// Tells the control that a recovery ended.
+    pub fn recovered(&mut self, spurious: bool) {
+        let pacing = self.congestion.on_recovered(spurious, self.now, self.flight);
+        self.pace(pacing);
+    }
+
+    /// Moves the window while the control has no say in it.
+    pub fn regulate(&mut self, how: Regulation) {
+        let (cwnd, ssthresh, mss) = (self.flight.cwnd(), self.flight.ssthresh(), self.flight.mss());
+        let (cwnd, ssthresh) = match how {
+            Regulation::Inflate(segments) => (cwnd + f64::from(segments) * mss, ssthresh),
+            Regulation::Deflate { acked } => ((cwnd - acked as f64 + mss).max(mss), ssthresh),
+            Regulation::ToThreshold => (ssthresh, ssthresh),
+            Regulation::ToThresholdAtMost => (ssthresh.min(cwnd), ssthresh),
+            Regulation::ToSegment => (mss, ssthresh),
+            Regulation::AtMost(bytes) => (cwnd.min(bytes), ssthresh),
+            Regulation::ThresholdAtMost(bytes) => (cwnd, ssthresh.min(bytes)),
+        };
+        self.flight.limits.set(cwnd, ssthresh);
+    }
+
+    fn pace(&mut self, pacing: Option<Pacing>) {
+        if let Some(told) = &mut self.told {
+            told.pace(pacing);
+        }
+    }
+}

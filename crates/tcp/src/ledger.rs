@@ -1,0 +1,287 @@
+//! A record of each segment under way, for those who ask for it.
+//!
+//! A segment stays as it was cut when it was first sent; what is sent again brings the records that it covers up to date.
+
+use crate::congestion::control::RateSample;
+use crate::ranges::Ranges;
+use longpipe_events::memory::Growing;
+use longpipe_events::{Span, Time};
+use std::collections::VecDeque;
+
+/// The latest transmission of a segment.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    /// First byte after it.
+    end: u64,
+    /// When it left.
+    sent: Time,
+    /// When the segment left whose delivery was the latest news then: since then its flight was sent.
+    first_sent: Time,
+    /// Bytes delivered in all by then, and since when.
+    delivered: u64,
+    delivered_time: Time,
+    /// Bytes under way, itself included.
+    tx_in_flight: u64,
+    /// Whether it was sent again since its first instant (Karn).
+    again: bool,
+    /// Whether it is known to have arrived.
+    arrived: bool,
+}
+
+/// What an ACK tells of the segments under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct News {
+    /// Round trip of the latest segment acknowledged, unless it was sent again.
+    pub rtt: Option<Span>,
+    /// Shortest of all so far.
+    pub least_rtt: Option<Span>,
+    /// Bytes newly known to have arrived.
+    pub delivered: u64,
+    /// Bytes sent again since the ACK before.
+    pub lost: u64,
+    /// At which rate data arrives.
+    pub rate: Option<RateSample>,
+}
+
+/// The segments under way of one sender, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    records: VecDeque<Record>,
+    /// First byte under way.
+    una: u64,
+    /// What SACK blocks covered.
+    sacked: Ranges,
+    /// Bytes known to have arrived, and since when.
+    delivered: u64,
+    delivered_time: Time,
+    /// When the segment left that was the latest to arrive.
+    first_sent: Time,
+    least_rtt: Option<Span>,
+    /// Bytes sent again since the latest ACK.
+    lost: u64,
+    /// Bytes that arrived beyond the first hole.
+    beyond: u64,
+}
+
+impl Ledger {
+    /// Bytes sent, not known to have arrived; `max` is the first byte never sent.
+    pub fn in_flight(&self, max: u64) -> u64 {
+        max - self.una - self.beyond
+    }
+
+    /// The segment `sequence..end` leaves, the first time or again, after which `max` bytes were sent.
+    pub fn on_sent(&mut self, now: Time, sequence: u64, end: u64, max: u64) {
+        let tx_in_flight = self.in_flight(max);
+        if self.records.is_empty() {
+            (self.first_sent, self.delivered_time) = (now, now);
+        }
+        let record = Record {
+            end,
+            sent: now,
+            first_sent: self.first_sent,
+            delivered: self.delivered,
+            delivered_time: self.delivered_time,
+            tx_in_flight,
+            again: false,
+            arrived: false,
+        };
+        let known = self.records.back().map_or(self.una, |last| last.end);
+        if sequence < known {
+            self.on_sent_again(sequence, record);
+        }
+        if known < end {
+            self.records.put(record);
+        }
+    }
+
+    fn on_sent_again(&mut self, sequence: u64, latest: Record) {
+        let first = self.records.partition_point(|record| record.end <= sequence);
+        let mut start = first.checked_sub(1).map_or(self.una, |before| self.records[before].end);
+        for record in self.records.range_mut(first..) {
+            if record.end > latest.end {
+                break;
+            }
+            if !record.arrived {
+                self.lost += record.end - start;
+                start = record.end;
+                *record = Record {
+                    end: record.end,
+                    again: record.again || record.sent != latest.sent,
+                    ..latest
+                };
+            } else {
+                start = record.end;
+                record.again |= record.sent != latest.sent;
+            }
+        }
+    }
+
+    /// An ACK of all below `una` came, with SACK blocks; what it tells.
+    pub fn on_ack(&mut self, now: Time, una: u64, blocks: impl Iterator<Item = (u64, u64)>) -> News {
+        let before = self.delivered;
+        let mut newest: Option<Record> = None;
+        let mut latest = None;
+        while let Some(record) = self.records.front().copied().filter(|record| record.end <= una) {
+            latest = Some(record);
+            let length = record.end - self.una;
+            if record.arrived {
+                self.beyond -= length;
+            } else {
+                self.delivered += length;
+                newest = later(newest, record);
+            }
+            self.una = record.end;
+            self.records.pop_front();
+        }
+        self.sacked.absorb(una);
+        for (start, end) in blocks {
+            newest = self.on_block(start, end, newest);
+        }
+        let rtt = latest.filter(|record| !record.again).map(|record| now - record.sent);
+        self.least_rtt = [rtt, self.least_rtt].into_iter().flatten().min();
+        News {
+            rtt,
+            least_rtt: self.least_rtt,
+            delivered: self.delivered - before,
+            lost: std::mem::take(&mut self.lost),
+            rate: newest.map(|newest| self.rate(now, newest)),
+        }
+    }
+
+    /// Marks what a SACK block covers and none before it did; the latest sent of those and of `newest`.
+    fn on_block(&mut self, start: u64, end: u64, mut newest: Option<Record>) -> Option<Record> {
+        let mut from = start;
+        while from < end {
+            if let Some((_, covered)) = self.sacked.containing(from) {
+                from = covered;
+                continue;
+            }
+            let until = self.sacked.gap_from(from).map_or(end, |(_, next)| next.min(end));
+            newest = self.on_arrived(from, until, newest);
+            from = until;
+        }
+        self.sacked.insert(start, end);
+        newest
+    }
+
+    fn on_arrived(&mut self, from: u64, until: u64, mut newest: Option<Record>) -> Option<Record> {
+        let first = self.records.partition_point(|record| record.end <= from);
+        let mut start = first.checked_sub(1).map_or(self.una, |before| self.records[before].end);
+        for record in self.records.range_mut(first..) {
+            if record.end > until {
+                break;
+            }
+            if !record.arrived && start >= from {
+                record.arrived = true;
+                self.delivered += record.end - start;
+                self.beyond += record.end - start;
+                newest = later(newest, *record);
+            }
+            start = record.end;
+        }
+        newest
+    }
+
+    /// The rate at which data arrived since `newest` left, at most that at which it was sent.
+    fn rate(&mut self, now: Time, newest: Record) -> RateSample {
+        (self.first_sent, self.delivered_time) = (newest.sent, now);
+        let sending = newest.sent.since(newest.first_sent);
+        RateSample {
+            delivered: self.delivered - newest.delivered,
+            interval: sending.max(now - newest.delivered_time),
+            prior_delivered: newest.delivered,
+            tx_in_flight: newest.tx_in_flight,
+        }
+    }
+}
+
+/// The one sent later; at one instant the one behind.
+fn later(a: Option<Record>, b: Record) -> Option<Record> {
+    match a {
+        Some(a) if (a.sent, a.end) > (b.sent, b.end) => Some(a),
+        _ => Some(b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn sent(ledger: &mut Ledger, segments: std::ops::Range<u64>, at: u64) {
+        for segment in segments {
+            ledger.on_sent(Time(at), 10 * segment, 10 * (segment + 1), 10 * (segment + 1));
+        }
+    }
+
+    #[test]
+    fn a_round_trip_is_that_of_the_latest_segment_acknowledged_unless_it_was_sent_again() {
+        let mut ledger = Ledger::default();
+        sent(&mut ledger, 0..2, 100);
+        sent(&mut ledger, 2..4, 130);
+        assert_eq!(ledger.on_ack(Time(200), 10, [].into_iter()).rtt, Some(Span(100)));
+        // Karn: of what was sent again nobody knows which copy came. At one instant both are the same.
+        ledger.on_sent(Time(210), 10, 20, 40);
+        ledger.on_sent(Time(210), 10, 20, 40);
+        let news = ledger.on_ack(Time(300), 20, [].into_iter());
+        assert_eq!((news.rtt, news.least_rtt, news.lost), (None, Some(Span(100)), 20));
+        let news = ledger.on_ack(Time(301), 40, [].into_iter());
+        assert_eq!(
+            (news.rtt, news.least_rtt, news.lost),
+            (Some(Span(171)), Some(Span(100)), 0)
+        );
+        assert_eq!(ledger.in_flight(40), 0);
+    }
+
+    #[test]
+    fn the_rate_is_that_at_which_the_bottleneck_lets_data_through() {
+        // Four segments leave at once and arrive every 25; each ACK lets two more out, which queue up.
+        let mut ledger = Ledger::default();
+        sent(&mut ledger, 0..4, 0);
+        let mut rates = vec![];
+        for segment in 0..40 {
+            let now = 100 + 25 * segment;
+            rates.extend(ledger.on_ack(Time(now), 10 * (segment + 1), [].into_iter()).rate);
+            sent(&mut ledger, 4 + 2 * segment..6 + 2 * segment, now);
+        }
+        // The first one is by a whole round trip, all later ones are by the bottleneck's: 10 bytes in 25.
+        assert_eq!((rates[0].delivered, rates[0].interval), (10, Span(100)));
+        for rate in &rates[4..] {
+            assert_eq!(rate.delivered * 25, rate.interval.0 * 10, "{rate:?}");
+        }
+        assert_eq!(rates[4].prior_delivered, 10);
+        assert_eq!(rates[4].tx_in_flight, 40);
+    }
+
+    proptest! {
+        #[test]
+        fn each_byte_is_delivered_once_however_it_is_reported(
+            acks in prop::collection::vec((0u64..30, prop::collection::vec((0u64..30, 1u64..8), 0..3), 0u64..30), 1..40),
+        ) {
+            let (mut ledger, mut una, mut arrived, mut total) = (Ledger::default(), 0, BTreeSet::new(), 0);
+            sent(&mut ledger, 0..30, 0);
+            for (now, (ack, blocks, again)) in acks.into_iter().enumerate() {
+                una = una.max(ack);
+                let blocks: Vec<_> = blocks
+                    .into_iter()
+                    .filter(|&(start, _)| start > una)
+                    .map(|(start, length)| (start, (start + length).min(30)))
+                    .collect();
+                if again >= una {
+                    ledger.on_sent(Time(now as u64), 10 * again, 10 * (again + 1), 300);
+                }
+                let news = ledger.on_ack(
+                    Time(now as u64),
+                    10 * una,
+                    blocks.iter().map(|&(start, end)| (10 * start, 10 * end)),
+                );
+                arrived.extend(0..una);
+                blocks.into_iter().for_each(|(start, end)| arrived.extend(start..end));
+                total += news.delivered;
+                prop_assert_eq!(total, 10 * arrived.len() as u64);
+                prop_assert_eq!(ledger.in_flight(300), 300 - total);
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! What an acknowledgement brings about.
+
+use super::timers::Timer;
+use super::{Sender, NOTHING};
+use crate::congestion::control::Ack;
+use crate::congestion::reins::{Regulation, Reins};
+use crate::ledger::News;
+use crate::recovery::recover::{Advance, Recover, Resend};
+use crate::segment::AckSegment;
+use longpipe_events::{MaybeTime, Time};
+
+/// What was under way when an ACK came, before it changed anything.
+#[derive(Clone, Copy)]
+struct Before {
+    una: u64,
+    in_flight: u64,
+    cwnd: f64,
+    /// When the segment left whose round trip the ACK measures.
+    sent: Option<Time>,
+}
+
+impl Sender {
+    /// An acknowledgement arrived.
+    #[inline(always)]
+    pub fn on_ack(&mut self, now: Time, ack: &AckSegment) {
+        debug_assert!(ack.acknowledgement <= self.flight.max, "an ACK for data never sent");
+        if !self.calm | (ack.blocks[0].end > 0) | (ack.acknowledgement <= self.flight.una) {
+            return self.on_notable_ack(now, ack);
+        }
+        self.on_calm_ack(now, ack.acknowledgement, ack.echo);
+    }
+
+    /// Takes an ACK without options that needs no more than a larger window and another run of the timer, after which
+    /// `poll_full` says what to send; else `on_ack` has to take it.
+    #[inline(always)]
+    pub fn take_plain(&mut self, now: Time, acknowledgement: u64) -> bool {
+        let plain = self.calm & self.steady & (acknowledgement > self.flight.una);
+        if plain {
+            self.on_calm_ack(now, acknowledgement, None);
+        }
+        plain
+    }
+
+    #[inline(always)]
+    fn on_calm_ack(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) {
+        let acked = self.acknowledge(now, acknowledgement, echo);
+        self.congestion.on_plain_ack(acked, &mut self.flight);
+        let expiry = self.expiry(now);
+        self.set_deadline(if self.flight.max == self.flight.una {
+            MaybeTime::NONE
+        } else {
+            expiry
+        });
+    }
+
+    /// The same where more may follow than a larger window and another run of the timer.
+    #[inline(never)]
+    fn on_notable_ack(&mut self, now: Time, ack: &AckSegment) {
+        if let Some(segments) = self.rare.as_mut().and_then(|rare| rare.on_ack(now)) {
+            let threshold = segments.max(2) as f64 * self.flight.mss();
+            self.reins(now).regulate(Regulation::ThresholdAtMost(threshold));
+        }
+        if ack.acknowledgement < self.flight.una {
+            return;
+        }
+        let counts = self.recovery.on_ack(ack);
+        if self.told.is_some() {
+            self.on_told_ack(now, ack, counts);
+        } else if ack.acknowledgement > self.flight.una {
+            let acked = ack.acknowledgement - self.flight.una;
+            let advance = self.on_advance(now, ack);
+            if advance.grows {
+                self.congestion.on_plain_ack(acked, &mut self.flight);
+            }
+            self.resend(advance.resend);
+        } else if self.flight.outstanding() > 0 {
+            let resend = self.on_duplicate(now, counts);
+            self.resend(resend);
+        }
+        self.look_whether_calm();
+    }
+
+    /// The same where the congestion control is told all of it.
+    #[inline(never)]
+    fn on_told_ack(&mut self, now: Time, ack: &AckSegment, counts: bool) {
+        let before = self.before(ack);
+        let (resend, grows) = if ack.acknowledgement > self.flight.una {
+            let advance = self.on_advance(now, ack);
+            (advance.resend, advance.grows)
+        } else if self.flight.outstanding() > 0 {
+            (self.on_duplicate(now, counts), false)
+        } else {
+            return;
+        };
+        self.tell(now, ack, before, grows);
+        self.resend(resend);
+    }
+
+    fn on_advance(&mut self, now: Time, ack: &AckSegment) -> Advance {
+        let acked = self.acknowledge(now, ack.acknowledgement, ack.echo);
+        let mut reins = Reins::new(&mut self.flight, &mut self.congestion, self.told.as_deref_mut(), now);
+        let advance = self.recovery.on_advance(&mut reins, acked);
+        if advance.ends {
+            // Nothing finds out yet that what was sent again had not been lost.
+            reins.recovered(false);
+        }
+        if self.flight.max == self.flight.una {
+            self.set_deadline(MaybeTime::NONE);
+        } else if advance.restart_timer {
+            let expiry = self.expiry(now);
+            self.set_deadline(expiry);
+        }
+        advance
+    }
+
+    #[inline(never)]
+    fn on_duplicate(&mut self, now: Time, counts: bool) -> Resend {
+        self.counters.duplicate_acks += 1;
+        if !counts {
+            return Resend::Nothing;
+        }
+        self.flight.duplicates += 1;
+        let trigger = self.triggers.at(now);
+        let mut reins = Reins::new(&mut self.flight, &mut self.congestion, self.told.as_deref_mut(), now);
+        let resend = self.recovery.on_duplicate(&mut reins, trigger);
+        if resend != Resend::Nothing {
+            self.triggers.on_fast_retransmit(now);
+            self.counters.fast_retransmits += 1;
+            self.timed = NOTHING;
+            if self.fast_retransmit_restarts_timer {
+                let expiry = self.expiry(now);
+                self.set_deadline(expiry);
+            }
+        }
+        resend
+    }
+
+    fn before(&self, ack: &AckSegment) -> Before {
+        let timed = (ack.acknowledgement > self.timed).then_some(self.timed_since);
+        Before {
+            una: self.flight.una,
+            in_flight: self.flight.outstanding(),
+            cwnd: self.flight.cwnd(),
+            sent: ack.echo.or(timed).filter(|_| ack.acknowledgement > self.flight.una),
+        }
+    }
+
+    /// Moves SND.UNA, and measures the round trip of the segment being timed; the number of bytes acknowledged.
+    #[inline(always)]
+    fn acknowledge(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) -> u64 {
+        if let Some(echo) = echo {
+            self.measure(echo, now);
+        } else if acknowledgement > self.timed {
+            self.measure(self.timed_since, now);
+            self.timed = NOTHING;
+        }
+        let flight = &mut self.flight;
+        let acked = acknowledgement - flight.una;
+        flight.una = acknowledgement;
+        flight.nxt = flight.nxt.max(flight.una);
+        flight.duplicates = 0;
+        acked
+    }
+
+    /// Seldom enough that those who come by without are the faster for it.
+    #[cold]
+    fn measure(&mut self, sent: Time, now: Time) {
+        self.rtt.measure(sent, now);
+        self.rto = self.rtt.steady_rto();
+        self.measured = Some(now - sent);
+    }
+
+    /// Tells the congestion control of an ACK, which moves the window.
+    fn tell(&mut self, now: Time, ack: &AckSegment, before: Before, grows: bool) {
+        let Some(told) = &mut self.told else {
+            return;
+        };
+        let flight = &self.flight;
+        let acked = flight.una - before.una;
+        let rtt = before.sent.map(|sent| now - sent);
+        told.least_rtt = [told.least_rtt, rtt].into_iter().flatten().min();
+        let news = match &mut told.ledger {
+            Some(ledger) => ledger.on_ack(now, ack.acknowledgement, ack.sack_blocks()),
+            None => News {
+                rtt,
+                least_rtt: told.least_rtt,
+                delivered: acked,
+                ..News::default()
+            },
+        };
+        let ack = Ack {
+            now,
+            acked,
+            grows,
+            delivered: news.delivered,
+            lost: news.lost,
+            marked: 0,
+            in_flight: told.in_flight(flight),
+            cwnd: before.cwnd,
+            window_limited: (before.in_flight + u64::from(flight.mss)) as i64 as f64 > before.cwnd,
+            rtt: news.rtt,
+            srtt: self.rtt.srtt(),
+            least_rtt: news.least_rtt,
+            rate: news.rate,
+        };
+        told.pace(self.congestion.on_ack(&ack, &mut self.flight));
+    }
+
+    fn resend(&mut self, resend: Resend) {
+        match resend {
+            Resend::Nothing => {}
+            Resend::First => self.resend_first = true,
+            Resend::FromUna => self.flight.nxt = self.flight.una,
+        }
+    }
+
+    #[inline(always)]
+    fn set_deadline(&mut self, at: MaybeTime) {
+        self.timers.set(Timer::Retransmission, at);
+    }
+}

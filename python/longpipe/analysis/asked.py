@@ -1,0 +1,202 @@
+"""Measures that a design asks for by name: of flows, of ports, of response times."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from longpipe.analysis.limits import limits
+from longpipe.analysis.metrics import fairness
+from longpipe.analysis.paths import port_name
+from longpipe.errors import ScenarioError, nearest
+
+if TYPE_CHECKING:
+    from longpipe.result import Result
+    from longpipe.scenario import Scenario
+
+Rows = list[dict[str, Any]]
+
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_ -]{0,63}")
+GRAMMAR: Final = (
+    "accepts NAME=flow:FLOW.throughput, NAME=port:A->B.utilization, NAME=web.p95 and the like; see docs/analysis.md"
+)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What can be measured of some rows: its unit as a table heads it, and how it follows from them."""
+
+    unit: str
+    of: Callable[[Rows], float]
+    # What a reader divides by to have that unit.
+    scale: float = 1.0
+
+
+def _sum(column: str) -> Callable[[Rows], float]:
+    return lambda rows: float(sum(row[column] for row in rows))
+
+
+def _mean(column: str) -> Callable[[Rows], float]:
+    return lambda rows: float(np.mean([row[column] for row in rows]))
+
+
+def _max(column: str) -> Callable[[Rows], float]:
+    return lambda rows: float(np.max([row[column] for row in rows]))
+
+
+def _share(part: str, whole: str) -> Callable[[Rows], float]:
+    return lambda rows: _sum(part)(rows) / (_sum(whole)(rows) or math.nan)
+
+
+FLOW: Final[Mapping[str, Quantity]] = {
+    "throughput": Quantity("Mbit/s", _sum("throughput_bps"), 1e6),
+    "fairness": Quantity("", lambda rows: fairness([row["throughput_bps"] for row in rows])),
+    "completion": Quantity("s", _max("completion_s")),
+    "resent": Quantity("share", _share("retransmitted_segments", "sent_segments")),
+    "timeouts": Quantity("", _sum("timeouts")),
+    "fast_retransmits": Quantity("", _sum("fast_retransmits")),
+    "window_used": Quantity("share", _mean("window_used")),
+    "idle": Quantity("share", _mean("idle")),
+}
+PORT: Final[Mapping[str, Quantity]] = {
+    "utilization": Quantity("share", _mean("utilization")),
+    "delay": Quantity("ms", _mean("delay_s"), 1e-3),
+    "loss": Quantity("share", _share("lost", "in")),
+    "mean_queue": Quantity("", _mean("mean_queue")),
+    "peak_queue": Quantity("", _max("peak_queue")),
+}
+WEB: Final[Mapping[str, Quantity]] = {
+    "median": Quantity("s", _mean("median_s")),
+    "p95": Quantity("s", _mean("p95_s")),
+    "p99": Quantity("s", _mean("p99_s")),
+    "completed": Quantity("share", _share("completed", "files")),
+    "files": Quantity("", _sum("files")),
+}
+OF: Final = {"flow": FLOW, "port": PORT, "web": WEB}
+
+
+@dataclass(frozen=True)
+class NamedMeasure:
+    """One number of each run: `quantity` of the rows of a `kind` ("flow", "port" or "web") whose name fits `pattern`.
+
+    Throughputs [bit/s] and counts of several flows are added up, shares are of all of them, the completion is the last
+    one's; of several ports delays [s] and utilizations are averaged. The web's are of all classes without a pattern.
+    """
+
+    name: str
+    kind: str
+    pattern: str
+    quantity: str
+
+    @classmethod
+    def parse(cls, text: str) -> NamedMeasure:
+        """The measure that a text names: "bulk=flow:bulk.throughput", "port:a->b.delay", "web.p95".
+
+        ScenarioError for what can't be read.
+        """
+        left, equals, right = text.partition("=")
+        name, spec = (left.strip(), right.strip()) if equals else ("", text.strip())
+        where, dot, quantity = spec.rpartition(".")
+        kind, _, pattern = where.partition(":")
+        if not dot or (equals and not NAME.fullmatch(name)):
+            raise ScenarioError(f"measure: {text!r}; {GRAMMAR}")
+        if kind not in OF or (kind != "web" and not pattern):
+            raise ScenarioError(f"measure: {text!r}; {nearest(kind, OF)}, as in flow:web*.throughput")
+        if quantity not in OF[kind]:
+            raise ScenarioError(f"measure: {text!r}: {quantity!r} of a {kind}; {nearest(quantity, OF[kind])}")
+        return cls(name or spec, kind, pattern, quantity)
+
+    @property
+    def unit(self) -> str:
+        """As a table heads it; "" for a plain number."""
+        return OF[self.kind][self.quantity].unit
+
+    @property
+    def scale(self) -> float:
+        """What a value is divided by to have that unit."""
+        return OF[self.kind][self.quantity].scale
+
+    def __str__(self) -> str:
+        of = f"{self.kind}:{self.pattern}" if self.pattern else self.kind
+        spec = f"{of}.{self.quantity}"
+        return spec if self.name == spec else f"{self.name}={spec}"
+
+    def check(self, scenario: Scenario) -> None:
+        """ScenarioError if the scenario has nothing of that name."""
+        resolved = scenario.resolve()
+        if self.kind == "web":
+            if not any(flow["traffic"]["kind"] == "web" for flow in resolved["flows"]):
+                raise ScenarioError(f"measure: {self.name!r}: no flow of {scenario.name!r} has web traffic")
+            return
+        known = [flow["name"] for flow in resolved["flows"]]
+        if self.kind == "port":
+            known = [port_name(resolved, link) for link in range(len(resolved["links"]))]
+        if not any(fnmatchcase(name, self.pattern) for name in known):
+            accepted = _nearest(self.pattern, known)
+            raise ScenarioError(f"measure: {self.name!r}: no {self.kind} {self.pattern!r}; {accepted}")
+
+    def __call__(self, result: Result) -> float:
+        """The number; nan where a flow is not complete, a quantile is beyond the run, or nothing was counted."""
+        rows = [row for row in _ROWS[self.kind](result) if self._fits(row["name"])]
+        return OF[self.kind][self.quantity].of(rows) if rows else math.nan
+
+    def _fits(self, name: str) -> bool:
+        return fnmatchcase(name, self.pattern) if self.pattern else name == ALL
+
+
+# Of response times, those of all classes.
+ALL: Final = "all"
+_MOST_NAMED: Final = 12
+
+
+def _nearest(pattern: str, known: Sequence[str]) -> str:
+    more = f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""
+    return nearest(pattern, known[:_MOST_NAMED]) + more
+
+
+def _flow_rows(result: Result) -> Rows:
+    limited = ({"window_used": one.window_used, "idle": one.idle} for one in limits(result.scenario, result.columns))
+    rows = _rows(result.part("flows"))
+    return [{**row, **limit, "name": row["flow"]} for row, limit in zip(rows, limited, strict=True)]
+
+
+def _port_rows(result: Result) -> Rows:
+    unit = "packets" if result.scenario.framing == "ip" else "cells"
+    resolved = result.scenario.resolve()
+    found = []
+    for row in _rows(result.part("ports")):
+        lost = sum(value for name, value in row.items() if name.startswith(f"{unit}_lost_"))
+        left = row[f"{unit}_out"] or math.nan
+        # Every queue's mean is over all of the run: Little's law needs no length of a packet.
+        duration_s = resolved["duration_ps"] / 1e12
+        found.append(
+            {
+                "name": row["port"],
+                "utilization": row["utilization"],
+                "delay_s": row[f"mean_queue_{unit}"] * duration_s / left,
+                "lost": lost,
+                "in": row[f"{unit}_in"],
+                "mean_queue": row[f"mean_queue_{unit}"],
+                "peak_queue": row[f"peak_queue_{unit}"],
+            }
+        )
+    return found
+
+
+def _web_rows(result: Result) -> Rows:
+    by_class = [{**row, "name": str(row["class"])} for row in _rows(result.part("response_times"))]
+    return [*by_class, *({**row, "name": ALL} for row in _rows(result.part("waiting")))]
+
+
+_ROWS: Final[Mapping[str, Callable[[Any], Rows]]] = {"flow": _flow_rows, "port": _port_rows, "web": _web_rows}
+
+
+def _rows(columns: Mapping[str, Any]) -> Rows:
+    values: Iterable[list[Any]] = (np.asarray(column).tolist() for column in columns.values())
+    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]

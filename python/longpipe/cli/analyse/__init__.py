@@ -1,0 +1,65 @@
+"""`longpipe analyse`: what explains the variation of a table of runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longpipe.files import check_directory, check_file
+
+
+def analyse(
+    file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="One row per run, a header, a column per factor.")],
+    response: Annotated[str, typer.Option(metavar="COLUMN", help="What to explain: a column of numbers.")],
+    factors: Annotated[str, typer.Option(metavar="COLUMN,...", help="What may explain it: columns of levels.")],
+    level: Annotated[float, typer.Option(help="Confidence of the intervals, 0 to 1.")] = 0.9,
+    order: Annotated[
+        int | None,
+        typer.Option(
+            help="Most factors in an interaction (default: all with replications, else all but one).",
+            show_default=False,
+        ),
+    ] = None,
+    blocks: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Take this out first: the seed, where runs share seeds.")
+    ] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Keep only the rows with this value.")
+    ] = None,
+    compare: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN,...", help="Compare all levels of these factors, after Tukey.")
+    ] = None,
+    robust: Annotated[
+        bool, typer.Option("--robust", help="Add bootstrap intervals and rank tests, for errors that aren't normal.")
+    ] = False,
+    saturated: Annotated[
+        bool, typer.Option("--saturated", help="Allow a model without an error term: shares, but no tests.")
+    ] = False,
+    json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the analysis as JSON; - is stdout.")] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="DIR", help="Write every table as a CSV file.")] = None,
+    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw effects, interactions, residuals.")] = None,
+) -> None:
+    """Analyse the variation of a measured response over the factors of a designed experiment.
+
+    Shows what each factor and interaction explains, the effect of each level, and whether the assumptions hold.
+    """
+    # Pandas, SciPy and statsmodels take a second to load; other commands need not wait for them.
+    from longpipe.cli.analyse import answer
+
+    question = answer.Question(
+        response=response,
+        factors=answer.columns("--factors", factors),
+        level=level,
+        order=order,
+        blocks=blocks,
+        where=tuple(where or ()),
+        compare=tuple(answer.columns("--compare", text) for text in compare or ()),
+        robust=robust,
+        saturated=saturated,
+    )
+    if json not in (None, "-"):
+        check_file("--json", Path(str(json)))
+    for option, directory in (("--csv", csv), ("--figures", figures)):
+        if directory is not None:
+            check_directory(option, directory)
+    answer.run(file, question, json=json, csv=csv, figures=figures)

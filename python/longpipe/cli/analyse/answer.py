@@ -1,0 +1,138 @@
+"""What `longpipe analyse` does: reads a table, analyses it, writes tables and figures."""
+
+import json as json_module
+import math
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+
+from longpipe.analysis import figures as draw
+from longpipe.analysis.anova import Anova, anova
+from longpipe.analysis.bootstrap import bootstrap
+from longpipe.analysis.checks import AssumptionWarning, check
+from longpipe.analysis.comparisons import tukey
+from longpipe.analysis.factors import check_level
+from longpipe.analysis.ranks import aligned_ranks
+from longpipe.cli.analyse.tables import show
+from longpipe.cli.conditions import matching
+from longpipe.errors import ScenarioError
+from longpipe.files import write_text
+from longpipe.pictures.saving import save
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the options of the command ask for."""
+
+    response: str
+    factors: tuple[str, ...]
+    level: float
+    order: int | None
+    blocks: str | None
+    where: tuple[str, ...]
+    compare: tuple[tuple[str, ...], ...]
+    robust: bool
+    saturated: bool
+
+
+def columns(option: str, text: str) -> tuple[str, ...]:
+    """Names separated by commas; ScenarioError, naming the option, for an empty one."""
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise ScenarioError(f"{option}: {text!r}; accepts names separated by commas, as in tcp,buffer")
+    return names
+
+
+def run(file: Path, question: Question, *, json: str | None, csv: Path | None, figures: Path | None) -> None:
+    """Analyses a file onto the terminal; `json` is a file, or - for stdout alone."""
+    check_level(question.level)
+    frame = matching(_read(file), question.where).reset_index(drop=True)
+    found = anova(
+        frame,
+        question.response,
+        question.factors,
+        order=question.order,
+        blocks=question.blocks,
+        saturated=question.saturated,
+    )
+    tables = _tables(found, question)
+    report = _report(found, question, tables)
+    if csv is not None:
+        for name, table in {**tables, "residuals": found.residuals}.items():
+            write_text(csv / f"{name}.csv", table.to_csv(index=False))
+    if figures is not None:
+        _draw(found, question, figures)
+    if json == "-":
+        sys.stdout.write(report)
+        return
+    if json is not None:
+        write_text(Path(json), report)
+    show(found, question.level, tables, Console(highlight=False))
+
+
+def _read(file: Path) -> pd.DataFrame:
+    try:
+        return pd.read_csv(file)
+    except OSError as error:
+        raise ScenarioError(f"{file}: can't be read, {error.strerror}; needs a CSV file") from None
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{file}: not UTF-8 text; needs a CSV file") from None
+    except pd.errors.EmptyDataError:
+        raise ScenarioError(f"{file}: empty; needs a CSV file with a header") from None
+    except pd.errors.ParserError as error:
+        reason = str(error).strip().rpartition("C error: ")[2]
+        raise ScenarioError(f"{file}: not CSV, {reason}; needs as many values in each row") from None
+
+
+def _tables(found: Anova, question: Question) -> dict[str, pd.DataFrame]:
+    level, most = question.level, len(question.factors)
+    with warnings.catch_warnings():
+        # The table of checks says it.
+        warnings.simplefilter("ignore", AssumptionWarning)
+        tables = {"variation": found.variation, "effects": found.effects(level, most), "checks": check(found)}
+    if question.compare:
+        tables["comparisons"] = pd.concat([tukey(found, *names, level=level) for names in question.compare])
+    if question.robust:
+        tables["bootstrap"] = bootstrap(found, level=level, order=most)
+        tables["ranks"] = aligned_ranks(found)
+    return tables
+
+
+def _report(found: Anova, question: Question, tables: dict[str, pd.DataFrame]) -> str:
+    low, high = found.mean_interval(question.level)
+    report = {
+        "response": found.response,
+        "factors": list(found.factors),
+        "blocks": found.blocks,
+        "rows": len(found.cells.y),
+        "balanced": found.cells.balanced,
+        "level": question.level,
+        "mean": found.mean,
+        "mean_low": _number(low),
+        "mean_high": _number(high),
+        "standard_error": _number(found.standard_error),
+        "error_df": found.error_df,
+        **{name: [_numbers(row) for row in table.to_dict("records")] for name, table in tables.items()},
+    }
+    return json_module.dumps(report, indent=2, allow_nan=False) + "\n"
+
+
+def _numbers(row: dict[Any, Any]) -> dict[str, Any]:
+    return {str(name): _number(value) for name, value in row.items()}
+
+
+def _number(value: Any) -> Any:  # noqa: ANN401 - whatever a cell of a frame holds
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _draw(found: Anova, question: Question, directory: Path) -> None:
+    save(draw.main_effects(found, question.level), directory / "main-effects")
+    save(draw.variation_explained(found), directory / "variation")
+    save(draw.residuals(found), directory / "residuals")
+    if any(len(term) == 2 for term in found.terms):
+        save(draw.interactions(found), directory / "interactions")

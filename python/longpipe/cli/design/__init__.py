@@ -1,0 +1,91 @@
+"""`longpipe design`: many runs of one scenario with fields varied by plan."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longpipe.cli.completers import field_and_level
+from longpipe.cli.storing import ExecutorOption, MemoryOption, StoreOption, WorkersOption
+from longpipe.errors import ScenarioError
+from longpipe.files import check_file, write_text
+
+
+def design(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="Scenario to vary; `longpipe init` writes one.")],
+    factors: Annotated[
+        list[str],
+        typer.Option(
+            "--factor",
+            metavar="[NAME:]FIELD=LEVEL,...",
+            help="A field and its levels: 'buffer:switch.buffer=1000 cells,3000 cells'. Repeat for more.",
+            autocompletion=field_and_level,
+        ),
+    ],
+    replications: Annotated[int, typer.Option(min=1, help="Runs of each point.")] = 1,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication; they count up.")] = 1,
+    independent: Annotated[
+        bool, typer.Option("--independent", help="A seed for each run, instead of the same seeds at every point.")
+    ] = False,
+    one_at_a_time: Annotated[
+        bool, typer.Option("--one-at-a-time", help="Vary one factor at a time, the others at their first level.")
+    ] = False,
+    generators: Annotated[
+        list[str] | None,
+        typer.Option("--generator", metavar="NAME=NAME*NAME", help="Run a fraction of a two-level design."),
+    ] = None,
+    confounded: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME*NAME", help="Divide a two-level design into blocks of seeds by this interaction."),
+    ] = None,
+    measures: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure",
+            metavar="NAME=WHAT",
+            help="Measure this of each run: bulk=flow:bulk.throughput, d=port:A->B.delay, web.p95. Repeat for more.",
+        ),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(metavar="METRIC=±MARGIN", help="Replicate until each mean is this sure: efficiency=±0.01"),
+    ] = None,
+    most: Annotated[int, typer.Option(min=1, help="Most replications that --until may take.")] = 100,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a row per run: the plan, or with --run the results.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--run", metavar="STUDY", help="Run it as a study of this name; see `longpipe study`.")
+    ] = None,
+    executor: ExecutorOption = None,
+    workers: WorkersOption = None,
+    memory: MemoryOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Plan an experiment over a scenario, show what it will take, and run it with --run.
+
+    Each run is stored as it finishes: after an interruption the same command goes on from there.
+    """
+    # The database, pandas and SciPy take a second to load; other commands need not wait for them.
+    from longpipe.cli.design.plan import plan, run, show_plan
+
+    if until is not None and name is None:
+        raise ScenarioError("--until: needs --run STUDY")
+    if csv is not None:
+        check_file("--csv", csv)
+    planned = plan(
+        file,
+        factors,
+        one_at_a_time=one_at_a_time,
+        generators=generators,
+        confounded=confounded,
+        measures=measures or (),
+        replications=replications,
+        first_seed=first_seed,
+        common=not independent,
+    )
+    show_plan(planned)
+    if name is not None:
+        run(planned, name, store, csv=csv, until=until, most=most, executor=executor, workers=workers, memory=memory)
+    elif csv is not None:
+        write_text(csv, planned.frame().to_csv(index=False))

@@ -1,0 +1,86 @@
+"""The table of a design that was run: a row per point."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pandas as pd
+from rich.markup import escape
+from rich.table import Table
+
+from longpipe.analysis.intervals import estimate
+from longpipe.analysis.limits import limits
+from longpipe.design import Design
+from longpipe.study import Study
+
+MOST_POINTS: Final = 40
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A column of the runs, as a reader has it: its unit, and what its values are divided by to have that."""
+
+    column: str
+    name: str
+    unit: str = ""
+    scale: float = 1.0
+
+
+def shown_metrics(design: Design, runs: pd.DataFrame) -> list[Metric]:
+    """What was asked for; else efficiency and fairness, or throughput where a graph has no one trunk."""
+    if design.asked:
+        return [Metric(one.name, one.name, one.unit, one.scale) for one in design.asked]
+    usual = [Metric("efficiency", "efficiency"), Metric("fairness", "fairness")]
+    found = [metric for metric in usual if runs[metric.column].notna().any()]
+    return found if len(found) == len(usual) else [Metric("throughput_bps", "throughput", "Mbit/s", 1e6), *found]
+
+
+def limits_by_point(study: Study) -> dict[int, str]:
+    """What limited most flows of the first points, the share of them in which it did."""
+    runs = study.columns(finished_only=True)
+    counts: dict[int, Counter[str]] = {}
+    for point, result in zip(runs["point"], study.results(), strict=True):
+        if point > MOST_POINTS:
+            break
+        limited = (one.limited_by for one in limits(result.scenario, result.columns))
+        counts.setdefault(point, Counter()).update(limited)
+    return {point: _most(of_point) for point, of_point in counts.items()}
+
+
+def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Table:
+    """Mean and 95 % interval of each metric at each point, and what limited most flows there."""
+    names, metrics = [factor.name for factor in design.factors], shown_metrics(design, runs)
+    table = Table(
+        title=f"Means and 95 % intervals of {design.replications} replications", title_justify="left",
+        title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold",
+        caption_justify="left", caption_style="dim",
+    )  # fmt: skip
+    for name in names:
+        table.add_column(escape(name), overflow="fold")
+    for metric in metrics:
+        unit = f" [{metric.unit}]" if metric.unit else ""
+        table.add_column(escape(f"{metric.name}{unit}"), justify="right", no_wrap=True)
+    table.add_column("limited by", no_wrap=True)
+    for point, group in list(runs.groupby("point"))[:MOST_POINTS]:
+        levels = [escape(str(group[name].iloc[0])) for name in names]
+        shown = (_interval(group[metric.column] / metric.scale) for metric in metrics)
+        table.add_row(*levels, *shown, limited[int(str(point))])
+    if len(design.points) > MOST_POINTS:
+        table.caption = f"{MOST_POINTS} of {len(design.points)} points; `longpipe study export` has all"
+    return table
+
+
+def _most(counts: Counter[str]) -> str:
+    limit, count = counts.most_common(1)[0]
+    share = count / counts.total()
+    return limit if share == 1 else f"{limit} {share:.0%}"
+
+
+def _interval(values: pd.Series) -> str:
+    # Such as a flow that did not end, or a quantile beyond the run.
+    if values.isna().any():
+        return "-"
+    found = estimate(values)
+    margin = (found.mean_high - found.mean_low) / 2
+    return f"{found.mean:.4f}" + ("" if len(values) < 2 else f" ±{margin:.4f}")

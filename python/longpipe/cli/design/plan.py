@@ -1,0 +1,122 @@
+"""What `longpipe design` does: a plan, its cost, its runs."""
+
+import shlex
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from longpipe.cli.design.means import limits_by_point, means, shown_metrics
+from longpipe.cli.progress import Bar
+from longpipe.cli.storing import opened, resumable
+from longpipe.cli.warnings import warn_of_points
+from longpipe.design import Design, Factor
+from longpipe.errors import ScenarioError
+from longpipe.files import write_text
+from longpipe.scenario import Scenario
+from longpipe.study import Study, run_until
+
+
+def plan(
+    file: Path,
+    factors: Sequence[str],
+    *,
+    one_at_a_time: bool,
+    generators: Sequence[str] | None,
+    confounded: Sequence[str] | None,
+    **seeds: Any,  # noqa: ANN401 - the options that every kind of design takes
+) -> Design:
+    """The design that the options describe; ScenarioError if they contradict each other or its scenarios can't be."""
+    base, chosen = Scenario.from_toml(file), [parse_factor(text) for text in factors]
+    if one_at_a_time and (generators or confounded):
+        raise ScenarioError("--one-at-a-time: not with --generator or --confounded; needs one kind of design")
+    if one_at_a_time:
+        found = Design.one_at_a_time(base, chosen, **seeds)
+    elif generators or confounded:
+        found = Design.two_level(base, chosen, generators=generators or (), confounded=confounded or (), **seeds)
+    else:
+        found = Design.full_factorial(base, chosen, **seeds)
+    _ = found.scenarios
+    return found
+
+
+def parse_factor(text: str) -> Factor:
+    """A factor from "[NAME:]FIELD=LEVEL,..."; levels are TOML values, or else text."""
+    left, equals, right = text.partition("=")
+    name, _, field = left.rpartition(":")
+    if not (field.strip() and equals and right.strip()):
+        raise ScenarioError(f"--factor: {text!r}; accepts FIELD=LEVEL,LEVEL as in tcp.recovery=vanilla,reno")
+    try:
+        levels = tomllib.loads(f"levels = [{right}]")["levels"]
+    except tomllib.TOMLDecodeError:
+        levels = [level.strip() for level in right.split(",")]
+    return Factor.over(field.strip(), levels, name.strip() or None)
+
+
+def show_plan(design: Design) -> None:
+    """Prints the factors, the cost, what a fraction can't tell apart, and warnings."""
+    console = Console(highlight=False)
+    for factor in design.factors:
+        levels = ", ".join(map(str, factor.levels))
+        console.print(f"[bold]{escape(factor.name)}[/]: {escape(levels)}")
+    console.print(str(design.cost()), markup=False)
+    if design.common and design.replications > 1:
+        console.print("Points share their seeds (common random numbers): analyse with --blocks seed.", style="dim")
+    if design.fraction is not None and design.fraction.generators:
+        console.print(f"Fraction of resolution {design.fraction.resolution}. One effect stands for all of its line:")
+        for row in design.fraction.alias_structure().to_dict("records"):
+            console.print(f"  {row['effect']} = {row['aliases'].replace(', ', ' = ')}", markup=False)
+    warn_of_points(design.scenarios)
+
+
+def run(
+    design: Design,
+    name: str,
+    url: str | None,
+    *,
+    csv: Path | None,
+    until: str | None,
+    most: int,
+    executor: str | None,
+    workers: int | None,
+    memory: str | None,
+) -> None:
+    """Runs a design as a study, shows the mean of each point, and what to do next."""
+    reached = True
+    with opened(url) as store:
+        study = Study(design, store, name)
+        with resumable(study), Bar(name) as bar:
+            if until is None:
+                study.run(executor, workers=workers, memory=memory, progress=bar.update)
+            else:
+                metric, _, margin = until.partition("=")
+                found = run_until(
+                    study,
+                    metric.strip(),
+                    margin,
+                    most=most,
+                    executor=executor,
+                    workers=workers,
+                    memory=memory,
+                    progress=bar.update,
+                )
+                reached = found.reached
+        runs, design = study.frame(), study.design
+        limited = limits_by_point(study)
+    if csv is not None:
+        write_text(csv, runs.to_csv(index=False))
+    console = Console(highlight=False)
+    console.print()
+    console.print(means(design, runs, limited))
+    if not reached:
+        console.print(f"{until}: not reached by every point in {design.replications} replications", style="yellow")
+    names = ",".join(factor.name for factor in design.factors)
+    blocks = " --blocks seed" if design.common and design.replications > 1 else ""
+    where = "" if url is None else f" --store {shlex.quote(url)}"
+    first = "" if csv else f"longpipe study export {shlex.quote(name)} -o runs.csv{where}\n"
+    response = shlex.quote(shown_metrics(design, runs)[0].column)
+    analyse = f"longpipe analyse {csv or 'runs.csv'} --response {response} --factors {shlex.quote(names)}{blocks}"
+    console.print(f"\nNext:\n{first}{analyse}", markup=False, soft_wrap=True)

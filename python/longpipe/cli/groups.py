@@ -1,0 +1,27 @@
+"""Groups of commands whose module is loaded when one of them is asked for."""
+
+from importlib import import_module
+from typing import Any, ClassVar, cast
+
+from typer.core import TyperGroup
+from typer.main import get_command
+
+
+class LazyGroup(TyperGroup):
+    """A group whose commands are those of `app` in the module `home`."""
+
+    home: ClassVar[str]
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Click's Context, which Typer does not export
+        """Names of the commands."""
+        self._load()
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - likewise, and Command
+        """A command, None where there is none of this name."""
+        self._load()
+        return super().get_command(ctx, cmd_name)
+
+    def _load(self) -> None:
+        if not self.commands:
+            self.commands = cast(TyperGroup, get_command(import_module(self.home).app)).commands

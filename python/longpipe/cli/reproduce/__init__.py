@@ -1,0 +1,142 @@
+"""`longpipe reproduce`: a paper's tables, simulated again and judged."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longpipe.cli.completers import among
+from longpipe.cli.storing import (
+    ExecutorOption,
+    MemoryOption,
+    NoStoreOption,
+    StoreOption,
+    WorkersOption,
+    opened_if_wanted,
+    repeatable,
+)
+from longpipe.errors import ScenarioError, nearest
+from longpipe.files import check_directory, check_file, write_text
+from longpipe.papers import IDS, PAPERS
+from longpipe.report.folder import Part, in_use, is_current, records
+
+
+def reproduce(
+    papers: Annotated[
+        list[str],
+        typer.Argument(metavar="PAPER...", help=f"Any of {', '.join(IDS)}.", autocompletion=among(IDS)),
+    ],
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of replications. [default: the paper's own, 10 or 20; 2 with --sensitivity; "
+            "one run of each where nothing is random]",
+            show_default=False,
+        ),
+    ] = None,
+    json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the numbers as JSON; - is stdout.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where tables and figures go; of several papers, to DIR/PAPER. [default: results/PAPER]",
+            show_default=False,
+        ),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run again what is stored already.")] = False,
+    sensitivity: Annotated[
+        bool, typer.Option("--sensitivity", help="Show what each choice that the paper leaves open decides.")
+    ] = False,
+    beyond: Annotated[
+        bool, typer.Option("--beyond", help="Go past what the paper did instead, where there is more to ask.")
+    ] = False,
+    table: Annotated[
+        int | None, typer.Option(min=1, help="One table of the paper alone, by its number, on the terminal.")
+    ] = None,
+    executor: ExecutorOption = None,
+    workers: WorkersOption = None,
+    memory: MemoryOption = None,
+    store: StoreOption = None,
+    no_store: NoStoreOption = False,
+) -> None:
+    """Simulate a paper's experiments; show its tables beside ours, and what becomes of its claims.
+
+    Each run is stored as it finishes: after an interruption the same command goes on from there. What DIR holds
+    already, made by the same version from the same seeds, is shown again as it is.
+    """
+    _check(papers, json, sensitivity=sensitivity, beyond=beyond)
+    if table is not None and (len(papers) > 1 or sensitivity or beyond or json is not None or out is not None):
+        raise ScenarioError(
+            "--table: is of one paper, on the terminal; not with --sensitivity, --beyond, --json, --out"
+        )
+    # Papers take a second to load.
+    fixed = [] if seeds is None else [paper for paper in dict.fromkeys(papers) if PAPERS[paper].seeds is None]
+    if fixed and set(fixed) == set(papers):
+        raise ScenarioError(
+            f"--seeds: {seeds}; {', '.join(fixed)} has nothing random and one run of each, leave it out"
+        )
+    if (executor, workers, memory) != (None, None, None):
+        from longpipe.executors import executor_for
+
+        executor_for(executor, workers, memory)
+    if json not in (None, "-"):
+        check_file("--json", Path(str(json)))
+    if table is not None:
+        with opened_if_wanted(store, no_store=no_store) as kept, repeatable(kept):
+            from longpipe.cli.reproduce import parts
+            from longpipe.study import Runner
+
+            parts.show_table(PAPERS[papers[0]], table, seeds, Runner(kept, executor, workers, fresh, memory=memory))
+        return
+    folders = {paper: _folder(paper, out, alone=len(papers) == 1) for paper in papers}
+    for folder in folders.values():
+        check_directory("--out", folder)
+    part = Part.BEYOND if beyond else Part.SENSITIVITY if sensitivity else Part.REPRODUCTION
+    for paper, folder in folders.items():
+        asked = None if paper in fixed else seeds
+        if part is Part.REPRODUCTION and not fresh and _shown_again(paper, asked, folder, json):
+            continue
+        with opened_if_wanted(store, no_store=no_store) as kept, repeatable(kept):
+            # The database, pandas and SciPy take a second to load; other commands need not wait for them.
+            from longpipe.cli.reproduce import parts
+            from longpipe.study import Runner
+
+            runner = Runner(kept, executor, workers, fresh, memory=memory)
+            parts.run(PAPERS[paper], part, asked, folder, runner, json=json)
+
+
+def _check(papers: list[str], json: str | None, *, sensitivity: bool, beyond: bool) -> None:
+    if sensitivity and json is not None:
+        raise ScenarioError("--json: not with --sensitivity, which writes sensitivity.csv")
+    if beyond and (sensitivity or json is not None):
+        raise ScenarioError("--beyond: not with --sensitivity or --json; it writes CSV files and figures")
+    if json is not None and len(papers) > 1:
+        raise ScenarioError(f"--json: {len(papers)} papers; needs one")
+    for paper in papers:
+        if paper not in IDS:
+            raise ScenarioError(f"PAPER: {paper!r}; {nearest(paper, IDS)}")
+
+
+def _folder(paper: str, out: Path | None, *, alone: bool) -> Path:
+    if out is None:
+        return Path("results") / paper
+    return out if alone else out / paper
+
+
+def _shown_again(paper: str, seeds: int | None, folder: Path, json: str | None) -> bool:
+    """Shows what a folder holds; false if that is not current."""
+    with in_use(folder):
+        if not is_current(folder, Part.REPRODUCTION, paper, seeds):
+            return False
+        report, text = ((folder / name).read_text(encoding="utf-8") for name in ("report.json", "report.txt"))
+        finished = records(folder)[Part.REPRODUCTION]["finished_at"]
+    if json == "-":
+        sys.stdout.write(report)
+        return True
+    if json is not None:
+        write_text(Path(json), report)
+    sys.stdout.write(text)
+    typer.echo(f"\nUnchanged since {finished}. Report, tables, runs and figures: {folder}")
+    return True

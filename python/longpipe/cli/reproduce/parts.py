@@ -1,0 +1,78 @@
+"""What `longpipe reproduce` does with a paper: runs, files, figures, tables."""
+
+import sys
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from longpipe.cli.progress import Bar
+from longpipe.errors import ScenarioError
+from longpipe.files import write_text
+from longpipe.papers import PAPERS
+from longpipe.papers.paper import Findings, Paper
+from longpipe.papers.text import REPORT_WIDTH
+from longpipe.report.folder import Folder, Part
+from longpipe.study import Runner
+
+VARIANT_SEEDS: Final = 2
+# What a bar calls them, after the name of the paper.
+TITLES: Final = {Part.REPRODUCTION: "", Part.SENSITIVITY: " variants", Part.BEYOND: " and beyond"}
+
+
+def run(paper: Paper, part: Part, seeds: int | None, out: Path, runner: Runner, *, json: str | None = None) -> None:
+    """Runs a part of a paper into a directory and onto the terminal; without `seeds` as many as it has by default.
+
+    The numbers of a reproduction go to the file `json`, too, or - for stdout alone.
+    """
+    default = _default_seeds(paper, part, seeds)
+    chosen = default if paper.seeds is None else seeds or default
+    with Bar(f"{paper.id}{TITLES[part]}") as bar:
+        found = _find(paper, part, chosen, out, runner.telling(bar.update))
+    folder = Folder(out, part, paper.id, chosen, default)
+    for name, text in found.texts.items():
+        folder.text(name, text)
+    if found.drawn is not None:
+        function = "beyond_figures" if part is Part.BEYOND else "figures"
+        folder.figures(f"{paper.package}.figures", found.drawn, function)
+    folder.close(**found.record)
+    if json == "-":
+        sys.stdout.write(found.texts["report.json"])
+        return
+    if json is not None:
+        write_text(Path(json), found.texts["report.json"])
+    console = _console()
+    found.show(console)
+    if found.hint:
+        console.print(f"\n{found.hint}", markup=False, highlight=False)
+    console.print(f"\n{found.told}: {out}", markup=False, highlight=False)
+
+
+def show_table(paper: Paper, table: int, seeds: int | None, runner: Runner) -> None:
+    """Runs what one of a paper's tables needs, and shows it."""
+    asked = paper.only(table)
+    with Bar(f"{paper.id} table {table}") as bar:
+        found = asked.reproduce(seeds or _default_seeds(paper, Part.REPRODUCTION, None), runner.telling(bar.update))
+    found.show(_console())
+
+
+def _console() -> Console:
+    # A file or a pipe is as wide as a report.
+    return Console(width=None if sys.stdout.isatty() else REPORT_WIDTH)
+
+
+def _default_seeds(paper: Paper, part: Part, asked: int | None) -> int:
+    """As many seeds as a part has if nobody asks; where nothing is random each runs once."""
+    if part is Part.BEYOND and paper.beyond_seeds is None:
+        have = ", ".join(name for name, other in PAPERS.items() if other.beyond_seeds)
+        raise ScenarioError(f"--beyond: {paper.id} has nothing past the paper; has: {have}")
+    if paper.seeds is None:
+        return 1
+    # A record of variants knows no seeds but those that were run.
+    return {Part.REPRODUCTION: paper.seeds, Part.BEYOND: paper.beyond_seeds}.get(part) or asked or VARIANT_SEEDS
+
+
+def _find(paper: Paper, part: Part, seeds: int, out: Path, runner: Runner) -> Findings:
+    if part is Part.SENSITIVITY:
+        return paper.sensitivity(seeds, runner, out)
+    return paper.go_beyond(seeds, runner) if part is Part.BEYOND else paper.reproduce(seeds, runner)

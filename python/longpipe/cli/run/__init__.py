@@ -1,0 +1,133 @@
+"""`longpipe run`: one scenario, one seed."""
+
+from __future__ import annotations
+
+import sys
+import time
+import tomllib
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from longpipe.captures import CaptureError
+from longpipe.cli.completers import field_and_level
+from longpipe.cli.storing import MemoryOption, NoStoreOption, StoreOption, opened_if_wanted
+from longpipe.errors import ScenarioError
+from longpipe.files import check_directory, check_file, write_text
+
+if TYPE_CHECKING:
+    from longpipe.scenario import Scenario
+
+
+class Trace(StrEnum):
+    """What can be recorded over time."""
+
+    CWND = "cwnd"
+    QUEUE = "queue"
+    VC_QUEUE = "vc_queue"
+    SEQUENCE = "sequence"
+    RTT = "rtt"
+
+
+def run(
+    file: Annotated[str, typer.Argument(metavar="FILE.toml", help="Scenario; `longpipe init` writes one.")],
+    seed: Annotated[int, typer.Option(help="Seed of every random stream.")] = 1,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="FIELD=VALUE",
+            help="Change a field: switch.buffer='3000 cells'",
+            autocompletion=field_and_level,
+        ),
+    ] = None,
+    json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the result as JSON; - is stdout.")] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="DIR", help="Write flows.csv, ports.csv and the traces.")] = None,
+    trace: Annotated[list[Trace] | None, typer.Option(help="Record this over time; needs --csv.")] = None,
+    capture: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PLACE=FILE", help="Packets as pcapng: host:source1=a.pcapng, 'link:a->b=b.pcapng'"),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Show every flow and port, however many.")] = False,
+    memory: MemoryOption = None,
+    store: StoreOption = None,
+    no_store: NoStoreOption = False,
+) -> None:
+    """Simulate one scenario and show what each flow and each port did.
+
+    The run is stored, and the same scenario and seed are read from there the next time.
+    """
+    # Other commands begin faster without them.
+    from longpipe.cli.progress import RunBar
+    from longpipe.cli.run.tables import show
+    from longpipe.cli.warnings import warn, warn_of_memory
+    from longpipe.run import simulate
+
+    scenario = scenario_with(Path(file), changes or [])
+    scenario = scenario.with_(**{f"traces.{kind.value}": True for kind in trace or []})
+    if trace and csv is None:
+        raise ScenarioError("--trace: needs --csv DIR to write to")
+    if json not in (None, "-"):
+        check_file("--json", Path(str(json)))
+    if csv is not None:
+        check_directory("--csv", csv)
+
+    captures = _captures(capture or [])
+    warn(scenario)
+    failure: CaptureError | None = None
+    with opened_if_wanted(store, no_store=no_store) as kept, RunBar(scenario.name) as bar:
+        # Packets, and the files that web traffic asks for, are in no store.
+        stored = None if captures else kept.load(scenario, seed)
+        if stored is not None and (csv is None or stored.web.empty):
+            result = stored
+        else:
+            kept.check_traces(scenario)
+            warn_of_memory(scenario, memory)
+            began_s = time.perf_counter()
+            try:
+                result = simulate(scenario, seed, bar.update, captures=captures, memory=memory)
+            except CaptureError as error:
+                result, failure = error.result, error
+            kept.keep(result, time.perf_counter() - began_s)
+
+    if csv is not None:
+        result.to_csv(csv)
+    if json == "-":
+        sys.stdout.write(result.to_json())
+    else:
+        if json is not None:
+            write_text(Path(json), result.to_json())
+        show(result, Console(highlight=False), everything=everything)
+    if failure is not None:
+        raise failure
+
+
+def scenario_with(file: Path, changes: list[str]) -> Scenario:
+    """A scenario from a file, with changes as `--set` takes them."""
+    from longpipe.scenario import Scenario
+
+    return Scenario.from_toml(file).with_(**dict(_change(text) for text in changes))
+
+
+def _captures(texts: list[str]) -> dict[str, str]:
+    captures: dict[str, str] = {}
+    for text in texts:
+        place, _, path = text.partition("=")
+        if not path:
+            raise ScenarioError(f"--capture: {text!r}; accepts PLACE=FILE, as in host:source1=a.pcapng")
+        if captures.setdefault(place, path) != path:
+            raise ScenarioError(f"--capture: {place} has the file {captures[place]} already; needs one file each")
+    return captures
+
+
+def _change(text: str) -> tuple[str, object]:
+    field, equals, value = text.partition("=")
+    if not (field.strip() and equals):
+        raise ScenarioError(f"--set: {text!r}; accepts FIELD=VALUE, as in switch.buffer='3000 cells'")
+    try:
+        return field.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return field.strip(), value.strip()

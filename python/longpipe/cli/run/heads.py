@@ -1,0 +1,53 @@
+"""What was run, in the lines above its tables."""
+
+from collections.abc import Callable, Set
+from typing import Final
+
+from longpipe.analysis.paths import Resolved, paths
+from longpipe.result import Result
+from longpipe.scenario.base import AUTO
+from longpipe.scenario.timers import Coarse
+from longpipe.units import RATE
+
+_TIMES: Final = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
+
+
+def heads(result: Result) -> list[str]:
+    """Name and seed; what links carry, how fast and how far; both ends of TCP, and the buffers with their policy."""
+    scenario, tcp = result.scenario, result.scenario.tcp
+    resolved = scenario.resolve()
+    timer = f"ticks of {tcp.timer.tick}" if isinstance(tcp.timer, Coarse) else f"RTO from {tcp.timer.min_rto}"
+    window = _windows(resolved) if tcp.receiver_window == AUTO else tcp.receiver_window
+    return [
+        f"{scenario.name}: {scenario.duration} of simulated time, seed {result.seed}",
+        f"{'IP packets' if scenario.framing == 'ip' else 'ATM cells'}, {_way(resolved)}",
+        f"{tcp.recovery.kind} TCP, MSS {tcp.mss}, window {window}, {timer}; "
+        f"{scenario.switch.policy.kind} at {scenario.switch.buffer}",
+    ]
+
+
+def _way(resolved: Resolved) -> str:
+    found = paths(resolved)
+    flows = "1 flow" if len(found) == 1 else f"{len(found)} flows"
+    rates = _span({resolved["links"][path.bottleneck]["rate_bps"] for path in found}, RATE.format)
+    return f"{flows} over {rates}, round trip {_span({path.propagation_ps for path in found}, _time_text)}"
+
+
+def _windows(resolved: Resolved) -> str:
+    return f"{AUTO} ({_span({flow['tcp']['receiver_window_bytes'] for flow in resolved['flows']}, _size_text)})"
+
+
+def _span(values: Set[int], text: Callable[[int], str]) -> str:
+    least, most = text(min(values)), text(max(values))
+    return least if least == most else f"{least} to {most}"
+
+
+def _time_text(picoseconds: int) -> str:
+    """Three digits are enough for a reader."""
+    seconds = picoseconds / 1e12
+    unit, scale = next((one for one in _TIMES if seconds >= one[1]), _TIMES[-1])
+    return f"{seconds / scale:.4g} {unit}"
+
+
+def _size_text(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:.3g} MB" if size_bytes >= 1e6 else f"{size_bytes / 1e3:.3g} KB"

@@ -1,0 +1,156 @@
+"""Tables of one run, for a terminal of 80 columns."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from longpipe.analysis.limits import FlowLimit, limits, told
+from longpipe.analysis.web import QUANTILES
+from longpipe.cli.run.heads import heads
+from longpipe.result import Result, records
+from longpipe.scenario.buffers import Framing
+
+Row = dict[str, Any]
+
+MOST_FLOWS, MOST_PORTS = 20, 10
+
+
+def show(result: Result, console: Console, *, everything: bool = False) -> None:
+    """Prints a run: its flows, the switch ports that carried something, its two indexes, and what limited its flows.
+
+    Of many flows and ports the largest, with the others summed up, unless `everything` is asked for.
+    """
+    for line in heads(result):
+        console.print(line, markup=False, highlight=False)
+    limited = limits(result.scenario, result.columns)
+    most_flows, most_ports = (math.inf, math.inf) if everything else (MOST_FLOWS, MOST_PORTS)
+    tables = [
+        _flows(records(result.part("flows")), limited, most_flows),
+        _ports(records(result.part("ports")), result.scenario.framing, most_ports),
+    ]
+    if sources := records(result.part("vbr")):
+        tables.append(_vbr(sources, most_flows))
+    if classes := records(result.part("response_times")):
+        tables.append(_web([*classes, *({**row, "class": "all"} for row in records(result.part("waiting")))]))
+    for table in tables:
+        console.print()
+        console.print(table)
+    console.print()
+    for name, value, meaning in (
+        ("efficiency", result.efficiency, "of what the trunk could carry"),
+        ("fairness", result.fairness, "Jain's index, 1 is equal shares"),
+    ):
+        if not math.isnan(value):
+            console.print(f"{name:<10} [bold]{value:.4f}[/]  [dim]{meaning}[/]", highlight=False)
+    for number, line in enumerate(told(limited)):
+        console.print(f"{'' if number else 'limited by':<10} {line}", markup=False, highlight=False)
+    for capture in result.captures:
+        # Whatever the name of the file promises.
+        form = "" if str(capture.path).endswith(".pcapng") else ", in pcapng's format"
+        console.print(f"captured {capture.packets} packets of {capture.place} in {capture.path}{form}", markup=False)
+
+
+def _flows(flows: list[Row], limited: Sequence[FlowLimit], most: float) -> Table:
+    table = _table("flow", "throughput\n[Mbit/s]", "segments\nsent", "resent", "timeouts", "fast re-\ntransmits")
+    complete = any(row["completion_s"] is not None for row in flows)
+    if complete:
+        table.add_column("complete\n\\[s]", justify="right")
+    table.add_column("limited\nby")
+    by_flow = {one.flow: one.limited_by for one in limited}
+
+    def add(name: str, rows: Sequence[Row], limit: str) -> None:
+        sent, resent, timeouts, fast = (
+            sum(row[column] for row in rows)
+            for column in ("sent_segments", "retransmitted_segments", "timeouts", "fast_retransmits")
+        )
+        ends = [row["completion_s"] for row in rows]
+        table.add_row(
+            name,
+            f"{sum(row['throughput_bps'] for row in rows) / 1e6:.3f}",
+            str(sent),
+            f"{resent / sent:.1%}" if sent else "-",
+            str(timeouts),
+            str(fast),
+            *(["-" if None in ends else f"{max(ends):.3f}"] if complete else []),
+            limit,
+        )
+
+    # In their order while there is room for all; a row for one other flow would be that flow.
+    shown = flows if len(flows) <= most + 1 else sorted(flows, key=lambda row: -row["throughput_bps"])[: _whole(most)]
+    for row in shown:
+        add(row["flow"], [row], by_flow[row["flow"]])
+    if len(shown) < len(flows):
+        names = {row["flow"] for row in shown}
+        add(f"{len(flows) - len(shown)} others", [row for row in flows if row["flow"] not in names], "")
+    if len(flows) > 1:
+        table.add_section()
+        add(f"all {len(flows)}", flows, "")
+    return _captioned(table, len(shown), len(flows), "flows, the fastest")
+
+
+def _ports(ports: list[Row], framing: Framing, most: float) -> Table:
+    unit = "packets" if framing == "ip" else "cells"
+
+    def lost(row: Row, *causes: str) -> int:
+        return sum(row[f"{unit}_lost_{cause}"] for cause in causes if f"{unit}_lost_{cause}" in row)
+
+    causes = [name.removeprefix(f"{unit}_lost_") for name in ports[0] if name.startswith(f"{unit}_lost_")]
+    used = [row for row in ports if row["kind"] == "switch" and row[f"{unit}_in"] > 0]
+    used.sort(key=lambda row: (lost(row, *causes), row["utilization"]), reverse=True)
+    queues = (f"mean queue\n[{unit}]", f"peak queue\n[{unit}]")
+    table = _table("switch port", f"{unit} in", "lost", "of which\nrefused", *queues, "used")
+    for row in used[: _whole(most)]:
+        in_all = lost(row, *causes)
+        table.add_row(
+            row["port"],
+            str(row[f"{unit}_in"]),
+            f"{in_all / row[f'{unit}_in']:.2%}" if in_all else "-",
+            f"{lost(row, 'refused', 'discarded') / in_all:.1%}" if in_all else "-",
+            "-" if row[f"mean_queue_{unit}"] is None else f"{row[f'mean_queue_{unit}']:.0f}",
+            str(row[f"peak_queue_{unit}"]),
+            f"{row['utilization']:.1%}",
+        )
+    return _captioned(table, min(most, len(used)), len(used), "ports, those that lost most or were used most")
+
+
+def _vbr(sources: list[Row], most: float) -> Table:
+    table = _table("VBR source", "cells sent", "lost", "mean delay\n[ms]", "longest\n[ms]")
+    shown = sources if len(sources) <= most else sorted(sources, key=lambda row: row["cells_sent"], reverse=True)
+    for row in shown[: _whole(most)]:
+        delays = (row[name] for name in ("mean_delay_s", "max_delay_s"))
+        waited = ("-" if delay is None else f"{1e3 * delay:.3f}" for delay in delays)
+        table.add_row(row["source"], str(row["cells_sent"]), str(row["cells_lost"]), *waited)
+    return _captioned(table, min(most, len(sources)), len(sources), "VBR sources, those that sent most")
+
+
+def _web(classes: list[Row]) -> Table:
+    table = _table("files of class", "requested", "complete", "median\n[s]", "95 %\n[s]", "99 %\n[s]")
+    for row in classes:
+        waits = (row[name] for name in QUANTILES)
+        shown = ("-" if wait is None else f"{wait:.3f}" for wait in waits)
+        table.add_row(str(row["class"]), str(row["files"]), str(row["completed"]), *shown)
+    table.caption = "time from a request to its file's last byte; -: beyond the run"
+    table.caption_justify = "left"
+    return table
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", padding=(0, 2, 0, 0))
+    table.add_column(first, overflow="fold")
+    for name in others:
+        table.add_column(name.replace("[", r"\["), justify="right", no_wrap=True)
+    return table
+
+
+def _whole(most: float) -> int | None:
+    return None if math.isinf(most) else int(most)
+
+
+def _captioned(table: Table, shown: float, rows: int, what: str) -> Table:
+    if rows > shown:
+        table.caption = f"{shown} of {rows} {what}; --all shows all"
+        table.caption_justify = "left"
+    return table

@@ -1,0 +1,97 @@
+"""`longpipe study`: campaigns in a store, to run on, look at and take out."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longpipe.cli import completers
+from longpipe.cli.storing import ExecutorOption, MemoryOption, StoreOption, WorkersOption
+from longpipe.errors import ScenarioError
+from longpipe.files import check_file
+
+SUFFIXES = (".csv", ".parquet", ".json")
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+
+_Name = Annotated[
+    str,
+    typer.Argument(metavar="STUDY", help="Its name; `longpipe study list` shows all.", autocompletion=completers.study),
+]
+_Where = Annotated[
+    list[str] | None,
+    typer.Option("--where", metavar="COLUMN=VALUE", help="Only these runs, also 'efficiency>0.9'. Repeat for more."),
+]
+
+
+@app.callback()
+def study() -> None:
+    """Run on, look at and take out studies; `longpipe design --run STUDY` makes one."""
+
+
+@app.command()
+def run(
+    name: _Name,
+    replications: Annotated[
+        int | None, typer.Option(min=1, help="Grow to so many runs of each point. [default: as many as it has]")
+    ] = None,
+    executor: ExecutorOption = None,
+    workers: WorkersOption = None,
+    memory: MemoryOption = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run again what is finished already.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Run what is not finished of a study: go on after an interruption, or add replications."""
+    # The database and pandas take a second to load; other commands need not wait for them.
+    from longpipe.cli.study import actions
+
+    actions.run(name, store, replications, executor=executor, workers=workers, memory=memory, fresh=fresh)
+
+
+@app.command()
+def status(name: _Name, store: StoreOption = None) -> None:
+    """Show how far a study is, what runs it now, and what failed."""
+    from longpipe.cli.study import actions
+
+    actions.status(name, store)
+
+
+@app.command("list")
+def list_(store: StoreOption = None) -> None:
+    """List the studies of a store."""
+    from longpipe.cli.study import actions
+
+    actions.list_all(store)
+
+
+@app.command()
+def show(
+    name: _Name,
+    where: _Where = None,
+    most: Annotated[int, typer.Option(min=1, help="Most runs to show.")] = 40,
+    store: StoreOption = None,
+) -> None:
+    """Show a study: its scenario, factors and seeds, where it ran, and its runs."""
+    from longpipe.cli.study import actions
+
+    actions.show(name, store, where or [], most)
+
+
+@app.command()
+def export(
+    name: Annotated[str | None, typer.Argument(metavar="[STUDY]", help="A study; else all runs of the store.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="A .csv, .parquet or .json file.")
+    ] = None,
+    where: _Where = None,
+    store: StoreOption = None,
+) -> None:
+    """Write finished runs as a table: a row each, with levels, seed, measures, scenario digest, engine and machine."""
+    if output is None:
+        raise ScenarioError("--output: missing; needs a file that ends in .csv, .parquet or .json")
+    if output.suffix not in SUFFIXES:
+        raise ScenarioError(f"--output: {output.name}; needs a file that ends in {', '.join(SUFFIXES)}")
+    check_file("--output", output)
+    from longpipe.cli.study import actions
+
+    actions.export(name, store, where or [], output)

@@ -1,0 +1,166 @@
+"""What `longpipe study` does."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from longpipe.cli.progress import Bar
+from longpipe.cli.storing import opened, resumable
+from longpipe.store import engine_version, studies
+from longpipe.store.engines import earlier_names
+from longpipe.study import Status, Study
+
+MEASURES = ("efficiency", "fairness")
+# Failures that `status` tells one by one.
+MOST_FAILURES = 10
+# Levels of a factor that `show` names.
+MOST_LEVELS = 12
+
+
+def run(
+    name: str,
+    url: str | None,
+    replications: int | None,
+    *,
+    executor: str | None,
+    workers: int | None,
+    memory: str | None,
+    fresh: bool,
+) -> None:
+    """Runs a study on and shows how far it is."""
+    with opened(url, create=False) as store:
+        study = Study.open(name, store)
+        if replications is not None:
+            study.grow(replications)
+        with resumable(study), Bar(name) as bar:
+            study.run(executor, workers=workers, memory=memory, fresh=fresh, progress=bar.update)
+        console = Console(highlight=False)
+        _show_status(study, console)
+        # Pandas, which who looks at a study need not wait for.
+        from longpipe.cli.design.means import limits_by_point, means
+
+        console.print()
+        console.print(means(study.design, study.frame(), limits_by_point(study)))
+
+
+def status(name: str, url: str | None) -> None:
+    """Shows how far a study is."""
+    with opened(url, readonly=True) as store:
+        _show_status(Study.open(name, store), Console(highlight=False))
+
+
+def list_all(url: str | None) -> None:
+    """Lists the studies of a store."""
+    console = Console(highlight=False)
+    with opened(url, readonly=True) as store:
+        found, runs = studies.overview(store), store.count()
+        name = store.name
+    if not found:
+        console.print(f"{name}: {runs} runs, no studies; `longpipe design --run STUDY` makes one", markup=False)
+        return
+    table = _table("study", "finished", "runs", "failed", "changed (UTC)", "engine")
+    for one in found:
+        numbers = (str(one.finished), str(one.runs), str(one.failed or ""))
+        table.add_row(escape(one.name), *numbers, f"{one.changed_at:%Y-%m-%d %H:%M}", one.engine)
+    console.print(table)
+    console.print(f"\n{runs} runs in {name}", markup=False, soft_wrap=True)
+
+
+def show(name: str, url: str | None, where: Sequence[str], most: int) -> None:
+    """Shows a study and its runs."""
+    console = Console(highlight=False)
+    with opened(url, readonly=True) as store:
+        study = Study.open(name, store)
+        runs = study.columns()
+    design = study.design
+    console.print(f"[bold]{escape(name)}[/]: {len(design.points)} points, {design.replications} replications each")
+    console.print(f"scenario {design.base.name}, digest {design.base.digest()[:16]}", markup=False)
+    for factor in design.factors:
+        levels = list(map(str, factor.levels))
+        more = f" and {len(levels) - MOST_LEVELS} more" if len(levels) > MOST_LEVELS else ""
+        console.print(f"{factor.name}: {', '.join(levels[:MOST_LEVELS])}{more}", markup=False)
+    console.print(f"seeds {min(runs['seed'])} to {max(runs['seed'])}", markup=False)
+    machines = ", ".join(sorted({machine for machine in runs["machine"] if machine})) or "nowhere yet"
+    console.print(f"engine {study.engine}, run on {machines}\n", markup=False)
+    chosen = _matching(runs, where)
+    asked = {measure.name: measure for measure in design.asked}
+    measures = [
+        name for name in asked or MEASURES if name in runs and not all(math.isnan(runs[name][i]) for i in chosen)
+    ]
+    heads = ["point", *design.levels(1), "seed"]
+    shown = [f"{name} [{asked[name].unit}]" if name in asked and asked[name].unit else name for name in measures]
+    scales = [asked[name].scale if name in asked else 1.0 for name in measures]
+    table = _table(*heads, "state", *shown, right=("point", "seed", *shown))
+    for i in chosen[:most]:
+        values = (_number(runs[measure][i] / scale) for measure, scale in zip(measures, scales, strict=True))
+        table.add_row(*(escape(str(runs[head][i])) for head in heads), runs["state"][i], *values)
+    if len(chosen) > most:
+        table.caption = f"{most} of {len(chosen)} runs; --most shows more, `longpipe study export` has all"
+    console.print(table)
+
+
+def export(name: str | None, url: str | None, where: Sequence[str], output: Path) -> None:
+    """Writes the finished runs of a study, or all of a store."""
+    from longpipe.cli.conditions import matching
+    from longpipe.export import write_table
+
+    with opened(url, readonly=True) as store:
+        if name is None:
+            runs = studies.all_runs(store)
+        else:
+            study = Study.open(name, store)
+            runs = study.runs(finished_only=True).drop(columns=["state", "message"]).assign(engine=study.engine)
+    chosen = matching(runs, where)
+    write_table(chosen, output)
+    Console(highlight=False).print(f"{len(chosen)} runs: {output}", markup=False, soft_wrap=True)
+
+
+def _show_status(study: Study, console: Console) -> None:
+    found = study.status()
+    console.print(f"[bold]{escape(found.name)}[/]: {_counts(found)}")
+    console.print(f"engine {found.engine}, changed {found.changed_at:%Y-%m-%d %H:%M} UTC", markup=False)
+    # A store that can't be written calls its engines what they were called.
+    if found.engine not in (engine_version(), *earlier_names(engine_version())):
+        console.print(f"This engine is {engine_version()}: the next run begins anew.", style="yellow", markup=False)
+    if found.failed:
+        runs = study.columns()
+        failed = [i for i, state in enumerate(runs["state"]) if state == "failed"]
+        for i in failed[:MOST_FAILURES]:
+            told = f"point {runs['point'][i]}, seed {runs['seed'][i]} failed: {runs['message'][i]}"
+            console.print(told, style="red", markup=False)
+        if len(failed) > MOST_FAILURES:
+            console.print(f"and {len(failed) - MOST_FAILURES} more", style="red")
+
+
+def _matching(runs: Mapping[str, list[Any]], where: Sequence[str]) -> Sequence[int]:
+    """Numbers of the rows that all conditions hold for."""
+    if not where:
+        return range(len(runs["point"]))
+    import pandas as pd
+
+    from longpipe.cli.conditions import matching
+
+    return [int(i) for i in matching(pd.DataFrame(runs), where).index]
+
+
+def _counts(found: Status) -> str:
+    parts = [f"{found.finished} of {found.runs} runs finished"]
+    parts += [f"{n} {state}" for state in ("running", "failed", "waiting") if (n := getattr(found, state))]
+    return ", ".join(parts)
+
+
+def _number(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.4f}"
+
+
+def _table(*heads: str, right: Sequence[str] = ("finished", "runs", "failed")) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.caption_justify, table.caption_style = "left", "dim"
+    for head in heads:
+        table.add_column(escape(head), justify="right" if head in right else "left", overflow="fold")
+    return table

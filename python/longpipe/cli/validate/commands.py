@@ -1,0 +1,12 @@
+"""The commands of `longpipe validate`, loaded when one of them is asked for."""
+
+import typer
+
+from longpipe.cli.validate.ns2 import ns2
+from longpipe.cli.validate.ns2_drops import ns2_drops
+from longpipe.cli.validate.ns2_random import ns2_random
+
+app = typer.Typer(rich_markup_mode="rich")
+app.command("ns2")(ns2)
+app.command("ns2-random")(ns2_random)
+app.command("ns2-drops")(ns2_drops)

@@ -1,0 +1,105 @@
+"""`longpipe validate ns2-drops`: a file over a bottleneck that drops given packets, here and in ns-2."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from longpipe.errors import ScenarioError
+from longpipe.files import check_file, write_text
+from longpipe.validate.ns2_drops import Comparison, DropCase, compare
+from longpipe.validate.ns2_rules import explain
+
+DIFFERENT = 1
+# Instants further apart than that come of a rule, not of rounding or of the bytes of SACK blocks.
+LAG_S = 0.01
+
+_DEFAULTS = {name: field.default for name, field in DropCase.model_fields.items()}
+
+
+def _help(field: str) -> str:
+    return f"{DropCase.model_fields[field].description}."
+
+
+def ns2_drops(
+    tcp: Annotated[str, typer.Option(metavar="FLAVOR", help=f"{_help('tcp')} vanilla, tahoe, reno, newreno, sack.")],
+    drop: Annotated[str, typer.Option(metavar="N,N,...", help=_help("drop"))] = "",
+    segments: Annotated[int, typer.Option(help=_help("segments"))] = _DEFAULTS["segments"],
+    window: Annotated[int, typer.Option(help=_help("window"))] = _DEFAULTS["window"],
+    queue: Annotated[
+        int | None, typer.Option(metavar="PACKETS", help=f"{_help('queue')} [default: unlimited]", show_default=False)
+    ] = None,
+    rate: Annotated[str, typer.Option(help=_help("rate"))] = _DEFAULTS["rate"],
+    round_trip: Annotated[str, typer.Option(help=_help("round_trip"))] = _DEFAULTS["round_trip"],
+    mss: Annotated[str, typer.Option(help=_help("mss"))] = _DEFAULTS["mss"],
+    tick: Annotated[str, typer.Option(help=_help("tick"))] = _DEFAULTS["tick"],
+    guard: Annotated[bool | None, typer.Option(help=_help("guard"))] = None,
+    hoe: Annotated[bool, typer.Option(help=_help("hoe"))] = _DEFAULTS["hoe"],
+    deflation: Annotated[bool, typer.Option(help=_help("deflation"))] = _DEFAULTS["deflation"],
+    timer_restart: Annotated[str, typer.Option(metavar="first|every", help=_help("timer_restart"))] = _DEFAULTS[
+        "timer_restart"
+    ],
+    pipe: Annotated[str, typer.Option(metavar="window|outstanding", help=_help("pipe"))] = _DEFAULTS["pipe"],
+    csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write both sequences as CSV; - is stdout.")] = None,
+) -> None:
+    """Send a file over a bottleneck that drops given packets, here and in ns-2; print both send sequences side by side.
+
+    Where they part, names the rule of ns-2 that longpipe does not share. Exit status 0 if both send the same segments
+    in the same order, else 1. Needs ns-2, Debian's package ns2.
+    """
+    options: dict[str, Any] = dict(locals())
+    options.pop("csv")
+    if csv not in (None, "-"):
+        check_file("--csv", Path(str(csv)))
+    comparison = compare(DropCase(**options | {"drop": _numbers(drop)}))
+    text = comparison.sent.to_csv(index_label="order")
+    if csv == "-":
+        sys.stdout.write(text)
+    else:
+        _show(comparison, Console(highlight=False))
+        if csv is not None:
+            write_text(Path(csv), text)
+    if not comparison.same_order:
+        raise typer.Exit(DIFFERENT)
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(number) for number in text.replace(",", " ").split()]
+    except ValueError:
+        raise ScenarioError(f"--drop: {text!r}; needs packet numbers, as in 14,28") from None
+
+
+def _show(comparison: Comparison, console: Console) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in ("order", "longpipe\n[s]", "longpipe\nsegment", "ns-2\n[s]", "ns-2\nsegment", ""):
+        table.add_column(name.replace("[", r"\["), justify="right")
+    sent = comparison.sent
+    shown = pd.DataFrame(index=sent.index)
+    for side in ("longpipe", "ns2"):
+        segment = sent[f"{side}_segment"]
+        again = segment.duplicated().map({True: "*", False: " "})
+        shown[f"{side}_s"] = sent[f"{side}_s"].map("{:.4f}".format)
+        shown[f"{side}_segment"] = segment.astype("string") + again
+        shown.loc[segment.isna(), [f"{side}_s", f"{side}_segment"]] = ""
+    shown["differs"] = comparison.differs.map({True: "[red]differs[/]", False: ""})
+    for order, row in shown.iterrows():
+        table.add_row(str(order), *row)
+    console.print(table)
+    console.print("[dim]* sent again[/]")
+    first = comparison.first_difference
+    if first is None:
+        console.print(f"[bold]same order[/]: {len(comparison.sent)} segments", end="")
+    else:
+        console.print(f"[bold red]order differs[/] from number {first} on", end="")
+    console.print(
+        f", instants up to there within {1000 * comparison.largest_lag_s:.1f} ms, {comparison.timeouts} timeouts"
+    )
+    if first is not None or comparison.largest_lag_s > LAG_S:
+        rule = explain(comparison)
+        if rule is not None:
+            console.print(f"ns-2: {rule.text}" + (f"; not with {rule.remedy}" if rule.remedy else ""))

@@ -1,0 +1,123 @@
+"""What `longpipe validate ns2` does: transfers of lbd-01 here and in ns-2, side by side."""
+
+import json as json_text
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from longpipe.cli.progress import RunBar
+from longpipe.errors import ScenarioError, nearest
+from longpipe.files import check_file, write_text
+from longpipe.papers.lbd_01.transfers import BUFFERS, FLAVORS, W_STARS, Transfer
+from longpipe.papers.lbd_01.transfers import transfers as all_transfers
+from longpipe.validate.ns2_transfers import TransferComparison, compare
+
+# Completion times: so close in so large a share of the transfers, and never further off than that.
+CLOSE, SHARE, FURTHEST = 0.02, 0.9, 0.05
+
+
+def run(transfers: Sequence[Transfer], *, guard: bool, json: str | None, figure: str | None) -> bool:
+    """Runs transfers in both onto the terminal, and whether both agree; `json` is a file, or - for stdout alone."""
+    if figure is not None:
+        if len(transfers) > 1:
+            raise ScenarioError("--figure: draws one transfer; needs --tcp, --w-star and --buffer")
+        check_file("--figure", Path(figure))
+    found = []
+    with RunBar("ns-2") as bar:
+        for transfer in transfers:
+            found.append(compare(transfer, guard=guard))
+            bar.update(len(found) / len(transfers))
+    table = pd.DataFrame([one.row() for one in found])
+    agree = _agree(table)
+    text = json_text.dumps({"guard": guard, "agree": agree, "rows": table.to_dict("records")}, indent=2) + "\n"
+    if json == "-":
+        sys.stdout.write(text)
+    else:
+        if json is not None:
+            write_text(Path(json), text)
+        _show(table, Console(highlight=False))
+    if figure is not None:
+        _draw(found[0], Path(figure))
+    return agree
+
+
+def chosen(tcp: str | None, w_star: int | None, buffer: float | None) -> list[Transfer]:
+    """The transfers with these levels, None for any; ScenarioError for a level that none has."""
+    if tcp is not None and tcp not in FLAVORS:
+        raise ScenarioError(f"--tcp: {tcp!r}; {nearest(tcp, FLAVORS)}")
+    _check("--w-star", w_star, W_STARS)
+    _check("--buffer", buffer, BUFFERS)
+    return [
+        transfer
+        for transfer in all_transfers()
+        if tcp in (None, transfer.tcp)
+        and w_star in (None, transfer.w_star_packets)
+        and buffer in (None, transfer.buffer_bdp)
+    ]
+
+
+def _check(field: str, value: float | None, accepted: Sequence[float]) -> None:
+    if value is not None and value not in accepted:
+        raise ScenarioError(f"{field}: {value:g}; accepts {', '.join(f'{one:g}' for one in accepted)}")
+
+
+def _agree(table: pd.DataFrame) -> bool:
+    difference = table["difference"].abs()
+    same_start = table["first_losses_longpipe"] == table["first_losses_ns2"]
+    return bool((difference <= CLOSE).mean() >= SHARE and (difference <= FURTHEST).all() and same_start.all())
+
+
+def _draw(found: TransferComparison, path: Path) -> None:
+    # Matplotlib takes a second to load.
+    from longpipe.pictures.saving import save
+    from longpipe.validate import ns2_figures
+
+    save(ns2_figures.sequence(found), path.with_suffix(""))
+
+
+def _show(table: pd.DataFrame, console: Console) -> None:
+    shown = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    heads = (
+        "TCP",
+        "W*",
+        "B/W*",
+        "complete\n[s]",
+        "ns-2\n[s]",
+        "differ-\nence",
+        "lost",
+        "in slow\nstart",
+        "time-\nouts",
+    )
+    for name in (*heads, "sent\nagain"):
+        shown.add_column(name.replace("[", r"\["), justify="left" if name == "TCP" else "right")
+    for row in table.sort_values("tcp", key=lambda tcp: tcp.map(FLAVORS.index), kind="stable").to_dict("records"):
+        pairs = [
+            _pair(row[f"{name}_longpipe"], row[f"{name}_ns2"])
+            for name in ("losses", "first_losses", "timeouts", "retransmissions")
+        ]
+        close = abs(row["difference"]) <= CLOSE
+        shift = f"{100 * row['difference']:z.3f} %"
+        shown.add_row(
+            row["tcp"],
+            str(row["w_star_packets"]),
+            f"{row['buffer_bdp']:g}",
+            f"{row['completion_time_s_longpipe']:.3f}",
+            f"{row['completion_time_s_ns2']:.3f}",
+            shift if close else f"[red]{shift}[/]",
+            *pairs,
+        )
+    console.print(shown)
+    difference = table["difference"].abs()
+    console.print("[dim]one number where both have the same, else longpipe's | ns-2's[/]")
+    console.print(
+        f"completion within 2 % in {(difference <= CLOSE).sum()} of {len(table)} transfers, "
+        f"largest difference {100 * difference.max():.3f} %"
+    )
+
+
+def _pair(ours: int, theirs: int) -> str:
+    return str(ours) if ours == theirs else f"[yellow]{ours} | {theirs}[/]"

@@ -1,0 +1,22 @@
+"""Scenarios to start from, as TOML files; `longpipe init --example NAME` writes one."""
+
+from importlib import resources
+from typing import Final
+
+from longpipe.errors import ScenarioError, nearest
+
+# What each is, in the order in which they are offered.
+EXAMPLES: Final = {
+    "fiber": "four downloads over 100/20 Mbit/s and 40 ms, IP",
+    "geo": "four downloads over a geostationary satellite, 50/5 Mbit/s and 600 ms, IP",
+    "leo": "four downloads over low orbit, 150/20 Mbit/s and 50 ms, with losses, IP",
+    "web-and-bulk": "twenty web users and a download over the geostationary satellite, IP",
+    "lan-96": "five sources on a LAN of ATM in 1996, whose values are the defaults",
+}
+
+
+def example(name: str) -> str:
+    """The TOML text of an example; ScenarioError names those there are."""
+    if name not in EXAMPLES:
+        raise ScenarioError(f"example: {name!r}; {nearest(name, EXAMPLES)}")
+    return (resources.files(__name__) / f"{name}.toml").read_text(encoding="utf-8")

@@ -1,0 +1,109 @@
+"""How much memory runs may take: what is asked for, or what the machine has left, shared among those at a time."""
+
+import os
+import sys
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from longpipe.errors import ScenarioError
+from longpipe.units import SIZE
+
+# A result, and all else that the machine does, need some of what is left.
+_SHARE: Final = 0.8
+_LEAST_BYTES: Final = 10**6
+_FRESH_S: Final = 1.0
+_CGROUPS: Final = Path("/sys/fs/cgroup")
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def limit_bytes(memory: str | None = None) -> int:
+    """A size as text ("4 GB") in bytes, or four fifths of what this process can have; ScenarioError for other text."""
+    if memory is None:
+        return int(_SHARE * available_bytes())
+    try:
+        found = SIZE.parse(memory)
+    except ValueError as error:
+        raise ScenarioError(f"memory: {error}") from None
+    if found < _LEAST_BYTES:
+        raise ScenarioError(f"memory: {memory}; needs at least {SIZE.format(_LEAST_BYTES)}")
+    return found
+
+
+def available_bytes() -> int:
+    """What this process can have without swapping: of the machine, of its cgroups, of its own limit."""
+    # A look takes half a millisecond, as long as a short run.
+    return _available(int(time.monotonic() / _FRESH_S))
+
+
+@lru_cache(maxsize=1)
+def _available(_when: int) -> int:
+    return max(0, min(psutil.virtual_memory().available, *_cgroups(), *_own()))
+
+
+def share(memory: str | None, among: int) -> str:
+    """An equal part of that for each of so many runs at a time, as text."""
+    return SIZE.format(limit_bytes(memory) // among)
+
+
+def shown(number: int) -> str:
+    """A number of bytes for people, as in '3.2 GB'."""
+    return f"{number / 1e9:.1f} GB" if number >= 1e9 else f"{number / 1e6:.1f} MB"
+
+
+def _cgroups() -> list[int]:
+    """What each group that this process is in has left, on Linux: of version 2, or of version 1."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return []
+    found = []
+    for _, controllers, path in (line.split(":", 2) for line in lines):
+        if controllers == "":
+            root, most, now = _CGROUPS, "memory.max", "memory.current"
+        elif "memory" in controllers.split(","):
+            root, most, now = _CGROUPS / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+        else:
+            continue
+        group = root / path.lstrip("/")
+        for folder in (group, *group.parents):
+            if not folder.is_relative_to(root):
+                break
+            limit, used = _number(folder / most), _number(folder / now)
+            if limit is not None and used is not None:
+                # Of what a group uses, the pages of files go when memory is short.
+                found.append(limit - used + _file_pages(folder))
+    return found
+
+
+def _file_pages(group: Path) -> int:
+    try:
+        lines = (group / "memory.stat").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next(
+        (int(line.split()[1]) for line in lines if line.split()[0] in ("inactive_file", "total_inactive_file")), 0
+    )
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def _own() -> list[int]:
+    if sys.platform == "win32":
+        return []
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return [] if limit == resource.RLIM_INFINITY else [limit - psutil.Process().memory_info().vms]

@@ -1,0 +1,126 @@
+"""ATM Forum/97-0616: how much buffer SACK needs over one LEO hop, several LEO hops and a GEO satellite."""
+
+from functools import cache
+from itertools import product
+from typing import Final
+
+import numpy as np
+
+from longpipe.papers.buf_97.beyond import BEYOND
+from longpipe.papers.buf_97.claims import CLAIMS
+from longpipe.papers.buf_97.links import BASE, LINKS, SLOW_RATE, on_link
+from longpipe.papers.buf_97.summaries import SUMMARIES
+from longpipe.papers.buf_97.variants import VARIANTS, WATCHED
+from longpipe.papers.experiments import Caption, Experiment, Factors
+from longpipe.papers.replicated import ReplicatedPaper
+from longpipe.result import Result
+from longpipe.scenario import Scenario
+from longpipe.units import TIME
+
+# The paper says nothing of the order of simultaneous cells.
+DETERMINISTIC_TIES: Final = "rotating"
+
+# Each replication draws the order of simultaneous cells, the phase of every host's clock, and starts within one tick.
+DRAWN: Final[dict[str, object]] = {
+    "switch.ties": "random",
+    "tcp.timer.phase": {"kind": "per-flow"},
+    "start": {"kind": "random", "over": "100 ms"},
+}
+
+# Section 2 takes "135 Mbps approximately" as what TCP can reach.
+ATTAINABLE_BPS: Final = 135e6
+# Without SONET's overhead the links carry cells at their whole rate.
+FAST_RATE: Final = "155.52 Mbit/s"
+# Buffers of half a round trip or more, those that the paper recommends.
+SUFFICIENT_RTT: Final = 0.5
+# Of a run's duration, the start-up that a summary tells apart.
+START_UP: Final = 0.2
+PARTS_SHARE: Final = 0.5
+
+
+@cache
+def experiments() -> list[Experiment]:
+    """The 72 points of Figures 2 to 4; sufficient buffers again at 155.52 Mbit/s, and their first fifth alone."""
+    found = []
+    for network, link in LINKS.items():
+        for buffer, sources in product(link.buffers_cells, link.sources):
+            factors: Factors = {
+                "network": network,
+                "sources": sources,
+                "buffer_cells": buffer,
+                "buffer_rtt": link.round_trips(buffer),
+            }
+            single = _scenario(factors)
+            drawn = single.with_(**DRAWN)
+            found.append(Experiment(factors, drawn, single, link.figure))
+            if link.round_trips(buffer) >= SUFFICIENT_RTT:
+                parts = {
+                    "155.52": {"network.access_rate": FAST_RATE, "network.trunk_rate": FAST_RATE},
+                    "start-up": {"duration": TIME.format(round(START_UP * TIME.parse(link.duration)))},
+                }
+                for part, changes in parts.items():
+                    changed = drawn.with_(**changes)
+                    found.append(Experiment({**factors, "part": part}, changed, share_of_seeds=PARTS_SHARE))
+    return found
+
+
+def _scenario(factors: Factors) -> Scenario:
+    link = LINKS[str(factors["network"])]
+    return BASE.with_(
+        **{
+            **on_link(link),
+            "name": " ".join(str(factors[name]) for name in ("network", "sources", "buffer_cells")),
+            "network.sources": factors["sources"],
+            "switch.buffer": f"{factors['buffer_cells']} cells",
+            "switch.ties": DETERMINISTIC_TIES,
+            "tcp.recovery": "sack",
+        }
+    )
+
+
+def measure(result: Result) -> dict[str, float]:
+    """Metrics of section 2; `efficiency` is of the links' own rate, `printed_efficiency` of 135 Mbit/s.
+
+    Nothing delivered at all counts as fairness 0.
+    """
+    flows, throughput_bps = result.columns["flows"], float(result.throughputs_bps.sum())
+    return {
+        "efficiency": result.efficiency,
+        "fairness": result.fairness if throughput_bps > 0 else 0.0,
+        "printed_efficiency": throughput_bps / ATTAINABLE_BPS,
+        "timeouts": int(np.sum(flows["timeouts"])),
+        "fast_retransmits": int(np.sum(flows["fast_retransmits"])),
+        "delivered_bytes": int(np.sum(flows["delivered_bytes"])),
+    }
+
+
+PAPER: Final = ReplicatedPaper(
+    id="buf-97",
+    title="UBR buffer requirements for TCP/IP over satellite networks (ATM Forum/97-0616, July 1997)",
+    data=None,
+    factors={"network": "link", "sources": "N", "buffer_cells": "cells", "buffer_rtt": "RTT"},
+    columns="sources",
+    column_names={5: "N 5", 15: "N 15", 50: "N 50", 100: "N 100"},
+    metrics=("efficiency", "fairness"),
+    series="network",
+    captions=tuple(
+        Caption(int(link.figure), link.figure, metric, f"{metric} over {link.name}", kind="Figure")
+        for metric in ("efficiency", "fairness")
+        for link in LINKS.values()
+    ),
+    experiments=experiments,
+    measure=measure,
+    claims=CLAIMS,
+    variants=VARIANTS,
+    watched=WATCHED,
+    conditions=(
+        f"Links of {SLOW_RATE} of cells; efficiency is of what they can carry, start-up included. The paper prints "
+        "curves and conclusions, no numbers. "
+        f"Single run: {DETERMINISTIC_TIES} order of simultaneous cells, clocks and starts at 0, nothing random. "
+        "Replications draw by seed the order of simultaneous cells, the phase of every host's 100 ms clock, and starts "
+        "within 100 ms."
+    ),
+    summaries=SUMMARIES,
+    seeds=10,
+    beyond=BEYOND,
+)

@@ -1,0 +1,102 @@
+"""Past ATM Forum/97-0616: up to 1000 sources, buffers down to BDP / sqrt(N), every TCP flavor."""
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from longpipe.analysis.knee import knee
+from longpipe.papers.buf_97.links import BASE, LINKS, on_link
+from longpipe.papers.experiments import Beyond, Experiment, Factors
+from longpipe.scenario import Scenario
+
+FLAVORS: Final = ("vanilla", "tahoe", "reno", "newreno", "sack")
+SOURCES: Final = (5, 15, 50, 150, 500, 1000)
+# Of the bandwidth-delay product; beside them stands 1 / sqrt(N).
+BUFFERS_BDP: Final = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)
+CURVE: Final = ["network", "tcp", "sources"]
+
+# Two hundred round trips over the LEO links; over GEO, where a start-up alone takes some twenty, the paper's 100 s.
+DURATIONS: Final = {"leo": "10 s", "multi-leo": "30 s", "geo": "100 s"}
+
+# As the replications of the paper, with starts spread over a second: 1000 sources need not begin as one burst.
+DRAWN: Final[dict[str, object]] = {
+    "switch.ties": "random",
+    "tcp.timer.phase": {"kind": "per-flow"},
+    "start": {"kind": "random", "over": "1 s"},
+}
+
+
+def small_buffer_bdp(sources: int) -> float:
+    """The buffer that desynchronized flows need, in bandwidth-delay products (Appenzeller et al., SIGCOMM 2004)."""
+    return float(1 / np.sqrt(sources))
+
+
+def grid(sources: Iterable[int] = SOURCES) -> Iterator[Factors]:
+    """Every flavor and buffer over the three links, for each of the numbers of sources."""
+    for (network, link), n in product(LINKS.items(), sources):
+        buffers = [(bdp, "ladder") for bdp in BUFFERS_BDP] + [(small_buffer_bdp(n), "sqrt")]
+        for (bdp, rule), tcp in product(buffers, FLAVORS):
+            cells = int(bdp * link.bdp_cells)
+            place: Factors = {"network": network, "tcp": tcp, "sources": n}
+            yield {**place, "buffer_cells": cells, "buffer_bdp": round(bdp, 6), "rule": rule}
+
+
+def experiments(sources: Iterable[int] = SOURCES) -> list[Experiment]:
+    """The runs of the whole grid."""
+    return [Experiment(factors, _scenario(factors)) for factors in grid(sources)]
+
+
+def _scenario(factors: Factors) -> Scenario:
+    network = str(factors["network"])
+    return BASE.with_(
+        **{
+            **on_link(LINKS[network]),
+            **DRAWN,
+            "name": " ".join(str(factors[name]) for name in (*CURVE, "buffer_cells")),
+            "duration": DURATIONS[network],
+            "network.sources": factors["sources"],
+            "switch.buffer": f"{factors['buffer_cells']} cells",
+            "tcp.recovery": factors["tcp"],
+        }
+    )
+
+
+def needed(runs: pd.DataFrame) -> pd.DataFrame:
+    """Per link, flavor and number of sources: the buffer needed and what BDP / sqrt(N) gives, means over seeds.
+
+    `needed_bdp` is the smallest buffer [bandwidth-delay products] with 95 % of `best_efficiency`, the largest that the
+    flavor reaches with any buffer; `lowest_bdp` and `highest_bdp` are its smallest and largest over single seeds.
+    `small_bdp` is 1 / sqrt(N), `small_efficiency` and `small_fairness` are what it gives.
+    """
+    found = []
+    for levels, curve in runs.groupby(CURVE, sort=False):
+        means = _means(curve)
+        by_seed = [_needed(_means(of_seed)) for _, of_seed in curve.groupby("seed")]
+        small = curve[curve["rule"] == "sqrt"]
+        found.append(
+            {
+                **dict(zip(CURVE, levels, strict=True)),
+                "needed_bdp": _needed(means),
+                "lowest_bdp": min(by_seed),
+                "highest_bdp": max(by_seed),
+                "best_efficiency": means.max(),
+                "small_bdp": small["buffer_bdp"].iloc[0],
+                "small_efficiency": small["efficiency"].mean(),
+                "small_fairness": small["fairness"].mean(),
+            }
+        )
+    return pd.DataFrame(found)
+
+
+def _means(curve: pd.DataFrame) -> pd.Series:
+    return curve.groupby("buffer_bdp")["efficiency"].mean().sort_index()
+
+
+def _needed(means: pd.Series) -> float:
+    return knee(means.index.to_numpy(dtype=float), means.to_numpy(dtype=float))
+
+
+BEYOND: Final = Beyond(experiments=experiments, summaries={"buffer-needed": needed}, seeds=1)

@@ -1,0 +1,23 @@
+"""Other settings of what ATM Forum/97-0616 leaves open, one at a time."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from longpipe.papers.experiments import Factors, Variant
+
+VARIANTS: Final = (
+    Variant("Selective Drop: R 0.9", {"switch.policy.threshold": 0.9}),
+    Variant("ties: rotating", {"switch.ties": "rotating"}),
+    Variant("one clock for all hosts", {"tcp.timer.phase": {"kind": "common"}}),
+    Variant("starts within a packet's time", {"start": {"kind": "random", "over": "546.4 us"}}),
+    Variant("starts over 1 s", {"start": {"kind": "random", "over": "1 s"}}),
+    Variant("smallest RTO 10 ticks", {"tcp.timer.min_rto": "10 ticks"}),
+    Variant("initial ssthresh 64 KiB", {"tcp.initial_ssthresh": "64 KiB"}),
+    Variant("fast retransmit at the fourth duplicate", {"tcp.duplicate_ack_threshold": 4}),
+)
+
+WATCHED: Final[Mapping[str, Factors]] = {
+    "LEO N 100 half": {"network": "leo", "sources": 100, "buffer_rtt": 0.5},
+    "GEO N 5 half": {"network": "geo", "sources": 5, "buffer_rtt": 0.5},
+    "GEO N 50 least": {"network": "geo", "sources": 50, "buffer_cells": 3375},
+}

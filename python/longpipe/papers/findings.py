@@ -1,0 +1,91 @@
+"""What the parts of a replicated paper's reproduction come to: files, figures and a terminal's tables."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from longpipe.papers.paper import Findings
+from longpipe.papers.reproduction import Reproduction, scenarios
+from longpipe.papers.sensitivity import closest, explained, explanations, summary
+from longpipe.papers.text import show, show_frames, show_sensitivity, text_of
+from longpipe.report.folder import Part, records
+
+if TYPE_CHECKING:
+    from longpipe.papers.experiments import Beyond
+    from longpipe.papers.replication import Replication
+
+# What a sensitivity run makes of `outside.csv`.
+EXPLAINED: Final = "explained.csv"
+
+
+def of_reproduction(found: Reproduction) -> Findings:
+    """Report, numbers, tables, runs, summaries and scenarios."""
+    shown, planned = partial(show, found), scenarios(found.paper, found.seeds)
+    tables = {"tables": found.rows, "runs": found.runs, **found.summaries, "scenarios": planned}
+    return Findings(
+        texts={"report.txt": text_of(shown), "report.json": found.to_json(), **csv(tables)},
+        show=shown,
+        told=f"{found.seconds:.0f} s. Report, tables, runs and figures",
+        drawn=found,
+        record={"seconds": round(found.seconds, 1), "runs": len(found.runs)},
+        tables={**_printed(found), **found.summaries},
+    )
+
+
+def _printed(found: Reproduction) -> dict[str, pd.DataFrame]:
+    """The paper's tables by their names, with the rows of all their metrics."""
+    tables: dict[str, list[pd.DataFrame]] = {}
+    for caption in found.paper.captions:
+        rows = found.rows[(found.rows["table"] == caption.table) & (found.rows["metric"] == caption.metric)]
+        tables.setdefault(f"{caption.kind} {caption.number}", []).append(rows)
+    return {name: pd.concat(rows, ignore_index=True) for name, rows in tables.items()}
+
+
+def of_sensitivity(paper: Replication, found: pd.DataFrame, folder: Path) -> Findings:
+    """Errors by variant; with a reproduction in the folder, what would explain the values that its seeds don't span."""
+    outside = _outside(paper, folder)
+    texts, summaries, hint = {}, {}, ""
+    if outside is not None:
+        rows = explained(paper, outside, found)
+        texts[EXPLAINED] = rows.to_csv(index=False)
+        title = f"published values outside what the seeds span, one by one in {EXPLAINED}"
+        summaries[title] = explanations(paper, rows)
+    elif "outside" in paper.summaries:
+        first = f"longpipe reproduce {paper.id} into {folder}"
+        hint = f"After {first} this explains each value outside what the seeds span."
+    shown = partial(show_sensitivity, paper, found, summaries)
+    texts |= {
+        "sensitivity.txt": text_of(shown),
+        "sensitivity-rows.csv": found.to_csv(index=False),
+        "sensitivity.csv": summary(paper, found).to_csv(),
+        "closest.csv": closest(paper, found).to_csv(index=False),
+    }
+    return Findings(texts, shown, told="The same as sensitivity.csv and .txt", hint=hint)
+
+
+def of_beyond(beyond: Beyond, runs: pd.DataFrame) -> Findings:
+    """Runs past the paper and the tables that sum them up."""
+    summaries = {name: summarize(runs) for name, summarize in beyond.summaries.items()}
+    return Findings(
+        csv({"beyond": runs, **summaries}),
+        partial(show_frames, summaries),
+        told="Runs, tables and figures",
+        drawn=summaries,
+    )
+
+
+def csv(frames: dict[str, pd.DataFrame]) -> dict[str, str]:
+    """Tables as files, by their names."""
+    return {f"{name}.csv": frame.to_csv(index=False) for name, frame in frames.items()}
+
+
+def _outside(paper: Replication, folder: Path) -> pd.DataFrame | None:
+    """The published values that a folder's reproduction does not span; None if it has none."""
+    file = folder / "outside.csv"
+    if "outside" not in paper.summaries or Part.REPRODUCTION not in records(folder) or not file.exists():
+        return None
+    return pd.read_csv(file, dtype={"table": str})

@@ -1,0 +1,184 @@
+"""ATM Forum/97-0424: a guaranteed rate for UBR beside bursts of VBR, on a LAN, a WAN and a satellite link."""
+
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from longpipe.aal5 import cell_tax
+from longpipe.papers.experiments import Caption, Experiment, Factors
+from longpipe.papers.gr_97.claims import CLAIMS
+from longpipe.papers.gr_97.summaries import SUMMARIES
+from longpipe.papers.gr_97.variants import VARIANTS, WATCHED
+from longpipe.papers.replicated import ReplicatedPaper
+from longpipe.result import Result
+from longpipe.scenario import Scenario
+
+# The paper says nothing of the order of simultaneous cells.
+DETERMINISTIC_TIES: Final = "rotating"
+
+# Each replication draws the order of simultaneous cells and the phase of the hosts' common clock, which the paper
+# leaves open. That all sources of this configuration start together, with no other randomness, ATM Forum/96-1761 says.
+DRAWN: Final[dict[str, object]] = {
+    "switch.ties": "random",
+    "tcp.timer.phase": {"kind": "common"},
+}
+
+NETWORKS: Final[dict[str, dict[str, object]]] = {
+    "lan": {"duration": "10 s", "tcp.receiver_window": "65535 B"},
+    "wan": {
+        "duration": "20 s",
+        "tcp.receiver_window": "600000 B",
+        "network.access_delay": "5 ms",
+        "network.trunk_delay": "5 ms",
+        "network.exit_delay": "5 ms",
+    },
+    # 1 km of fibre from the hosts to the switches.
+    "satellite": {
+        "duration": "40 s",
+        "tcp.receiver_window": "8704000 B",
+        "tcp.mss": "9180 B",
+        "network.access_delay": "5 us",
+        "network.trunk_delay": "275 ms",
+        "network.exit_delay": "5 us",
+    },
+}
+
+# The paper names no thresholds; these are what its authors print for both policies, ATM Forum/98-0876 section 6.3.
+POLICIES: Final[dict[str, dict[str, object]]] = {
+    "tail-drop": {"kind": "tail-drop"},
+    "epd": {"kind": "epd", "threshold": 0.8},
+    "selective-drop": {"kind": "selective-drop", "threshold": 0.8, "z": 0.8},
+}
+
+# What its section 4.1 gives, and the defaults that stand for what it leaves open.
+BASE: Final = Scenario().with_(
+    **{
+        "network": {
+            "kind": "dumbbell",
+            "access_rate": "155.52 Mbit/s",
+            "trunk_rate": "155.52 Mbit/s",
+            "access_delay": "5 us",
+            "trunk_delay": "5 us",
+            "exit_delay": "5 us",
+            "vbr": {"duty": 0.5, "phase": "0 s"},
+        },
+        "switch.ties": DETERMINISTIC_TIES,
+        "switch.scheduler": "priority",
+        "switch.slot_phase": 0.5,
+        "tcp.mss": "512 B",
+        "tcp.initial_ssthresh": "unlimited",
+        "tcp.timer": {
+            "kind": "coarse",
+            "tick": "100 ms",
+            "phase": {"kind": "fixed", "at": "0 s"},
+            "min_rto": "2 ticks",
+            "initial_rto": "30 ticks",
+        },
+        "tcp.ack": {"kind": "immediate"},
+        # Fitted: its LAN's Reno and SACK time out nearly as often as Vanilla, unlike the same authors' of 1996.
+        "tcp.fast_retransmit_interval": "200 ms",
+        "tcp.reno.inflate_always": True,
+        "start": {"kind": "fixed", "at": "0 s"},
+    }
+)
+
+# Its satellite efficiencies are divided by what segments of 512 bytes could reach; its own have 9180.
+PAPER_S_MSS: Final = 512
+SATELLITE_MSS: Final = 9180
+
+
+@cache
+def experiments() -> list[Experiment]:
+    """The 306 rows of Tables 1 to 9; twelve of Tables 1 and 2 come again in Tables 3 to 6."""
+    found = []
+    scenarios: dict[tuple[Any, ...], Scenario] = {}
+    for row in PAPER.published().to_dict("records"):
+        factors: Factors = {name: row[name] for name in PAPER.factors}
+        key = tuple(factors.values())
+        if key not in scenarios:
+            scenarios[key] = _scenario(factors)
+        single = scenarios[key]
+        found.append(Experiment(factors, single.with_(**DRAWN), single, str(row["table"])))
+    return found
+
+
+def _scenario(factors: Factors) -> Scenario:
+    rate = float(factors["guaranteed_rate"])
+    return BASE.with_(
+        **{
+            "name": " ".join(str(level) for level in factors.values()),
+            "network.sources": factors["sources"],
+            "network.vbr.period": f"{factors['vbr_period_ms']} ms",
+            "switch.buffer": f"{factors['buffer_cells']} cells",
+            "switch.policy": POLICIES[str(factors["policy"])],
+            "switch.scheduler": {"kind": "guaranteed-rate", "share": rate} if rate else {"kind": "priority"},
+            "tcp.recovery": factors["tcp"],
+            **NETWORKS[str(factors["network"])],
+        }
+    )
+
+
+def measure(result: Result) -> dict[str, float]:
+    """Metrics of section 4.2, and what VBR saw: `vbr_delay_s`, the mean from end to end, and `vbr_cells_lost`.
+
+    `efficiency` has the paper's denominator, `true_efficiency` that of the segments sent.
+    """
+    satellite = result.scenario.tcp.mss == f"{SATELLITE_MSS} B"
+    flattering = cell_tax(SATELLITE_MSS) / cell_tax(PAPER_S_MSS) if satellite else 1.0
+    flows, vbr = result.columns["flows"], result.columns["vbr"]
+    return {
+        "efficiency": result.efficiency * flattering,
+        "fairness": result.fairness,
+        "true_efficiency": result.efficiency,
+        "vbr_delay_s": float(vbr["mean_delay_s"][0]),
+        "vbr_longest_delay_s": float(vbr["max_delay_s"][0]),
+        "vbr_cells_lost": int(vbr["cells_lost"][0]),
+        "timeouts": int(np.sum(flows["timeouts"])),
+        "fast_retransmits": int(np.sum(flows["fast_retransmits"])),
+    }
+
+
+PAPER: Final = ReplicatedPaper(
+    id="gr-97",
+    title="Guaranteed rate for improving TCP performance on UBR+ (ATM Forum/97-0424, April 1997)",
+    data="published.csv",
+    factors={
+        "network": "net",
+        "sources": "N",
+        "buffer_cells": "cells",
+        "tcp": "TCP",
+        "policy": "policy",
+        "guaranteed_rate": "GR",
+        "vbr_period_ms": "VBR ms",
+    },
+    columns="policy",
+    column_names={"tail-drop": "UBR", "epd": "EPD", "selective-drop": "Selective Drop"},
+    metrics=("efficiency", "fairness"),
+    series="network",
+    captions=(
+        Caption(1, "1+2", "efficiency", "efficiency of SACK beside VBR of three periods"),
+        Caption(2, "1+2", "fairness", "fairness of SACK beside VBR of three periods"),
+        Caption(3, "3+5", "efficiency", "efficiency on the LAN"),
+        Caption(4, "4+6", "efficiency", "efficiency on the WAN"),
+        Caption(5, "3+5", "fairness", "fairness on the LAN"),
+        Caption(6, "4+6", "fairness", "fairness on the WAN"),
+        *(
+            Caption(number, str(number), metric, f"{metric} over the satellite, {policy}")
+            for number, policy in ((7, "Selective Drop"), (8, "EPD"), (9, "UBR"))
+            for metric in ("efficiency", "fairness")
+        ),
+    ),
+    experiments=experiments,
+    measure=measure,
+    claims=CLAIMS,
+    variants=VARIANTS,
+    watched=WATCHED,
+    conditions=(
+        f"Single run: {DETERMINISTIC_TIES} order of simultaneous cells, clocks and starts at 0, nothing random. "
+        "Replications draw by seed the order of simultaneous cells and the phase of the hosts' common 100 ms clock. "
+        "Satellite efficiencies have the paper's denominator, that of 512-byte segments; both are shown below."
+    ),
+    summaries=SUMMARIES,
+    seeds=10,
+)

@@ -1,0 +1,66 @@
+"""Lee, Lee and Choi, 2001: one transfer over one bottleneck, ever larger bandwidth-delay products."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from longpipe.papers.lbd_01 import page, text
+from longpipe.papers.lbd_01.beyond import reproduce_beyond
+from longpipe.papers.lbd_01.reproduction import reproduce
+from longpipe.papers.lbd_01.transfers import ID, SEED
+from longpipe.papers.lbd_01.variants import sensitivity
+from longpipe.papers.paper import Distance, Findings, Paper
+
+if TYPE_CHECKING:
+    from longpipe.report.parts import Grid
+    from longpipe.report.results import Results
+    from longpipe.study import Runner
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferPaper(Paper):
+    """A paper of transfers, each run once and some of them watched over time."""
+
+    @property
+    def beyond_seeds(self) -> int | None:
+        """One run of each."""
+        return SEED
+
+    def reproduce(self, seeds: int, runner: Runner) -> Findings:
+        """Runs what is missing of its transfers, watches some over time, and compares; `seeds` has no effect."""
+        return text.of_reproduction(self, reproduce(runner))
+
+    def sensitivity(self, seeds: int, runner: Runner, folder: Path) -> Findings:
+        """Runs what is missing of its variants; neither `seeds` nor `folder` has an effect."""
+        return text.of_sensitivity(sensitivity(runner))
+
+    def go_beyond(self, seeds: int, runner: Runner) -> Findings:
+        """Runs what is missing of what goes past the paper; `seeds` has no effect."""
+        return text.of_beyond(reproduce_beyond(runner))
+
+    def grids(self, results: Results) -> tuple[Grid, ...]:
+        """A page's tables: the numbers printed, utilization by buffer, gains."""
+        return page.grids(results)
+
+    def variants_grid(self, results: Results) -> tuple[str, Grid]:
+        """A page's table of the variants."""
+        return "", page.variants(results)
+
+    def distances(self, results: Results) -> Iterator[Distance]:
+        """How far each quantity is from what was published."""
+        return page.distances(results)
+
+
+PAPER: Final = TransferPaper(
+    id=ID,
+    title="The influence of the large bandwidth-delay product on TCP Reno, NewReno and SACK (Lee, Lee, Choi, 2001)",
+    conditions=(
+        "One run of each configuration: nothing is random. ns-2's TCP of 2000, Reno without a guard against repeated "
+        "fast retransmits; access links of 100 Mbit/s; B packets wait behind the one in service."
+    ),
+    seeds=None,
+    judged="Claims, judged by one run of each configuration: nothing is random",
+)

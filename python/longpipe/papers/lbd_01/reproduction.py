@@ -1,0 +1,131 @@
+"""The transfers of lbd-01, run, compared and judged."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from longpipe import _core
+from longpipe.analysis.claims import Judgement, judge
+from longpipe.papers.lbd_01.claims import claims
+from longpipe.papers.lbd_01.courses import Course
+from longpipe.papers.lbd_01.numbers import FIGURE_6, WATCHED, Courses, numbers, slopes
+from longpipe.papers.lbd_01.transfers import (
+    BASE,
+    FLAVORS,
+    FLAVORS_BEYOND,
+    ID,
+    METRICS,
+    SEED,
+    Transfer,
+    measure,
+    row,
+    transfers,
+)
+from longpipe.papers.reproduction import plain
+from longpipe.study.progress import Progress
+
+# Who draws what was found has no use for the database.
+if TYPE_CHECKING:
+    from longpipe.study import Runner
+
+
+@dataclass(frozen=True)
+class TransferReproduction:
+    """What `reproduce` found.
+
+    `runs` has a row per configuration: `w_star_packets`, `buffer_bdp`, `tcp` and what `measure` gives, the paper's 72
+    first. `numbers` has every number that the paper prints: `published`, `simulated`, `error` (relative). `courses`
+    holds the transfers watched over time.
+    """
+
+    seconds: float
+    runs: pd.DataFrame
+    numbers: pd.DataFrame
+    courses: Courses
+    claims: tuple[Judgement, ...]
+
+    def to_json(self) -> str:
+        """The whole reproduction as JSON text; an interval, which one run can't give, is null."""
+        tables = {"figure-2": FLAVORS, "beyond": FLAVORS_BEYOND}
+        report = {
+            "paper": ID,
+            "version": _core.__version__,
+            "engine": BASE.engine,
+            "seeds": 1,
+            "seconds": round(self.seconds, 1),
+            "tables": [
+                {"table": name, "rows": [self._row(one) for one in rows.to_dict("records")]}
+                for name, flavors in tables.items()
+                for rows in [self.runs[self.runs["tcp"].isin(flavors)]]
+            ],
+            "numbers": [
+                {str(name): plain(value) for name, value in one.items()} for one in self.numbers.to_dict("records")
+            ],
+            "claims": [claim.record() for claim in self.claims],
+        }
+        return json.dumps(report, indent=2, allow_nan=False) + "\n"
+
+    def _row(self, one: dict[Any, Any]) -> dict[str, Any]:
+        factors = {name: plain(one[name]) for name in ("w_star_packets", "buffer_bdp", "tcp")}
+        printed = self.numbers[
+            (self.numbers["quantity"] == "completion_time")
+            & (self.numbers["w_star_packets"] == one["w_star_packets"])
+            & (self.numbers["buffer_bdp"] == one["buffer_bdp"])
+            & (self.numbers["tcp"] == one["tcp"])
+        ]["published"]
+        known = {"completion_time_s": float(printed.iloc[0])} if len(printed) else {}
+        return factors | {name: _metric(one[name], known.get(name)) for name in METRICS}
+
+
+def _metric(value: Any, published: float | None) -> dict[str, Any]:  # noqa: ANN401 - int or float
+    """A metric of one run, in the shape that replicated ones have."""
+    measured = plain(value)
+    unknown = dict.fromkeys(("low", "high", "mean_low", "mean_high"))
+    return {"published": published, "deterministic": measured, "mean": measured, **unknown}
+
+
+def reproduce(runner: Runner) -> TransferReproduction:
+    """Runs what is missing of the paper's transfers, watches some of them over time, and compares."""
+    began = time.monotonic()
+    planned = [*transfers(), *transfers(FLAVORS_BEYOND)]
+    in_all = len(planned) + len(WATCHED)
+    runs = measured(planned, runner.telling(lambda now: runner.progress(replace(now, wanted=in_all))))
+    courses: dict[Transfer, Course] = {}
+    for number, transfer in enumerate(WATCHED, start=1):
+        courses[transfer] = Course.of(transfer)
+        runner.progress(Progress(in_all, len(planned), number))
+    of_paper = runs[runs["tcp"].isin(FLAVORS)]
+    recoveries = {tcp: courses[transfer].recovery_s for tcp, transfer in FIGURE_6.items()}
+    conclusions = claims(slopes(courses), recoveries, courses[FIGURE_6["newreno"]].estimate_packets)
+    return TransferReproduction(
+        seconds=time.monotonic() - began,
+        runs=runs,
+        numbers=numbers(runs, courses),
+        courses=courses,
+        claims=tuple(judge(claim, of_paper, of_paper) for claim in conclusions),
+    )
+
+
+def scenarios() -> pd.DataFrame:
+    """What `reproduce` runs, a row per scenario: `scenario`, `digest`, `replicated`, `seeds`."""
+    from longpipe.store import digest_of
+
+    found = [transfer.scenario() for transfer in (*transfers(), *transfers(FLAVORS_BEYOND))]
+    return pd.DataFrame(
+        {"scenario": scenario.name, "digest": digest_of(scenario), "replicated": False, "seeds": SEED}
+        for scenario in found
+    )
+
+
+def measured(planned: list[Transfer], runner: Runner) -> pd.DataFrame:
+    """Runs what is missing of some transfers; a row of results each."""
+    jobs = [(transfer.scenario(), SEED) for transfer in planned]
+    runner.complete(jobs)
+    return pd.DataFrame(
+        row(transfer, measure(runner.require(*job))) for transfer, job in zip(planned, jobs, strict=True)
+    )

@@ -1,0 +1,60 @@
+"""Papers whose experiments are replicated: their published tables beside means over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from longpipe.papers import findings, page
+from longpipe.papers.paper import Distance, Findings
+from longpipe.papers.replication import Replication
+from longpipe.papers.reproduction import reproduce, reproduce_beyond
+from longpipe.papers.sensitivity import sensitivity
+from longpipe.report.folder import Part
+
+if TYPE_CHECKING:
+    from longpipe.report.parts import Grid
+    from longpipe.report.results import Results
+    from longpipe.study import Runner
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplicatedPaper(Replication):
+    """A paper that is reproduced by replicating its experiments, seed by seed."""
+
+    def reproduce(self, seeds: int, runner: Runner) -> Findings:
+        """Runs what is missing of its experiments, with seeds 1 to `seeds`, and compares."""
+        return findings.of_reproduction(reproduce(self, seeds, runner))
+
+    def sensitivity(self, seeds: int, runner: Runner, folder: Path) -> Findings:
+        """Runs what is missing of its variants; `folder` may hold a reproduction, whose differences they explain."""
+        return findings.of_sensitivity(self, sensitivity(self, seeds, runner), folder)
+
+    def go_beyond(self, seeds: int, runner: Runner) -> Findings:
+        """Runs what is missing of what goes past the paper."""
+        if self.beyond is None:
+            return super().go_beyond(seeds, runner)
+        return findings.of_beyond(self.beyond, reproduce_beyond(self, self.beyond, seeds, runner))
+
+    def grids(self, results: Results) -> tuple[Grid, ...]:
+        """A page's tables of published beside simulated numbers."""
+        rows = results.frame("tables")
+        return tuple(page.table(self, caption, rows) for caption in self.captions)
+
+    def variants_grid(self, results: Results) -> tuple[str, Grid]:
+        """A page's table of the variants, and what to say of it before."""
+        return page.variants(self, results)
+
+    def distances(self, results: Results) -> Iterator[Distance]:
+        """How far its tables are from the published ones."""
+        return page.distances(self, results)
+
+    def summaries_of(self, part: Part) -> Mapping[str, Callable[..., pd.DataFrame]]:
+        """A page's tables that sum a part up, by the name of their file; what makes them says what they are."""
+        if part is Part.BEYOND:
+            return self.beyond.summaries if self.beyond else {}
+        return self.summaries

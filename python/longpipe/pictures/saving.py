@@ -1,0 +1,66 @@
+"""Figures as files: same figure, same bytes."""
+
+from io import BytesIO
+from pathlib import Path
+from typing import Final
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+FORMATS: Final = ("png", "svg")
+
+
+def save(figure: Figure, path: Path) -> list[Path]:
+    """Writes a figure as PNG and as SVG beside each other; `path` has no suffix. Same figure, same bytes.
+
+    Both carry their title and, for who can't see them, what `describe` says.
+    """
+    written = [path.with_name(f"{path.name}.{kind}") for kind in FORMATS]
+    for file in written:
+        _write(figure, file, file.suffix[1:], path.name)
+    return written
+
+
+def save_as(figure: Figure, path: Path) -> None:
+    """Writes a figure in the format of the path's suffix: svg, pdf or png. Same figure, same bytes."""
+    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    with mpl.rc_context({"svg.hashsalt": "longpipe"}):
+        figure.savefig(path, dpi=200, metadata=undated.get(path.suffix, {}))
+
+
+def to_svg(figure: Figure, name: str) -> str:
+    """A figure as the text of the SVG file that `save` writes."""
+    buffer = BytesIO()
+    _write(figure, buffer, "svg", name)
+    return buffer.getvalue().decode()
+
+
+def describe(figure: Figure) -> str:
+    """A figure in words: its title, its panels, what is drawn against what, and its legend."""
+    axes = [panel for panel in figure.axes if panel.get_visible()]
+    panels = [name for panel in axes if (name := _words(panel.get_title(loc="left") or panel.get_title()))]
+    legends = [*figure.legends, *(legend for panel in axes if (legend := panel.get_legend()))]
+    keys = [text.get_text() for legend in legends for text in (legend.get_title(), *legend.get_texts())]
+    parts = {
+        "Panels": panels,
+        "Across": [panel.get_xlabel() for panel in axes],
+        "Up": [panel.get_ylabel() for panel in axes],
+        "Legend": keys,
+    }
+    named = {part: [word for word in dict.fromkeys(map(_words, words)) if word] for part, words in parts.items()}
+    return ". ".join(
+        [
+            *([title] if (title := _words(figure.get_suptitle())) else []),
+            *(f"{part}: {'; '.join(words)}" for part, words in named.items() if words),
+        ]
+    )
+
+
+def _write(figure: Figure, file: Path | BytesIO, kind: str, name: str) -> None:
+    about = {"Title": _words(figure.get_suptitle()) or name, "Description": describe(figure)}
+    with mpl.rc_context({"svg.hashsalt": "longpipe"}):
+        figure.savefig(file, format=kind, dpi=150, metadata={**about, "Date": None} if kind == "svg" else about)
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())

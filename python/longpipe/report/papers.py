@@ -1,0 +1,24 @@
+"""The page of all reproduced documents."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from longpipe.papers import PAPERS
+from longpipe.report import scoreboard
+from longpipe.report.page import render
+from longpipe.report.parts import Report
+from longpipe.report.results import Results
+from longpipe.report.section import section
+from longpipe.report.svg import Palette
+
+TITLE: Final = "Papers on TCP over long, fat pipes, simulated again"
+
+
+def page(folders: Iterable[Results]) -> str:
+    """The page as HTML; ScenarioError, naming the file and what to run, for results that are missing."""
+    folders, palette = list(folders), Palette()
+    sections = tuple(section(PAPERS[results.document], results, palette) for results in folders)
+    return render(
+        Report(TITLE, (scoreboard.summary(folders),), (scoreboard.section(folders), *sections)),
+        palette,
+    )

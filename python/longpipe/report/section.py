@@ -1,0 +1,108 @@
+"""A reproduced document as a section of a page."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import pandas as pd
+
+from longpipe.papers.names import NAMES
+from longpipe.papers.paper import Paper
+from longpipe.report.folder import Part
+from longpipe.report.frames import download, grid
+from longpipe.report.parts import Downloads, Facts, Grid, Picture, Section, claims_of
+from longpipe.report.results import Results
+from longpipe.report.svg import Palette
+
+MACHINE: Final = {"system": "system", "processor": "processor", "cores": "cores", "memory_gb": "memory [GB]"}
+
+
+def section(paper: Paper, results: Results, palette: Palette) -> Section:
+    """All that there is of a paper: claims, tables, figures, sensitivity where it has been computed, data."""
+    return Section(
+        paper.id,
+        f"{paper.id}: {paper.title}",
+        (paper.conditions,),
+        (claims_of(paper.judged, results.claims),),
+        (
+            Section(f"{paper.id}-tables", "Published against simulated", parts=paper.grids(results)),
+            *_summaries(paper, results),
+            Section(f"{paper.id}-figures", "Figures", parts=tuple(_pictures(results, Part.REPRODUCTION, palette))),
+            _sensitivity(paper, results),
+            *_beyond(paper, results, palette),
+            _provenance(results),
+        ),
+    )
+
+
+def _summaries(paper: Paper, results: Results) -> Iterator[Section]:
+    if grids := tuple(_grids(results, paper.summaries_of(Part.REPRODUCTION))):
+        yield Section(f"{paper.id}-summaries", "Summed up", parts=grids)
+
+
+def _pictures(results: Results, part: Part, palette: Palette) -> Iterator[Picture]:
+    """The figures of one part of a folder."""
+    for name, drawing in results.drawings(part, palette):
+        yield Picture(f"{results.document}-figure-{name}", drawing.title, drawing.alt, drawing.svg)
+
+
+def _sensitivity(paper: Paper, results: Results) -> Section:
+    name, title = f"{paper.id}-sensitivity", "Sensitivity to what the paper leaves open"
+    if not results.has(Part.SENSITIVITY):
+        missing = f"Not computed yet: longpipe reproduce {paper.id} --sensitivity, then the report again."
+        return Section(name, title, (missing,))
+    lead, variants = paper.variants_grid(results)
+    return Section(name, title, (lead,) if lead else (), (variants,))
+
+
+def _beyond(paper: Paper, results: Results, palette: Palette) -> Iterator[Section]:
+    """What goes past the paper, where it has been run."""
+    if results.has(Part.BEYOND):
+        drawn, summed = _pictures(results, Part.BEYOND, palette), _grids(results, paper.summaries_of(Part.BEYOND))
+        yield Section(f"{paper.id}-beyond", "Past the paper", parts=(*drawn, *summed))
+
+
+def _provenance(results: Results) -> Section:
+    """What was run, by what, where, and the data."""
+    record = results.records[Part.REPRODUCTION]
+    software = dict(record["software"])
+    scenarios = results.frame("scenarios")
+    facts = {
+        "longpipe": software.pop("longpipe"),
+        "code": f"SHA-256 {record['code'][:16]}…",
+        "libraries": ", ".join(f"{name} {version}" for name, version in software.items()),
+        "seeds": "1" if record["seeds"] == 1 else f"1 to {record['seeds']}",
+        "runs": str(record["runs"]),
+        "scenarios": str(len(scenarios)),
+        "finished": record["finished_at"],
+        "taken": f"{record['seconds']} s, stored runs not counted",
+        **{name: str(record["machine"][key]) for key, name in MACHINE.items() if key in record["machine"]},
+        "again": f"longpipe reproduce {results.document} --seeds {record['seeds']}",
+    }
+    shown = grid(
+        scenarios.assign(digest=scenarios["digest"].str[:16]),
+        f"{results.document}-scenarios",
+        "Scenarios, by the hash of every setting",
+        note="The first 16 digits of SHA-256 over the fully resolved scenario; scenarios.csv has all 64.",
+        heads={"replicated": "draws by seed"},
+    )
+    return Section(
+        f"{results.document}-data", "Provenance and data", parts=(Facts(tuple(facts.items())), shown, _data(results))
+    )
+
+
+def _data(results: Results) -> Downloads:
+    """The tables of a folder as files within the page."""
+    names = [f"{name}.csv" for part in Part for name in results.names(part, ".csv")]
+    return Downloads(tuple(download(name, results.content(name)) for name in ("report.json", *names)))
+
+
+def _grids(results: Results, summaries: Mapping[str, Callable[..., pd.DataFrame]]) -> Iterator[Grid]:
+    for name, summarize in summaries.items():
+        title = name.replace("_", " ").replace("-", " ").capitalize()
+        frame = results.frame(name)
+        yield grid(frame, f"{results.document}-{name}", title, note=_first_line(summarize), names=NAMES)
+
+
+def _first_line(function: Callable[..., Any]) -> str:
+    return (inspect.getdoc(function) or "").partition("\n")[0].replace("`", "")

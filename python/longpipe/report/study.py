@@ -1,0 +1,238 @@
+"""The page of a study: its design, what its runs found, what explains it, where it comes from."""
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+from pydantic import BaseModel
+
+from longpipe.analysis import figures as draw
+from longpipe.analysis.anova import Anova
+from longpipe.analysis.checks import AssumptionWarning, check
+from longpipe.analysis.intervals import estimate
+from longpipe.design.text import to_json
+from longpipe.errors import ScenarioError, nearest
+from longpipe.pictures.saving import to_svg
+from longpipe.report.frames import MOST_OPEN_ROWS, download, grid
+from longpipe.report.page import render
+from longpipe.report.parts import NOTHING, Cell, Column, Downloads, Facts, Grid, Picture, Report, Section, number
+from longpipe.report.svg import Palette, inline
+from longpipe.scenario import Scenario
+from longpipe.store.studies import PROVENANCE
+from longpipe.study import Study
+
+# What is analysed unless something else is asked for.
+RESPONSES: Final = ("efficiency", "fairness")
+LEVEL: Final = 0.9
+# A page with more rows takes a browser seconds to open; the file has all of them.
+MOST_ROWS: Final = 2000
+
+
+def page(study: Study, responses: Sequence[str] = ()) -> str:
+    """A study as an HTML page; `responses` are the measures to analyse.
+
+    By default those that its design asks for, else efficiency and fairness.
+
+    ScenarioError for a response that is no measure of its runs.
+    """
+    runs, palette = study.runs(), Palette()
+    finished = runs[runs["state"] == "finished"].reset_index(drop=True)
+    measures = _measures(study, finished)
+    for response in responses:
+        if response not in measures:
+            raise ScenarioError(f"--response: {response!r} is no measure; {nearest(response, measures)}")
+    asked = [measure.name for measure in study.design.asked if measure.name in measures]
+    chosen = tuple(dict.fromkeys(responses)) or tuple(asked) or tuple(name for name in RESPONSES if name in measures)
+    analyses = [_analysis(study, finished, response, palette) for response in chosen]
+    tables: dict[str, pd.DataFrame] = {"runs": runs, "points": _points(study, finished, measures)}
+    for response, (_, found) in zip(chosen, analyses, strict=True):
+        if found is not None:
+            tables |= {f"{response}-variation": found.variation, f"{response}-effects": found.effects(LEVEL)}
+    sections = (
+        _design(study),
+        Section("results", "Results", parts=(_results(study, finished, measures, chosen), _runs(runs))),
+        *(section for section, _ in analyses),
+        *_failures(study, runs),
+        _provenance(study, runs, tables),
+    )
+    return render(Report(study.name, (_summary(study),), sections), palette)
+
+
+def _summary(study: Study) -> str:
+    status, design = study.status(), study.design
+    others = ", ".join(f"{n} {state}" for state in ("running", "failed", "waiting") if (n := getattr(status, state)))
+    return (
+        f"{status.finished} of {status.runs} runs finished{f', {others}' if others else ''}: "
+        f"{len(design.points)} points, each with {design.replications} "
+        f"{'seed' if design.replications == 1 else 'seeds'}. Click a heading to sort a table."
+    )
+
+
+def _measures(study: Study, finished: pd.DataFrame) -> list[str]:
+    """Columns with numbers that were measured, not set, in every run."""
+    known = {"point", "replication", "seed", *PROVENANCE, *study.design.levels(1)}
+    numeric = (str(name) for name in finished.columns if name not in known and is_numeric_dtype(finished[name]))
+    return [name for name in numeric if finished[name].notna().any()]
+
+
+def _design(study: Study) -> Section:
+    rows = []
+    for factor in study.design.factors:
+        for level, changes in factor.levels.items():
+            sets = "; ".join(f"{field} = {value}" for field, value in _fields(dict(changes)))
+            rows.append((Cell(factor.name), Cell(str(level)), Cell(sets)))
+    columns = (Column("factor"), Column("level"), Column("what it sets"))
+    parts = [Grid("factors", "Factors and levels", columns, tuple(rows), closed=len(rows) > MOST_OPEN_ROWS)]
+    fraction = study.design.fraction
+    if fraction is not None and fraction.generators:
+        title = f"A fraction of resolution {fraction.resolution}: one effect stands for all of its line"
+        parts.append(grid(fraction.alias_structure(), "aliases", title))
+    return Section("design", "Design", parts=(*parts, *_settings(study)))
+
+
+def _settings(study: Study) -> Iterator[Grid]:
+    """What all points share that is not a default."""
+    base = study.design.base
+    varied = {field for factor in study.design.factors for changes in factor.levels.values() for field in changes}
+    ours, defaults = (dict(_fields(one.model_dump(mode="json", by_alias=True))) for one in (base, Scenario()))
+    rows = [
+        (Cell(field), Cell(str(value)), Cell(str(defaults.get(field, NOTHING))))
+        for field, value in ours.items()
+        if value != defaults.get(field)
+        and field != "name"
+        and not any(field == one or field.startswith(f"{one}.") for one in varied)
+    ]
+    if rows:
+        note = "All else is a default; scenario.toml has every setting."
+        columns = (Column("field"), Column("value"), Column("default"))
+        yield Grid("settings", f"What the points share: scenario {base.name!r}", columns, tuple(rows), note=note)
+
+
+def _fields(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - JSON
+    if isinstance(value, dict):
+        for name, below in value.items():
+            yield from _fields(below, f"{path}.{name}" if path else name)
+    elif isinstance(value, BaseModel):
+        yield from _fields(value.model_dump(mode="json", by_alias=True), path)
+    else:
+        yield path, value
+
+
+def _points(study: Study, finished: pd.DataFrame, measures: list[str]) -> pd.DataFrame:
+    """A row per point: `point`, the levels, `runs`, and of each measure `mean`, `mean_low`, `mean_high`."""
+    by_point = dict(list(finished.groupby("point")))
+    rows = []
+    for point in range(1, len(study.design.points) + 1):
+        row: dict[str, Any] = {"point": point, **study.design.levels(point), "runs": len(by_point.get(point, ()))}
+        for measure in measures if point in by_point else ():
+            found = estimate(by_point[point][measure])
+            row |= {f"{measure}_mean": found.mean}
+            row |= {f"{measure}_mean_low": found.mean_low, f"{measure}_mean_high": found.mean_high}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _results(study: Study, finished: pd.DataFrame, measures: list[str], chosen: Sequence[str]) -> Grid:
+    points = _points(study, finished, measures)
+    levels = list(study.design.levels(1))
+    others = [name for name in measures if name not in chosen]
+    columns = (
+        *(Column(name, number=is_numeric_dtype(points[name])) for name in (*levels, "runs")),
+        *(Column(f"{name} ±95\N{NO-BREAK SPACE}%", number=True) for name in chosen),
+        *(Column(name.replace("_", " "), number=True) for name in others),
+    )
+    rows = []
+    for row in points.to_dict("records"):
+        cells = [_cell(row[name]) for name in (*levels, "runs")]
+        cells += [_mean(row, name, interval=True) for name in chosen]
+        cells += [_mean(row, name, interval=False) for name in others]
+        rows.append(tuple(cells))
+    note = "Means over seeds; after ± half the 95 % interval of the mean."
+    return Grid("points", "Means by point", columns, tuple(rows[:MOST_ROWS]), note=note, closed=len(rows) > MOST_ROWS)
+
+
+def _mean(row: dict[Any, Any], name: str, *, interval: bool) -> Cell:
+    value = float(row.get(f"{name}_mean", math.nan))
+    if math.isnan(value):
+        return Cell(NOTHING)
+    margin = (row[f"{name}_mean_high"] - row[f"{name}_mean_low"]) / 2
+    if not interval:
+        return Cell(number(value), value)
+    return Cell(number(value, decimals=3) + ("" if math.isnan(margin) else f" ±{number(margin, decimals=3)}"), value)
+
+
+def _cell(value: Any) -> Cell:  # noqa: ANN401 - a level
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return Cell(str(value))
+    return Cell(f"{value:g}", float(value))
+
+
+def _runs(runs: pd.DataFrame) -> Grid:
+    shown = runs.drop(columns=["digest", "message"]).head(MOST_ROWS)
+    note = f"The first {MOST_ROWS} of {len(runs)}; runs.csv has all." if len(runs) > MOST_ROWS else ""
+    found = grid(shown.assign(finished_at=shown["finished_at"].astype(str)), "runs", "Every run", note=note, digits=4)
+    return Grid(found.id, found.title, found.columns, found.rows, note=note, closed=True)
+
+
+def _analysis(study: Study, finished: pd.DataFrame, response: str, palette: Palette) -> tuple[Section, Anova | None]:
+    """What explains a response, as far as the design and the finished runs allow."""
+    name, title = f"analysis-{response}", f"What explains {response.replace('_', ' ')}"
+    try:
+        found = study.design.anova(finished, response)
+    except ScenarioError as error:
+        return Section(name, title, (f"No analysis of variation: {error}.",)), None
+    missing = len(study.runs()) - len(finished)
+    lead = (f"Without {missing} runs that are not finished: provisional.",) if missing else ()
+    with warnings.catch_warnings():
+        # The table of checks says it.
+        warnings.simplefilter("ignore", AssumptionWarning)
+        checks = check(found)
+    low, high = found.mean_interval(LEVEL)
+    facts = Facts((("mean", f"{number(found.mean)}, {100 * LEVEL:g} % interval {number(low)} to {number(high)}"),))
+    tables = (
+        grid(found.variation.drop(columns="mean_square"), f"{name}-variation", "Allocation of variation"),
+        grid(found.effects(LEVEL), f"{name}-effects", f"Effects, with {100 * LEVEL:g} % intervals"),
+        grid(checks, f"{name}-checks", "Whether that analysis may be trusted"),
+    )
+    drawn, refused = [], []
+    for figure in (draw.main_effects, draw.interactions, draw.variation_explained, draw.residuals):
+        try:
+            drawing = inline(to_svg(figure(found), figure.__name__), f"{name}-{figure.__name__}", palette)
+            drawn.append(Picture(f"{name}-figure-{figure.__name__}", drawing.title, drawing.alt, drawing.svg))
+        except ScenarioError as error:
+            refused.append(f"No figure of {figure.__name__.replace('_', ' ')}: {error}.")
+    return Section(name, title, (*lead, *refused), (facts, *drawn, *tables)), found
+
+
+def _failures(study: Study, runs: pd.DataFrame) -> Iterator[Section]:
+    failed = runs[runs["state"] == "failed"]
+    if len(failed):
+        shown = failed[["point", *study.design.levels(1), "seed", "message"]]
+        yield Section("failures", "Failures", parts=(grid(shown, "failed-runs", "Runs that failed"),))
+
+
+def _provenance(study: Study, runs: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> Section:
+    finished = runs[runs["state"] == "finished"]
+    first, last = finished["finished_at"].min(), finished["finished_at"].max()
+    machines = ", ".join(f"{name} ({count} runs)" for name, count in finished["machine"].value_counts().items())
+    facts = {
+        "study": study.name,
+        "store": study.store.name,
+        "engine": study.engine,
+        "scenario": f"{study.design.base.name}, SHA-256 {study.design.base.digest()}",
+        "seeds": f"{int(runs['seed'].min())} to {int(runs['seed'].max())}",
+        "seeds shared": "by all points" if study.design.common else "no: each run has its own",
+        "machines": machines or NOTHING,
+        "finished": f"{first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC" if len(finished) else NOTHING,
+        "simulated in": f"{number(float(finished['seconds'].sum()), 1)} s of processor time",
+        "made": f"{study.status().created_at:%Y-%m-%d %H:%M} UTC",
+    }
+    scenarios = runs[["point", "digest"]].drop_duplicates().astype({"digest": str})
+    shown = grid(scenarios, "scenarios", "Scenarios, by the hash of every setting")
+    files = {f"{name}.csv": frame.to_csv(index=False) for name, frame in tables.items()}
+    files |= {"scenario.toml": study.design.base.to_toml(), "design.json": to_json(study.design)}
+    data = Downloads(tuple(download(name, text.encode()) for name, text in files.items()))
+    return Section("provenance", "Provenance and data", parts=(Facts(tuple(facts.items())), shown, data))

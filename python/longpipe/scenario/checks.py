@@ -1,0 +1,92 @@
+"""What the parts of a scenario, each right by itself, can't be together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from longpipe.errors import ScenarioError
+from longpipe.scenario.network import Dumbbell, flow_field
+from longpipe.scenario.switch import Fifo
+from longpipe.units import RATE, TIME
+
+if TYPE_CHECKING:
+    from longpipe.scenario.buffers import Framing
+    from longpipe.scenario.network import Flow, Network
+    from longpipe.scenario.switch import Switch
+    from longpipe.scenario.tcp import Tcp
+    from longpipe.scenario.topology import Topology
+
+# With the longest run, as far as 64 bits of picoseconds reach: crates/network/src/scenario/bounds.rs.
+LONGEST_PATH_PS: Final = TIME.parse("1000000 s")
+
+
+def check(framing: Framing, network: Network, switch: Switch, topology: Topology, tcps: Sequence[Tcp]) -> None:
+    """ScenarioError for connections and framing that can't be; `tcps` are those of the flows, in their order."""
+    # What differs in nothing is looked at once.
+    distinct = {id(tcp): (i, tcp) for i, tcp in enumerate(tcps)}
+    problems = [
+        f"{_tcp_field(network, i, topology.graph.flows[i], name)}: {problem}"
+        for i, tcp in distinct.values()
+        for name, problem in tcp.problems()
+    ]
+    problems += _framing_problems(framing, switch, topology)
+    problems += _path_problems(topology)
+    if problems:
+        raise ScenarioError(*dict.fromkeys(problems))
+
+
+def _path_problems(topology: Topology) -> Iterator[str]:
+    ways = [(f"network.flows[{i}].route", there) for i, (there, _) in enumerate(topology.routes)]
+    ways += [(f"network.flows[{i}].return_route", back) for i, (_, back) in enumerate(topology.routes)]
+    ways += [(f"network.vbr[{i}].route", route) for i, route in enumerate(topology.vbr_routes)]
+    for field, route in ways:
+        if (delay := sum(topology.delays_ps[link] for link in route)) > LONGEST_PATH_PS:
+            shown = f"{len(route)} links of {delay / 10**12:.0f} s in all"
+            yield f"{field}: {shown}; needs at most {TIME.format(LONGEST_PATH_PS)}"
+
+
+def check_begin(duration: str, field: str, at_ps: int) -> int:
+    """The instant, if something can begin then; else ScenarioError."""
+    if at_ps >= TIME.parse(duration):
+        raise ScenarioError(f"{field}: {TIME.format(at_ps)}; needs less than the duration, {duration}")
+    return at_ps
+
+
+def check_vbr(network: Network, switch: Switch, topology: Topology) -> None:
+    """ScenarioError unless switches have a queue for VBR, and each source a host and a rate that suit it."""
+    graph = topology.graph
+    if graph.vbr and isinstance(switch.scheduler, Fifo):
+        raise ScenarioError("switch.scheduler: fifo has no queue for VBR; needs priority or guaranteed-rate")
+    used = {link for there, back in topology.routes for link in (*there, *back)}
+    first_links = [route[0] for route in topology.vbr_routes]
+    for i, (source, route) in enumerate(zip(graph.vbr, topology.vbr_routes, strict=True)):
+        field = "network.vbr" if isinstance(network, Dumbbell) else f"network.vbr[{i}]"
+        if route[0] in used or first_links.count(route[0]) > 1:
+            raise ScenarioError(f"{field}.from: {source.from_!r} sends other cells too; needs a host of its own")
+        slowest = topology.slowest_rate(route)
+        if source.rate is not None and RATE.parse(source.rate) > RATE.parse(slowest):
+            raise ScenarioError(f"{field}.rate: {source.rate}; needs at most the rate of its slowest link, {slowest}")
+
+
+def _tcp_field(network: Network, i: int, flow: Flow, name: str) -> str:
+    own = flow.tcp is not None and name.partition(".")[0] in flow.tcp.model_fields_set
+    return f"{flow_field(network, i)}.tcp.{name}" if own else f"tcp.{name}"
+
+
+def _framing_problems(framing: Framing, switch: Switch, topology: Topology) -> Iterator[str]:
+    if framing == "aal5":
+        return
+    policies = [("switch.policy", switch.policy)]
+    policies += [
+        (f"network.links[{i}].policy", link.policy) for i, link in enumerate(topology.graph.links) if link.policy
+    ]
+    for field, policy in policies:
+        if policy.kind in ("partial-packet-discard", "epd"):
+            yield f"{field}: {policy.kind}; is for cells, IP routers accept tail-drop, selective-drop, fba"
+    if switch.scheduler.kind != "fifo":
+        yield f"switch.scheduler: {switch.scheduler.kind}; serves cells, IP routers accept fifo"
+    if switch.ties == "rotating":
+        yield "switch.ties: rotating; turns every cell time, IP routers accept port-order, random"
+    if topology.graph.vbr:
+        yield "network.vbr: sends cells, which IP links do not carry; needs framing 'aal5'"

@@ -1,0 +1,77 @@
+"""A part of a scenario as the core has it, by what the types of its fields say: names with units, whole numbers."""
+
+from collections.abc import Callable, Collection
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from longpipe.scenario.base import LATER, Becomes, Model
+
+# None where the core has a value as it is.
+Convert = Callable[[Any], Any] | None
+
+
+def core_fields(part: Model, without: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Its fields, but for those named in `without`, ready for JSON; parts within it likewise."""
+    values, (fields, later) = part.__dict__, _fields(type(part), without)
+    if later:
+        left_out = {name for name, default in later if values[name] == default}
+        fields = tuple(field for field in fields if field[0] not in left_out)
+    return {key: values[name] if convert is None else convert(values[name]) for name, key, convert in fields}
+
+
+@cache
+def _fields(
+    model: type[Model], without: tuple[str, ...]
+) -> tuple[tuple[tuple[str, str, Convert], ...], tuple[tuple[str, Any], ...]]:
+    """Each field's name, its name in the core and what makes the core's value; names and defaults of LATER ones."""
+    found, later = [], []
+    for name, field in model.model_fields.items():
+        if name in without:
+            continue
+        suffix, convert = _becomes(field.annotation, field.metadata)
+        known = field.serialization_alias or name
+        found.append((name, known if suffix in ("", known) else f"{known}_{suffix}", convert))
+        if LATER in field.metadata:
+            later.append((name, field.default))
+    return tuple(found), tuple(later)
+
+
+def _becomes(annotation: Any, metadata: Collection[Any] = ()) -> tuple[str, Convert]:  # noqa: ANN401 - a type, as typing has them
+    """What a value of a type becomes: that of its parts first, then of the whole."""
+    if get_origin(annotation) is Annotated:
+        annotation, *more = get_args(annotation)
+        metadata = (*metadata, *more)
+    suffix, convert = _of_parts(annotation)
+    for one in metadata:
+        if isinstance(one, Becomes):
+            suffix, convert = one.suffix or suffix, _then(convert, one.convert)
+    return suffix, convert
+
+
+def _of_parts(annotation: Any) -> tuple[str, Convert]:  # noqa: ANN401 - likewise
+    origin, parts = get_origin(annotation), [part for part in get_args(annotation) if part not in (NoneType, ...)]
+    if isinstance(annotation, type) and issubclass(annotation, Model):
+        return "", core_fields
+    if origin is tuple:
+        suffix, convert = _becomes(parts[0])
+        return suffix, list if convert is None else _of_each(convert)
+    if origin in (Union, UnionType):
+        # Of several, kinds of a part, or values that the core has as they are.
+        suffix, convert = _becomes(parts[0])
+        if convert is not None and NoneType in get_args(annotation):
+            return suffix, _if_any(convert)
+        return suffix, convert
+    return "", None
+
+
+def _of_each(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda values: [convert(value) for value in values]
+
+
+def _if_any(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else convert(value)
+
+
+def _then(first: Convert, second: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return second if first is None else lambda value: second(first(value))

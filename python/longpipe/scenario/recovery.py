@@ -1,0 +1,120 @@
+"""Loss recovery: what is sent again."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from longpipe.scenario.base import Burst, Model, kind_or_table
+from longpipe.scenario.variant import CHOSEN, Variant
+
+TimerRestart = Literal["first", "every"]
+Pipe = Literal["window", "outstanding"]
+
+Guard = Annotated[
+    bool,
+    Field(description="No second fast retransmit of data sent before the latest recovery; RFC 2582 section 5"),
+]
+
+
+class Vanilla(Variant):
+    """A timeout alone goes back to the first unacknowledged byte (ATM Forum/96-1761 section 2)."""
+
+    kind: Literal["vanilla"] = "vanilla"
+
+
+class TahoeOptions(Model):
+    """What Tahoe leaves open; without effect on other recoveries."""
+
+    guard: Guard = False
+
+
+class Tahoe(Variant, TahoeOptions):
+    """A fast retransmit goes back in slow start (Jacobson 1988)."""
+
+    kind: Literal["tahoe"] = "tahoe"
+
+
+class RenoOptions(Model):
+    """What Reno leaves open; without effect on other recoveries."""
+
+    guard: Guard = False
+    deflate_on_timeout: bool = Field(
+        default=False,
+        description="A timeout halves the window as it was before duplicate ACKs inflated it, unlike 4.4BSD",
+    )
+    guard_timeouts_only: bool = Field(
+        default=False,
+        description="The guard holds after a timeout alone: fast retransmits may follow each other, as in ns-2 of 2000",
+    )
+    inflate_always: bool = Field(
+        default=False,
+        description="Duplicates past the threshold inflate the window even without a fast retransmit, until the next "
+        "ACK of new data deflates it; the order of 4.4BSD's tests",
+    )
+
+
+class Reno(Variant, RenoOptions):
+    """A fast retransmit sends one segment again, and duplicates inflate the halved window (RFC 2001)."""
+
+    kind: Literal["reno"] = "reno"
+
+
+class NewRenoOptions(Model):
+    """What NewReno leaves open; without effect on other recoveries."""
+
+    flywheel: bool = Field(
+        default=True,
+        description="One new segment for every two duplicate ACKs, else as the inflated window allows; "
+        "ATM Forum/98-0876 section 3.1",
+    )
+    max_burst: Burst = Field(
+        default="unlimited",
+        description="Most segments that an ACK lets out in recovery, besides a resent one [segments]; RFC 2582",
+    )
+    partial_deflation: bool = Field(
+        default=False,
+        description="A partial ACK takes what it acknowledges, less a segment, off the window (RFC 2582), "
+        "else sets it to ssthresh; ATM Forum/98-0876 section 3.1",
+    )
+    guard: Guard = False
+    timer_restart: TimerRestart = Field(
+        default="every",
+        description="Partial ACKs that restart the retransmission timer: first or every; ATM Forum/98-0876 section 3.1",
+    )
+
+
+class NewReno(Variant, NewRenoOptions):
+    """Each partial ACK sends the next hole until all is acknowledged (ATM Forum/98-0876 section 3.1)."""
+
+    kind: Literal["newreno"] = "newreno"
+
+
+class SackOptions(Model):
+    """What SACK leaves open; without effect on other recoveries."""
+
+    blocks: int = Field(
+        default=3, ge=1, le=3, description="Most blocks in an ACK; 3 fit beside a timestamp, RFC 2018 section 3"
+    )
+    pipe: Pipe = Field(
+        default="window",
+        description="PIPE at a fast retransmit: the window or what is outstanding, less the duplicate ACKs; "
+        "ATM Forum/98-0876 section 3.2",
+    )
+    guard: Guard = True
+    timer_restart: TimerRestart = Field(
+        default="every", description="Partial ACKs that restart the retransmission timer: first or every; RFC 2582"
+    )
+
+
+class Sack(Variant, SackOptions):
+    """Holes first, while PIPE is below the halved window (RFC 2018, ATM Forum/98-0876 section 3.2)."""
+
+    kind: Literal["sack"] = "sack"
+
+
+Recovery = Annotated[
+    Vanilla | Tahoe | Reno | NewReno | Sack,
+    Field(discriminator="kind"),
+    kind_or_table(),
+    CHOSEN,
+]

@@ -1,0 +1,168 @@
+"""What a file may hold, field by field: what `longpipe fields` and the reference of the pages are made from."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from longpipe.scenario import Scenario
+from longpipe.scenario.base import Checked
+
+
+@dataclass(frozen=True)
+class Style:
+    """How the name of a part, and a value, are written."""
+
+    part: Callable[[type[BaseModel], str], str]
+    value: Callable[[str], str]
+
+
+PLAIN: Final = Style(part=lambda _, name: name, value=str)
+
+
+_BOUNDS: Final = {Gt: "more than {0.gt}", Ge: "at least {0.ge}", Lt: "less than {0.lt}", Le: "at most {0.le}"}
+# A unit is in brackets; an example in brackets is no unit.
+_UNIT: Final = re.compile(r"(?<!as in) \[(?P<unit>[a-z][^\]'={}]*)\]", re.IGNORECASE)
+# A source ends a description, after what else there is to say of the value.
+_SOURCE: Final = re.compile(
+    r"; (?:(?P<note>[^;(]*?), )?(?:as )?"
+    r"(?P<source>(?:ATM Forum|RFC \d|BSD|Brakmo|Hoe 1996|Gilbert|ITU-T|left open).*)"
+)
+
+
+REQUIRED: Final = "required"
+ABSENT: Final = "absent"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field: its dotted name, the kind that has it ("" for any), unit, default, what it accepts, meaning, source."""
+
+    name: str
+    kind: str
+    unit: str
+    default: str
+    accepts: str
+    meaning: str
+    source: str
+
+
+def all_fields() -> list[Field]:
+    """Every field of a scenario, in the order of a file, each where it is described first."""
+    left = places()
+    return list(_of_part(Scenario, "", left))
+
+
+def _of_part(model: type[BaseModel], path: str, left: dict[type[BaseModel], str]) -> Iterator[Field]:
+    del left[model]
+    fields = named_fields(model)
+    for name, field in fields.items():
+        meaning, unit, source = described(field.description or "")
+        accepted = " ".join(accepts(field.annotation, field.metadata))
+        whole = f"{path}.{name}".lstrip(".")
+        yield Field(whole, kind_of(model) or "", unit, default_of(field), accepted, meaning, source)
+    for name, field in fields.items():
+        below = f"{path}.{name}".lstrip(".")
+        for part in parts(field.annotation):
+            if left.get(part) == below:
+                yield from _of_part(part, below, left)
+
+
+def places() -> dict[type[BaseModel], str]:
+    """The dotted name under which each part is described: of several, the shortest and first."""
+    places: dict[type[BaseModel], str] = {Scenario: ""}
+    waiting: list[type[BaseModel]] = [Scenario]
+    for model in waiting:
+        for name, field in named_fields(model).items():
+            for part in parts(field.annotation):
+                if part not in places:
+                    places[part] = f"{places[model]}.{name}".lstrip(".")
+                    waiting.append(part)
+    return places
+
+
+def named_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Fields by the names that a file has; the kind of a part is in its section's title."""
+    fields = {f.serialization_alias or name: f for name, f in model.model_fields.items()}
+    return fields if kind_of(model) is None else {name: field for name, field in fields.items() if name != "kind"}
+
+
+def described(description: str) -> tuple[str, str, str]:
+    """Meaning, unit and source of a field's description, of which the last two may be empty."""
+    unit = _UNIT.search(description)
+    text = _UNIT.sub("", description, count=1)
+    found = _SOURCE.search(text)
+    if found is not None:
+        text = text[: found.start()] + (f"; {found['note']}" if found["note"] else "")
+    return text, unit["unit"] if unit else "", found["source"] if found else ""
+
+
+def default_of(field: FieldInfo, style: Style = PLAIN) -> str:
+    """A field's default, as a file has it."""
+    value: Any = field.default
+    if value is PydanticUndefined:
+        return REQUIRED
+    if value is None:
+        return ABSENT
+    if isinstance(value, BaseModel):
+        kind = kind_of(type(value))
+        return style.part(type(value), "its own") if kind is None else style.value(kind)
+    shown = str(value).lower() if isinstance(value, bool) else list(value) if isinstance(value, tuple) else value
+    return style.value(str(shown))
+
+
+def accepts(annotation: Any, metadata: Iterable[Any] = (), style: Style = PLAIN) -> Iterator[str]:  # noqa: ANN401 - a type
+    """Words that name the values of a type."""
+    metadata = list(metadata)
+    if get_origin(annotation) is Annotated:
+        annotation, *inner = get_args(annotation)
+        metadata += [data for part in inner for data in (part.metadata if isinstance(part, FieldInfo) else [part])]
+    if words := [data.accepts for data in metadata if isinstance(data, Checked)]:
+        yield from words
+        return
+    arguments = [part for part in get_args(annotation) if part not in (NoneType, ...)]
+    match get_origin(annotation):
+        case origin if origin is Literal:
+            yield ", ".join(style.value(str(value)) for value in arguments)
+        case origin if origin in (Union, UnionType):
+            models = [part for part in arguments if isinstance(part, type) and issubclass(part, BaseModel)]
+            if models:
+                yield ", ".join([style.part(part, kind_of(part) or "a table") for part in models])
+            for part in [part for part in arguments if part not in models]:
+                yield from accepts(part, (), style)
+        case origin if origin is tuple:
+            number = "two" if len(arguments) == 2 else "a list:"
+            yield " ".join([number, *accepts(arguments[0], (), style)])
+        case _:
+            yield _words(annotation, metadata, style)
+
+
+def _words(annotation: Any, metadata: list[Any], style: Style) -> str:  # noqa: ANN401 - a type, as typing has them
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return style.part(annotation, "a table")
+    if annotation is bool:
+        return f"{style.value('true')}, {style.value('false')}"
+    if annotation is str:
+        return "a name" if any(hasattr(data, "pattern") for data in metadata) else "text"
+    bounds = [words.format(data) for kind, words in _BOUNDS.items() for data in metadata if isinstance(data, kind)]
+    return ", ".join(["a whole number" if annotation is int else "a number", *bounds])
+
+
+def parts(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - a type, as typing has them
+    """The models within a type."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from parts(part)
+
+
+def kind_of(model: type[BaseModel]) -> str | None:
+    """The kind that a part is; None for one that there is one of."""
+    field = model.model_fields.get("kind")
+    return None if field is None or field.is_required() else str(field.default)

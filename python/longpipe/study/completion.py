@@ -1,0 +1,97 @@
+"""Many runs, none of them ever done twice or lost."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from typing import Final
+
+from longpipe.errors import RunError
+from longpipe.executors import Failure, Job, Where, executor_for, name
+from longpipe.store import Store, digest_of
+from longpipe.store.leases import Key, Leases
+from longpipe.study.progress import Progress, ignore
+
+# Runs are leased shortly before they begin, so that processes on one store end together, but not one by one [s].
+_LEASED_AHEAD_S: Final = 0.2
+_MOST_LEASED: Final = 256
+# How long to wait before looking again at what another process is running [s].
+_LOOK_AGAIN_S: Final = (0.05, 2.0)
+
+
+class StudyError(RunError):
+    """Runs that failed, each named with its seed; all others are in the store."""
+
+
+def complete_study(
+    jobs: Iterable[Job],
+    store: Store,
+    *,
+    executor: Where = None,
+    workers: int | None = None,
+    memory: str | None = None,
+    fresh: bool = False,
+    progress: Callable[[Progress], None] = ignore,
+) -> None:
+    """Runs every (scenario, seed) that the store lacks, or with `fresh` every one, where `executor` says.
+
+    `executor`, `workers` and `memory` are as `executors.executor_for` takes them: by default a process for each core.
+    Each run is stored as it finishes: after a kill, a Ctrl-C, a full disk or a crash, the same call goes on from there.
+    What another process on the same store is running is left to it and waited for, or taken over if it dies.
+    `progress` is told at the beginning and after every run. Raises StudyError for runs that failed, after all others
+    have been run; StoreError as soon as nothing more can be stored; ExecutorError if the workers are gone.
+    """
+    runner = executor_for(executor, workers, memory)
+    wanted = {(digest_of(scenario), str(seed)): (scenario, seed) for scenario, seed in jobs}
+    for scenario in {digest: scenario for (digest, _), (scenario, _) in wanted.items()}.values():
+        store.check_traces(scenario)
+    done = set() if fresh else store.finished(wanted.values())
+    left = {key: job for key, job in wanted.items() if key not in done}
+    if not left:
+        return
+    failures: list[str] = []
+
+    def tell() -> None:
+        ended = len(wanted) - len(done) - len(left)
+        progress(Progress(len(wanted), len(done), ended - len(failures), len(failures)))
+
+    tell()
+    shortest, longest = _LOOK_AGAIN_S
+    wait_s = shortest
+    with store.leases() as leases:
+        while True:
+            before = len(left)
+            # Closed before anything else happens: an error while storing must not wait for runs in flight.
+            with closing(runner.run(_leased(left, leases, fresh=fresh))) as outcomes:
+                for job, outcome in outcomes:
+                    if isinstance(outcome, Failure):
+                        store.fail(*job, outcome.reason)
+                        failures.append(f"{name(job)}: {outcome.reason}")
+                    else:
+                        store.save(*job, outcome)
+                    del left[digest_of(job[0]), str(job[1])]
+                    tell()
+            if not left:
+                break
+            leases.give_back()
+            # The rest is another process' for now.
+            wait_s = shortest if len(left) < before else min(2 * wait_s, longest)
+            time.sleep(wait_s)
+            tell()
+    if failures:
+        raise StudyError("\n".join(failures))
+
+
+def _leased(left: dict[Key, Job], leases: Leases, *, fresh: bool) -> Iterator[Job]:
+    """The jobs that no other process has, leased as they are asked for; those finished elsewhere are taken out."""
+    waiting, size = list(left), 1
+    while waiting:
+        chunk, waiting = waiting[:size], waiting[size:]
+        began_s = time.monotonic()
+        ours, done = leases.take(chunk, fresh=fresh)
+        for key in done:
+            del left[key]
+        for key in chunk:
+            if key in ours:
+                yield left[key]
+        lasted_s = time.monotonic() - began_s
+        size = min(2 * size, _MOST_LEASED) if lasted_s < _LEASED_AHEAD_S else max(size // 2, 1)

@@ -1,0 +1,73 @@
+"""Both send sequences of one transfer in one figure."""
+
+from typing import Final
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from longpipe.pictures.style import BLUE, ORANGE, VERMILION, plain
+from longpipe.validate.ns2_transfers import TransferComparison
+
+LONGPIPE, NS2, LOST = BLUE, ORANGE, VERMILION
+# The detail shows this much, from shortly before the first loss or, without any, from the start.
+BEFORE_S: Final = 0.15
+DETAIL_S: Final = 1.2
+
+
+def sequences(found: TransferComparison) -> pd.DataFrame:
+    """What both sent and lost: `simulator`, `event` (sent, lost), `s`, `segment`."""
+    frames = {
+        ("ns-2", "sent"): found.ns2_sent,
+        ("longpipe", "sent"): found.longpipe_sent,
+        ("longpipe", "lost"): found.longpipe_lost,
+    }
+    return pd.concat(
+        [frame.assign(simulator=simulator, event=event) for (simulator, event), frame in frames.items()],
+        ignore_index=True,
+    )[["simulator", "event", "s", "segment"]]
+
+
+def sequence(found: TransferComparison) -> Figure:
+    """Segments sent over time in longpipe and in ns-2: the whole transfer, and what follows its first loss."""
+    points = sequences(found)
+    lost = found.longpipe_lost
+    begin = max(0.0, float(lost["s"].iloc[0]) - BEFORE_S) if len(lost) else 0.0
+    figure = Figure(figsize=(11, 4.8), layout="constrained")
+    whole, detail = figure.subplots(1, 2)
+    _panel(whole, points, size=0.6)
+    whole.set_title("whole transfer", loc="left", fontsize=10)
+    window = points[points["s"].between(begin, begin + DETAIL_S)]
+    _panel(detail, window, size=2.5)
+    detail.set_title("from the first loss on" if len(lost) else "the beginning", loc="left", fontsize=10)
+    transfer = found.transfer
+    figure.suptitle(
+        f"{transfer.tcp}, W* = {transfer.w_star_packets}, B = {transfer.buffer_bdp:g} W*: complete after "
+        f"{found.longpipe['completion_time_s']:.4f} s in longpipe, {found.ns2['completion_time_s']:.4f} s in ns-2"
+    )
+    handles, labels = whole.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, markerscale=4)
+    return figure
+
+
+def _panel(axes: Axes, points: pd.DataFrame, size: float) -> None:
+    plain(axes)
+    for simulator, event, label, marker, colour, scale in (
+        ("ns-2", "sent", "sent by ns-2", "o", NS2, 4.0),
+        ("longpipe", "sent", "sent by longpipe", "o", LONGPIPE, 1.0),
+        ("longpipe", "lost", "lost at the bottleneck (longpipe)", "x", LOST, 2.5),
+    ):
+        chosen = points[(points["simulator"] == simulator) & (points["event"] == event)]
+        # Thousands of points: an image within the SVG.
+        axes.plot(
+            chosen["s"],
+            chosen["segment"],
+            marker,
+            color=colour,
+            markersize=size * scale**0.5 * 1.6,
+            markeredgewidth=0.8 if marker == "x" else 0,
+            label=label,
+            rasterized=True,
+        )
+    axes.set_xlabel("time [s]")
+    axes.set_ylabel("segment")

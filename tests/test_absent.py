@@ -1,0 +1,51 @@
+"""What is said of well-known names that longpipe does not have, or calls otherwise."""
+
+import pytest
+
+from longpipe import Scenario, ScenarioError
+from longpipe.absent import _CALLED, _NAMES, known
+
+
+def refused(**changes: object) -> str:
+    with pytest.raises(ScenarioError) as error:
+        Scenario().with_(**changes)
+    (line,) = error.value.problems
+    return line
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "nearest"),
+    [
+        ("switch.policy", "red", "nearest is switch.policy = 'selective-drop' or 'fba'"),
+        ("switch.policy", "CoDel", "nearest is switch.policy = 'tail-drop'"),
+        ("tcp.congestion", "cubic", "nearest is tcp.congestion = 'highspeed'"),
+        ("tcp.congestion", "bbr", "nearest is tcp.congestion = 'vegas'"),
+        ("tcp.recovery", "rack", "nearest is tcp.recovery = 'sack'"),
+        ("tcp.ecn", True, "unknown field; explicit congestion notification"),
+        ("traffic", "udp", "nearest is network.vbr"),
+    ],
+)
+def test_what_is_absent_says_so_and_names_what_is_nearest(field: str, value: object, nearest: str) -> None:
+    line = refused(**{field: value})
+    assert line.startswith(f"{field}: ")
+    assert nearest in line
+    assert "longpipe does not have (README.md, 'What it does not have')" in line
+    assert "did you mean" not in line
+    assert "; accepts " in line
+
+
+def test_what_is_called_otherwise_or_is_elsewhere_says_so() -> None:
+    assert "it is 'tail-drop' here; accepts tail-drop" in refused(**{"switch.policy": "DropTail"})
+    assert "it is 'transfer' here" in refused(traffic="ftp")
+    assert "it is a loss recovery, tcp.recovery = 'sack'" in refused(**{"tcp.congestion": "sack"})
+    assert "it is a congestion control, tcp.congestion = 'vegas'" in refused(**{"tcp.recovery": "vegas"})
+
+
+def test_a_mistyped_name_is_still_set_right() -> None:
+    assert "did you mean 'epd'?" in refused(**{"switch.policy": "epdd"})
+
+
+def test_nothing_that_is_accepted_is_called_absent() -> None:
+    schema = str(Scenario.model_json_schema())
+    assert not [name for name in _NAMES if f"'{name}'" in schema]
+    assert all(known(name, [called]) == f"it is {called!r} here" for name, called in _CALLED.items())

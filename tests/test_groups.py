@@ -1,0 +1,143 @@
+"""Dumbbells whose flows differ, and links whose two directions do."""
+
+from typing import Any
+
+import pytest
+
+from longpipe import Flow, Graph, Link, Scenario, ScenarioError, simulate
+
+MIXED = """
+framing = "ip"
+duration = "5 s"
+
+[network]
+kind = "dumbbell"
+trunk_rate = "50 Mbit/s"
+trunk_delay = "290 ms"
+return_rate = "5 Mbit/s"
+return_delay = "300 ms"
+return_buffer = "50 packets"
+
+[[network.group]]
+name = "web"
+count = 3
+traffic = "web"
+tcp = { receiver_window = "1 MB" }
+
+[[network.group]]
+name = "download"
+start = { kind = "fixed", at = "1 s" }
+
+[switch]
+buffer = "0.5 BDP"
+"""
+
+
+def scenario(**network: Any) -> Scenario:  # noqa: ANN401 - whatever a field takes
+    return Scenario(network={"kind": "dumbbell", **network})  # type: ignore[arg-type]
+
+
+def test_flows_of_a_group_are_named_after_it_and_have_what_is_its_own() -> None:
+    flows = Scenario.from_toml(MIXED).resolve()["flows"]
+    assert [flow["name"] for flow in flows] == ["web1", "web2", "web3", "download"]
+    assert [flow["traffic"]["kind"] for flow in flows] == ["web"] * 3 + ["greedy"]
+    assert [flow["tcp"]["receiver_window_bytes"] for flow in flows] == [10**6] * 3 + [65536]
+    assert [flow["start"]["at_ps"] for flow in flows] == [0, 0, 0, 10**12]
+
+
+def test_directions_of_a_trunk_have_their_own_rate_delay_and_buffer() -> None:
+    links = Scenario.from_toml(MIXED).resolve()["links"]
+    there, back = links[8:10]
+    assert (there["rate_bps"], back["rate_bps"]) == (50_000_000, 5_000_000)
+    assert (there["delay_ps"], back["delay_ps"]) == (290 * 10**9, 300 * 10**9)
+    # Half of 50 Mbit/s and 590.02 ms, in packets of 552 bytes.
+    assert (there["buffer"]["limit"], back["buffer"]["limit"]) == (3340, 50)
+
+
+def test_a_bdp_of_the_way_back_is_of_its_own_rate() -> None:
+    changed = scenario(trunk_delay="10 ms", return_rate="15.552 Mbit/s").with_(**{"switch.buffer": "1 BDP"})
+    there, back = changed.resolve()["links"][10:12]
+    assert there["buffer"]["limit"] // 10 == back["buffer"]["limit"]
+
+
+def test_a_graph_s_link_has_directions_of_its_own_too() -> None:
+    nodes = [{"name": name, "kind": "switch" if name == "s" else "host"} for name in ("a", "s", "b")]
+    links = [
+        {"between": ["a", "s"], "rate": "10 Mbit/s", "delay": "1 ms", "return_rate": "1 Mbit/s"},
+        {
+            "between": ["s", "b"],
+            "rate": "10 Mbit/s",
+            "delay": "1 ms",
+            "return_delay": "5 ms",
+            "return_buffer": "20 cells",
+        },
+    ]
+    flows = [{"name": "f", "from": "a", "to": "b"}]
+    found = Scenario(network={"kind": "graph", "nodes": nodes, "links": links, "flows": flows}).resolve()["links"]  # type: ignore[arg-type]
+    assert [link["rate_bps"] // 10**6 for link in found] == [10, 1, 10, 10]
+    assert [link["delay_ps"] // 10**9 for link in found] == [1, 1, 1, 5]
+
+
+def test_a_graph_is_built_from_its_links_and_flows() -> None:
+    links: list[Link | tuple[str, str, str, str]] = [
+        ("a", "s", "10 Mbit/s", "1 ms"),
+        Link(between=("s", "b"), rate="1 Mbit/s", delay="2 ms", return_rate="1 kbit/s"),
+    ]
+    short = Graph.of(links, {"f": ("a", "b")})
+    assert [(node.name, node.kind) for node in short.nodes] == [("a", "host"), ("s", "switch"), ("b", "host")]
+    assert [link.rate for link in short.links] == ["10 Mbit/s", "1 Mbit/s"]
+    assert short.links[1].return_rate == "1 kbit/s"
+    assert Graph.of(links, [Flow(name="f", from_="a", to="b")]) == short
+    assert simulate(Scenario(network=short, duration="1 s")).flows["delivered_bytes"].item() > 0
+    with pytest.raises(ScenarioError, match="'c' is not a host"):
+        Scenario(network=Graph.of(links, {"f": ("a", "c")}))
+
+
+@pytest.mark.parametrize("framing", ["aal5", "ip"])
+def test_both_engines_agree_where_directions_and_flows_differ(framing: str) -> None:
+    of_engine = [
+        simulate(
+            Scenario.from_toml(MIXED).with_(engine=engine, framing=framing, **{"network.return_buffer": "0.5 BDP"})
+        )
+        for engine in ("trains", "reference")
+    ]
+    assert of_engine[0].state_hash == of_engine[1].state_hash
+    assert of_engine[0].flows["delivered_bytes"].min() > 0
+
+
+def test_a_slow_way_back_holds_acks_up() -> None:
+    fast, slow = (
+        simulate(scenario(sources=1, return_rate=rate).with_(duration="1 s")).efficiency
+        for rate in ("155.52 Mbit/s", "1 Mbit/s")
+    )
+    # An ACK of one cell takes 424 us, and lets a segment of 512 bytes go.
+    assert slow < 512 * 8 / 424e-6 / 125e6 * 1.01 < fast
+
+
+def test_what_a_scenario_with_groups_is_written_as_gives_it_back() -> None:
+    mixed = Scenario.from_toml(MIXED)
+    assert Scenario.from_toml(mixed.to_toml()) == mixed
+    assert "group" not in Scenario().to_toml()
+
+
+def test_the_count_of_a_group_is_one_change() -> None:
+    assert len(Scenario.from_toml(MIXED).with_(**{"network.group.0.count": 7}).resolve()["flows"]) == 8
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        ({"group": []}, "network.group: empty; needs at least one group"),
+        ({"sources": 3, "group": [{"name": "a"}]}, "network.sources: 3; its groups have 1, needs that or nothing"),
+        ({"group": [{"name": "a", "count": 0}]}, "network.group[0].count: 0; needs at least 1"),
+        ({"group": [{"name": "a", "cuont": 2}]}, "network.group[0].cuont: unknown field; did you mean 'count'? accepts name, count, tcp, traffic, start"),
+        ({"group": [{"name": "a", "tcp": {"mss": "100 KB"}}]}, "network.group[0].tcp.mss: 100 KB; needs 1 B to 65000 B"),
+        ({"group": [{"name": "b"}, {"name": "a", "tcp": {"receiver_window": "10 B"}}]}, "network.group[1].tcp.receiver_window: 10 B; needs at least one segment (512 B)"),
+        ({"group": [{"name": "a", "start": {"kind": "fixed", "at": "20 s"}}]}, "network.group[0].start.at: 20 s; needs less than the duration, 10 s"),
+        ({"return_buffer": "1 cell"}, "network.return_buffer: 1 cell; needs at least one full packet (12 cells at MSS 512)"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_group_is_one_line(network: dict[str, Any], message: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        scenario(**network)
+    assert str(error.value) == message

@@ -1,0 +1,85 @@
+"""How-to guides that change the code are true: followed on a copy, the copy builds and passes its tests."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parent.parent
+PAGE: Final = ROOT / "docs" / "how-to" / "add-a-tcp-variant.md"
+# Apart from what is built of the code itself, which cargo would take for the copy's; kept, so that it is built once.
+BUILT: Final = ROOT / "target" / "how-to" / "built"
+COPY: Final = ROOT / "target" / "how-to" / "copy"
+STEP: Final = re.compile(
+    r"`(?P<path>[\w/.-]+)`(?:, (?P<how>after|before|instead of) `(?P<anchor>[^`]+)`)?:\n\n```\w+\n(?P<text>.*?)```\n",
+    re.DOTALL,
+)
+
+
+def follow(page: str, folder: Path) -> int:
+    """Makes the changes that a page shows; how many they are."""
+    steps = list(STEP.finditer(page))
+    for step in steps:
+        path, how, anchor, text = folder / step["path"], step["how"], step["anchor"], step["text"]
+        if how is None:
+            assert not path.exists(), f"{step['path']} is there already"
+            path.write_text(text, encoding="utf-8")
+            continue
+        before = path.read_text(encoding="utf-8")
+        assert before.count(anchor) == 1, f"{step['path']}: {before.count(anchor)} times {anchor!r}"
+        path.write_text(changed(before, how, anchor, text), encoding="utf-8")
+    return len(steps)
+
+
+def changed(before: str, how: str, anchor: str, text: str) -> str:
+    at = before.index(anchor)
+    if how == "instead of":
+        return before[:at] + text.removesuffix("\n") + before[at + len(anchor) :]
+    line = before.rindex("\n", 0, at) + 1 if how == "before" else before.index("\n", at) + 1
+    return before[:line] + text + before[line:]
+
+
+@pytest.fixture(scope="module")
+def copy() -> Path:
+    if shutil.which("cargo") is None:
+        pytest.skip("needs Rust")
+    shutil.rmtree(COPY, ignore_errors=True)
+    COPY.mkdir(parents=True)
+    for name in ("Cargo.toml", "Cargo.lock"):
+        shutil.copy(ROOT / name, COPY)
+    shutil.copytree(ROOT / "crates", COPY / "crates")
+    shutil.copytree(ROOT / "python", COPY / "python", ignore=shutil.ignore_patterns("__pycache__"))
+    assert follow(PAGE.read_text(encoding="utf-8"), COPY) == 7
+    return COPY
+
+
+def cargo(copy: Path, *arguments: str) -> str:
+    command = ["cargo", *arguments, "--offline", "--target-dir", str(BUILT)]
+    ran = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def test_the_variant_of_the_page_compiles_and_passes_its_test(copy: Path) -> None:
+    assert "1 passed" in cargo(copy, "test", "--package", "longpipe-tcp", "--lib", "multcp")
+
+
+def test_the_random_graphs_draw_the_variant_of_the_page(copy: Path) -> None:
+    cargo(copy, "check", "--package", "longpipe-network", "--test", "engines")
+
+
+def test_scenarios_have_the_variant_of_the_page(copy: Path) -> None:
+    script = """
+    from longpipe import Scenario
+    scenario = Scenario().with_(**{"tcp.congestion": "multcp", "tcp.congestion.flows": 4})
+    print(scenario.resolve()["flows"][0]["tcp"]["congestion"])
+    """
+    environment = {**os.environ, "PYTHONPATH": str(copy / "python")}
+    lines = "\n".join(line.strip() for line in script.strip().splitlines())
+    ran = subprocess.run([sys.executable, "-c", lines], env=environment, capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "{'kind': 'multcp', 'flows': 4}"

@@ -1,0 +1,115 @@
+"""What limits each flow, and what windows can't fill."""
+
+import pytest
+
+from longpipe import Result, Scenario, simulate
+from longpipe.analysis.limits import FlowLimit
+from longpipe.analysis.limits import limits as limits_of
+from longpipe.analysis.paths import paths, window_warnings
+
+GEO = """
+framing = "ip"
+duration = "60 s"
+[network]
+kind = "dumbbell"
+trunk_rate = "50 Mbit/s"
+trunk_delay = "300 ms"
+[switch]
+buffer = "1 BDP"
+"""
+
+
+def geo(**changes: object) -> Scenario:
+    return Scenario.from_toml(GEO).with_(**changes)
+
+
+def limits(result: Result) -> list[FlowLimit]:
+    return limits_of(result.scenario, result.columns)
+
+
+def limited_by(scenario: Scenario) -> set[str]:
+    return {one.limited_by for one in limits(simulate(scenario))}
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit"),
+    [
+        ({}, "window"),
+        ({"tcp.receiver_window": "500 KB"}, "window"),
+        ({"tcp.receiver_window": "auto"}, "buffer"),
+        ({"tcp.receiver_window": "auto", "network.trunk_loss": {"kind": "bernoulli", "probability": 1e-3}}, "loss"),
+        ({"tcp.receiver_window": "auto", "tcp.congestion": "vegas"}, "congestion"),
+        ({"tcp.receiver_window": "auto", "duration": "4 s"}, "slow start"),
+        ({"network.trunk_rate": "1 Mbit/s", "switch.buffer": "unlimited", "duration": "300 s"}, "link"),
+        ({"traffic": "web", "network.sources": 1, "tcp.receiver_window": "auto"}, "application"),
+    ],
+)
+def test_a_flow_is_limited_by_what_holds_it_back(changes: dict[str, object], limit: str) -> None:
+    assert limited_by(geo(**changes)) == {limit}
+
+
+def test_a_file_that_has_arrived_leaves_its_flow_idle() -> None:
+    done = limits(simulate(geo(traffic={"kind": "transfer", "size": "100 KB"})))
+    assert all(0.9 < one.idle < 1 for one in done)
+
+
+def test_limits_are_the_same_of_a_run_from_a_store() -> None:
+    from longpipe.store import Store
+
+    scenario, store = geo(traffic={"kind": "transfer", "size": "1 MB"}), Store()
+    result = simulate(scenario)
+    store.keep(result)
+    assert limits(store.require(scenario, 1)) == limits(result)
+    assert list(result.limits["limited_by"]) == [row["limited_by"] for row in result.summary()["limits"]]
+
+
+def test_windows_that_fill_no_pipe_and_those_that_fill_no_buffer_are_told() -> None:
+    assert window_warnings(geo()) == [
+        "switch1->switch2: the receivers' windows of 5 flows can fill 9.4% of it, whatever its buffer; "
+        "needs tcp.receiver_window of 1.4 MB or more, or 'auto'"
+    ]
+    assert window_warnings(geo(**{"tcp.receiver_window": "1 MB"})) == [
+        "switch1->switch2: the receivers' windows of 5 flows can fill 43.7% of its buffer, a larger one changes "
+        "nothing; needs tcp.receiver_window of 1.4 MB or more, or 'auto'"
+    ]
+    assert window_warnings(geo(**{"tcp.receiver_window": "1.4 MB"})) == []
+    assert window_warnings(Scenario()) == []
+
+
+def test_a_pipe_that_holds_less_than_a_byte_is_filled() -> None:
+    slow = geo(**{"network.trunk_rate": "1 kbit/s", "tcp.mss": "1 B", "switch.buffer": "unlimited"})
+    assert window_warnings(slow) == []
+
+
+def test_an_endless_flow_among_web_clients_is_told_of() -> None:
+    groups = [{"name": "web", "count": 20, "traffic": "web"}, {"name": "download"}]
+    (line,) = window_warnings(geo(network={"kind": "dumbbell", "group": groups, "trunk_delay": "300 ms"}))
+    assert line.startswith("switch1->switch2: the receiver's window of download can fill 0.6% of it")
+
+
+def test_what_the_warning_asks_for_is_enough() -> None:
+    scenario = geo(**{"tcp.recovery": "sack", "tcp.timer": "fine", "duration": "200 s"})
+    assert limited_by(scenario.with_(**{"tcp.receiver_window": "1.4 MB"})) != {"window"}
+
+
+@pytest.mark.parametrize("framing", ["aal5", "ip"])
+@pytest.mark.parametrize("buffer", ["0.1 BDP", "2 BDP", "unlimited"])
+def test_an_auto_window_holds_twice_pipe_and_buffer(framing: str, buffer: str) -> None:
+    scenario = geo(**{"framing": framing, "tcp.receiver_window": "auto", "switch.buffer": buffer})
+    pipe = 50e6 * paths(scenario.resolve())[0].propagation_ps / 1e12 / 8
+    share = 1.0 if buffer == "unlimited" else float(buffer.split()[0])
+    (window,) = {flow["tcp"]["receiver_window_bytes"] for flow in scenario.resolve()["flows"]}
+    assert window == pytest.approx(2 * pipe * (1 + share), rel=1e-3)
+    assert window_warnings(scenario) == []
+
+
+def test_an_auto_window_has_bounds_and_is_of_each_path() -> None:
+    assert {
+        f["tcp"]["receiver_window_bytes"]
+        for f in Scenario().with_(**{"tcp.receiver_window": "auto"}).resolve()["flows"]
+    } == {2 * (583 + 53_000)}
+    huge = geo(
+        **{"tcp.receiver_window": "auto", "network.trunk_rate": "100 Gbit/s", "network.access_rate": "100 Gbit/s"}
+    )
+    assert {flow["tcp"]["receiver_window_bytes"] for flow in huge.resolve()["flows"]} == {2**30}
+    assert huge.to_toml().count('receiver_window = "auto"') == 1

@@ -1,0 +1,139 @@
+"""What a design asks for by name."""
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from longpipe import Scenario, ScenarioError, simulate
+from longpipe.analysis.asked import NamedMeasure
+from longpipe.design import Design, Factor
+from longpipe.store import Store
+from longpipe.study import Study, run_until
+
+MIXED = Scenario.example("web-and-bulk").with_(
+    **{"duration": "20 s", "network.group": [{"name": "web", "count": 4, "traffic": "web"}, {"name": "bulk"}]}
+)
+GRAPH = Scenario.from_toml(Path(__file__).parent.parent / "scenarios" / "parking-lot.toml").with_(duration="2 s")
+BUFFERS = Factor.over("switch.buffer", ["0.1 BDP", "0.5 BDP"], "buffer")
+
+
+def measured(text: str) -> float:
+    return NamedMeasure.parse(text)(simulate(MIXED))
+
+
+def test_measures_are_those_of_the_result() -> None:
+    result = simulate(MIXED)
+    flows, ports = result.flows.set_index("flow"), result.ports.set_index("port")
+    webs = flows.loc[[f"web{i}" for i in range(1, 5)]]
+    assert measured("flow:bulk.throughput") == flows.loc["bulk", "throughput_bps"]
+    assert measured("flow:web*.throughput") == pytest.approx(webs["throughput_bps"].sum())
+    assert measured("flow:*.fairness") == pytest.approx(
+        flows["throughput_bps"].sum() ** 2 / 5 / (flows["throughput_bps"] ** 2).sum()
+    )
+    assert math.isnan(measured("flow:bulk.completion"))
+    trunk = ports.loc["switch1->switch2"]
+    assert measured("port:switch1->switch2.utilization") == trunk["utilization"]
+    assert measured("port:switch1->switch2.peak_queue") == trunk["peak_queue_packets"]
+    assert measured("port:switch1->switch2.loss") == trunk["packets_lost_overflow"] / trunk["packets_in"]
+    # Little's law: a packet of 1512 bytes takes .24 ms to leave.
+    assert measured("port:switch1->switch2.delay") == pytest.approx(
+        trunk["mean_queue_packets"] * 20 / trunk["packets_out"]
+    )
+    assert measured("web.files") == len(result.files)
+    assert measured("web.completed") == result.files["completed_s"].notna().mean()
+    of_class = result.response_times.set_index("class").loc[2, "median_s"]
+    assert measured("web:2.median") == of_class
+    assert measured("web.median") == result.waiting["median_s"].item() > 0
+
+
+def test_a_stored_run_gives_the_same() -> None:
+    store, result = Store(), simulate(MIXED)
+    store.keep(result)
+    stored = store.require(MIXED, 1)
+    for text in (
+        "flow:bulk.throughput",
+        "flow:bulk.window_used",
+        "port:switch1->switch2.delay",
+        "web.p95",
+        "web:1.p95",
+    ):
+        of_both = [NamedMeasure.parse(text)(one) for one in (result, stored)]
+        assert of_both[0] == of_both[1] or all(map(math.isnan, of_both))
+        assert NamedMeasure.parse(str(NamedMeasure.parse(text))) == NamedMeasure.parse(text)
+
+
+def test_a_study_has_a_column_for_each_and_keeps_what_it_was_asked_for(tmp_path: Path) -> None:
+    asked = ["bulk=flow:bulk.throughput", "web.completed"]
+    design = Design.full_factorial(MIXED, [BUFFERS], measures=asked)
+    study = Study(design, tmp_path / "runs.db", "mixed")
+    assert study.runs()["bulk"].isna().all()
+    study.run(workers=1)
+    frame = study.frame()
+    assert list(frame.columns[:6]) == ["point", "buffer", "replication", "seed", "bulk", "web.completed"]
+    for row, scenario in zip(frame.to_dict("records"), design.scenarios, strict=True):
+        assert row["bulk"] == NamedMeasure.parse(asked[0])(simulate(scenario))
+    study.close()
+    again = Study.open("mixed", tmp_path / "runs.db")
+    again.ask("delay=port:switch1->switch2.delay")
+    again.close()
+    found = Study.open("mixed", tmp_path / "runs.db")
+    assert [one.name for one in found.design.asked] == ["bulk", "web.completed", "delay"]
+    pd.testing.assert_frame_equal(found.frame()[list(frame.columns)], frame)
+    # What does not ask takes nothing away.
+    assert Study(Design.full_factorial(MIXED, [BUFFERS]), tmp_path / "runs.db", "mixed").design.measures == (
+        found.design.measures
+    )
+    found.close()
+
+
+def test_a_metric_that_is_not_measured_is_refused_before_the_first_run() -> None:
+    study = Study(Design.full_factorial(GRAPH, [Factor.over("tcp.recovery", ["reno", "sack"])]))
+    with pytest.raises(ScenarioError, match="metric: 'efficiency'; accepts fairness, throughput_bps"):
+        run_until(study, "efficiency", "±0.1")
+    with pytest.raises(ScenarioError, match="metric: 'fairnes'; did you mean 'fairness'"):
+        run_until(study, "fairnes", "±0.1")
+    assert study.status().finished == 0
+
+
+def test_a_study_goes_on_until_a_named_measure_is_known() -> None:
+    study = Study(Design.full_factorial(GRAPH, [Factor.over("tcp.recovery", ["reno", "sack"])]))
+    found = run_until(study, "flow:long.throughput", "±50 %", workers=1)
+    assert found.reached
+    assert "flow:long.throughput" in found.runs
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("bulk=flow:bulk.throghput", "'throghput' of a flow; did you mean 'throughput'? accepts throughput, fairness"),
+        ("bulk=flw:bulk.throughput", "did you mean 'flow'? accepts flow, port, web, as in flow:web*.throughput"),
+        ("flow.throughput", "accepts flow, port, web, as in flow:web*.throughput"),
+        ("bulk", "accepts NAME=flow:FLOW.throughput"),
+        ("=web.p95", "accepts NAME=flow:FLOW.throughput"),
+        ("bulk=flow:blk.throughput", "measure: 'bulk': no flow 'blk'; did you mean 'bulk'? accepts web1, web2"),
+        ("d=port:switch1-switch2.delay", "no port 'switch1-switch2'; did you mean 'switch1->switch2'?"),
+        ("buffer=web.p95", "measure: 'buffer' is the name of another column; needs one of its own"),
+    ],
+)
+def test_a_measure_that_can_t_be_is_one_line(text: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        _ = Design.full_factorial(MIXED, [BUFFERS], measures=[text]).scenarios
+    assert message in str(error.value)
+    assert len(error.value.problems) == 1
+
+
+def test_a_design_over_a_graph_has_no_nan_and_its_next_command_works(tmp_path: Path) -> None:
+    (tmp_path / "graph.toml").write_text(GRAPH.to_toml())
+    longpipe = str(Path(sys.executable).with_name("longpipe"))
+    command = [longpipe, "design", "graph.toml", "--factor", "tcp:tcp.recovery=reno,sack", "--replications", "2"]
+    options = ["--run", "g", "--csv", "runs.csv", "--store", "runs.db"]
+    done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "nan" not in done.stdout
+    assert "throughput [Mbit/s]" in done.stdout
+    following = done.stdout.splitlines()[-1]
+    assert following.startswith("longpipe analyse")
+    subprocess.run([longpipe, *following.split()[1:]], cwd=tmp_path, capture_output=True, check=True)

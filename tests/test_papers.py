@@ -1,0 +1,175 @@
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import longpipe
+from longpipe import ScenarioError, papers
+from longpipe.papers import IDS, PAPERS
+from longpipe.papers.paper import published_data
+from longpipe.papers.replicated import ReplicatedPaper
+from longpipe.store import Store
+from longpipe.study import Runner
+
+TOY = {
+    "__init__.py": '''
+"""A paper of one table: two buffers on the LAN."""
+
+from longpipe.analysis.claims import Claim, Condition, mean_by_seed
+from longpipe.papers.experiments import Beyond, Caption, Experiment, Variant
+from longpipe.papers.replicated import ReplicatedPaper
+from longpipe.scenario import Scenario
+
+BASE = Scenario(duration="20 ms").with_(**{"network.sources": 2, "switch.ties": "random"})
+
+
+def experiments():
+    for buffer in (100, 1000):
+        for tcp in ("vanilla", "reno"):
+            scenario = BASE.with_(**{"switch.buffer": f"{buffer} cells", "tcp.recovery": tcp})
+            yield Experiment({"network": "lan", "tcp": tcp, "buffer": buffer}, scenario, scenario, "1")
+
+
+def measure(result):
+    return {"efficiency": result.efficiency}
+
+
+def busy(runs):
+    yield Condition("E", mean_by_seed(runs, "efficiency"), above=0.0)
+
+
+PAPER = ReplicatedPaper(
+    id="toy-26",
+    title="Two buffers",
+    data="published.csv",
+    factors={"network": "net", "tcp": "TCP", "buffer": "cells"},
+    columns="buffer",
+    column_names={100: "100 cells", 1000: "1000 cells"},
+    metrics=("efficiency",),
+    series="network",
+    captions=(Caption(1, "1", "efficiency", "efficiency on the LAN"),),
+    experiments=lambda: list(experiments()),
+    measure=measure,
+    claims=(Claim("toy-1", "The link is used", busy),),
+    variants=(Variant("ties: rotating", {"switch.ties": "rotating"}),),
+    watched={"LAN": {"network": "lan", "tcp": "reno", "buffer": 1000}},
+    conditions="Nothing is left open.",
+    beyond=Beyond(lambda: list(experiments())[:1], {"longest": lambda runs: runs}, seeds=1),
+)
+''',
+    "figures.py": '''
+"""Its figures."""
+
+from matplotlib.figure import Figure
+
+
+def figures(found):
+    figure = Figure()
+    figure.subplots().plot(found.rows["mean"], found.rows["published"])
+    figure.suptitle("Toy")
+    return {"toy": figure}
+
+
+def beyond_figures(summaries):
+    return {}
+''',
+    "published.csv": "table,network,tcp,buffer,efficiency\n"
+    + "".join(f"1,lan,{tcp},{buffer},0.5\n" for buffer in (100, 1000) for tcp in ("vanilla", "reno")),
+}
+
+
+def test_every_paper_is_known_by_its_id_and_package() -> None:
+    assert list(PAPERS) == list(IDS)
+    for name, paper in PAPERS.items():
+        assert paper.id == name
+        assert paper is sys.modules[paper.package].PAPER
+        assert pickle.loads(pickle.dumps(paper)) is paper
+    with pytest.raises(KeyError):
+        PAPERS["frr-69"]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A place with longpipe and one paper more: its folder, and its line in the registry."""
+    home = tmp_path_factory.mktemp("toy")
+    shutil.copytree(Path(longpipe.__file__).parent, home / "longpipe", ignore=shutil.ignore_patterns("__pycache__"))
+    papers = home / "longpipe" / "papers"
+    (papers / "toy_26").mkdir()
+    for name, text in TOY.items():
+        (papers / "toy_26" / name).write_text(text)
+    registry = (papers / "__init__.py").read_text()
+    assert registry.count('    "lbd-01",\n') == 1
+    (papers / "__init__.py").write_text(registry.replace('    "lbd-01",\n', '    "lbd-01",\n    "toy-26",\n'))
+    return home
+
+
+def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(home), "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}
+    command = [sys.executable, "-m", "longpipe", *arguments]
+    return subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_paper_is_added_by_its_folder_and_its_line(home: Path) -> None:
+    for arguments in (["--seeds", "2"], ["--sensitivity"], ["--beyond"]):
+        done = run(home, "reproduce", "toy-26", "--no-store", "--workers", "1", *arguments)
+        assert done.returncode == 0, done.stderr
+    folder = home / "results" / "toy-26"
+    report = json.loads((folder / "report.json").read_text())
+    assert report["paper"] == "toy-26"
+    assert [len(table["rows"]) for table in report["tables"]] == [4]
+    assert [(claim["id"], claim["verdict"]) for claim in report["claims"]] == [("toy-1", "holds")]
+    assert {"toy.svg", "toy.png", "sensitivity.csv", "longest.csv"} <= {path.name for path in folder.iterdir()}
+    done = run(home, "report")
+    assert (done.returncode, done.stderr) == (0, "")
+    page = (home / "results" / "report.html").read_text()
+    for name in ("toy-26-table-1-efficiency", "toy-26-figure-toy", "toy-26-sensitivity-variants", "toy-26-longest"):
+        assert f'id="{name}"' in page
+
+
+def test_messages_name_the_paper_that_was_added(home: Path) -> None:
+    assert "lbd-01, toy-26" in run(home, "reproduce", "toy-62").stderr
+    refused = run(home, "reproduce", "frr-96", "--no-store", "--beyond")
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        "error: --beyond: frr-96 has nothing past the paper; has: buf-97, lbd-01, toy-26\n",
+    )
+
+
+def test_one_table_is_that_of_the_whole_paper() -> None:
+    store = Store()
+    found = papers.reproduce("frr-96", seeds=1, table=2, store=store, workers=2)
+    assert list(found.tables) == ["Table 2"]
+    table = found.tables["Table 2"]
+    assert set(table["metric"]) == {"fairness"}
+    assert table["published"].notna().all()
+    whole = PAPERS["frr-96"].reproduce(1, Runner(store, workers=2)).tables
+    assert list(whole) == ["Table 1", "Table 2", "Table 3", "Table 4"]
+    pd.testing.assert_frame_equal(table, whole["Table 2"])
+
+
+@pytest.mark.parametrize(
+    ("paper", "table", "message"),
+    [
+        ("frr-96", 9, "--table: 9; frr-96 accepts 1, 2, 3, 4"),
+        ("lbd-01", 1, "--table: 1; lbd-01 is reproduced as a whole"),
+        ("frr96", 1, "paper: 'frr96'; did you mean 'frr-96'? accepts frr-96, gr-97, buf-97, www-98, lbd-01"),
+    ],
+)
+def test_a_table_that_is_not_there_is_refused(paper: str, table: int, message: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        papers.reproduce(paper, table=table)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("paper", [paper for paper in IDS if isinstance(PAPERS[paper], ReplicatedPaper)])
+def test_every_published_table_has_a_caption(paper: str) -> None:
+    found = PAPERS[paper]
+    assert isinstance(found, ReplicatedPaper)
+    if found.data is not None:
+        assert len(found.published()) == len(published_data(paper, found.data))

@@ -1,0 +1,194 @@
+"""Stored runs belong to an engine's number: what builds before it had one stored, and what becomes of another number."""
+
+import sqlite3
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import sqlalchemy as sa
+
+from longpipe import Scenario, _core, simulate
+from longpipe.store import Store, pack, schema, studies
+from longpipe.store.engines import earlier_names
+from longpipe.study import Study
+from test_store_versions import longpipe, mounted
+
+DATA = Path(__file__).parent / "data"
+# tests/data/store-2.sql: what 0aff3d4 stored, the second of these, and then dfa47b9, the first.
+SOUND, HASTY = earlier_names("1")
+SHORT = Scenario(name="short", duration="20 ms")
+LINK = {"rate": "155.52 Mbit/s", "delay": "5 us"}
+GRAPH = Scenario.model_validate(
+    {
+        "name": "tree",
+        "duration": "20 ms",
+        "network": {
+            "kind": "graph",
+            "nodes": [{"name": "a", "kind": "host"}, {"name": "s", "kind": "switch"}, {"name": "b", "kind": "host"}],
+            "links": [{"between": ["a", "s"], **LINK}, {"between": ["s", "b"], **LINK}],
+            "flows": [{"name": "ab", "from": "a", "to": "b"}],
+        },
+    }
+)
+VBR = SHORT.with_(**{"network.sources": 2, "network.vbr": {"period": "3 ms"}, "switch.scheduler": {"kind": "priority"}})
+TRACED = SHORT.with_(**{"traces.cwnd": True})
+FEW, MANY = ({"switch.buffer": f"{cells} cells"} for cells in (500, 1000))
+CURRENT = [
+    *((SHORT.with_(**buffer), seed) for buffer in (FEW, MANY) for seed in (1, 2)),
+    *((GRAPH.with_(duration="10 ms", **buffer), seed) for buffer in (FEW, MANY) for seed in (1, 2)),
+    (SHORT.with_(**MANY), 9),
+    (VBR, 2),
+    (TRACED, 1),
+]
+TO_DO = [*((GRAPH.with_(**buffer), seed) for buffer in (FEW, MANY) for seed in (1, 2)), (VBR, 1)]
+
+Where = Callable[..., str | Path]
+
+
+def of_version_2(path: Path, changes: str = "") -> Path:
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript((DATA / "store-2.sql").read_text() + changes)
+    return path
+
+
+def copied(path: Path, url: str) -> str:
+    """The same store on PostgreSQL."""
+    Store(url).close()
+    there = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    here = sa.create_engine(f"sqlite:///{path}")
+    with here.connect() as read, there.begin() as write:
+        write.execute(sa.delete(schema.LONGPIPE))
+        for table in schema.METADATA.sorted_tables:
+            if rows := [dict(row) for row in read.execute(sa.select(table)).mappings()]:
+                write.execute(sa.insert(table), rows)
+        write.execute(sa.text("select setval(pg_get_serial_sequence('runs', 'id'), 100)"))
+    there.dispose()
+    return url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Where:
+    """Makes a store of version 2, changed by some SQL, and says where it is."""
+
+    def made(changes: str = "") -> str | Path:
+        path = of_version_2(tmp_path / "runs.db", changes)
+        return path if request.param == "sqlite" else copied(path, request.getfixturevalue("database"))
+
+    return made
+
+
+def finished(store: Store) -> list[tuple[Scenario, int]]:
+    return [job for job in [*CURRENT, *TO_DO] if store.has(*job)]
+
+
+def engines(store: Store) -> dict[str, int]:
+    with store.reading() as connection:
+        query = sa.select(schema.RUNS.c.engine, sa.func.count()).group_by(schema.RUNS.c.engine)
+        return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def test_runs_of_builds_before_the_number_are_current_but_for_the_hasty_ones_on_graphs_and_beside_vbr(
+    where: Where,
+) -> None:
+    place = where()
+    for _ in range(2):
+        with closing(Store(place)) as store:
+            assert finished(store) == CURRENT
+            # One was done by both builds: that of the sound one counts.
+            assert engines(store) == {"1": len(CURRENT), HASTY: len(TO_DO) + 1}
+
+
+def test_what_they_stored_is_what_this_engine_finds(tmp_path: Path) -> None:
+    with closing(Store(of_version_2(tmp_path / "runs.db"))) as store:
+        for scenario, seed in CURRENT:
+            if scenario is not TRACED:
+                stored, now = store.require(scenario, seed), simulate(scenario, seed)
+                assert stored.state_hash == now.state_hash
+                pd.testing.assert_frame_equal(stored.flows, now.flows, check_dtype=False, check_exact=True)
+                pd.testing.assert_frame_equal(stored.ports, now.ports, check_dtype=False, check_exact=True)
+
+
+def test_their_studies_go_on(where: Where) -> None:
+    with closing(Store(where())) as store:
+        before = {name: Study.open(name, store) for name in ("buffers", "later", "trees")}
+        states = {name: (study.status().finished, study.status().waiting) for name, study in before.items()}
+        assert states == {"buffers": (4, 0), "later": (4, 0), "trees": (0, 4)}
+        assert {study.engine for study in before.values()} == {"1"}
+        ended = studies.all_runs(store)
+        for study in before.values():
+            assert study.run(workers=1).complete
+        now = studies.all_runs(store)
+        assert now.iloc[: len(ended)].equals(ended)
+        assert len(now) == len(ended) + 4
+        assert engines(store)[HASTY] == len(TO_DO) + 1
+
+
+def test_an_unknown_build_and_an_unknown_network_are_not_taken_for_this_engine(where: Where) -> None:
+    few, many = (SHORT.with_(**buffer).digest() for buffer in (FEW, MANY))
+    changes = f"""
+        update runs set engine = '0.1.0+0123456789ab' where digest = '{many}';
+        update scenarios set fields = null where digest = '{few}';
+    """
+    with closing(Store(where(changes))) as store:
+        lost = [(SHORT.with_(**FEW), 2), *((SHORT.with_(**MANY), seed) for seed in (1, 2, 9))]
+        assert finished(store) == [job for job in CURRENT if job not in lost]
+
+
+def test_traces_stay_where_they_were_and_are_found(tmp_path: Path) -> None:
+    path = of_version_2(tmp_path / "runs.db")
+    digest, traces = TRACED.digest(), pack(simulate(TRACED, 1)).traces
+    folder = tmp_path / "runs.db.traces" / HASTY / digest[:2] / digest / "1"
+    folder.mkdir(parents=True)
+    for kind, content in traces.items():
+        (folder / f"{kind}.parquet").write_bytes(content)
+    with closing(Store(path)) as store:
+        expected = simulate(TRACED, 1).traces["cwnd"]
+        assert store.require(TRACED, 1).traces["cwnd"].equals(expected)
+        store.save(TRACED, 1, pack(simulate(TRACED, 1)))
+    assert (tmp_path / "runs.db.traces" / "1" / digest[:2] / digest / "1" / "cwnd.parquet").is_file()
+
+
+def read_as_it_was(place: str | Path) -> None:
+    with closing(Store(place, readonly=True)) as store:
+        assert finished(store) == CURRENT
+        assert store.require(*CURRENT[0]).state_hash == simulate(*CURRENT[0]).state_hash
+        assert {one.name: one.finished for one in studies.overview(store)} == {"buffers": 4, "later": 4, "trees": 4}
+    shown = longpipe("study", "status", "--store", place, "later")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert f"engine {SOUND}" in shown.stdout
+    assert "begins anew" not in shown.stdout
+
+
+def test_a_store_on_a_readonly_disk_is_read_as_it_was(tmp_path: Path) -> None:
+    with mounted(tmp_path / "disk") as disk:
+        path = of_version_2(disk / "runs.db")
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        read_as_it_was(path)
+
+
+def test_a_readonly_postgresql_store_is_read_as_it_was(tmp_path: Path, database: str) -> None:
+    url = copied(of_version_2(tmp_path / "runs.db"), database)
+    engine = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    with engine.begin() as connection:
+        name = connection.execute(sa.text("select current_database()")).scalar_one()
+        connection.execute(sa.text(f"alter database {name} set default_transaction_read_only = on"))
+    engine.dispose()
+    read_as_it_was(url)
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Store]:
+    with closing(Store(tmp_path / "kept.db")) as store:
+        store.save(SHORT, 1, pack(simulate(SHORT, 1)))
+        yield store
+
+
+def test_the_number_alone_decides(kept: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_core, "__version__", "0.2.0")
+    assert kept.has(SHORT, 1)
+    monkeypatch.setattr(_core, "__engine__", str(int(_core.__engine__) + 1))
+    assert not kept.has(SHORT, 1)
+    assert kept.load(SHORT, 1) is None
