@@ -67,9 +67,8 @@ def test_a_capture_says_its_format_where_its_name_says_another(lan: Path, tmp_pa
     shown = run(
         "run", lan, "--capture", f"host:source1={tmp_path}/a.pcap", "--capture", f"host:sink1={tmp_path}/b.pcapng"
     )
-    told = " ".join(shown.stdout.split())
-    assert f"of host:source1 in {tmp_path}/a.pcap, in pcapng's format" in told
-    assert told.endswith(f"{tmp_path}/b.pcapng")
+    assert f"of host:source1 in {tmp_path}/a.pcap, in pcapng's format\n" in shown.stdout
+    assert shown.stdout.endswith(f"of host:sink1 in {tmp_path}/b.pcapng\n")
 
 
 def test_init_writes_a_scenario_that_runs(tmp_path: Path) -> None:

@@ -41,14 +41,23 @@ def stored(path: Path) -> dict[str, str]:
 
 
 def interrupt(path: Path, kind: signal.Signals) -> tuple[int, str]:
-    """Starts a study, sends it a signal once three of its runs are stored, and gives exit status and stderr."""
-    command = [sys.executable, "-c", STUDY, str(path)]
+    """Starts a study, sends it a signal once three of its runs are stored, and gives exit status and stderr.
+
+    If it does not end, stderr says where each of its threads is.
+    """
+    command = [sys.executable, "-X", "faulthandler", "-c", STUDY, str(path)]
     study = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     deadline = time.monotonic() + 60
     while len(stored(path)) < 3 and time.monotonic() < deadline:
         time.sleep(0.02)
     os.killpg(study.pid, kind) if kind == signal.SIGINT else study.send_signal(kind)
-    return study.wait(timeout=30), study.communicate()[1]
+    try:
+        errors = study.communicate(timeout=60)[1]
+    except subprocess.TimeoutExpired:
+        study.send_signal(signal.SIGABRT)
+        errors = study.communicate()[1]
+        sys.stderr.write(errors)
+    return study.returncode, errors
 
 
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])

@@ -138,9 +138,6 @@ class _Campaign:
         return max(_FEWEST_TASKS, _TASKS_PER_THREAD * self._threads)
 
     def _outcomes(self, future: Future[_Answer]) -> Iterator[tuple[Job, Outcome]]:
-        if future.status not in ("finished", "error"):
-            raise self.orphaned()
-        batch = self._running.pop(future)
         try:
             # Waits if the worker that had it died since: then the batch is run again, or is an error after all.
             answer = future.result()
@@ -149,8 +146,9 @@ class _Campaign:
         except OSError:
             raise
         except Exception as error:
-            yield from self._failures(batch, error)
+            yield from self._failures(self._running.pop(future), error)
             return
+        batch = self._running.pop(future)
         if isinstance(answer, str):
             raise _refusal(*answer.split(" ", 1))
         outcomes, seconds = answer

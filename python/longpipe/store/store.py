@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from longpipe import _core
 from longpipe.errors import ScenarioError
+from longpipe.interrupts import deferred
 from longpipe.store import migrations, schema
 from longpipe.store.address import WRITES, Address
 from longpipe.store.engines import earlier_names, engine_version, holds
@@ -208,7 +209,8 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """A transaction that writes; StoreError, one line, if the database fails."""
-        with self._transaction(self._writer) as connection:
+        # An interrupt in the middle would leave it open, and all others waiting for its lock.
+        with deferred(), self._transaction(self._writer) as connection:
             yield connection
 
     @contextmanager

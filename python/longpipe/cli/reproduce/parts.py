@@ -45,7 +45,7 @@ def run(paper: Paper, part: Part, seeds: int | None, out: Path, runner: Runner, 
     found.show(console)
     if found.hint:
         console.print(f"\n{found.hint}", markup=False, highlight=False)
-    console.print(f"\n{found.told}: {out}", markup=False, highlight=False)
+    console.print(f"\n{found.told}: {out}", markup=False, highlight=False, soft_wrap=True)
 
 
 def show_table(paper: Paper, table: int, seeds: int | None, runner: Runner) -> None:

@@ -50,7 +50,8 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     for capture in result.captures:
         # Whatever the name of the file promises.
         form = "" if str(capture.path).endswith(".pcapng") else ", in pcapng's format"
-        console.print(f"captured {capture.packets} packets of {capture.place} in {capture.path}{form}", markup=False)
+        said = f"captured {capture.packets} packets of {capture.place} in {capture.path}{form}"
+        console.print(said, markup=False, soft_wrap=True)
 
 
 def _flows(flows: list[Row], limited: Sequence[FlowLimit], most: float) -> Table:

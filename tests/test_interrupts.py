@@ -1,0 +1,86 @@
+import os
+import signal
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from longpipe.interrupts import deferred
+from longpipe.store import Store
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_ctrl_c_waits_until_the_block_has_ended() -> None:
+    did: list[str] = []
+
+    def work() -> None:
+        with deferred():
+            interrupt()
+            did.append("all")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert did == ["all"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_ctrl_c_does_not_wait() -> None:
+    did: list[str] = []
+
+    def work() -> None:
+        with deferred():
+            interrupt()
+            did.append("some")
+            interrupt()
+            did.append("all")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert did == ["some"]
+
+
+def test_an_error_in_the_block_is_told_when_nobody_interrupts() -> None:
+    with pytest.raises(ValueError, match="wrong"), deferred():
+        raise ValueError("wrong")
+
+
+def test_another_thread_and_an_ignored_ctrl_c_change_nothing() -> None:
+    did: list[str] = []
+
+    def work() -> None:
+        with deferred():
+            did.append("work")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with deferred():
+            interrupt()
+            did.append("ignored")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert did == ["work", "ignored"]
+
+
+def test_a_transaction_is_whole_or_not_begun_and_its_lock_free_whenever_ctrl_c_comes(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+
+    def work(store: Store) -> None:
+        with store.writing() as connection:
+            connection.exec_driver_sql("create table half (number integer)")
+            interrupt()
+            connection.exec_driver_sql("insert into half values (1)")
+
+    with closing(Store(path)) as store:
+        with pytest.raises(KeyboardInterrupt):
+            work(store)
+        with closing(sqlite3.connect(path, timeout=0)) as other:
+            other.execute("begin immediate")
+            assert other.execute("select number from half").fetchall() == [(1,)]
