@@ -18,9 +18,9 @@ def refused(**changes: object) -> str:
     [
         ("switch.policy", "red", "nearest is switch.policy = 'selective-drop' or 'fba'"),
         ("switch.policy", "CoDel", "nearest is switch.policy = 'tail-drop'"),
-        ("tcp.congestion", "cubic", "nearest is tcp.congestion = 'highspeed'"),
+        ("tcp.congestion", "compound", "nearest is tcp.congestion = 'cubic'"),
         ("tcp.congestion", "bbr", "nearest is tcp.congestion = 'vegas'"),
-        ("tcp.recovery", "rack", "nearest is tcp.recovery = 'sack'"),
+        ("tcp.recovery", "fack", "nearest is tcp.recovery = 'rack'"),
         ("tcp.ecn", True, "unknown field; explicit congestion notification"),
         ("traffic", "udp", "nearest is network.vbr"),
     ],

@@ -6,21 +6,10 @@ from typing import Final
 # Congestion controls and what belongs to them, queues, recoveries, traffic, links; by what people write for them.
 _NAMES: Final[dict[str, tuple[str, str]]] = {
     **dict.fromkeys(
-        (
-            "cubic",
-            "bic",
-            "htcp",
-            "h-tcp",
-            "hybla",
-            "westwood",
-            "westwood+",
-            "compound",
-            "illinois",
-        ),
-        ("a congestion control", "tcp.congestion = 'highspeed' or 'scalable', with tcp.recovery = 'sack'"),
+        ("compound", "ctcp", "yeah", "cdg"), ("a congestion control", "tcp.congestion = 'cubic' or 'illinois'")
     ),
     **dict.fromkeys(
-        ("bbr", "bbr2", "bbrv2", "bbr3", "copa", "ledbat", "yeah", "veno"),
+        ("bbr", "bbr2", "bbrv2", "bbr3", "copa", "ledbat", "lp", "nv"),
         ("a congestion control", "tcp.congestion = 'vegas', which goes by round trips too"),
     ),
     **dict.fromkeys(("dctcp", "ecn", "ce", "l4s"), ("explicit congestion notification", "losses by switch.policy")),
@@ -34,10 +23,9 @@ _NAMES: Final[dict[str, tuple[str, str]]] = {
         ("a queue for each flow", "switch.policy = 'fba', which drops of those who hold most"),
     ),
     **dict.fromkeys(
-        ("rack", "rack-tlp", "tlp", "prr", "fack", "dsack", "d-sack", "f-rto", "frto"),
-        ("a loss recovery", "tcp.recovery = 'sack'"),
+        ("fack", "dsack", "d-sack", "f-rto", "frto", "rfc6675", "rfc-6675"),
+        ("a loss recovery", "tcp.recovery = 'rack'"),
     ),
-    **dict.fromkeys(("hystart", "hystart++"), ("an early end of slow start", "tcp.initial_ssthresh")),
     **dict.fromkeys(("pacing", "pace"), ("pacing by the sender", "network.send_jitter")),
     **dict.fromkeys(
         ("udp", "cbr", "voip", "rtp", "datagrams", "poisson", "pareto"),
@@ -58,11 +46,14 @@ _CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("ftp", "bulk", "file"), "transfer"),
     **dict.fromkeys(("infinite", "iperf"), "greedy"),
     **dict.fromkeys(("http", "browser"), "web"),
+    **dict.fromkeys(("h-tcp",), "htcp"),
+    **dict.fromkeys(("westwood+", "westwoodplus"), "westwood"),
+    **dict.fromkeys(("rack-tlp", "tlp", "prr"), "rack"),
     **dict.fromkeys(("atm", "cells"), "aal5"),
     **dict.fromkeys(("packets", "ipv4"), "ip"),
 }
 # What is a value of another field.
-_OF_RECOVERY: Final = ("vanilla", "tahoe", "reno", "newreno", "sack")
+_OF_RECOVERY: Final = ("vanilla", "tahoe", "reno", "newreno", "sack", "rack")
 
 
 def known(word: str, accepted: Container[str]) -> str | None:

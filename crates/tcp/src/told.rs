@@ -20,7 +20,11 @@ impl Told {
     /// Nothing so far.
     pub fn new(wants: Wants) -> Told {
         Told {
-            ledger: wants.records.then(Ledger::default),
+            ledger: if wants.losses {
+                Some(Ledger::with_losses())
+            } else {
+                wants.records.then(Ledger::default)
+            },
             least_rtt: None,
             pacing: None,
         }
@@ -32,6 +36,11 @@ impl Told {
             Some(ledger) => ledger.in_flight(flight.max),
             None => flight.outstanding(),
         }
+    }
+
+    /// At which rate it would have segments leave, for a recovery that calls for reductions.
+    pub fn pacing(&mut self) -> &mut Option<Pacing> {
+        &mut self.pacing
     }
 
     /// It answered an ACK or a reduction.

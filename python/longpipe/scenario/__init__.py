@@ -16,6 +16,7 @@ from longpipe.scenario.base import Duration, Model
 from longpipe.scenario.buffers import Framing
 from longpipe.scenario.congestion import VegasOptions
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Network, Node
+from longpipe.scenario.profiles import change as change_profile
 from longpipe.scenario.resolve import canonical_json, resolve
 from longpipe.scenario.switch import (
     Epd,
@@ -192,4 +193,7 @@ def _set(fields: dict[str, Any], path: str, value: object) -> None:
             raise ScenarioError(f"{path}: {'.'.join(parents[: depth + 1])} is a value; needs a field that has parts")
     if not isinstance(table, dict):
         raise ScenarioError(f"{path}: {'.'.join(parents)} is a list; needs the field of an item, as in 0.{last}")
-    table[last] = value
+    if last == "profile":
+        change_profile(table, value, Tcp().model_dump())
+    else:
+        table[last] = value

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from longpipe.scenario.base import Model, PositiveShare, Segments, kind_or_table
+from longpipe.scenario.base import Model, PositiveShare, ReferenceRtt, Segments, kind_or_table
 from longpipe.scenario.variant import CHOSEN, Variant
 
 
@@ -24,10 +24,65 @@ class Aimd(Variant, AimdOptions):
     kind: Literal["aimd"] = "aimd"
 
 
+class Bic(Variant):
+    """A search for the old maximum by halves, as in Linux (Xu, Harfoush and Rhee 2004)."""
+
+    kind: Literal["bic"] = "bic"
+
+
+class Cubic(Variant):
+    """Past slow start the window follows a cubic of the time since the last reduction (RFC 9438)."""
+
+    kind: Literal["cubic"] = "cubic"
+    scaling: float = Field(
+        default=0.4, gt=0, le=1000, description="How steep the cubic is, C [segments/s³]; RFC 9438 section 5"
+    )
+    beta: float = Field(default=0.7, gt=0, lt=1, description="Share of the window that a loss leaves; RFC 9438 β_cubic")
+    fast_convergence: bool = Field(
+        default=True, description="A loss below the old maximum lowers it further; RFC 9438 section 4.7"
+    )
+    reno_friendly: bool = Field(default=True, description="Grow at least as Reno would; RFC 9438 section 4.3")
+    hystart: Literal["none", "linux", "plus-plus"] = Field(
+        default="linux",
+        description="What ends slow start besides a loss: nothing, long round trips and trains of ACKs as in Linux "
+        "(Ha and Rhee 2011), or HyStart++ (RFC 9406)",
+    )
+    rules: Literal["rfc-9438", "linux"] = Field(
+        default="rfc-9438", description="The RFC's arithmetic, or that of Linux's tcp_cubic.c where it differs"
+    )
+
+
 class HighSpeed(Variant):
     """The larger the window, the faster it grows and the less a loss takes, by the table of RFC 3649."""
 
     kind: Literal["highspeed"] = "highspeed"
+
+
+class HTcp(Variant):
+    """The faster the longer no loss came, as in Linux (Leith and Shorten 2004)."""
+
+    kind: Literal["htcp"] = "htcp"
+
+
+class Hybla(Variant):
+    """A connection of a long round trip grows as one of a short one would, as in Linux (Caini and Firrincieli 2004)."""
+
+    kind: Literal["hybla"] = "hybla"
+    reference: ReferenceRtt = Field(
+        default="25 ms", description="Round trip of the connection that it equals [time]; Caini, Firrincieli 2004, RTT0"
+    )
+
+
+class Illinois(Variant):
+    """The longer the queueing delay, the slower the growth and the deeper the cut, as in Linux (Liu et al. 2008)."""
+
+    kind: Literal["illinois"] = "illinois"
+
+
+class LinuxReno(Variant):
+    """Slow start and congestion avoidance by the segments that arrive, whatever the number of ACKs, as in Linux."""
+
+    kind: Literal["linux-reno"] = "linux-reno"
 
 
 class Scalable(Variant):
@@ -64,8 +119,21 @@ class Vegas(Variant, VegasOptions):
     kind: Literal["vegas"] = "vegas"
 
 
+class Veno(Variant):
+    """Losses while few segments stand in queues are the link's, and cost less, as in Linux (Fu and Liew 2003)."""
+
+    kind: Literal["veno"] = "veno"
+    backlog: VegasData = Field(default=3.0, description="So many in queues are congestion [segments]; Fu, Liew 2003, β")
+
+
+class Westwood(Variant):
+    """After a loss the window is what the path took, by the rate of ACKs: Westwood+, as in Linux (Mascolo 2004)."""
+
+    kind: Literal["westwood"] = "westwood"
+
+
 Congestion = Annotated[
-    Aimd | HighSpeed | Scalable | Vegas,
+    Aimd | Bic | Cubic | HighSpeed | HTcp | Hybla | Illinois | LinuxReno | Scalable | Vegas | Veno | Westwood,
     Field(discriminator="kind"),
     kind_or_table(),
     CHOSEN,

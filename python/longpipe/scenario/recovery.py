@@ -112,8 +112,24 @@ class Sack(Variant, SackOptions):
     kind: Literal["sack"] = "sack"
 
 
+class Rack(Variant):
+    """Losses by time, probes of the tail, a window in proportion to what arrives (RFC 8985, RFC 9937), as in Linux."""
+
+    kind: Literal["rack"] = "rack"
+    blocks: int = Field(
+        default=3, ge=1, le=3, description="Most blocks in an ACK; 3 fit beside a timestamp, RFC 2018 section 3"
+    )
+    probe: bool = Field(
+        default=True, description="Probe the tail when ACKs stay away for two round trips; RFC 8985 section 7"
+    )
+    undo: bool = Field(
+        default=True,
+        description="Take a reduction back if an ACK shows that nothing had been lost; needs timestamps, RFC 4015",
+    )
+
+
 Recovery = Annotated[
-    Vanilla | Tahoe | Reno | NewReno | Sack,
+    Vanilla | Tahoe | Reno | NewReno | Sack | Rack,
     Field(discriminator="kind"),
     kind_or_table(),
     CHOSEN,

@@ -142,7 +142,7 @@ def _flows(scenario: "Scenario", topology: Topology, tcps: list[Tcp]) -> Iterato
 
 def _tcp(tcp: Tcp) -> dict[str, Any]:
     scale = tcp.least_window_scale if tcp.window_scale == AS_NEEDED else tcp.window_scale
-    return {**core_fields(tcp), "window_scale": scale}
+    return {**core_fields(tcp, without=("profile",)), "window_scale": scale}
 
 
 def _start(scenario: "Scenario", i: int, flow: Flow) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from longpipe.scenario.base import (
     WindowScale,
 )
 from longpipe.scenario.congestion import Aimd, AimdOptions, Congestion, VegasOptions
+from longpipe.scenario.profiles import CLASSIC, Profile, filled
 from longpipe.scenario.recovery import NewRenoOptions, Recovery, Reno, RenoOptions, SackOptions, TahoeOptions
 from longpipe.scenario.timers import Ack, Coarse, Immediate, Timer
 from longpipe.scenario.variant import FIRST, Variant
@@ -38,6 +39,11 @@ OPTIONS: Final[dict[str, type[Model]]] = {
 class Tcp(Model):
     """Both ends of a connection."""
 
+    profile: Profile = Field(
+        default=CLASSIC,
+        description="What the other fields are where nothing else is said: 'classic' as each says, or 'linux-6' as "
+        "Linux 6 sends: CUBIC, RACK-TLP, timestamps, a window of 10 segments",
+    )
     recovery: Recovery = Field(default=Reno(), description="Loss recovery, by name or with its options")
     congestion: Congestion = Field(default=Aimd(), description="Congestion control, by name or with its options")
     mss: SegmentSize = Field(
@@ -104,6 +110,11 @@ class Tcp(Model):
             yield "initial_ssthresh", f"{self.initial_ssthresh}; needs at least one segment ({self.mss})"
         for name, problem in self.timer.problems():
             yield f"timer.{name}", problem
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_profile(cls, written: Any) -> Any:  # noqa: ANN401 - whatever was written
+        return filled(written)
 
     @model_validator(mode="after")
     def _options_agree(self) -> Self:

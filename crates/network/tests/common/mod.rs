@@ -26,8 +26,8 @@ use longpipe_network::scenario::{
 };
 use longpipe_network::{Recorder, Report, Simulation};
 use longpipe_tcp::config::{
-    AckConfig, AimdConfig, CongestionConfig, NewRenoConfig, PhaseConfig, PipeStart, RecoveryConfig, RecoveryKind,
-    RenoConfig, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart, VanillaConfig,
+    AckConfig, AimdConfig, CongestionConfig, NewRenoConfig, PhaseConfig, PipeStart, RackConfig, RecoveryConfig,
+    RecoveryKind, RenoConfig, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart, VanillaConfig,
 };
 
 /// One second [ps].
@@ -60,6 +60,11 @@ pub fn recovery(kind: RecoveryKind) -> RecoveryConfig {
             pipe: PipeStart::Window,
             guard: true,
             timer_restart: TimerRestart::Every,
+        }),
+        RecoveryKind::Rack => RecoveryConfig::Rack(RackConfig {
+            blocks: 3,
+            probe: true,
+            undo: true,
         }),
     }
 }

@@ -8,12 +8,13 @@ use longpipe_tcp::config::{AckConfig, RecoveryKind, TcpConfig, TimerConfig};
 use proptest::prelude::*;
 
 /// Every way to recover.
-pub const RECOVERIES: [RecoveryKind; 5] = [
+pub const RECOVERIES: [RecoveryKind; 6] = [
     RecoveryKind::Vanilla,
     RecoveryKind::Tahoe,
     RecoveryKind::Reno,
     RecoveryKind::Newreno,
     RecoveryKind::Sack,
+    RecoveryKind::Rack,
 ];
 /// Rate of the papers' links [bit/s].
 pub const RATE: u64 = 155_520_000;

@@ -32,14 +32,24 @@ pub struct Wants {
     pub records: bool,
     /// To hear of every transmission.
     pub sending: bool,
+    /// To know of each record whether it is lost, which only a recovery wants.
+    pub losses: bool,
 }
 
 impl Wants {
+    /// A record of every transmission.
+    pub const RECORDS: Wants = Wants {
+        records: true,
+        sending: false,
+        losses: false,
+    };
+
     /// What either wants.
     pub fn or(self, other: Wants) -> Wants {
         Wants {
             records: self.records | other.records,
             sending: self.sending | other.sending,
+            losses: self.losses | other.losses,
         }
     }
 
@@ -73,6 +83,8 @@ pub struct Ack {
     pub acked: u64,
     /// Whether the window may grow by it; within a recovery it may not.
     pub grows: bool,
+    /// Whether nothing is known to be lost or out of order.
+    pub open: bool,
     /// Bytes newly known to have arrived, by SACK blocks too where records are kept.
     pub delivered: u64,
     /// Bytes that were sent again since the ACK before; 0 without records.

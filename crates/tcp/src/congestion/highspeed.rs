@@ -1,7 +1,8 @@
 //! HighSpeed TCP: growth and cut by the window, so that the losses of a real path leave room for a large one (RFC 3649).
 
-use super::aimd::{cut, grown};
+use super::aimd::cut;
 use super::control::{Ack, Cause, Control, Grant};
+use super::linux::Growth;
 use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::Time;
@@ -27,18 +28,16 @@ impl Variant for Highspeed {
 }
 
 impl Control for Highspeed {
-    /// Past slow start a(w) segments in a round trip.
+    /// Slow start by the segments that arrive; past it each ACK adds a(w) / w (section 5).
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
-        let mss = flight.mss();
-        let window = if !ack.grows {
-            flight.cwnd()
-        } else if flight.cwnd() < flight.ssthresh() {
-            grown(flight, u64::from(flight.mss))
-        } else {
-            let (increase, _) = response(flight.cwnd() / mss);
-            (flight.cwnd() + increase * mss * mss / flight.cwnd()).min(flight.rwnd as f64)
-        };
-        Grant::window(window, flight)
+        match Growth::of(ack, flight) {
+            Some(growth) if growth.arrived > 0.0 => {
+                let (increase, _) = response(growth.cwnd);
+                growth.by(increase / growth.cwnd, flight)
+            }
+            Some(growth) => growth.by(0.0, flight),
+            None => Grant::as_it_is(flight),
+        }
     }
 
     /// A loss takes b(w) of the window.

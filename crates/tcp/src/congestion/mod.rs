@@ -1,31 +1,59 @@
 //! Congestion control: how much may be in flight. It alone writes the window; it never reaches into the sender.
 
 mod aimd;
+mod bic;
 pub mod control;
+mod cube_root;
+mod cubic;
 mod highspeed;
+mod htcp;
+mod hybla;
+mod hystart;
+mod illinois;
 pub mod limits;
+mod linux;
+mod linux_reno;
 pub mod reins;
 mod scalable;
 #[cfg(test)]
 mod trial;
 mod vegas;
+mod veno;
+mod westwood;
 
 use crate::flight::Flight;
 use crate::variant::variants;
 pub use aimd::AimdConfig;
+pub use bic::BicConfig;
 use control::{Ack, Cause, Control, Grant, Pacing, Sent, Wants};
+pub use cubic::{CubicConfig, CubicRules};
 pub use highspeed::HighspeedConfig;
+pub use htcp::HtcpConfig;
+pub use hybla::HyblaConfig;
+pub use hystart::HystartConfig;
+pub use illinois::IllinoisConfig;
+pub use linux_reno::LinuxRenoConfig;
 use longpipe_events::Time;
 pub use scalable::ScalableConfig;
 pub use vegas::VegasConfig;
+pub use veno::VenoConfig;
+pub use westwood::WestwoodConfig;
 
 variants! {
     /// The congestion control of one sender.
     Congestion, CongestionConfig, CongestionKind, each($);
     Aimd(aimd::Aimd): "Slow start and congestion avoidance (RFC 5681 section 3.1).";
+    Bic(Box<bic::Bic>): "A search for the old maximum by halves (Xu, Harfoush and Rhee 2004).";
+    Cubic(Box<cubic::Cubic>): "By a cubic of the time since the last reduction (RFC 9438).";
     Highspeed(highspeed::Highspeed): "Growth and cut by a table of windows (RFC 3649).";
+    Htcp(Box<htcp::Htcp>): "The faster the longer no loss came (Leith and Shorten 2004).";
+    Hybla(Box<hybla::Hybla>): "As a connection of 25 ms would grow (Caini and Firrincieli 2004).";
+    Illinois(Box<illinois::Illinois>): "Growth and cut by the queueing delay (Liu, Başar and Srikant 2008).";
+    LinuxReno(linux_reno::LinuxReno): "Reno by the segments that arrive (tcp_cong.c).";
     Scalable(Box<scalable::Scalable>): "Growth and cut in proportion to the window (Kelly 2003).";
     Vegas(Box<vegas::Vegas>): "By the queueing that round trips show (Brakmo and Peterson 1995).";
+    Veno(Box<veno::Veno>): "Losses without queues cost less (Fu and Liew 2003).";
+    Westwood(Box<westwood::Westwood>): "After a loss what the path took (Mascolo et al. 2004).";
 }
 
 impl Congestion {

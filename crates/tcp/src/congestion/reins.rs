@@ -3,7 +3,6 @@
 use super::control::{Cause, Pacing};
 use super::Congestion;
 use crate::flight::Flight;
-use crate::told::Told;
 use longpipe_events::Time;
 
 /// How the window moves other than by its control.
@@ -26,6 +25,15 @@ pub enum Regulation {
     AtMost(f64),
     /// The threshold to so many bytes, unless it is below; the window stays.
     ThresholdAtMost(f64),
+    /// To so many bytes.
+    To(f64),
+    /// Back to what they were [byte], unless the window is above: nothing was lost.
+    Back {
+        /// Congestion window.
+        cwnd: f64,
+        /// Slow start threshold.
+        ssthresh: f64,
+    },
 }
 
 /// The window of one sender, at one instant.
@@ -33,7 +41,8 @@ pub enum Regulation {
 pub struct Reins<'a> {
     flight: &'a mut Flight,
     congestion: &'a mut Congestion,
-    told: Option<&'a mut Told>,
+    /// The rate of a control that has one.
+    pacing: Option<&'a mut Option<Pacing>>,
     now: Time,
 }
 
@@ -43,13 +52,13 @@ impl<'a> Reins<'a> {
     pub fn new(
         flight: &'a mut Flight,
         congestion: &'a mut Congestion,
-        told: Option<&'a mut Told>,
+        pacing: Option<&'a mut Option<Pacing>>,
         now: Time,
     ) -> Reins<'a> {
         Reins {
             flight,
             congestion,
-            told,
+            pacing,
             now,
         }
     }
@@ -83,13 +92,15 @@ impl<'a> Reins<'a> {
             Regulation::ToSegment => (mss, ssthresh),
             Regulation::AtMost(bytes) => (cwnd.min(bytes), ssthresh),
             Regulation::ThresholdAtMost(bytes) => (cwnd, ssthresh.min(bytes)),
+            Regulation::To(bytes) => (bytes, ssthresh),
+            Regulation::Back { cwnd: before, ssthresh } => (cwnd.max(before), ssthresh),
         };
         self.flight.limits.set(cwnd, ssthresh);
     }
 
     fn pace(&mut self, pacing: Option<Pacing>) {
-        if let Some(told) = &mut self.told {
-            told.pace(pacing);
+        if let (Some(held), Some(_)) = (&mut self.pacing, pacing) {
+            **held = pacing;
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Scalable TCP: growth and cut in proportion to the window, so that a recovery takes as many round trips at any rate
 //! (Kelly 2003, "Scalable TCP: improving performance in highspeed wide area networks", CCR 33(2)).
 
-use super::aimd::{cut, grown, halved};
+use super::aimd::{cut, halved};
 use super::control::{Ack, Cause, Control, Grant};
+use super::linux::Growth;
 use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
@@ -53,15 +54,13 @@ impl Variant for Scalable {
 }
 
 impl Control for Scalable {
+    /// By the segments that arrive, whatever the number of their ACKs.
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
-        let window = if !ack.grows {
-            flight.cwnd()
-        } else if flight.cwnd() < flight.ssthresh() || self.is_low(flight.cwnd(), flight) {
-            grown(flight, u64::from(flight.mss))
-        } else {
-            (flight.cwnd() + self.config.increase * flight.mss()).min(flight.rwnd as f64)
-        };
-        Grant::window(window, flight)
+        match Growth::of(ack, flight) {
+            Some(growth) if self.is_low(flight.cwnd(), flight) => growth.per_window(1.0, flight),
+            Some(growth) => growth.by(growth.arrived * self.config.increase, flight),
+            None => Grant::as_it_is(flight),
+        }
     }
 
     fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {

@@ -4,7 +4,7 @@ use super::control::{Ack, Cause};
 use super::limits::Limits;
 use super::{Congestion, CongestionConfig};
 use crate::flight::Flight;
-use longpipe_events::Time;
+use longpipe_events::{Span, Time};
 
 /// Payload of a segment [byte].
 const MSS: u32 = 1000;
@@ -14,6 +14,9 @@ const MSS: u32 = 1000;
 pub struct Trial {
     control: Congestion,
     flight: Flight,
+    now: Time,
+    rtt: Option<Span>,
+    least_rtt: Option<Span>,
 }
 
 impl Trial {
@@ -28,7 +31,17 @@ impl Trial {
         Trial {
             control: Congestion::new(config),
             flight: Flight::new(Limits::new(window, threshold), 1 << 40, MSS),
+            now: Time::ZERO,
+            rtt: None,
+            least_rtt: None,
         }
+    }
+
+    /// Over a path of that round trip: ACKs come as they do for evenly spaced segments, and tell of it.
+    pub fn over(mut self, rtt: Span) -> Trial {
+        self.rtt = Some(rtt);
+        self.least_rtt = self.least_rtt.min(self.rtt).or(self.rtt);
+        self
     }
 
     /// The window.
@@ -38,24 +51,56 @@ impl Trial {
 
     /// The window after an ACK of a segment that lets it grow.
     pub fn ack(&mut self) -> f64 {
-        let in_flight = self.flight.window();
+        let gap = self.rtt.map_or(0.0, |rtt| rtt.0 as f64 / self.window());
+        self.ack_after(Span(gap as u64), true)
+    }
+
+    /// The window after an ACK that comes so much later than the one before, of a window used up or not.
+    pub fn ack_after(&mut self, gap: Span, used_up: bool) -> f64 {
+        self.now += gap;
+        let in_flight = if used_up { self.flight.window() } else { u64::from(MSS) };
+        self.flight.nxt = self.flight.una + in_flight.max(u64::from(MSS));
+        self.flight.max = self.flight.nxt;
+        self.flight.una += u64::from(MSS);
         let ack = Ack {
-            now: Time::ZERO,
+            now: self.now,
             acked: u64::from(MSS),
             grows: true,
+            open: true,
             delivered: u64::from(MSS),
             lost: 0,
             marked: 0,
             in_flight,
             cwnd: self.flight.cwnd(),
-            window_limited: true,
-            rtt: None,
-            srtt: None,
-            least_rtt: None,
+            window_limited: used_up,
+            rtt: self.rtt,
+            srtt: self.rtt,
+            least_rtt: self.least_rtt,
             rate: None,
         };
         self.control.on_ack(&ack, &mut self.flight);
         self.window()
+    }
+
+    /// The window at an instant.
+    pub fn until(&mut self, instant: Span) -> f64 {
+        while self.now < Time(instant.0) {
+            self.ack();
+        }
+        self.window()
+    }
+
+    /// When the window reaches so many segments.
+    pub fn reach(&mut self, window: f64) -> Time {
+        while self.window() < window {
+            self.ack();
+        }
+        self.now
+    }
+
+    /// The threshold.
+    pub fn threshold(&self) -> f64 {
+        self.flight.ssthresh() / self.flight.mss()
     }
 
     /// The window after an ACK of each segment in it.
@@ -68,8 +113,14 @@ impl Trial {
 
     /// Window and threshold after a reduction.
     pub fn reduce(&mut self, cause: Cause) -> (f64, f64) {
-        self.control.on_reduction(cause, Time::ZERO, &mut self.flight);
-        (self.window(), self.flight.ssthresh() / self.flight.mss())
+        self.control.on_reduction(cause, self.now, &mut self.flight);
+        (self.window(), self.threshold())
+    }
+
+    /// Window and threshold after a recovery.
+    pub fn recover(&mut self) -> (f64, f64) {
+        self.control.on_recovered(false, self.now, &mut self.flight);
+        (self.window(), self.threshold())
     }
 
     /// The mean window by time where one segment in `period` is lost, once that is all the same.

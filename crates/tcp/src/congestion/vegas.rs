@@ -89,10 +89,7 @@ impl Variant for Vegas {
 impl Control for Vegas {
     /// The round trip of every segment.
     fn wants(&self) -> Wants {
-        Wants {
-            records: true,
-            ..Wants::default()
-        }
+        Wants::RECORDS
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {

@@ -2,6 +2,7 @@
 
 mod guard;
 mod newreno;
+pub mod rack;
 pub mod recover;
 mod reno;
 mod sack;
@@ -16,6 +17,8 @@ use crate::segment::AckSegment;
 use crate::variant::variants;
 pub use guard::TimerRestart;
 pub use newreno::NewRenoConfig;
+use rack::Rack;
+pub use rack::RackConfig;
 use recover::{Advance, Next, Recover, Resend};
 pub use reno::RenoConfig;
 pub use sack::{PipeStart, SackConfig};
@@ -32,6 +35,7 @@ variants! {
     Reno(reno::Reno): "Fast retransmit and fast recovery.";
     Newreno(newreno::NewReno): "Fast recovery through partial ACKs.";
     Sack(sack::Sack): "Selective acknowledgements.";
+    Rack(Box<rack::Rack>): "By the time since each segment was sent, with probes of the tail (RFC 8985, RFC 9937).";
 }
 
 impl Recover for Recovery {
@@ -82,7 +86,19 @@ impl RecoveryConfig {
     pub fn sack_blocks(&self) -> u32 {
         match self {
             RecoveryConfig::Sack(sack) => sack.blocks,
+            RecoveryConfig::Rack(rack) => rack.blocks,
             _ => 0,
+        }
+    }
+}
+
+impl Recovery {
+    /// The one that goes by the records of transmissions.
+    #[inline]
+    pub fn by_records(&mut self) -> Option<&mut Rack> {
+        match self {
+            Recovery::Rack(rack) => Some(rack),
+            _ => None,
         }
     }
 }

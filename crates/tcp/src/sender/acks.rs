@@ -7,14 +7,15 @@ use crate::congestion::reins::{Regulation, Reins};
 use crate::ledger::News;
 use crate::recovery::recover::{Advance, Recover, Resend};
 use crate::segment::AckSegment;
+use crate::told::Told;
 use longpipe_events::{MaybeTime, Time};
 
 /// What was under way when an ACK came, before it changed anything.
 #[derive(Clone, Copy)]
-struct Before {
-    una: u64,
-    in_flight: u64,
-    cwnd: f64,
+pub(super) struct Before {
+    pub una: u64,
+    pub in_flight: u64,
+    pub cwnd: f64,
     /// When the segment left whose round trip the ACK measures.
     sent: Option<Time>,
 }
@@ -65,6 +66,9 @@ impl Sender {
         }
         let counts = self.recovery.on_ack(ack);
         if self.told.is_some() {
+            if self.goes_by_records() {
+                return self.on_recorded_ack(now, ack);
+            }
             self.on_told_ack(now, ack, counts);
         } else if ack.acknowledgement > self.flight.una {
             let acked = ack.acknowledgement - self.flight.una;
@@ -98,7 +102,12 @@ impl Sender {
 
     fn on_advance(&mut self, now: Time, ack: &AckSegment) -> Advance {
         let acked = self.acknowledge(now, ack.acknowledgement, ack.echo);
-        let mut reins = Reins::new(&mut self.flight, &mut self.congestion, self.told.as_deref_mut(), now);
+        let mut reins = Reins::new(
+            &mut self.flight,
+            &mut self.congestion,
+            self.told.as_deref_mut().map(Told::pacing),
+            now,
+        );
         let advance = self.recovery.on_advance(&mut reins, acked);
         if advance.ends {
             // Nothing finds out yet that what was sent again had not been lost.
@@ -121,7 +130,12 @@ impl Sender {
         }
         self.flight.duplicates += 1;
         let trigger = self.triggers.at(now);
-        let mut reins = Reins::new(&mut self.flight, &mut self.congestion, self.told.as_deref_mut(), now);
+        let mut reins = Reins::new(
+            &mut self.flight,
+            &mut self.congestion,
+            self.told.as_deref_mut().map(Told::pacing),
+            now,
+        );
         let resend = self.recovery.on_duplicate(&mut reins, trigger);
         if resend != Resend::Nothing {
             self.triggers.on_fast_retransmit(now);
@@ -135,11 +149,14 @@ impl Sender {
         resend
     }
 
-    fn before(&self, ack: &AckSegment) -> Before {
+    pub(super) fn before(&self, ack: &AckSegment) -> Before {
         let timed = (ack.acknowledgement > self.timed).then_some(self.timed_since);
         Before {
             una: self.flight.una,
-            in_flight: self.flight.outstanding(),
+            in_flight: self
+                .told
+                .as_ref()
+                .map_or(self.flight.outstanding(), |told| told.in_flight(&self.flight)),
             cwnd: self.flight.cwnd(),
             sent: ack.echo.or(timed).filter(|_| ack.acknowledgement > self.flight.una),
         }
@@ -164,7 +181,7 @@ impl Sender {
 
     /// Seldom enough that those who come by without are the faster for it.
     #[cold]
-    fn measure(&mut self, sent: Time, now: Time) {
+    pub(super) fn measure(&mut self, sent: Time, now: Time) {
         self.rtt.measure(sent, now);
         self.rto = self.rtt.steady_rto();
         self.measured = Some(now - sent);
@@ -192,6 +209,7 @@ impl Sender {
             now,
             acked,
             grows,
+            open: self.recovery.is_idle() && acked > 0,
             delivered: news.delivered,
             lost: news.lost,
             marked: 0,

@@ -1,6 +1,7 @@
 //! The sending end point.
 
 mod acks;
+mod records;
 mod timers;
 mod transmit;
 
@@ -153,7 +154,12 @@ impl Sender {
     }
 
     fn reins(&mut self, now: Time) -> Reins<'_> {
-        Reins::new(&mut self.flight, &mut self.congestion, self.told.as_deref_mut(), now)
+        Reins::new(
+            &mut self.flight,
+            &mut self.congestion,
+            self.told.as_deref_mut().map(Told::pacing),
+            now,
+        )
     }
 
     /// The caller's clock passed `next_timeout`.
@@ -161,6 +167,7 @@ impl Sender {
         for timer in Timer::ALL {
             if self.timers.is_due(timer, now) {
                 match timer {
+                    Timer::Retransmission if self.goes_by_records() => self.on_recorded_timeout(now),
                     Timer::Retransmission => self.on_retransmission_timeout(now),
                 }
             }
@@ -169,7 +176,12 @@ impl Sender {
 
     fn on_retransmission_timeout(&mut self, now: Time) {
         self.counters.timeouts += 1;
-        let mut reins = Reins::new(&mut self.flight, &mut self.congestion, self.told.as_deref_mut(), now);
+        let mut reins = Reins::new(
+            &mut self.flight,
+            &mut self.congestion,
+            self.told.as_deref_mut().map(Told::pacing),
+            now,
+        );
         self.recovery.on_timeout(&mut reins);
         reins.reduce(Cause::Timeout);
         self.flight.nxt = self.flight.una;

@@ -75,6 +75,9 @@ impl Sender {
         if !self.follows {
             return self.poll_by_recovery(now);
         }
+        if self.goes_by_records() {
+            return self.poll_recorded(now);
+        }
         let segment = self.poll_by_recovery(now)?;
         self.follow(now, &segment);
         Some(segment)
@@ -113,7 +116,7 @@ impl Sender {
     }
 
     /// The window closes if nothing was sent for too long.
-    fn look_whether_idle(&mut self, now: Time) {
+    pub(super) fn look_whether_idle(&mut self, now: Time) {
         let Some((window, latest)) = self.rare.as_ref().and_then(|rare| rare.idle_restart()) else {
             return;
         };
@@ -123,21 +126,21 @@ impl Sender {
     }
 
     /// How long the next segment may be at SND.NXT.
-    fn room(&self, window: u64) -> u32 {
+    pub(super) fn room(&self, window: u64) -> u32 {
         let flight = &self.flight;
         let room = (flight.una + window).min(self.written).saturating_sub(flight.nxt);
         room.min(u64::from(flight.mss)) as u32
     }
 
     /// Sender-side silly-window avoidance (RFC 1122 4.2.3.4, without Nagle's rule).
-    fn may_send_short(&self, length: u32) -> bool {
+    pub(super) fn may_send_short(&self, length: u32) -> bool {
         let flight = &self.flight;
         !self.silly_window_avoidance
             || flight.nxt + u64::from(length) == self.written
             || u64::from(length) >= flight.rwnd / 2
     }
 
-    fn emit(&mut self, now: Time, sequence: u64, length: u32) -> DataSegment {
+    pub(super) fn emit(&mut self, now: Time, sequence: u64, length: u32) -> DataSegment {
         if let Some(rare) = &mut self.rare {
             rare.on_sent(now);
         }
@@ -174,7 +177,7 @@ impl Sender {
 
     /// Tells those who asked for it of a transmission.
     #[inline(never)]
-    fn follow(&mut self, now: Time, segment: &DataSegment) {
+    pub(super) fn follow(&mut self, now: Time, segment: &DataSegment) {
         let (sequence, end) = (segment.sequence, segment.sequence + u64::from(segment.length));
         let Some(told) = &mut self.told else {
             return;

@@ -6,6 +6,8 @@ from typing import Final
 from longpipe.analysis.paths import Resolved, paths
 from longpipe.result import Result
 from longpipe.scenario.base import AUTO
+from longpipe.scenario.profiles import CLASSIC
+from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Coarse
 from longpipe.units import RATE
 
@@ -21,9 +23,18 @@ def heads(result: Result) -> list[str]:
     return [
         f"{scenario.name}: {scenario.duration} of simulated time, seed {result.seed}",
         f"{'IP packets' if scenario.framing == 'ip' else 'ATM cells'}, {_way(resolved)}",
-        f"{tcp.recovery.kind} TCP, MSS {tcp.mss}, window {window}, {timer}; "
+        f"{_kinds(tcp)}, MSS {tcp.mss}, window {window}, {timer}; "
         f"{scenario.switch.policy.kind} at {scenario.switch.buffer}",
     ]
+
+
+def _kinds(tcp: Tcp) -> str:
+    kinds = (
+        f"{tcp.recovery.kind} TCP"
+        if tcp.congestion == "aimd"
+        else f"{tcp.congestion.kind} TCP with {tcp.recovery.kind}"
+    )
+    return kinds if tcp.profile == CLASSIC else f"{kinds} ({tcp.profile})"
 
 
 def _way(resolved: Resolved) -> str:

@@ -3,9 +3,13 @@
 use super::pace::{any_packets, part, Pace, Packets};
 use crate::common::{random::RECOVERIES, SECOND};
 use longpipe_tcp::config::{
-    AckConfig, AimdConfig, CongestionConfig, CongestionKind, NewRenoConfig, PhaseConfig, PipeStart, RecoveryConfig,
-    RecoveryKind, RenoConfig, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart, VanillaConfig,
-    VegasConfig, MAX_WINDOW_SCALE,
+    AckConfig, AimdConfig, CongestionConfig, CongestionKind, NewRenoConfig, PhaseConfig, PipeStart, RackConfig,
+    RecoveryConfig, RecoveryKind, RenoConfig, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart,
+    VanillaConfig, VegasConfig, MAX_WINDOW_SCALE,
+};
+use longpipe_tcp::congestion::{
+    BicConfig, CubicConfig, CubicRules, HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig, LinuxRenoConfig,
+    VenoConfig, WestwoodConfig,
 };
 use proptest::prelude::*;
 use strum::IntoEnumIterator;
@@ -213,6 +217,11 @@ impl TcpDraft {
                 guard: self.choice(14),
                 timer_restart: self.timer_restart(15),
             }),
+            RecoveryKind::Rack => RecoveryConfig::Rack(RackConfig {
+                blocks: self.blocks,
+                probe: self.choice(19),
+                undo: self.choice(20),
+            }),
         }
     }
 
@@ -220,6 +229,22 @@ impl TcpDraft {
         match self.congestion {
             CongestionKind::Aimd => CongestionConfig::Aimd(AimdConfig {
                 byte_counting: self.choice(2),
+            }),
+            CongestionKind::Cubic => CongestionConfig::Cubic(CubicConfig {
+                scaling: f64::from(self.parameters[0] + 1) / 64.0,
+                beta: (f64::from(self.parameters[1]) + 1.0) / 601.0,
+                fast_convergence: self.choice(16),
+                reno_friendly: self.choice(17),
+                hystart: match self.parameters[2] % 3 {
+                    0 => HystartConfig::None,
+                    1 => HystartConfig::Linux,
+                    _ => HystartConfig::PlusPlus,
+                },
+                rules: if self.choice(18) {
+                    CubicRules::Linux
+                } else {
+                    CubicRules::Rfc9438
+                },
             }),
             CongestionKind::Highspeed => CongestionConfig::Highspeed(longpipe_tcp::congestion::HighspeedConfig {}),
             CongestionKind::Scalable => {
@@ -230,6 +255,17 @@ impl TcpDraft {
                     low_window_segments: low_window,
                 })
             }
+            CongestionKind::Bic => CongestionConfig::Bic(BicConfig {}),
+            CongestionKind::Htcp => CongestionConfig::Htcp(HtcpConfig {}),
+            CongestionKind::Hybla => CongestionConfig::Hybla(HyblaConfig {
+                reference_ps: u64::from(self.parameters[0] + 1) * SECOND / 10_000,
+            }),
+            CongestionKind::Illinois => CongestionConfig::Illinois(IllinoisConfig {}),
+            CongestionKind::LinuxReno => CongestionConfig::LinuxReno(LinuxRenoConfig {}),
+            CongestionKind::Veno => CongestionConfig::Veno(VenoConfig {
+                backlog: f64::from(self.parameters[0] + 1) / 64.0,
+            }),
+            CongestionKind::Westwood => CongestionConfig::Westwood(WestwoodConfig {}),
             CongestionKind::Vegas => {
                 let [alpha, more, gamma] = self.parameters.map(|drawn| (f64::from(drawn) + 1.0) / 64.0);
                 CongestionConfig::Vegas(VegasConfig {

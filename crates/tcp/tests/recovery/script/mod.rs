@@ -4,8 +4,8 @@
 
 use longpipe_events::{Span, Time};
 use longpipe_tcp::config::{
-    AckConfig, AimdConfig, CongestionConfig, NewRenoConfig, PipeStart, RecoveryConfig, RecoveryKind, RenoConfig,
-    SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart, VanillaConfig, VegasConfig,
+    AckConfig, AimdConfig, CongestionConfig, NewRenoConfig, PipeStart, RackConfig, RecoveryConfig, RecoveryKind,
+    RenoConfig, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart, VanillaConfig, VegasConfig,
 };
 use longpipe_tcp::{AckSegment, DataSegment, Receiver, Sender};
 use std::collections::BTreeMap;
@@ -35,6 +35,7 @@ pub struct Draft {
     pub reno: RenoConfig,
     pub newreno: NewRenoConfig,
     pub sack: SackConfig,
+    pub rack: RackConfig,
 }
 
 impl Deref for Draft {
@@ -92,6 +93,11 @@ impl Draft {
                 guard: false,
                 timer_restart: TimerRestart::Every,
             },
+            rack: RackConfig {
+                blocks: 3,
+                probe: false,
+                undo: true,
+            },
             sack: SackConfig {
                 blocks: 3,
                 pipe: PipeStart::Window,
@@ -110,6 +116,7 @@ impl Draft {
                 RecoveryKind::Reno => RecoveryConfig::Reno(self.reno),
                 RecoveryKind::Newreno => RecoveryConfig::Newreno(self.newreno),
                 RecoveryKind::Sack => RecoveryConfig::Sack(self.sack),
+                RecoveryKind::Rack => RecoveryConfig::Rack(self.rack),
             },
             ..self.tcp.clone()
         }

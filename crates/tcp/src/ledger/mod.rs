@@ -2,10 +2,14 @@
 //!
 //! A segment stays as it was cut when it was first sent; what is sent again brings the records that it covers up to date.
 
+mod losses;
+
 use crate::congestion::control::RateSample;
 use crate::ranges::Ranges;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
+pub use losses::Judged;
+use losses::Losses;
 use std::collections::VecDeque;
 
 /// The latest transmission of a segment.
@@ -15,6 +19,8 @@ struct Record {
     end: u64,
     /// When it left.
     sent: Time,
+    /// Its number among all transmissions.
+    number: u64,
     /// When the segment left whose delivery was the latest news then: since then its flight was sent.
     first_sent: Time,
     /// Bytes delivered in all by then, and since when.
@@ -26,6 +32,17 @@ struct Record {
     again: bool,
     /// Whether it is known to have arrived.
     arrived: bool,
+    /// Whether it is taken to be lost, and was not sent again since.
+    lost: bool,
+}
+
+/// A transmission whose delivery is the latest news of the path (RFC 8985 section 5.2, RACK).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Latest {
+    /// Its number among all transmissions.
+    pub number: u64,
+    /// Its round trip.
+    pub rtt: Span,
 }
 
 /// What an ACK tells of the segments under way.
@@ -41,6 +58,12 @@ pub struct News {
     pub lost: u64,
     /// At which rate data arrives.
     pub rate: Option<RateSample>,
+    /// Longest round trip of the segments newly known to have arrived and sent once: with the delay of the ACK.
+    pub slow_rtt: Option<Span>,
+    /// The one sent last of those newly known to have arrived, if it can't be a copy of another.
+    pub latest: Option<Latest>,
+    /// Whether a segment arrived, sent once, after one that was sent later.
+    pub reordered: bool,
 }
 
 /// The segments under way of one sender, in order.
@@ -61,29 +84,51 @@ pub struct Ledger {
     lost: u64,
     /// Bytes that arrived beyond the first hole.
     beyond: u64,
+    /// Transmissions so far.
+    transmissions: u64,
+    /// End of what is known to have arrived.
+    highest: u64,
+    /// What is lost, where a recovery wants to know.
+    losses: Option<Losses>,
 }
 
 impl Ledger {
-    /// Bytes sent, not known to have arrived; `max` is the first byte never sent.
+    /// One that finds out what is lost, too.
+    pub fn with_losses() -> Ledger {
+        Ledger {
+            losses: Some(Losses::default()),
+            ..Ledger::default()
+        }
+    }
+
+    /// The shortest round trip so far.
+    pub fn least_rtt(&self) -> Option<Span> {
+        self.least_rtt
+    }
+
+    /// Bytes under way: sent, neither known to have arrived nor lost; `max` is the first byte never sent.
     pub fn in_flight(&self, max: u64) -> u64 {
-        max - self.una - self.beyond
+        max - self.una - self.beyond - self.losses.as_ref().map_or(0, Losses::bytes)
     }
 
     /// The segment `sequence..end` leaves, the first time or again, after which `max` bytes were sent.
     pub fn on_sent(&mut self, now: Time, sequence: u64, end: u64, max: u64) {
         let tx_in_flight = self.in_flight(max);
+        self.transmissions += 1;
         if self.records.is_empty() {
             (self.first_sent, self.delivered_time) = (now, now);
         }
         let record = Record {
             end,
             sent: now,
+            number: self.transmissions,
             first_sent: self.first_sent,
             delivered: self.delivered,
             delivered_time: self.delivered_time,
             tx_in_flight,
             again: false,
             arrived: false,
+            lost: false,
         };
         let known = self.records.back().map_or(self.una, |last| last.end);
         if sequence < known {
@@ -102,11 +147,18 @@ impl Ledger {
                 break;
             }
             if !record.arrived {
-                self.lost += record.end - start;
+                let length = record.end - start;
+                let mut again = record.again || record.sent != latest.sent;
+                if let Some(losses) = &mut self.losses {
+                    losses.on_sent_again(latest.number, start, if record.lost { length } else { 0 });
+                    again = true;
+                } else {
+                    self.lost += length;
+                }
                 start = record.end;
                 *record = Record {
                     end: record.end,
-                    again: record.again || record.sent != latest.sent,
+                    again,
                     ..latest
                 };
             } else {
@@ -119,7 +171,11 @@ impl Ledger {
     /// An ACK of all below `una` came, with SACK blocks; what it tells.
     pub fn on_ack(&mut self, now: Time, una: u64, blocks: impl Iterator<Item = (u64, u64)>) -> News {
         let before = self.delivered;
-        let mut newest: Option<Record> = None;
+        let mut arrivals = Arrivals {
+            highest: self.highest,
+            least_rtt: self.least_rtt,
+            ..Arrivals::default()
+        };
         let mut latest = None;
         while let Some(record) = self.records.front().copied().filter(|record| record.end <= una) {
             latest = Some(record);
@@ -128,15 +184,19 @@ impl Ledger {
                 self.beyond -= length;
             } else {
                 self.delivered += length;
-                newest = later(newest, record);
+                arrivals.take(now, &record);
+                if let (true, Some(losses)) = (record.lost, &mut self.losses) {
+                    losses.on_arrived(length);
+                }
             }
             self.una = record.end;
             self.records.pop_front();
         }
         self.sacked.absorb(una);
         for (start, end) in blocks {
-            newest = self.on_block(start, end, newest);
+            self.on_block(now, start, end, &mut arrivals);
         }
+        self.highest = self.highest.max(arrivals.end);
         let rtt = latest.filter(|record| !record.again).map(|record| now - record.sent);
         self.least_rtt = [rtt, self.least_rtt].into_iter().flatten().min();
         News {
@@ -144,12 +204,15 @@ impl Ledger {
             least_rtt: self.least_rtt,
             delivered: self.delivered - before,
             lost: std::mem::take(&mut self.lost),
-            rate: newest.map(|newest| self.rate(now, newest)),
+            rate: arrivals.newest.map(|newest| self.rate(now, newest)),
+            slow_rtt: arrivals.slow_rtt,
+            latest: arrivals.latest,
+            reordered: arrivals.reordered,
         }
     }
 
-    /// Marks what a SACK block covers and none before it did; the latest sent of those and of `newest`.
-    fn on_block(&mut self, start: u64, end: u64, mut newest: Option<Record>) -> Option<Record> {
+    /// Marks what a SACK block covers and none before it did.
+    fn on_block(&mut self, now: Time, start: u64, end: u64, arrivals: &mut Arrivals) {
         let mut from = start;
         while from < end {
             if let Some((_, covered)) = self.sacked.containing(from) {
@@ -157,14 +220,13 @@ impl Ledger {
                 continue;
             }
             let until = self.sacked.gap_from(from).map_or(end, |(_, next)| next.min(end));
-            newest = self.on_arrived(from, until, newest);
+            self.on_arrived(now, from, until, arrivals);
             from = until;
         }
         self.sacked.insert(start, end);
-        newest
     }
 
-    fn on_arrived(&mut self, from: u64, until: u64, mut newest: Option<Record>) -> Option<Record> {
+    fn on_arrived(&mut self, now: Time, from: u64, until: u64, arrivals: &mut Arrivals) {
         let first = self.records.partition_point(|record| record.end <= from);
         let mut start = first.checked_sub(1).map_or(self.una, |before| self.records[before].end);
         for record in self.records.range_mut(first..) {
@@ -172,14 +234,18 @@ impl Ledger {
                 break;
             }
             if !record.arrived && start >= from {
+                let length = record.end - start;
                 record.arrived = true;
-                self.delivered += record.end - start;
-                self.beyond += record.end - start;
-                newest = later(newest, *record);
+                self.delivered += length;
+                self.beyond += length;
+                arrivals.take(now, record);
+                if let (true, Some(losses)) = (record.lost, &mut self.losses) {
+                    losses.on_arrived(length);
+                }
+                record.lost = false;
             }
             start = record.end;
         }
-        newest
     }
 
     /// The rate at which data arrived since `newest` left, at most that at which it was sent.
@@ -195,10 +261,53 @@ impl Ledger {
     }
 }
 
-/// The one sent later; at one instant the one behind.
+/// What one ACK tells of arrivals.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrivals {
+    /// End of what had arrived before, and the shortest round trip.
+    highest: u64,
+    least_rtt: Option<Span>,
+    /// The one sent last.
+    newest: Option<Record>,
+    /// Longest round trip of those sent once.
+    slow_rtt: Option<Span>,
+    /// The one sent last that can't be a copy of another.
+    latest: Option<Latest>,
+    end: u64,
+    reordered: bool,
+}
+
+impl Arrivals {
+    fn take(&mut self, now: Time, record: &Record) {
+        self.newest = later(self.newest, *record);
+        self.end = self.end.max(record.end);
+        self.reordered |= !record.again && record.end < self.highest;
+        if !record.again {
+            self.slow_rtt = self.slow_rtt.max(Some(now - record.sent));
+        }
+        let latest = Latest {
+            number: record.number,
+            rtt: now - record.sent,
+        };
+        // What was sent again and is here sooner than anything before was the first copy (RFC 8985 section 6.2, step 2).
+        let copy = record.again && self.least_rtt.is_some_and(|least| latest.rtt < least);
+        if !copy && self.latest.is_none_or(|before| before.is_before(&latest)) {
+            self.latest = Some(latest);
+        }
+    }
+}
+
+impl Latest {
+    /// Whether it was sent before another.
+    pub fn is_before(&self, other: &Latest) -> bool {
+        self.number < other.number
+    }
+}
+
+/// The one sent later.
 fn later(a: Option<Record>, b: Record) -> Option<Record> {
     match a {
-        Some(a) if (a.sent, a.end) > (b.sent, b.end) => Some(a),
+        Some(a) if a.number > b.number => Some(a),
         _ => Some(b),
     }
 }

@@ -1,0 +1,333 @@
+//! CUBIC: past slow start the window follows a cubic of the time since the last reduction (RFC 9438; Ha, Rhee and Xu 2008).
+
+mod epoch;
+
+use super::control::{Ack, Cause, Control, Grant, Wants};
+use super::hystart::{Hystart, HystartConfig, Start};
+use super::linux::is_limited;
+use crate::flight::Flight;
+use crate::problem::Problem;
+use crate::variant::{Parameters, Variant};
+use epoch::Epoch;
+use longpipe_events::{Span, Time};
+use serde::{Deserialize, Serialize};
+use strum::VariantNames;
+
+/// Where Linux's tcp_cubic.c (6.1) does otherwise than the RFC.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum CubicRules {
+    /// RFC 9438.
+    #[serde(rename = "rfc-9438")]
+    #[strum(serialize = "rfc-9438")]
+    Rfc9438,
+    /// It looks ahead by the shortest round trip, in whole segments, grows by 5 % at least before the first loss, and by as
+    /// much as Reno's estimate is above the window, which goes on at one rate.
+    Linux,
+}
+
+/// The cubic, the cut, and what goes with them.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct CubicConfig {
+    /// How steep the cubic is [segment/s³], C.
+    pub scaling: f64,
+    /// Share of the window that a loss leaves, β.
+    pub beta: f64,
+    /// A loss before the old maximum lowers it further, which makes room for others.
+    pub fast_convergence: bool,
+    /// Grow at least as Reno would.
+    pub reno_friendly: bool,
+    /// What ends slow start besides a loss.
+    pub hystart: HystartConfig,
+    /// The RFC's, or Linux's where they differ.
+    pub rules: CubicRules,
+}
+
+impl Parameters for CubicConfig {
+    fn problem(&self) -> Option<Problem> {
+        let fine = self.scaling > 0.0 && self.scaling <= 1000.0 && self.beta > 0.0 && self.beta < 1.0;
+        (!fine).then(|| {
+            Problem::new(
+                "congestion",
+                format!("scaling {}, beta {}", self.scaling, self.beta),
+                "needs 0 < scaling <= 1000 and 0 < beta < 1",
+            )
+        })
+    }
+}
+
+/// The state of one sender; windows are in segments.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    config: CubicConfig,
+    hystart: Hystart,
+    /// Where the cubic is flat; none: no loss tells.
+    w_max: Option<f64>,
+    /// The window before the latest reduction.
+    cwnd_prior: f64,
+    epoch: Option<Epoch>,
+    /// What the latest reduction changed: the plateau, the window before the reduction before it, and the epoch.
+    before: (Option<f64>, f64, Option<Epoch>),
+    /// When nothing was under way any more, after the latest ACK.
+    emptied: Option<Time>,
+    /// When an ACK last came that found the window full.
+    full: Time,
+}
+
+/// Least window after a reduction [segment] (RFC 9438 section 4.6).
+const LEAST: f64 = 2.0;
+/// Linux: no delays are taken in for so long after a reduction.
+const BLIND: Span = Span::seconds(1);
+
+impl Variant for Cubic {
+    type Config = CubicConfig;
+
+    fn new(config: &CubicConfig) -> Cubic {
+        Cubic {
+            config: *config,
+            hystart: Hystart::new(config.hystart),
+            w_max: None,
+            cwnd_prior: 0.0,
+            epoch: None,
+            before: (None, 0.0, None),
+            emptied: None,
+            full: Time::ZERO,
+        }
+    }
+}
+
+impl Control for Cubic {
+    /// The round trip of every segment, and what SACK blocks tell of arrivals.
+    fn wants(&self) -> Wants {
+        Wants::RECORDS
+    }
+
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+        self.look_at_the_clock(ack, flight);
+        let mss = flight.mss();
+        let (cwnd, ssthresh) = (flight.cwnd() / mss, flight.ssthresh());
+        let mut grant = Grant::as_it_is(flight);
+        if !ack.grows {
+            return grant;
+        }
+        let mut arrived = ack.delivered as f64 / mss;
+        let mut window = cwnd;
+        if flight.cwnd() < ssthresh {
+            match self.slow_start(ack, flight) {
+                // What this ACK acknowledges is congestion avoidance's.
+                Start::Leave => grant.threshold = flight.cwnd(),
+                Start::Grow(share) => {
+                    let room = ssthresh / mss - cwnd;
+                    let more = share * arrived.min(self.hystart.most_per_ack());
+                    if is_limited(ack, flight) {
+                        window += more.min(room);
+                    }
+                    arrived = (more - room).max(0.0) / share;
+                }
+            }
+        }
+        if ack.window_limited && arrived > 0.0 {
+            window = self.avoid(ack, window, arrived);
+        }
+        grant.window = (window * mss).min(flight.rwnd as f64);
+        grant
+    }
+
+    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
+        let cwnd = flight.cwnd().min(flight.rwnd as f64) / flight.mss();
+        let beta = self.config.beta;
+        self.before = (self.w_max, self.cwnd_prior, self.epoch);
+        let converges = self.config.fast_convergence && self.w_max.is_some_and(|w_max| cwnd < w_max);
+        self.w_max = Some(if converges { cwnd * (1.0 + beta) / 2.0 } else { cwnd });
+        self.cwnd_prior = cwnd;
+        self.epoch = None;
+        self.hystart.on_reduction();
+        if cause == Cause::Timeout {
+            // The plateau will be where slow start ends (section 4.8).
+            self.w_max = None;
+            self.hystart.on_timeout();
+        }
+        Grant::reduced(cause, (beta * cwnd).max(LEAST) * flight.mss(), flight)
+    }
+
+    /// Nothing had been lost: the cubic goes on as it was (section 4.9).
+    fn on_recovered(&mut self, spurious: bool, _now: Time, flight: &Flight) -> Grant {
+        if spurious {
+            (self.w_max, self.cwnd_prior, self.epoch) = self.before;
+        }
+        Grant::as_it_is(flight)
+    }
+}
+
+impl Cubic {
+    /// Time in which nothing was sent, or the window was not used up, does not count (section 4.2, section 5.8).
+    fn look_at_the_clock(&mut self, ack: &Ack, flight: &Flight) {
+        let now = ack.now;
+        let idle = match (self.emptied, ack.rtt) {
+            (Some(emptied), Some(rtt)) => Span(now.0.saturating_sub(rtt.0)).0.saturating_sub(emptied.0),
+            _ => 0,
+        };
+        let unused = if ack.window_limited { 0 } else { now.since(self.full).0 };
+        if let Some(epoch) = &mut self.epoch {
+            epoch.began = Time((epoch.began.0 + idle.max(unused)).min(now.0));
+        }
+        self.full = now;
+        self.emptied = (flight.outstanding() == 0).then_some(now);
+    }
+
+    fn slow_start(&mut self, ack: &Ack, flight: &Flight) -> Start {
+        let blind = self
+            .epoch
+            .is_some_and(|epoch| self.config.hystart == HystartConfig::Linux && ack.now.since(epoch.began) < BLIND);
+        if blind {
+            Start::Grow(1.0)
+        } else {
+            self.hystart.on_ack(ack, flight)
+        }
+    }
+
+    /// The window after `arrived` segments in congestion avoidance.
+    fn avoid(&mut self, ack: &Ack, cwnd: f64, arrived: f64) -> f64 {
+        let mut epoch = match self.epoch {
+            Some(epoch) => epoch,
+            None => Epoch::begin(ack.now, cwnd, self.w_max, self.config.scaling),
+        };
+        let grown = match self.config.rules {
+            CubicRules::Rfc9438 => epoch.grow(&self.config, ack, cwnd, arrived, self.cwnd_prior),
+            CubicRules::Linux => epoch.grow_as_linux(&self.config, ack, cwnd, arrived, self.w_max.is_none()),
+        };
+        self.epoch = Some(epoch);
+        grown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::trial::Trial;
+    use crate::congestion::CongestionConfig;
+
+    const RFC: CubicConfig = CubicConfig {
+        scaling: 0.4,
+        beta: 0.7,
+        fast_convergence: true,
+        reno_friendly: true,
+        hystart: HystartConfig::None,
+        rules: CubicRules::Rfc9438,
+    };
+
+    fn trial(config: CubicConfig, window: f64, rtt: Span) -> Trial {
+        Trial::new(&CongestionConfig::Cubic(config), window).over(rtt)
+    }
+
+    /// W_max 100: the window falls to 70, is back at 100 after K = 4.2172 s, and goes on as C(t - K)³ + 100. In Linux
+    /// the plateau is flat to whole segments, but for one in a hundred round trips, of which there are many here.
+    #[test]
+    fn rfc_9438_section_4_2_the_window_follows_the_cubic() {
+        let without = CubicConfig {
+            reno_friendly: false,
+            ..RFC
+        };
+        for rules in [CubicRules::Rfc9438, CubicRules::Linux] {
+            let mut trial = trial(CubicConfig { rules, ..without }, 100.0, Span::millis(10));
+            assert_eq!(trial.reduce(Cause::FastRetransmit), (70.0, 70.0));
+            let expected = [86.681, 95.640, 99.279, 99.996, 100.192, 102.267, 108.620, 121.653];
+            for (second, expected) in (1..).zip(expected) {
+                let window = trial.until(Span::seconds(second));
+                let off = if rules == CubicRules::Linux { 2.0 } else { 0.4 };
+                assert!((window - expected).abs() < off, "{second} s: {window} {expected}");
+            }
+        }
+    }
+
+    /// Tables 1 (round trip .1 s) and 2 (.01 s), of which the mean for deterministic losses is 1.054 (RTT/p)^¾ in CUBIC's
+    /// region and Reno's below: without fast convergence, and from the maximum that such a mean has, for a window that is flat
+    /// when it is lost takes thousands of losses to come nearer to it.
+    #[test]
+    fn rfc_9438_section_5_1_the_mean_window_at_a_share_of_segments_lost() {
+        let config = CubicConfig {
+            fast_convergence: false,
+            ..RFC
+        };
+        for (rtt, period) in [100, 10]
+            .into_iter()
+            .flat_map(|rtt| (2..6).map(move |digits| (rtt, 10u64.pow(digits))))
+        {
+            let cubic = 1.054 * (rtt as f64 / 1000.0 * period as f64).powf(0.75);
+            let expected = cubic.max((1.5 * period as f64).sqrt());
+            let mean = trial(config, 1.08 * expected, Span::millis(rtt)).mean_window(period);
+            assert!(
+                (mean / expected - 1.0).abs() < 0.05,
+                "{rtt} ms, 1/{period}: {mean} {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn rfc_9438_section_4_7_a_loss_before_the_old_maximum_lowers_it_further() {
+        let k = |fast_convergence| {
+            let mut trial = trial(
+                CubicConfig {
+                    fast_convergence,
+                    reno_friendly: false,
+                    ..RFC
+                },
+                100.0,
+                Span::millis(10),
+            );
+            trial.reduce(Cause::FastRetransmit);
+            trial.reduce(Cause::FastRetransmit);
+            trial.until(Span::seconds(20))
+        };
+        // 49 segments are below 70; the plateau is at 70, or at 59.5.
+        let plateau = |w_max: f64| 0.4 * (20.0 - ((w_max - 49.0) / 0.4).cbrt()).powi(3) + w_max;
+        assert!((k(false) / plateau(70.0) - 1.0).abs() < 0.01);
+        assert!((k(true) / plateau(59.5) - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn rfc_9438_section_4_8_after_a_timeout_the_plateau_is_where_slow_start_ended() {
+        let mut trial = trial(
+            CubicConfig {
+                reno_friendly: false,
+                ..RFC
+            },
+            100.0,
+            Span::millis(10),
+        );
+        assert_eq!(trial.reduce(Cause::Timeout), (1.0, 70.0));
+        let begin = trial.reach(70.0);
+        let window = trial.until(Span(begin.0) + Span::seconds(5));
+        assert!((window / (70.0 + 0.4 * 125.0) - 1.0).abs() < 0.01, "{window}");
+    }
+
+    #[test]
+    fn time_in_which_nothing_is_sent_or_the_window_is_not_used_does_not_count() {
+        let mut trial = trial(RFC, 100.0, Span::millis(100));
+        trial.reduce(Cause::FastRetransmit);
+        let before = trial.until(Span::seconds(4));
+        // The last ACK before finds nothing more to send.
+        trial.ack_after(Span::millis(1), false);
+        trial.ack_after(Span::seconds(60), true);
+        let after = trial.round_trip();
+        assert!(after < before + 1.0, "{before} {after}");
+        for _ in 0..600 {
+            trial.ack_after(Span::millis(100), false);
+        }
+        assert!(trial.round_trip() < after + 1.0, "{after}");
+    }
+
+    #[test]
+    fn a_share_that_is_none_is_refused() {
+        assert_eq!(RFC.problem(), None);
+        for config in [
+            CubicConfig { beta: 1.0, ..RFC },
+            CubicConfig { beta: f64::NAN, ..RFC },
+            CubicConfig { scaling: 0.0, ..RFC },
+        ] {
+            assert!(config.problem().is_some(), "{config:?}");
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Ways out of slow start before a loss: when round trips grow, or ACKs come in a long train.
+
+use super::control::Ack;
+use crate::flight::Flight;
+use longpipe_events::{Span, Time, PS_PER_SECOND};
+use serde::{Deserialize, Serialize};
+use strum::VariantNames;
+
+/// What ends slow start besides a loss.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum HystartConfig {
+    /// Nothing.
+    None,
+    /// As Linux has it: a round trip or a train of ACKs that is too long ends it at once (Ha and Rhee 2011).
+    Linux,
+    /// HyStart++: a round trip that is too long slows growth down for five rounds first (RFC 9406).
+    PlusPlus,
+}
+
+/// What the window may do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Start {
+    /// Grow by a share of what arrives.
+    Grow(f64),
+    /// Leave slow start: the threshold becomes the window.
+    Leave,
+}
+
+/// The state of one sender.
+#[derive(Clone, Debug)]
+pub enum Hystart {
+    /// Nothing ends slow start early.
+    None,
+    /// Linux's.
+    Linux(Trains),
+    /// RFC 9406's.
+    PlusPlus(Rounds),
+}
+
+/// Most that an ACK adds to the window in HyStart++ without pacing [segment] (RFC 9406 section 4.3, L).
+const MOST_PER_ACK: f64 = 8.0;
+/// Least number of samples that tell of a round trip (RFC 9406 N_RTT_SAMPLE; Linux).
+const SAMPLES: u32 = 8;
+/// Bounds of how much longer a round trip has to be (RFC 9406; Linux).
+const LEAST_MORE: Span = Span::millis(4);
+const MOST_MORE: Span = Span::millis(16);
+
+/// How much longer than `base` a round trip has to be so that queues are taken to grow.
+fn more(base: Span) -> Span {
+    Span((base.0 / 8).clamp(LEAST_MORE.0, MOST_MORE.0))
+}
+
+impl Hystart {
+    /// In the first slow start.
+    pub fn new(config: HystartConfig) -> Hystart {
+        match config {
+            HystartConfig::None => Hystart::None,
+            HystartConfig::Linux => Hystart::Linux(Trains::default()),
+            HystartConfig::PlusPlus => Hystart::PlusPlus(Rounds::default()),
+        }
+    }
+
+    /// An ACK came in slow start.
+    pub fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Start {
+        match self {
+            Hystart::None => Start::Grow(1.0),
+            Hystart::Linux(trains) => trains.on_ack(ack, flight),
+            Hystart::PlusPlus(rounds) => rounds.on_ack(ack, flight),
+        }
+    }
+
+    /// Most that one ACK adds to the window [segment].
+    pub fn most_per_ack(&self) -> f64 {
+        match self {
+            Hystart::PlusPlus(_) => MOST_PER_ACK,
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// The window fell: HyStart++ is for the first slow start alone (RFC 9406 section 4.3).
+    pub fn on_reduction(&mut self) {
+        if let Hystart::PlusPlus(_) = self {
+            *self = Hystart::None;
+        }
+    }
+
+    /// A timeout made the control forget the path.
+    pub fn on_timeout(&mut self) {
+        if let Hystart::Linux(trains) = self {
+            *trains = Trains::default();
+        }
+    }
+}
+
+/// Linux's way out (tcp_cubic.c): rounds of ACKs.
+#[derive(Clone, Debug, Default)]
+pub struct Trains {
+    /// First byte after the round.
+    end: u64,
+    began: Time,
+    latest: Time,
+    least: Option<Span>,
+    samples: u32,
+    /// Whether it is done with.
+    found: bool,
+}
+
+/// Least window of Linux's HyStart [segment].
+const LEAST_WINDOW: f64 = 16.0;
+/// Longest gap within a train of ACKs.
+const TRAIN_GAP: Span = Span::millis(2);
+/// What Linux lets leave at once at most [byte], four of which delay a train.
+const BURST: f64 = 4.0 * 65_536.0;
+
+impl Trains {
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Start {
+        let (Some(rtt), Some(base)) = (ack.rtt, ack.least_rtt) else {
+            return Start::Grow(1.0);
+        };
+        if self.found || flight.cwnd() < LEAST_WINDOW * flight.mss() {
+            return Start::Grow(1.0);
+        }
+        if flight.una > self.end {
+            *self = Trains {
+                end: flight.nxt,
+                began: ack.now,
+                latest: ack.now,
+                ..Trains::default()
+            };
+        }
+        if ack.now.since(self.latest) <= TRAIN_GAP {
+            self.latest = ack.now;
+            self.found = ack.now.since(self.began) > self.longest_train(base, ack, flight);
+        }
+        self.least = self.least.min(Some(rtt)).or(Some(rtt));
+        if self.samples < SAMPLES {
+            self.samples += 1;
+        } else if self.least > Some(base + more(base)) {
+            self.found = true;
+        }
+        if self.found {
+            Start::Leave
+        } else {
+            Start::Grow(1.0)
+        }
+    }
+
+    /// Half a round trip, as the socket is not paced, and what the rate of slow start needs for a burst, a ms at most.
+    fn longest_train(&self, base: Span, ack: &Ack, flight: &Flight) -> Span {
+        let burst = ack.srtt.map_or(Span(0), |srtt| {
+            let rate = 2.0 * flight.cwnd() / srtt.as_seconds();
+            Span(((BURST / rate * PS_PER_SECOND as f64) as u64).min(Span::millis(1).0))
+        });
+        Span((base.0 + burst.0) / 2)
+    }
+}
+
+/// RFC 9406's way out: rounds of the window.
+#[derive(Clone, Debug, Default)]
+pub struct Rounds {
+    /// First byte after the round.
+    end: u64,
+    least: Option<Span>,
+    least_before: Option<Span>,
+    samples: u32,
+    /// Conservative slow start: the round trip that led to it, and rounds since.
+    conservative: Option<(Span, u32)>,
+}
+
+/// What growth is divided by in conservative slow start (RFC 9406 CSS_GROWTH_DIVISOR).
+const DIVISOR: f64 = 4.0;
+/// Rounds of it (RFC 9406 CSS_ROUNDS).
+const CONSERVATIVE_ROUNDS: u32 = 5;
+
+impl Rounds {
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Start {
+        if flight.una > self.end {
+            if let Some((_, rounds)) = &mut self.conservative {
+                *rounds += 1;
+            }
+            (self.least_before, self.least, self.samples) = (self.least, None, 0);
+            self.end = flight.nxt;
+        }
+        if let Some(rtt) = ack.rtt {
+            self.least = self.least.min(Some(rtt)).or(Some(rtt));
+            self.samples += 1;
+        }
+        if let (true, Some(least)) = (self.samples >= SAMPLES, self.least) {
+            match self.conservative {
+                Some((baseline, _)) if least < baseline => self.conservative = None,
+                None if self.least_before.is_some_and(|before| least >= before + more(before)) => {
+                    self.conservative = Some((least, 0));
+                }
+                _ => {}
+            }
+        }
+        match self.conservative {
+            None => Start::Grow(1.0),
+            Some((_, rounds)) if rounds >= CONSERVATIVE_ROUNDS => Start::Leave,
+            Some(_) => Start::Grow(1.0 / DIVISOR),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::limits::Limits;
+    use crate::congestion::{Congestion, CongestionConfig, CubicConfig, CubicRules};
+
+    const MSS: u32 = 1000;
+
+    /// A sender in its first slow start that always fills its window.
+    struct Script {
+        control: Congestion,
+        flight: Flight,
+        now: Time,
+        least: Option<Span>,
+    }
+
+    impl Script {
+        fn new(hystart: HystartConfig) -> Script {
+            let config = CubicConfig {
+                scaling: 0.4,
+                beta: 0.7,
+                fast_convergence: true,
+                reno_friendly: true,
+                hystart,
+                rules: CubicRules::Linux,
+            };
+            let mut flight = Flight::new(Limits::new(10_000.0, f64::INFINITY), 1 << 30, MSS);
+            (flight.nxt, flight.max) = (10_000, 10_000);
+            Script {
+                control: Congestion::new(&CongestionConfig::Cubic(config)),
+                flight,
+                now: Time::ZERO,
+                least: None,
+            }
+        }
+
+        /// Window and threshold after an ACK of so many segments, `gap` after the one before; the round trip in ms.
+        fn ack(&mut self, gap: Span, segments: u64, rtt: u64) -> (u64, Option<u64>) {
+            self.now += gap;
+            let (acked, rtt) = (segments * u64::from(MSS), Some(Span::millis(rtt)));
+            self.least = self.least.min(rtt).or(rtt);
+            self.flight.una += acked;
+            let ack = Ack {
+                now: self.now,
+                acked,
+                grows: true,
+                open: true,
+                delivered: acked,
+                lost: 0,
+                marked: 0,
+                in_flight: self.flight.outstanding(),
+                cwnd: self.flight.cwnd(),
+                window_limited: true,
+                rtt,
+                srtt: self.least,
+                least_rtt: self.least,
+                rate: None,
+            };
+            self.control.on_ack(&ack, &mut self.flight);
+            self.flight.nxt = self.flight.una + self.flight.window();
+            self.flight.max = self.flight.nxt;
+            let segments = |bytes: f64| bytes as u64 / u64::from(MSS);
+            let threshold = self.flight.ssthresh();
+            (
+                segments(self.flight.cwnd()),
+                threshold.is_finite().then(|| segments(threshold)),
+            )
+        }
+    }
+
+    /// The kernel's own test of a round trip that is longer: the ninth sample ends slow start, at 36 segments.
+    #[test]
+    fn linux_the_ninth_of_samples_an_eighth_longer_ends_slow_start() {
+        let mut script = Script::new(HystartConfig::Linux);
+        assert_eq!(script.ack(Span::millis(200), 10, 200), (20, None));
+        assert_eq!(script.ack(Span::millis(240), 2, 240), (22, None));
+        for window in (24..=36).step_by(2) {
+            assert_eq!(script.ack(Span::millis(1), 2, 240), (window, None));
+        }
+        assert_eq!(script.ack(Span::millis(1), 2, 240), (36, Some(36)));
+    }
+
+    /// Likewise of one that is shorter, which the round's least has to take in first.
+    #[test]
+    fn linux_a_round_trip_that_falls_at_the_ninth_sample_ends_nothing() {
+        let mut script = Script::new(HystartConfig::Linux);
+        script.ack(Span::millis(200), 10, 200);
+        for _ in 0..8 {
+            script.ack(Span::millis(3), 2, 200);
+        }
+        assert_eq!(script.ack(Span::millis(3), 2, 150), (38, None));
+    }
+
+    /// The kernel's own test of two segments each 100 ms: 20, 30 and 40 segments after 10, 20 and 30, and out at 48.
+    #[test]
+    fn linux_a_bottleneck_of_two_segments_in_100_ms_ends_slow_start_at_48() {
+        let mut script = Script::new(HystartConfig::Linux);
+        let mut found = vec![];
+        for number in 1..=30 {
+            // Each waits for those before it.
+            let (window, _) = script.ack(Span::millis(100), 2, 200 + 100 * (number / 5) * 2);
+            found.push(window);
+        }
+        assert_eq!([4, 9, 14, 19, 29].map(|number| found[number]), [20, 30, 40, 48, 49]);
+    }
+
+    #[test]
+    fn linux_a_train_longer_than_half_a_round_trip_ends_slow_start() {
+        let mut script = Script::new(HystartConfig::Linux);
+        script.ack(Span::millis(100), 10, 100);
+        // Rounds of 20 and 40 ACKs are too short; of the third one 51 ms pass half a round trip and half a ms for a burst.
+        let out = (1..200).find(|_| script.ack(Span::millis(1), 1, 100).1.is_some());
+        assert_eq!(out, Some(20 + 40 + 52));
+        let mut sparse = Script::new(HystartConfig::Linux);
+        sparse.ack(Span::millis(100), 10, 100);
+        assert!((1..200).all(|_| sparse.ack(Span::millis(3), 1, 100).1.is_none()));
+    }
+
+    /// RFC 9406 section 4.2: eight samples 4 ms or an eighth longer, a quarter of the growth for five rounds, then out.
+    #[test]
+    fn rfc_9406_growth_slows_for_five_rounds_and_slow_start_ends() {
+        let mut script = Script::new(HystartConfig::PlusPlus);
+        let (mut rounds, mut windows) = (0, vec![]);
+        while rounds < 20 {
+            let in_flight = script.flight.outstanding() / u64::from(MSS);
+            let rtt = if rounds < 3 { 100 } else { 113 };
+            let (mut window, mut threshold) = (0, None);
+            for number in 0..in_flight {
+                let gap = if number == 0 { 100 } else { 0 };
+                (window, threshold) = script.ack(Span::millis(gap), 1, rtt);
+            }
+            windows.push(window);
+            rounds += 1;
+            if threshold.is_some() {
+                break;
+            }
+        }
+        // Seven samples of the fourth round still count in full, then each counts a quarter.
+        assert_eq!(windows[..3], [20, 40, 80]);
+        assert_eq!(windows[3], 80 + 7 + (80 - 7) / 4);
+        let slow = windows[3..8].windows(2).map(|pair| pair[1] as f64 / pair[0] as f64);
+        assert!(
+            slow.into_iter().all(|growth| (1.24..1.26).contains(&growth)),
+            "{windows:?}"
+        );
+        assert_eq!(rounds, 9);
+    }
+
+    #[test]
+    fn rfc_9406_a_round_trip_shorter_than_that_which_slowed_growth_lets_it_double_again() {
+        let mut script = Script::new(HystartConfig::PlusPlus);
+        let mut windows = [0; 3];
+        for (window, rtt) in windows.iter_mut().zip([100, 113, 100]) {
+            for _ in 0..script.flight.outstanding() / u64::from(MSS) {
+                *window = script.ack(Span::millis(5), 1, rtt).0;
+            }
+        }
+        // Whether a round is long or short shows with its eighth sample.
+        let (second, third) = (20.0 + 7.0 + 13.0 / 4.0, 7.0 / 4.0 + 23.0);
+        assert_eq!(windows, [20, second as u64, (second + third) as u64]);
+    }
+}

@@ -1,0 +1,227 @@
+//! What is lost, by the time since it was sent: RACK (RFC 8985 section 6.2).
+
+use super::{Latest, Ledger, Record};
+use longpipe_events::memory::Growing;
+use longpipe_events::{Span, Time};
+use std::collections::VecDeque;
+
+/// What is lost and not sent again, and what has still to be judged.
+#[derive(Clone, Debug, Default)]
+pub struct Losses {
+    bytes: u64,
+    /// All that is lost is from this byte on.
+    from: u64,
+    /// First transmissions of what is below this byte are judged.
+    judged: u64,
+    /// What was sent again, as it left: the number of the transmission, and its first byte.
+    again: VecDeque<(u64, u64)>,
+}
+
+impl Losses {
+    /// Bytes lost and not sent again.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The segment from `start` on leaves again by that transmission, of which so many bytes were lost.
+    pub fn on_sent_again(&mut self, number: u64, start: u64, lost: u64) {
+        self.bytes -= lost;
+        self.again.put((number, start));
+    }
+
+    /// So many bytes that were lost are here after all.
+    pub fn on_arrived(&mut self, bytes: u64) {
+        self.bytes -= bytes;
+    }
+
+    fn add(&mut self, start: u64, length: u64) {
+        self.bytes += length;
+        self.from = self.from.min(start);
+    }
+}
+
+/// What was found to be lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// Bytes newly lost.
+    pub lost: u64,
+    /// Whether any of it had been sent again.
+    pub again: bool,
+    /// How long to wait until all that was sent before the latest to arrive is lost or here; none: nothing was.
+    pub wait: Option<Span>,
+}
+
+impl Ledger {
+    /// Takes what was sent before `latest` to be lost once it has been under way for its round trip and `tolerance`.
+    pub fn judge(&mut self, now: Time, latest: &Latest, tolerance: Span) -> Judged {
+        let mut judged = Judged::default();
+        let Some(mut losses) = self.losses.take() else {
+            return judged;
+        };
+        let allowed = latest.rtt + tolerance;
+        self.judge_first(now, latest, allowed, &mut losses, &mut judged);
+        self.judge_again(now, latest, allowed, &mut losses, &mut judged);
+        self.losses = Some(losses);
+        judged
+    }
+
+    fn judge_first(&mut self, now: Time, latest: &Latest, allowed: Span, losses: &mut Losses, judged: &mut Judged) {
+        losses.judged = losses.judged.max(self.una);
+        let mut start = losses.judged;
+        let first = self.records.partition_point(|record| record.end <= start);
+        let mut settled = true;
+        for record in self.records.range_mut(first..) {
+            if !(record.again || record.arrived || record.lost) {
+                if record.number >= latest.number {
+                    break;
+                }
+                let age = now - record.sent;
+                if age >= allowed {
+                    record.lost = true;
+                    losses.add(start, record.end - start);
+                    judged.lost += record.end - start;
+                } else {
+                    settled = false;
+                    judged.wait = judged.wait.max(Some(Span(allowed.0 - age.0)));
+                }
+            }
+            start = record.end;
+            if settled {
+                losses.judged = start;
+            }
+        }
+    }
+
+    fn judge_again(&mut self, now: Time, latest: &Latest, allowed: Span, losses: &mut Losses, judged: &mut Judged) {
+        let mut index = 0;
+        while let Some(&(number, start)) = losses.again.get(index) {
+            let Some(record) = self.under_way(number, start) else {
+                // It is here, lost, or was sent yet again.
+                if index == 0 {
+                    losses.again.pop_front();
+                } else {
+                    index += 1;
+                }
+                continue;
+            };
+            if number >= latest.number {
+                break;
+            }
+            let age = now - record.sent;
+            if age >= allowed {
+                record.lost = true;
+                let length = record.end - start;
+                losses.add(start, length);
+                losses.again.pop_front();
+                judged.lost += length;
+                judged.again = true;
+            } else {
+                judged.wait = judged.wait.max(Some(Span(allowed.0 - age.0)));
+                index += 1;
+            }
+        }
+    }
+
+    /// The segment from `start` on, if what that transmission sent is still under way.
+    fn under_way(&mut self, number: u64, start: u64) -> Option<&mut Record> {
+        if start < self.una {
+            return None;
+        }
+        let index = self.records.partition_point(|record| record.end <= start);
+        let record = self.records.get_mut(index)?;
+        (record.number == number && !record.arrived && !record.lost).then_some(record)
+    }
+
+    /// The timer expired: all that is not known to have arrived is lost.
+    pub fn lose_all(&mut self) {
+        let Some(losses) = &mut self.losses else {
+            return;
+        };
+        let mut start = self.una;
+        losses.bytes = 0;
+        losses.from = start;
+        losses.again.clear();
+        for record in &mut self.records {
+            record.lost = !record.arrived;
+            if record.lost {
+                losses.bytes += record.end - start;
+            }
+            start = record.end;
+        }
+        losses.judged = start;
+    }
+
+    /// Nothing was lost after all.
+    pub fn lose_nothing(&mut self) {
+        let Some(losses) = &mut self.losses else {
+            return;
+        };
+        losses.bytes = 0;
+        for record in &mut self.records {
+            record.lost = false;
+        }
+    }
+
+    /// Bytes lost and not sent again.
+    pub fn lost(&self) -> u64 {
+        self.losses.as_ref().map_or(0, Losses::bytes)
+    }
+
+    /// The first segment that is lost and was not sent again: its first byte and its length.
+    pub fn next_lost(&mut self) -> Option<(u64, u32)> {
+        let losses = self.losses.as_mut().filter(|losses| losses.bytes > 0)?;
+        let from = losses.from.max(self.una);
+        let first = self.records.partition_point(|record| record.end <= from);
+        let mut start = first.checked_sub(1).map_or(self.una, |before| self.records[before].end);
+        for record in self.records.range(first..) {
+            if record.lost {
+                losses.from = start;
+                return Some((start, (record.end - start) as u32));
+            }
+            start = record.end;
+        }
+        None
+    }
+
+    /// The last segment under way: its first byte and its length.
+    pub fn last(&self) -> Option<(u64, u32)> {
+        let last = self.records.len().checked_sub(1)?;
+        let start = last.checked_sub(1).map_or(self.una, |before| self.records[before].end);
+        let record = self.records[last];
+        (!record.arrived).then_some((start, (record.end - start) as u32))
+    }
+
+    /// When the first segment under way left, for the last time.
+    pub fn oldest(&self) -> Option<Time> {
+        self.records.front().map(|record| record.sent)
+    }
+
+    /// Whether anything is known to have arrived beyond a hole.
+    pub fn has_holes(&self) -> bool {
+        self.beyond > 0
+    }
+
+    /// Segments known to have arrived beyond a hole, `most` at most.
+    pub fn arrived_beyond(&self, most: usize) -> usize {
+        if self.beyond == 0 {
+            return 0;
+        }
+        self.records.iter().filter(|record| record.arrived).take(most).count()
+    }
+
+    /// Whether anything that was sent again is still under way.
+    pub fn has_copies(&mut self) -> bool {
+        let Some(mut losses) = self.losses.take() else {
+            return false;
+        };
+        while let Some(&(number, start)) = losses.again.front() {
+            if self.under_way(number, start).is_some() {
+                break;
+            }
+            losses.again.pop_front();
+        }
+        let any = !losses.again.is_empty();
+        self.losses = Some(losses);
+        any
+    }
+}

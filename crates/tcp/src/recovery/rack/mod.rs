@@ -1,0 +1,390 @@
+//! Loss detection by time and probes of the tail (RACK-TLP, RFC 8985), with the window regulated in proportion to what arrives
+//! (PRR, RFC 9937), as Linux has them.
+//!
+//! It goes by the records of transmissions: what is lost is known for each, and how much is under way is no guess. A sender
+//! whose recovery it is sends what is lost first, then what is new, while less than the window is under way.
+
+mod prr;
+
+use super::recover::Recover;
+use crate::congestion::control::{Cause, Wants};
+use crate::congestion::reins::{Regulation, Reins};
+use crate::ledger::{Judged, Latest, Ledger, News};
+use crate::problem::Problem;
+use crate::variant::{Parameters, Variant};
+use longpipe_events::{MaybeTime, Span, Time};
+use prr::Prr;
+use serde::{Deserialize, Serialize};
+
+/// What goes with it.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct RackConfig {
+    /// Most SACK blocks in an ACK.
+    pub blocks: u32,
+    /// Probe the tail when ACKs stay away, instead of waiting for the timer (RFC 8985 section 7).
+    pub probe: bool,
+    /// Take a reduction back if an ACK shows that nothing had been lost (Eifel, RFC 3522 and RFC 4015), which needs timestamps.
+    pub undo: bool,
+}
+
+impl Parameters for RackConfig {
+    fn problem(&self) -> Option<Problem> {
+        let fine = (1..=3).contains(&self.blocks);
+        (!fine).then(|| Problem::new("recovery.blocks", self.blocks, "needs 1 to 3"))
+    }
+}
+
+/// What an ACK, or a timer, brings about besides a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// Whether the window may grow by it.
+    pub grows: bool,
+    /// Whether nothing is known to be lost or out of order.
+    pub open: bool,
+    /// Whether a recovery begins.
+    pub begins: bool,
+}
+
+/// Where a sender is between losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing is lost.
+    Open,
+    /// Repairs losses up to a byte.
+    Recovery(u64),
+    /// Likewise after the retransmission timer expired.
+    Loss(u64),
+}
+
+/// What to go back to if nothing was lost.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    cwnd: f64,
+    ssthresh: f64,
+    una: u64,
+    /// When something was first sent again.
+    first_again: Option<Time>,
+}
+
+/// A probe of the tail that is not answered yet.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    /// First byte never sent when it left.
+    end: u64,
+    /// Whether it was sent before.
+    again: bool,
+}
+
+/// The state of one sender.
+#[derive(Clone, Debug)]
+pub struct Rack {
+    config: RackConfig,
+    phase: Phase,
+    latest: Option<Latest>,
+    reordered: bool,
+    prr: Prr,
+    before: Option<Before>,
+    probe: Option<Probe>,
+    /// Whether a probe has to leave.
+    probes: bool,
+    /// When the timers expire: that of retransmission, of reordering, of the probe.
+    pub rto: MaybeTime,
+    reorder: MaybeTime,
+    probe_at: MaybeTime,
+}
+
+/// So many segments beyond a hole mean a loss, if none was ever reordered (RFC 8985 section 6.2, step 4).
+const DUPLICATES: usize = 3;
+/// Longest delay of an ACK that a probe of a single segment allows for (Linux).
+const LONGEST_DELAY: Span = Span::millis(200);
+/// What a probe waits beyond two round trips otherwise (Linux).
+const PROBE_MARGIN: Span = Span::millis(2);
+/// What a probe waits where no round trip is known (RFC 8985 section 7.2).
+const PROBE_WITHOUT_RTT: Span = Span::seconds(1);
+
+impl Variant for Rack {
+    type Config = RackConfig;
+
+    fn new(config: &RackConfig) -> Rack {
+        Rack {
+            config: *config,
+            phase: Phase::Open,
+            latest: None,
+            reordered: false,
+            prr: Prr::default(),
+            before: None,
+            probe: None,
+            probes: false,
+            rto: MaybeTime::NONE,
+            reorder: MaybeTime::NONE,
+            probe_at: MaybeTime::NONE,
+        }
+    }
+}
+
+impl Recover for Box<Rack> {
+    fn wants(&self) -> Wants {
+        Wants {
+            losses: true,
+            ..Wants::default()
+        }
+    }
+
+    fn is_on(&self) -> bool {
+        true
+    }
+}
+
+impl Rack {
+    /// An ACK came, of which the ledger told the news; `advanced`: it acknowledged something in order.
+    pub fn on_ack(
+        &mut self,
+        now: Time,
+        news: &News,
+        echo: Option<Time>,
+        advanced: bool,
+        ledger: &mut Ledger,
+        reins: &mut Reins,
+    ) -> Turn {
+        self.reordered |= news.reordered;
+        if let Some(latest) = news.latest {
+            if self.latest.is_none_or(|before| before.is_before(&latest)) {
+                self.latest = Some(latest);
+            }
+        }
+        let una = reins.flight().una;
+        self.look_at_probe(una, news, advanced, reins);
+        if advanced && self.is_spurious(echo, una, ledger) {
+            self.take_back(ledger, reins);
+        }
+        match self.phase {
+            Phase::Recovery(end) if una >= end => {
+                reins.regulate(Regulation::ToThreshold);
+                self.end(reins);
+            }
+            Phase::Loss(end) if una >= end => self.end(reins),
+            _ => {}
+        }
+        let judged = self.judge(now, ledger, news.least_rtt, reins);
+        let begins = self.begin(&judged, ledger, reins);
+        if let Phase::Recovery(_) = self.phase {
+            let safe = advanced && judged.lost == 0;
+            self.prr
+                .regulate(news.delivered, safe, ledger.in_flight(reins.flight().max), reins);
+        }
+        Turn {
+            grows: advanced && !matches!(self.phase, Phase::Recovery(_)),
+            open: self.phase == Phase::Open && !ledger.has_holes(),
+            begins,
+        }
+    }
+
+    /// What is lost by now.
+    fn judge(&mut self, now: Time, ledger: &mut Ledger, least_rtt: Option<Span>, reins: &Reins) -> Judged {
+        let waits = self.reorder != MaybeTime::NONE;
+        self.reorder = MaybeTime::NONE;
+        let Some(latest) = self
+            .latest
+            .filter(|_| ledger.has_holes() || self.phase != Phase::Open || waits)
+        else {
+            return Judged::default();
+        };
+        let judged = ledger.judge(now, &latest, self.tolerance(ledger, least_rtt.unwrap_or(latest.rtt)));
+        debug_assert!(judged.lost <= reins.flight().outstanding());
+        self.reorder = judged.wait.map(|wait| now + wait).into();
+        judged
+    }
+
+    /// How much later than others a segment may arrive (RFC 8985 section 6.2, step 4).
+    fn tolerance(&self, ledger: &Ledger, least_rtt: Span) -> Span {
+        let certain = self.phase != Phase::Open || ledger.arrived_beyond(DUPLICATES) >= DUPLICATES;
+        if !self.reordered && certain {
+            return Span(0);
+        }
+        Span(least_rtt.0 / 4)
+    }
+
+    /// A recovery begins if anything is lost; in one after a timeout, if what was sent again is.
+    fn begin(&mut self, judged: &Judged, ledger: &Ledger, reins: &mut Reins) -> bool {
+        let begins = match self.phase {
+            Phase::Open => ledger.lost() > 0,
+            Phase::Recovery(_) => false,
+            Phase::Loss(_) => judged.again,
+        };
+        if begins {
+            self.remember(reins);
+            let flight = reins.flight();
+            self.prr = Prr::new(flight);
+            self.phase = Phase::Recovery(flight.max);
+            (self.probe, self.probe_at) = (None, MaybeTime::NONE);
+            reins.reduce(Cause::FastRetransmit);
+        }
+        begins
+    }
+
+    fn remember(&mut self, reins: &Reins) {
+        let flight = reins.flight();
+        self.before = self.before.or(Some(Before {
+            cwnd: flight.cwnd(),
+            ssthresh: flight.ssthresh(),
+            una: flight.una,
+            first_again: None,
+        }));
+    }
+
+    fn end(&mut self, reins: &mut Reins) {
+        self.phase = Phase::Open;
+        self.before = None;
+        reins.recovered(false);
+    }
+
+    /// Whether an ACK that advanced answers what was sent before anything was sent again (Eifel).
+    fn is_spurious(&self, echo: Option<Time>, una: u64, ledger: &mut Ledger) -> bool {
+        let Some(before) = self.before.filter(|_| self.config.undo) else {
+            return false;
+        };
+        let first = matches!((echo, before.first_again), (Some(echo), Some(first)) if echo < first);
+        let over = match self.phase {
+            Phase::Open => false,
+            Phase::Recovery(end) => una >= end || !ledger.has_copies(),
+            Phase::Loss(_) => true,
+        };
+        first && over && una > before.una
+    }
+
+    /// The reduction is taken back.
+    fn take_back(&mut self, ledger: &mut Ledger, reins: &mut Reins) {
+        if let Some(before) = self.before.take() {
+            ledger.lose_nothing();
+            // What was taken to be lost was late.
+            self.reordered |= matches!(self.phase, Phase::Recovery(_));
+            self.phase = Phase::Open;
+            reins.regulate(Regulation::Back {
+                cwnd: before.cwnd,
+                ssthresh: before.ssthresh,
+            });
+            reins.recovered(true);
+        }
+    }
+
+    /// An ACK of all that was sent before a probe, itself a copy, tells that the probe mended a loss, unless another one
+    /// tells that it came twice (RFC 8985 section 7.4).
+    fn look_at_probe(&mut self, una: u64, news: &News, advanced: bool, reins: &mut Reins) {
+        let Some(probe) = self.probe else {
+            return;
+        };
+        if !probe.again {
+            if una >= probe.end {
+                self.probe = None;
+            }
+        } else if una > probe.end {
+            self.probe = None;
+            if self.phase == Phase::Open {
+                reins.reduce(Cause::FastRetransmit);
+            }
+        } else if !advanced && news.delivered == 0 && una == probe.end {
+            self.probe = None;
+        }
+    }
+
+    /// A segment left, the first time or again.
+    pub fn on_sent(&mut self, now: Time, length: u64, again: bool) {
+        if let Phase::Recovery(_) = self.phase {
+            self.prr.on_sent(length);
+        }
+        if let (true, Some(before)) = (again, &mut self.before) {
+            before.first_again.get_or_insert(now);
+        }
+    }
+
+    /// The retransmission timer expired: all is lost.
+    pub fn on_retransmission_timeout(&mut self, ledger: &mut Ledger, reins: &mut Reins) {
+        if self.phase == Phase::Open {
+            self.remember(reins);
+        }
+        ledger.lose_all();
+        self.phase = Phase::Loss(reins.flight().max);
+        (self.probe, self.probes) = (None, false);
+        (self.reorder, self.probe_at) = (MaybeTime::NONE, MaybeTime::NONE);
+        reins.reduce(Cause::Timeout);
+    }
+
+    /// What may have been reordered had time enough.
+    pub fn on_reorder_timeout(
+        &mut self,
+        now: Time,
+        ledger: &mut Ledger,
+        least_rtt: Option<Span>,
+        reins: &mut Reins,
+    ) -> Turn {
+        let judged = self.judge(now, ledger, least_rtt, reins);
+        let begins = self.begin(&judged, ledger, reins);
+        if begins {
+            let mss = u64::from(reins.flight().mss);
+            self.prr
+                .regulate(mss, false, ledger.in_flight(reins.flight().max), reins);
+        }
+        Turn {
+            begins,
+            ..Turn::default()
+        }
+    }
+
+    /// Sets the timer of the probe: two round trips from now, before the retransmission timer (RFC 8985 section 7.2).
+    pub fn arm_probe(&mut self, now: Time, srtt: Option<Span>, ledger: &Ledger, outstanding: u64, mss: u32) {
+        let wanted = self.config.probe
+            && self.phase == Phase::Open
+            && self.probe.is_none()
+            && outstanding > 0
+            && !ledger.has_holes();
+        self.probe_at = MaybeTime::NONE;
+        if wanted {
+            let wait = match srtt {
+                Some(srtt) if outstanding <= u64::from(mss) => Span(2 * srtt.0) + LONGEST_DELAY,
+                Some(srtt) => Span(2 * srtt.0) + PROBE_MARGIN,
+                None => PROBE_WITHOUT_RTT,
+            };
+            self.probe_at = MaybeTime::from(now + wait).min(self.rto);
+        }
+    }
+
+    /// ACKs stay away: the next segment to leave is a probe.
+    pub fn on_probe_timeout(&mut self, max: u64) {
+        self.probe_at = MaybeTime::NONE;
+        self.probes = true;
+        self.probe = Some(Probe { end: max, again: false });
+    }
+
+    /// Whether a probe leaves now.
+    pub fn take_probe(&mut self) -> bool {
+        std::mem::take(&mut self.probes)
+    }
+
+    /// The probe is the last segment once more.
+    pub fn probe_is_copy(&mut self) {
+        if let Some(probe) = &mut self.probe {
+            probe.again = true;
+        }
+    }
+
+    /// Nothing is under way: no timer runs.
+    pub fn rest(&mut self) {
+        (self.rto, self.reorder, self.probe_at) = (MaybeTime::NONE, MaybeTime::NONE, MaybeTime::NONE);
+    }
+
+    /// When the first of the timers expires.
+    pub fn next_timeout(&self) -> MaybeTime {
+        self.rto.min(self.reorder).min(self.probe_at)
+    }
+
+    /// Whether the timer of reordering expires by now.
+    pub fn reorder_is_due(&self, now: Time) -> bool {
+        self.reorder <= now.into()
+    }
+
+    /// Whether that of the probe does.
+    pub fn probe_is_due(&self, now: Time) -> bool {
+        self.probe_at <= now.into()
+    }
+}

@@ -1,0 +1,224 @@
+//! A sender whose recovery goes by the records of transmissions: it sends what is lost, then what is new, while less than the
+//! window is under way.
+
+use super::timers::Timer;
+use super::{Sender, NOTHING};
+use crate::congestion::control::Ack;
+use crate::congestion::reins::Reins;
+use crate::ledger::Ledger;
+use crate::recovery::rack::Rack;
+use crate::recovery::Recovery;
+use crate::segment::{AckSegment, DataSegment};
+use crate::told::Told;
+use longpipe_events::{MaybeTime, Span, Time};
+
+/// The least time from a probe to the timer.
+const SOON: Span = Span::millis(2);
+
+/// The parts of a sender that a recovery by records moves.
+struct Parts<'a> {
+    rack: &'a mut Rack,
+    ledger: &'a mut Ledger,
+    reins: Reins<'a>,
+}
+
+impl Sender {
+    /// Whether this is such a sender.
+    #[inline(always)]
+    pub(super) fn goes_by_records(&self) -> bool {
+        matches!(self.recovery, Recovery::Rack(_))
+    }
+
+    fn parts(&mut self, now: Time) -> Option<Parts<'_>> {
+        let Told { ledger, pacing, .. } = self.told.as_deref_mut()?;
+        Some(Parts {
+            rack: self.recovery.by_records()?,
+            ledger: ledger.as_mut()?,
+            reins: Reins::new(&mut self.flight, &mut self.congestion, Some(pacing), now),
+        })
+    }
+
+    /// An acknowledgement arrived that is not older than SND.UNA.
+    pub(super) fn on_recorded_ack(&mut self, now: Time, ack: &AckSegment) {
+        let advanced = ack.acknowledgement > self.flight.una;
+        if !advanced && self.flight.outstanding() == 0 {
+            return;
+        }
+        let before = self.before(ack);
+        let flight = &mut self.flight;
+        flight.una = ack.acknowledgement;
+        if advanced {
+            flight.duplicates = 0;
+        } else {
+            flight.duplicates += 1;
+            self.counters.duplicate_acks += 1;
+        }
+        let Some(parts) = self.parts(now) else {
+            return;
+        };
+        let Parts {
+            rack,
+            ledger,
+            mut reins,
+        } = parts;
+        let news = ledger.on_ack(now, ack.acknowledgement, ack.sack_blocks());
+        let lost = ledger.lost();
+        let turn = rack.on_ack(now, &news, ack.echo, advanced, ledger, &mut reins);
+        let lost = ledger.lost().saturating_sub(lost);
+        self.counters.fast_retransmits += u64::from(turn.begins);
+        let sent = news
+            .slow_rtt
+            .map(|rtt| Time(now.0 - rtt.0))
+            .or(ack.echo.filter(|_| advanced));
+        if let Some(sent) = sent {
+            self.measure(sent, now);
+        }
+        let Some(told) = &mut self.told else {
+            return;
+        };
+        let ack = Ack {
+            now,
+            acked: self.flight.una - before.una,
+            grows: turn.grows,
+            open: turn.open,
+            delivered: news.delivered,
+            lost,
+            marked: 0,
+            in_flight: told.in_flight(&self.flight),
+            cwnd: before.cwnd,
+            window_limited: (before.in_flight + u64::from(self.flight.mss)) as i64 as f64 > before.cwnd,
+            rtt: news.rtt,
+            srtt: self.rtt.srtt(),
+            least_rtt: news.least_rtt,
+            rate: news.rate,
+        };
+        told.pace(self.congestion.on_ack(&ack, &mut self.flight));
+        // A recovery begins with a run of the timer of its own (Linux).
+        self.set_timers_after_ack(now, advanced || turn.begins);
+    }
+
+    fn set_timers_after_ack(&mut self, now: Time, restarts: bool) {
+        let expiry = self.expiry(now);
+        let (srtt, outstanding, mss) = (self.rtt.srtt(), self.flight.outstanding(), self.flight.mss);
+        let Some(Parts { rack, ledger, .. }) = self.parts(now) else {
+            return;
+        };
+        if outstanding == 0 {
+            rack.rest();
+        } else if restarts {
+            rack.rto = expiry;
+            rack.arm_probe(now, srtt, ledger, outstanding, mss);
+        }
+        let next = rack.next_timeout();
+        self.timers.set(Timer::Retransmission, next);
+    }
+
+    /// The first of its timers expired.
+    pub(super) fn on_recorded_timeout(&mut self, now: Time) {
+        let max = self.flight.max;
+        let Some(told) = &self.told else {
+            return;
+        };
+        let least_rtt = told.ledger.as_ref().and_then(Ledger::least_rtt);
+        let Some(Parts {
+            rack,
+            ledger,
+            mut reins,
+        }) = self.parts(now)
+        else {
+            return;
+        };
+        if rack.rto <= now.into() {
+            rack.on_retransmission_timeout(ledger, &mut reins);
+            self.counters.timeouts += 1;
+            self.flight.duplicates = 0;
+            self.rtt.back_off();
+            self.rto = self.rtt.steady_rto();
+            self.set_rto(now);
+        } else if rack.reorder_is_due(now) {
+            let turn = rack.on_reorder_timeout(now, ledger, least_rtt, &mut reins);
+            self.counters.fast_retransmits += u64::from(turn.begins);
+        } else if rack.probe_is_due(now) {
+            rack.on_probe_timeout(max);
+        }
+        self.show_next_timeout();
+    }
+
+    fn set_rto(&mut self, now: Time) {
+        let expiry = self.expiry(now);
+        if let Some(rack) = self.recovery.by_records() {
+            rack.rto = expiry;
+        }
+    }
+
+    fn show_next_timeout(&mut self) {
+        let next = self
+            .recovery
+            .by_records()
+            .map_or(MaybeTime::NONE, |rack| rack.next_timeout());
+        self.timers.set(Timer::Retransmission, next);
+    }
+
+    /// The next segment to send.
+    pub(super) fn poll_recorded(&mut self, now: Time) -> Option<DataSegment> {
+        if self.rare.is_some() {
+            self.look_whether_idle(now);
+        }
+        self.timed = NOTHING;
+        let (max, cwnd) = (self.flight.max, self.flight.cwnd());
+        let Parts { rack, ledger, .. } = self.parts(now)?;
+        let probes = rack.take_probe();
+        let under_way = ledger.in_flight(max);
+        let lost = ledger.next_lost();
+        let fits = |length: u32| (under_way + u64::from(length)) as i64 as f64 <= cwnd;
+        let segment = match lost {
+            Some((sequence, length)) => {
+                if !fits(length) {
+                    return None;
+                }
+                self.emit(now, sequence, length)
+            }
+            None => {
+                let length = self.room(self.flight.rwnd);
+                let whole = length > 0 && (length == self.flight.mss || self.may_send_short(length));
+                if whole && (probes || fits(length)) {
+                    let sequence = self.flight.nxt;
+                    self.flight.nxt += u64::from(length);
+                    self.emit(now, sequence, length)
+                } else if probes {
+                    let Parts { rack, ledger, .. } = self.parts(now)?;
+                    let (sequence, length) = ledger.last()?;
+                    rack.probe_is_copy();
+                    self.emit(now, sequence, length)
+                } else {
+                    return None;
+                }
+            }
+        };
+        self.follow(now, &segment);
+        self.set_timers_after_sending(now, &segment, probes);
+        Some(segment)
+    }
+
+    fn set_timers_after_sending(&mut self, now: Time, segment: &DataSegment, probes: bool) {
+        let expiry = self.expiry(now);
+        let (srtt, outstanding, mss) = (self.rtt.srtt(), self.flight.outstanding(), self.flight.mss);
+        let rto = self.rtt.deadline(now).since(now);
+        let Some(Parts { rack, ledger, .. }) = self.parts(now) else {
+            return;
+        };
+        rack.on_sent(now, u64::from(segment.length), segment.retransmission);
+        if rack.rto == MaybeTime::NONE {
+            rack.rto = expiry;
+        } else if probes {
+            // From the first segment under way on, as if there had been no probe (Linux).
+            let oldest = ledger.oldest().unwrap_or(now);
+            rack.rto = (oldest + rto).max(now + SOON).into();
+        }
+        if !segment.retransmission && !probes {
+            rack.arm_probe(now, srtt, ledger, outstanding, mss);
+        }
+        let next = rack.next_timeout();
+        self.timers.set(Timer::Retransmission, next);
+    }
+}

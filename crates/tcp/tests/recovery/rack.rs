@@ -1,0 +1,94 @@
+//! RACK-TLP and PRR.
+
+use crate::script::{Script, Trace, RTT};
+use crate::{assert_trace, repair, Repair};
+use longpipe_tcp::config::RecoveryKind::Rack;
+use longpipe_tcp::config::TimerConfig;
+
+fn probing() -> Script {
+    Script::new(Rack).segments(16).with(|tcp| tcp.rack.probe = true)
+}
+
+fn stamped(undo: bool) -> Script {
+    Script::new(Rack).segments(80).with(|tcp| {
+        tcp.rack.undo = undo;
+        let min_rto_ps = 10 * RTT;
+        tcp.timer = TimerConfig::Fine {
+            granularity_ps: RTT / 100,
+            min_rto_ps,
+            max_rto_ps: 64 * min_rto_ps,
+            initial_rto_ps: min_rto_ps,
+            timestamps: true,
+        };
+    })
+}
+
+#[test]
+fn each_ack_lets_a_segment_out_until_the_loss_is_known_and_then_as_many_as_keep_the_pipe_at_the_threshold() {
+    // Three ACKs open the window by six, two more let one out each (RFC 3042), the third tells of the loss.
+    let trace = Script::new(Rack).lose(&[3]).play();
+    assert_trace(&trace, &["0.0 0-15", "1.0 16-23 3* 24-27", "2.0 28-36", "3.0 37-39"]);
+}
+
+#[test]
+fn rfc_9937_many_losses_are_repaired_at_the_rate_at_which_data_arrives() {
+    // Of 16 nine are lost; eight more and the first copy are under way at the threshold of nine.
+    let trace = Script::new(Rack).lose(&[3, 4, 5, 6, 7, 8, 9, 10, 11]).play();
+    assert_trace(
+        &trace,
+        &["0.0 0-15", "1.0 16-23 3*", "2.0 4-11* 24", "3.0 25-33", "4.0 34-39"],
+    );
+}
+
+#[test]
+fn after_a_timeout_all_that_was_lost_is_sent_again_in_slow_start_and_what_arrived_is_not() {
+    let trace = Script::new(Rack).lose(&(0..16).collect::<Vec<_>>()).play();
+    let start = ["0.0 0-15", "10.0 0*", "11.0 1-2*", "12.0 3-6*", "13.0 7-14*"];
+    assert_eq!(trace.to_string().lines().take(5).collect::<Vec<_>>(), start, "{trace}");
+    let trace = Script::new(Rack).segments(16).lose(&[0, 1, 2, 3, 16, 17, 18]).play();
+    let again = trace.sent.iter().filter(|sent| sent.again).count();
+    assert_eq!((trace.timeouts, again), (0, 7), "{trace}");
+}
+
+#[test]
+fn rfc_8985_section_3_4_a_copy_that_is_lost_again_costs_a_round_trip_and_no_timeout() {
+    let trace = Script::new(Rack).lose(&[3, 22]).play();
+    assert_eq!((trace.timeouts, repair(&trace)), (0, Repair::In(2.0)), "{trace}");
+}
+
+#[test]
+fn rfc_8985_section_7_a_lost_tail_is_repaired_by_a_probe_two_round_trips_later() {
+    // Two round trips, and 200 ms for the ACK of a single segment; the timer would take ten.
+    assert_trace(&probing().lose(&[15]).play(), &["0.0 0-15", "5.0 15*"]);
+    // What the probe's ACK leaves open is lost: it was sent earlier.
+    let trace = probing().lose(&[12, 13, 14, 15]).play();
+    assert_trace(&trace, &["0.0 0-15", "3.0 15*", "4.0 12*", "5.0 13-14*"]);
+    let without = Script::new(Rack).segments(16).lose(&[15]).play();
+    assert_trace(&without, &["0.0 0-15", "11.0 15*"]);
+}
+
+#[test]
+fn rfc_8985_section_6_2_reordering_once_seen_is_waited_for() {
+    let script = || stamped(true).delay(3, 0.1);
+    let once = script().play();
+    assert_eq!(once.fast_retransmits, 1, "{once}");
+    // The 40th packet is of the second flight, and as late; RACK waits for a quarter of a round trip by then.
+    let twice = script().delay(40, 0.1).play();
+    assert_eq!(twice.fast_retransmits, 1, "{twice}");
+    let late = script().delay(40, 0.4).play();
+    assert_eq!(late.fast_retransmits, 2, "{late}");
+}
+
+#[test]
+fn rfc_3522_an_ack_of_the_first_copy_takes_the_reduction_back() {
+    let rounds = |undo| stamped(undo).delay(3, 0.1).play();
+    let (taken_back, kept) = (rounds(true), rounds(false));
+    let after = |trace: &Trace| {
+        trace
+            .sent
+            .iter()
+            .filter(|sent| sent.round_trips > 1.5 && sent.round_trips < 2.5)
+            .count()
+    };
+    assert!(after(&taken_back) > after(&kept) + 10, "{taken_back}\n{kept}");
+}

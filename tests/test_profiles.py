@@ -1,0 +1,70 @@
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from longpipe import Scenario, ScenarioError, simulate
+from longpipe.cli import app
+from longpipe.scenario import Tcp
+from longpipe.scenario.profiles import PROFILES
+
+
+def test_a_profile_says_what_fields_are_and_every_field_wins_over_it() -> None:
+    linux = Tcp(profile="linux-6")
+    assert (linux.recovery, linux.congestion, linux.initial_window) == ("rack", "cubic", "10 segments")
+    assert linux.timer.model_dump()["granularity"] == "200 ms"
+    own = Tcp.model_validate({"profile": "linux-6", "congestion": "linux-reno", "mss": "9000 B"})
+    assert (own.recovery, own.congestion, own.mss) == ("rack", "linux-reno", "9000 B")
+
+
+def test_the_classic_profile_is_what_there_was_to_the_digest() -> None:
+    assert Tcp(profile="classic") == Tcp()
+    assert Scenario().with_(**{"tcp.profile": "classic"}).digest() == Scenario().digest()
+    assert "profile" not in str(Scenario().with_(**{"tcp.profile": "linux-6"}).resolve())
+
+
+def test_another_profile_changes_what_was_not_said_otherwise() -> None:
+    said = Scenario().with_(**{"tcp.mss": "1000 B", "framing": "ip", "switch.buffer": "100 packets"})
+    linux = said.with_(**{"tcp.profile": "linux-6"})
+    assert (linux.tcp.mss, linux.tcp.recovery, linux.tcp.timer.kind) == ("1000 B", "rack", "fine")
+    back = linux.with_(**{"tcp.profile": "classic"})
+    assert back.digest() == said.digest()
+
+
+def test_a_profile_is_one_of_a_flow_too_and_survives_a_file(tmp_path: Path) -> None:
+    scenario = Scenario.model_validate(
+        {
+            "framing": "ip",
+            "switch": {"buffer": "100 packets"},
+            "network": {
+                "kind": "dumbbell",
+                "group": [{"name": "new", "tcp": {"profile": "linux-6"}}, {"name": "old", "tcp": {"mss": "1460 B"}}],
+            },
+        }
+    )
+    kinds = [flow["tcp"]["recovery"] for flow in scenario.resolve()["flows"]]
+    assert kinds[0]["kind"] == "rack"
+    assert kinds[1] == "reno"
+    path = tmp_path / "mixed.toml"
+    path.write_text(scenario.to_toml())
+    assert Scenario.from_toml(path).digest() == scenario.with_(name="mixed").digest()
+
+
+def test_the_head_of_a_run_says_which(tmp_path: Path) -> None:
+    path = tmp_path / "one.toml"
+    path.write_text(Scenario().with_(**{"tcp.profile": "linux-6", "duration": "50 ms"}).to_toml())
+    assert (
+        "cubic TCP with rack (linux-6), MSS 1448 B" in CliRunner().invoke(app, ["run", str(path), "--no-store"]).stdout
+    )
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_each_profile_runs_as_packets_and_as_cells(name: str) -> None:
+    for framing, buffer in (("ip", "100 packets"), ("aal5", "3000 cells")):
+        changes = {"tcp.profile": name, "framing": framing, "switch.buffer": buffer, "duration": "1 s"}
+        assert simulate(Scenario().with_(**changes), 1).efficiency > 0.3
+
+
+def test_an_unknown_profile_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ScenarioError, match=r"tcp\.profile: 'linux-2'; .*accepts classic, linux-6"):
+        Scenario().with_(**{"tcp.profile": "linux-2"})
