@@ -154,7 +154,7 @@ prop_compose! {
         let mut config = tcp(recovery, window);
         (config.mss_bytes, config.initial_window_segments, config.timer) = (mss, initial, timer);
         if delayed {
-            config.ack = AckConfig::Delayed { segments: 65_535, timeout_ps: 1_000 * SECOND };
+            config.ack = AckConfig::Delayed { segments: 65_535, timeout_ps: 1_000 * SECOND, quick: 0 };
         }
         let mut build = Builder::new(1, buffer.unwrap_or(1), policy(name));
         build.scenario.duration_ps = duration;

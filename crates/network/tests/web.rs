@@ -255,7 +255,7 @@ proptest! {
         config.silly_window_avoidance = silly_window_avoidance;
         config.idle_restart = idle_restart;
         if delayed {
-            config.ack = AckConfig::Delayed { segments: 2, timeout_ps: SECOND / 5 };
+            config.ack = AckConfig::Delayed { segments: 2, timeout_ps: SECOND / 5, quick: 0 };
         }
         let mut scenario = dumbbell(sources, delay, buffer, policy(name), 6, &config);
         for link in [0, 1] {

@@ -34,6 +34,8 @@ pub struct Receiver {
     /// Timestamp to echo (RFC 7323 section 4).
     echo: MaybeTime,
     ack: AckConfig,
+    /// Segments that were acknowledged at once because they came first.
+    received: u32,
     /// A byte of each block last reported, the most recent first.
     reported: [u64; MAX_SACK_BLOCKS],
 }
@@ -47,6 +49,7 @@ impl Receiver {
             highest: 0,
             beyond: Ranges::default(),
             ack: config.ack.clone(),
+            received: 0,
             sack_blocks: config.recovery.sack_blocks() as u8,
             latest: 0,
             reported: [0; MAX_SACK_BLOCKS],
@@ -87,9 +90,13 @@ impl Receiver {
             self.beyond.insert(segment.sequence, segment.end());
         }
         match self.ack {
-            AckConfig::Delayed { segments, timeout_ps }
-                if in_order && !filled && self.beyond.is_empty() && self.unacknowledged < segments =>
-            {
+            AckConfig::Delayed { quick, .. } if self.received < quick => {
+                self.received += 1;
+                self.pending = true;
+            }
+            AckConfig::Delayed {
+                segments, timeout_ps, ..
+            } if in_order && !filled && self.beyond.is_empty() && self.unacknowledged < segments => {
                 self.deadline = self.deadline.min((now + Span(timeout_ps)).into());
             }
             _ => self.pending = true,
@@ -243,6 +250,7 @@ mod tests {
             AckConfig::Delayed {
                 segments: 2,
                 timeout_ps: 200,
+                quick: 0,
             },
             0,
         );
@@ -251,6 +259,20 @@ mod tests {
         assert_eq!(receiver.next_timeout(), Time(200).into());
         receiver.on_timeout(Time(200));
         assert_eq!(receiver.poll_transmit().map(|ack| ack.acknowledgement), Some(50));
+    }
+
+    #[test]
+    fn the_first_segments_are_acknowledged_at_once_if_that_is_asked_for() {
+        let ack = AckConfig::Delayed {
+            segments: 2,
+            timeout_ps: 200,
+            quick: 3,
+        };
+        let seen = acks(
+            &mut receiver(ack, 0),
+            &[(0, 10), (10, 10), (20, 10), (30, 10), (40, 10)],
+        );
+        assert_eq!(seen, [Some(10), Some(20), Some(30), None, Some(50)]);
     }
 
     #[test]

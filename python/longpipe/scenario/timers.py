@@ -5,7 +5,18 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from longpipe.scenario.base import AckDelay, Granularity, Instant, Model, Rto, Segments, Tick, Ticks, kind_or_table
+from longpipe.scenario.base import (
+    LATER,
+    AckDelay,
+    Granularity,
+    Instant,
+    Model,
+    Rto,
+    Segments,
+    Tick,
+    Ticks,
+    kind_or_table,
+)
 from longpipe.units import TICKS, TIME, Dimension
 
 # Ticks of any length, so many that they last longer, are for nobody.
@@ -98,6 +109,9 @@ class Delayed(Model):
         default="2 segments", description="Segments that force an ACK [segments]; RFC 1122 4.2.3.2"
     )
     timeout: AckDelay = Field(default="200 ms", description="Longest delay [time]; BSD's fast timer")
+    quick: Annotated[int, LATER] = Field(
+        default=0, ge=0, le=1_000_000, description="Segments at the start that are acknowledged at once; 16 in Linux"
+    )
 
 
 Timer = Annotated[Coarse | Fine, Field(discriminator="kind"), kind_or_table()]

@@ -69,7 +69,11 @@ fn timers() -> Vec<(&'static str, TimerConfig)> {
 }
 
 fn delayed(segments: u32, timeout_ps: u64) -> AckConfig {
-    AckConfig::Delayed { segments, timeout_ps }
+    AckConfig::Delayed {
+        segments,
+        timeout_ps,
+        quick: 0,
+    }
 }
 
 fn end_points(book: &mut Book) {

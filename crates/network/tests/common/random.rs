@@ -137,6 +137,7 @@ pub fn any_tcp(mss: impl Strategy<Value = u32>) -> impl Strategy<Value = TcpConf
                 config.ack = AckConfig::Delayed {
                     segments: 2,
                     timeout_ps: SECOND / 5,
+                    quick: 0,
                 };
             }
             if fine {

@@ -149,16 +149,23 @@ pub enum AckConfig {
         segments: u32,
         /// Longest delay [ps].
         timeout_ps: u64,
+        /// So many segments at the start are acknowledged at once (Linux's quick ACKs); only where it is not none.
+        #[serde(default, skip_serializing_if = "is_none")]
+        quick: u32,
     },
+}
+
+fn is_none(quick: &u32) -> bool {
+    *quick == 0
 }
 
 impl AckConfig {
     /// What is wrong with it, if anything is.
     pub fn problem(&self) -> Option<Problem> {
         match *self {
-            AckConfig::Delayed { segments, timeout_ps }
-                if segments == 0 || timeout_ps == 0 || timeout_ps > LONGEST_ACK_DELAY =>
-            {
+            AckConfig::Delayed {
+                segments, timeout_ps, ..
+            } if segments == 0 || timeout_ps == 0 || timeout_ps > LONGEST_ACK_DELAY => {
                 let value = format!("{segments} segments, {timeout_ps} ps");
                 let accepted = "needs at least one segment and a timeout of up to 1000 s";
                 Some(Problem::new("ack", value, accepted))

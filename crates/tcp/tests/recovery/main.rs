@@ -288,7 +288,7 @@ proptest! {
                 tcp.receiver_window_bytes = window * script::MSS;
                 tcp.initial_window_segments = 4;
                 if delayed {
-                    tcp.ack = AckConfig::Delayed { segments: 2, timeout_ps: 20_000_000_000 };
+                    tcp.ack = AckConfig::Delayed { segments: 2, timeout_ps: 20_000_000_000, quick: 0 };
                 }
                 tcp.tahoe.guard = guard;
                 tcp.reno.guard = guard;

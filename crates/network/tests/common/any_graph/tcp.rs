@@ -174,6 +174,11 @@ impl TcpDraft {
                 .map_or(AckConfig::Immediate {}, |(segments, timeout)| AckConfig::Delayed {
                     segments,
                     timeout_ps: pace.packets(timeout).clamp(1, 1_000 * SECOND),
+                    quick: if self.choice(21) {
+                        u32::from(self.parameters[2] % 40)
+                    } else {
+                        0
+                    },
                 }),
         }
     }
