@@ -116,6 +116,7 @@ class LinuxRun:
     marks: int
     link_losses: int
     retransmissions: tuple[int, ...]
+    receiver_limited_s: tuple[float, ...]
     sent: pd.DataFrame | None = None
     acks: pd.DataFrame | None = None
     pcap: bytes | None = None
@@ -162,7 +163,8 @@ def _read(case: LinuxCase, share: Path) -> LinuxRun:
         queue_drops=queue["drops"],
         marks=queue.get("ecn_mark", 0) or queue.get("marked", 0),
         link_losses=told["link"]["drops"] + told.get("by_number", 0),
-        retransmissions=tuple(told["retransmits"]),
+        retransmissions=tuple(flow["retransmits"] for flow in told["flows"]),
+        receiver_limited_s=tuple(flow["receiver_limited_us"] / 1e6 for flow in told["flows"]),
         sent=sent,
         acks=acks,
         pcap=pcap,

@@ -94,7 +94,7 @@ def run(case: dict[str, Any], share: Path) -> dict[str, Any]:
             capture.drain()
         if all(flow.done for flow in flows):
             break
-    told = path.counters() | {"retransmits": [tcpinfo.read(flow.socket)["retransmits"] for flow in flows]}
+    told = path.counters() | {"flows": [tcpinfo.read(flow.socket) for flow in flows]}
     if losses is not None:
         told["by_number"] = losses.lost
     if capture is not None:

@@ -21,6 +21,9 @@ PLACES: Final = {
     "pacing_rate": 32,
     "bytes_acked": 34,
     "min_rtt_us": 39,
+    "busy_us": 43,
+    "receiver_limited_us": 44,
+    "buffer_limited_us": 45,
     "delivered": 46,
 }
 # What the series holds, in this order, besides its instant and its flow.
