@@ -29,7 +29,7 @@ PACKAGE: Final = "user-mode-linux"
 GUEST: Final = Path(__file__).parent / "linux_guest"
 MACHINE: Final = "x86_64"
 # What the host needs besides: a compiler for the shim, and what makes the path in the guest.
-TOOLS: Final = {"cc": "gcc", "ip": "iproute2", "tc": "iproute2", "mount": "mount", "sysctl": "procps"}
+TOOLS: Final = {"cc": "gcc libc6-dev", "ip": "iproute2", "tc": "iproute2", "mount": "mount", "sysctl": "procps"}
 SYSTEM_PATH: Final = "/usr/sbin:/usr/bin:/sbin:/bin"
 BOOT: Final = (
     "mem=512M",
@@ -40,9 +40,10 @@ BOOT: Final = (
     "init=/proc/self/cwd/init.sh",
     "con=null",
     "con0=fd:0,fd:1",
-    # What would wait for time to pass while it works: the length of the delay loop, the fastest of RAID's algorithms.
+    # The delay loop's length and RAID's fastest algorithm, for which the kernel would work until time passes; and the
+    # host's own randomness.
     "lpj=1000000",
-    "initcall_blacklist=raid6_select_algo",
+    "initcall_blacklist=raid6_select_algo,rng_init",
 )
 
 Read = TypeVar("Read")
@@ -50,10 +51,15 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True)
 class Kernel:
-    """The program and the folder that holds its modules."""
+    """The program and the folder that holds its modules, in one of its version each."""
 
     program: Path
     modules: Path
+
+    @property
+    def version(self) -> str:
+        """The kernel's version, as in 6.1.176."""
+        return " ".join(sorted(folder.name for folder in self.modules.iterdir()))
 
 
 def home() -> Path:
@@ -63,7 +69,7 @@ def home() -> Path:
 
 def find() -> Kernel | None:
     """The kernel, installed or unpacked before; None where it is neither."""
-    installed = shutil.which(PROGRAM, path=f"{os.environ.get('PATH', '')}:{SYSTEM_PATH}")
+    installed = shutil.which(PROGRAM)
     for program in (Path(installed) if installed else None, home() / "usr" / "bin" / PROGRAM):
         if program is not None and program.exists():
             modules = program.parent.parent / "lib" / "uml" / "modules"
@@ -73,21 +79,19 @@ def find() -> Kernel | None:
 
 
 def problem() -> str | None:
-    """Why the guest can't be had here without fetching anything, in one line; None where it can."""
+    """Why the guest does not run here as things are, in a line that says what to install; None where it does."""
     unfit = _unfit()
     if unfit is not None:
         return unfit
-    return None if find() is not None else f"{PROGRAM}: not found; needs Debian's package {PACKAGE}"
+    return None if find() is not None else f"not installed; get it: apt install {PACKAGE} (Debian, Ubuntu)"
 
 
 def get() -> Kernel:
     """The kernel, fetched by `apt-get download` where it isn't there; ScenarioError where it can't be had."""
     unfit = _unfit()
-    if unfit is not None:
-        raise ScenarioError(unfit)
-    found = find() or _fetch()
+    found = (find() or _fetch()) if unfit is None else None
     if found is None:
-        raise ScenarioError(f"{PROGRAM}: not found; needs Debian's package {PACKAGE}: apt install {PACKAGE}")
+        raise ScenarioError(f"{PROGRAM}: {unfit or problem()}")
     return found
 
 
@@ -146,16 +150,13 @@ def _run(command: list[str], environment: Mapping[str, str], share: Path, timeou
 
 def _unfit() -> str | None:
     if sys.platform != "linux" or platform.machine() != MACHINE:
-        return f"{PROGRAM}: runs on Linux on {MACHINE}; this is {sys.platform} on {platform.machine()}"
-    missing = [package for tool, package in TOOLS.items() if shutil.which(tool, path=_path()) is None]
-    if missing:
-        packages = " ".join(dict.fromkeys(missing))
-        return f"{PROGRAM}: its guest needs Debian's {packages}: apt install {packages}"
+        return f"needs Linux on {MACHINE}; this is {sys.platform} on {platform.machine()}"
+    path = f"{os.environ.get('PATH', '')}:{SYSTEM_PATH}"
+    lacks = {tool: package for tool, package in TOOLS.items() if shutil.which(tool, path=path) is None}
+    if lacks:
+        packages = " ".join(dict.fromkeys(lacks.values()))
+        return f"needs {', '.join(lacks)}; get it: apt install {packages} (Debian, Ubuntu)"
     return None
-
-
-def _path() -> str:
-    return f"{os.environ.get('PATH', '')}:{SYSTEM_PATH}"
 
 
 def _fetch() -> Kernel | None:

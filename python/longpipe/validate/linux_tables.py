@@ -56,7 +56,7 @@ TRANSFERS: Final[tuple[tuple[Lost, ...], ...]] = (
     (20, 21, 22, ("again", 21)),
     (5, 50, *range(195, 200)),
 )
-PATHS: Final = 40
+PATHS: Final = 20
 # What a path and its buffer hold at most [bytes]: half of what the receiver's largest window lets in.
 MOST_BYTES: Final = 16e6
 
