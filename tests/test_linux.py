@@ -125,6 +125,7 @@ def test_a_packet_takes_as_long_in_longpipe_as_over_a_token_bucket() -> None:
         (("--start", "1 s", "--start", "2 s"), "--start: 2 times; needs one, or one for each of 1 flows"),
         (("--buffer", "0"), "buffer: 0; needs at least 1"),
         (("--loss", "2"), "loss: 2.0; needs at most 1"),
+        (("--duration", "1 ms"), "duration: 1 ms; needs at least 1 s"),
         (("--rate", "5"), "rate: '5' has no unit; accepts bit/s,"),
         (("--control", "reno", "--set", "switch.buffers=1"), "switch.buffers: unknown field;"),
     ],
@@ -218,6 +219,15 @@ def test_longpipe_beside_linux_writes_both_series_and_the_capture(tmp_path: Path
     assert both["longpipe_bytes_acked"].iloc[-1] == pytest.approx(both["bytes_acked"].iloc[-1], rel=0.1)
     assert pcap.read_bytes()[:4] == bytes.fromhex("4d3cb2a1")
     assert pcap.stat().st_size > 90 * 3000
+
+
+@kernel
+def test_what_tc_does_not_take_is_told_in_its_words() -> None:
+    done = command("--discipline", "fq_codel foo 3", "--alone", "--duration", "1 s")
+    told = "error: discipline: 'fq_codel foo 3'; needs what tc takes, which says: What is \"foo\"?"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(told)
+    assert done.stderr.count("\n") == 1
 
 
 @kernel

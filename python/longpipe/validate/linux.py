@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from pydantic import BeforeValidator, Field, model_validator
 
-from longpipe.errors import nearest
+from longpipe.errors import RunError, ScenarioError, nearest
 from longpipe.scenario.base import Delay, Duration, FileSize, Instant, Model, Probability, Rate
 from longpipe.scenario.loss import PacketNumber
 from longpipe.units import RATE, SIZE, TIME
@@ -30,6 +30,10 @@ PACKET_BYTES: Final = 1514
 INTERVAL_S: Final = 0.1
 # Longest that a start and each packet may take [s]; an idle core takes a twentieth of it.
 START_S, PACKET_S = 120.0, 0.002
+# How the guest asks tc for the queue: see `linux_guest.path`.
+QUEUE_COMMAND: Final = "['tc', '-n', 'r', '-batch', '-']"
+# A series has ten rows at least [s].
+LEAST_S: Final = 1.0
 STATES: Final = ("open", "disorder", "cwr", "recovery", "loss")
 
 
@@ -70,6 +74,8 @@ class LinuxCase(Model):
         words = self.discipline.split()
         if not words or words[0] not in DISCIPLINES:
             raise ValueError(f"discipline: {self.discipline!r}; {nearest(words[0] if words else '', DISCIPLINES)}")
+        if seconds(self.duration) < LEAST_S:
+            raise ValueError(f"duration: {self.duration}; needs at least {LEAST_S:g} s")
         return self
 
     @property
@@ -148,7 +154,14 @@ def run(case: LinuxCase) -> LinuxRun:
     if len(sizes) == len(case.flows):
         packets = min(packets, 2 * math.fsum(sizes) / MSS)
     timeout_s = START_S + PACKET_S * packets
-    return linux_kernel.boot(case.guest, seed=case.seed, timeout_s=timeout_s, read=lambda share: _read(case, share))
+    try:
+        return linux_kernel.boot(case.guest, seed=case.seed, timeout_s=timeout_s, read=lambda share: _read(case, share))
+    except RunError as error:
+        # Of all that is written in tc's words only the discipline is the user's.
+        if QUEUE_COMMAND not in str(error):
+            raise
+        told = str(error).partition("early: ")[2].partition(": subprocess.")[0]
+        raise ScenarioError(f"discipline: {case.discipline!r}; needs what tc takes, which says: {told}") from None
 
 
 def _read(case: LinuxCase, share: Path) -> LinuxRun:

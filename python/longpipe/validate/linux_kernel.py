@@ -119,11 +119,18 @@ def boot(case: Mapping[str, Any], *, seed: int, timeout_s: float, read: Callable
         environment = {"LD_PRELOAD": str(shim), "VT_SEED": str(seed + 1), "PATH": SYSTEM_PATH, "HOME": str(share)}
         _run([str(kernel.program), *BOOT], environment, share, timeout_s)
         if not (share / "result.json").exists():
-            errors = share / "errors.txt"
-            told = errors.read_text(errors="replace") if errors.exists() else ""
-            lines = (told.strip() or (share / "console.txt").read_text(errors="replace").strip()).splitlines()
-            raise RunError(f"{PROGRAM}: the guest stopped early: {lines[-1] if lines else 'without a word'}")
+            raise RunError(f"{PROGRAM}: the guest stopped early: {_last_words(share)}")
         return read(share)
+
+
+def _last_words(share: Path) -> str:
+    """What the guest said at last; of a program that it ran what that said at first, too."""
+    for name in ("errors.txt", "console.txt"):
+        file = share / name
+        lines = file.read_text(errors="replace").strip().splitlines() if file.exists() else []
+        if lines:
+            return lines[-1] if lines[0].startswith("Traceback") else f"{lines[0]}: {lines[-1]}"
+    return "without a word"
 
 
 def _run(command: list[str], environment: Mapping[str, str], share: Path, timeout_s: float) -> None:
@@ -151,8 +158,7 @@ def _run(command: list[str], environment: Mapping[str, str], share: Path, timeou
 def _unfit() -> str | None:
     if sys.platform != "linux" or platform.machine() != MACHINE:
         return f"needs Linux on {MACHINE}; this is {sys.platform} on {platform.machine()}"
-    path = f"{os.environ.get('PATH', '')}:{SYSTEM_PATH}"
-    lacks = {tool: package for tool, package in TOOLS.items() if shutil.which(tool, path=path) is None}
+    lacks = {tool: package for tool, package in TOOLS.items() if shutil.which(tool, path=SYSTEM_PATH) is None}
     if lacks:
         packages = " ".join(dict.fromkeys(lacks.values()))
         return f"needs {', '.join(lacks)}; get it: apt install {packages} (Debian, Ubuntu)"
@@ -193,7 +199,8 @@ def _shim() -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent) as name:
             built = Path(name) / "shim.so"
-            command = ["cc", "-O2", "-shared", "-fPIC", "-o", str(built), str(GUEST / "shim.c"), "-ldl"]
+            compiler = shutil.which("cc", path=SYSTEM_PATH) or "cc"
+            command = [compiler, "-O2", "-shared", "-fPIC", "-o", str(built), str(GUEST / "shim.c"), "-ldl"]
             done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
             if done.returncode != 0:
                 raise RunError(f"cc: can't build {GUEST / 'shim.c'}: {done.stderr.strip().splitlines()[0]}")
