@@ -28,6 +28,8 @@ DISCIPLINES: Final = (*BY_PACKETS, "bfifo", "red", "choke", "cake")
 MSS: Final = 1448
 PACKET_BYTES: Final = 1514
 INTERVAL_S: Final = 0.1
+# What is measured of a run: from this share of it to its end.
+STEADY: Final = 1 / 3
 # Longest that a start and each packet may take [s]; an idle core takes a twentieth of it.
 START_S, PACKET_S = 120.0, 0.002
 # How the guest asks tc for the queue: see `linux_guest.path`.
@@ -109,10 +111,13 @@ class LinuxRun:
 
     `series` has a row for every 100 ms and flow: `time_s`, `flow`, then what TCP_INFO tells: `cwnd`, `ssthresh`,
     `unacked` [segments], `srtt_us`, `rttvar_us`, `min_rtt_us`, `ca_state` (place in STATES), `bytes_acked`, and
-    `delivered` and `retransmits` since the start [segments]. `queue_drops`, `marks` and `link_losses` count packets.
-    Where the sender's device was captured, `sent` has a row for every data segment that left it: `time_s`, `flow`,
-    `byte` (of its first one, from 0), `bytes`; `acks` has one for every ACK that it got: `time_s`, `flow`, `ack`
-    (bytes), `sacked` (blocks, as in 2896-4344). `pcap` is the capture itself, headers alone, its clock from the start.
+    `delivered` and `retransmits` since the start [segments]. `queue_drops`, `marks` and `link_losses` count packets;
+    `receiver_limited_s` says for how long the receiver's window held each flow back.
+
+    Where the sender's device was captured, `sent` has a row for every data segment that left it: `time_s`, `flow`
+    (numbered as they begin), `byte` (of its first one, from 0), `bytes`; `acks` has one for every ACK that it got:
+    `time_s`, `flow`, `ack` (bytes), `sacked` (blocks, as in 2896-4344). `pcap` is the capture itself, headers alone,
+    its clock from the start.
     """
 
     case: LinuxCase

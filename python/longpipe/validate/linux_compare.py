@@ -19,7 +19,7 @@ from longpipe.result import Result
 from longpipe.scenario.base import kinds
 from longpipe.scenario.congestion import Congestion
 from longpipe.units import RATE, TIME
-from longpipe.validate.linux import MSS, PACKET_BYTES, LinuxCase, LinuxRun, run
+from longpipe.validate.linux import MSS, PACKET_BYTES, STEADY, LinuxCase, LinuxRun, run
 
 # Names of Linux that are others here, each by what it may be called.
 NAMES: Final[dict[str, tuple[str, ...]]] = {
@@ -29,8 +29,6 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
 }
 TIMESTAMPS_BYTES: Final = 12
 SPEED_UP: Final = 1000
-# Of a run, what is taken for steady: from this share of it on, in whole steps of the series.
-STEADY: Final = 1 / 3
 # What Linux does of itself, as near as there is a field for it: RFC 6928 and 7323, its least RTO. It acknowledges every
 # second segment, but its windows grow by the segments acknowledged, as they do here with an ACK for each.
 TCP: Final[dict[str, Any]] = {

@@ -1,7 +1,7 @@
 """User-mode Linux: where it is or how to get it, and one start of it with a case to run.
 
-It is Debian's package `user-mode-linux`: Linux 6.1 as one process of the host, whose root is the host's own file
-system, read-only. The kernel is GPL-2.0: it is run, never linked to or carried.
+It is Debian's package `user-mode-linux`, in Debian 12 Linux 6.1: one process of the host, whose root is the host's own
+file system, read-only. The kernel is GPL-2.0: it is run, never linked to or carried.
 """
 
 import hashlib
@@ -51,7 +51,7 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True)
 class Kernel:
-    """The program and the folder that holds its modules, in one of its version each."""
+    """The program, and the folder that holds a folder of modules named by their version."""
 
     program: Path
     modules: Path
@@ -83,7 +83,7 @@ def problem() -> str | None:
     unfit = _unfit()
     if unfit is not None:
         return unfit
-    return None if find() is not None else f"not installed; get it: apt install {PACKAGE} (Debian, Ubuntu)"
+    return None if find() is not None else f"not installed; get it: apt install {PACKAGE} (Debian)"
 
 
 def get() -> Kernel:
@@ -107,7 +107,6 @@ def boot(case: Mapping[str, Any], *, seed: int, timeout_s: float, read: Callable
         share = Path(name)
         (share / "case.json").write_text(json.dumps(case))
         settings = {
-            "WITNESS_SHARE": str(share),
             "WITNESS_PYTHON": str(Path(getattr(sys, "_base_executable", sys.executable)).resolve()),
             "WITNESS_MODULES": str(kernel.modules),
             "PYTHONPATH": str(GUEST.parents[2]),
@@ -161,7 +160,7 @@ def _unfit() -> str | None:
     lacks = {tool: package for tool, package in TOOLS.items() if shutil.which(tool, path=SYSTEM_PATH) is None}
     if lacks:
         packages = " ".join(dict.fromkeys(lacks.values()))
-        return f"needs {', '.join(lacks)}; get it: apt install {packages} (Debian, Ubuntu)"
+        return f"needs {', '.join(lacks)}; get it: apt install {packages} (Debian)"
     return None
 
 

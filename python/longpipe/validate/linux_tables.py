@@ -12,7 +12,17 @@ from typing import Final, get_args
 import pandas as pd
 
 from longpipe.units import RATE
-from longpipe.validate.linux import MSS, PACKET_BYTES, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, run, seconds
+from longpipe.validate.linux import (
+    MSS,
+    PACKET_BYTES,
+    STEADY,
+    LinuxCase,
+    LinuxControl,
+    LinuxFlow,
+    LinuxRun,
+    run,
+    seconds,
+)
 
 # Without DCTCP, which needs marks, and four that are hardly used.
 CONTROLS: Final[tuple[LinuxControl, ...]] = tuple(
@@ -20,8 +30,8 @@ CONTROLS: Final[tuple[LinuxControl, ...]] = tuple(
 )
 # Of the series, what the tables keep.
 KEPT: Final = ("cwnd", "ssthresh", "srtt_us", "rttvar_us", "ca_state", "bytes_acked", "delivered", "retransmits")
-# What is measured: from this share of a run to its end, and its first seconds.
-STEADY, FIRST_S = 1 / 3, 5.0
+# What is measured besides: the first seconds.
+FIRST_S: Final = 5.0
 # Data packets lost on the path of `losses`, by number of arrival.
 LISTS: Final[dict[str, tuple[int, ...]]] = {
     "none": (),
