@@ -42,16 +42,16 @@ def test_a_sound_installation_is_shown_whole_with_status_0() -> None:
     for text in requires("longpipe") or []:
         if "extra" not in text:
             assert text.split(">")[0] in words
-    assert {"distributed", "psycopg", "ns", "tshark", "tcptrace"} <= set(words)
+    assert {"distributed", "psycopg", "ns", "tshark", "tcptrace", "linux.uml"} <= set(words)
     assert "broken" not in words
 
 
 def test_programs_that_are_missing_are_no_failure_and_say_how_to_get_them(tmp_path: Path) -> None:
-    done = run("doctor", PATH=str(tmp_path))
+    done = run("doctor", PATH=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
-    for package in ("ns2", "tshark", "tcptrace"):
+    for package in ("ns2", "tshark", "tcptrace", "user-mode-linux"):
         assert f"apt install {package}" in " ".join(done.stdout.split())
-    assert sum(line.startswith("missing ") for line in done.stdout.splitlines()) == 3
+    assert sum(line.startswith("missing ") for line in done.stdout.splitlines()) == 4
 
 
 def test_a_program_that_does_not_run_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ EXTRAS: Final = {"dask": "runs on a cluster: --executor dask://HOST:PORT", "post
 
 def examine() -> list[Part]:
     """Everything there is to say, what is required first."""
-    return [_python(), *_core(), *_libraries(), _simulation(), _store(), *_extras(), *map(_program, PROGRAMS)]
+    return [_python(), *_core(), *_libraries(), _simulation(), _store(), *_extras(), *map(_program, PROGRAMS), _linux()]
 
 
 def _python() -> Part:
@@ -153,6 +153,16 @@ def _program(program: Program) -> Part:
         return Part(program.name, "-", program.use, False, f"does not run, {_line(error)}; {get}")
     told = re.search(program.pattern, done.stdout + done.stderr, re.MULTILINE)
     return Part(program.name, told[1] if told else "?", program.use, required=False)
+
+
+def _linux() -> Part:
+    """The guest kernel, installed or fetched before, and whether what it needs is there."""
+    from longpipe.validate import linux_kernel
+
+    use = "Linux's TCP beside longpipe: longpipe validate linux"
+    kernel, problem = linux_kernel.find(), linux_kernel.problem()
+    found = "-" if kernel is None else kernel.version
+    return Part(linux_kernel.PROGRAM, found, use, required=False, problem=problem)
 
 
 def _line(error: Exception) -> str:

@@ -109,7 +109,7 @@ def scenario_with(file: Path, changes: list[str]) -> Scenario:
     """A scenario from a file, with changes as `--set` takes them."""
     from longpipe.scenario import Scenario
 
-    return Scenario.from_toml(file).with_(**dict(_change(text) for text in changes))
+    return Scenario.from_toml(file).with_(**dict(change(text) for text in changes))
 
 
 def _captures(texts: list[str]) -> dict[str, str]:
@@ -123,7 +123,8 @@ def _captures(texts: list[str]) -> dict[str, str]:
     return captures
 
 
-def _change(text: str) -> tuple[str, object]:
+def change(text: str) -> tuple[str, object]:
+    """A field and its value, as `--set` takes them."""
     field, equals, value = text.partition("=")
     if not (field.strip() and equals):
         raise ScenarioError(f"--set: {text!r}; accepts FIELD=VALUE, as in switch.buffer='3000 cells'")

@@ -2,6 +2,8 @@
 
 import typer
 
+from longpipe.cli.validate.linux import linux
+from longpipe.cli.validate.linux_tables import linux_tables
 from longpipe.cli.validate.ns2 import ns2
 from longpipe.cli.validate.ns2_drops import ns2_drops
 from longpipe.cli.validate.ns2_random import ns2_random
@@ -10,3 +12,5 @@ app = typer.Typer(rich_markup_mode="rich")
 app.command("ns2")(ns2)
 app.command("ns2-random")(ns2_random)
 app.command("ns2-drops")(ns2_drops)
+app.command("linux")(linux)
+app.command("linux-tables")(linux_tables)

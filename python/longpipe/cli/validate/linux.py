@@ -1,0 +1,106 @@
+"""`longpipe validate linux`: one path in Linux and here."""
+
+import sys
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from longpipe.errors import ScenarioError
+from longpipe.files import check_file, write_bytes, write_text
+from longpipe.validate.linux import LinuxCase, LinuxFlow
+
+DIFFERENT = 1
+_DEFAULTS = {name: field.default for name, field in LinuxCase.model_fields.items()}
+
+
+def _help(field: str) -> str:
+    return f"{LinuxCase.model_fields[field].description}."
+
+
+def linux(
+    control: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A flow's congestion control; once for each flow.")
+    ] = None,
+    start: Annotated[list[str] | None, typer.Option(metavar="TIME", help="When each flow begins; 0 s.")] = None,
+    size: Annotated[
+        list[str] | None, typer.Option(metavar="BYTES", help="How much each flow sends; all it can.")
+    ] = None,
+    rate: Annotated[str, typer.Option(help=_help("rate"))] = _DEFAULTS["rate"],
+    round_trip: Annotated[str, typer.Option(help=_help("round_trip"))] = _DEFAULTS["round_trip"],
+    buffer: Annotated[int, typer.Option(metavar="PACKETS", help=_help("buffer"))] = _DEFAULTS["buffer"],
+    discipline: Annotated[str, typer.Option(metavar="'NAME ...'", help=_help("discipline"))] = _DEFAULTS["discipline"],
+    loss: Annotated[float, typer.Option(metavar="PROBABILITY", help=_help("loss"))] = _DEFAULTS["loss"],
+    lose: Annotated[str, typer.Option(metavar="N,N,...", help=_help("lose"))] = "",
+    duration: Annotated[str, typer.Option(help=_help("duration"))] = _DEFAULTS["duration"],
+    seed: Annotated[int, typer.Option(help=_help("seed"))] = _DEFAULTS["seed"],
+    alone: Annotated[bool, typer.Option("--alone", help="Linux alone.")] = False,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of longpipe's scenario.")
+    ] = None,
+    within: Annotated[float, typer.Option(min=0, metavar="SHARE", help="How near longpipe is asked to be.")] = 0.05,
+    csv: Annotated[
+        str | None, typer.Option(metavar="FILE|-", help="Write windows, round trips and the like every 100 ms as CSV.")
+    ] = None,
+    pcap: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write what went through the sender's device, as pcap.")
+    ] = None,
+) -> None:
+    """Send over one bottleneck through the TCP of Linux 6.1, in virtual time, and here; print what both did.
+
+    longpipe runs its own of each congestion control if it has it. Exit status 0 if goodput and median round trip of
+    each flow are within --within of Linux's, or longpipe has no such control; else 1. Needs Debian's package
+    user-mode-linux, installed or to be fetched.
+    """
+    for option, file in (("--csv", csv), ("--pcap", pcap)):
+        if file not in (None, "-"):
+            check_file(option, Path(str(file)))
+    case = LinuxCase(
+        rate=rate,
+        round_trip=round_trip,
+        buffer=buffer,
+        discipline=discipline,
+        loss=loss,
+        lose=_numbers(lose),
+        duration=duration,
+        seed=seed,
+        capture=pcap is not None,
+        flows=_flows(control or ["cubic"], start or [], size or []),
+    )
+    # pandas and the engine take a second to load.
+    from longpipe.cli.run import change
+    from longpipe.cli.validate import linux_shown
+    from longpipe.validate.linux_compare import compare
+
+    found = compare(case, alone=alone, **dict(change(text) for text in changes or []))
+    if csv == "-":
+        sys.stdout.write(found.series.to_csv(index=False))
+    else:
+        linux_shown.show(found, asked=not alone)
+        if csv is not None:
+            write_text(Path(csv), found.series.to_csv(index=False))
+    if pcap is not None and found.linux.pcap is not None:
+        write_bytes(Path(pcap), found.linux.pcap)
+    if not found.within(within):
+        raise typer.Exit(DIFFERENT)
+
+
+def _flows(controls: list[str], starts: list[str], sizes: list[str]) -> tuple[LinuxFlow, ...]:
+    """One flow for each control; what is said once of starts or sizes holds for all."""
+    for option, values in (("--start", starts), ("--size", sizes)):
+        if len(values) not in (0, 1, len(controls)):
+            raise ScenarioError(f"{option}: {len(values)} times; needs one, or one for each of {len(controls)} flows")
+    # Names are checked by the model.
+    flows: Iterator[tuple[Any, str, str | None]] = zip(
+        controls, cycle(starts or ["0 s"]), cycle(sizes or [None]), strict=False
+    )
+    return tuple(LinuxFlow(control=control, start=start, size=size) for control, start, size in flows)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(number) for number in text.replace(",", " ").split())
+    except ValueError:
+        raise ScenarioError(f"--lose: {text!r}; needs packet numbers, as in 3000,20000") from None

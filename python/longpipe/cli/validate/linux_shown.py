@@ -1,0 +1,42 @@
+"""What `longpipe validate linux` prints."""
+
+from rich.console import Console
+from rich.table import Table
+
+from longpipe.validate.linux_compare import LinuxComparison, missing
+
+LABELS = {
+    "goodput_mbps": ("goodput\n[Mbit/s]", "{:.3f}"),
+    "srtt_ms": ("median\nround trip\n[ms]", "{:.1f}"),
+    "retransmissions": ("sent\nagain", "{:d}"),
+}
+
+
+def show(found: LinuxComparison, *, asked: bool) -> None:
+    """Prints a row for each flow and simulator, and what was lost; `asked`: longpipe was to run, too."""
+    console = Console(highlight=False)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("flow")
+    table.add_column("in")
+    for label, _ in LABELS.values():
+        table.add_column(label.replace("[", r"\["), justify="right")
+    simulators = ("linux",) if found.longpipe is None else ("linux", "longpipe")
+    for row in found.flows.to_dict("records"):
+        for simulator in simulators:
+            values = [form.format(row[f"{simulator}_{name}"]) for name, (_, form) in LABELS.items()]
+            named = f"Linux {found.linux.kernel}" if simulator == "linux" else simulator
+            table.add_row(row["control"] if simulator == "linux" else "", named, *values)
+    console.print(table)
+    begin, end = found.steady_s
+    lost = ", ".join(
+        f"{row['queue']} in the queue and {row['link']} on the link in {'Linux' if name == 'linux' else name}"
+        for name, row in found.losses.to_dict("index").items()
+    )
+    console.print(f"goodput and round trip from {begin:g} to {end:g} s; lost {lost}")
+    marks, limited = found.linux.marks, sum(found.linux.receiver_limited_s)
+    if marks:
+        console.print(f"{marks} packets marked in Linux")
+    if limited:
+        console.print(f"Linux's receiver held its sender back for {limited:g} s")
+    if asked and (lacks := missing(found.linux.case)) is not None:
+        console.print(f"Linux alone: {lacks}")

@@ -1,0 +1,33 @@
+"""`longpipe validate linux-tables`: the tables of what Linux does, anew."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longpipe.errors import ScenarioError, nearest
+from longpipe.files import check_directory, write_bytes
+
+
+def linux_tables(
+    folder: Annotated[Path, typer.Argument(help="Where the tables are written.")],
+    table: Annotated[
+        str | None, typer.Option(metavar="NAME", help="One table alone: controls, losses, transfers, paths.")
+    ] = None,
+) -> None:
+    """Run what the tables of tests/data/linux hold in Linux, and write them; the same command writes the same bytes.
+
+    Takes two minutes for controls, an hour for all. Needs Debian's package user-mode-linux.
+    """
+    from rich.console import Console
+
+    from longpipe.validate.linux_tables import TABLES, content
+
+    if table is not None and table not in TABLES:
+        raise ScenarioError(f"--table: {table!r}; {nearest(table, TABLES)}")
+    check_directory("FOLDER", folder)
+    console = Console(stderr=True, highlight=False)
+    for name, make in TABLES.items():
+        if table in (None, name):
+            for file, frame in make(console.print).items():
+                write_bytes(folder / file, content(file, frame))

@@ -1,0 +1,232 @@
+"""Linux 6.1's TCP over one bottleneck, in virtual time: what a run is, and what came of it."""
+
+import json
+import math
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import BeforeValidator, Field, model_validator
+
+from longpipe.errors import RunError, ScenarioError, nearest
+from longpipe.scenario.base import Delay, Duration, FileSize, Instant, Model, Probability, Rate
+from longpipe.scenario.loss import PacketNumber
+from longpipe.units import RATE, SIZE, TIME
+from longpipe.validate import linux_kernel
+
+LinuxControl = Literal[
+    "reno", "cubic", "bbr", "hybla", "westwood", "htcp", "illinois", "veno", "scalable", "highspeed", "bic", "dctcp",
+    "vegas", "yeah", "cdg", "nv", "lp",
+]  # fmt: skip
+# Disciplines of tc whose `limit` counts packets, and all others that can stand behind the token bucket.
+BY_PACKETS: Final = ("pfifo", "codel", "fq_codel", "pie", "fq", "sfq")
+DISCIPLINES: Final = (*BY_PACKETS, "bfifo", "red", "choke", "cake")
+# Payload of a full segment, and its packet with headers and Ethernet's, which is what the bottleneck sends [bytes].
+MSS: Final = 1448
+PACKET_BYTES: Final = 1514
+INTERVAL_S: Final = 0.1
+# What is measured of a run: from this share of it to its end.
+STEADY: Final = 1 / 3
+# Longest that a start and each packet may take [s]; an idle core takes a twentieth of it.
+START_S, PACKET_S = 120.0, 0.002
+# How the guest asks tc for the queue: see `linux_guest.path`.
+QUEUE_COMMAND: Final = "['tc', '-n', 'r', '-batch', '-']"
+# A series has ten rows at least [s].
+LEAST_S: Final = 1.0
+STATES: Final = ("open", "disorder", "cwr", "recovery", "loss")
+
+
+def _sorted(value: object) -> object:
+    return tuple(sorted(set(value))) if isinstance(value, list | tuple) else value
+
+
+class LinuxFlow(Model):
+    """One connection of a case."""
+
+    control: LinuxControl = Field(default="cubic", description="Congestion control, by Linux's name")
+    start: Instant = Field(default="0 s", description="When it begins to send")
+    size: FileSize | None = Field(default=None, description="How much it sends; absent: all it can")
+
+
+class LinuxCase(Model):
+    """One or more connections over one bottleneck: a token bucket at its rate, and a queue behind it."""
+
+    rate: Rate = Field(default="10 Mbit/s", description="Rate of the bottleneck, by packets with Ethernet headers")
+    round_trip: Delay = Field(default="100 ms", description="Round-trip propagation time")
+    buffer: int = Field(default=100, ge=1, le=1_000_000, description="Limit of the queue, in packets")
+    discipline: str = Field(
+        default="pfifo", description="Queueing discipline as tc takes it; without a limit of its own it gets the buffer"
+    )
+    loss: Probability = Field(default=0.0, description="Probability of a loss before the queue, per packet")
+    lose: Annotated[tuple[PacketNumber, ...], BeforeValidator(_sorted)] = Field(
+        default=(), description="Data packets lost before the queue, by number of arrival from 0"
+    )
+    flows: tuple[LinuxFlow, ...] = Field(
+        default=(LinuxFlow(),), min_length=1, max_length=16, description="The connections"
+    )
+    duration: Duration = Field(default="60 s", description="Simulated time at most")
+    capture: bool = Field(default=False, description="Keep what goes through the sender's device")
+    seed: int = Field(default=0, ge=0, lt=2**32, description="Seed of all of the guest's randomness")
+
+    @model_validator(mode="after")
+    def _known(self) -> "LinuxCase":
+        words = self.discipline.split()
+        if not words or words[0] not in DISCIPLINES:
+            raise ValueError(f"discipline: {self.discipline!r}; {nearest(words[0] if words else '', DISCIPLINES)}")
+        if seconds(self.duration) < LEAST_S:
+            raise ValueError(f"duration: {self.duration}; needs at least {LEAST_S:g} s")
+        return self
+
+    @property
+    def guest(self) -> dict[str, Any]:
+        """The case as the guest takes it."""
+        words = self.discipline.split()
+        limited = "limit" in words or words[0] not in BY_PACKETS
+        return {
+            "rate": RATE.parse(self.rate),
+            "delay_s": seconds(self.round_trip) / 2,
+            "discipline": self.discipline if limited else f"{self.discipline} limit {self.buffer}",
+            "loss": self.loss,
+            "lost_packets": list(self.lose),
+            "capture": self.capture,
+            "interval_s": INTERVAL_S,
+            "duration_s": seconds(self.duration),
+            "flows": [
+                {
+                    "control": flow.control,
+                    "start_s": seconds(flow.start),
+                    "bytes": flow.size and SIZE.parse(flow.size),
+                }
+                for flow in self.flows
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class LinuxRun:
+    """What Linux did.
+
+    `series` has a row for every 100 ms and flow: `time_s`, `flow`, then what TCP_INFO tells: `cwnd`, `ssthresh`,
+    `unacked` [segments], `srtt_us`, `rttvar_us`, `min_rtt_us`, `ca_state` (place in STATES), `bytes_acked`, and
+    `delivered` and `retransmits` since the start [segments]. `queue_drops`, `marks` and `link_losses` count packets;
+    `receiver_limited_s` says for how long the receiver's window held each flow back.
+
+    Where the sender's device was captured, `sent` has a row for every data segment that left it: `time_s`, `flow`
+    (numbered as they begin), `byte` (of its first one, from 0), `bytes`; `acks` has one for every ACK that it got:
+    `time_s`, `flow`, `ack` (bytes), `sacked` (blocks, as in 2896-4344). `pcap` is the capture itself, headers alone,
+    its clock from the start.
+    """
+
+    case: LinuxCase
+    kernel: str
+    series: pd.DataFrame
+    queue_drops: int
+    marks: int
+    link_losses: int
+    retransmissions: tuple[int, ...]
+    receiver_limited_s: tuple[float, ...]
+    sent: pd.DataFrame | None = None
+    acks: pd.DataFrame | None = None
+    pcap: bytes | None = None
+
+    def goodput(self, begin_s: float, end_s: float, flow: int = 0) -> float:
+        """Bytes acknowledged from one instant to another, which are multiples of 100 ms [bit/s]."""
+        acked = self.of(flow)["bytes_acked"]
+        return float(acked.loc[end_s] - acked.loc[begin_s]) * 8 / (end_s - begin_s)
+
+    def median_srtt(self, begin_s: float, end_s: float, flow: int = 0) -> float:
+        """Median of the smoothed round trip after one instant up to another [s]."""
+        srtt = self.of(flow)["srtt_us"]
+        return float(srtt[(srtt.index > begin_s) & (srtt.index <= end_s)].median()) / 1e6
+
+    def of(self, flow: int) -> pd.DataFrame:
+        """One flow's series by `time_s`."""
+        return self.series[self.series["flow"] == flow].set_index("time_s")
+
+
+def seconds(time: str) -> float:
+    """A time as text in seconds."""
+    return TIME.parse(time) / 1e12
+
+
+def run(case: LinuxCase) -> LinuxRun:
+    """Runs a case in the guest; ScenarioError where it can't be had, RunError where it fails."""
+    packets = RATE.parse(case.rate) * seconds(case.duration) / 8 / PACKET_BYTES
+    sizes = [SIZE.parse(flow.size) for flow in case.flows if flow.size is not None]
+    if len(sizes) == len(case.flows):
+        packets = min(packets, 2 * math.fsum(sizes) / MSS)
+    timeout_s = START_S + PACKET_S * packets
+    try:
+        return linux_kernel.boot(case.guest, seed=case.seed, timeout_s=timeout_s, read=lambda share: _read(case, share))
+    except RunError as error:
+        # Of all that is written in tc's words only the discipline is the user's.
+        if QUEUE_COMMAND not in str(error):
+            raise
+        told = str(error).partition("early: ")[2].partition(": subprocess.")[0]
+        raise ScenarioError(f"discipline: {case.discipline!r}; needs what tc takes, which says: {told}") from None
+
+
+def _read(case: LinuxCase, share: Path) -> LinuxRun:
+    told = json.loads((share / "result.json").read_text())
+    queue = told["queue"]
+    pcap = (share / "sender.pcap").read_bytes() if case.capture else None
+    sent, acks = (None, None) if pcap is None else _packets(pcap)
+    return LinuxRun(
+        case,
+        kernel=told["kernel"],
+        series=pd.read_csv(share / "series.csv"),
+        queue_drops=queue["drops"],
+        marks=queue.get("ecn_mark", 0) or queue.get("marked", 0),
+        link_losses=told["link"]["drops"] + told.get("by_number", 0),
+        retransmissions=tuple(flow["retransmits"] for flow in told["flows"]),
+        receiver_limited_s=tuple(flow["receiver_limited_us"] / 1e6 for flow in told["flows"]),
+        sent=sent,
+        acks=acks,
+        pcap=pcap,
+    )
+
+
+def _packets(pcap: bytes) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Segments sent and ACKs got, of a capture at the sender; bytes count from the first of each flow."""
+    sent: list[tuple[float, int, int, int]] = []
+    acks: list[tuple[float, int, int, str]] = []
+    flows: dict[int, tuple[int, int]] = {}
+    place = 24
+    while place < len(pcap):
+        s, ns, kept, _ = struct.unpack_from("=IIII", pcap, place)
+        packet = pcap[place + 16 : place + 16 + kept]
+        place += 16 + kept
+        time_s = s + ns / 1e9
+        length, head = struct.unpack_from(">H", packet, 16)[0], 14 + 4 * (packet[14] & 15)
+        source, target, number, ack, offset = struct.unpack_from(">HHIIB", packet, head)
+        payload = length - (head - 14) - 4 * (offset >> 4)
+        if payload > 0:
+            flow, first = flows.setdefault(source, (len(flows), number))
+            sent.append((time_s, flow, (number - first) % 2**32, payload))
+        elif target in flows:
+            flow, first = flows[target]
+            options = packet[head + 20 : head + 4 * (offset >> 4)]
+            acks.append((time_s, flow, (ack - first) % 2**32, _sacked(options, first)))
+    return (
+        pd.DataFrame(sent, columns=["time_s", "flow", "byte", "bytes"]),
+        pd.DataFrame(acks, columns=["time_s", "flow", "ack", "sacked"]),
+    )
+
+
+def _sacked(options: bytes, first: int) -> str:
+    """Blocks of the SACK option (RFC 2018), as text."""
+    place, sack, nothing = 0, 5, (0, 1)
+    while place < len(options):
+        kind = options[place]
+        if kind in nothing:
+            place += 1
+            continue
+        if kind == sack:
+            edges = np.frombuffer(options[place + 2 : place + options[place + 1]], ">u4").astype(np.int64)
+            low_high = ((edges - first) % 2**32).reshape(-1, 2)
+            return " ".join(f"{low}-{high}" for low, high in low_high)
+        place += max(2, options[place + 1])
+    return ""

@@ -1,0 +1,202 @@
+"""The same path in longpipe and in Linux 6.1: goodput, round trips, losses, windows.
+
+Linux's bottleneck counts 14 bytes of Ethernet headers, which longpipe's packets lack: its rate is less in proportion. A
+token bucket does not hold a packet while it is sent: longpipe's path is shorter by as much.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from longpipe import Scenario, simulate
+from longpipe.errors import ScenarioError
+from longpipe.ip import HEADER_BYTES
+from longpipe.result import Result
+from longpipe.scenario.base import kinds
+from longpipe.scenario.congestion import Congestion
+from longpipe.units import RATE, TIME
+from longpipe.validate.linux import MSS, PACKET_BYTES, STEADY, LinuxCase, LinuxRun, run
+
+# Names of Linux that are others here, each by what it may be called.
+NAMES: Final[dict[str, tuple[str, ...]]] = {
+    "reno": ("aimd",),
+    "htcp": ("htcp", "h-tcp"),
+    "westwood": ("westwood", "westwood+"),
+}
+TIMESTAMPS_BYTES: Final = 12
+SPEED_UP: Final = 1000
+# What Linux does of itself, as near as there is a field for it: RFC 6928 and 7323, its least RTO. It acknowledges every
+# second segment, but its windows grow by the segments acknowledged, as they do here with an ACK for each.
+TCP: Final[dict[str, Any]] = {
+    "mss": f"{MSS} B",
+    "recovery": "sack",
+    "receiver_window": "auto",
+    "initial_window": "10 segments",
+    "timer": {"kind": "fine", "timestamps": True, "min_rto": "200 ms"},
+    "ack": "immediate",
+}
+
+
+def longpipe_name(control: str) -> str | None:
+    """What longpipe calls a congestion control of Linux; None where it has none of its kind."""
+    known = kinds(Congestion)
+    return next((name for name in NAMES.get(control, (control,)) if name in known), None)
+
+
+def missing(case: LinuxCase) -> str | None:
+    """What of a case longpipe does not have, in a line; None where it can run it."""
+    unknown = [flow.control for flow in case.flows if longpipe_name(flow.control) is None]
+    if unknown:
+        return f"longpipe has no {', '.join(dict.fromkeys(unknown))}"
+    words = case.discipline.split()
+    return None if words == ["pfifo"] else f"longpipe has no {words[0]} with settings of tc"
+
+
+def scenario(case: LinuxCase, **changes: object) -> Scenario:
+    """The case as a scenario, over IP, with dotted fields changed; ScenarioError where longpipe can't run it."""
+    lacks = missing(case)
+    if lacks is not None:
+        raise ScenarioError(f"{lacks}; accepts {', '.join(kinds(Congestion))} behind pfifo")
+    wire = MSS + HEADER_BYTES + TIMESTAMPS_BYTES
+    rate = int(Fraction(RATE.parse(case.rate) * wire, PACKET_BYTES))
+    packet_ps = wire * 8 * 10**12 // rate
+    half_ps = TIME.parse(case.round_trip) // 2
+    loss: object = "none"
+    if case.lose:
+        loss = {"kind": "packets", "indices": case.lose}
+    elif case.loss:
+        loss = {"kind": "bernoulli", "probability": case.loss}
+    fields: dict[str, Any] = {
+        "name": "linux",
+        "framing": "ip",
+        "duration": case.duration,
+        "network": {
+            "kind": "dumbbell",
+            "group": [_group(case, number) for number in range(len(case.flows))],
+            "access_rate": f"{SPEED_UP * rate} bit/s",
+            "trunk_rate": f"{rate} bit/s",
+            "access_delay": "0 s",
+            "exit_delay": "0 s",
+            "trunk_delay": f"{max(0, half_ps - packet_ps)} ps",
+            "return_delay": f"{half_ps} ps",
+            "return_rate": f"{SPEED_UP * rate} bit/s",
+            "trunk_loss": loss,
+        },
+        "switch": {"buffer": f"{case.buffer} packets"},
+        "tcp": TCP,
+        "traces": {"cwnd": True, "rtt": True, "sequence": True},
+    }
+    return Scenario(**fields).with_(**changes)
+
+
+def _group(case: LinuxCase, number: int) -> dict[str, object]:
+    flow = case.flows[number]
+    return {
+        "name": f"flow{number}",
+        "tcp": {"congestion": longpipe_name(flow.control)},
+        "start": {"kind": "fixed", "at": flow.start},
+        "traffic": "greedy" if flow.size is None else {"kind": "transfer", "size": flow.size},
+    }
+
+
+@dataclass(frozen=True)
+class LinuxComparison:
+    """What both did; `longpipe` is None where longpipe can't run the case."""
+
+    linux: LinuxRun
+    longpipe: Result | None
+
+    @property
+    def steady_s(self) -> tuple[float, float]:
+        """From when to when goodput and round trips are measured [s]: of files all the time that they take."""
+        end = float(self.linux.series["time_s"].iloc[-1])
+        files = all(flow.size is not None for flow in self.linux.case.flows)
+        return 0.0 if files else round(end * STEADY, 1), end
+
+    @cached_property
+    def flows(self) -> pd.DataFrame:
+        """A row per flow: `control`, then of each `goodput_mbps`, `srtt_ms` (median), `retransmissions`."""
+        rows = []
+        for number, flow in enumerate(self.linux.case.flows):
+            begin, end = self.steady_s
+            theirs = self.linux.of(number)
+            pairs = {"linux": (theirs, self.linux.retransmissions[number])}
+            if self.longpipe is not None:
+                again = int(self.longpipe.flows["retransmitted_segments"].iloc[number])
+                pairs["longpipe"] = self.windows[self.windows["flow"] == number].set_index("time_s"), again
+            row: dict[str, Any] = {"control": flow.control}
+            for name, (series, retransmissions) in pairs.items():
+                acked = series["bytes_acked"]
+                steady = series[(series.index > begin) & (series.index <= end)]
+                row[f"{name}_goodput_mbps"] = (acked[end] - acked[begin]) * 8 / (end - begin) / 1e6
+                row[f"{name}_srtt_ms"] = float(steady["srtt_us"].median()) / 1000
+                row[f"{name}_retransmissions"] = retransmissions
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    @property
+    def losses(self) -> pd.DataFrame:
+        """Packets lost in the queue and on the link, a row for each simulator."""
+        rows: dict[str, tuple[int, ...]] = {"linux": (self.linux.queue_drops, self.linux.link_losses)}
+        if self.longpipe is not None:
+            trunk = self.longpipe.ports.set_index("port").loc["switch1->switch2"]
+            rows["longpipe"] = tuple(int(str(trunk[f"packets_lost_{why}"])) for why in ("overflow", "forced"))
+        return pd.DataFrame.from_dict(rows, orient="index", columns=["queue", "link"])
+
+    @cached_property
+    def windows(self) -> pd.DataFrame:
+        """The series of longpipe at Linux's instants: `time_s`, `flow`, `cwnd` [segments], `srtt_us`, `bytes_acked`."""
+        assert self.longpipe is not None  # noqa: S101 - asked for where it was run
+        traces = self.longpipe.traces
+        acks = traces["sequence"][traces["sequence"]["event"] == 1]
+        parts = []
+        for number in range(len(self.linux.case.flows)):
+            times = self.linux.of(number).index.to_numpy()
+            name = f"flow{number}"
+            columns = {
+                "cwnd": _at(times, traces["cwnd"], name, "cwnd_bytes") / MSS,
+                "srtt_us": _at(times, traces["rtt"], name, "srtt_s") * 1e6,
+                "bytes_acked": np.nan_to_num(_at(times, acks, name, "sequence_bytes")),
+            }
+            parts.append(pd.DataFrame({"time_s": times, "flow": number, **columns}))
+        return pd.concat(parts, ignore_index=True)
+
+    @property
+    def series(self) -> pd.DataFrame:
+        """Linux's series, with longpipe's beside it where it was run: `longpipe_cwnd`, `longpipe_srtt_us`, ..."""
+        if self.longpipe is None:
+            return self.linux.series
+        ours = self.windows.rename(columns=lambda name: name if name in ("time_s", "flow") else f"longpipe_{name}")
+        return self.linux.series.merge(ours, on=["time_s", "flow"])
+
+    def within(self, share: float) -> bool:
+        """Whether each flow's goodput and median round trip are as near to Linux's as this share of them."""
+        if self.longpipe is None:
+            return True
+        return all(
+            bool(((self.flows[f"longpipe_{name}"] / self.flows[f"linux_{name}"] - 1).abs() <= share).all())
+            for name in ("goodput_mbps", "srtt_ms")
+        )
+
+
+def compare(case: LinuxCase, *, alone: bool = False, **changes: object) -> LinuxComparison:
+    """Runs a case in both, or in Linux alone; `changes` are dotted fields of longpipe's scenario.
+
+    Raises ScenarioError where the guest can't be had.
+    """
+    # Mistakes in the changes are told before the long run.
+    own = None if alone or missing(case) is not None else scenario(case, **changes)
+    theirs = run(case)
+    return LinuxComparison(theirs, None if own is None else simulate(own, seed=case.seed))
+
+
+def _at(times: Any, trace: pd.DataFrame, flow: str, column: str) -> Any:  # noqa: ANN401 - arrays
+    """The latest value of a flow's column at each of the times; nan before the first."""
+    rows = trace[trace["flow"] == flow]
+    place = np.searchsorted(rows["time_s"].to_numpy(), times, side="right") - 1
+    values = rows[column].to_numpy(dtype=float)
+    return np.where(place >= 0, values[place], np.nan) if len(values) else np.full(len(times), np.nan)

@@ -1,0 +1,129 @@
+"""The path inside the guest: sender, delay, router, receiver, each in a network namespace; the sender's is the first.
+
+    sender a0 --- d0 delay d1 --- r0 router r1 --- b0 receiver
+
+Delays and losses lie before the queue, away from the sender, whose own device neither delays nor queues.
+"""
+
+import ctypes
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any, Final
+
+SYS_FINIT_MODULE: Final = 313
+SENDER, RECEIVER, PORT = "10.0.1.2", "10.0.3.2", 5001
+# A token bucket's depth: a packet and less than two, so that packets leave one by one; above 640 Mbit/s 20 us, as its
+# timer is late by what the kernel does in between.
+BURST_BYTES: Final = 1600
+BURST_S: Final = 20e-6
+# Bytes in a token bucket's own queue, above what any buffer of packets holds.
+UNLIMITED: Final = 2_000_000_000
+SETTINGS: Final = (
+    "net.ipv4.tcp_no_metrics_save=1",
+    "net.core.wmem_max=67108864",
+    "net.core.rmem_max=67108864",
+    "net.ipv4.tcp_wmem=4096 4194304 67108864",
+    "net.ipv4.tcp_rmem=4096 131072 67108864",
+    "net.ipv4.tcp_mem=100000 100000 100000",
+)
+_LINKS: Final = (("a0", "", "d0", "d"), ("d1", "d", "r0", "r"), ("r1", "r", "b0", "b"))
+_ADDRESSES: Final = {
+    "a0": f"{SENDER}/24",
+    "d0": "10.0.1.1/24",
+    "d1": "10.0.2.2/24",
+    "r0": "10.0.2.1/24",
+    "r1": "10.0.3.1/24",
+    "b0": f"{RECEIVER}/24",
+}
+_ROUTES: Final = {"": "default via 10.0.1.1", "d": "default via 10.0.2.1", "b": "default via 10.0.3.1"}
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def load_modules(home: Path, names: list[str]) -> None:
+    """Loads those of the modules that exist; what is built in needs none."""
+    for name in names:
+        for path in home.rglob(f"{name}.ko"):
+            with path.open("rb") as module:
+                if _libc.syscall(SYS_FINIT_MODULE, module.fileno(), b"", 0) < 0:
+                    raise OSError(ctypes.get_errno(), f"{name}: {os.strerror(ctypes.get_errno())}")
+
+
+def build(case: dict[str, Any]) -> None:
+    """Makes the path: `rate` [bit/s], `delay_s` (one way), `discipline` (of tc), `loss` (probability)."""
+    ecn = int("ecn" in case["discipline"].split() or any(flow["control"] == "dctcp" for flow in case["flows"]))
+    settings = [*SETTINGS, f"net.ipv4.tcp_ecn={ecn}"]
+    _run("sysctl", "-q", *settings)
+    for name in "drb":
+        _run("ip", "netns", "add", name)
+    _run("ip", "netns", "exec", "b", "sysctl", "-q", *[one for one in settings if ".tcp_" in one and "_mem" not in one])
+    _run("ip", "netns", "exec", "b", "sysctl", "-q", *[one for one in settings if "tcp_rmem" in one])
+    _batch("", "ip", [_link(number, *link) for number, link in enumerate(_LINKS)])
+    for space in ("", "d", "r", "b"):
+        _batch(space, "ip", _addressed(space))
+    for space in "dr":
+        _run("ip", "netns", "exec", space, "sysctl", "-q", "net.ipv4.ip_forward=1")
+    _run("ip", "-n", "r", "route", "add", "10.0.1.0/24", "via", "10.0.2.2")
+    delay = f"netem delay {case['delay_s'] * 1e6:.3f}us limit 1000000"
+    loss = f" loss {100 * case['loss']:.6f}%" if case["loss"] else ""
+    burst = max(BURST_BYTES, int(case["rate"] * BURST_S / 8))
+    _batch("d", "tc", [f"qdisc add dev d0 root {delay}", f"qdisc add dev d1 root {delay}{loss}"])
+    _batch(
+        "r",
+        "tc",
+        [
+            f"qdisc add dev r1 root handle 1: tbf rate {case['rate']}bit burst {burst} limit {UNLIMITED}",
+            f"qdisc add dev r1 parent 1:1 handle 10: {case['discipline']}",
+        ],
+    )
+
+
+def counters() -> dict[str, Any]:
+    """What the queue's discipline and the lossy link have counted, as tc tells it."""
+    queue = next(one for one in _shown("r", "r1") if one.get("handle") == "10:")
+    return {"queue": queue, "link": _shown("d", "d1")[0]}
+
+
+def _link(number: int, near: str, near_space: str, far: str, far_space: str) -> str:
+    def end(device: str, space: str, place: int) -> str:
+        return f"name {device} address 02:00:00:00:0{number}:0{place}" + (f" netns {space}" if space else "")
+
+    return f"link add {end(near, near_space, 1)} type veth peer {end(far, far_space, 2)}"
+
+
+def _addressed(space: str) -> list[str]:
+    """What a namespace's devices are told; the neighbours, too, so that no packet waits for their addresses."""
+    lines = ["link set lo up"]
+    for number, link in enumerate(_LINKS):
+        ends = (link[0], link[1], 1), (link[2], link[3], 2)
+        for (device, home, _), (other, _, place) in (ends, ends[::-1]):
+            if home == space:
+                address = _ADDRESSES[other].split("/")[0]
+                lines += [
+                    f"addr add {_ADDRESSES[device]} dev {device}",
+                    f"link set {device} up gso_max_segs 1 txqueuelen 0",
+                    f"neigh add {address} lladdr 02:00:00:00:0{number}:0{place} dev {device} nud permanent",
+                ]
+    if space in _ROUTES:
+        lines.append(f"route add {_ROUTES[space]}")
+    return lines
+
+
+def _shown(space: str, device: str) -> list[dict[str, Any]]:
+    done = subprocess.run(  # noqa: S603 - in the guest
+        ["tc", "-n", space, "-s", "-j", "qdisc", "show", "dev", device],  # noqa: S607
+        check=True,
+        capture_output=True,
+    )
+    return list(json.loads(done.stdout))
+
+
+def _batch(space: str, program: str, lines: list[str]) -> None:
+    command = [program, *(["-n", space] if space else []), "-batch", "-"]
+    subprocess.run(command, input="\n".join(lines).encode() + b"\n", check=True)  # noqa: S603 - in the guest
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True)  # noqa: S603 - in the guest

@@ -1,0 +1,128 @@
+// Preloaded into user-mode Linux: time that moves only as the kernel needs it, randomness from a seed, registers of any size.
+//
+// Time: the clock stands still while the kernel works, but for VT_STEP ns at each look at it, and jumps to the next timer
+// when the kernel has nothing to do. Randomness: what the kernel asks of the host comes from VT_SEED. So a run repeats.
+// Registers: processors with AMX have more state than Linux 6.1 makes room for; what it does not know is left as it is.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/ptrace.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BILLION 1000000000ull
+#define EXTENDED_STATE 0x202
+#define LARGEST_STATE 65536
+// What the clock of the day says at the start [s]: any date will do.
+#define DAY_CLOCK 1700000000ull
+
+static uint64_t now = BILLION, due, period;
+
+static uint64_t setting(const char *name, uint64_t fallback) {
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : fallback;
+}
+
+static uint64_t nanoseconds(const struct timespec *time) { return time->tv_sec * BILLION + time->tv_nsec; }
+
+static void store(struct timespec *time, uint64_t value) {
+    time->tv_sec = value / BILLION;
+    time->tv_nsec = value % BILLION;
+}
+
+static void fire_if_due(void) {
+    if (due && now >= due) {
+        due = period ? now + period : 0;
+        syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), SIGALRM);
+    }
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    static uint64_t step;
+    if (!step) step = setting("VT_STEP", 100);
+    now += step;
+    fire_if_due();
+    store(time, now + (clock == CLOCK_REALTIME ? DAY_CLOCK * BILLION : 0));
+    return 0;
+}
+
+int timer_settime(timer_t timer, int flags, const struct itimerspec *wanted, struct itimerspec *old) {
+    (void)timer, (void)old;
+    uint64_t value = nanoseconds(&wanted->it_value);
+    period = nanoseconds(&wanted->it_interval);
+    due = value ? (flags & TIMER_ABSTIME ? value : now + value) : 0;
+    return 0;
+}
+
+int timer_gettime(timer_t timer, struct itimerspec *left) {
+    (void)timer;
+    store(&left->it_value, due > now ? due - now : due != 0);
+    store(&left->it_interval, period);
+    return 0;
+}
+
+int sigsuspend(const sigset_t *mask) {
+    static int (*idle)(const sigset_t *);
+    if (!idle) idle = (int (*)(const sigset_t *))dlsym(RTLD_NEXT, "sigsuspend");
+    if (due) {
+        if (due > now) now = due;
+        fire_if_due();
+    }
+    return idle(mask);
+}
+
+// SplitMix64 (Steele, Lea, Flood 2014), a byte of each number.
+ssize_t getrandom(void *to, size_t length, unsigned flags) {
+    static uint64_t state;
+    (void)flags;
+    if (!state) state = setting("VT_SEED", 1);
+    for (size_t at = 0; at < length; at++) {
+        uint64_t z = state += 0x9e3779b97f4a7c15ull;
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+        z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+        ((unsigned char *)to)[at] = z >> 24;
+    }
+    return length;
+}
+
+static long trace(long request, long process, long address, long data) {
+    return syscall(SYS_ptrace, request, process, address, data);
+}
+
+long ptrace(enum __ptrace_request request, ...) {
+    va_list rest;
+    va_start(rest, request);
+    pid_t process = va_arg(rest, pid_t);
+    void *address = va_arg(rest, void *), *data = va_arg(rest, void *);
+    va_end(rest);
+    if (request == PTRACE_SETREGSET && (long)address == EXTENDED_STATE) {
+        static char state[LARGEST_STATE];
+        struct iovec whole = {state, sizeof state}, *known = data;
+        long done = trace(PTRACE_GETREGSET, process, EXTENDED_STATE, (long)&whole);
+        if (done < 0) return done;
+        memcpy(state, known->iov_base, known->iov_len < whole.iov_len ? known->iov_len : whole.iov_len);
+        return trace(PTRACE_SETREGSET, process, EXTENDED_STATE, (long)&whole);
+    }
+    // The library's own wrapper returns what these read.
+    if (request == PTRACE_PEEKTEXT || request == PTRACE_PEEKDATA || request == PTRACE_PEEKUSER) {
+        long word, done = trace(request, process, (long)address, (long)&word);
+        return done < 0 ? done : word;
+    }
+    return trace(request, process, (long)address, (long)data);
+}
+
+// The host puts the kernel at an address drawn anew each time, on which its tables' sizes depend: it is started once more.
+__attribute__((constructor)) static void settle(int count, char **arguments, char **environment) {
+    (void)count;
+    int was = personality(0xffffffff);
+    if (was != -1 && !(was & ADDR_NO_RANDOMIZE) && personality(was | ADDR_NO_RANDOMIZE) != -1)
+        execve("/proc/self/exe", arguments, environment);
+}

@@ -1,0 +1,207 @@
+"""User-mode Linux: where it is or how to get it, and one start of it with a case to run.
+
+It is Debian's package `user-mode-linux`, in Debian 12 Linux 6.1: one process of the host, whose root is the host's own
+file system, read-only. The kernel is GPL-2.0: it is run, never linked to or carried.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from platformdirs import user_cache_path
+
+from longpipe.errors import RunError, ScenarioError
+
+PROGRAM: Final = "linux.uml"
+PACKAGE: Final = "user-mode-linux"
+GUEST: Final = Path(__file__).parent / "linux_guest"
+MACHINE: Final = "x86_64"
+# What the host needs besides: a compiler for the shim, and what makes the path in the guest.
+TOOLS: Final = {"cc": "gcc libc6-dev", "ip": "iproute2", "tc": "iproute2", "mount": "mount", "sysctl": "procps"}
+SYSTEM_PATH: Final = "/usr/sbin:/usr/bin:/sbin:/bin"
+BOOT: Final = (
+    "mem=512M",
+    "rootfstype=hostfs",
+    "rootflags=/",
+    "ro",
+    "quiet",
+    "init=/proc/self/cwd/init.sh",
+    "con=null",
+    "con0=fd:0,fd:1",
+    # The delay loop's length and RAID's fastest algorithm, for which the kernel would work until time passes; and the
+    # host's own randomness.
+    "lpj=1000000",
+    "initcall_blacklist=raid6_select_algo,rng_init",
+)
+
+Read = TypeVar("Read")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The program, and the folder that holds a folder of modules named by their version."""
+
+    program: Path
+    modules: Path
+
+    @property
+    def version(self) -> str:
+        """The kernel's version, as in 6.1.176."""
+        return " ".join(sorted(folder.name for folder in self.modules.iterdir()))
+
+
+def home() -> Path:
+    """Where the package is unpacked and the shim is built: in the user's cache directory."""
+    return user_cache_path("longpipe") / "linux"
+
+
+def find() -> Kernel | None:
+    """The kernel, installed or unpacked before; None where it is neither."""
+    installed = shutil.which(PROGRAM)
+    for program in (Path(installed) if installed else None, home() / "usr" / "bin" / PROGRAM):
+        if program is not None and program.exists():
+            modules = program.parent.parent / "lib" / "uml" / "modules"
+            if modules.is_dir():
+                return Kernel(program, modules)
+    return None
+
+
+def problem() -> str | None:
+    """Why the guest does not run here as things are, in a line that says what to install; None where it does."""
+    unfit = _unfit()
+    if unfit is not None:
+        return unfit
+    return None if find() is not None else f"not installed; get it: apt install {PACKAGE} (Debian)"
+
+
+def get() -> Kernel:
+    """The kernel, fetched by `apt-get download` where it isn't there; ScenarioError where it can't be had."""
+    unfit = _unfit()
+    found = (find() or _fetch()) if unfit is None else None
+    if found is None:
+        raise ScenarioError(f"{PROGRAM}: {unfit or problem()}")
+    return found
+
+
+def boot(case: Mapping[str, Any], *, seed: int, timeout_s: float, read: Callable[[Path], Read]) -> Read:
+    """Starts the guest with a case, and returns what `read` makes of the folder in which it left its results.
+
+    The case is what `linux_guest.load` takes. `timeout_s` is real time [s]. Raises ScenarioError where the kernel can't
+    be had, RunError if the guest does not finish.
+    """
+    kernel = get()
+    shim = _shim()
+    with tempfile.TemporaryDirectory(prefix="longpipe-linux-") as name:
+        share = Path(name)
+        (share / "case.json").write_text(json.dumps(case))
+        settings = {
+            "WITNESS_PYTHON": str(Path(getattr(sys, "_base_executable", sys.executable)).resolve()),
+            "WITNESS_MODULES": str(kernel.modules),
+            "PYTHONPATH": str(GUEST.parents[2]),
+        }
+        lines = [f"export {name}={shlex.quote(value)}" for name, value in settings.items()]
+        (share / "settings").write_text("\n".join(lines) + "\n")
+        shutil.copy(GUEST / "init.sh", share)
+        (share / "init.sh").chmod(0o755)
+        environment = {"LD_PRELOAD": str(shim), "VT_SEED": str(seed + 1), "PATH": SYSTEM_PATH, "HOME": str(share)}
+        _run([str(kernel.program), *BOOT], environment, share, timeout_s)
+        if not (share / "result.json").exists():
+            raise RunError(f"{PROGRAM}: the guest stopped early: {_last_words(share)}")
+        return read(share)
+
+
+def _last_words(share: Path) -> str:
+    """What the guest said at last; of a program that it ran what that said at first, too."""
+    for name in ("errors.txt", "console.txt"):
+        file = share / name
+        lines = file.read_text(errors="replace").strip().splitlines() if file.exists() else []
+        if lines:
+            return lines[-1] if lines[0].startswith("Traceback") else f"{lines[0]}: {lines[-1]}"
+    return "without a word"
+
+
+def _run(command: list[str], environment: Mapping[str, str], share: Path, timeout_s: float) -> None:
+    with (share / "console.txt").open("wb") as console:
+        guest = subprocess.Popen(  # noqa: S603 - a fixed command
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            cwd=share,
+            start_new_session=True,
+        )
+        try:
+            guest.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise RunError(f"{PROGRAM}: the guest did not finish within {timeout_s:.0f} s") from None
+        finally:
+            # Its processes are processes of the host, which outlive it where it was ended from outside.
+            with suppress(ProcessLookupError):
+                os.killpg(guest.pid, signal.SIGKILL)
+            guest.wait()
+
+
+def _unfit() -> str | None:
+    if sys.platform != "linux" or platform.machine() != MACHINE:
+        return f"needs Linux on {MACHINE}; this is {sys.platform} on {platform.machine()}"
+    lacks = {tool: package for tool, package in TOOLS.items() if shutil.which(tool, path=SYSTEM_PATH) is None}
+    if lacks:
+        packages = " ".join(dict.fromkeys(lacks.values()))
+        return f"needs {', '.join(lacks)}; get it: apt install {packages} (Debian)"
+    return None
+
+
+def _fetch() -> Kernel | None:
+    """Unpacks the package into the cache directory, without installing it; None where apt can't get it."""
+    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+        return None
+    home().parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home().parent) as name:
+        folder = Path(name)
+        # apt fetches as another user where it is run by root.
+        folder.chmod(0o755)
+        got = subprocess.run(  # noqa: S603 - a fixed command
+            ["apt-get", "download", "-qq", PACKAGE],  # noqa: S607
+            cwd=folder,
+            capture_output=True,
+            check=False,
+        )
+        packages = list(folder.glob("*.deb"))
+        if got.returncode != 0 or not packages:
+            return None
+        subprocess.run(["dpkg-deb", "-x", packages[0].name, "new"], cwd=folder, check=True)  # noqa: S603, S607
+        home().mkdir(exist_ok=True)
+        with suppress(OSError):
+            # Another process may have been first.
+            (folder / "new" / "usr").rename(home() / "usr")
+    return find()
+
+
+def _shim() -> Path:
+    """The preloaded library, built once for each version of its source."""
+    source = (GUEST / "shim.c").read_bytes()
+    path = home() / f"shim-{hashlib.sha256(source).hexdigest()[:16]}.so"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as name:
+            built = Path(name) / "shim.so"
+            compiler = shutil.which("cc", path=SYSTEM_PATH) or "cc"
+            command = [compiler, "-O2", "-shared", "-fPIC", "-o", str(built), str(GUEST / "shim.c"), "-ldl"]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+            if done.returncode != 0:
+                raise RunError(f"cc: can't build {GUEST / 'shim.c'}: {done.stderr.strip().splitlines()[0]}")
+            built.replace(path)
+    return path

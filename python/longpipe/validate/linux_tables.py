@@ -1,0 +1,223 @@
+"""The frozen tables of tests/data/linux: what Linux 6.1 does on given paths, for tests that need not run it.
+
+`longpipe validate linux-tables tests/data/linux` writes them.
+"""
+
+import gzip
+from collections.abc import Callable, Mapping
+from io import StringIO
+from random import Random
+from typing import Final, get_args
+
+import pandas as pd
+
+from longpipe.units import RATE
+from longpipe.validate.linux import (
+    MSS,
+    PACKET_BYTES,
+    STEADY,
+    LinuxCase,
+    LinuxControl,
+    LinuxFlow,
+    LinuxRun,
+    run,
+    seconds,
+)
+
+# Without DCTCP, which needs marks, and four that are hardly used.
+CONTROLS: Final[tuple[LinuxControl, ...]] = tuple(
+    name for name in get_args(LinuxControl) if name not in ("dctcp", "yeah", "cdg", "nv", "lp")
+)
+# Of the series, what the tables keep.
+KEPT: Final = ("cwnd", "ssthresh", "srtt_us", "rttvar_us", "ca_state", "bytes_acked", "delivered", "retransmits")
+# What is measured besides: the first seconds.
+FIRST_S: Final = 5.0
+# Data packets lost on the path of `losses`, by number of arrival.
+LISTS: Final[dict[str, tuple[int, ...]]] = {
+    "none": (),
+    "single": (3000, 20000, 60000, 150000),
+    "early": (200, 5000, 40000),
+    "bursts": (*range(3000, 3010), *range(50000, 50040, 4)),
+    "every-10000": tuple(range(10000, 500000, 10000)),
+    "every-1000": tuple(range(1000, 500000, 1000)),
+}
+# Data packets lost in a transfer of SEGMENTS; ("again", n) is the last retransmission so far of what packet n held.
+Lost = int | tuple[str, int]
+SEGMENTS: Final = 200
+TRANSFERS: Final[tuple[tuple[Lost, ...], ...]] = (
+    (),
+    (0,),
+    (9,),
+    (20,),
+    (14, 28),
+    (20, 21, 22),
+    tuple(range(20, 30)),
+    (20, 22, 24, 26),
+    (40, 60, 80, 100),
+    tuple(range(30, 70)),
+    tuple(range(10)),
+    (199,),
+    (198, 199),
+    tuple(range(190, 200)),
+    (199, ("again", 199)),
+    (199, ("again", 199), ("again", 199)),
+    (20, ("again", 20)),
+    (20, ("again", 20), ("again", 20)),
+    (20, 21, 22, ("again", 21)),
+    (5, 50, *range(195, 200)),
+)
+PATHS: Final = 20
+# What a path and its buffer hold at most [bytes]: half of what the receiver's largest window lets in.
+MOST_BYTES: Final = 16e6
+
+Files = Mapping[str, pd.DataFrame]
+Tell = Callable[[str], None]
+
+
+def controls(tell: Tell) -> Files:
+    """One greedy flow of each control: 10 Mbit/s, 100 ms, 100 packets, 60 s."""
+    found = [_told(LinuxCase(flows=(LinuxFlow(control=control),)), control, tell) for control in CONTROLS]
+    return {
+        "controls.csv": pd.DataFrame([{"control": one.case.flows[0].control, **measures(one)} for one in found]),
+        "controls-series.csv.gz": pd.concat([_series(one, control=one.case.flows[0].control) for one in found]),
+    }
+
+
+def losses(tell: Tell) -> Files:
+    """CUBIC and Reno that lose packets by number alone: 100 Mbit/s, 100 ms, a buffer that never fills, 40 s."""
+    rows, kept = [], []
+    for name, lose in LISTS.items():
+        for control in ("cubic", "reno"):
+            case = LinuxCase(
+                rate="100 Mbit/s", buffer=100_000, lose=lose, duration="40 s", flows=(LinuxFlow(control=control),)
+            )
+            found = _told(case, f"{control} {name}", tell)
+            reached = [number for number in lose if number < found.series["delivered"].iloc[-1] + found.link_losses]
+            about = {"list": name, "control": control}
+            rows.append({**about, "lost": " ".join(map(str, reached)), **measures(found)})
+            kept.append(_series(found, **about))
+    return {"losses.csv": pd.DataFrame(rows), "losses-series.csv.gz": pd.concat(kept)}
+
+
+def transfers(tell: Tell) -> Files:
+    """Lists of lost packets on a transfer of 200 segments, 10 Mbit/s, 100 ms: every segment sent, every ACK."""
+    rows, sent, acks = [], [], []
+    for control in ("cubic", "reno"):
+        for number, lost in enumerate(TRANSFERS):
+            found = _transfer(control, lost)
+            tell(f"{control} {' '.join(map(str, found.case.lose))}")
+            assert found.sent is not None  # noqa: S101 - captured
+            assert found.acks is not None  # noqa: S101 - captured
+            about = {"control": control, "list": number}
+            rows.append(
+                {**about, "lost": " ".join(map(str, found.case.lose)), "retransmissions": found.retransmissions[0]}
+            )
+            segment = (found.sent["byte"] // MSS).rename("segment")
+            sent.append(pd.DataFrame({**about, "time_s": found.sent["time_s"].round(6), "segment": segment}))
+            acks.append(
+                pd.DataFrame({**about, "time_s": found.acks["time_s"].round(6), **found.acks[["ack", "sacked"]]})
+            )
+    return {
+        "transfers.csv": pd.DataFrame(rows),
+        "transfers-sent.csv.gz": pd.concat(sent),
+        "transfers-acks.csv.gz": pd.concat(acks),
+    }
+
+
+def paths(tell: Tell, count: int = PATHS) -> Files:
+    """Random paths with random loss: CUBIC, BBR, Reno, 60 s, or 30 s above 25 Mbit/s."""
+    rows = []
+    for number in range(count):
+        path = draw(number)
+        for control in ("cubic", "bbr", "reno"):
+            case = path.model_copy(update={"flows": (LinuxFlow(control=control),)})
+            found = _told(case, f"{number} {control}", tell)
+            about = {name: getattr(case, name) for name in ("rate", "round_trip", "buffer", "loss", "duration", "seed")}
+            rows.append({"path": number, **about, "control": control, **measures(found)})
+    return {"paths.csv": pd.DataFrame(rows)}
+
+
+TABLES: Final[dict[str, Callable[[Tell], Files]]] = {
+    "controls": controls,
+    "losses": losses,
+    "transfers": transfers,
+    "paths": paths,
+}
+
+
+def draw(number: int) -> LinuxCase:
+    """A random path: 5 to 100 Mbit/s, 10 to 600 ms, a quarter to four products of buffer, no loss or 1e-5 to 1e-2."""
+    random = Random(f"path {number}")  # noqa: S311 - no secret
+    while True:
+        rate, round_trip = _between(random, 5e6, 100e6), _between(random, 0.010, 0.600)
+        product = rate * round_trip / 8
+        buffer = random.uniform(0.25, 4)
+        lossy, loss = random.random() < 2 / 3, _between(random, 1e-5, 1e-2)
+        if product * (1 + buffer) <= MOST_BYTES:
+            break
+    return LinuxCase(
+        rate=f"{round(rate, -5):.0f} bit/s",
+        round_trip=f"{1000 * round_trip:.0f} ms",
+        buffer=max(4, round(buffer * product / PACKET_BYTES)),
+        loss=float(f"{loss:.2g}") if lossy else 0.0,
+        duration="60 s" if rate <= 25e6 else "30 s",
+        seed=number,
+    )
+
+
+def measures(found: LinuxRun) -> dict[str, float | int]:
+    """What a run of one flow comes to: goodput after a third of it and in its first seconds, median SRTT, counts."""
+    end = seconds(found.case.duration)
+    steady = round(end * STEADY, 1)
+    return {
+        "goodput_mbps": round(found.goodput(steady, end) / 1e6, 4),
+        "first_goodput_mbps": round(found.goodput(0, FIRST_S) / 1e6, 4),
+        "median_srtt_ms": round(1000 * found.median_srtt(steady, end), 3),
+        "drops": found.queue_drops,
+        "link_losses": found.link_losses,
+        "retransmissions": found.retransmissions[0],
+    }
+
+
+def content(name: str, frame: pd.DataFrame) -> bytes:
+    """A file of a table: CSV, compressed where its name says so, the same bytes each time."""
+    text = StringIO()
+    frame.to_csv(text, index=False, lineterminator="\n")
+    plain = text.getvalue().encode()
+    return gzip.compress(plain, mtime=0) if name.endswith(".gz") else plain
+
+
+def _told(case: LinuxCase, what: str, tell: Tell) -> LinuxRun:
+    found = run(case)
+    tell(f"{what}: {found.goodput(0, seconds(case.duration)) / RATE.parse(case.rate):.3f} of the rate")
+    return found
+
+
+def _series(found: LinuxRun, **about: str) -> pd.DataFrame:
+    return pd.DataFrame({**about, **found.series[["time_s", *KEPT]]})
+
+
+def _transfer(control: LinuxControl, lost: tuple[Lost, ...]) -> LinuxRun:
+    """Runs a transfer; where a retransmission is to be lost, once more for each, as its number is not known before."""
+    numbers = [one for one in lost if isinstance(one, int)]
+    again = [one[1] for one in lost if not isinstance(one, int)]
+    while True:
+        found = run(
+            LinuxCase(
+                buffer=1000,
+                lose=tuple(numbers),
+                duration="100 s",
+                capture=True,
+                flows=(LinuxFlow(control=control, size=f"{SEGMENTS * MSS} B"),),
+            )
+        )
+        if not again:
+            return found
+        assert found.sent is not None  # noqa: S101 - captured
+        byte = found.sent["byte"]
+        numbers.append(int(byte[byte == byte.iloc[again.pop(0)]].index[-1]))
+
+
+def _between(random: Random, low: float, high: float) -> float:
+    """Uniform in its logarithm."""
+    return float(low * (high / low) ** random.random())

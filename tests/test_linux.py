@@ -1,0 +1,241 @@
+import hashlib
+import os
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from longpipe import ScenarioError, simulate
+from longpipe.scenario.base import kinds
+from longpipe.scenario.congestion import Congestion
+from longpipe.validate import linux_kernel
+from longpipe.validate.linux import MSS, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, run
+from longpipe.validate.linux_compare import compare, longpipe_name, scenario
+from longpipe.validate.linux_tables import CONTROLS, TRANSFERS, content, measures
+
+LONGPIPE = Path(sys.executable).with_name("longpipe")
+TABLES = Path(__file__).parent / "data" / "linux"
+LACKING = linux_kernel.problem() or (os.geteuid() != 0 and "its guest reads the host's files as root")
+kernel = pytest.mark.skipif(bool(LACKING), reason=f"user-mode Linux: {LACKING}")
+
+
+def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    plain = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb", **environment}
+    done = subprocess.run(
+        [LONGPIPE, "validate", "linux", *arguments], capture_output=True, text=True, env=plain, timeout=240, check=False
+    )
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def table(name: str) -> pd.DataFrame:
+    return pd.read_csv(TABLES / name)
+
+
+def one(control: LinuxControl, **case: Any) -> LinuxCase:  # noqa: ANN401 - fields of every type
+    flow = LinuxFlow(control=control, size=case.pop("size", None))
+    return LinuxCase(flows=(flow,), **case)
+
+
+# The tables
+
+
+def test_the_table_of_controls_is_that_of_its_series() -> None:
+    rows, series = table("controls.csv").set_index("control"), table("controls-series.csv.gz")
+    assert tuple(rows.index) == CONTROLS
+    for control in CONTROLS:
+        of = series[series["control"] == control]
+        told = rows.loc[control].to_dict()
+        frame = of.drop(columns="control").assign(flow=0)
+        found = LinuxRun(one(control), "", frame, int(told["drops"]), 0, 0, (of["retransmits"].iloc[-1],), (0.0,))
+        assert measures(found) == told
+        assert np.allclose(of["time_s"], np.arange(601) / 10)
+
+
+def test_the_tables_hold_what_was_measured_before_of_the_same_path() -> None:
+    # 10 Mbit/s, 100 ms, 100 packets, with another arrangement of the guest: Mbit/s, median SRTT [ms].
+    before = {"reno": (9.564, 172.8), "cubic": (9.564, 189.5), "bbr": (9.26, 107.0), "htcp": (9.563, 140.5)}
+    before |= {"illinois": (9.552, 201.4), "veno": (9.564, 186.7), "bic": (9.563, 201.8), "vegas": (9.563, 105.4)}
+    rows = table("controls.csv").set_index("control")
+    for control, (goodput, srtt) in before.items():
+        # BBR's goodput is that of the phase in which it draws its first cycle.
+        assert rows.loc[control, "goodput_mbps"] == pytest.approx(goodput, rel=0.015 if control == "bbr" else 0.003)
+        assert rows.loc[control, "median_srtt_ms"] == pytest.approx(srtt, rel=0.01)
+
+
+@pytest.mark.parametrize("control", ["cubic", "reno"])
+def test_a_transfer_sends_again_exactly_what_was_lost(control: str) -> None:
+    rows = table("transfers.csv").query("control == @control").set_index("list")
+    sent = table("transfers-sent.csv.gz").query("control == @control")
+    assert list(rows.index) == list(range(len(TRANSFERS)))
+    for number, of in sent.groupby("list"):
+        lost = [int(packet) for packet in str(rows["lost"].fillna("")[number]).split()]
+        segments = of["segment"].reset_index(drop=True)
+        again = segments[segments.duplicated()]
+        # A probe of the tail may come although nothing was lost that it repairs.
+        assert set(segments[lost]) <= set(again), number
+        assert len(again) == rows["retransmissions"][number]
+        assert set(segments) == set(range(200))
+
+
+def test_the_table_of_losses_lost_what_it_says() -> None:
+    rows = table("losses.csv")
+    assert list(rows["link_losses"]) == [len(str(lost).split()) for lost in rows["lost"].fillna("")]
+    assert (rows["drops"] == 0).all()
+
+
+def test_a_table_is_the_same_bytes_each_time() -> None:
+    frame = pd.DataFrame({"a": [1, 2]})
+    assert content("a.csv", frame) == b"a\n1\n2\n"
+    assert content("a.csv.gz", frame) == content("a.csv.gz", frame)
+    assert pd.read_csv(StringIO(content("a.csv", frame).decode())).equals(frame)
+
+
+# What is asked for
+
+
+def test_longpipes_own_controls_are_found_by_linuxs_names() -> None:
+    assert longpipe_name("reno") == "aimd"
+    shared = set(kinds(Congestion)) & set(get_args(LinuxControl))
+    assert {"vegas", "scalable", "highspeed"} <= shared
+    assert all(longpipe_name(name) == name for name in shared)
+    assert longpipe_name("lp") is None
+
+
+def test_a_packet_takes_as_long_in_longpipe_as_over_a_token_bucket() -> None:
+    result = simulate(scenario(one("reno", duration="10 s")))
+    assert result.traces["rtt"]["rtt_s"].dropna().iloc[0] == pytest.approx(0.1, abs=5e-6)
+    acks = result.traces["sequence"].query("event == 1 and time_s > 5")
+    gaps = np.diff(acks["time_s"])
+    assert np.median(gaps) == pytest.approx(1514 * 8 / 10e6, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--control", "cubik"), "control: 'cubik'; did you mean 'cubic'? accepts reno, cubic, bbr,"),
+        (("--discipline", "fifo"), "discipline: 'fifo'; did you mean 'pfifo'? accepts pfifo, codel,"),
+        (("--discipline", "pfifo; reboot"), "discipline: 'pfifo; reboot'; did you mean 'pfifo'?"),
+        (("--lose", "3,x"), "--lose: '3,x'; needs packet numbers, as in 3000,20000"),
+        (("--start", "1 s", "--start", "2 s"), "--start: 2 times; needs one, or one for each of 1 flows"),
+        (("--buffer", "0"), "buffer: 0; needs at least 1"),
+        (("--loss", "2"), "loss: 2.0; needs at most 1"),
+        (("--duration", "1 ms"), "duration: 1 ms; needs at least 1 s"),
+        (("--rate", "5"), "rate: '5' has no unit; accepts bit/s,"),
+        (("--control", "reno", "--set", "switch.buffers=1"), "switch.buffers: unknown field;"),
+    ],
+)
+def test_bad_input_is_told_in_a_line_that_names_it(arguments: tuple[str, ...], message: str) -> None:
+    done = command(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"error: {message}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_where_the_kernel_cannot_be_had_a_line_says_what_to_install(tmp_path: Path) -> None:
+    done = command(PATH=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
+    wanted = "error: linux.uml: not installed; get it: apt install user-mode-linux (Debian)\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", wanted)
+
+
+def test_a_machine_that_cannot_run_it_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    with pytest.raises(ScenarioError, match=r"^linux.uml: needs Linux on x86_64; this is linux on aarch64$"):
+        run(LinuxCase())
+
+
+# The kernel itself
+
+
+@kernel
+def test_cubic_does_as_the_table_has_it() -> None:
+    found = run(one("cubic", duration="30 s"))
+    series = table("controls-series.csv.gz").query("control == 'cubic' and time_s <= 30").set_index("time_s")
+    ours = found.of(0)
+    assert found.goodput(20, 30) == pytest.approx(
+        (series["bytes_acked"][30.0] - series["bytes_acked"][20.0]) * 0.8, rel=2e-3
+    )
+    # Until the first loss to the segment; after it within 2 %, but for the tenths of a second in which it recovers.
+    calm = series.index < series.index[series["retransmits"] > 0][0]
+    assert ours["cwnd"][calm].equals(series["cwnd"][calm])
+    near = (ours["cwnd"] / series["cwnd"] - 1).abs() <= 0.02
+    assert near.mean() > 0.97
+    assert found.queue_drops == pytest.approx(series["retransmits"].iloc[-1], abs=3)
+
+
+@kernel
+@pytest.mark.parametrize("number", [4, 15, 16])
+def test_lost_packets_lost_retransmissions_and_a_lost_tail_are_sent_again_as_in_the_table(number: int) -> None:
+    rows = table("transfers.csv").query("control == 'cubic'").set_index("list")
+    wanted = table("transfers-sent.csv.gz").query("control == 'cubic' and list == @number").reset_index(drop=True)
+    lose = tuple(map(int, rows["lost"][number].split()))
+    found = run(one("cubic", size=f"{200 * MSS} B", lose=lose, buffer=1000, duration="100 s", capture=True))
+    assert found.sent is not None
+    assert list(found.sent["byte"] // MSS) == list(wanted["segment"])
+    # Timers fall on ticks of 10 ms.
+    assert (found.sent["time_s"] - wanted["time_s"]).abs().max() < 0.011
+    assert found.link_losses == len(lose)
+
+
+@kernel
+def test_a_run_repeats_and_a_seed_draws_anew() -> None:
+    def digest(seed: int) -> str:
+        found = run(one("bbr", duration="4 s", loss=0.01, seed=seed))
+        assert found.link_losses > 0
+        return hashlib.sha256(found.series.to_csv().encode()).hexdigest()
+
+    first, again, other = digest(1), digest(1), digest(2)
+    assert first == again
+    assert first != other
+
+
+@kernel
+def test_two_flows_share_a_path_and_a_discipline_marks() -> None:
+    flows = LinuxFlow(control="cubic"), LinuxFlow(control="vegas", start="2 s")
+    found = run(LinuxCase(flows=flows, duration="6 s", discipline="fq_codel ecn"))
+    late = found.of(1)
+    assert late["bytes_acked"][1.9] == 1
+    assert (late["bytes_acked"][6.0], found.of(0)["bytes_acked"][6.0]) > (1_000_000, 3_000_000)
+    # ECN is asked for by the connections because the discipline marks.
+    assert found.marks > 0
+
+
+@kernel
+def test_longpipe_beside_linux_writes_both_series_and_the_capture(tmp_path: Path) -> None:
+    csv, pcap = tmp_path / "both.csv", tmp_path / "sender.pcap"
+    options = ["--control", "reno", "--duration", "6 s", "--lose", "100", "--within", "0.02"]
+    done = command(*options, "--csv", str(csv), "--pcap", str(pcap))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Linux 6.1" in done.stdout
+    both = pd.read_csv(csv)
+    assert len(both) == 61
+    assert {"cwnd", "srtt_us", "longpipe_cwnd", "longpipe_srtt_us", "longpipe_bytes_acked"} <= set(both)
+    last = both.iloc[-1]
+    assert last["longpipe_bytes_acked"] == pytest.approx(last["bytes_acked"], rel=0.01)
+    assert last["longpipe_cwnd"] == pytest.approx(last["cwnd"], abs=1.5)
+    assert pcap.read_bytes()[:4] == bytes.fromhex("4d3cb2a1")
+    assert pcap.stat().st_size > 90 * 3000
+
+
+@kernel
+def test_what_tc_does_not_take_is_told_in_its_words() -> None:
+    done = command("--discipline", "fq_codel foo 3", "--alone", "--duration", "1 s")
+    told = "error: discipline: 'fq_codel foo 3'; needs what tc takes, which says: What is \"foo\"?"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(told)
+    assert done.stderr.count("\n") == 1
+
+
+@kernel
+def test_the_exit_status_says_whether_longpipe_is_as_near_as_asked() -> None:
+    changes: dict[str, Any] = {"network.trunk_rate": "5 Mbit/s"}
+    found = compare(one("reno", duration="6 s", lose=(300,)), **changes)
+    assert found.within(0.9)
+    assert not found.within(0.2)
+    assert found.flows["longpipe_goodput_mbps"][0] == pytest.approx(4.8, rel=0.1)
