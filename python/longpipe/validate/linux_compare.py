@@ -23,22 +23,13 @@ from longpipe.validate.linux import MSS, PACKET_BYTES, STEADY, LinuxCase, LinuxR
 
 # Names of Linux that are others here, each by what it may be called.
 NAMES: Final[dict[str, tuple[str, ...]]] = {
-    "reno": ("aimd",),
-    "htcp": ("htcp", "h-tcp"),
-    "westwood": ("westwood", "westwood+"),
+    "reno": ("linux-reno",),
 }
+# What of a control is not Linux's by default.
+OPTIONS: Final[dict[str, dict[str, Any]]] = {"cubic": {"rules": "linux"}}
 TIMESTAMPS_BYTES: Final = 12
 SPEED_UP: Final = 1000
-# What Linux does of itself, as near as there is a field for it: RFC 6928 and 7323, its least RTO. It acknowledges every
-# second segment, but its windows grow by the segments acknowledged, as they do here with an ACK for each.
-TCP: Final[dict[str, Any]] = {
-    "mss": f"{MSS} B",
-    "recovery": "sack",
-    "receiver_window": "auto",
-    "initial_window": "10 segments",
-    "timer": {"kind": "fine", "timestamps": True, "min_rto": "200 ms"},
-    "ack": "immediate",
-}
+TCP: Final[dict[str, Any]] = {"profile": "linux-6", "mss": f"{MSS} B"}
 
 
 def longpipe_name(control: str) -> str | None:
@@ -87,7 +78,7 @@ def scenario(case: LinuxCase, **changes: object) -> Scenario:
             "trunk_loss": loss,
         },
         "switch": {"buffer": f"{case.buffer} packets"},
-        "tcp": TCP,
+        "tcp": {**TCP},
         "traces": {"cwnd": True, "rtt": True, "sequence": True},
     }
     return Scenario(**fields).with_(**changes)
@@ -95,9 +86,10 @@ def scenario(case: LinuxCase, **changes: object) -> Scenario:
 
 def _group(case: LinuxCase, number: int) -> dict[str, object]:
     flow = case.flows[number]
+    kind = longpipe_name(flow.control)
     return {
         "name": f"flow{number}",
-        "tcp": {"congestion": longpipe_name(flow.control)},
+        "tcp": {"congestion": {"kind": kind, **OPTIONS.get(flow.control, {})}},
         "start": {"kind": "fixed", "at": flow.start},
         "traffic": "greedy" if flow.size is None else {"kind": "transfer", "size": flow.size},
     }
