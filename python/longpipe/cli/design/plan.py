@@ -43,12 +43,12 @@ def plan(
     return found
 
 
-def parse_factor(text: str) -> Factor:
-    """A factor from "[NAME:]FIELD=LEVEL,..."; levels are TOML values, or else text."""
+def parse_factor(text: str, option: str = "--factor") -> Factor:
+    """A factor from an option's "[NAME:]FIELD=LEVEL,..."; levels are TOML values, or else text."""
     left, equals, right = text.partition("=")
     name, _, field = left.rpartition(":")
     if not (field.strip() and equals and right.strip()):
-        raise ScenarioError(f"--factor: {text!r}; accepts FIELD=LEVEL,LEVEL as in tcp.recovery=vanilla,reno")
+        raise ScenarioError(f"{option}: {text!r}; accepts FIELD=LEVEL,LEVEL as in tcp.recovery=vanilla,reno")
     try:
         levels = tomllib.loads(f"levels = [{right}]")["levels"]
     except tomllib.TOMLDecodeError:
