@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from longpipe.analysis.readable import UNITS, readable
 from longpipe.cli.design.means import limits_by_point, means, shown_metrics
 from longpipe.cli.progress import Bar
 from longpipe.cli.storing import opened, resumable
@@ -117,6 +118,10 @@ def run(
     blocks = " --blocks seed" if design.common and design.replications > 1 else ""
     where = "" if url is None else f" --store {shlex.quote(url)}"
     first = "" if csv else f"longpipe study export {shlex.quote(name)} -o runs.csv{where}\n"
-    response = shlex.quote(shown_metrics(design, runs)[0].column)
+    shown = shown_metrics(design, runs)[0]
+    response = shlex.quote(shown.column)
+    if shown.unit in UNITS and readable(shown.column).unit != shown.unit:
+        # A column of this name doesn't say what it is in.
+        response += f" --unit {shown.unit}"
     analyse = f"longpipe analyse {csv or 'runs.csv'} --response {response} --factors {shlex.quote(names)}{blocks}"
     console.print(f"\nNext:\n{first}{analyse}", markup=False, soft_wrap=True)
