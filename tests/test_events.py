@@ -111,6 +111,14 @@ def test_compared_runs_have_a_panel_each_and_the_same_axes(kind: Kind) -> None:
     assert all(colours[0][name] == colours[1][name] for name in colours[0].keys() & colours[1].keys())
 
 
+def test_a_title_has_lines_that_fit() -> None:
+    run_ = run("reno")
+    named = Recorded(run_.scenario, run_.traces, "fiber, " + ", ".join(f"network.field{i}=1" for i in range(9)))
+    lines = pictures.window(named, flows=["flow1"]).get_suptitle().splitlines()
+    assert len(lines) == 3
+    assert all(len(line) <= 90 for line in lines)
+
+
 def test_what_can_not_be_compared_is_refused() -> None:
     one, two = run("reno"), run("sack")
     with pytest.raises(ScenarioError, match="runs: 1; needs 2 to 6"):
@@ -137,6 +145,8 @@ def test_the_command_compares_and_says_what_was_set(tmp_path: Path, capsys: pyte
         ("window", {"compared": "tcp.recovery"}, "--compare: 'tcp.recovery'; accepts FIELD=LEVEL,LEVEL"),
         ("window", {"compared": "tcp.recovery=reno"}, "tcp.recovery: levels 'reno'; needs at least 2"),
         ("window", {"compared": "tcp.recovery=reno,sack", "everything": True}, "--all: not with --compare"),
+        ("window", {"compared": "recovery=reno,sack"}, "--compare: 'recovery'; needs the whole name, tcp.recovery"),
+        ("window", {"changes": ["mss=1 KB"]}, "--set: 'mss'; needs the whole name, tcp.mss"),
         ("rtt", {"unit": "segments"}, "--unit: rtt counts none; needs window or sequence"),
     ],
 )

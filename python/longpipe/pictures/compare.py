@@ -12,7 +12,7 @@ from longpipe.pictures.queue import queue
 from longpipe.pictures.recorded import Run, check_flows, flow_names, name_of, shown_s
 from longpipe.pictures.rtt import rtt
 from longpipe.pictures.sequence import sequence
-from longpipe.pictures.style import PALETTE, legend, plain
+from longpipe.pictures.style import PALETTE, legend, plain, wrapped
 from longpipe.pictures.throughput import throughput
 from longpipe.pictures.window import window
 
@@ -74,7 +74,7 @@ def compare(
     axes[-1].set_xlim(min(begin for begin, _ in spans), max(end for _, end in spans))
     _alike(axes)
     called = dict.fromkeys(name_of(run) for run in runs.values())
-    figure.suptitle(f"{', '.join(called)}: {what}", fontsize=11)
+    figure.suptitle(wrapped(f"{', '.join(called)}: {what}"), fontsize=11)
     legend(figure, axes)
     return figure
 

@@ -1,5 +1,6 @@
 """What all pictures have in common: colours, panels, legends."""
 
+import textwrap
 from typing import Final, Literal, cast, get_args
 
 from matplotlib.axes import Axes
@@ -26,6 +27,8 @@ PALETTE: Final = (BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE, "#b8a800", "#5a4f
 DASHES: Final = ("-", "--", ":", "-.")
 # More items than this are drawn as pixels, even in SVG and PDF.
 MOST_SHAPES: Final = 20_000
+# Of a line of a title.
+MOST_LETTERS: Final = 90
 # Of a legend with the longest names.
 MOST_COLUMNS: Final = 5
 # Panels of one figure.
@@ -42,7 +45,7 @@ def panels(
         plain(ax)
         ax.set_xlabel("time [s]")
         ax.set_xlim(*span_s)
-        ax.set_title(title, fontsize=11)
+        ax.set_title(wrapped(title), fontsize=11)
         return cast("Figure", ax.figure), [ax]
     if rows > MOST_PANELS:
         raise ScenarioError(f"flows: {rows} panels; needs at most {MOST_PANELS}: name some flows")
@@ -52,8 +55,14 @@ def panels(
         plain(panel)
     axes[-1].set_xlabel("time [s]")
     axes[-1].set_xlim(*span_s)
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(wrapped(title), fontsize=11)
     return figure, axes
+
+
+def wrapped(title: str) -> str:
+    """A title in lines that a figure has room for."""
+    lines = (textwrap.wrap(line, MOST_LETTERS, break_on_hyphens=False) for line in title.splitlines())
+    return "\n".join(part for line in lines for part in line)
 
 
 def titled(title: str, note: str) -> str:

@@ -94,7 +94,7 @@ def sweep(
     _levels_along(panel, axis)
     panel.set_xlabel(f"{x} [{axis.unit}]" if axis.unit else x)
     panel.set_ylabel(shown.head)
-    if (means["mean"] >= 0).all():
+    if (means["mean"].dropna() >= 0).all():
         panel.set_ylim(bottom=0)
     runs = means["runs"].max()
     seeds = f"means of {runs} runs, {level:.0%} intervals" if runs > 1 else "one run each"

@@ -15,6 +15,8 @@ from longpipe.design import Design
 from longpipe.study import Study
 
 MOST_POINTS: Final = 40
+# Replications whose intervals say little.
+FEW: Final = 4
 
 
 def shown_metrics(design: Design, runs: pd.DataFrame) -> list[Readable]:
@@ -49,12 +51,18 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Tab
     for metric in metrics:
         table.add_column(escape(metric.head), justify="right", no_wrap=True)
     table.add_column("limited by", no_wrap=True)
+    unknown, notes = [metric.name for metric in metrics if runs[metric.column].isna().any()], []
     for point, group in list(runs.groupby("point"))[:MOST_POINTS]:
         levels = [escape(str(group[name].iloc[0])) for name in names]
         shown = (_interval(group[metric.column] / metric.scale) for metric in metrics)
         table.add_row(*levels, *shown, limited[int(str(point))])
     if len(design.points) > MOST_POINTS:
-        table.caption = f"{MOST_POINTS} of {len(design.points)} points; `longpipe study export` has all"
+        notes.append(f"{MOST_POINTS} of {len(design.points)} points; `longpipe study export` has all")
+    if unknown:
+        notes.append(f"-: {', '.join(unknown)} not known in every run, as of a flow that did not end by then")
+    if 1 < design.replications < FEW:
+        notes.append(f"{design.replications} replications make wide intervals; --replications 5 adds runs")
+    table.caption = "\n".join(notes) or None
     return table
 
 

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from longpipe.analysis.readable import UNITS, readable
 from longpipe.cli.design.means import limits_by_point, means, shown_metrics
+from longpipe.cli.naming import check_whole
 from longpipe.cli.progress import Bar
 from longpipe.cli.storing import opened, resumable
 from longpipe.cli.warnings import warn_of_points
@@ -50,6 +51,7 @@ def parse_factor(text: str, option: str = "--factor") -> Factor:
     name, _, field = left.rpartition(":")
     if not (field.strip() and equals and right.strip()):
         raise ScenarioError(f"{option}: {text!r}; accepts FIELD=LEVEL,LEVEL as in tcp.recovery=vanilla,reno")
+    check_whole(option, field.strip())
     try:
         levels = tomllib.loads(f"levels = [{right}]")["levels"]
     except tomllib.TOMLDecodeError:
