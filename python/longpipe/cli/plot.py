@@ -42,6 +42,9 @@ NEEDS: Final = {
     Kind.THROUGHPUT: ("sequence",),
     Kind.RTT: ("rtt",),
 }
+# Flows of which the terminal has a line, and shares that are worth a word.
+MOST_TOLD: Final = 5
+LEAST_TOLD: Final = 0.005
 # Those that count bytes.
 COUNTING: Final = (Kind.WINDOW, Kind.SEQUENCE)
 
@@ -124,6 +127,8 @@ def plot(
     if not Path(source).exists():
         raise ScenarioError(f"{source}: not there; needs a TOML file, or a directory of run --csv")
     runs = _runs(Path(source), kind, seed, changes or [], compared, flow)
+    if kind is Kind.WINDOW:
+        _tell_shares(runs, flow)
     options: dict[str, Any] = {
         "span_s": _span(next(iter(runs.values())).scenario, begin, end),
         **({"unit": unit.value} if unit else {}),
@@ -178,6 +183,19 @@ def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, la
     for line in told(limits(result.scenario, result.columns)):
         typer.echo(f"{label}: limited by {line}" if label else f"limited by {line}")
     return Recorded(result.scenario, result.traces, called)
+
+
+def _tell_shares(runs: dict[str, Run], flows: list[str] | None) -> None:
+    """A line for each of the first flows with what held it back, where both traces tell."""
+    from longpipe.pictures.recorded import flow_names
+    from longpipe.pictures.shares import time_shares
+
+    for label, run in runs.items():
+        names = flows or flow_names(run.scenario)
+        for name in names[:MOST_TOLD] if {"cwnd", "sequence"} <= run.traces.keys() else ():
+            shares = time_shares(run, name).sort_values(ascending=False, kind="stable")
+            causes = ", ".join(f"{cause} {share:.0%}" for cause, share in shares.items() if share >= LEAST_TOLD)
+            typer.echo(f"{f'{label}: ' if label else ''}{name} held back by {causes} of its time")
 
 
 def _of_study(name: str, x: str, y: str, by: str | None, heat: bool, url: str | None) -> Figure:

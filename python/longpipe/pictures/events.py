@@ -79,6 +79,22 @@ def _round_trip_s(run: Run, flow: str) -> float:
     return next(path.propagation_ps for path in paths(run.scenario.resolve()) if path.flow == flow) / 1e12
 
 
+def losses_mended(run: Run, flow: str) -> list[tuple[float, float]]:
+    """Begin and end [s] of each time in which a flow mends losses, from `traces.sequence`; they may overlap.
+
+    From a fast retransmit, or the last segment sent before a timeout, until all that was under way is acknowledged.
+    """
+    rows = _rows(run, flow)
+    acks, sent_s = rows[rows["event"] == 1], rows.loc[rows["event"] == 0, "time_s"].to_numpy()
+    last_s, found = shown_s(run, None)[1], []
+    for again in _agains(run, flow, rows):
+        waited = again.event == "timeout"
+        begin_s = float(sent_s[np.searchsorted(sent_s, again.time_s) - 1]) if waited else again.time_s
+        done = acks.loc[acks["reached"] >= again.end_bytes, "time_s"]
+        found.append((begin_s, min([last_s, *done.head(1)])))
+    return found
+
+
 def shade(panel: Axes, found: pd.DataFrame) -> None:
     """Draws phases behind a panel; avoidance stays white."""
     for phase, colour in _SHADES.items():
