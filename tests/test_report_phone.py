@@ -125,13 +125,16 @@ def _on_a_phone(text: str, script: str, folder: Path) -> dict[str, Any]:
     measure = f"""<script>
       const frame = document.querySelector("iframe");
       const measure = (page) => {{ {script} }};
-      frame.addEventListener("load", () => requestAnimationFrame(() => requestAnimationFrame(() => {{
-        document.body.innerHTML = "<pre>" + JSON.stringify(measure(frame.contentDocument)) + "</pre>";
-      }})));
+      // The page that is dumped waits for its frame.
+      frame.addEventListener("load", () => {{
+        const found = document.createElement("pre");
+        found.textContent = JSON.stringify(measure(frame.contentDocument));
+        document.body.replaceChildren(found);
+      }});
     </script>"""
     (folder / "phone.html").write_text(f"<!DOCTYPE html><body>{frame}{measure}</body>", encoding="utf-8")
     address = (folder / "phone.html").as_uri()
-    options = ["--headless", "--no-sandbox", f"--user-data-dir={folder}", "--virtual-time-budget=5000", "--dump-dom"]
+    options = ["--headless", "--no-sandbox", f"--user-data-dir={folder}", "--dump-dom"]
     done = subprocess.run([str(CHROMIUM), *options, address], capture_output=True, text=True, timeout=120, check=True)
     match = re.search(r"<pre>(.*)</pre>", done.stdout)
     assert match, done.stdout[-500:]

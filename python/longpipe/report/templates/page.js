@@ -31,6 +31,7 @@ const edges = (box) => {
 };
 const sizes = new ResizeObserver((entries) => entries.forEach((entry) => edges(entry.target)));
 for (const box of boxes) {
+  edges(box);
   box.addEventListener("scroll", () => edges(box), { passive: true });
   sizes.observe(box);
 }
