@@ -13,18 +13,21 @@ setup: $(VENV)/.built
 
 $(VENV)/.tools: constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("longpipe needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	@echo "1/3: a virtual environment in $(VENV)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt maturin
 	@touch $@
 
 # What the package needs, and the package itself, once; after that a change of the core builds the core alone.
 $(VENV)/.installed: $(VENV)/.tools pyproject.toml
-	VIRTUAL_ENV=$(VENV) PIP_CONSTRAINT=constraints.txt PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
-		$(BIN)/maturin develop --release --quiet --extras dev
+	@echo "2/3: Python's packages and the core: two to five minutes on two cores"
+	VIRTUAL_ENV=$(VENV) PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+		$(BIN)/maturin develop --release --extras dev
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.installed $(RUST)
-	VIRTUAL_ENV=$(VENV) $(BIN)/maturin develop --release --quiet --skip-install
+	@echo "3/3: the core, what changed of it"
+	VIRTUAL_ENV=$(VENV) $(BIN)/maturin develop --release --skip-install
 	@touch $@
 
 reproduce: setup
@@ -39,7 +42,7 @@ test: setup
 # as `setup`, or all crates are compiled again.
 wheel: $(VENV)/.tools
 	rm -rf dist
-	VIRTUAL_ENV=$(VENV) $(BIN)/maturin build --release --quiet --out dist
+	VIRTUAL_ENV=$(VENV) $(BIN)/maturin build --release --out dist
 
 # The pages of docs/, with their notebooks run and the reference written from the code, in docs/_build/html.
 docs: setup $(VENV)/.docs

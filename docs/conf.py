@@ -1,8 +1,10 @@
 """Sphinx: Markdown by MyST, notebooks executed as the pages are built, the reference written from the code."""
 
+import re
 import sys
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 
@@ -19,7 +21,7 @@ author = "the longpipe authors"
 copyright = "the longpipe authors"  # noqa: A001 - Sphinx's name
 release = version = metadata.version("longpipe")
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton", "dead_links"]
 exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
 
 html_theme = "furo"
@@ -29,6 +31,8 @@ html_css_files = ["longpipe.css"]
 html_theme_options = {"source_directory": "docs/"}
 html_copy_source = False
 
+# Two hyphens begin an option, quotes are those of a shell.
+smartquotes = False
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
 
@@ -71,7 +75,40 @@ def shorten_signature(
     return ("(**fields)", returns) if isinstance(member, type) and issubclass(member, Model) else None
 
 
+def lead_back(app: Sphinx, page: str, _template: str, context: dict[str, Any], _document: object) -> None:
+    """Sources lead back to where a member is documented, and from helpers that no page has nowhere."""
+    if not page.startswith("_modules/longpipe"):
+        return
+    known = app.env.get_domain("py").data["objects"]
+    modules = page.removeprefix("_modules/").split("/")
+    packages = [".".join(modules[:depth]) for depth in range(len(modules), 0, -1)]
+
+    def anchor(found: re.Match[str]) -> str:
+        parts = found[1].split(".")
+        names = [".".join([package, *parts[i:]]) for i in range(1, len(parts)) for package in packages]
+        entry = next((known[name] for name in names if name in known), None)
+        if entry is None:
+            return ""
+        where = app.builder.get_relative_uri(page, entry.docname)
+        return f'<a class="viewcode-back" href="{where}#{entry.node_id}">[docs]</a>'
+
+    context["body"] = re.sub(r'<a class="viewcode-back" href="[^"#]*#([^"]+)">.*?</a>', anchor, context["body"])
+
+
+def name_for_all(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _document: object) -> None:
+    """Headings of the contents have a level, and blocks that scroll are reached without a mouse."""
+    if "furo_navigation_tree" in context:
+        context["furo_navigation_tree"] = context["furo_navigation_tree"].replace(
+            'role="heading"', 'role="heading" aria-level="2"'
+        )
+    if "body" in context:
+        context["body"] = context["body"].replace("<pre>", '<pre tabindex="0">')
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("builder-inited", write_reference)
     app.connect("autodoc-process-signature", shorten_signature)
+    app.connect("html-page-context", lead_back)
+    # Behind the theme's own.
+    app.connect("html-page-context", name_for_all, priority=900)

@@ -141,3 +141,10 @@ def test_a_mistake_in_a_group_is_one_line(network: dict[str, Any], message: str)
     with pytest.raises(ScenarioError) as error:
         scenario(**network)
     assert str(error.value) == message
+
+
+def test_links_and_flows_of_a_graph_are_what_they_are_or_plain_tuples() -> None:
+    with pytest.raises(ScenarioError, match=r"^links: \('a', 'b'\); needs a Link, or nodes, rate and delay"):
+        Graph.of([("a", "b")], {"f": ("a", "b")})  # type: ignore[list-item]
+    with pytest.raises(ScenarioError, match=r"^flows: \('a', 'b'\); needs a Flow, or all of them as \{'bulk'"):
+        Graph.of([("a", "b", "10 Mbit/s", "1 ms")], [("a", "b")])  # type: ignore[list-item]

@@ -5,9 +5,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, get_args
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from longpipe.validate import ns2_figures
 from longpipe.validate.ns2 import available
 from longpipe.validate.ns2_drops import Comparison, DropCase, Flavor, compare
 from longpipe.validate.ns2_rules import Rule, explain
@@ -212,6 +214,16 @@ def test_the_command_prints_both_sequences_side_by_side(tmp_path: Path) -> None:
     assert "   29    0.5218       14*  0.5217      14*" in shown.stdout
     assert "same order: 42 segments" in shown.stdout
     assert len(path.read_text().splitlines()) == 43
+
+
+def test_the_figure_has_what_both_sent_and_where_their_orders_part() -> None:
+    figure = ns2_figures.drops(drops(tcp="reno", drop=(14, 28), segments=40))
+    lines = {str(line.get_label()): len(np.asarray(line.get_xdata())) for line in figure.axes[0].get_lines()}
+    assert lines == {"sent by ns-2": 42, "sent by longpipe": 42, "dropped": 2}
+    assert figure.get_suptitle() == "reno, dropping 14, 28: the same order"
+    figure = ns2_figures.drops(drops(tcp="reno", drop=(30, 45, 61)))
+    assert figure.axes[0].get_lines()[-1].get_label() == "orders part"
+    assert figure.get_suptitle() == "reno, dropping 30, 45, 61: orders part at number 115"
 
 
 def test_the_command_names_the_rule_behind_a_difference() -> None:

@@ -1,4 +1,4 @@
-"""What a source distribution and a citation have."""
+"""What a source distribution, a citation and the workflow have."""
 
 import re
 import subprocess
@@ -6,7 +6,10 @@ import sys
 import tarfile
 from pathlib import Path
 
+import yaml
+
 import longpipe
+from longpipe.cli import app
 from longpipe.examples import EXAMPLES
 
 ROOT = Path(__file__).parent.parent
@@ -28,3 +31,27 @@ def test_the_sdist_has_scenarios_pages_and_examples(tmp_path: Path) -> None:
     wanted |= {f"scenarios/{path.name}" for path in (ROOT / "scenarios").glob("*.toml")}
     wanted |= {f"python/longpipe/examples/{name}.toml" for name in EXAMPLES}
     assert wanted <= names
+
+
+def test_the_workflow_tests_and_builds_wheels_on_three_systems_with_commands_that_are_there() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/checks.yml").read_text(encoding="utf-8"))
+    jobs = workflow["jobs"]
+    # YAML takes a bare "on" for true.
+    assert {"push", "pull_request"} <= workflow[True].keys()
+    assert jobs["wheels"]["strategy"]["matrix"]["system"] == ["ubuntu-latest", "macos-latest", "windows-latest"]
+    steps = [step for job in jobs.values() for step in job["steps"]]
+    assert all(("run" in step) != ("uses" in step) for step in steps)
+    assert all(re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step["uses"]) for step in steps if "uses" in step)
+    commands = "\n".join(step["run"] for step in steps if "run" in step)
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert {"setup", "lint", "test", "docs"} == set(re.findall(r"^make (\S+)$", commands, re.MULTILINE)) & targets
+    known = {command.name for command in app.registered_commands}
+    assert set(re.findall(r"longpipe (\S+)", commands)) == {"doctor", "init", "run", "plot"} <= known
+
+
+def test_setup_says_what_it_is_about() -> None:
+    done = subprocess.run(
+        ["make", "--dry-run", "--always-make", "setup"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    said = re.findall(r'^echo "(.*)"$', done.stdout, re.MULTILINE)
+    assert [line[:4] for line in said] == ["1/3:", "2/3:", "3/3:"]

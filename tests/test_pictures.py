@@ -123,7 +123,7 @@ def test_every_picture_is_drawn(tmp_path: Path, kind: Kind, framing: str) -> Non
 @pytest.mark.parametrize("kind", Kind)
 def test_a_picture_without_its_trace_says_which_option_records_it(kind: Kind) -> None:
     bare = Recorded(SCENARIO, {})
-    name = NEEDS[kind]
+    name = NEEDS[kind][0]
     with pytest.raises(ScenarioError) as raised:
         getattr(pictures, kind.value)(bare)
     expected = f"traces.{name}: not recorded; needs traces.{name} = true, or longpipe run --trace {name}"

@@ -63,6 +63,11 @@ def test_designs_studies_and_analyses_show_themselves() -> None:
 
 def test_means_are_those_of_the_frame() -> None:
     means, frame = study().means(level=0.9), study().frame()
+    assert list(study().means("timeouts", "fairness").columns)[-6:] == [
+        f"{name}{end}" for name in ("timeouts", "fairness") for end in ("", "_low", "_high")
+    ]
+    with pytest.raises(ScenarioError, match="measure: 'timeout'; did you mean 'timeouts'"):
+        study().means("timeout")
     assert list(means["runs"]) == [3, 3]
     for row in means.to_dict("records"):
         values = frame.loc[frame["buffer"] == row["buffer"], "first"]

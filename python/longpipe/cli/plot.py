@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -33,13 +34,26 @@ class Kind(StrEnum):
     RTT = "rtt"
 
 
+# The trace that a picture is drawn from, and those that add to it.
 NEEDS: Final = {
-    Kind.WINDOW: "cwnd",
-    Kind.SEQUENCE: "sequence",
-    Kind.QUEUE: "vc_queue",
-    Kind.THROUGHPUT: "sequence",
-    Kind.RTT: "rtt",
+    Kind.WINDOW: ("cwnd", "sequence"),
+    Kind.SEQUENCE: ("sequence",),
+    Kind.QUEUE: ("vc_queue",),
+    Kind.THROUGHPUT: ("sequence",),
+    Kind.RTT: ("rtt",),
 }
+# Flows of which the terminal has a line, and shares that are worth a word.
+MOST_TOLD: Final = 5
+LEAST_TOLD: Final = 0.005
+# Those that count bytes.
+COUNTING: Final = (Kind.WINDOW, Kind.SEQUENCE)
+
+
+class Unit(StrEnum):
+    """What windows and sequence numbers are counted in."""
+
+    BYTES = "bytes"
+    SEGMENTS = "segments"
 
 
 def plot(
@@ -64,6 +78,18 @@ def plot(
         str | None, typer.Option(metavar="A->B", help="For queue: a switch port; else the fullest.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Draw every flow, not the largest alone.")] = False,
+    unit: Annotated[
+        Unit | None, typer.Option(help="For window and sequence.  \\[default: bytes; with --compare segments]")
+    ] = None,
+    compared: Annotated[
+        str | None,
+        typer.Option(
+            "--compare",
+            metavar="FIELD=LEVEL,...",
+            help="A run for each level in one figure: tcp.recovery=reno,sack",
+            autocompletion=field_and_level,
+        ),
+    ] = None,
     begin: Annotated[float | None, typer.Option("--from", metavar="S", help="Begin of the time shown \\[s].")] = None,
     end: Annotated[float | None, typer.Option("--to", metavar="S", help="End of the time shown \\[s].")] = None,
     x: Annotated[str | None, typer.Option("--x", metavar="FACTOR", help="Of a study: the factor across.")] = None,
@@ -76,15 +102,11 @@ def plot(
 ) -> None:
     """Draw a run over time, which is made or was recorded, or a study over its factors.
 
-    longpipe plot geo.toml throughput -o geo.svg; longpipe plot STUDY --x buffer --y efficiency -o study.svg
+    longpipe plot geo.toml throughput -o geo.svg; longpipe plot geo.toml window --compare tcp.recovery=reno,sack -o
+    recovery.svg; longpipe plot STUDY --x buffer --y efficiency -o study.svg
     """
-    # Other commands begin faster without them.
-    from longpipe.analysis.limits import limits, told
-    from longpipe.cli.progress import RunBar
-    from longpipe.cli.warnings import warn
-    from longpipe.pictures.recorded import Recorded, check_flows
+    # Other commands begin faster without it.
     from longpipe.pictures.saving import save_as
-    from longpipe.run import simulate
 
     if output.suffix not in FORMATS:
         raise ScenarioError(f"--output: {str(output)!r}; {nearest(output.suffix, FORMATS)}")
@@ -94,30 +116,86 @@ def plot(
             raise ScenarioError(f"KIND: {name!r} is of a run; needs none with --x, which is of a study")
         save_as(_of_study(source, x, y, by, heat, store), output)
         return
+    kind = _kind(name)
+    if everything and (flow or compared or kind is Kind.SEQUENCE):
+        with_what = "--flow" if flow else "--compare" if compared else "sequence, which is of one flow"
+        raise ScenarioError(f"--all: not with {with_what}")
+    if port is not None and kind is not Kind.QUEUE:
+        raise ScenarioError(f"--port: {kind.value} is by flow; needs --flow, or the picture queue")
+    if unit is not None and kind not in COUNTING:
+        raise ScenarioError(f"--unit: {kind.value} counts none; needs {' or '.join(COUNTING)}")
+    if not Path(source).exists():
+        raise ScenarioError(f"{source}: not there; needs a TOML file, or a directory of run --csv")
+    runs = _runs(Path(source), kind, seed, changes or [], compared, flow)
+    if kind is Kind.WINDOW:
+        _tell_shares(runs, flow)
+    options: dict[str, Any] = {
+        "span_s": _span(next(iter(runs.values())).scenario, begin, end),
+        **({"unit": unit.value} if unit else {}),
+        **({"port": port} if port else {}),
+    }
+    save_as(_draw(runs, kind, flow, options, everything), output)
+
+
+def _kind(name: str | None) -> Kind:
     kinds = [kind.value for kind in Kind]
     if name not in kinds:
         raise ScenarioError(
             f"KIND: {'missing' if name is None else repr(name)}; {nearest(str(name), kinds)}, or --x FACTOR of a study"
         )
-    kind = Kind(name)
-    if everything and (flow or kind is Kind.SEQUENCE):
-        raise ScenarioError(f"--all: not with {'--flow' if flow else 'sequence, which is of one flow'}")
-    if not Path(source).exists():
-        raise ScenarioError(f"{source}: not there; needs a TOML file, or a directory of run --csv")
-    if Path(source).is_dir():
-        if changes:
-            raise ScenarioError(f"--set: {source} holds a run that is over; needs a scenario to run")
-        run: Run = Recorded.from_directory(source)
-    else:
-        scenario = scenario_with(Path(source), [*(changes or []), f"traces.{NEEDS[kind]}=true"])
-        check_flows(scenario, flow)
-        warn(scenario)
-        with RunBar(scenario.name) as bar:
-            run = result = simulate(scenario, seed, bar.update)
-        for line in told(limits(result.scenario, result.columns)):
-            typer.echo(f"limited by {line}")
-    figure = _draw(run, kind, flow, port, _span(run.scenario, begin, end), everything)
-    save_as(figure, output)
+    return Kind(name)
+
+
+def _runs(
+    source: Path, kind: Kind, seed: int, changes: list[str], compared: str | None, flows: list[str] | None
+) -> dict[str, Run]:
+    """What was recorded, or is run now, once or for each level that is compared; by what sets it apart."""
+    from longpipe.pictures.recorded import Recorded
+
+    if source.is_dir():
+        for option, given in (("--set", changes), ("--compare", compared)):
+            if given:
+                raise ScenarioError(f"{option}: {source} holds a run that is over; needs a scenario to run")
+        return {"": Recorded.from_directory(source)}
+    scenario = scenario_with(source, [*changes, *(f"traces.{needed}=true" for needed in NEEDS[kind])])
+    called = ", ".join([scenario.name, *(change.replace('"', "") for change in changes)])
+    if compared is None:
+        return {"": _run(scenario, seed, flows, called)}
+    from longpipe.cli.design.plan import parse_factor
+
+    factor = parse_factor(compared, "--compare")
+    scenarios = {f"{factor.name} = {level}": scenario.with_(**what) for level, what in factor.levels.items()}
+    return {label: _run(one, seed, flows, called, label) for label, one in scenarios.items()}
+
+
+def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, label: str = "") -> Run:
+    """Runs a scenario, tells what limits it, and gives its traces the name that titles call it by."""
+    from longpipe.analysis.limits import limits, told
+    from longpipe.cli.progress import RunBar
+    from longpipe.cli.warnings import warn
+    from longpipe.pictures.recorded import Recorded, check_flows
+    from longpipe.run import simulate
+
+    check_flows(scenario, flows)
+    warn(scenario)
+    with RunBar(label or scenario.name) as bar:
+        result = simulate(scenario, seed, bar.update)
+    for line in told(limits(result.scenario, result.columns)):
+        typer.echo(f"{label}: limited by {line}" if label else f"limited by {line}")
+    return Recorded(result.scenario, result.traces, called)
+
+
+def _tell_shares(runs: dict[str, Run], flows: list[str] | None) -> None:
+    """A line for each of the first flows with what held it back, where both traces tell."""
+    from longpipe.pictures.recorded import flow_names
+    from longpipe.pictures.shares import time_shares
+
+    for label, run in runs.items():
+        names = flows or flow_names(run.scenario)
+        for name in names[:MOST_TOLD] if {"cwnd", "sequence"} <= run.traces.keys() else ():
+            shares = time_shares(run, name).sort_values(ascending=False, kind="stable")
+            causes = ", ".join(f"{cause} {share:.0%}" for cause, share in shares.items() if share >= LEAST_TOLD)
+            typer.echo(f"{f'{label}: ' if label else ''}{name} held back by {causes} of its time")
 
 
 def _of_study(name: str, x: str, y: str, by: str | None, heat: bool, url: str | None) -> Figure:
@@ -132,24 +210,24 @@ def _of_study(name: str, x: str, y: str, by: str | None, heat: bool, url: str | 
 
 
 def _draw(
-    run: Run, kind: Kind, flows: list[str] | None, port: str | None, span_s: tuple[float, float], everything: bool
+    runs: dict[str, Run], kind: Kind, flows: list[str] | None, options: dict[str, Any], everything: bool
 ) -> Figure:
     from longpipe import pictures
 
+    if len(runs) > 1:
+        return pictures.compare(runs, kind.value, flows, **options)
     # Each picture has a number of its own of flows that can be told apart.
     most: dict[str, Any] = {"most": None} if everything else {}
+    (run,) = runs.values()
     if kind is Kind.QUEUE:
-        return pictures.queue(run, port, span_s, **most)
-    if port is not None:
-        raise ScenarioError(f"--port: {kind.value} is by flow; needs --flow, or the picture queue")
-    if kind is Kind.SEQUENCE:
-        return pictures.sequence(run, flows, span_s)
-    by_flow = {
+        return pictures.queue(run, **options, **most)
+    by_flow: dict[Kind, Callable[..., Figure]] = {
         Kind.WINDOW: pictures.window,
+        Kind.SEQUENCE: pictures.sequence,
         Kind.THROUGHPUT: pictures.throughput,
         Kind.RTT: pictures.rtt,
     }
-    return by_flow[kind](run, flows, span_s, **most)
+    return by_flow[kind](run, flows, **options, **most)
 
 
 def _span(scenario: Scenario, begin: float | None, end: float | None) -> tuple[float, float]:

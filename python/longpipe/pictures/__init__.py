@@ -1,5 +1,7 @@
 """Pictures of one run over time, and of a study over its factors: each a function, its data step separate."""
 
+from longpipe.pictures.compare import compare
+from longpipe.pictures.network import network
 from longpipe.pictures.queue import queue
 from longpipe.pictures.recorded import Recorded
 from longpipe.pictures.rtt import rtt
@@ -8,4 +10,4 @@ from longpipe.pictures.sweep import heat, sweep
 from longpipe.pictures.throughput import throughput
 from longpipe.pictures.window import window
 
-__all__ = ["Recorded", "heat", "queue", "rtt", "sequence", "sweep", "throughput", "window"]
+__all__ = ["Recorded", "compare", "heat", "network", "queue", "rtt", "sequence", "sweep", "throughput", "window"]

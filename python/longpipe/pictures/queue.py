@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError, nearest
-from longpipe.pictures.recorded import Run, as_steps, shown_s, trace
+from longpipe.pictures.recorded import Run, as_steps, flow_names, name_of, shown_s, trace
 from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, legend, panels
 
 MOST_FLOWS = 8
@@ -61,9 +61,12 @@ def queue(
         raise ScenarioError(f"port: {port!r} held nothing; {nearest(port, known)}")
     port = port or _busiest(samples, f"queue_{unit}")
     held = queue_by_flow(run, port, span_s, most=most)
-    figure, (panel,) = panels(1, f"{run.scenario.name}: buffer of {port}", shown_s(run, span_s), height=3.6, ax=ax)
+    figure, (panel,) = panels(1, f"{name_of(run)}: buffer of {port}", shown_s(run, span_s), height=3.6, ax=ax)
     beside = [name for name in held.columns if name == ACKS or name.endswith(OTHERS)]
-    colours = [GREY if name in beside else PALETTE[i % len(PALETTE)] for i, name in enumerate(held.columns)]
+    flows = flow_names(run.scenario)
+    # Of few flows each keeps its colour from run to run.
+    order = flows if len(flows) <= len(PALETTE) else list(held.columns)
+    colours = [GREY if name in beside else PALETTE[order.index(name) % len(PALETTE)] for name in held.columns]
     panel.stackplot(
         held.index,
         held.to_numpy().T,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import pandas as pd
 
@@ -29,10 +29,11 @@ class Run(Protocol):
 
 @dataclass(frozen=True)
 class Recorded:
-    """The traces of a run that has ended."""
+    """The traces of a run that has ended; `name` is what titles call it, by default the scenario's."""
 
     scenario: Scenario
     traces: dict[str, pd.DataFrame]
+    name: str = ""
 
     @classmethod
     def from_directory(cls, directory: str | Path) -> "Recorded":
@@ -50,6 +51,16 @@ def trace(run: Run, name: str) -> pd.DataFrame:
     if name not in run.traces:
         raise ScenarioError(f"traces.{name}: not recorded; needs traces.{name} = true, or longpipe run --trace {name}")
     return run.traces[name]
+
+
+def name_of(run: Run) -> str:
+    """What titles call a run."""
+    return (run.name if isinstance(run, Recorded) else "") or run.scenario.name
+
+
+def config_of(scenario: Scenario, flow: str) -> dict[str, Any]:
+    """A flow's TCP as it is resolved."""
+    return next(dict(config["tcp"]) for config in scenario.resolve()["flows"] if config["name"] == flow)
 
 
 def flow_names(scenario: Scenario) -> list[str]:

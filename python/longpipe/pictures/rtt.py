@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from longpipe.pictures.recorded import Run, as_steps, chosen, of_flow, shown_s, trace, within
+from longpipe.pictures.recorded import Run, as_steps, chosen, name_of, of_flow, shown_s, trace, within
 from longpipe.pictures.style import BLUE, GREEN, MOST_SHAPES, VERMILION, legend, panels, titled
 
 MOST_FLOWS = 5
@@ -35,7 +35,7 @@ def rtt(
     longest = trace(run, "rtt").groupby("flow", observed=True)["rtt_s"].max()
     names, note = chosen(run, flows, most, longest, "longest round trips")
     shown = shown_s(run, span_s)
-    title = titled(f"{run.scenario.name}: round trips and retransmission timeout", note)
+    title = titled(f"{name_of(run)}: round trips and retransmission timeout", note)
     figure, axes = panels(len(names), title, shown, ax=ax)
     for panel, name in zip(axes, names, strict=True):
         points = rtt_points(run, name)

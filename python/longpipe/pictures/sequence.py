@@ -9,8 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from longpipe.pictures.recorded import Run, check_flows, flow_names, of_flow, shown_s, trace
-from longpipe.pictures.style import BLUE, GREEN, MOST_SHAPES, ORANGE, PURPLE, VERMILION, byte_unit, legend, panels
+from longpipe.pictures.events import loss_events, mark
+from longpipe.pictures.recorded import Run, check_flows, config_of, flow_names, name_of, of_flow, shown_s, trace
+from longpipe.pictures.style import BLUE, GREEN, MOST_SHAPES, ORANGE, PURPLE, VERMILION, Unit, legend, panels, unit_for
 
 LARGEST_WINDOW_FIELD: Final = 65_535
 
@@ -41,7 +42,7 @@ def sequence_events(run: Run, flow: str, span_s: tuple[float, float] | None = No
     again = rows["retransmission"].astype(bool)
     acks = rows[rows["event"] == 1]
     reached = acks["sequence_bytes"].cummax()
-    config = next(config["tcp"] for config in run.scenario.resolve()["flows"] if config["name"] == flow)
+    config = config_of(run.scenario, flow)
     scale = config["window_scale"]
     receiver_window = min(config["receiver_window_bytes"] >> scale, LARGEST_WINDOW_FIELD) << scale
     return Events(
@@ -59,19 +60,21 @@ def sequence(
     flows: Sequence[str] | None = None,
     span_s: tuple[float, float] | None = None,
     *,
+    unit: Unit = "bytes",
     ax: Axes | None = None,
 ) -> Figure:
     """One flow's time-sequence graph as tcptrace draws it, from `traces.sequence`; the first flow by default.
 
     Segments are bars from their first to their last byte, the ACK line and the edge of the receiver's window steps.
+    Losses, fast retransmits and timeouts are marked at the first byte they are about. `unit` is bytes or segments.
     """
     check_flows(run.scenario, flows)
     name = flows[0] if flows else flow_names(run.scenario)[0]
     events = sequence_events(run, name, span_s)
-    title = f"{run.scenario.name}: segments and ACKs of {name}"
+    title = f"{name_of(run)}: segments and ACKs of {name}"
     figure, (panel,) = panels(1, title, shown_s(run, span_s), height=4.4, ax=ax)
     top = max((frame["end_bytes"].max() for frame in events[:3] if len(frame)), default=0)
-    divisor, unit = byte_unit(top)
+    divisor, word = unit_for(unit, top, config_of(run.scenario, name)["mss_bytes"])
     drawn = (
         (events.sent, BLUE, 1.2, "sent"),
         (events.sacked, PURPLE, 1.2, "SACK block"),
@@ -92,7 +95,9 @@ def sequence(
     for column, colour, label in (("ack_bytes", GREEN, "acknowledged"), ("window_bytes", ORANGE, "receiver's window")):
         if (acks[column] < highest).any():
             panel.step(acks["time_s"], acks[column] / divisor, where="post", color=colour, lw=0.9, label=label)
+    happened = loss_events(run, name, span_s)
+    mark(panel, happened, happened["begin_bytes"] / divisor, lost=(".", 3))
     panel.set_ylim(low / divisor, highest / divisor)
-    panel.set_ylabel(f"sequence number [{unit}]")
+    panel.set_ylabel(f"sequence number [{word}]")
     legend(figure, [panel], ax)
     return figure

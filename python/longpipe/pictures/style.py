@@ -1,12 +1,16 @@
 """What all pictures have in common: colours, panels, legends."""
 
-from typing import Final, Literal, cast
+import textwrap
+from typing import Final, Literal, cast, get_args
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from longpipe.errors import ScenarioError
+from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.figure import Picture
+
+# What windows and sequence numbers are counted in.
+Unit = Literal["bytes", "segments"]
 
 # Okabe and Ito's palette: told apart by every eye.
 BLUE: Final = "#0072b2"
@@ -23,6 +27,10 @@ PALETTE: Final = (BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE, "#b8a800", "#5a4f
 DASHES: Final = ("-", "--", ":", "-.")
 # More items than this are drawn as pixels, even in SVG and PDF.
 MOST_SHAPES: Final = 20_000
+# Of a line of a title.
+MOST_LETTERS: Final = 90
+# Of a legend with the longest names.
+MOST_COLUMNS: Final = 5
 # Panels of one figure.
 MOST_PANELS: Final = 100
 
@@ -37,7 +45,7 @@ def panels(
         plain(ax)
         ax.set_xlabel("time [s]")
         ax.set_xlim(*span_s)
-        ax.set_title(title, fontsize=11)
+        ax.set_title(wrapped(title), fontsize=11)
         return cast("Figure", ax.figure), [ax]
     if rows > MOST_PANELS:
         raise ScenarioError(f"flows: {rows} panels; needs at most {MOST_PANELS}: name some flows")
@@ -47,8 +55,14 @@ def panels(
         plain(panel)
     axes[-1].set_xlabel("time [s]")
     axes[-1].set_xlim(*span_s)
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(wrapped(title), fontsize=11)
     return figure, axes
+
+
+def wrapped(title: str) -> str:
+    """A title in lines that a figure has room for."""
+    lines = (textwrap.wrap(line, MOST_LETTERS, break_on_hyphens=False) for line in title.splitlines())
+    return "\n".join(part for line in lines for part in line)
 
 
 def titled(title: str, note: str) -> str:
@@ -69,13 +83,16 @@ def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None) -> None:
         ax.legend(frameon=False, fontsize="small")
         return
     found = {label: handle for panel in axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
-    figure.legend(
-        list(found.values()), list(found), loc="outside lower center", ncols=min(len(found), 6), frameon=False
-    )
+    columns = len(found) if len(found) <= MOST_COLUMNS else MOST_COLUMNS - 1
+    figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=columns, frameon=False)
 
 
-def byte_unit(largest: float) -> tuple[float, str]:
-    """Divisor and name of a unit in which a number of bytes is short."""
+def unit_for(unit: Unit, largest: float, mss_bytes: int) -> tuple[float, str]:
+    """Divisor of bytes and name of the unit asked for, of bytes one in which the largest is short."""
+    if unit not in get_args(Unit):
+        raise ScenarioError(f"unit: {unit!r}; {nearest(str(unit), get_args(Unit))}")
+    if unit == "segments":
+        return float(mss_bytes), unit
     for divisor, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if largest >= 2 * divisor:
             return divisor, name

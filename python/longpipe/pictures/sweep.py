@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, NullLocator
 
 from longpipe.analysis.intervals import estimate
+from longpipe.analysis.readable import readable
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.figure import Picture
 from longpipe.pictures.style import BLUE, PALETTE, plain
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 _LEVEL: Final = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S.*)?")
 # Levels that span this much are spread over a logarithmic axis.
 _WIDE: Final = 8
-# What a reader has measures in that every run has; those asked for say it themselves.
-_UNITS: Final = {"throughput_bps": ("throughput", "Mbit/s", 1e6), "retransmitted_bytes": ("resent", "MB", 1e6)}
 
 
 @dataclass(frozen=True)
@@ -65,20 +64,25 @@ def sweep_means(study: Study, x: str, y: str, by: str | None = None, *, level: f
     return pd.DataFrame(rows)
 
 
+def numeric(levels: Iterable[Any]) -> bool:
+    """Whether levels are numbers with one unit, which have their places along an axis."""
+    return _axis(levels).numeric
+
+
 def sweep(
     study: Study, x: str, y: str, by: str | None = None, *, level: float = 0.95, ax: Axes | None = None
 ) -> Figure:
     """A measure over the levels of a factor, a line for each level of `by`, with intervals of the means."""
     means, axis = sweep_means(study, x, y, by, level=level), _axis(_levels(study, x))
     figure, panel = _panel(ax)
-    label, scale = _measure(study, y)
+    shown = readable(y, study.design.asked)
     lines = list(means.groupby(by, sort=False)) if by else [("", means)]
     for number, (name, rows) in enumerate(lines):
         ordered = rows.assign(at=rows[x].map(axis.at)).sort_values("at")
-        error = np.stack([ordered["mean"] - ordered["low"], ordered["high"] - ordered["mean"]]) / scale
+        error = np.stack([ordered["mean"] - ordered["low"], ordered["high"] - ordered["mean"]]) / shown.scale
         panel.errorbar(
             ordered["at"],
-            ordered["mean"] / scale,
+            ordered["mean"] / shown.scale,
             yerr=np.nan_to_num(error),
             color=PALETTE[number % len(PALETTE)] if by else BLUE,
             marker="o",
@@ -89,12 +93,12 @@ def sweep(
         )
     _levels_along(panel, axis)
     panel.set_xlabel(f"{x} [{axis.unit}]" if axis.unit else x)
-    panel.set_ylabel(label)
-    if (means["mean"] >= 0).all():
+    panel.set_ylabel(shown.head)
+    if (means["mean"].dropna() >= 0).all():
         panel.set_ylim(bottom=0)
     runs = means["runs"].max()
     seeds = f"means of {runs} runs, {level:.0%} intervals" if runs > 1 else "one run each"
-    panel.set_title(f"{study.name}: {y} over {x}, {seeds}", fontsize=11)
+    _titled(figure, ax, f"{study.name}: {shown.name} over {x}, {seeds}")
     if by:
         panel.legend(title=by, frameon=False)
     return figure
@@ -103,9 +107,9 @@ def sweep(
 def heat(study: Study, x: str, by: str, y: str, *, ax: Axes | None = None) -> Figure:
     """A measure over the levels of two factors, its mean as colour and number."""
     means = sweep_means(study, x, y, by)
-    label, scale = _measure(study, y)
+    shown = readable(y, study.design.asked)
     across, up = _levels(study, x), _levels(study, by)
-    values = means.pivot_table("mean", by, x).reindex(index=up, columns=across).to_numpy() / scale
+    values = means.pivot_table("mean", by, x).reindex(index=up, columns=across).to_numpy() / shown.scale
     figure, panel = _panel(ax)
     panel.grid(visible=False)
     image = panel.imshow(values, origin="lower", aspect="auto", cmap="viridis")
@@ -117,8 +121,8 @@ def heat(study: Study, x: str, by: str, y: str, *, ax: Axes | None = None) -> Fi
     panel.set_yticks(range(len(up)), list(map(str, up)))
     panel.set_xlabel(x)
     panel.set_ylabel(by)
-    panel.set_title(f"{study.name}: {y}, means of {means['runs'].max()} runs", fontsize=11)
-    panel.figure.colorbar(image, ax=panel, label=label)
+    _titled(figure, ax, f"{study.name}: {shown.name}, means of {means['runs'].max()} runs")
+    panel.figure.colorbar(image, ax=panel, label=shown.head)
     return figure
 
 
@@ -132,17 +136,15 @@ def _panel(ax: Axes | None) -> tuple[Figure, Axes]:
     return figure, panel
 
 
+def _titled(figure: Figure, ax: Axes | None, title: str) -> None:
+    if ax is None:
+        figure.suptitle(title, fontsize=11)
+    else:
+        ax.set_title(title, fontsize=11)
+
+
 def _levels(study: Study, factor: str) -> list[Any]:
     return next(list(one.levels) for one in study.design.factors if one.name == factor)
-
-
-def _measure(study: Study, y: str) -> tuple[str, float]:
-    """Name and unit of a measure, and what its values are divided by to have that."""
-    for asked in study.design.asked:
-        if asked.name == y:
-            return f"{y} [{asked.unit}]" if asked.unit else y, asked.scale
-    name, unit, scale = _UNITS.get(y, (y.replace("_", " "), "", 1.0))
-    return f"{name} [{unit}]" if unit else name, scale
 
 
 def _axis(levels: Iterable[Any]) -> _Axis:

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from longpipe.pictures.recorded import Run, chosen, flow_names, shown_s, trace
+from longpipe.pictures.recorded import Run, chosen, flow_names, name_of, shown_s, trace
 from longpipe.pictures.style import DASHES, GREY, PALETTE, legend, panels, titled
 
 MOST_FLOWS = 8
@@ -54,12 +54,13 @@ def throughput(
     interval_s = interval_s or (end_s - begin_s) / INTERVALS
     series = throughput_series(run, [*names, *others], interval_s, span_s) / 1e6
     averaged = f"{1e3 * interval_s:g} ms" if interval_s < 1 else f"{interval_s:g} s"
-    title = titled(f"{run.scenario.name}: data acknowledged, over {averaged} each", note)
+    title = titled(f"{name_of(run)}: data acknowledged, over {averaged} each", note)
     figure, (panel,) = panels(1, title, (begin_s, end_s), height=3.6, ax=ax)
     if len(names) > 1:
         total = series.sum(axis=1)
-        whole = "these" if flows else "all"
-        panel.plot(series.index, total, color="black", lw=1.6, label=f"{whole} {len(names) + len(others)}")
+        drawn = len(names) + len(others)
+        whole = "all" if drawn == len(flow_names(run.scenario)) else "these"
+        panel.plot(series.index, total, color="black", lw=1.6, label=f"{whole} {drawn}")
     if others:
         panel.plot(series.index, series[others].sum(axis=1), color=GREY, lw=1.1, label=f"{len(others)} others")
     for number, name in enumerate(names):

@@ -7,8 +7,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from longpipe.pictures.recorded import Run, as_steps, chosen, of_flow, shown_s, trace
-from longpipe.pictures.style import BLUE, GREY, VERMILION, byte_unit, legend, panels, titled
+from longpipe.pictures.events import loss_events, mark, phases, shade
+from longpipe.pictures.recorded import Run, as_steps, chosen, config_of, name_of, of_flow, shown_s, trace
+from longpipe.pictures.style import BLUE, GREY, VERMILION, Unit, legend, panels, titled, unit_for
 
 MOST_FLOWS = 5
 # Height of a panel over the largest window.
@@ -27,28 +28,36 @@ def window(
     span_s: tuple[float, float] | None = None,
     *,
     most: int | None = MOST_FLOWS,
+    unit: Unit = "bytes",
     ax: Axes | None = None,
 ) -> Figure:
     """Cwnd and ssthresh of each flow, a panel each, from `traces.cwnd`; the receiver's window where it is near.
 
-    Without `flows`, of the `most` with the largest windows; None for all.
+    Without `flows`, of the `most` with the largest windows; None for all. Phases are shaded; losses, fast retransmits
+    and timeouts are marked where `traces.sequence` is recorded too. `unit` is bytes or segments.
     """
     largest = trace(run, "cwnd").groupby("flow", observed=True)["cwnd_bytes"].max()
     names, note = chosen(run, flows, most, largest, "largest windows")
     steps = {name: window_steps(run, name, span_s) for name in names}
-    limits = {flow["name"]: flow["tcp"]["receiver_window_bytes"] for flow in run.scenario.resolve()["flows"]}
-    title = titled(f"{run.scenario.name}: congestion window and slow start threshold", note)
+    configs = {name: config_of(run.scenario, name) for name in names}
+    title = titled(f"{name_of(run)}: congestion window and slow start threshold", note)
     figure, axes = panels(len(names), title, shown_s(run, span_s), ax=ax)
-    top = max(1.0, *(frame["cwnd_bytes"].max() for frame in steps.values() if len(frame)))
-    divisor, unit = byte_unit(top)
+    top_bytes = max(1.0, *(frame["cwnd_bytes"].max() for frame in steps.values() if len(frame)))
+    units = {name: unit_for(unit, top_bytes, configs[name]["mss_bytes"]) for name in names}
+    top = max((frame["cwnd_bytes"].max() / units[name][0] for name, frame in steps.items() if len(frame)), default=1.0)
     for panel, name in zip(axes, names, strict=True):
-        frame = steps[name]
+        frame, (divisor, word) = steps[name], units[name]
+        shade(panel, phases(run, name, span_s))
         panel.step(frame["time_s"], frame["cwnd_bytes"] / divisor, where="post", color=BLUE, lw=1.1, label="cwnd")
         threshold = frame["ssthresh_bytes"] / divisor
         panel.step(frame["time_s"], threshold, where="post", color=VERMILION, lw=1.1, ls="--", label="ssthresh")
-        if limits[name] <= NEAR * top:
-            panel.axhline(limits[name] / divisor, color=GREY, lw=0.9, ls=":", label="receiver's window")
-        panel.set_ylim(0, NEAR * top / divisor)
-        panel.set_ylabel(f"{name} [{unit}]")
+        limit = configs[name]["receiver_window_bytes"] / divisor
+        if limit <= NEAR * top:
+            panel.axhline(limit, color=GREY, lw=0.9, ls=":", label="receiver's window")
+        if "sequence" in run.traces:
+            events = loss_events(run, name, span_s)
+            mark(panel, events, events["event"].map(lambda event: 0.0 if event == "lost" else top))
+        panel.set_ylim(0, NEAR * top)
+        panel.set_ylabel(f"{name} [{word}]")
     legend(figure, axes, ax)
     return figure

@@ -58,6 +58,8 @@ class Grid(Part):
     note: str = ""
     # A long one is closed until a reader opens it.
     closed: bool = False
+    # Of words: on a narrow screen a row is a paragraph.
+    stacked: bool = False
 
     @property
     def wide(self) -> set[int]:

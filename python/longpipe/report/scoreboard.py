@@ -52,7 +52,7 @@ def _verdicts(folders: list[Results]) -> Grid:
             )
         )
     total = (Cell("all"), _count(sum(totals.values())), *map(_count, totals.values()), *[Cell("")] * 3)
-    return Grid("verdicts", "Documents", columns, tuple(rows), (total,))
+    return Grid("verdicts", "Documents", columns, tuple(rows), (total,), stacked=True)
 
 
 def _claims(folders: list[Results]) -> Grid:
@@ -68,7 +68,8 @@ def _claims(folders: list[Results]) -> Grid:
             link = f"#{claim['id']}"
             verdict = Cell(claim["verdict"], mark=claim["verdict"])
             rows.append((Cell(claim["id"], link=link), Cell(claim["text"]), verdict, Cell(_decisive(claim))))
-    return Grid("all-claims", "Claims", columns, tuple(rows), note="Below, each claim has all of its conditions.")
+    note = "Below, each claim has all of its conditions."
+    return Grid("all-claims", "Claims", columns, tuple(rows), note=note, stacked=True)
 
 
 def _decisive(claim: Mapping[str, Any]) -> str:

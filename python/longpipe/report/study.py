@@ -1,32 +1,36 @@
-"""The page of a study: its design, what its runs found, what explains it, where it comes from."""
+"""The page of a study: what its runs found, what explains it, its design, where it comes from."""
 
 import math
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
-from pydantic import BaseModel
 
 from longpipe.analysis import figures as draw
 from longpipe.analysis.anova import Anova
 from longpipe.analysis.checks import AssumptionWarning, check
 from longpipe.analysis.intervals import estimate
+from longpipe.analysis.readable import Readable, readable
 from longpipe.design.text import to_json
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.saving import to_svg
-from longpipe.report.frames import MOST_OPEN_ROWS, download, grid
+from longpipe.pictures.sweep import numeric, sweep
+from longpipe.report import design
+from longpipe.report.frames import download, grid
 from longpipe.report.page import render
 from longpipe.report.parts import NOTHING, Cell, Column, Downloads, Facts, Grid, Picture, Report, Section, number
 from longpipe.report.svg import Palette, inline
-from longpipe.scenario import Scenario
 from longpipe.store.studies import PROVENANCE
 from longpipe.study import Study
 
 # What is analysed unless something else is asked for.
 RESPONSES: Final = ("efficiency", "fairness")
 LEVEL: Final = 0.9
+# Factors of a response curve; effects show those of more.
+MOST_CURVED: Final = 2
 # A page with more rows takes a browser seconds to open; the file has all of them.
 MOST_ROWS: Final = 2000
 
@@ -51,23 +55,24 @@ def page(study: Study, responses: Sequence[str] = ()) -> str:
     for response, (_, found) in zip(chosen, analyses, strict=True):
         if found is not None:
             tables |= {f"{response}-variation": found.variation, f"{response}-effects": found.effects(LEVEL)}
+    means, every = _results(study, finished, measures, chosen), _runs(study, runs, measures)
     sections = (
-        _design(study),
-        Section("results", "Results", parts=(_results(study, finished, measures, chosen), _runs(runs))),
-        *(section for section, _ in analyses),
+        Section("results", "Results", parts=(*_curves(study, chosen, palette), means, every)),
         *_failures(study, runs),
+        *(section for section, _ in analyses),
+        design.section(study, palette),
         _provenance(study, runs, tables),
     )
     return render(Report(study.name, (_summary(study),), sections), palette)
 
 
 def _summary(study: Study) -> str:
-    status, design = study.status(), study.design
+    status = study.status()
     others = ", ".join(f"{n} {state}" for state in ("running", "failed", "waiting") if (n := getattr(status, state)))
     return (
         f"{status.finished} of {status.runs} runs finished{f', {others}' if others else ''}: "
-        f"{len(design.points)} points, each with {design.replications} "
-        f"{'seed' if design.replications == 1 else 'seeds'}. Click a heading to sort a table."
+        f"{len(study.design.points)} points, each with {study.design.replications} "
+        f"{'seed' if study.design.replications == 1 else 'seeds'}. Click a heading to sort a table."
     )
 
 
@@ -76,49 +81,6 @@ def _measures(study: Study, finished: pd.DataFrame) -> list[str]:
     known = {"point", "replication", "seed", *PROVENANCE, *study.design.levels(1)}
     numeric = (str(name) for name in finished.columns if name not in known and is_numeric_dtype(finished[name]))
     return [name for name in numeric if finished[name].notna().any()]
-
-
-def _design(study: Study) -> Section:
-    rows = []
-    for factor in study.design.factors:
-        for level, changes in factor.levels.items():
-            sets = "; ".join(f"{field} = {value}" for field, value in _fields(dict(changes)))
-            rows.append((Cell(factor.name), Cell(str(level)), Cell(sets)))
-    columns = (Column("factor"), Column("level"), Column("what it sets"))
-    parts = [Grid("factors", "Factors and levels", columns, tuple(rows), closed=len(rows) > MOST_OPEN_ROWS)]
-    fraction = study.design.fraction
-    if fraction is not None and fraction.generators:
-        title = f"A fraction of resolution {fraction.resolution}: one effect stands for all of its line"
-        parts.append(grid(fraction.alias_structure(), "aliases", title))
-    return Section("design", "Design", parts=(*parts, *_settings(study)))
-
-
-def _settings(study: Study) -> Iterator[Grid]:
-    """What all points share that is not a default."""
-    base = study.design.base
-    varied = {field for factor in study.design.factors for changes in factor.levels.values() for field in changes}
-    ours, defaults = (dict(_fields(one.model_dump(mode="json", by_alias=True))) for one in (base, Scenario()))
-    rows = [
-        (Cell(field), Cell(str(value)), Cell(str(defaults.get(field, NOTHING))))
-        for field, value in ours.items()
-        if value != defaults.get(field)
-        and field != "name"
-        and not any(field == one or field.startswith(f"{one}.") for one in varied)
-    ]
-    if rows:
-        note = "All else is a default; scenario.toml has every setting."
-        columns = (Column("field"), Column("value"), Column("default"))
-        yield Grid("settings", f"What the points share: scenario {base.name!r}", columns, tuple(rows), note=note)
-
-
-def _fields(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - JSON
-    if isinstance(value, dict):
-        for name, below in value.items():
-            yield from _fields(below, f"{path}.{name}" if path else name)
-    elif isinstance(value, BaseModel):
-        yield from _fields(value.model_dump(mode="json", by_alias=True), path)
-    else:
-        yield path, value
 
 
 def _points(study: Study, finished: pd.DataFrame, measures: list[str]) -> pd.DataFrame:
@@ -135,30 +97,47 @@ def _points(study: Study, finished: pd.DataFrame, measures: list[str]) -> pd.Dat
     return pd.DataFrame(rows)
 
 
+def _curves(study: Study, chosen: Sequence[str], palette: Palette) -> Iterator[Picture]:
+    """Each response over a factor, if there is one of numbers over that, a line for each level of the other."""
+    factors = sorted((factor for factor in study.design.factors), key=lambda factor: not numeric(factor.levels))
+    names = [factor.name for factor in factors]
+    for response in chosen if len(names) <= MOST_CURVED else ():
+        try:
+            figure = sweep(study, names[0], response, names[1] if len(names) > 1 else None)
+        except ScenarioError:
+            # Without a finished run there is nothing to draw, and the tables say so.
+            return
+        name = f"curve-{response}"
+        drawing = inline(to_svg(figure, name), name, palette)
+        yield Picture(name, drawing.title, drawing.alt, drawing.svg)
+
+
 def _results(study: Study, finished: pd.DataFrame, measures: list[str], chosen: Sequence[str]) -> Grid:
+    shown = {name: readable(name, study.design.asked) for name in measures}
     points = _points(study, finished, measures)
     levels = list(study.design.levels(1))
     others = [name for name in measures if name not in chosen]
     columns = (
         *(Column(name, number=is_numeric_dtype(points[name])) for name in (*levels, "runs")),
-        *(Column(f"{name} ±95\N{NO-BREAK SPACE}%", number=True) for name in chosen),
-        *(Column(name.replace("_", " "), number=True) for name in others),
+        *(Column(f"{shown[name].head} ±95\N{NO-BREAK SPACE}%", number=True) for name in chosen),
+        *(Column(shown[name].head, number=True) for name in others),
     )
     rows = []
     for row in points.to_dict("records"):
         cells = [_cell(row[name]) for name in (*levels, "runs")]
-        cells += [_mean(row, name, interval=True) for name in chosen]
-        cells += [_mean(row, name, interval=False) for name in others]
+        cells += [_mean(row, shown[name], interval=True) for name in chosen]
+        cells += [_mean(row, shown[name], interval=False) for name in others]
         rows.append(tuple(cells))
     note = "Means over seeds; after ± half the 95 % interval of the mean."
     return Grid("points", "Means by point", columns, tuple(rows[:MOST_ROWS]), note=note, closed=len(rows) > MOST_ROWS)
 
 
-def _mean(row: dict[Any, Any], name: str, *, interval: bool) -> Cell:
-    value = float(row.get(f"{name}_mean", math.nan))
+def _mean(row: dict[Any, Any], shown: Readable, *, interval: bool) -> Cell:
+    name = shown.column
+    value = float(row.get(f"{name}_mean", math.nan)) / shown.scale
     if math.isnan(value):
         return Cell(NOTHING)
-    margin = (row[f"{name}_mean_high"] - row[f"{name}_mean_low"]) / 2
+    margin = (row[f"{name}_mean_high"] - row[f"{name}_mean_low"]) / 2 / shown.scale
     if not interval:
         return Cell(number(value), value)
     return Cell(number(value, decimals=3) + ("" if math.isnan(margin) else f" ±{number(margin, decimals=3)}"), value)
@@ -170,18 +149,25 @@ def _cell(value: Any) -> Cell:  # noqa: ANN401 - a level
     return Cell(f"{value:g}", float(value))
 
 
-def _runs(runs: pd.DataFrame) -> Grid:
+def _runs(study: Study, runs: pd.DataFrame, measures: list[str]) -> Grid:
     shown = runs.drop(columns=["digest", "message"]).head(MOST_ROWS)
+    units = [readable(name, study.design.asked) for name in measures if name in shown]
+    shown = shown.assign(**{one.column: shown[one.column] / one.scale for one in units if one.scale != 1})
     note = f"The first {MOST_ROWS} of {len(runs)}; runs.csv has all." if len(runs) > MOST_ROWS else ""
-    found = grid(shown.assign(finished_at=shown["finished_at"].astype(str)), "runs", "Every run", note=note, digits=4)
-    return Grid(found.id, found.title, found.columns, found.rows, note=note, closed=True)
+    heads = {one.column: one.head for one in units}
+    shown = shown.assign(finished_at=shown["finished_at"].astype(str))
+    found = grid(shown, "runs", "Every run", note=note, heads=heads, digits=4)
+    return replace(found, closed=True)
 
 
 def _analysis(study: Study, finished: pd.DataFrame, response: str, palette: Palette) -> tuple[Section, Anova | None]:
-    """What explains a response, as far as the design and the finished runs allow."""
-    name, title = f"analysis-{response}", f"What explains {response.replace('_', ' ')}"
+    """What explains a response, as far as the design and the finished runs allow; and the analysis in its own unit."""
+    name, unit = f"analysis-{response}", readable(response, study.design.asked)
+    title = f"What explains {unit.name}"
     try:
-        found = study.design.anova(finished, response)
+        own = found = study.design.anova(finished, response)
+        if unit.unit:
+            found = study.design.anova(finished.assign(**{unit.head: finished[response] / unit.scale}), unit.head)
     except ScenarioError as error:
         return Section(name, title, (f"No analysis of variation: {error}.",)), None
     missing = len(study.runs()) - len(finished)
@@ -191,7 +177,8 @@ def _analysis(study: Study, finished: pd.DataFrame, response: str, palette: Pale
         warnings.simplefilter("ignore", AssumptionWarning)
         checks = check(found)
     low, high = found.mean_interval(LEVEL)
-    facts = Facts((("mean", f"{number(found.mean)}, {100 * LEVEL:g} % interval {number(low)} to {number(high)}"),))
+    of = f"mean [{unit.unit}]" if unit.unit else "mean"
+    facts = Facts(((of, f"{number(found.mean)}, {100 * LEVEL:g} % interval {number(low)} to {number(high)}"),))
     tables = (
         grid(found.variation.drop(columns="mean_square"), f"{name}-variation", "Allocation of variation"),
         grid(found.effects(LEVEL), f"{name}-effects", f"Effects, with {100 * LEVEL:g} % intervals"),
@@ -204,7 +191,7 @@ def _analysis(study: Study, finished: pd.DataFrame, response: str, palette: Pale
             drawn.append(Picture(f"{name}-figure-{figure.__name__}", drawing.title, drawing.alt, drawing.svg))
         except ScenarioError as error:
             refused.append(f"No figure of {figure.__name__.replace('_', ' ')}: {error}.")
-    return Section(name, title, (*lead, *refused), (facts, *drawn, *tables)), found
+    return Section(name, title, (*lead, *refused), (facts, *drawn, *tables)), own
 
 
 def _failures(study: Study, runs: pd.DataFrame) -> Iterator[Section]:

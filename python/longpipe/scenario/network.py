@@ -13,6 +13,7 @@ from pydantic import (
     model_validator,
 )
 
+from longpipe.errors import ScenarioError
 from longpipe.scenario.base import Buffer, Delay, Model, Name, Rate, kind_or_table
 from longpipe.scenario.loss import Loss, NoLoss
 from longpipe.scenario.switch import Policy
@@ -150,7 +151,12 @@ class Flow(Model):
     start: Start | None = Field(default=None, description="Start, if not the scenario's")
 
 
-def _link(a: str, b: str, rate: str, delay: str) -> Link:
+def _link(one: Link | tuple[str, str, str, str]) -> Link:
+    if isinstance(one, Link):
+        return one
+    if not isinstance(one, tuple | list) or len(one) != 4:
+        raise ScenarioError(f"links: {one!r}; needs a Link, or nodes, rate and delay: ('a', 's', '10 Mbit/s', '5 ms')")
+    a, b, rate, delay = one
     return Link(between=(a, b), rate=rate, delay=delay)
 
 
@@ -179,11 +185,13 @@ class Graph(Model):
         A link is a Link, or its nodes, rate and delay: `("a", "s", "10 Mbit/s", "5 ms")`; flows are Flows, or their
         ends by name: `{"bulk": ("a", "b")}`. Nodes are in the order of the links. Raises ScenarioError.
         """
-        made = [one if isinstance(one, Link) else _link(*one) for one in links]
+        made = [_link(one) for one in links]
         if isinstance(flows, Mapping):
-            streams = [Flow(name=name, from_=first, to=last) for name, (first, last) in flows.items()]
-        else:
-            streams = list(flows)
+            flows = [Flow(name=name, from_=first, to=last) for name, (first, last) in flows.items()]
+        streams = list(flows)
+        for one in streams:
+            if not isinstance(one, Flow):
+                raise ScenarioError(f"flows: {one!r}; needs a Flow, or all of them as {{'bulk': ('a', 'b')}}")
         sources = tuple(vbr)
         ends = [*((flow.from_, flow.to) for flow in streams), *((source.from_, source.to) for source in sources)]
         hosts = {host for pair in ends for host in pair}

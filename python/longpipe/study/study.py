@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from longpipe.errors import ScenarioError
+from longpipe.errors import ScenarioError, nearest
 from longpipe.store import Store, engine_version, studies
 from longpipe.study.progress import Progress, ignore
 
@@ -197,11 +197,12 @@ class Study:
         measured = pd.DataFrame([dict(measure(result)) for result in self._results(frame)])
         return pd.concat([frame[heads], measured], axis="columns")
 
-    def means(self, *, level: float = 0.95, measure: Measure | None = None) -> pd.DataFrame:
+    def means(self, *names: str, level: float = 0.95, measure: Measure | None = None) -> pd.DataFrame:
         """A row per point with finished runs: `point`, the factors, `runs`, and of each measure its mean and interval.
 
         For a measure `x` these are `x`, `x_low` and `x_high`, which hold the true mean with confidence `level` (0 to 1;
-        Student's t), nan for a single run. `measure` is as `frame` takes it. Raises ScenarioError for another level.
+        Student's t), nan for a single run. Of the measures in `names` alone, if there are any. `measure` is as `frame`
+        takes it. Raises ScenarioError for another level, and for a name that is not measured.
         """
         import pandas as pd
 
@@ -211,10 +212,13 @@ class Study:
         check_level(level)
         frame, heads = self.frame(measure), ["point", *self.design.levels(1)]
         measures = [name for name in frame.columns if name not in (*heads, "replication", "seed")]
+        for name in names:
+            if name not in measures:
+                raise ScenarioError(f"measure: {name!r}; {nearest(name, measures)}")
         rows = []
         for _, group in frame.groupby("point"):
             row = {**{name: group[name].iloc[0] for name in heads}, "runs": len(group)}
-            for name in measures:
+            for name in names or measures:
                 found = estimate(group[name], level=level)
                 row |= {name: found.mean, f"{name}_low": found.mean_low, f"{name}_high": found.mean_high}
             rows.append(row)

@@ -6,7 +6,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from longpipe.pictures.style import BLUE, ORANGE, VERMILION, plain
+from longpipe.pictures.style import ASH, BLUE, MOST_SHAPES, ORANGE, VERMILION, legend, plain
+from longpipe.validate.ns2_drops import Comparison
 from longpipe.validate.ns2_transfers import TransferComparison
 
 LONGPIPE, NS2, LOST = BLUE, ORANGE, VERMILION
@@ -47,6 +48,37 @@ def sequence(found: TransferComparison) -> Figure:
     )
     handles, labels = whole.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, markerscale=4)
+    return figure
+
+
+def drops(comparison: Comparison) -> Figure:
+    """Segments sent over time in longpipe and in ns-2 with the same packets dropped: from the first of them on.
+
+    Where the orders part is marked.
+    """
+    sent, case = comparison.sent, comparison.case
+    figure = Figure(figsize=(8, 4.8), layout="constrained")
+    axes = figure.subplots()
+    plain(axes)
+    for side, name, size, colour in (("ns2", "ns-2", 7.0, NS2), ("longpipe", "longpipe", 3.5, LONGPIPE)):
+        both = sent[[f"{side}_s", f"{side}_segment"]].dropna().astype(float).to_numpy()
+        many = len(both) > MOST_SHAPES
+        axes.plot(both[:, 0], both[:, 1], "o", color=colour, ms=size, mew=0, label=f"sent by {name}", rasterized=many)
+    # The bottleneck numbers what comes to it as it was sent.
+    lost = sent.loc[sent.index.isin(case.drop), ["longpipe_s", "longpipe_segment"]].dropna().astype(float).to_numpy()
+    if len(lost):
+        axes.plot(lost[:, 0], lost[:, 1], "x", color=LOST, ms=9, mew=1.6, label="dropped")
+        axes.set_xlim(left=max(0.0, lost[0, 0] - BEFORE_S))
+    first = comparison.first_difference
+    if first is not None:
+        parted_s = sent[["longpipe_s", "ns2_s"]].to_numpy(dtype=float)[first].min()
+        axes.axvline(parted_s, color=ASH, lw=1, ls="--", label="orders part")
+    axes.set_xlabel("time [s]")
+    axes.set_ylabel("segment")
+    verdict = "the same order" if first is None else f"orders part at number {first}"
+    dropped = f"dropping {', '.join(map(str, case.drop))}" if case.drop else "no drops"
+    figure.suptitle(f"{case.tcp}, {dropped}: {verdict}", fontsize=11)
+    legend(figure, [axes])
     return figure
 
 

@@ -12,6 +12,14 @@ def analyse(
     file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="One row per run, a header, a column per factor.")],
     response: Annotated[str, typer.Option(metavar="COLUMN", help="What to explain: a column of numbers.")],
     factors: Annotated[str, typer.Option(metavar="COLUMN,...", help="What may explain it: columns of levels.")],
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            help="Show the response in this: Mbit/s of bit/s, MB of bytes, ms of s. "
+            "\\[default: by the column's name, throughput_bps in Mbit/s]",
+            show_default=False,
+        ),
+    ] = None,
     level: Annotated[float, typer.Option(help="Confidence of the intervals, 0 to 1.")] = 0.9,
     order: Annotated[
         int | None,
@@ -41,13 +49,15 @@ def analyse(
 ) -> None:
     """Analyse the variation of a measured response over the factors of a designed experiment.
 
-    Shows what each factor and interaction explains, the effect of each level, and whether the assumptions hold.
+    Shows what each factor and interaction explains, the effect of each level, and whether the assumptions hold. What
+    --json and --csv write is in the column's own unit.
     """
     # Pandas, SciPy and statsmodels take a second to load; other commands need not wait for them.
     from longpipe.cli.analyse import answer
 
     question = answer.Question(
         response=response,
+        unit=unit,
         factors=answer.columns("--factors", factors),
         level=level,
         order=order,

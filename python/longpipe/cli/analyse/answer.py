@@ -18,6 +18,7 @@ from longpipe.analysis.checks import AssumptionWarning, check
 from longpipe.analysis.comparisons import tukey
 from longpipe.analysis.factors import check_level
 from longpipe.analysis.ranks import aligned_ranks
+from longpipe.analysis.readable import readable
 from longpipe.cli.analyse.tables import show
 from longpipe.cli.conditions import matching
 from longpipe.errors import ScenarioError
@@ -30,6 +31,7 @@ class Question:
     """What the options of the command ask for."""
 
     response: str
+    unit: str | None
     factors: tuple[str, ...]
     level: float
     order: int | None
@@ -52,27 +54,37 @@ def run(file: Path, question: Question, *, json: str | None, csv: Path | None, f
     """Analyses a file onto the terminal; `json` is a file, or - for stdout alone."""
     check_level(question.level)
     frame = matching(_read(file), question.where).reset_index(drop=True)
-    found = anova(
-        frame,
-        question.response,
-        question.factors,
-        order=question.order,
-        blocks=question.blocks,
-        saturated=question.saturated,
-    )
+    shown = readable(question.response, unit=question.unit)
+    found = _anova(frame, question.response, question)
     tables = _tables(found, question)
     report = _report(found, question, tables)
     if csv is not None:
         for name, table in {**tables, "residuals": found.residuals}.items():
             write_text(csv / f"{name}.csv", table.to_csv(index=False))
-    if figures is not None:
-        _draw(found, question, figures)
     if json == "-":
         sys.stdout.write(report)
-        return
-    if json is not None:
+    elif json is not None:
         write_text(Path(json), report)
-    show(found, question.level, tables, Console(highlight=False))
+    if figures is None and json == "-":
+        return
+    if shown.unit:
+        frame = frame.assign(**{shown.head: frame[question.response] / shown.scale})
+        found = _anova(frame, shown.head, question)
+    if figures is not None:
+        _draw(found, question, figures)
+    if json != "-":
+        show(found, question.level, _tables(found, question) if shown.unit else tables, Console(highlight=False))
+
+
+def _anova(frame: pd.DataFrame, response: str, question: Question) -> Anova:
+    return anova(
+        frame,
+        response,
+        question.factors,
+        order=question.order,
+        blocks=question.blocks,
+        saturated=question.saturated,
+    )
 
 
 def _read(file: Path) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import pandas as pd
@@ -11,29 +10,20 @@ from rich.table import Table
 
 from longpipe.analysis.intervals import estimate
 from longpipe.analysis.limits import limits
+from longpipe.analysis.readable import Readable, readable
 from longpipe.design import Design
 from longpipe.study import Study
 
 MOST_POINTS: Final = 40
+# Replications whose intervals say little.
+FEW: Final = 4
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A column of the runs, as a reader has it: its unit, and what its values are divided by to have that."""
-
-    column: str
-    name: str
-    unit: str = ""
-    scale: float = 1.0
-
-
-def shown_metrics(design: Design, runs: pd.DataFrame) -> list[Metric]:
+def shown_metrics(design: Design, runs: pd.DataFrame) -> list[Readable]:
     """What was asked for; else efficiency and fairness, or throughput where a graph has no one trunk."""
-    if design.asked:
-        return [Metric(one.name, one.name, one.unit, one.scale) for one in design.asked]
-    usual = [Metric("efficiency", "efficiency"), Metric("fairness", "fairness")]
-    found = [metric for metric in usual if runs[metric.column].notna().any()]
-    return found if len(found) == len(usual) else [Metric("throughput_bps", "throughput", "Mbit/s", 1e6), *found]
+    usual = [name for name in ("efficiency", "fairness") if name in runs and runs[name].notna().any()]
+    wanted = usual if len(usual) == 2 else ["throughput_bps", *usual]
+    return [readable(name, design.asked) for name in [one.name for one in design.asked] or wanted]
 
 
 def limits_by_point(study: Study) -> dict[int, str]:
@@ -59,15 +49,20 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Tab
     for name in names:
         table.add_column(escape(name), overflow="fold")
     for metric in metrics:
-        unit = f" [{metric.unit}]" if metric.unit else ""
-        table.add_column(escape(f"{metric.name}{unit}"), justify="right", no_wrap=True)
+        table.add_column(escape(metric.head), justify="right", no_wrap=True)
     table.add_column("limited by", no_wrap=True)
+    unknown, notes = [metric.name for metric in metrics if runs[metric.column].isna().any()], []
     for point, group in list(runs.groupby("point"))[:MOST_POINTS]:
         levels = [escape(str(group[name].iloc[0])) for name in names]
         shown = (_interval(group[metric.column] / metric.scale) for metric in metrics)
         table.add_row(*levels, *shown, limited[int(str(point))])
     if len(design.points) > MOST_POINTS:
-        table.caption = f"{MOST_POINTS} of {len(design.points)} points; `longpipe study export` has all"
+        notes.append(f"{MOST_POINTS} of {len(design.points)} points; `longpipe study export` has all")
+    if unknown:
+        notes.append(f"-: {', '.join(unknown)} not known in every run, as of a flow that did not end by then")
+    if 1 < design.replications < FEW:
+        notes.append(f"{design.replications} replications make wide intervals; --replications 5 adds runs")
+    table.caption = "\n".join(notes) or None
     return table
 
 

@@ -9,7 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from longpipe.analysis.readable import UNITS, readable
 from longpipe.cli.design.means import limits_by_point, means, shown_metrics
+from longpipe.cli.naming import check_whole
 from longpipe.cli.progress import Bar
 from longpipe.cli.storing import opened, resumable
 from longpipe.cli.warnings import warn_of_points
@@ -43,12 +45,13 @@ def plan(
     return found
 
 
-def parse_factor(text: str) -> Factor:
-    """A factor from "[NAME:]FIELD=LEVEL,..."; levels are TOML values, or else text."""
+def parse_factor(text: str, option: str = "--factor") -> Factor:
+    """A factor from an option's "[NAME:]FIELD=LEVEL,..."; levels are TOML values, or else text."""
     left, equals, right = text.partition("=")
     name, _, field = left.rpartition(":")
     if not (field.strip() and equals and right.strip()):
-        raise ScenarioError(f"--factor: {text!r}; accepts FIELD=LEVEL,LEVEL as in tcp.recovery=vanilla,reno")
+        raise ScenarioError(f"{option}: {text!r}; accepts FIELD=LEVEL,LEVEL as in tcp.recovery=vanilla,reno")
+    check_whole(option, field.strip())
     try:
         levels = tomllib.loads(f"levels = [{right}]")["levels"]
     except tomllib.TOMLDecodeError:
@@ -117,6 +120,10 @@ def run(
     blocks = " --blocks seed" if design.common and design.replications > 1 else ""
     where = "" if url is None else f" --store {shlex.quote(url)}"
     first = "" if csv else f"longpipe study export {shlex.quote(name)} -o runs.csv{where}\n"
-    response = shlex.quote(shown_metrics(design, runs)[0].column)
+    shown = shown_metrics(design, runs)[0]
+    response = shlex.quote(shown.column)
+    if shown.unit in UNITS and readable(shown.column).unit != shown.unit:
+        # A column of this name doesn't say what it is in.
+        response += f" --unit {shown.unit}"
     analyse = f"longpipe analyse {csv or 'runs.csv'} --response {response} --factors {shlex.quote(names)}{blocks}"
     console.print(f"\nNext:\n{first}{analyse}", markup=False, soft_wrap=True)

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from longpipe.captures import CaptureError
 from longpipe.cli.completers import field_and_level
+from longpipe.cli.naming import check_whole
 from longpipe.cli.storing import MemoryOption, NoStoreOption, StoreOption, opened_if_wanted
 from longpipe.errors import ScenarioError
 from longpipe.files import check_directory, check_file, write_text
@@ -128,6 +129,7 @@ def change(text: str) -> tuple[str, object]:
     field, equals, value = text.partition("=")
     if not (field.strip() and equals):
         raise ScenarioError(f"--set: {text!r}; accepts FIELD=VALUE, as in switch.buffer='3000 cells'")
+    check_whole("--set", field.strip())
     try:
         return field.strip(), tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:

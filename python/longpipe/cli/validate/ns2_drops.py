@@ -45,6 +45,7 @@ def ns2_drops(
     ],
     pipe: Annotated[str, typer.Option(metavar="window|outstanding", help=_help("pipe"))] = _DEFAULTS["pipe"],
     csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write both sequences as CSV; - is stdout.")] = None,
+    figure: Annotated[str | None, typer.Option(metavar="FILE", help="Draw both sequences, as PNG and SVG.")] = None,
 ) -> None:
     """Send a file over a bottleneck that drops given packets, here and in ns-2; print both send sequences side by side.
 
@@ -52,9 +53,10 @@ def ns2_drops(
     in the same order, else 1. Needs ns-2, Debian's package ns2.
     """
     options: dict[str, Any] = dict(locals())
-    options.pop("csv")
-    if csv not in (None, "-"):
-        check_file("--csv", Path(str(csv)))
+    for output, path in (("csv", csv), ("figure", figure)):
+        options.pop(output)
+        if path not in (None, "-"):
+            check_file(f"--{output}", Path(str(path)))
     comparison = compare(DropCase(**options | {"drop": _numbers(drop)}))
     text = comparison.sent.to_csv(index_label="order")
     if csv == "-":
@@ -63,8 +65,18 @@ def ns2_drops(
         _show(comparison, Console(highlight=False))
         if csv is not None:
             write_text(Path(csv), text)
+    if figure is not None:
+        _draw(comparison, Path(figure))
     if not comparison.same_order:
         raise typer.Exit(DIFFERENT)
+
+
+def _draw(comparison: Comparison, path: Path) -> None:
+    # Matplotlib takes a second to load.
+    from longpipe.pictures.saving import save
+    from longpipe.validate import ns2_figures
+
+    save(ns2_figures.drops(comparison), path.with_suffix(""))
 
 
 def _numbers(text: str) -> list[int]:

@@ -23,6 +23,18 @@ for (const button of document.querySelectorAll("th button")) {
     body.append(...rows.map(([, row]) => row));
   });
 }
+// A box whose content goes on beyond an edge says so.
+const boxes = document.querySelectorAll(".scroll");
+const edges = (box) => {
+  box.classList.toggle("more-left", box.scrollLeft > 1);
+  box.classList.toggle("more-right", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+};
+const sizes = new ResizeObserver((entries) => entries.forEach((entry) => edges(entry.target)));
+for (const box of boxes) {
+  edges(box);
+  box.addEventListener("scroll", () => edges(box), { passive: true });
+  sizes.observe(box);
+}
 // On a narrow page the contents start closed; a link into a closed table opens it.
 if (matchMedia("(max-width: 1099px)").matches) document.querySelector("nav details").open = false;
 const open = () => {

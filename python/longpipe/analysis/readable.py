@@ -1,0 +1,56 @@
+"""Measures as a reader has them: throughput in Mbit/s, delays in ms, not in bit/s and s."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from longpipe.analysis.asked import NamedMeasure
+from longpipe.errors import ScenarioError, nearest
+
+# Of what columns end in, that which a reader wants in its place, and what values are divided by to have that.
+_ENDINGS: Final = {
+    "_bps": ("Mbit/s", 1e6),
+    "_bytes": ("MB", 1e6),
+    "_delay_s": ("ms", 1e-3),
+    "_rtt_s": ("ms", 1e-3),
+    "_s": ("s", 1.0),
+}
+# What those who ask may have, of bit/s, bytes and s.
+UNITS: Final = {
+    **{f"{prefix}bit/s": scale for prefix, scale in (("k", 1e3), ("M", 1e6), ("G", 1e9))},
+    **{f"{prefix}B": scale for prefix, scale in (("k", 1e3), ("M", 1e6), ("G", 1e9))},
+    "ms": 1e-3,
+    "s": 1.0,
+}
+
+
+@dataclass(frozen=True)
+class Readable:
+    """A column of the runs as a reader has it: its name, its unit, and what its values are divided by to have that."""
+
+    column: str
+    name: str
+    unit: str = ""
+    scale: float = 1.0
+
+    @property
+    def head(self) -> str:
+        """Name and unit, as over a column or beside an axis."""
+        return f"{self.name} [{self.unit}]" if self.unit else self.name
+
+
+def readable(column: str, asked: Iterable[NamedMeasure] = (), unit: str | None = None) -> Readable:
+    """How a column is shown: as it was asked for, in the unit that is wanted, or else by what its name ends in.
+
+    ScenarioError for a unit that there is not.
+    """
+    for measure in asked:
+        if measure.name == column and unit is None:
+            return Readable(column, column, measure.unit, measure.scale)
+    ending = next((ending for ending in _ENDINGS if column.endswith(ending)), "")
+    name = column.removesuffix(f"_{ending.rpartition('_')[2]}" if ending else "").replace("_", " ")
+    if unit is not None:
+        if unit not in UNITS:
+            raise ScenarioError(f"--unit: {unit!r}; {nearest(unit, UNITS)}")
+        return Readable(column, name, unit, UNITS[unit])
+    return Readable(column, name, *_ENDINGS[ending]) if ending else Readable(column, name)

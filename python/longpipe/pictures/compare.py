@@ -1,0 +1,87 @@
+"""Runs that differ in one thing, one above the other in the same picture."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal, get_args
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from longpipe.errors import ScenarioError, nearest
+from longpipe.pictures.figure import Picture
+from longpipe.pictures.queue import queue
+from longpipe.pictures.recorded import Run, check_flows, flow_names, name_of, shown_s
+from longpipe.pictures.rtt import rtt
+from longpipe.pictures.sequence import sequence
+from longpipe.pictures.style import PALETTE, legend, plain, wrapped
+from longpipe.pictures.throughput import throughput
+from longpipe.pictures.window import window
+
+Kind = Literal["window", "sequence", "queue", "throughput", "rtt"]
+
+MOST_RUNS: Final = 6
+# Of one flow each; the others are of several.
+_OF_ONE: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
+    "window": (window, "congestion window and slow start threshold"),
+    "sequence": (sequence, "segments and ACKs"),
+    "rtt": (rtt, "round trips and retransmission timeout"),
+}
+_OF_SEVERAL: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
+    "throughput": (throughput, "data acknowledged"),
+    "queue": (queue, "buffer by flow"),
+}
+
+
+def compare(
+    runs: Mapping[str, Run],
+    kind: Kind = "window",
+    flows: Sequence[str] | None = None,
+    span_s: tuple[float, float] | None = None,
+    **options: Any,  # noqa: ANN401 - those of the picture
+) -> Figure:
+    """The same picture of several runs, a panel each, titled by the mapping's keys; axes are alike where units are.
+
+    Window, sequence and rtt are of one flow, by default the first, in segments where they count bytes; throughput is of
+    up to eight. `options` are those of the picture: `port`, `interval_s`, `unit`.
+    """
+    if kind not in get_args(Kind):
+        raise ScenarioError(f"kind: {kind!r}; {nearest(str(kind), get_args(Kind))}")
+    if not 2 <= len(runs) <= MOST_RUNS:
+        raise ScenarioError(f"runs: {len(runs)}; needs 2 to {MOST_RUNS}")
+    first = next(iter(runs.values()))
+    for run in runs.values():
+        check_flows(run.scenario, flows)
+    picture, what = {**_OF_ONE, **_OF_SEVERAL}[kind]
+    if kind in _OF_ONE:
+        names = list(flows or flow_names(first.scenario)[:1])
+        if len(names) > 1:
+            raise ScenarioError(f"flows: {', '.join(names)}; needs one flow to compare by {kind}")
+        options = {"flows": names, **({} if kind == "rtt" else {"unit": "segments"}), **options}
+        what = f"{what} of {names[0]}"
+    elif kind == "throughput":
+        # By name, each has its colour in every panel.
+        options = {"flows": flows or flow_names(first.scenario)[: len(PALETTE)], **options}
+    figure = Picture(figsize=(8, max(4.4, 2.4 * len(runs) + 0.8)), layout="constrained")
+    axes = list(figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0])
+    for panel, (label, run) in zip(axes, runs.items(), strict=True):
+        plain(panel)
+        picture(run, span_s=span_s, ax=panel, **options)
+        panel.set_title(label, loc="left", fontsize=10)
+        panel.set_title("")
+        if (own := panel.get_legend()) is not None:
+            own.remove()
+        panel.label_outer()
+    spans = [shown_s(run, span_s) for run in runs.values()]
+    axes[-1].set_xlim(min(begin for begin, _ in spans), max(end for _, end in spans))
+    _alike(axes)
+    called = dict.fromkeys(name_of(run) for run in runs.values())
+    figure.suptitle(wrapped(f"{', '.join(called)}: {what}"), fontsize=11)
+    legend(figure, axes)
+    return figure
+
+
+def _alike(axes: Sequence[Axes]) -> None:
+    """One range up where all panels have the same unit and scale."""
+    if len({(panel.get_ylabel(), panel.get_yscale()) for panel in axes}) == 1:
+        low, high = zip(*(panel.get_ylim() for panel in axes), strict=True)
+        for panel in axes:
+            panel.set_ylim(min(low), max(high))

@@ -1,0 +1,179 @@
+"""What became of a flow, as its traces tell it: losses, fast retransmits and timeouts, and the phases between them."""
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from longpipe.analysis.paths import paths
+from longpipe.pictures.recorded import Run, config_of, of_flow, shown_s, trace, within
+from longpipe.pictures.style import MOST_SHAPES
+
+Event = Literal["lost", "fast retransmit", "timeout"]
+Phase = Literal["slow start", "avoidance", "recovery"]
+
+# Recoveries that last until all that was under way is acknowledged; Reno's ends with the first new ACK.
+_TO_THE_END: Final = ("newreno", "sack")
+_WITHOUT: Final = ("vanilla", "tahoe")
+# Behind what is drawn, light enough for every line.
+_SHADES: Final[dict[Phase, str]] = {"slow start": "#e3f1e7", "recovery": "#fbe6d6"}
+# Shape and size of each mark.
+_MARKS: Final[dict[Event, tuple[str, float]]] = {"lost": ("|", 7), "fast retransmit": ("v", 7), "timeout": ("X", 8)}
+
+
+def loss_events(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
+    """A flow's losses and what it made of them, from `traces.sequence`: time_s, event, begin_bytes; a row per segment.
+
+    A segment counts as lost, at the instant it was sent, if an ACK asked for it, it was sent again no sooner than that
+    ACK could come of what followed it, and what acknowledged it then could come of what was sent again.
+    """
+    rows = _rows(run, flow)
+    found = [(again.time_s, again.event, again.begin_bytes) for again in _agains(run, flow, rows)]
+    sent, acks = rows[rows["event"] == 0], rows[rows["event"] == 1]
+    found += [(time, "lost", begin) for time, begin in _losses(sent, acks, _round_trip_s(run, flow))]
+    frame = pd.DataFrame(found, columns=["time_s", "event", "begin_bytes"]).astype({"time_s": np.float64})
+    return within(frame.sort_values("time_s", kind="stable", ignore_index=True), span_s)
+
+
+def phases(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
+    """A flow's phases in their order: begin_s, end_s, phase (slow start, avoidance, recovery), from `traces.cwnd`.
+
+    Below ssthresh is slow start. Recovery, from a fast retransmit until what it is there for is acknowledged, is told
+    where `traces.sequence` is recorded too.
+    """
+    begin_s, end_s = shown_s(run, span_s)
+    windows = of_flow(trace(run, "cwnd"), flow)
+    recoveries = list(_recoveries(run, flow)) if "sequence" in run.traces else []
+    times = windows["time_s"].to_numpy()
+    ends = [edge for recovery in recoveries for edge in recovery]
+    edges = np.unique(np.clip([begin_s, *times, *ends, end_s], begin_s, end_s))
+    below = np.concatenate(([True], (windows["cwnd_bytes"] < windows["ssthresh_bytes"]).to_numpy()))
+    states = np.where(below[np.searchsorted(times, edges[:-1], side="right")], "slow start", "avoidance").astype(object)
+    for first, last in recoveries:
+        states[(edges[:-1] >= first) & (edges[:-1] < last)] = "recovery"
+    starts = np.flatnonzero(np.concatenate(([True], states[1:] != states[:-1])))
+    return pd.DataFrame(
+        {"begin_s": edges[starts], "end_s": np.append(edges[starts[1:]], edges[-1:]), "phase": states[starts]}
+    )
+
+
+def _losses(sent: pd.DataFrame, acks: pd.DataFrame, round_trip_s: float) -> Iterator[tuple[float, int]]:
+    """When a segment was sent that was lost, and its first byte."""
+    again_s, begins = sent["time_s"], sent["sequence_bytes"]
+    before_s = again_s.groupby(begins).shift()
+    answers = np.searchsorted(acks["reached"].to_numpy(), begins.to_numpy(), side="right")
+    answered_s = np.append(acks["time_s"].to_numpy(), np.inf)[answers]
+    lost = (
+        sent["retransmission"].astype(bool)
+        & begins.isin(set(acks["sequence_bytes"]))
+        & (again_s - before_s >= round_trip_s)
+        & (answered_s - again_s >= round_trip_s)
+    )
+    yield from zip(before_s[lost], begins[lost], strict=True)
+
+
+def _round_trip_s(run: Run, flow: str) -> float:
+    return next(path.propagation_ps for path in paths(run.scenario.resolve()) if path.flow == flow) / 1e12
+
+
+def losses_mended(run: Run, flow: str) -> list[tuple[float, float]]:
+    """Begin and end [s] of each time in which a flow mends losses, from `traces.sequence`; they may overlap.
+
+    From a fast retransmit, or the last segment sent before a timeout, until all that was under way is acknowledged.
+    """
+    rows = _rows(run, flow)
+    acks, sent_s = rows[rows["event"] == 1], rows.loc[rows["event"] == 0, "time_s"].to_numpy()
+    last_s, found = shown_s(run, None)[1], []
+    for again in _agains(run, flow, rows):
+        waited = again.event == "timeout"
+        begin_s = float(sent_s[np.searchsorted(sent_s, again.time_s) - 1]) if waited else again.time_s
+        done = acks.loc[acks["reached"] >= again.end_bytes, "time_s"]
+        found.append((begin_s, min([last_s, *done.head(1)])))
+    return found
+
+
+def shade(panel: Axes, found: pd.DataFrame) -> None:
+    """Draws phases behind a panel; avoidance stays white."""
+    for phase, colour in _SHADES.items():
+        rows = found[found["phase"] == phase]
+        spans = list(zip(rows["begin_s"], rows["end_s"] - rows["begin_s"], strict=True))
+        if spans:
+            height = panel.get_xaxis_transform()
+            panel.broken_barh(spans, (0, 1), facecolor=colour, lw=0, zorder=0, transform=height, label=phase)
+
+
+def mark(panel: Axes, found: pd.DataFrame, heights: pd.Series, *, lost: tuple[str, float] = _MARKS["lost"]) -> None:
+    """Draws losses (shape and size `lost`), fast retransmits and timeouts at these heights."""
+    for event, (shape, size) in {**_MARKS, "lost": lost}.items():
+        at = found["event"] == event
+        if at.any():
+            (points,) = panel.plot(
+                found.loc[at, "time_s"],
+                heights[at],
+                shape,
+                ms=size,
+                color="black",
+                mec="black" if event == "lost" else "white",
+                label=event,
+                zorder=5,
+                clip_on=event != "lost",
+            )
+            points.set_rasterized(int(at.sum()) > MOST_SHAPES)
+
+
+class _Again(NamedTuple):
+    """A fast retransmit or a timeout: which, when, the first byte sent again, the end of what had been sent."""
+
+    event: Event
+    time_s: float
+    begin_bytes: int
+    end_bytes: int
+
+
+def _rows(run: Run, flow: str) -> pd.DataFrame:
+    """The flow's events with `reached`, what is acknowledged by then, and `furthest`, the end of what was sent."""
+    rows = of_flow(trace(run, "sequence"), flow).reset_index(drop=True)
+    is_ack = rows["event"] == 1
+    ends = (rows["sequence_bytes"] + rows["length_bytes"]).where(rows["event"] == 0, 0)
+    return rows.assign(reached=rows["sequence_bytes"].where(is_ack, 0).cummax(), furthest=ends.cummax())
+
+
+def _agains(run: Run, flow: str, rows: pd.DataFrame) -> Iterator[_Again]:
+    """Fast retransmits and timeouts: a duplicate ACK, or none, lets the first unacknowledged segment out again."""
+    is_ack = rows["event"] == 1
+    answered_s = rows["time_s"].where(is_ack).ffill()
+    duplicate = (rows["reached"] == rows["reached"].shift(fill_value=0)).where(is_ack).ffill()
+    first = (rows["event"] == 0) & rows["retransmission"].astype(bool) & (rows["sequence_bytes"] == rows["reached"])
+    to_the_end = config_of(run.scenario, flow)["recovery"] in _TO_THE_END
+    held_to = -1
+    again = rows.assign(answers=answered_s == rows["time_s"], duplicate=duplicate)[first]
+    for row in again.to_dict("records"):
+        time_s, begin, end = row["time_s"], row["sequence_bytes"], row["furthest"]
+        if not row["answers"]:
+            held_to = -1
+            yield _Again("timeout", time_s, begin, end)
+        elif row["duplicate"] and begin >= held_to:
+            held_to = end if to_the_end else -1
+            yield _Again("fast retransmit", time_s, begin, end)
+
+
+def _recoveries(run: Run, flow: str) -> Iterator[tuple[float, float]]:
+    """Begin and end of each fast recovery [s]."""
+    recovery = config_of(run.scenario, flow)["recovery"]
+    if recovery in _WITHOUT:
+        return
+    rows = _rows(run, flow)
+    acks = rows[rows["event"] == 1]
+    found = list(_agains(run, flow, rows))
+    last_s = shown_s(run, None)[1]
+    for again, following in zip_longest(found, found[1:]):
+        if again.event == "timeout":
+            continue
+        # A segment that is under way since the last ACK may be all there is.
+        wanted = again.end_bytes if recovery in _TO_THE_END else again.begin_bytes + 1
+        done = acks.loc[acks["reached"] >= wanted, "time_s"]
+        ends_s = [last_s, *done.head(1), *([following.time_s] if following else [])]
+        yield again.time_s, min(ends_s)

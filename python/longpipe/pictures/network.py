@@ -1,0 +1,97 @@
+"""The nodes and links of a scenario, as flows cross them from left to right."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from longpipe.errors import ScenarioError
+from longpipe.pictures.figure import Picture
+from longpipe.pictures.style import BLUE, GREEN
+from longpipe.scenario import Scenario
+from longpipe.units import RATE, TIME
+
+# More can't be told apart.
+MOST_NODES: Final = 60
+# Of more links those between switches alone are named.
+MOST_LABELS: Final = 16
+MOST_INCHES: Final = 8
+_NODES: Final = {"switch": ("s", 13, BLUE), "host": ("o", 9, GREEN)}
+
+
+def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
+    """Hosts, switches and the links between them, with rate and delay; ScenarioError for more nodes than 60."""
+    resolved = scenario.resolve()
+    nodes, links = resolved["nodes"], resolved["links"]
+    if len(nodes) > MOST_NODES:
+        raise ScenarioError(f"network: {len(nodes)} nodes; draws at most {MOST_NODES}")
+    at = _places(resolved)
+    (first, last), (low, high) = ((min(places), max(places)) for places in zip(*at.values(), strict=True))
+    inches = 1.6 + min(0.55 * (high - low), MOST_INCHES)
+    figure = Picture(figsize=(8, inches), layout="constrained") if ax is None else ax.figure
+    panel = figure.add_subplot() if ax is None else ax
+    panel.set_axis_off()
+    panel.set_xlim(first - 0.5, last + 0.5)
+    panel.set_ylim(low - 0.8, high + 0.8)
+    pairs = {tuple(sorted((link["from"], link["to"]))): link for link in reversed(links)}
+    for (one, other), link in pairs.items():
+        (x1, y1), (x2, y2) = at[one], at[other]
+        panel.plot([x1, x2], [y1, y2], color="black", lw=1, zorder=1)
+        of_switches = {nodes[one]["kind"], nodes[other]["kind"]} == {"switch"}
+        if of_switches or len(pairs) <= MOST_LABELS:
+            text = f"{RATE.format(link['rate_bps'])}\n{TIME.format(link['delay_ps'])}"
+            middle = ((x1 + x2) / 2, (y1 + y2) / 2)
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+            panel.annotate(text, middle, ha="center", va="center", fontsize=7, bbox=box, zorder=2)
+    for kind, (shape, size, colour) in _NODES.items():
+        own = [i for i, node in enumerate(nodes) if node["kind"] == kind]
+        panel.plot([at[i][0] for i in own], [at[i][1] for i in own], shape, ms=size, color=colour, label=kind, zorder=3)
+    for i, node in enumerate(nodes):
+        # Beside the ends, above what is between them.
+        place, side = ((-8, -3), "right") if at[i][0] == first else ((8, -3), "left")
+        if first < at[i][0] < last:
+            place, side = (0, 9), "center"
+        panel.annotate(node["name"], at[i], place, textcoords="offset points", ha=side, fontsize=8, zorder=4)
+    title = f"{scenario.name}: {len(nodes)} nodes, {len(resolved['flows'])} flows"
+    if ax is None:
+        figure.suptitle(title, fontsize=11)
+    else:
+        panel.set_title(title, fontsize=11)
+    return figure  # type: ignore[return-value]
+
+
+def _places(resolved: Mapping[str, Any]) -> dict[int, tuple[float, float]]:
+    """Where each node is: across as far as flows have come there, up beside the switches of that column."""
+    nodes, links = resolved["nodes"], resolved["links"]
+    routes = [[(links[link]["from"], links[link]["to"]) for link in flow["route"]] for flow in resolved["flows"]]
+    across = _depths(len(nodes), [hop for route in routes for hop in route])
+    for route in routes:
+        # A sender stands before its first switch, however far right that is.
+        across[route[0][0]] = max(across[route[0][0]], across[route[0][1]] - 1)
+    columns: dict[int, list[int]] = {}
+    for node in sorted(range(len(nodes)), key=lambda node: nodes[node]["kind"] != "switch"):
+        columns.setdefault(across[node], []).append(node)
+    found = {}
+    for column, members in columns.items():
+        with_switch = nodes[members[0]]["kind"] == "switch"
+        for place, node in enumerate(members):
+            beside = (place + 1) // 2 * (1 if place % 2 else -1)
+            found[node] = (float(column), float(beside) if with_switch else (len(members) - 1) / 2 - place)
+    return found
+
+
+def _depths(count: int, hops: Iterable[tuple[int, int]]) -> list[int]:
+    """The longest way to each node over these hops, without those that would lead back."""
+    depths, ahead = [0] * count, [{node} for node in range(count)]
+    for start, end in dict.fromkeys(hops):
+        if start in ahead[end]:
+            continue
+        for reached in ahead:
+            if start in reached:
+                reached |= ahead[end]
+    for _ in range(count):
+        for start, end in dict.fromkeys(hops):
+            if start not in ahead[end]:
+                depths[end] = max(depths[end], depths[start] + 1)
+    return depths

@@ -1,0 +1,44 @@
+"""What held a flow back, as shares of its time."""
+
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from longpipe.pictures.events import losses_mended
+from longpipe.pictures.recorded import Run, config_of, of_flow, shown_s, trace
+
+CAUSES: Final = ("receiver's window", "congestion window", "loss recovery", "application")
+
+
+def time_shares(run: Run, flow: str) -> pd.Series:
+    """Share of the time since a flow's first segment in which each cause kept it from sending; they add up to 1.
+
+    From `traces.cwnd` and `traces.sequence`, by the first that holds: a loss is being mended (from a fast retransmit or
+    the wait for a timeout, until all that was under way is acknowledged), no segment more fits into the receiver's
+    window, or into the congestion window, else nothing was there to send. All nan if it sent nothing.
+    """
+    windows, config = of_flow(trace(run, "cwnd"), flow), config_of(run.scenario, flow)
+    rows = of_flow(trace(run, "sequence"), flow)
+    is_ack, is_sent = (rows["event"] == kind for kind in (1, 0))
+    if not is_sent.any():
+        return pd.Series(np.nan, index=list(CAUSES), name=flow)
+    reached = rows["sequence_bytes"].where(is_ack, 0).cummax()
+    furthest = (rows["sequence_bytes"] + rows["length_bytes"]).where(is_sent, 0).cummax()
+    # What holds after all that happens at one instant.
+    states = pd.DataFrame({"time_s": rows["time_s"], "next": furthest - reached + config["mss_bytes"]})
+    states = states.groupby("time_s", sort=True).last()
+    begins = states.index.to_numpy()
+    mended = losses_mended(run, flow)
+    edges = np.unique([*begins, *np.clip([edge for span in mended for edge in span], begins[0], None)])
+    spans = np.diff(np.append(edges, shown_s(run, None)[1]))
+    following = states["next"].to_numpy()[np.searchsorted(begins, edges, side="right") - 1]
+    cwnd = windows["cwnd_bytes"].to_numpy()[np.searchsorted(windows["time_s"].to_numpy(), edges, side="right") - 1]
+    losing = np.any([(edges >= first) & (edges < last) for first, last in mended], axis=0) if mended else False
+    causes = np.select(
+        [losing, following > config["receiver_window_bytes"], following > cwnd],
+        ["loss recovery", "receiver's window", "congestion window"],
+        "application",
+    )
+    found: pd.Series[float] = pd.Series(spans).groupby(causes).sum() / spans.sum()
+    return found.reindex(list(CAUSES), fill_value=0.0).rename(flow)

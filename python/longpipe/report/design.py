@@ -1,0 +1,93 @@
+"""The design of a study: what it varies, and the scenario that its points share."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from longpipe.analysis.paths import port_name
+from longpipe.errors import ScenarioError
+from longpipe.pictures.network import network
+from longpipe.pictures.saving import to_svg
+from longpipe.report.frames import MOST_OPEN_ROWS, grid
+from longpipe.report.parts import NOTHING, Cell, Column, Grid, Part, Picture, Section
+from longpipe.report.svg import Palette, inline
+from longpipe.scenario import Dumbbell, Scenario
+from longpipe.study import Study
+from longpipe.units import RATE, TIME
+
+# Fields of a graph, which is drawn and listed.
+_LISTED: Final = ("network.nodes", "network.links", "network.flows")
+
+
+def section(study: Study, palette: Palette) -> Section:
+    """Factors, aliases of a fraction, settings that are no defaults; a graph as a drawing and folded lists."""
+    rows = []
+    for factor in study.design.factors:
+        for level, changes in factor.levels.items():
+            sets = "; ".join(f"{field} = {value}" for field, value in _fields(dict(changes)))
+            rows.append((Cell(factor.name), Cell(str(level)), Cell(sets)))
+    columns = (Column("factor"), Column("level"), Column("what it sets"))
+    closed = len(rows) > MOST_OPEN_ROWS
+    parts: list[Part] = [Grid("factors", "Factors and levels", columns, tuple(rows), closed=closed, stacked=True)]
+    fraction = study.design.fraction
+    if fraction is not None and fraction.generators:
+        title = f"A fraction of resolution {fraction.resolution}: one effect stands for all of its line"
+        parts.append(grid(fraction.alias_structure(), "aliases", title))
+    return Section("design", "Design", parts=(*parts, *_settings(study), *_graph(study.design.base, palette)))
+
+
+def _settings(study: Study) -> Iterator[Grid]:
+    """What all points share that is not a default."""
+    base = study.design.base
+    varied = {field for factor in study.design.factors for changes in factor.levels.values() for field in changes}
+    ours, defaults = (dict(_fields(one.model_dump(mode="json", by_alias=True))) for one in (base, Scenario()))
+    rows = [
+        (Cell(field), Cell(str(value)), Cell(str(defaults.get(field, NOTHING))))
+        for field, value in ours.items()
+        if value not in (defaults.get(field), [], None)
+        and field not in ("name", *_LISTED)
+        and not any(field == one or field.startswith(f"{one}.") for one in varied)
+    ]
+    if rows:
+        note = "All else is a default; scenario.toml has every setting."
+        columns = (Column("field"), Column("value"), Column("default"))
+        title = f"What the points share: scenario {base.name!r}"
+        yield Grid("settings", title, columns, tuple(rows), note=note, stacked=True)
+
+
+def _graph(base: Scenario, palette: Palette) -> Iterator[Part]:
+    """A graph's drawing, its links and its flows."""
+    if isinstance(base.network, Dumbbell):
+        return
+    try:
+        drawing = inline(to_svg(network(base), "network"), "network", palette)
+        yield Picture("network", drawing.title, drawing.alt, drawing.svg)
+    except ScenarioError:
+        # The lists have what is too large to be drawn.
+        pass
+    resolved = base.resolve()
+    names = [node["name"] for node in resolved["nodes"]]
+    links = [
+        (Cell(port_name(resolved, i)), Cell(RATE.format(link["rate_bps"])), Cell(TIME.format(link["delay_ps"])))
+        for i, link in enumerate(resolved["links"])
+    ]
+    columns = (Column("link"), Column("rate"), Column("delay"))
+    yield Grid("links", "Links, each way", columns, tuple(links), closed=True)
+    flows = []
+    for flow in resolved["flows"]:
+        ends = [resolved["links"][link]["to"] for link in flow["route"]]
+        way = [names[resolved["links"][flow["route"][0]]["from"]], *(names[end] for end in ends)]
+        flows.append((Cell(flow["name"]), Cell(flow["traffic"]["kind"]), Cell(" \N{RIGHTWARDS ARROW} ".join(way))))
+    columns = (Column("flow"), Column("traffic"), Column("way"))
+    yield Grid("flows", "Flows", columns, tuple(flows), closed=True, stacked=True)
+
+
+def _fields(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - JSON
+    if isinstance(value, dict):
+        for name, below in value.items():
+            yield from _fields(below, f"{path}.{name}" if path else name)
+    elif isinstance(value, BaseModel):
+        yield from _fields(value.model_dump(mode="json", by_alias=True), path)
+    else:
+        yield path, value

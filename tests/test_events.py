@@ -1,0 +1,168 @@
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from longpipe import Result, Scenario, ScenarioError, pictures, simulate
+from longpipe.cli.plot import plot
+from longpipe.pictures import Recorded
+from longpipe.pictures.compare import Kind
+from longpipe.pictures.events import loss_events, phases
+
+RECOVERIES = ("vanilla", "tahoe", "reno", "newreno", "sack")
+PATHS: dict[str, dict[str, object]] = {
+    "full buffers": {"switch.buffer": "0.1 BDP"},
+    "forced losses": {"network.trunk_loss": {"kind": "bernoulli", "probability": 0.003}, "switch.buffer": "2 BDP"},
+    "cells": {"framing": "aal5", "switch.buffer": "500 cells", "switch.policy": "epd"},
+}
+
+
+@cache
+def run(recovery: str, path: str = "full buffers") -> Result:
+    traces: dict[str, object] = {"traces.cwnd": True, "traces.sequence": True, "traces.rtt": True}
+    changes = {"duration": "6 s", "network.sources": 3, "tcp.recovery": recovery, **PATHS[path], **traces}
+    return simulate(Scenario.example("fiber").with_(**changes))
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("recovery", RECOVERIES)
+def test_events_are_those_that_the_senders_count(recovery: str, path: str) -> None:
+    result = run(recovery, path)
+    for flow in result.flows.to_dict("records"):
+        counts = loss_events(result, flow["flow"])["event"].value_counts()
+        found = (counts.get("timeout", 0), counts.get("fast retransmit", 0))
+        assert found == (flow["timeouts"], flow["fast_retransmits"])
+
+
+@pytest.mark.parametrize("path", ["full buffers", "forced losses"])
+@pytest.mark.parametrize("recovery", RECOVERIES)
+def test_lost_are_as_many_as_the_links_lost(recovery: str, path: str) -> None:
+    result = run(recovery, path)
+    found = sum((loss_events(result, flow)["event"] == "lost").sum() for flow in result.flows["flow"])
+    trunk = result.ports[result.ports["port"] == "switch1->switch2"]
+    lost = trunk.filter(like="packets_lost_").to_numpy().sum()
+    # What was lost last is not sent again before the run ends.
+    assert lost - 3 <= found <= lost
+    assert found > 0
+
+
+@pytest.mark.parametrize("recovery", RECOVERIES)
+def test_phases_follow_each_other_through_the_time_shown(recovery: str) -> None:
+    found = phases(run(recovery), "flow1", (0.5, 5.0))
+    assert found["begin_s"].iloc[0] == 0.5
+    assert found["end_s"].iloc[-1] == 5.0
+    assert (found["begin_s"].iloc[1:].to_numpy() == found["end_s"].iloc[:-1].to_numpy()).all()
+    assert (found["phase"].iloc[1:].to_numpy() != found["phase"].iloc[:-1].to_numpy()).all()
+    assert ("recovery" in set(found["phase"])) == (recovery in ("reno", "newreno", "sack"))
+
+
+def test_recovery_lasts_until_what_was_under_way_is_acknowledged() -> None:
+    result = run("sack")
+    recovery = phases(result, "flow1").query("phase == 'recovery'").iloc[0]
+    rows = result.traces["sequence"].query("flow == 'flow1'")
+    sent = rows[(rows["event"] == 0) & (rows["time_s"] <= recovery["begin_s"])]
+    furthest = (sent["sequence_bytes"] + sent["length_bytes"]).max()
+    acks = rows[(rows["event"] == 1) & (rows["sequence_bytes"] >= furthest)]
+    assert recovery["end_s"] == acks["time_s"].iloc[0]
+
+
+def test_slow_start_ends_at_the_threshold() -> None:
+    result = run("vanilla")
+    for phase in phases(result, "flow1").to_dict("records"):
+        rows = result.traces["cwnd"].query("flow == 'flow1'")
+        rows = rows[(rows["time_s"] >= phase["begin_s"]) & (rows["time_s"] < phase["end_s"])]
+        below = rows["cwnd_bytes"] < rows["ssthresh_bytes"]
+        assert below.all() if phase["phase"] == "slow start" else not below.any()
+
+
+def test_a_window_has_marks_and_shades_or_shades_alone() -> None:
+    result = run("newreno")
+    words = _legend(pictures.window(result, flows=["flow1"]))
+    assert {"slow start", "recovery", "lost", "fast retransmit"} <= words
+    without = Recorded(result.scenario, {"cwnd": result.traces["cwnd"]})
+    words = _legend(pictures.window(without, flows=["flow1"]))
+    assert "slow start" in words
+    assert not words & {"recovery", "lost", "fast retransmit"}
+
+
+@pytest.mark.parametrize("picture", [pictures.window, pictures.sequence])
+def test_segments_are_bytes_by_the_segment(picture: Callable[..., Figure]) -> None:
+    tops = {
+        unit: picture(run("sack"), flows=["flow1"], unit=unit).axes[0].get_ylim()[1] for unit in ("bytes", "segments")
+    }
+    mss, scale = 1460, 1e6 if tops["bytes"] < 100 else 1e3
+    assert tops["segments"] == pytest.approx(tops["bytes"] * scale / mss)
+    with pytest.raises(ScenarioError, match="unit: 'segment'; did you mean 'segments'"):
+        picture(run("sack"), unit="segment")
+
+
+@pytest.mark.parametrize("kind", ["window", "sequence", "rtt", "throughput"])
+def test_compared_runs_have_a_panel_each_and_the_same_axes(kind: Kind) -> None:
+    figure = pictures.compare({"Reno": run("reno"), "SACK": run("sack")}, kind)
+    assert [panel.get_title(loc="left") for panel in figure.axes] == ["Reno", "SACK"]
+    assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
+    assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim() == (0, 6)
+    assert figure.get_suptitle().startswith("fiber: ")
+    colours = [{line.get_label(): line.get_color() for line in panel.get_lines()} for panel in figure.axes]
+    assert all(colours[0][name] == colours[1][name] for name in colours[0].keys() & colours[1].keys())
+
+
+def test_a_title_has_lines_that_fit() -> None:
+    run_ = run("reno")
+    named = Recorded(run_.scenario, run_.traces, "fiber, " + ", ".join(f"network.field{i}=1" for i in range(9)))
+    lines = pictures.window(named, flows=["flow1"]).get_suptitle().splitlines()
+    assert len(lines) == 3
+    assert all(len(line) <= 90 for line in lines)
+
+
+def test_what_can_not_be_compared_is_refused() -> None:
+    one, two = run("reno"), run("sack")
+    with pytest.raises(ScenarioError, match="runs: 1; needs 2 to 6"):
+        pictures.compare({"Reno": one})
+    with pytest.raises(ScenarioError, match="flows: flow1, flow2; needs one flow to compare by window"):
+        pictures.compare({"Reno": one, "SACK": two}, flows=["flow1", "flow2"])
+    with pytest.raises(ScenarioError, match="kind: 'windows'; did you mean 'window'"):
+        pictures.compare({"Reno": one, "SACK": two}, "windows")  # type: ignore[arg-type]
+
+
+def test_the_command_compares_and_says_what_was_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario, figure = tmp_path / "geo.toml", tmp_path / "a.svg"
+    scenario.write_text(Scenario.example("geo").with_(duration="3 s").to_toml())
+    plot(str(scenario), figure, "window", compared="tcp.recovery=reno,sack", changes=["network.sources=2"])
+    assert capsys.readouterr().out.count("tcp.recovery = reno: limited by ") == 1
+    text = figure.read_text()
+    for words in ("tcp.recovery = reno", "tcp.recovery = sack", "geo, network.sources=2: congestion window"):
+        assert f"<!-- {words}" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "error"),
+    [
+        ("window", {"compared": "tcp.recovery"}, "--compare: 'tcp.recovery'; accepts FIELD=LEVEL,LEVEL"),
+        ("window", {"compared": "tcp.recovery=reno"}, "tcp.recovery: levels 'reno'; needs at least 2"),
+        ("window", {"compared": "tcp.recovery=reno,sack", "everything": True}, "--all: not with --compare"),
+        ("window", {"compared": "recovery=reno,sack"}, "--compare: 'recovery'; needs the whole name, tcp.recovery"),
+        ("window", {"changes": ["mss=1 KB"]}, "--set: 'mss'; needs the whole name, tcp.mss"),
+        ("rtt", {"unit": "segments"}, "--unit: rtt counts none; needs window or sequence"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path: Path, kind: str, options: dict[str, Any], error: str) -> None:
+    scenario = tmp_path / "geo.toml"
+    scenario.write_text(Scenario.example("geo").to_toml())
+    with pytest.raises(ScenarioError) as raised:
+        plot(str(scenario), tmp_path / "a.svg", kind, **options)
+    assert str(raised.value).startswith(error)
+    assert len(raised.value.problems) == 1
+
+
+def test_events_do_not_depend_on_the_time_shown() -> None:
+    whole, part = loss_events(run("reno"), "flow1"), loss_events(run("reno"), "flow1", (1.0, 2.0))
+    assert np.array_equal(part["time_s"], whole.loc[whole["time_s"].between(1.0, 2.0), "time_s"])
+
+
+def _legend(figure: Figure) -> set[str]:
+    return {text.get_text() for text in figure.legends[0].get_texts()}

@@ -1,0 +1,55 @@
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from longpipe import ScenarioError
+from longpipe.analysis.asked import NamedMeasure
+from longpipe.analysis.readable import readable
+from longpipe.cli.analyse import analyse
+
+
+@pytest.mark.parametrize(
+    ("column", "head", "scale"),
+    [
+        ("throughput_bps", "throughput [Mbit/s]", 1e6),
+        ("retransmitted_bytes", "retransmitted [MB]", 1e6),
+        ("mean_delay_s", "mean delay [ms]", 1e-3),
+        ("completion_s", "completion [s]", 1.0),
+        ("efficiency", "efficiency", 1.0),
+        ("peak_queue_packets", "peak queue packets", 1.0),
+    ],
+)
+def test_a_column_is_shown_in_a_readers_unit(column: str, head: str, scale: float) -> None:
+    found = readable(column)
+    assert (found.head, found.scale) == (head, scale)
+
+
+def test_a_measure_is_shown_as_it_was_asked_for() -> None:
+    found = readable("bulk", [NamedMeasure.parse("bulk=flow:bulk.throughput")])
+    assert (found.head, found.scale) == ("bulk [Mbit/s]", 1e6)
+    with pytest.raises(ScenarioError, match="--unit: 'Mbits/s'; did you mean 'Mbit/s'"):
+        readable("bulk", unit="Mbits/s")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    rates = [4e6, 4.2e6, 5e6, 5.1e6, 8e6, 8.3e6, 9e6, 9.2e6]
+    tcp, buffer = ["reno", "reno", "sack", "sack"] * 2, ["1"] * 4 + ["2"] * 4
+    frame = pd.DataFrame({"tcp": tcp, "buffer": buffer, "throughput_bps": rates, "bulk": rates})
+    frame.to_csv(tmp_path / "runs.csv", index=False)
+    return tmp_path / "runs.csv"
+
+
+@pytest.mark.parametrize(
+    ("response", "unit", "head"), [("throughput_bps", None, "throughput"), ("bulk", "Mbit/s", "bulk")]
+)
+def test_an_analysis_is_shown_in_mbit_s_and_written_in_the_columns_unit(
+    runs: Path, response: str, unit: str | None, head: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    analyse(runs, response, "tcp,buffer", unit=unit, json=str(runs.with_suffix(".json")))
+    shown = capsys.readouterr().out
+    assert f"{head} [Mbit/s] over tcp, buffer: 8 runs\nmean 6.6000 [" in shown
+    written = json.loads(runs.with_suffix(".json").read_text())
+    assert (written["response"], written["mean"]) == (response, 6.6e6)
