@@ -13,10 +13,11 @@ import pytest
 from longpipe import ScenarioError, simulate
 from longpipe.scenario.base import kinds
 from longpipe.scenario.congestion import Congestion
+from longpipe.units import RATE
 from longpipe.validate import linux_kernel
-from longpipe.validate.linux import MSS, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, run
+from longpipe.validate.linux import MSS, PACKET_BYTES, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, run
 from longpipe.validate.linux_compare import compare, longpipe_name, scenario
-from longpipe.validate.linux_tables import CONTROLS, TRANSFERS, content, measures
+from longpipe.validate.linux_tables import CONTROLS, PATHS, TRANSFERS, content, draw, measures
 
 LONGPIPE = Path(sys.executable).with_name("longpipe")
 TABLES = Path(__file__).parent / "data" / "linux"
@@ -87,6 +88,19 @@ def test_the_table_of_losses_lost_what_it_says() -> None:
     rows = table("losses.csv")
     assert list(rows["link_losses"]) == [len(str(lost).split()) for lost in rows["lost"].fillna("")]
     assert (rows["drops"] == 0).all()
+
+
+def test_the_table_of_paths_has_what_is_drawn() -> None:
+    paths = table("paths.csv")
+    assert len(paths) == 3 * PATHS
+    for number in range(PATHS):
+        case, rows = draw(number), paths[paths["path"] == number]
+        assert list(rows["control"]) == ["cubic", "bbr", "reno"]
+        for name in ("rate", "round_trip", "buffer", "loss", "duration", "seed"):
+            assert set(rows[name]) == {getattr(case, name)}
+        # No more than the wire carries, and losses only where there are any.
+        assert (rows["goodput_mbps"] <= RATE.parse(case.rate) / 1e6 * MSS / PACKET_BYTES * 1.02).all()
+        assert ((rows["link_losses"] > 0) <= (case.loss > 0)).all()
 
 
 def test_a_table_is_the_same_bytes_each_time() -> None:
