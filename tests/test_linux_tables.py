@@ -86,3 +86,15 @@ def test_lost_packets_are_sent_again_in_linux_s_order(control: LinuxControl) -> 
         if list(ours) != list(linux["segment"]):
             other.append(number)
     assert set(other) == ELSEWHERE
+
+
+@pytest.mark.parametrize("control", ["cubic", "reno"])
+def test_over_random_paths_without_losses_by_chance_goodput_and_round_trips_are_linux_s(control: LinuxControl) -> None:
+    paths = pd.read_csv(TABLES / "paths.csv").query("control == @control and loss == 0")
+    assert len(paths) == 9
+    for linux in paths.itertuples():
+        path = {name: getattr(linux, name) for name in ("rate", "round_trip", "buffer", "duration")}
+        result, end = run(control, **path), float(str(linux.duration).split()[0])
+        steady = at(np.arange(end * 10 // 3, end * 10) / 10, result.traces["rtt"], "srtt_s")
+        assert goodput_mbps(result, end / 3, end) == pytest.approx(linux.goodput_mbps, rel=0.001)
+        assert np.median(steady) * 1e3 == pytest.approx(linux.median_srtt_ms, rel=0.06)
