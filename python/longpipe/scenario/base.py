@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
@@ -95,6 +95,12 @@ class Checked(BeforeValidator):
 class Quantity(Checked, Becomes):
     """A quantity within bounds: text with a unit, for the core a whole number of base units, None if unlimited."""
 
+    dimension: Dimension = field(kw_only=True)
+    low: str = field(kw_only=True)
+    high: str = field(kw_only=True)
+    # Whether 'auto' will do.
+    auto: bool = field(default=False, kw_only=True)
+
 
 def _quantity(dimension: Dimension, low: str, high: str, suffix: str | None = None) -> Quantity:
     """From `low` to `high`; the core names it by the dimension's suffix unless there is another."""
@@ -119,6 +125,9 @@ def _quantity(dimension: Dimension, low: str, high: str, suffix: str | None = No
         convert=or_none if dimension.unlimited else dimension.parse,
         func=check,
         accepts=f"{low} to {high}{f', or {UNLIMITED}' if dimension.unlimited else ''}",
+        dimension=dimension,
+        low=low,
+        high=high,
     )
 
 
@@ -133,7 +142,7 @@ def _or_auto(quantity: Quantity) -> Quantity:
         except ValueError as error:
             raise ValueError(f"{error}, or {AUTO!r}") from None
 
-    return replace(quantity, func=check, accepts=f"{quantity.accepts}, or {AUTO}")
+    return replace(quantity, func=check, accepts=f"{quantity.accepts}, or {AUTO}", auto=True)
 
 
 def _text(value: object, dimension: Dimension) -> str:
