@@ -1,4 +1,4 @@
-"""All that the lab's page is told of longpipe when it is built: `python -m longpipe.lab.description [FOLDER]` prints it."""
+"""All that the lab's page is told of longpipe when it is built; `python -m longpipe.lab.description` prints it."""
 
 import json
 import sys

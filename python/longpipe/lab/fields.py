@@ -4,11 +4,11 @@ The page has no default, bound, unit or name of its own: this is read from the m
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
-from pydantic import AfterValidator, BaseModel, BeforeValidator
+from pydantic import AfterValidator, BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
@@ -20,11 +20,10 @@ from longpipe.scenario.base import (
     Buffer,
     Quantity,
     WindowScale,
-    kind_or_table,
 )
 from longpipe.scenario.reference import described, kind_of, parts
 from longpipe.scenario.variant import CHOSEN
-from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, TICKS, TIME, Dimension
+from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, TICKS, TIME
 
 DIMENSIONS: Final = (TIME, RATE, SIZE, SEGMENTS, TICKS, BUFFER)
 Json = dict[str, Any]
@@ -104,8 +103,8 @@ def _type(annotation: Any, metadata: Iterable[Any] = ()) -> Json:  # noqa: ANN40
             return {"is": "buffer" if data is _check_of(Buffer) else "window scale"}
     if get_origin(annotation) is tuple:
         bounds = {key: value for data in metadata for key, value in _lengths(data).items()}
-        whole = {"is": "list", "of": _type(arguments[0]), "ascending": ASCENDING in metadata, **bounds}
-        return {**whole, "length": len(arguments)} if ... not in get_args(annotation) else whole
+        listed: Json = {"is": "list", "of": _type(arguments[0]), "ascending": ASCENDING in metadata, **bounds}
+        return listed if ... in get_args(annotation) else {**listed, "length": len(arguments)}
     if get_origin(annotation) is Literal:
         return {"is": "one of", "values": arguments, **_becomes(metadata)}
     if get_origin(annotation) in (Union, UnionType):

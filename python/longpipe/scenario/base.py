@@ -1,8 +1,9 @@
 """What every part of a scenario is made of: strict immutable models whose quantities are checked text with a unit."""
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
@@ -95,11 +96,11 @@ class Checked(BeforeValidator):
 class Quantity(Checked, Becomes):
     """A quantity within bounds: text with a unit, for the core a whole number of base units, None if unlimited."""
 
-    dimension: Dimension = field(kw_only=True)
-    low: str = field(kw_only=True)
-    high: str = field(kw_only=True)
+    dimension: Dimension = dataclasses.field(kw_only=True)
+    low: str = dataclasses.field(kw_only=True)
+    high: str = dataclasses.field(kw_only=True)
     # Whether 'auto' will do.
-    auto: bool = field(default=False, kw_only=True)
+    auto: bool = dataclasses.field(default=False, kw_only=True)
 
 
 def _quantity(dimension: Dimension, low: str, high: str, suffix: str | None = None) -> Quantity:
