@@ -41,7 +41,7 @@ wheel: $(VENV)/.tools
 	rm -rf dist
 	VIRTUAL_ENV=$(VENV) $(BIN)/maturin build --release --quiet --out dist
 
-# The lab, one HTML file that the package has from then on (docs/how-to/lab.md). Needs node 20 or newer, and Rust's target
+# The lab, one HTML file that the package has from then on (docs/lab.md). Needs node 18.19 or newer, npm, and Rust's target
 # wasm32-unknown-unknown: `rustup target add wasm32-unknown-unknown`.
 PAGE := python/longpipe/lab/page.html
 WASM := target/wasm32-unknown-unknown/wasm/longpipe_wasm.wasm
@@ -57,8 +57,8 @@ $(PAGE): lab/build/engine/engine.js lab/build/description.json lab/node_modules/
 	cd lab && npm run --silent types && npm run --silent build
 
 lab/node_modules/.installed: lab/package-lock.json
-	@node --eval 'process.exit(Number.parseInt(process.versions.node) < 20 ? 1 : 0)' || { \
-		echo "make lab needs node 20 or newer"; exit 1; }
+	@node --eval 'process.exit(Number.parseInt(process.versions.node) < 18 ? 1 : 0)' || { \
+		echo "make lab needs node 18.19 or newer, and npm"; exit 1; }
 	cd lab && npm ci --silent --no-audit --no-fund
 	@touch $@
 

@@ -115,7 +115,7 @@ export class Charts {
             scales: { x: { time: false, min: view.from_s, max: view.to_s }, y: { range: (_, __, most) => [0, (most || 1) * 1.05] } },
             axes: [
                 { ...axis, label: "time [s]", labelSize: 18, size: 34 },
-                { ...axis, label: `${chart.title} [${chart.unit}]`, labelSize: 18, size: 54 },
+                { ...axis, label: `${chart.title} [${chart.unit}]`, labelSize: 18, size: widest },
             ],
             series: [
                 { label: "time", value: (_, value) => (value == null ? "–" : `${value.toFixed(3)} s`) },
@@ -145,6 +145,11 @@ export class Charts {
             if (Math.abs(size - plot.width) > 1) plot.setSize({ width: size, height: size < 500 ? 190 : 220 });
         }
     }
+}
+
+/** Room for the numbers of an axis [pixel]. */
+function widest(_: uPlot, values: string[] | null): number {
+    return 22 + 7 * (values ?? []).reduce((most, one) => Math.max(most, one.length), 3);
 }
 
 type Marked = uPlot & { marks?: NonNullable<Chart["marks"]> };

@@ -250,12 +250,16 @@ function usePreset(name: string): void {
 function useStep(number: number): void {
     const step = LESSON[number - 1];
     if (step === undefined) throw new ScenarioError([`step: ${number}; needs 1 to ${LESSON.length}`]);
-    byId("preset-words").textContent = "";
+    byId<HTMLSelectElement>("preset").value = "";
+    byId("preset-words").textContent = `Step ${number} of the lesson.`;
     const box = byId("lesson-box");
-    const next = make("button", { type: "button", disabled: number === LESSON.length }, "Next step");
-    next.addEventListener("click", () => guarded(() => useStep(number + 1)));
+    const go = (words: string, to: number): HTMLButtonElement => {
+        const button = make("button", { type: "button", disabled: LESSON[to - 1] === undefined }, words);
+        button.addEventListener("click", () => guarded(() => useStep(to)));
+        return button;
+    };
     const heading = make("h2", {}, `${number}. ${step.title}`);
-    box.replaceChildren(heading, make("p", {}, step.text), make("p", {}, make("b", {}, "Look: "), step.look), next);
+    box.replaceChildren(heading, make("p", {}, step.text), make("p", {}, make("b", {}, "Look: "), step.look), go("Next step", number + 1), " ", go("Step before", number - 1));
     box.hidden = false;
     take(step.fields, true);
 }
@@ -354,6 +358,8 @@ function prepare(): void {
         sequence = Number(byId<HTMLSelectElement>("flow").value);
         run();
     });
+    // On a narrow screen the pictures come before the knobs are unfolded.
+    byId<HTMLDetailsElement>("knob-box").open = innerWidth > 900;
     prepareFiles();
     prepareMany(() => {
         if (resolved === null) throw new ScenarioError(["scenario: none; needs one"]);

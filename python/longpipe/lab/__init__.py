@@ -18,7 +18,7 @@ def address(scenario: Path | None = None, seed: int = 1) -> str:
     if not PAGE.exists():
         raise RunError(
             f"lab: {PAGE} is missing; needs a longpipe with the page in it, or `make lab` in its sources, which takes "
-            "node 20 or newer and `rustup target add wasm32-unknown-unknown`"
+            "node and npm and `rustup target add wasm32-unknown-unknown`"
         )
     return PAGE.as_uri() + ("" if scenario is None else fragment(scenario, seed))
 
