@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
+from longpipe.lab import PAGE
 from longpipe.scenario.base import Model
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
@@ -71,7 +72,16 @@ def shorten_signature(
     return ("(**fields)", returns) if isinstance(member, type) and issubclass(member, Model) else None
 
 
+def put_lab(app: Sphinx, _error: Exception | None) -> None:
+    """The lab beside the pages that link to it; where it was not built, how to."""
+    if app.builder.format == "html":
+        missing = "<!doctype html><title>longpipe lab</title><p>The lab was not built with these pages: make lab docs</p>"
+        page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else missing
+        (Path(app.outdir) / "lab.html").write_text(page, encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("builder-inited", write_reference)
+    app.connect("build-finished", put_lab)
     app.connect("autodoc-process-signature", shorten_signature)

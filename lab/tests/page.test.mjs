@@ -20,6 +20,27 @@ test("it opens from a file, asks no network for anything, and shows four picture
     await done(opened);
 });
 
+test("lines are drawn, also where the run was drawn on its way", async () => {
+    const opened = await open({ hash: "#step=3" });
+    const { page } = opened;
+    await rerun(page, () => set(page, "tcp.recovery", "reno"));
+    for (const id of ["window", "queue", "throughput", "sequence"]) {
+        const share = await page.$eval(`#${id} canvas`, (canvas) => {
+            const { width, height } = canvas;
+            const { data } = canvas.getContext("2d").getImageData(width / 4, 0, width / 2, height * 0.75);
+            const columns = new Set();
+            for (let i = 0; i < data.length; i += 4) {
+                // Lines are more colourful, or darker, than the grid.
+                const [r, g, b, a] = data.subarray(i, i + 4);
+                if (a > 150 && (Math.max(r, g, b) - Math.min(r, g, b) > 60 || r < 60)) columns.add((i / 4) % (width / 2));
+            }
+            return columns.size / (width / 2);
+        });
+        assert.ok(share > 0.9, `${id}: lines in ${share} of the columns`);
+    }
+    await done(opened);
+});
+
 test("each knob changes what is run", async () => {
     const opened = await open({ hash: "#preset=lan-5-epd" });
     const { page } = opened;

@@ -92,19 +92,23 @@ export class Charts {
         describe(place, chart);
         if (known?.signature === signature) {
             (known.plot as Marked).marks = chart.marks ?? [];
-            known.plot.setData(data, false);
-            known.plot.setScale("x", { min: view.from_s, max: view.to_s });
+            known.plot.setData(data);
             return;
         }
         known?.plot.destroy();
         place.replaceChildren();
-        const plot = new uPlot(this.options(chart, view, width(place)), data, place);
+        const plot = new uPlot(this.options(chart, width(place)), data, place);
         (plot as Marked).marks = chart.marks ?? [];
         plot.redraw();
         this.plots.set(name, { plot, signature });
     }
 
-    private options(chart: Chart, view: View, size: number): uPlot.Options {
+    private span(): [number, number] {
+        const { from_s, to_s } = this.latest?.now.view ?? { from_s: 0, to_s: 1 };
+        return [from_s, to_s];
+    }
+
+    private options(chart: Chart, size: number): uPlot.Options {
         const [ink, grid] = [colour("--ink"), colour("--grid")];
         const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } };
         return {
@@ -112,7 +116,7 @@ export class Charts {
             height: size < 500 ? 190 : 220,
             cursor: { sync: { key: this.sync.key }, drag: { x: true, y: false, setScale: false } },
             legend: { live: true },
-            scales: { x: { time: false, min: view.from_s, max: view.to_s }, y: { range: (_, __, most) => [0, (most || 1) * 1.05] } },
+            scales: { x: { time: false, range: () => this.span() }, y: { range: (_, __, most) => [0, (most || 1) * 1.05] } },
             axes: [
                 { ...axis, label: "time [s]", labelSize: 18, size: 34 },
                 { ...axis, label: `${chart.title} [${chart.unit}]`, labelSize: 18, size: widest },
