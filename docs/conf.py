@@ -75,7 +75,9 @@ def shorten_signature(
 def put_lab(app: Sphinx, _error: Exception | None) -> None:
     """The lab beside the pages that link to it; where it was not built, how to."""
     if app.builder.format == "html":
-        missing = "<!doctype html><title>longpipe lab</title><p>The lab was not built with these pages: make lab docs</p>"
+        missing = (
+            "<!doctype html><title>longpipe lab</title><p>The lab was not built with these pages: make lab docs</p>"
+        )
         page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else missing
         (Path(app.outdir) / "lab.html").write_text(page, encoding="utf-8")
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 import subprocess
 import webbrowser
@@ -202,3 +203,13 @@ def test_a_page_that_was_not_built_is_told_how_to_build(tmp_path: Path, monkeypa
     monkeypatch.setattr(lab, "PAGE", tmp_path / "page.html")
     with pytest.raises(RunError, match="`make lab` in its sources"):
         lab.address()
+
+
+def test_every_link_of_the_pages_is_of_a_preset_or_a_step_that_there_is() -> None:
+    names = {preset["name"] for preset in presets(ROOT / "scenarios")}
+    links = [
+        link for page in (ROOT / "docs").glob("*.md") for link in re.findall(r'lab\.html#([^"]*)', page.read_text())
+    ]
+    assert len(links) > 20
+    assert {link.removeprefix("preset=") for link in links if link.startswith("preset=")} <= names
+    assert {link for link in links if not link.startswith("preset=")} <= {f"step={number}" for number in range(1, 7)}

@@ -1,7 +1,7 @@
 /** The four pictures: window, queue, throughput, sequence; one axis of time, zoomed together. */
 import uPlot from "uplot";
 import type { Marks, Picture, View } from "./protocol";
-import { byteUnit, growing, instants, line, peak, rates } from "./series";
+import { byteUnit, growing, instants, line, peak, queueLine, rates } from "./series";
 
 /** A run to draw, and how far it is [0, 1]. */
 export interface Drawn {
@@ -11,6 +11,8 @@ export interface Drawn {
     flowNames: string[];
     portNames: string[];
     counted: "cells" | "packets";
+    /** What each port sends [cells/s or full packets/s]. */
+    portRates: number[];
 }
 
 interface Line {
@@ -153,7 +155,7 @@ export class Charts {
 
 /** Room for the numbers of an axis [pixel]. */
 function widest(_: uPlot, values: string[] | null): number {
-    return 22 + 7 * (values ?? []).reduce((most, one) => Math.max(most, one.length), 3);
+    return 22 + 7 * (values ?? []).reduce((most, one) => Math.max(most, one.length), 5);
 }
 
 type Marked = uPlot & { marks?: NonNullable<Chart["marks"]> };
@@ -205,16 +207,20 @@ function queues(now: Drawn, pinned: Drawn | null, colours: string[]): Chart {
     const lines: Line[] = [];
     const behind = pinned === null ? undefined : ports(pinned)[0];
     if (pinned !== null && behind !== undefined) {
-        const course = pinned.picture.ports[behind];
-        const values = course ? line(course, 1, reached(pinned)) : [];
+        const values = heldAt(pinned, behind);
         lines.push({ label: `pinned ${pinned.portNames[behind]}`, colour: colour("--pinned"), values, width: 2 });
     }
     for (const [i, port] of busiest.entries()) {
-        const course = now.picture.ports[port];
-        if (!course) continue;
-        lines.push({ label: now.portNames[port] ?? "", colour: colours[i] as string, values: line(course, 1, reached(now)) });
+        lines.push({ label: now.portNames[port] ?? "", colour: colours[i] as string, values: heldAt(now, port) });
     }
     return { title: "queue", unit: now.counted, lines };
+}
+
+function heldAt(drawn: Drawn, port: number): (number | null)[] {
+    const course = drawn.picture.ports[port];
+    const { from_s, to_s, bins } = drawn.view;
+    const drain = ((drawn.portRates[port] ?? 0) * (to_s - from_s)) / bins;
+    return course ? queueLine(course, drain, reached(drawn)) : [];
 }
 
 /** Ports with the longest queues. */

@@ -1,23 +1,24 @@
 /** The page: a scenario and a seed, run at each turn of a knob, drawn as it goes. */
-import { valueOf } from "../scenario/check";
+import { packetOf } from "../scenario/buffers";
+import { type Part, valueOf } from "../scenario/check";
 import { toJson } from "../scenario/core";
 import { ScenarioError, nearest, repr } from "../scenario/errors";
-import { DESCRIPTION } from "../scenario/model";
+import { DESCRIPTION, NUMBERS } from "../scenario/model";
 import { type Resolved, resolve } from "../scenario/resolve";
-import { fromToml, toToml } from "../scenario/toml";
-import { CHARTS, type ChartName, Charts, type Drawn, colour } from "./charts";
+import { fromToml } from "../scenario/toml";
+import { CHARTS, Charts, type Drawn } from "./charts";
 import { learn, segmentsOf, tooMuch } from "./cost";
 import { byId, make } from "./dom";
 import { Cancelled, EngineWorker, RunFailed, type Running, runAll } from "./engine";
-import { csv, png, save, svg } from "./files";
 import { Form } from "./form";
 import { changed } from "./knobs";
 import { LESSON } from "./lesson";
 import { prepareMany } from "./many";
+import { prepareOutputs } from "./outputs";
 import { type Numbers, counted, durationS, metricsOf, numbers } from "./metrics";
 import { showFlows, showNumbers } from "./numbers";
 import type { Counted, Picture, View } from "./protocol";
-import { fromHash, toHash } from "./share";
+import { fromHash } from "./share";
 import { explainOnHover } from "./terms";
 
 type Table = Record<string, unknown>;
@@ -182,14 +183,17 @@ function busy(is: boolean): void {
 function drawn(of: Resolved, view: View, picture: Picture, progress: number): Drawn {
     const { graph, position } = of.topology;
     const names = [...position.keys()];
-    const links = of.core["links"] as { from: number; to: number }[];
+    const links = of.core["links"] as { from: number; to: number; rate_bps: bigint }[];
+    const unit = counted(of);
+    const bits = unit === "cells" ? NUMBERS.cell_bits : 8 * Number(packetOf(valueOf(of.scenario, "tcp") as Part).bytes);
     return {
         picture,
         view,
         progress,
         flowNames: graph.flows.map((flow) => String(valueOf(flow, "name"))),
         portNames: links.map(({ from, to }) => `${names[from]}->${names[to]}`),
-        counted: counted(of),
+        counted: unit,
+        portRates: links.map(({ rate_bps }) => Number(rate_bps) / bits),
     };
 }
 
@@ -315,15 +319,6 @@ function togglePin(): void {
     drawDone();
 }
 
-async function picture(as: "png" | "svg"): Promise<void> {
-    const name = byId<HTMLSelectElement>("which").value as ChartName;
-    const plot = charts.shown(name);
-    const canvas = charts.canvas(name);
-    if (plot === null || canvas === null || done === null) return;
-    const file = `${fileName(String(valueOf(done.resolved.scenario, "name")))}-${name}.${as}`;
-    save(file, as === "png" ? await png(canvas, colour("--paper")) : svg(plot, charts.marks(name)));
-}
-
 function prepare(): void {
     const groups = new Map<string, HTMLOptGroupElement>();
     for (const preset of DESCRIPTION.presets) {
@@ -360,42 +355,20 @@ function prepare(): void {
     });
     // On a narrow screen the pictures come before the knobs are unfolded.
     byId<HTMLDetailsElement>("knob-box").open = innerWidth > 900;
-    prepareFiles();
+    prepareOutputs({
+        charts,
+        name: () => fileName(resolved === null ? "scenario" : String(valueOf(resolved.scenario, "name"))),
+        done: () => done?.counted ?? null,
+        fields: () => fields,
+        seed: () => seed,
+        opened: (file) => void openFile(file),
+    });
     prepareMany(() => {
         if (resolved === null) throw new ScenarioError(["scenario: none; needs one"]);
         return { fields, resolved, seed };
     });
     explainOnHover(byId("tip"));
     addEventListener("hashchange", () => void followHash());
-}
-
-function prepareFiles(): void {
-    const file = byId<HTMLInputElement>("file");
-    byId("open").addEventListener("click", () => file.click());
-    file.addEventListener("change", () => {
-        const chosen = file.files?.[0];
-        file.value = "";
-        if (chosen !== undefined) void openFile(chosen);
-    });
-    byId("toml").addEventListener("click", () => {
-        const name = resolved === null ? "scenario" : fileName(String(valueOf(resolved.scenario, "name")));
-        save(`${name}.toml`, new Blob([toToml(fields)], { type: "application/toml" }));
-    });
-    byId("share").addEventListener("click", async () => {
-        const hash = await toHash(fields, seed);
-        history.replaceState(null, "", hash);
-        // Without a permission the address bar still has it.
-        const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
-        byId("status").textContent = copied === true ? "The link is copied" : "The link is in the address bar";
-    });
-    for (const [id, part] of [["csv", "flows"], ["csv-ports", "ports"]] as const) {
-        byId(id).addEventListener("click", () => {
-            if (done === null) return;
-            save(`${fileName(String(valueOf(done.resolved.scenario, "name")))}-${part}.csv`, csv(done.counted[part]));
-        });
-    }
-    byId("png").addEventListener("click", () => void picture("png"));
-    byId("svg").addEventListener("click", () => void picture("svg"));
 }
 
 /** For the browser's console: `await longpipe.run(toml, seed)` is what a run counts, its state hash among it. */

@@ -26,6 +26,21 @@ export function line(course: Course, scale: number, until: number): (number | nu
     return values;
 }
 
+/** A queue's values: it is told of at arrivals alone, between which it runs empty at `drain` per interval. */
+export function queueLine(course: Course, drain: number, until: number): (number | null)[] {
+    const values = line(course, 1, until);
+    let before = course.before;
+    for (let bin = 0; bin < course.low.length && bin <= until; bin++) {
+        if (Number.isNaN(course.low[bin] as number)) {
+            if (Number.isNaN(before)) continue;
+            values[2 * bin] = Math.max(0, before - drain / 2);
+            before = Math.max(0, before - drain);
+            values[2 * bin + 1] = before;
+        } else before = course.last[bin] as number;
+    }
+    return values;
+}
+
 /** A course that only grows, without lines down. */
 export function growing(course: Course, scale: number, until: number): (number | null)[] {
     const values: (number | null)[] = new Array<number | null>(2 * course.low.length).fill(null);
