@@ -29,7 +29,8 @@ async function work(job: Job): Promise<void> {
     let run: Run | null = null;
     try {
         run = begin(job);
-        let [looked, drawn] = [began, began];
+        // The first picture comes at the first look.
+        let [looked, drawn] = [began, began - PICTURE_MS];
         while (run.advance(CHUNK)) {
             const now = performance.now();
             if (now - looked < LOOK_MS) continue;
