@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PAPERS ?= $(shell $(BIN)/python -c 'from longpipe.papers import IDS; print(*IDS)')
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 
-.PHONY: setup reproduce test wheel docs bench bench-rivals bench-scaling soak checked golden lint clean
+.PHONY: setup reproduce test wheel lab lab-test docs bench bench-rivals bench-scaling soak checked golden lint clean
 
 setup: $(VENV)/.built
 	@:
@@ -43,6 +43,50 @@ test: setup
 wheel: $(VENV)/.tools
 	rm -rf dist
 	VIRTUAL_ENV=$(VENV) $(BIN)/maturin build --release --out dist
+
+# The lab, one HTML file that the package has from then on (docs/lab.md). Needs node 18.19 or newer, npm, and Rust's target
+# wasm32-unknown-unknown: `rustup target add wasm32-unknown-unknown`.
+PAGE := python/longpipe/lab/page.html
+WASM := target/wasm32-unknown-unknown/wasm/longpipe_wasm.wasm
+BINDGEN := target/bindgen/debug/bindgen
+LAB := $(shell find lab/src -type f) lab/build.mjs lab/tsconfig.json
+DESCRIBED := $(shell find python/longpipe/scenario python/longpipe/lab python/longpipe/papers -name '*.py') \
+	python/longpipe/units.py python/longpipe/absent.py $(wildcard scenarios/*.toml python/longpipe/examples/*.toml)
+
+lab: $(PAGE)
+	@:
+
+$(PAGE): lab/build/engine/engine.js lab/build/description.json lab/node_modules/.installed $(LAB)
+	cd lab && npm run --silent types && npm run --silent build
+
+lab/node_modules/.installed: lab/package-lock.json
+	@node --eval 'process.exit(Number.parseInt(process.versions.node) < 18 ? 1 : 0)' || { \
+		echo "make lab needs node 18.19 or newer, and npm"; exit 1; }
+	cd lab && npm ci --silent --no-audit --no-fund
+	@touch $@
+
+lab/build/description.json: $(VENV)/.built $(DESCRIBED)
+	@mkdir -p lab/build
+	$(BIN)/python -m longpipe.lab.description scenarios > $@.new
+	@mv $@.new $@
+
+lab/build/engine/engine.js: $(WASM) $(BINDGEN)
+	$(BINDGEN) $(WASM) lab/build/engine
+
+$(WASM): $(RUST)
+	@test -d "$$(rustc --print target-libdir --target wasm32-unknown-unknown)" || { \
+		echo "make lab needs Rust's target: rustup target add wasm32-unknown-unknown"; exit 1; }
+	cargo build --profile wasm --package longpipe-wasm --target wasm32-unknown-unknown
+	@touch $@
+
+$(BINDGEN): lab/bindgen/Cargo.toml lab/bindgen/Cargo.lock lab/bindgen/src/main.rs
+	cargo build --quiet --locked --manifest-path lab/bindgen/Cargo.toml --target-dir target/bindgen
+	@touch $@
+
+# The lab in a real browser: Chromium, found on the path or by CHROMIUM=.
+lab-test: $(PAGE)
+	$(BIN)/python lab/tests/expected.py > lab/build/expected.json
+	cd lab && npm run --silent test
 
 # The pages of docs/, with their notebooks run and the reference written from the code, in docs/_build/html.
 docs: setup $(VENV)/.docs

@@ -8,6 +8,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
+from longpipe.lab import PAGE
 from longpipe.scenario.base import Model
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
@@ -105,9 +106,20 @@ def name_for_all(_app: Sphinx, _page: str, _template: str, context: dict[str, An
         context["body"] = context["body"].replace("<pre>", '<pre tabindex="0">')
 
 
+def put_lab(app: Sphinx, _error: Exception | None) -> None:
+    """The lab beside the pages that link to it; where it was not built, how to."""
+    if app.builder.format == "html":
+        missing = (
+            "<!doctype html><title>longpipe lab</title><p>The lab was not built with these pages: make lab docs</p>"
+        )
+        page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else missing
+        (Path(app.outdir) / "lab.html").write_text(page, encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("builder-inited", write_reference)
+    app.connect("build-finished", put_lab)
     app.connect("autodoc-process-signature", shorten_signature)
     app.connect("html-page-context", lead_back)
     # Behind the theme's own.

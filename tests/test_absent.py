@@ -3,7 +3,7 @@
 import pytest
 
 from longpipe import Scenario, ScenarioError
-from longpipe.absent import _CALLED, _NAMES, known
+from longpipe.absent import CALLED, NAMES, known
 
 
 def refused(**changes: object) -> str:
@@ -47,5 +47,5 @@ def test_a_mistyped_name_is_still_set_right() -> None:
 
 def test_nothing_that_is_accepted_is_called_absent() -> None:
     schema = str(Scenario.model_json_schema())
-    assert not [name for name in _NAMES if f"'{name}'" in schema]
-    assert all(known(name, [called]) == f"it is {called!r} here" for name, called in _CALLED.items())
+    assert not [name for name in NAMES if f"'{name}'" in schema]
+    assert all(known(name, [called]) == f"it is {called!r} here" for name, called in CALLED.items())

@@ -4,7 +4,7 @@ from collections.abc import Container
 from typing import Final
 
 # Congestion controls and what belongs to them, queues, recoveries, traffic, links; by what people write for them.
-_NAMES: Final[dict[str, tuple[str, str]]] = {
+NAMES: Final[dict[str, tuple[str, str]]] = {
     **dict.fromkeys(
         ("compound", "ctcp", "yeah", "cdg"), ("a congestion control", "tcp.congestion = 'cubic' or 'illinois'")
     ),
@@ -40,7 +40,7 @@ _NAMES: Final[dict[str, tuple[str, str]]] = {
     **dict.fromkeys(("ber", "bit_error_rate"), ("an error rate by bits", "kind = 'bernoulli', which loses packets")),
 }
 # What others call something that is here.
-_CALLED: Final[dict[str, str]] = {
+CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("droptail", "drop-tail", "taildrop", "tail_drop", "pfifo"), "tail-drop"),
     **dict.fromkeys(("ppd",), "partial-packet-discard"),
     **dict.fromkeys(("ftp", "bulk", "file"), "transfer"),
@@ -53,19 +53,19 @@ _CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("packets", "ipv4"), "ip"),
 }
 # What is a value of another field.
-_OF_RECOVERY: Final = ("vanilla", "tahoe", "reno", "newreno", "sack", "rack")
+OF_RECOVERY: Final = ("vanilla", "tahoe", "reno", "newreno", "sack", "rack")
 
 
 def known(word: str, accepted: Container[str]) -> str | None:
     """What to say of a name that is not accepted, if it is well known: that it is absent, elsewhere, or called else."""
     name = word.strip().lower()
-    if (called := _CALLED.get(name)) is not None and called in accepted:
+    if (called := CALLED.get(name)) is not None and called in accepted:
         return f"it is {called!r} here"
-    if name in _OF_RECOVERY:
+    if name in OF_RECOVERY:
         return f"it is a loss recovery, tcp.recovery = {name!r}"
     if name == "vegas":
         return "it is a congestion control, tcp.congestion = 'vegas'"
-    if name in _NAMES:
-        what, instead = _NAMES[name]
+    if name in NAMES:
+        what, instead = NAMES[name]
         return f"{what} that longpipe does not have (README.md, 'What it does not have'), nearest is {instead}"
     return None

@@ -28,6 +28,7 @@ pub const ENGINE: u32 = 1;
 
 pub use observe::probe::Probe;
 pub use observe::recorder::Recorder;
+pub use packets::circuit::REQUEST;
 pub use report::Report;
 pub use scenario::check::ScenarioError;
 pub use scenario::Scenario;

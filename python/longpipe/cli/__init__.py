@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from longpipe.captures import CaptureError
-from longpipe.cli import analyse, design, doctor, fields, init, plot, report, reproduce, run, study, validate
+from longpipe.cli import analyse, design, doctor, fields, init, lab, plot, report, reproduce, run, study, validate
 from longpipe.errors import RunError, ScenarioError
 
 HELP = (
@@ -50,6 +50,7 @@ def longpipe(
 
 app.command("run")(run.run)
 app.command("plot")(plot.plot)
+app.command("lab")(lab.lab)
 app.command("init")(init.init)
 app.command("fields")(fields.fields)
 app.command("reproduce")(reproduce.reproduce)

@@ -1,5 +1,6 @@
 """What every part of a scenario is made of: strict immutable models whose quantities are checked text with a unit."""
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -95,6 +96,12 @@ class Checked(BeforeValidator):
 class Quantity(Checked, Becomes):
     """A quantity within bounds: text with a unit, for the core a whole number of base units, None if unlimited."""
 
+    dimension: Dimension = dataclasses.field(kw_only=True)
+    low: str = dataclasses.field(kw_only=True)
+    high: str = dataclasses.field(kw_only=True)
+    # Whether 'auto' will do.
+    auto: bool = dataclasses.field(default=False, kw_only=True)
+
 
 def _quantity(dimension: Dimension, low: str, high: str, suffix: str | None = None) -> Quantity:
     """From `low` to `high`; the core names it by the dimension's suffix unless there is another."""
@@ -119,6 +126,9 @@ def _quantity(dimension: Dimension, low: str, high: str, suffix: str | None = No
         convert=or_none if dimension.unlimited else dimension.parse,
         func=check,
         accepts=f"{low} to {high}{f', or {UNLIMITED}' if dimension.unlimited else ''}",
+        dimension=dimension,
+        low=low,
+        high=high,
     )
 
 
@@ -133,7 +143,7 @@ def _or_auto(quantity: Quantity) -> Quantity:
         except ValueError as error:
             raise ValueError(f"{error}, or {AUTO!r}") from None
 
-    return replace(quantity, func=check, accepts=f"{quantity.accepts}, or {AUTO}")
+    return replace(quantity, func=check, accepts=f"{quantity.accepts}, or {AUTO}", auto=True)
 
 
 def _text(value: object, dimension: Dimension) -> str:

@@ -10,9 +10,9 @@ from longpipe.scenario.topology import Topology
 from longpipe.units import SIZE
 
 # The field as it was before RFC 7323.
-_SMALLEST: Final = SIZE.parse("64 KiB")
+SMALLEST: Final = SIZE.parse("64 KiB")
 # What a path holds is outstanding; behind a hole, for a round trip, as much again.
-_TIMES_PATH: Final = 2
+TIMES_PATH: Final = 2
 
 Links = Sequence[Mapping[str, Any]]
 
@@ -38,5 +38,5 @@ def _window(packet: Packet, links: Links, there: Sequence[int], back: Sequence[i
     pipe = min(links[k]["rate_bps"] for k in there) * delay_ps // (8 * 10**12)
     # Behind the host's own port, which has no limit and no queue that the window need fill.
     buffers = [pipe if links[k]["buffer"] is None else bytes_of(links[k]["buffer"], packet.bytes) for k in there[1:]]
-    wanted = _TIMES_PATH * (pipe + max(buffers, default=0))
-    return int(min(max(_SMALLEST, wanted), SIZE.parse(LARGEST_WINDOW)))
+    wanted = TIMES_PATH * (pipe + max(buffers, default=0))
+    return int(min(max(SMALLEST, wanted), SIZE.parse(LARGEST_WINDOW)))

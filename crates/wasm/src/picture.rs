@@ -1,0 +1,322 @@
+//! What a page draws of a run: by intervals of time, so that its size is the picture's and not the run's.
+
+use crate::columns::{floats, put};
+use js_sys::Object;
+use longpipe_events::Time;
+use longpipe_network::Probe;
+use longpipe_network::REQUEST;
+use longpipe_tcp::{AckSegment, DataSegment};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Marks of one kind that a picture holds; more of them are one blot.
+const MOST_MARKS: usize = 50_000;
+
+/// The intervals: `bins` of equal length from one instant to another.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    from_ps: u64,
+    to_ps: u64,
+    bins: usize,
+    per_ps: f64,
+}
+
+impl View {
+    /// `bins` intervals from `from_s` to `to_s` [s], of a picosecond at least.
+    pub fn new(from_s: f64, to_s: f64, bins: usize) -> View {
+        let from_ps = (from_s * 1e12) as u64;
+        let to_ps = ((to_s * 1e12) as u64).max(from_ps + bins as u64);
+        let per_ps = bins as f64 / (to_ps - from_ps) as f64;
+        View {
+            from_ps,
+            to_ps,
+            bins,
+            per_ps,
+        }
+    }
+
+    /// The interval of an instant, the last one's end included; none outside.
+    fn bin(&self, now: Time) -> Option<usize> {
+        if now.0 < self.from_ps || now.0 > self.to_ps {
+            return None;
+        }
+        Some((((now.0 - self.from_ps) as f64 * self.per_ps) as usize).min(self.bins - 1))
+    }
+}
+
+/// Least, most and latest value of something in each interval; nan where nothing was said.
+#[derive(Clone, Debug)]
+struct Course {
+    low: Vec<f64>,
+    high: Vec<f64>,
+    last: Vec<f64>,
+    /// The latest value before the first interval.
+    before: f64,
+}
+
+impl Course {
+    fn new(bins: usize) -> Course {
+        Course {
+            low: vec![f64::NAN; bins],
+            high: vec![f64::NAN; bins],
+            last: vec![f64::NAN; bins],
+            before: f64::NAN,
+        }
+    }
+
+    fn say(&mut self, bin: usize, value: f64) {
+        // Of nan and a number, `min` and `max` are the number.
+        self.low[bin] = self.low[bin].min(value);
+        self.high[bin] = self.high[bin].max(value);
+        self.last[bin] = value;
+    }
+
+    fn columns(&self) -> Object {
+        let columns = Object::new();
+        put(&columns, "low", &floats(self.low.iter().copied()));
+        put(&columns, "high", &floats(self.high.iter().copied()));
+        put(&columns, "last", &floats(self.last.iter().copied()));
+        put(&columns, "before", &self.before.into());
+        columns
+    }
+}
+
+/// Points of a picture: instants [s], and sequence numbers [byte].
+#[derive(Clone, Debug, Default)]
+struct Marks {
+    time_s: Vec<f64>,
+    sequence_bytes: Vec<f64>,
+}
+
+impl Marks {
+    fn put(&mut self, now: Time, sequence: u64) {
+        if self.time_s.len() < MOST_MARKS {
+            self.time_s.push(now.as_seconds());
+            self.sequence_bytes.push(sequence as f64);
+        }
+    }
+
+    fn columns(&self) -> Object {
+        let columns = Object::new();
+        put(&columns, "time_s", &floats(self.time_s.iter().copied()));
+        put(&columns, "sequence_bytes", &floats(self.sequence_bytes.iter().copied()));
+        columns
+    }
+}
+
+/// A flow's windows and what was acknowledged.
+#[derive(Clone, Debug)]
+struct FlowPicture {
+    cwnd: Course,
+    ssthresh: Course,
+    acked: u64,
+    /// Bytes acknowledged for the first time in each interval.
+    delivered: Vec<f64>,
+}
+
+/// Watches a run for a picture.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    view: View,
+    flows: Vec<FlowPicture>,
+    /// Of each link, once its port holds something.
+    ports: Vec<Option<Box<Course>>>,
+    /// Bytes acknowledged of all flows, those without a picture too.
+    delivered: Vec<f64>,
+    acked: Vec<u64>,
+    sequence: u32,
+    sent: Course,
+    acknowledged: Course,
+    resent: Marks,
+    lost: Marks,
+    /// Segments of that flow on their way: packet number, instant and sequence number.
+    on_the_way: VecDeque<(u32, Time, u64)>,
+}
+
+impl Picture {
+    /// Of the first `flows` flows, and of the segments of flow `sequence`.
+    pub fn new(view: View, flows: usize, sequence: usize, links: usize) -> Picture {
+        let bins = view.bins;
+        let flow = FlowPicture {
+            cwnd: Course::new(bins),
+            ssthresh: Course::new(bins),
+            acked: 0,
+            delivered: vec![0.0; bins],
+        };
+        Picture {
+            view,
+            flows: vec![flow; flows],
+            ports: vec![None; links],
+            delivered: vec![0.0; bins],
+            acked: Vec::new(),
+            sequence: sequence as u32,
+            sent: Course::new(bins),
+            acknowledged: Course::new(bins),
+            resent: Marks::default(),
+            lost: Marks::default(),
+            on_the_way: VecDeque::new(),
+        }
+    }
+
+    /// `flows`, `ports` by link (null where nothing ever waited), `delivered_bytes` of all, and of one flow `sequence`.
+    pub fn columns(&self) -> Object {
+        let picture = Object::new();
+        let flows = self.flows.iter().map(|flow| {
+            let columns = Object::new();
+            put(&columns, "cwnd_bytes", &flow.cwnd.columns());
+            put(&columns, "ssthresh_bytes", &flow.ssthresh.columns());
+            put(&columns, "delivered_bytes", &floats(flow.delivered.iter().copied()));
+            columns
+        });
+        put(&picture, "flows", &flows.collect::<js_sys::Array>());
+        let ports = self.ports.iter().map(|port| match port {
+            Some(course) => course.columns().into(),
+            None => wasm_bindgen::JsValue::NULL,
+        });
+        put(&picture, "ports", &ports.collect::<js_sys::Array>());
+        put(&picture, "delivered_bytes", &floats(self.delivered.iter().copied()));
+        let sequence = Object::new();
+        put(&sequence, "sent", &self.sent.columns());
+        put(&sequence, "acknowledged", &self.acknowledged.columns());
+        put(&sequence, "resent", &self.resent.columns());
+        put(&sequence, "lost", &self.lost.columns());
+        put(&picture, "sequence", &sequence);
+        picture
+    }
+}
+
+impl Probe for Picture {
+    fn window(&mut self, now: Time, flow: u32, cwnd: f64, ssthresh: f64) {
+        let Some(course) = self.flows.get_mut(flow as usize) else {
+            return;
+        };
+        match self.view.bin(now) {
+            Some(bin) => {
+                course.cwnd.say(bin, cwnd);
+                course.ssthresh.say(bin, ssthresh);
+            }
+            None if now.0 < self.view.from_ps => {
+                course.cwnd.before = cwnd;
+                course.ssthresh.before = ssthresh;
+            }
+            None => {}
+        }
+    }
+
+    fn wants_queue(&self) -> bool {
+        true
+    }
+
+    fn queue(&mut self, now: Time, link: u32, held: u64) {
+        let port = &mut self.ports[link as usize];
+        if port.is_none() && held < 2 {
+            return;
+        }
+        let course = port.get_or_insert_with(|| Box::new(Course::new(self.view.bins)));
+        match self.view.bin(now) {
+            Some(bin) => course.say(bin, held as f64),
+            None if now.0 < self.view.from_ps => course.before = held as f64,
+            None => {}
+        }
+    }
+
+    fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        if flow != self.sequence || frame & REQUEST != 0 {
+            return;
+        }
+        self.on_the_way.push_back((frame, now, segment.sequence));
+        if let Some(bin) = self.view.bin(now) {
+            if segment.retransmission {
+                self.resent.put(now, segment.sequence);
+            } else {
+                self.sent
+                    .say(bin, (segment.sequence + u64::from(segment.length)) as f64);
+            }
+        }
+    }
+
+    fn received(&mut self, _now: Time, flow: u32, frame: u32, _segment: &DataSegment) {
+        if flow != self.sequence || frame & REQUEST != 0 {
+            return;
+        }
+        // Links keep order, so what was sent before and has not come is lost; jitter at a host may still bring it.
+        while let Some(&(sent, at, sequence)) = self.on_the_way.front() {
+            if sent > frame {
+                break;
+            }
+            self.on_the_way.pop_front();
+            if sent != frame && self.view.bin(at).is_some() {
+                self.lost.put(at, sequence);
+            }
+        }
+    }
+
+    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+        if frame & REQUEST != 0 {
+            return;
+        }
+        let index = flow as usize;
+        if index >= self.acked.len() {
+            self.acked.resize(index + 1, 0);
+        }
+        let more = ack.acknowledgement.saturating_sub(self.acked[index]);
+        self.acked[index] += more;
+        let Some(bin) = self.view.bin(now) else {
+            if flow == self.sequence && now.0 < self.view.from_ps {
+                self.acknowledged.before = ack.acknowledgement as f64;
+            }
+            return;
+        };
+        self.delivered[bin] += more as f64;
+        if let Some(picture) = self.flows.get_mut(index) {
+            picture.acked += more;
+            picture.delivered[bin] += more as f64;
+        }
+        if flow == self.sequence {
+            self.acknowledged.say(bin, self.acked[index] as f64);
+        }
+    }
+}
+
+/// A picture that can be looked at while its run goes on.
+#[derive(Clone, Debug)]
+pub struct Shared(Rc<RefCell<Picture>>);
+
+impl Shared {
+    /// One for the run, a clone of it for who looks.
+    pub fn new(picture: Picture) -> Shared {
+        Shared(Rc::new(RefCell::new(picture)))
+    }
+
+    /// The picture as far as the run has gone.
+    pub fn columns(&self) -> Object {
+        self.0.borrow().columns()
+    }
+}
+
+impl Probe for Shared {
+    fn window(&mut self, now: Time, flow: u32, cwnd: f64, ssthresh: f64) {
+        self.0.borrow_mut().window(now, flow, cwnd, ssthresh);
+    }
+
+    fn wants_queue(&self) -> bool {
+        true
+    }
+
+    fn queue(&mut self, now: Time, link: u32, held: u64) {
+        self.0.borrow_mut().queue(now, link, held);
+    }
+
+    fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        self.0.borrow_mut().sent(now, flow, frame, segment);
+    }
+
+    fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        self.0.borrow_mut().received(now, flow, frame, segment);
+    }
+
+    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+        self.0.borrow_mut().acknowledged(now, flow, frame, ack);
+    }
+}

@@ -1,0 +1,37 @@
+// The page as one file: the engine, packed, the worker and the page's own script and style within it.
+import { build } from "esbuild";
+import { readFileSync, writeFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+
+const PAGE = new URL("../python/longpipe/lab/page.html", import.meta.url);
+const common = {
+    bundle: true,
+    minify: true,
+    write: false,
+    format: "iife",
+    target: "es2022",
+    legalComments: "inline",
+    charset: "utf8",
+    // The engine's module comes by a message, so where its script lies is of no use.
+    logOverride: { "empty-import-meta": "silent" },
+};
+
+const text = async (options) => (await build({ ...common, ...options })).outputFiles[0].text;
+const read = (name) => readFileSync(new URL(name, import.meta.url));
+
+const engine = gzipSync(read("build/engine/engine_bg.wasm"), { level: 9 });
+const worker = await text({ entryPoints: ["src/page/worker.ts"] });
+const script = await text({
+    entryPoints: ["src/page/main.ts"],
+    define: { ENGINE: JSON.stringify(engine.toString("base64")), WORKER: JSON.stringify(worker) },
+});
+const style = await text({ entryPoints: ["src/page/style.css"] });
+// A function, for "$" in a script means something to replace.
+const page = read("src/page/page.html")
+    .toString()
+    .replace("/* style */", () => style)
+    .replace("/* script */", () => script.replaceAll("</script", "<\\/script"));
+writeFileSync(PAGE, page);
+await build({ ...common, entryPoints: ["src/scenario/main.ts"], format: "esm", platform: "node", write: true, outfile: "build/resolve.mjs" });
+const packed = gzipSync(page, { level: 9 }).length;
+process.stdout.write(`engine ${engine.length} bytes gzipped, page ${page.length} bytes, ${packed} gzipped\n`);

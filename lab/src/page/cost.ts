@@ -1,0 +1,78 @@
+/** What a run will take, said before it begins. */
+import { type Part, kindOf, valueOf } from "../scenario/check";
+import type { JsonTable } from "../scenario/core";
+import type { Resolved } from "../scenario/resolve";
+import { counted, durationS } from "./metrics";
+
+/** What a run takes, about: segments sent, time [s], memory [byte]. */
+export interface Cost {
+    segments: number;
+    seconds: number;
+    bytes: number;
+}
+
+export const MOST_SECONDS = 60;
+export const MOST_BYTES = 1e9;
+/** Of a segment and its ACK, watched, until this page has run something itself [s]. */
+const PER_SEGMENT = { cells: 2e-6, packets: 0.8e-6 };
+/** Of a segment on its way, with what hosts and ports keep of it [byte]. */
+const BYTES_PER_SEGMENT = 100;
+/** What a web user asks for [byte/s], on average, by the defaults of ATM Forum/98-0876. */
+const WEB_BPS = 60_000 * 8;
+const FIXED_BYTES = 5e7;
+
+const measured = { ...PER_SEGMENT };
+
+/** Learns from a run how fast this machine is. */
+export function learn(resolved: Resolved, segments: number, seconds: number): void {
+    // Short runs say more of their beginning than of the engine.
+    if (segments > 20_000) measured[counted(resolved)] = seconds / segments;
+}
+
+/** What a run of this scenario would take. */
+export function costOf(resolved: Resolved): Cost {
+    const links = resolved.core["links"] as JsonTable[];
+    const flows = resolved.core["flows"] as JsonTable[];
+    const on = new Map<number, number>();
+    for (const flow of flows) for (const k of flow["route"] as number[]) on.set(k, (on.get(k) ?? 0) + 1);
+    const unit = counted(resolved);
+    let [segments, waiting] = [0, 0];
+    for (const [i, flow] of flows.entries()) {
+        const tcp = flow["tcp"] as JsonTable;
+        const mss = Number(tcp["mss_bytes"]);
+        const wire = (unit === "cells" ? Math.ceil((mss + 56) / 48) * 53 : mss + 40) * 8;
+        const route = flow["route"] as number[];
+        const rate = Math.min(...route.map((k) => Number((links[k] as JsonTable)["rate_bps"]) / (on.get(k) ?? 1)));
+        const traffic = flow["traffic"] as JsonTable;
+        const wanted = traffic["kind"] === "web" ? Math.min(rate, WEB_BPS) : rate;
+        const most = traffic["kind"] === "transfer" ? Number(traffic["size_bytes"]) / mss : Number.POSITIVE_INFINITY;
+        segments += Math.min(most, (wanted * durationS(resolved)) / wire);
+        const window = Number(tcp["receiver_window_bytes"]) / mss;
+        waiting += Math.min(window, most, segments);
+        if (i > 20_000) break;
+    }
+    return { segments, seconds: segments * measured[unit], bytes: FIXED_BYTES + waiting * BYTES_PER_SEGMENT };
+}
+
+/** What is wrong with that, in a line that says what it would take; null where nothing is. */
+export function tooMuch(resolved: Resolved): string | null {
+    const { seconds, bytes, segments } = costOf(resolved);
+    const [time, memory] = [shownTime(seconds), `${(bytes / 1e9).toPrecision(2)} GB`];
+    if (seconds <= MOST_SECONDS && bytes <= MOST_BYTES) return null;
+    const network = valueOf(resolved.scenario, "network") as Part;
+    const rate = kindOf(network) === "dumbbell" ? `, network.trunk_rate ${String(valueOf(network, "trunk_rate"))}` : "";
+    const why = `duration ${String(valueOf(resolved.scenario, "duration"))}${rate}`;
+    const what = `some ${Number(segments.toPrecision(2)).toLocaleString("en")} segments, ${time} and ${memory} in this page`;
+    return `${why}: would take ${what}; needs at most a minute and 1 GB, so a shorter duration, a lower rate or larger segments`;
+}
+
+function shownTime(seconds: number): string {
+    if (seconds < 120) return `${seconds.toFixed(0)} s`;
+    return seconds < 7200 ? `${(seconds / 60).toFixed(0)} min` : `${Number((seconds / 3600).toPrecision(2)).toLocaleString("en")} h`;
+}
+
+/** Segments that a run sent. */
+export function segmentsOf(sent: number[]): number {
+    return sent.reduce((all, one) => all + one, 0);
+}
+

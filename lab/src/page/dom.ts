@@ -1,0 +1,34 @@
+/** Small helpers for the page's elements. */
+
+/** The element with this id, which there is. */
+export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
+    const found = document.getElementById(id);
+    if (found === null) throw new Error(`no element ${id}`);
+    return found as T;
+}
+
+/** A new element with properties and children. */
+export function make<K extends keyof HTMLElementTagNameMap>(
+    tag: K,
+    properties: Partial<HTMLElementTagNameMap[K]> & { data?: Record<string, string> } = {},
+    ...children: (Node | string)[]
+): HTMLElementTagNameMap[K] {
+    const { data, ...own } = properties;
+    const element = Object.assign(document.createElement(tag), own);
+    Object.assign(element.dataset, data);
+    element.append(...children);
+    return element;
+}
+
+/** A table of text; the first column names the rows. */
+export function table(head: (Node | string)[], rows: (Node | string)[][], className = ""): HTMLTableElement {
+    const top = make("tr", {}, ...head.map((cell) => make("th", { scope: "col" }, cell)));
+    const body = rows.map((row) =>
+        make("tr", {}, ...row.map((cell, i) => (i === 0 ? make("th", { scope: "row" }, cell) : toCell(cell)))),
+    );
+    return make("table", { className }, make("thead", {}, top), make("tbody", {}, ...body));
+}
+
+function toCell(cell: Node | string): Node {
+    return cell instanceof HTMLTableCellElement ? cell : make("td", {}, cell);
+}

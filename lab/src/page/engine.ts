@@ -1,0 +1,140 @@
+/** The engine in workers of its own: runs, cancelled when they are of no more use. */
+import type { Counted, Job, Order, Picture, Reply, View } from "./protocol";
+
+declare const ENGINE: string;
+declare const WORKER: string;
+
+/** A run that did not end well; `defect` where longpipe is to blame. */
+export class RunFailed extends Error {
+    constructor(
+        message: string,
+        readonly defect: boolean,
+    ) {
+        super(message);
+    }
+}
+
+/** A run that was called off. */
+export class Cancelled extends Error {}
+
+/** A run under way. */
+export interface Running {
+    /** What it counted, and how long it took [ms]. Rejects with RunFailed or Cancelled. */
+    done: Promise<{ counted: Counted; run_ms: number }>;
+    cancel(): void;
+}
+
+type Told = (progress: number, picture: Picture | null) => void;
+
+interface Waiting {
+    told: Told;
+    resolve(found: { counted: Counted; run_ms: number }): void;
+    reject(error: Error): void;
+}
+
+let compiled: Promise<WebAssembly.Module> | null = null;
+let latest = 0;
+
+/** The engine, unpacked and compiled once. */
+function engineModule(): Promise<WebAssembly.Module> {
+    compiled ??= (async () => {
+        const packed = Uint8Array.from(atob(ENGINE), (letter) => letter.charCodeAt(0));
+        const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+        return WebAssembly.compile(await new Response(stream).arrayBuffer());
+    })();
+    return compiled;
+}
+
+/** A worker and the runs that it has been given. */
+export class EngineWorker {
+    private worker: Promise<Worker> | null = null;
+    private readonly waiting = new Map<number, Waiting>();
+
+    /** Runs that are not over. */
+    get busy(): number {
+        return this.waiting.size;
+    }
+
+    /** Begins a run once those before it are over. */
+    run(core: string, seed: string, view: View | null, told: Told = () => undefined): Running {
+        const job: Job = { id: ++latest, core, seed, view };
+        const done = new Promise<{ counted: Counted; run_ms: number }>((resolve, reject) => {
+            this.waiting.set(job.id, { told, resolve, reject });
+            this.order({ job }).catch((error: unknown) => {
+                this.waiting.delete(job.id);
+                reject(new RunFailed(`the engine can't be started here: ${String(error)}`, false));
+            });
+        });
+        return { done, cancel: () => void this.order({ cancel: job.id }) };
+    }
+
+    private async order(order: Order): Promise<void> {
+        this.worker ??= this.start();
+        (await this.worker).postMessage(order);
+    }
+
+    private async start(): Promise<Worker> {
+        const module = await engineModule();
+        const url = URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" }));
+        const worker = new Worker(url);
+        URL.revokeObjectURL(url);
+        worker.addEventListener("message", ({ data }: MessageEvent<Reply>) => this.hear(data, worker));
+        worker.postMessage({ engine: module });
+        return worker;
+    }
+
+    private hear(reply: Reply, worker: Worker): void {
+        const waiting = this.waiting.get(reply.id);
+        if (waiting === undefined) return;
+        if ("progress" in reply) {
+            waiting.told(reply.progress, reply.picture);
+            return;
+        }
+        this.waiting.delete(reply.id);
+        if ("counted" in reply) waiting.resolve(reply);
+        else if ("cancelled" in reply) waiting.reject(new Cancelled("cancelled"));
+        else {
+            waiting.reject(new RunFailed(reply.error, reply.defect));
+            // After a trap an engine is of no more use.
+            if (reply.defect) this.renew(worker);
+        }
+    }
+
+    private renew(worker: Worker): void {
+        worker.terminate();
+        this.worker = null;
+        for (const waiting of this.waiting.values()) waiting.reject(new Cancelled("cancelled"));
+        this.waiting.clear();
+    }
+}
+
+const CORES = Math.max(1, Math.min(4, (navigator.hardwareConcurrency || 2) - 1));
+const pool = Array.from({ length: CORES }, () => new EngineWorker());
+
+/** Runs many at a time, without pictures; `told` hears how many are over. Cancelled by `signal`. */
+export async function runAll(
+    jobs: { core: string; seed: string }[],
+    told: (over: number) => void,
+    signal: AbortSignal,
+): Promise<Counted[]> {
+    let over = 0;
+    const running: Running[] = [];
+    const all = jobs.map(async ({ core, seed }, i) => {
+        const run = (pool[i % pool.length] as EngineWorker).run(core, seed, null);
+        running.push(run);
+        const { counted } = await run.done;
+        told(++over);
+        return counted;
+    });
+    const stop = (): void => running.forEach((run) => run.cancel());
+    signal.addEventListener("abort", stop);
+    try {
+        return await Promise.all(all);
+    } catch (error) {
+        stop();
+        throw error;
+    } finally {
+        signal.removeEventListener("abort", stop);
+        await Promise.allSettled(all);
+    }
+}

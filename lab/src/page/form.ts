@@ -1,0 +1,135 @@
+/** The knobs as a form: labels, fields and sliders, made anew where a kind of a part changes. */
+import { type Part, fieldsOf, kindOf } from "../scenario/check";
+import type { Field } from "../scenario/model";
+import type { Resolved } from "../scenario/resolve";
+import { byId, make } from "./dom";
+import { KNOBS, type Knob, Scale, checkedAt, choices, meant, written } from "./knobs";
+
+/** The form within an element; `turned` hears of a dotted field and what it is now, and whether the knob was let go. */
+export class Form {
+    private shape = "";
+
+    constructor(
+        private readonly place: HTMLElement,
+        private readonly turned: (path: string, value: unknown, released: boolean) => void,
+    ) {
+        place.addEventListener("submit", (event) => event.preventDefault());
+    }
+
+    /** Shows a scenario and a seed. */
+    show(resolved: Resolved, seed: string): void {
+        const rows = KNOBS.filter((knob) => checkedAt(resolved, knob.path) !== null);
+        const shape = rows.map((knob) => `${knob.path} ${this.kind(resolved, knob.path)}`).join(";");
+        if (shape !== this.shape) this.build(resolved, rows, shape);
+        for (const input of this.place.querySelectorAll<HTMLInputElement>("[data-path]")) this.fill(input, resolved);
+        byId<HTMLInputElement>("seed").value = seed;
+        this.mark([]);
+    }
+
+    /** Marks the fields that problems begin with. */
+    mark(problems: string[]): void {
+        for (const input of this.place.querySelectorAll<HTMLElement>("[data-path]")) {
+            const path = input.dataset["path"] as string;
+            const wrong = problems.some((problem) => problem.startsWith(`${path}:`) || problem.startsWith(`${path}.`));
+            if (wrong) input.setAttribute("aria-invalid", "true");
+            else input.removeAttribute("aria-invalid");
+        }
+    }
+
+    private kind(resolved: Resolved, path: string): string {
+        const value = checkedAt(resolved, path)?.value;
+        return typeof value === "object" && value !== null && !Array.isArray(value) ? kindOf(value as Part) : "";
+    }
+
+    private build(resolved: Resolved, rows: Knob[], shape: string): void {
+        const focused = (document.activeElement as HTMLElement | null)?.id;
+        this.shape = shape;
+        const groups = new Map<string, HTMLElement>();
+        for (const knob of rows) {
+            const group = groups.get(knob.group) ?? make("fieldset", {}, make("legend", {}, knob.group));
+            groups.set(knob.group, group);
+            group.append(...this.row(resolved, knob));
+        }
+        const input = make("input", { id: "seed", inputMode: "numeric" });
+        input.addEventListener("change", () => this.turned("seed", input.value.trim(), true));
+        const label = make("label", { htmlFor: "seed", data: { term: "seed" } }, "seed");
+        groups.get("Run")?.append(make("div", { className: "knob" }, label, input));
+        this.place.replaceChildren(...groups.values());
+        if (focused) document.getElementById(focused)?.focus();
+    }
+
+    private row(resolved: Resolved, knob: Knob): HTMLElement[] {
+        const found = checkedAt(resolved, knob.path);
+        if (found === null) return [];
+        const row = this.entry(knob.path, knob.label, found.field);
+        if (knob.span !== undefined) row.append(this.slider(resolved, knob, found.field));
+        const part = found.value as Part | null;
+        if (found.field.type.is !== "kinds" || part === null) return [row];
+        const fields = fieldsOf(part).filter((field) => field.name !== "kind");
+        if (fields.length === 0) return [row];
+        const parts = fields.map((field) => this.entry(`${knob.path}.${field.name}`, field.name.replaceAll("_", " "), field));
+        // What has no default has to be seen; the rest is for who looks for it.
+        const open = fields.some((field) => !("default" in field)) || fields.length <= 2;
+        const box = make("details", { open }, make("summary", {}, `${knob.label}: ${kindOf(part)}`), ...parts);
+        return [row, make("div", { className: "knob" }, make("div", { className: "parts" }, box))];
+    }
+
+    private entry(path: string, name: string, field: Field): HTMLElement {
+        const id = `knob-${path}`;
+        const input = this.input(id, path, field);
+        const label = make("label", { htmlFor: id, data: { tip: words(path, field) } }, name);
+        return make("div", { className: "knob" }, label, input);
+    }
+
+    private input(id: string, path: string, field: Field): HTMLElement {
+        const data = { path };
+        const among = field.type.is === "bool" ? ["true", "false"] : choices(field.type);
+        const input =
+            among === null
+                ? make("input", { id, data, spellcheck: false })
+                : make("select", { id, data }, ...among.map((one) => make("option", { value: one }, one)));
+        input.addEventListener("change", () => this.turned(path, meant(input.value, field.type), true));
+        return input;
+    }
+
+    private slider(resolved: Resolved, knob: Knob, field: Field): HTMLElement {
+        const slider = make("input", { type: "range", min: "0", max: "200", data: { slider: knob.path } });
+        slider.setAttribute("aria-label", `${knob.label}, slider`);
+        const scale = (): Scale | null => Scale.of(knob, field.type, byId<HTMLInputElement>(`knob-${knob.path}`).value);
+        const move = (released: boolean): void => {
+            const text = scale()?.text(Number(slider.value) / 200);
+            if (text === undefined) return;
+            byId<HTMLInputElement>(`knob-${knob.path}`).value = text;
+            slider.setAttribute("aria-valuetext", text);
+            this.turned(knob.path, meant(text, field.type), released);
+        };
+        slider.addEventListener("input", () => move(false));
+        slider.addEventListener("change", () => move(true));
+        slider.hidden = Scale.of(knob, field.type, written(checkedAt(resolved, knob.path)?.value)) === null;
+        return slider;
+    }
+
+    private fill(input: HTMLInputElement, resolved: Resolved): void {
+        const path = input.dataset["path"] as string;
+        const found = checkedAt(resolved, path);
+        if (found === null) return;
+        const text = written(found.value);
+        if (input.value !== text) input.value = text;
+        const slider = this.place.querySelector<HTMLInputElement>(`[data-slider="${path}"]`);
+        const knob = KNOBS.find((one) => one.path === path);
+        if (slider === null || knob === undefined) return;
+        const scale = Scale.of(knob, found.field.type, text);
+        slider.hidden = scale === null;
+        if (scale === null) return;
+        slider.setAttribute("aria-valuetext", text);
+        if (document.activeElement !== slider) slider.value = String(200 * scale.position(text));
+    }
+}
+
+/** What a field means, its unit, its default and where that is from. */
+function words(path: string, field: Field): string {
+    const fallback = field.default;
+    const said = typeof fallback === "object" && fallback !== null ? (fallback as { kind?: string }).kind : fallback;
+    const known = said === undefined || said === null ? "" : ` Default: ${String(said)}${field.source === "" ? "" : ` (${field.source})`}.`;
+    return `${field.meaning}${field.unit === "" ? "" : ` [${field.unit}]`}.${known} In a file: ${path}`;
+}

@@ -1,0 +1,390 @@
+/** The page: a scenario and a seed, run at each turn of a knob, drawn as it goes. */
+import { packetOf } from "../scenario/buffers";
+import { type Part, valueOf } from "../scenario/check";
+import { toJson } from "../scenario/core";
+import { ScenarioError, nearest, repr } from "../scenario/errors";
+import { DESCRIPTION, NUMBERS } from "../scenario/model";
+import { type Resolved, resolve } from "../scenario/resolve";
+import { fromToml } from "../scenario/toml";
+import { CHARTS, Charts, type Drawn } from "./charts";
+import { learn, segmentsOf, tooMuch } from "./cost";
+import { byId, make } from "./dom";
+import { Cancelled, EngineWorker, RunFailed, type Running, runAll } from "./engine";
+import { Form } from "./form";
+import { changed } from "./knobs";
+import { LESSON } from "./lesson";
+import { prepareMany } from "./many";
+import { prepareOutputs } from "./outputs";
+import { type Numbers, counted, durationS, metricsOf, numbers } from "./metrics";
+import { showFlows, showNumbers } from "./numbers";
+import type { Counted, Picture, View } from "./protocol";
+import { fromHash } from "./share";
+import { explainOnHover } from "./terms";
+
+type Table = Record<string, unknown>;
+
+/** A run that is over, with what it was of. */
+interface Done {
+    fields: Table;
+    resolved: Resolved;
+    seed: string;
+    counted: Counted;
+    view: View;
+}
+
+const BINS = 1000;
+const MOST_FLOWS = 8;
+/** Runs as short as this are repeated while a slider moves [ms]. */
+const LIVE_MS = 150;
+const LARGEST_SEED = 2n ** 64n - 1n;
+
+const workers = { now: new EngineWorker(), pinned: new EngineWorker() };
+let fields: Table = {};
+let seed = "1";
+let resolved: Resolved | null = null;
+let span: [number, number] | null = null;
+let sequence = 0;
+let done: Done | null = null;
+let pinned: Done | null = null;
+let running: Running | null = null;
+let lastMs = Number.POSITIVE_INFINITY;
+
+const charts = new Charts(
+    { window: byId("window"), queue: byId("queue"), throughput: byId("throughput"), sequence: byId("sequence") },
+    (from, to) => zoom([from, to]),
+);
+const form = new Form(byId("knobs"), (path, value, released) => {
+    if (!released && lastMs > LIVE_MS) return;
+    if (path === "seed") seed = String(value);
+    const next = path === "seed" ? fields : changed(fields, path, value);
+    take(next, false);
+});
+
+/** Takes other fields, if they can be run; `fresh` where they are another scenario's. */
+function take(next: Table, fresh: boolean): void {
+    let found: Resolved;
+    try {
+        checkSeed();
+        found = resolve(next);
+        const problem = tooMuch(found);
+        if (problem !== null) throw new ScenarioError([problem]);
+    } catch (error) {
+        if (!(error instanceof ScenarioError)) throw error;
+        tell(error.problems);
+        form.mark(error.problems);
+        return;
+    }
+    tell([]);
+    if (fresh || resolved === null || durationS(resolved) !== durationS(found)) span = null;
+    if (fresh) sequence = 0;
+    [fields, resolved] = [next, found];
+    sequence = Math.min(sequence, found.topology.graph.flows.length - 1);
+    form.show(found, seed);
+    showScenario();
+    run();
+}
+
+function checkSeed(): void {
+    if (!/^\d+$/.test(seed) || BigInt(seed) > LARGEST_SEED) {
+        throw new ScenarioError([`seed: ${repr(seed)}; needs a whole number from 0 to ${LARGEST_SEED}`]);
+    }
+}
+
+function tell(problems: string[]): void {
+    byId("problems").replaceChildren(...problems.map((problem) => make("p", {}, problem)));
+}
+
+function showScenario(): void {
+    if (resolved === null) return;
+    const name = String(valueOf(resolved.scenario, "name"));
+    byId("command").textContent = `longpipe run ${fileName(name)}.toml --seed ${seed}`;
+    const flows = resolved.topology.graph.flows.map((flow) => String(valueOf(flow, "name")));
+    const select = byId<HTMLSelectElement>("flow");
+    const shown = flows.slice(0, 200);
+    if (select.options.length !== shown.length || select.options[0]?.text !== shown[0]) {
+        select.replaceChildren(...shown.map((flow, i) => make("option", { value: String(i) }, flow)));
+    }
+    select.value = String(sequence);
+    const [from, to] = span ?? [0, durationS(resolved)];
+    byId<HTMLInputElement>("from").value = String(Number(from.toPrecision(6)));
+    byId<HTMLInputElement>("to").value = String(Number(to.toPrecision(6)));
+    byId<HTMLButtonElement>("whole").disabled = span === null;
+}
+
+function fileName(name: string): string {
+    return name.replaceAll(/[^A-Za-z0-9_.-]+/g, "-");
+}
+
+function viewOf(of: Resolved): View {
+    const [from_s, to_s] = span ?? [0, durationS(of)];
+    const flows = Math.max(1, Math.min(MOST_FLOWS, of.topology.graph.flows.length));
+    return { from_s, to_s, bins: BINS, flows, sequence };
+}
+
+function run(): void {
+    if (resolved === null) return;
+    running?.cancel();
+    const what = { fields, resolved, seed, view: viewOf(resolved) };
+    const whole = span === null;
+    busy(true);
+    const mine = workers.now.run(toJson(resolved.core), seed, what.view, (progress, picture) => {
+        byId<HTMLProgressElement>("progress").value = progress;
+        if (picture !== null && whole && running === mine) draw(drawn(what.resolved, what.view, picture, progress), null);
+    });
+    running = mine;
+    mine.done
+        .then(({ counted: found, run_ms }) => {
+            if (running === mine) finished({ ...what, counted: found }, run_ms);
+        })
+        .catch((error: unknown) => {
+            if (running === mine) failed(error);
+        });
+}
+
+function finished(found: Done, runMs: number): void {
+    done = found;
+    lastMs = runMs;
+    busy(false);
+    const segments = segmentsOf(numbers(found.counted, "flows", "sent_segments"));
+    learn(found.resolved, segments, runMs / 1000);
+    const flows = found.resolved.topology.graph.flows.length;
+    const speed = ((2 * segments) / runMs / 1000).toFixed(1);
+    const what = `${flows} ${flows === 1 ? "flow" : "flows"}, ${durationS(found.resolved)} s simulated`;
+    byId("status").textContent = `${what} in ${(runMs / 1000).toFixed(2)} s, ${speed} million packets per second`;
+    document.body.dataset["hash"] = found.counted.state_hash;
+    showNumbers(byId("numbers"), found, pinned);
+    showFlows(byId("flow-table"), found.resolved, found.counted);
+    drawDone();
+    document.dispatchEvent(new CustomEvent("drawn"));
+    if (pinned !== null && !sameView(pinned.view, found.view)) runPinned(found.view);
+}
+
+function failed(error: unknown): void {
+    busy(false);
+    if (error instanceof Cancelled) {
+        byId("status").textContent = "Cancelled; the numbers are those of the last run that ended";
+        drawDone();
+        return;
+    }
+    const words = error instanceof Error ? error.message : String(error);
+    byId("status").textContent = "The run failed";
+    const defect = error instanceof RunFailed && error.defect;
+    tell([defect ? `${words}; a defect of longpipe, please report it with the link of this page` : words]);
+    if (done !== null) drawDone();
+}
+
+function busy(is: boolean): void {
+    byId<HTMLButtonElement>("cancel").disabled = !is;
+    byId<HTMLProgressElement>("progress").value = is ? 0 : 1;
+    document.body.dataset["state"] = is ? "running" : "ready";
+    if (is) byId("status").textContent = "Running…";
+}
+
+function drawn(of: Resolved, view: View, picture: Picture, progress: number): Drawn {
+    const { graph, position } = of.topology;
+    const names = [...position.keys()];
+    const links = of.core["links"] as { from: number; to: number; rate_bps: bigint }[];
+    const unit = counted(of);
+    const bits = unit === "cells" ? NUMBERS.cell_bits : 8 * Number(packetOf(valueOf(of.scenario, "tcp") as Part).bytes);
+    return {
+        picture,
+        view,
+        progress,
+        flowNames: graph.flows.map((flow) => String(valueOf(flow, "name"))),
+        portNames: links.map(({ from, to }) => `${names[from]}->${names[to]}`),
+        counted: unit,
+        portRates: links.map(({ rate_bps }) => Number(rate_bps) / bits),
+    };
+}
+
+function drawDone(): void {
+    if (done?.counted.picture === undefined) return;
+    const behind = pinned?.counted.picture === undefined || !sameView(pinned.view, done.view) ? null : pinned;
+    const now = drawn(done.resolved, done.view, done.counted.picture, 1);
+    draw(now, behind === null ? null : drawn(behind.resolved, behind.view, behind.counted.picture as Picture, 1));
+}
+
+function draw(now: Drawn, behind: Drawn | null): void {
+    charts.draw(now, behind, sequence);
+}
+
+function sameView(a: View, b: View): boolean {
+    return a.from_s === b.from_s && a.to_s === b.to_s;
+}
+
+function runPinned(view: View): void {
+    const of = pinned;
+    if (of === null) return;
+    const { done: over } = workers.pinned.run(toJson(of.resolved.core), of.seed, { ...view, sequence: 0 });
+    over.then(({ counted: found }) => {
+        if (pinned !== of && pinned?.fields !== of.fields) return;
+        pinned = { ...of, counted: found, view };
+        drawDone();
+    }).catch(() => undefined);
+}
+
+function zoom(to: [number, number] | null): void {
+    if (resolved === null) return;
+    const duration = durationS(resolved);
+    if (to !== null) {
+        const [from, end] = [Math.max(0, to[0]), Math.min(duration, to[1])];
+        if (!(end - from >= 1e-6)) {
+            tell([`span: ${to[0]} s to ${to[1]} s; needs two instants of the run, from 0 s to ${duration} s, the later one second`]);
+            return;
+        }
+        to = [from, end];
+    }
+    tell([]);
+    span = to;
+    showScenario();
+    run();
+}
+
+function usePreset(name: string): void {
+    const preset = DESCRIPTION.presets.find((one) => one.name === name);
+    if (preset === undefined) {
+        throw new ScenarioError([`preset: ${repr(name)}; ${nearest(name, DESCRIPTION.presets.map((one) => one.name))}`]);
+    }
+    byId<HTMLSelectElement>("preset").value = name;
+    byId("preset-words").textContent = preset.words;
+    byId("lesson-box").hidden = true;
+    take(preset.fields, true);
+}
+
+function useStep(number: number): void {
+    const step = LESSON[number - 1];
+    if (step === undefined) throw new ScenarioError([`step: ${number}; needs 1 to ${LESSON.length}`]);
+    byId<HTMLSelectElement>("preset").value = "";
+    byId("preset-words").textContent = `Step ${number} of the lesson.`;
+    const box = byId("lesson-box");
+    const go = (words: string, to: number): HTMLButtonElement => {
+        const button = make("button", { type: "button", disabled: LESSON[to - 1] === undefined }, words);
+        button.addEventListener("click", () => guarded(() => useStep(to)));
+        return button;
+    };
+    const heading = make("h2", {}, `${number}. ${step.title}`);
+    box.replaceChildren(heading, make("p", {}, step.text), make("p", {}, make("b", {}, "Look: "), step.look), go("Next step", number + 1), " ", go("Step before", number - 1));
+    box.hidden = false;
+    take(step.fields, true);
+}
+
+/** Does something that may be refused, and says why. */
+function guarded(work: () => void): void {
+    try {
+        work();
+    } catch (error) {
+        if (!(error instanceof ScenarioError)) throw error;
+        tell(error.problems);
+    }
+}
+
+async function followHash(): Promise<boolean> {
+    try {
+        const said = await fromHash(location.hash);
+        if (said === null) return false;
+        seed = said.seed;
+        if (said.preset !== undefined) usePreset(said.preset);
+        else if (said.step !== undefined) useStep(said.step);
+        else if (said.fields !== undefined) takeOwn(said.fields, "A scenario from a link.");
+        return true;
+    } catch (error) {
+        if (!(error instanceof ScenarioError)) throw error;
+        tell(error.problems);
+        return false;
+    }
+}
+
+function takeOwn(own: Table, words: string): void {
+    byId<HTMLSelectElement>("preset").value = "";
+    byId("preset-words").textContent = words;
+    byId("lesson-box").hidden = true;
+    take(own, true);
+}
+
+async function openFile(file: File): Promise<void> {
+    const text = await file.text();
+    guarded(() => {
+        const own = fromToml(text, file.name);
+        const name = file.name.replace(/\.[^.]*$/, "");
+        takeOwn({ name, ...own }, `From ${file.name}.`);
+    });
+}
+
+function togglePin(): void {
+    pinned = pinned === null ? done : null;
+    const button = byId<HTMLButtonElement>("pin");
+    button.setAttribute("aria-pressed", String(pinned !== null));
+    button.textContent = pinned === null ? "Pin this run" : `Unpin ${String(valueOf(pinned.resolved.scenario, "name"))}`;
+    if (done !== null) showNumbers(byId("numbers"), done, pinned);
+    drawDone();
+}
+
+function prepare(): void {
+    const groups = new Map<string, HTMLOptGroupElement>();
+    for (const preset of DESCRIPTION.presets) {
+        const group = groups.get(preset.group) ?? make("optgroup", { label: preset.group });
+        groups.set(preset.group, group);
+        group.append(make("option", { value: preset.name }, preset.name));
+    }
+    const select = byId<HTMLSelectElement>("preset");
+    select.replaceChildren(make("option", { value: "", disabled: true, hidden: true }, "your own"), ...groups.values());
+    select.addEventListener("change", () => guarded(() => usePreset(select.value)));
+    byId("which").replaceChildren(...CHARTS.map((name) => make("option", { value: name }, name)));
+    byId("lesson").replaceChildren(
+        ...LESSON.map((step, i) => {
+            const go = make("button", { type: "button" }, "Show");
+            go.setAttribute("aria-label", `Show step ${i + 1}, ${step.title}`);
+            go.addEventListener("click", () => {
+                guarded(() => useStep(i + 1));
+                byId("run").scrollIntoView();
+            });
+            return make("li", {}, make("b", {}, `${step.title}. `), step.text, go);
+        }),
+    );
+    byId("version").textContent = `${DESCRIPTION.version}, engine ${DESCRIPTION.engine}`;
+    byId("cancel").addEventListener("click", () => running?.cancel());
+    byId("pin").addEventListener("click", togglePin);
+    byId("whole").addEventListener("click", () => zoom(null));
+    for (const id of ["from", "to"]) {
+        const ends = (): [number, number] => [Number(byId<HTMLInputElement>("from").value), Number(byId<HTMLInputElement>("to").value)];
+        byId(id).addEventListener("change", () => zoom(ends()));
+    }
+    byId("flow").addEventListener("change", () => {
+        sequence = Number(byId<HTMLSelectElement>("flow").value);
+        run();
+    });
+    // On a narrow screen the pictures come before the knobs are unfolded.
+    byId<HTMLDetailsElement>("knob-box").open = innerWidth > 900;
+    prepareOutputs({
+        charts,
+        name: () => fileName(resolved === null ? "scenario" : String(valueOf(resolved.scenario, "name"))),
+        done: () => done?.counted ?? null,
+        fields: () => fields,
+        seed: () => seed,
+        opened: (file) => void openFile(file),
+    });
+    prepareMany(() => {
+        if (resolved === null) throw new ScenarioError(["scenario: none; needs one"]);
+        return { fields, resolved, seed };
+    });
+    explainOnHover(byId("tip"));
+    addEventListener("hashchange", () => void followHash());
+}
+
+/** For the browser's console: `await longpipe.run(toml, seed)` is what a run counts, its state hash among it. */
+async function runText(text: string, of = "1"): Promise<Counted & { metrics: Numbers }> {
+    const found = resolve(fromToml(text, "TOML text"));
+    const [ended] = await runAll([{ core: toJson(found.core), seed: of }], () => undefined, new AbortController().signal);
+    if (ended === undefined) throw new Cancelled("cancelled");
+    return { ...ended, metrics: metricsOf(found, ended) };
+}
+
+Object.assign(globalThis, { longpipe: { run: runText } });
+prepare();
+void followHash().then((followed) => {
+    if (followed || resolved !== null) return;
+    const problems = byId("problems").childNodes.length > 0 ? [...byId("problems").childNodes].map((one) => one.textContent ?? "") : [];
+    usePreset(DESCRIPTION.presets[0]?.name ?? "");
+    if (problems.length > 0) tell(problems);
+});
+

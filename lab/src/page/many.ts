@@ -1,0 +1,178 @@
+/** More than one run: intervals over seeds, and two knobs against each other. */
+import { toJson } from "../scenario/core";
+import { ScenarioError } from "../scenario/errors";
+import { type Resolved, resolve } from "../scenario/resolve";
+import { costOf } from "./cost";
+import { byId, make, table } from "./dom";
+import { Cancelled, runAll } from "./engine";
+import { KNOBS, changed, checkedAt, meant } from "./knobs";
+import { METRICS, type Numbers, metricsOf } from "./metrics";
+
+type Table = Record<string, unknown>;
+
+const SEEDS = 20;
+const FACTORIAL_SEEDS = 3;
+const MOST_LEVELS = 6;
+/** The 97.5 % quantile of Student's t with 19 degrees of freedom. */
+const T_19 = 2.093024054408263;
+/** What may be asked for at once [s of computing]. */
+const MOST_SECONDS = 300;
+
+let stop: AbortController | null = null;
+
+/** Makes the two boxes work; `current` is the scenario as it is. */
+export function prepareMany(current: () => { fields: Table; resolved: Resolved; seed: string }): void {
+    button("seeds", async (signal) => seeds(current().resolved, signal));
+    const knobs = KNOBS.filter((knob) => knob.levels.length > 1);
+    const options = (chosen: string): HTMLOptionElement[] =>
+        knobs.map((knob) => make("option", { value: knob.path, selected: knob.path === chosen }, knob.label));
+    const pick = (id: string, label: string, chosen: string): (HTMLElement | string)[] => {
+        const select = make("select", { id }, ...options(chosen));
+        const levels = make("input", { id: `${id}-levels`, size: 34 });
+        levels.setAttribute("aria-label", `Levels of the ${label}`);
+        const refill = (): void => {
+            levels.value = knobs.find((knob) => knob.path === select.value)?.levels.join(", ") ?? "";
+        };
+        select.addEventListener("change", refill);
+        refill();
+        return [make("label", {}, `${label} `, select), levels];
+    };
+    const metrics = METRICS.map((metric) => make("option", { value: metric.id, selected: metric.id === "efficiency" }, metric.label));
+    byId("factors").replaceChildren(
+        ...pick("factor-rows", "rows", "switch.buffer"),
+        ...pick("factor-columns", "columns", "tcp.recovery"),
+        make("label", {}, "shows ", make("select", { id: "factor-metric" }, ...metrics)),
+    );
+    button("factorial", async (signal) => factorial(current(), signal));
+}
+
+/** A button that runs something, and stops it. */
+function button(name: string, work: (signal: AbortSignal) => Promise<void>): void {
+    const [press, status] = [byId<HTMLButtonElement>(`${name}-run`), byId(`${name}-status`)];
+    const words = press.textContent ?? "";
+    press.addEventListener("click", () => {
+        if (stop !== null) {
+            stop.abort();
+            return;
+        }
+        stop = new AbortController();
+        press.textContent = "Stop";
+        work(stop.signal)
+            .catch((error: unknown) => {
+                if (error instanceof Cancelled) status.textContent = "stopped";
+                else status.textContent = error instanceof Error ? error.message : String(error);
+            })
+            .finally(() => {
+                stop = null;
+                press.textContent = words;
+            });
+    });
+}
+
+async function seeds(resolved: Resolved, signal: AbortSignal): Promise<void> {
+    afford([resolved], SEEDS);
+    const core = toJson(resolved.core);
+    const jobs = Array.from({ length: SEEDS }, (_, i) => ({ core, seed: String(i + 1) }));
+    const status = byId("seeds-status");
+    const began = performance.now();
+    const counted = await runAll(jobs, (over) => (status.textContent = `${over} of ${SEEDS}`), signal);
+    const runs = counted.map((run) => metricsOf(resolved, run));
+    status.textContent = `seeds 1 to ${SEEDS}, in ${((performance.now() - began) / 1000).toFixed(1)} s`;
+    const rows = METRICS.map((metric) => {
+        const values = runs.map((run) => run[metric.id] as number);
+        const [middle, half] = interval(values);
+        const label = make("span", { data: { tip: metric.tip }, tabIndex: 0 }, metric.label);
+        const range = `${metric.show(Math.min(...values))} – ${metric.show(Math.max(...values))}`;
+        return [label, `${metric.show(middle)} ${metric.unit}`, `± ${metric.show(half)}`, range, dots(values, middle, half)];
+    });
+    byId("seeds").replaceChildren(table(["", "mean", "95 % interval", "least – most", "each run"], rows));
+}
+
+/** Mean and half of the 95 % interval. */
+function interval(values: number[]): [number, number] {
+    const middle = mean(values);
+    const variance = values.reduce((all, one) => all + (one - middle) ** 2, 0) / (values.length - 1);
+    return [middle, T_19 * Math.sqrt(variance / values.length)];
+}
+
+function mean(values: number[]): number {
+    return values.reduce((all, one) => all + one, 0) / values.length;
+}
+
+function dots(values: number[], middle: number, half: number): Node {
+    const [low, high] = [Math.min(...values, middle - half), Math.max(...values, middle + half)];
+    const at = (value: number): string => (8 + (164 * (value - low)) / (high - low || 1)).toFixed(1);
+    const svg = make("span");
+    const bar = `<path d="M${at(middle - half)} 9H${at(middle + half)}" stroke="currentColor" stroke-width="5" opacity=".3"/>`;
+    const marks = values.map((value) => `<circle cx="${at(value)}" cy="9" r="2.5" fill="currentColor" opacity=".7"/>`);
+    svg.innerHTML = `<svg width="180" height="18" aria-hidden="true">${bar}${marks.join("")}</svg>`;
+    return svg;
+}
+
+async function factorial({ fields }: { fields: Table }, signal: AbortSignal): Promise<void> {
+    const factor = (id: string): { label: string; path: string; levels: string[] } => {
+        const path = byId<HTMLSelectElement>(id).value;
+        const levels = byId<HTMLInputElement>(`${id}-levels`).value.split(",").map((one) => one.trim());
+        const label = KNOBS.find((knob) => knob.path === path)?.label ?? path;
+        return { label, path, levels: levels.filter((one) => one !== "") };
+    };
+    const [rows, columns] = [factor("factor-rows"), factor("factor-columns")];
+    for (const { path, levels } of [rows, columns]) {
+        if (levels.length === 0 || levels.length > MOST_LEVELS) {
+            throw new ScenarioError([`${path}: ${levels.length} levels; needs 1 to ${MOST_LEVELS}, with commas between them`]);
+        }
+    }
+    if (rows.path === columns.path) throw new ScenarioError([`${rows.path}: twice; needs two different knobs`]);
+    const points = rows.levels.flatMap((row) => columns.levels.map((column) => at(at(fields, rows.path, row), columns.path, column)));
+    const resolved = points.map((point) => resolve(point));
+    afford(resolved, FACTORIAL_SEEDS);
+    const jobs = resolved.flatMap((one) => {
+        const core = toJson(one.core);
+        return Array.from({ length: FACTORIAL_SEEDS }, (_, i) => ({ core, seed: String(i + 1) }));
+    });
+    const status = byId("factorial-status");
+    const counted = await runAll(jobs, (over) => (status.textContent = `${over} of ${jobs.length} runs`), signal);
+    const runs = counted.map((run, i) => metricsOf(resolved[Math.floor(i / FACTORIAL_SEEDS)] as Resolved, run));
+    const cells = points.map((_, i) => runs.slice(i * FACTORIAL_SEEDS, (i + 1) * FACTORIAL_SEEDS));
+    status.textContent = `${jobs.length} runs`;
+    heat(rows, columns, cells);
+}
+
+function at(fields: Table, path: string, level: string): Table {
+    const found = checkedAt(resolve(fields), path);
+    if (found === null) throw new ScenarioError([`${path}: this network has none; needs a knob that it has`]);
+    return changed(fields, path, meant(level, found.field.type));
+}
+
+function heat(rows: { label: string; levels: string[] }, columns: { label: string; levels: string[] }, cells: Numbers[][]): void {
+    const metric = METRICS.find((one) => one.id === byId<HTMLSelectElement>("factor-metric").value) ?? METRICS[0];
+    if (metric === undefined) return;
+    const means = cells.map((runs) => mean(runs.map((run) => run[metric.id] as number)));
+    const finite = means.filter((value) => !Number.isNaN(value));
+    const [low, high] = [Math.min(...finite), Math.max(...finite)];
+    const body = rows.levels.map((row, i) => [
+        row,
+        ...columns.levels.map((_, j) => {
+            const value = means[i * columns.levels.length + j] as number;
+            const share = high > low ? (value - low) / (high - low) : 0.5;
+            const cell = make("td", {}, metric.show(value));
+            // From pale to a blue on which black still reads.
+            cell.style.background = `hsl(205 75% ${(95 - 33 * share).toFixed(0)}%)`;
+            cell.style.color = "#10151d";
+            return cell;
+        }),
+    ]);
+    const caption = `${metric.label}${metric.unit === "" ? "" : ` [${metric.unit}]`} by ${rows.label} (rows) and ${columns.label} (columns)`;
+    const shown = table([`${rows.label} \\ ${columns.label}`, ...columns.levels], body, "heat");
+    shown.prepend(make("caption", {}, caption));
+    byId("factorial").replaceChildren(shown);
+}
+
+/** ScenarioError where so many runs would take too long. */
+function afford(resolved: Resolved[], seedsEach: number): void {
+    const seconds = resolved.reduce((all, one) => all + costOf(one).seconds * seedsEach, 0);
+    if (seconds > MOST_SECONDS) {
+        const minutes = (seconds / 60).toFixed(0);
+        throw new ScenarioError([`duration: ${resolved.length * seedsEach} runs would take some ${minutes} min; needs at most 5, so shorter or slower ones`]);
+    }
+}

@@ -1,0 +1,128 @@
+/** Numbers of a run: those of ATM Forum/96-1761 section 3.2, as in longpipe.analysis.metrics. */
+import { type Part, kindOf, valueOf } from "../scenario/check";
+import { NUMBERS } from "../scenario/model";
+import type { Resolved } from "../scenario/resolve";
+import { RATE, SIZE, TIME } from "../scenario/units";
+import type { Counted } from "./protocol";
+
+/** A number that the page shows: nan where it means nothing. */
+export interface Metric {
+    id: string;
+    label: string;
+    unit: string;
+    tip: string;
+    show(value: number): string;
+}
+
+const fixed = (digits: number) => (value: number) => (Number.isNaN(value) ? "–" : value.toFixed(digits));
+const percent = (digits: number) => (value: number) => (Number.isNaN(value) ? "–" : `${(100 * value).toFixed(digits)} %`);
+const whole = (value: number): string => (Number.isNaN(value) ? "–" : Math.round(value).toLocaleString("en"));
+
+export const METRICS: Metric[] = [
+    { id: "throughput", label: "throughput", unit: "Mbit/s", tip: "What all flows delivered to applications, over the whole run.", show: fixed(3) },
+    { id: "efficiency", label: "efficiency", unit: "", tip: "Throughput over what full segments back to back would give on the trunk (ATM Forum/96-1761 section 3.2).", show: fixed(4) },
+    { id: "fairness", label: "fairness", unit: "", tip: "Jain's index of the throughputs: 1 where all are equal, 1/n where one flow has all.", show: fixed(4) },
+    { id: "drops", label: "drops", unit: "", tip: "Share of the cells or packets into switch ports that were lost, in buffers or by force.", show: percent(2) },
+    { id: "resent", label: "resent", unit: "", tip: "Share of the segments sent that had been sent before.", show: percent(2) },
+    { id: "timeouts", label: "timeouts", unit: "", tip: "Times that a retransmission timer (RTO) expired, of all flows.", show: whole },
+    { id: "fast_retransmits", label: "fast retransmits", unit: "", tip: "Losses found by duplicate ACKs instead of a timeout, of all flows.", show: whole },
+    { id: "peak_queue", label: "peak queue", unit: "", tip: "The longest queue of any switch port: cells, or packets.", show: whole },
+    { id: "mean_queue", label: "mean queue", unit: "", tip: "The mean over time of the queue that was longest on average: cells, or packets.", show: fixed(1) },
+    { id: "utilization", label: "busiest port", unit: "", tip: "Share of the time in which the busiest switch port was sending.", show: percent(1) },
+];
+
+export type Numbers = Record<string, number>;
+
+/** The simulated time [s]. */
+export function durationS(resolved: Resolved): number {
+    return Number(TIME.parse(String(valueOf(resolved.scenario, "duration")))) / 1e12;
+}
+
+/** Cells, or packets: what ports count. */
+export function counted(resolved: Resolved): "cells" | "packets" {
+    return valueOf(resolved.scenario, "framing") === "ip" ? "packets" : "cells";
+}
+
+/** Throughput of each flow [bit/s]. */
+export function throughputs(resolved: Resolved, run: Counted): number[] {
+    const duration = durationS(resolved);
+    return numbers(run, "flows", "delivered_bytes").map((bytes) => (bytes * 8) / duration);
+}
+
+/** All metrics of a run by their ids. */
+export function metricsOf(resolved: Resolved, run: Counted): Numbers {
+    const unit = counted(resolved);
+    const rates = throughputs(resolved, run);
+    const attainable = attainableBps(resolved);
+    const kinds = run.ports["kind"] as string[];
+    const ofSwitches = (name: string): number[] => numbers(run, "ports", name).filter((_, i) => kinds[i] === "switch");
+    const lost = Object.keys(run.ports).filter((name) => name.startsWith(`${unit}_lost_`));
+    const total = sum(rates);
+    return {
+        throughput: total / 1e6,
+        efficiency: total / attainable,
+        fairness: fairness(resolved, run, rates, attainable),
+        drops: sum(lost.map((name) => sum(ofSwitches(name)))) / sum(ofSwitches(`${unit}_in`)),
+        resent: sum(numbers(run, "flows", "retransmitted_segments")) / sum(numbers(run, "flows", "sent_segments")),
+        timeouts: sum(numbers(run, "flows", "timeouts")),
+        fast_retransmits: sum(numbers(run, "flows", "fast_retransmits")),
+        peak_queue: most(ofSwitches(`peak_queue_${unit}`)),
+        mean_queue: most(ofSwitches(`mean_queue_${unit}`)),
+        utilization: most(ofSwitches("utilization")),
+    };
+}
+
+/** A column of numbers. */
+export function numbers(run: Counted, table: "flows" | "ports" | "web", name: string): number[] {
+    return Array.from((run[table][name] ?? []) as ArrayLike<number>);
+}
+
+function sum(values: number[]): number {
+    return values.reduce((all, one) => all + one, 0);
+}
+
+function most(values: number[]): number {
+    return values.filter((value) => !Number.isNaN(value)).reduce((all, one) => Math.max(all, one), 0);
+}
+
+/** What VBR leaves of a dumbbell's trunk to full segments [bit/s]; nan for a graph. */
+function attainableBps(resolved: Resolved): number {
+    const network = valueOf(resolved.scenario, "network") as Part;
+    if (kindOf(network) !== "dumbbell") return Number.NaN;
+    const get = (name: string): number => Number(RATE.parse(String(valueOf(network, name))));
+    const vbr = valueOf(network, "vbr") as Part | null;
+    let left = get("trunk_rate");
+    if (vbr !== null) {
+        const rate = valueOf(vbr, "rate");
+        const peak = rate === null ? Math.min(get("access_rate"), left) : Number(RATE.parse(String(rate)));
+        left -= Number(valueOf(vbr, "duty")) * peak;
+    }
+    const mss = Number(SIZE.parse(String(valueOf(valueOf(resolved.scenario, "tcp") as Part, "mss"))));
+    const bytes = mss + NUMBERS.header_bytes;
+    const cells = Math.ceil((bytes + NUMBERS.overhead_bytes) / NUMBERS.cell_payload_bytes);
+    return (left * mss) / (counted(resolved) === "packets" ? bytes : NUMBERS.cell_bytes * cells) || Number.NaN;
+}
+
+function fairness(resolved: Resolved, run: Counted, rates: number[], attainable: number): number {
+    const served = numbers(run, "web", "scheduled_bytes");
+    if (served.length < rates.length || Number.isNaN(attainable)) return jain(rates);
+    const shares = maxMin(served.map((bytes) => (bytes * 8) / durationS(resolved)), attainable);
+    return jain(rates.map((rate, i) => rate / (shares[i] as number)).filter((_, i) => (shares[i] as number) > 0));
+}
+
+function jain(values: number[]): number {
+    const squares = values.length * sum(values.map((value) => value * value));
+    return squares > 0 ? sum(values) ** 2 / squares : Number.NaN;
+}
+
+/** Max-min fair shares of demands [bit/s]. */
+function maxMin(demands: number[], capacity: number): number[] {
+    const order = demands.map((_, i) => i).sort((a, b) => (demands[a] as number) - (demands[b] as number));
+    const shares = demands.map(() => 0);
+    let left = capacity;
+    for (const [rank, flow] of order.entries()) {
+        shares[flow] = Math.min(demands[flow] as number, left / (demands.length - rank));
+        left -= shares[flow] as number;
+    }
+    return shares;
+}

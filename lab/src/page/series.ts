@@ -1,0 +1,82 @@
+/** Courses of a picture as lines: two points for each interval, so that no peak is lost. */
+import type { Course, View } from "./protocol";
+
+/** Instants of the points [s]: the first and the second half of each interval. */
+export function instants(view: View): Float64Array {
+    const step = (view.to_s - view.from_s) / view.bins;
+    return Float64Array.from({ length: 2 * view.bins }, (_, i) => view.from_s + (i / 2 + 0.25) * step);
+}
+
+/** A step line's values; where nothing was said, as before. `until` is the last interval that the run has reached. */
+export function line(course: Course, scale: number, until: number): (number | null)[] {
+    const values: (number | null)[] = new Array<number | null>(2 * course.low.length).fill(null);
+    let before = course.before;
+    for (let bin = 0; bin < course.low.length && bin <= until; bin++) {
+        const low = course.low[bin] as number;
+        if (Number.isNaN(low)) {
+            if (!Number.isNaN(before)) values[2 * bin] = values[2 * bin + 1] = before * scale;
+            continue;
+        }
+        const [high, last] = [course.high[bin] as number, course.last[bin] as number];
+        const falls = last - low < high - last;
+        values[2 * bin] = (falls ? high : low) * scale;
+        values[2 * bin + 1] = (falls ? low : high) * scale;
+        before = last;
+    }
+    return values;
+}
+
+/** A queue's values: it is told of at arrivals alone, between which it runs empty at `drain` per interval. */
+export function queueLine(course: Course, drain: number, until: number): (number | null)[] {
+    const values = line(course, 1, until);
+    let before = course.before;
+    for (let bin = 0; bin < course.low.length && bin <= until; bin++) {
+        if (Number.isNaN(course.low[bin] as number)) {
+            if (Number.isNaN(before)) continue;
+            values[2 * bin] = Math.max(0, before - drain / 2);
+            before = Math.max(0, before - drain);
+            values[2 * bin + 1] = before;
+        } else before = course.last[bin] as number;
+    }
+    return values;
+}
+
+/** A course that only grows, without lines down. */
+export function growing(course: Course, scale: number, until: number): (number | null)[] {
+    const values: (number | null)[] = new Array<number | null>(2 * course.low.length).fill(null);
+    let before = course.before;
+    for (let bin = 0; bin < course.low.length && bin <= until; bin++) {
+        if (!Number.isNaN(course.low[bin] as number)) {
+            values[2 * bin] = (course.low[bin] as number) * scale;
+            values[2 * bin + 1] = (course.high[bin] as number) * scale;
+            before = course.high[bin] as number;
+        } else if (!Number.isNaN(before)) values[2 * bin] = values[2 * bin + 1] = before * scale;
+    }
+    return values;
+}
+
+/** Rates [Mbit/s] of bytes by interval, each over several of them: a curve of some 100 steps. */
+export function rates(bytes: Float64Array, view: View, until: number, steps = 100): (number | null)[] {
+    const step = (view.to_s - view.from_s) / view.bins;
+    const each = Math.max(1, Math.round(view.bins / steps));
+    const values: (number | null)[] = new Array<number | null>(2 * view.bins).fill(null);
+    for (let first = 0; first < view.bins && first <= until; first += each) {
+        const end = Math.min(first + each, view.bins);
+        let sum = 0;
+        for (let bin = first; bin < end; bin++) sum += bytes[bin] as number;
+        values.fill((8 * sum) / ((end - first) * step) / 1e6, 2 * first, 2 * end);
+    }
+    return values;
+}
+
+/** Unit and scale for so many bytes. */
+export function byteUnit(most: number): [string, number] {
+    if (most >= 2e9) return ["GB", 1e-9];
+    if (most >= 2e6) return ["MB", 1e-6];
+    return most >= 2e3 ? ["KB", 1e-3] : ["B", 1];
+}
+
+/** The most that a course reaches. */
+export function peak(course: Course): number {
+    return course.high.reduce((most, value) => (value > most ? value : most), 0);
+}

@@ -1,0 +1,77 @@
+/** A worker: runs jobs one after the other, telling how far they are; between two chunks it hears a cancel. */
+import { Run, initSync, keep_panics, last_panic } from "../../build/engine/engine";
+import type { Counted, Job, Order, Picture, Reply } from "./protocol";
+
+/** Events between two looks at the clock. */
+const CHUNK = 20_000;
+/** Time between two looks at the messages, and between two pictures [ms]. */
+const LOOK_MS = 25;
+const PICTURE_MS = 120;
+/** What the engine may hold [byte]: browsers give a tab little more. */
+const MOST_BYTES = 2 ** 30;
+
+const cancelled = new Set<number>();
+let memory: WebAssembly.Memory | null = null;
+
+function say(reply: Reply): void {
+    postMessage(reply);
+}
+
+function begin(job: Job): Run {
+    const seed = BigInt(job.seed);
+    if (job.view === null) return new Run(job.core, seed);
+    const { from_s, to_s, bins, flows, sequence } = job.view;
+    return Run.watched(job.core, seed, from_s, to_s, bins, flows, sequence);
+}
+
+async function work(job: Job): Promise<void> {
+    const began = performance.now();
+    let run: Run | null = null;
+    try {
+        run = begin(job);
+        // The first picture comes at the first look.
+        let [looked, drawn] = [began, began - PICTURE_MS];
+        while (run.advance(CHUNK)) {
+            const now = performance.now();
+            if (now - looked < LOOK_MS) continue;
+            looked = now;
+            if ((memory?.buffer.byteLength ?? 0) > MOST_BYTES) {
+                throw new Error(
+                    "memory: 1.1 GB are not enough; needs smaller windows or buffers, fewer flows, or a shorter duration",
+                );
+            }
+            await new Promise((resolve) => setTimeout(resolve));
+            if (cancelled.delete(job.id)) {
+                run.free();
+                say({ id: job.id, cancelled: true });
+                return;
+            }
+            let picture: Picture | null = null;
+            if (now - drawn > PICTURE_MS) {
+                picture = (run.picture() ?? null) as unknown as Picture | null;
+                drawn = now;
+            }
+            say({ id: job.id, progress: run.progress(), picture });
+        }
+        const counted = run.finish() as unknown as Counted;
+        say({ id: job.id, counted, run_ms: performance.now() - began });
+    } catch (error) {
+        const panic = last_panic();
+        const trap = error instanceof WebAssembly.RuntimeError;
+        const words = error instanceof Error ? error.message : String(error);
+        say({ id: job.id, error: panic === "" ? words : panic, defect: trap });
+    }
+}
+
+let queue = Promise.resolve();
+
+addEventListener("message", ({ data }: MessageEvent<Order>) => {
+    if ("engine" in data) {
+        memory = initSync({ module: data.engine }).memory;
+        keep_panics();
+    } else if ("cancel" in data) {
+        cancelled.add(data.cancel);
+    } else {
+        queue = queue.then(() => (cancelled.delete(data.job.id) ? say({ id: data.job.id, cancelled: true }) : work(data.job)));
+    }
+});

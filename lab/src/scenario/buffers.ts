@@ -1,0 +1,91 @@
+/** How much a buffer holds, and windows that fill a path: see scenario/buffers.py and scenario/windows.py. */
+import { type Part, kindOf, valueOf } from "./check";
+import type { JsonTable } from "./core";
+import { ScenarioError } from "./errors";
+import { NUMBERS } from "./model";
+import { Rational } from "./rational";
+import { BUFFER, SIZE, UNLIMITED } from "./units";
+
+/** A full segment's length in what buffers count. */
+export interface Packet {
+    mss: bigint;
+    cells: bigint;
+    bytes: bigint;
+}
+
+/** A full segment of this TCP. */
+export function packetOf(tcp: Part): Packet {
+    const mss = SIZE.parse(String(valueOf(tcp, "mss")));
+    const timer = valueOf(tcp, "timer") as Part;
+    const stamps = kindOf(timer) === "fine" && valueOf(timer, "timestamps") === true;
+    const bytes = mss + BigInt(NUMBERS.header_bytes + (stamps ? NUMBERS.timestamp_bytes : 0));
+    const payload = BigInt(NUMBERS.cell_payload_bytes);
+    const cells = (bytes + BigInt(NUMBERS.overhead_bytes) + payload - 1n) / payload;
+    return { mss, cells, bytes };
+}
+
+/** Unit and limit of a buffer, null if it has no limit; a BDP of bits is cells, or packets of the largest length. */
+export function bufferOf(
+    field: string,
+    text: string,
+    framing: string,
+    bdpBits: Rational,
+    largest: Packet,
+): JsonTable | null {
+    if (text === UNLIMITED) return null;
+    const wrong = (problem: string): never => {
+        throw new ScenarioError([`${field}: ${problem}`]);
+    };
+    const [number, unit] = BUFFER.split(text);
+    const bytes = SIZE.scale(unit);
+    if (framing === "aal5") {
+        if (bytes !== undefined) wrong(`${text}; ATM switches count cells, needs cells, packets or BDP`);
+        const bdp = bdpBits.over(Rational.of(BigInt(NUMBERS.cell_bits)));
+        const scale = unit === "cells" ? Rational.of(1n) : unit === "packets" ? Rational.of(largest.cells) : bdp;
+        const cells = number.times(scale).floor();
+        if (cells < largest.cells) {
+            const shown = unit === "cells" ? text : `${text} (${cells} cells)`;
+            wrong(`${shown}; needs at least one full packet (${largest.cells} cells at MSS ${largest.mss})`);
+        }
+        if (cells > BigInt(NUMBERS.most_cells)) {
+            wrong(`${text} (${cells} cells); needs at most ${NUMBERS.most_cells} cells, or 'unlimited'`);
+        }
+        return { unit: "cells", limit: cells };
+    }
+    if (unit === "cells") wrong(`${text}; IP routers have no cells, needs packets, bytes or BDP`);
+    if (bytes !== undefined) {
+        const limit = number.times(bytes).floor();
+        if (limit < largest.bytes) {
+            wrong(`${text}; needs at least one full packet (${largest.bytes} B at MSS ${largest.mss})`);
+        }
+        return { unit: "bytes", limit };
+    }
+    const each = unit === "packets" ? Rational.of(1n) : bdpBits.over(Rational.of(8n * largest.bytes));
+    const packets = number.times(each).floor();
+    if (packets < 1n) wrong(`${text} (${packets} packets); needs at least one packet`);
+    return { unit: "packets", limit: packets };
+}
+
+/** The window that is "auto" [bytes]: twice what the pipe and the largest buffer hold, within the bounds of RFC 7323. */
+export function autoWindow(packet: Packet, links: JsonTable[], there: number[], back: number[]): bigint {
+    const of = (k: number): JsonTable => links[k] as JsonTable;
+    const delay = [...there, ...back].reduce((sum, k) => sum + (of(k)["delay_ps"] as bigint), 0n);
+    const rates = there.map((k) => of(k)["rate_bps"] as bigint);
+    const pipe = (rates.reduce((least, rate) => (rate < least ? rate : least)) * delay) / (8n * 10n ** 12n);
+    let most = 0n;
+    for (const k of there.slice(1)) {
+        const buffer = of(k)["buffer"] as JsonTable | null;
+        const held = buffer === null ? pipe : bytesOf(buffer, packet.bytes);
+        if (held > most) most = held;
+    }
+    const wanted = BigInt(NUMBERS.window_times_path) * (pipe + most);
+    const [least, largest] = [BigInt(NUMBERS.smallest_window_bytes), SIZE.parse("1 GiB")];
+    const window = wanted > least ? wanted : least;
+    return window < largest ? window : largest;
+}
+
+/** How many bytes a buffer with a limit holds of packets of this length. */
+function bytesOf(buffer: JsonTable, packetBytes: bigint): bigint {
+    const each = { cells: BigInt(NUMBERS.cell_bytes), packets: packetBytes, bytes: 1n }[String(buffer["unit"])];
+    return (buffer["limit"] as bigint) * (each ?? 1n);
+}

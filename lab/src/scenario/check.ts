@@ -1,0 +1,325 @@
+/** Fields as written become parts whose every field is there, each within its bounds; all that is wrong is told at once. */
+import { accepts, repr, reprFloat, shown } from "./errors";
+import { type Field, type Model, NUMBERS, type Type, model } from "./model";
+import { Rational } from "./rational";
+import { BUFFER, SIZE, UNLIMITED, ValueProblem, dimension } from "./units";
+
+/** A checked part: what it is, its fields, and which of them were written. */
+export interface Part {
+    part: string;
+    values: Record<string, Value>;
+    written: Set<string>;
+}
+
+/** A checked value: quantities as text, whole numbers as they are. */
+export type Value = string | number | bigint | boolean | null | Part | Value[];
+
+type Table = Record<string, unknown>;
+type Say = (path: string, problem: string) => void;
+
+/** A part from a table of fields; `say` is told each problem with the field's name. */
+export function checkPart(name: string, table: Table, path: string, say: Say): Part {
+    const known = model(name);
+    const values: Record<string, Value> = {};
+    const written = new Set<string>();
+    let sound = true;
+    const tell: Say = (where, problem) => {
+        sound = false;
+        say(where, problem);
+    };
+    const fields = beforehand(name, table);
+    for (const field of known.fields) {
+        const where = path === "" ? field.name : `${path}.${field.name}`;
+        const given = fields[field.name];
+        if (given !== undefined) {
+            written.add(field.name);
+            values[field.name] = checkValue(field.type, given, where, tell);
+        } else if ("default" in field) {
+            values[field.name] = field.default === null ? null : checkValue(field.type, field.default, where, tell);
+        } else {
+            const words = field.description || "a value";
+            tell(where, `missing; needs ${words[0]?.toLowerCase()}${words.slice(1)}`);
+        }
+        if (sound) afterField(name, field.name, values, where, tell);
+    }
+    for (const given of Object.keys(fields)) {
+        if (known.fields.some((field) => field.name === given)) continue;
+        const names = known.fields.map((field) => field.name);
+        tell(path === "" ? given : `${path}.${given}`, `unknown field; ${accepts(given, names)}`);
+    }
+    const made = { part: name, values, written };
+    if (sound) together(made, path, tell);
+    return made;
+}
+
+/** What a field of another part has: a checked part's value by its name. */
+export function valueOf(part: Part, name: string): Value {
+    const value = part.values[name];
+    if (value === undefined) throw new Error(`no field ${name} of ${part.part}`);
+    return value;
+}
+
+/** The kind of a part of which there are several. */
+export function kindOf(part: Part): string {
+    return String(valueOf(part, "kind"));
+}
+
+function checkValue(type: Type, given: unknown, path: string, say: Say): Value {
+    try {
+        return checked(type, given, path, say);
+    } catch (problem) {
+        if (!(problem instanceof ValueProblem)) throw problem;
+        say(path, problem.message);
+        return null;
+    }
+}
+
+function checked(type: Type, given: unknown, path: string, say: Say): Value {
+    switch (type.is) {
+        case "quantity":
+            return quantity(type, given);
+        case "buffer":
+            return buffer(given);
+        case "window scale":
+            return windowScale(given);
+        case "text":
+            return text(type, given);
+        case "bool":
+            if (typeof given === "boolean") return given;
+            throw new ValueProblem(`${shown(given)}; needs true or false`);
+        case "int":
+        case "float":
+            return number(type, given);
+        case "one of":
+            return oneOf(type.values, given);
+        case "list":
+            return list(type, given, path, say);
+        case "part":
+            return checkPart(type.part, tableOf(given), path, say);
+        case "kinds":
+            return checkPart(kind(type.kinds, given), kindTable(given), path, say);
+    }
+}
+
+function quantity(type: Type & { is: "quantity" }, given: unknown): Value {
+    if (type.auto && typeof given === "string" && given.trim() === "auto") return "auto";
+    const kinds = dimension(type.dimension);
+    try {
+        const written = textOf(given, type.dimension, type.unlimited);
+        if (type.unlimited && (written === UNLIMITED || written === "inf")) return UNLIMITED;
+        let value: bigint;
+        try {
+            value = kinds.parse(written);
+        } catch (problem) {
+            if (problem instanceof ValueProblem && type.unlimited) {
+                throw new ValueProblem(problem.message.replace(kinds.accepts(), kinds.accepts(true)));
+            }
+            throw problem;
+        }
+        if (value < kinds.parse(type.low) || value > kinds.parse(type.high)) {
+            throw new ValueProblem(`${written}; needs ${type.low} to ${type.high}`);
+        }
+        return kinds.canonical(written);
+    } catch (problem) {
+        if (problem instanceof ValueProblem && type.auto) throw new ValueProblem(`${problem.message}, or 'auto'`);
+        throw problem;
+    }
+}
+
+function textOf(given: unknown, name: string, unlimited: boolean): string {
+    const what = dimension(name).accepts(unlimited);
+    if (typeof given === "string") return given.split(/\s+/).filter(Boolean).join(" ");
+    const numeric = typeof given === "number" || typeof given === "bigint";
+    throw new ValueProblem(numeric ? `${repr(given)} has no unit; ${what}` : `${repr(given)}; ${what}`);
+}
+
+function buffer(given: unknown): Value {
+    const written = textOf(given, "buffer size", true);
+    if (written === UNLIMITED || written === "inf") return UNLIMITED;
+    const [number, unit] = BUFFER.split(written);
+    const bytes = SIZE.scale(unit);
+    const most =
+        bytes === undefined
+            ? Rational.of(BigInt(NUMBERS.most_cells))
+            : Rational.of(BigInt(NUMBERS.most_buffer_bytes)).over(bytes);
+    if (number.top < 0n || number.compare(most) > 0) {
+        const room = `at least one full packet and at most ${most.floor()} ${unit}, or '${UNLIMITED}'`;
+        throw new ValueProblem(`${written}; needs ${room}`);
+    }
+    const counted = bytes === undefined ? unit : "bytes";
+    if ((counted === "cells" || counted === "bytes") && !number.times(bytes ?? Rational.of(1n)).whole) {
+        throw new ValueProblem(`${written}; needs a whole number of ${counted}`);
+    }
+    return BUFFER.canonical(written);
+}
+
+function windowScale(given: unknown): Value {
+    if (typeof given === "string" && given.split(/\s+/).filter(Boolean).join(" ") === "as needed") return "as needed";
+    const whole = wholeNumber(given);
+    if (whole !== null && whole >= 0n && whole <= BigInt(NUMBERS.most_window_scale)) return whole;
+    throw new ValueProblem(`${repr(given)}; needs 0 to ${NUMBERS.most_window_scale}, or 'as needed'`);
+}
+
+function text(type: Type & { is: "text" }, given: unknown): Value {
+    if (typeof given !== "string") throw new ValueProblem(`${shown(given)}; needs text`);
+    const length = [...given].length;
+    if (type.least !== undefined && length < type.least) {
+        throw new ValueProblem(`${shown(given)}; needs at least ${type.least} character`);
+    }
+    if (type.most !== undefined && length > type.most) {
+        throw new ValueProblem(`${shown(given)}; needs at most ${type.most} characters`);
+    }
+    if (type.pattern !== undefined && !new RegExp(type.pattern, "u").test(given)) {
+        throw new ValueProblem(`${shown(given)}; needs 1 to 64 letters, digits, '_', '.' or '-'`);
+    }
+    return given;
+}
+
+function wholeNumber(given: unknown): bigint | null {
+    if (typeof given === "bigint") return given;
+    return typeof given === "number" && Number.isInteger(given) ? BigInt(given) : null;
+}
+
+function number(type: Type & { is: "int" | "float" }, given: unknown): Value {
+    const value = type.is === "int" ? wholeNumber(given) : typeof given === "bigint" ? Number(given) : given;
+    if (typeof value === "number" ? Number.isNaN(value) : typeof value !== "bigint") {
+        const what = type.is === "int" ? "a whole number" : typeof given === "number" ? "a finite number" : "a number";
+        throw new ValueProblem(`${shown(given)}; needs ${what}`);
+    }
+    const found = value as number | bigint;
+    const needs = (what: string, bound: number): never => {
+        const shownBound = type.is === "float" ? reprFloat(bound) : String(bound);
+        throw new ValueProblem(`${shown(given)}; needs ${what} ${shownBound}`);
+    };
+    if (typeof found === "number" && !Number.isFinite(found)) {
+        throw new ValueProblem(`${shown(given)}; needs a finite number`);
+    }
+    if (type.le !== undefined && found > type.le) needs("at most", type.le);
+    if (type.lt !== undefined && found >= type.lt) needs("less than", type.lt);
+    if (type.ge !== undefined && found < type.ge) needs("at least", type.ge);
+    if (type.gt !== undefined && found <= type.gt) needs("more than", type.gt);
+    if (type.decimals !== undefined && !parts(Number(found), type.decimals).whole) {
+        throw new ValueProblem(`${reprFloat(Number(found))}; needs at most ${type.decimals} decimals`);
+    }
+    return found;
+}
+
+/** A number as written, in so many decimals' parts. */
+export function parts(value: number, decimals: number): Rational {
+    return Rational.parse(String(value)).times(Rational.of(10n ** BigInt(decimals)));
+}
+
+function oneOf(values: (string | number)[], given: unknown): Value {
+    const plain = typeof given === "bigint" ? Number(given) : given;
+    const found = values.find((value) => value === plain);
+    if (found !== undefined) return found;
+    throw new ValueProblem(`${shown(given)}; ${accepts(String(given), values.map(String))}`);
+}
+
+function list(type: Type & { is: "list" }, given: unknown, path: string, say: Say): Value {
+    if (!Array.isArray(given)) throw new ValueProblem(`${shown(given)}; needs a list`);
+    const most = type.length ?? type.most;
+    if (most !== undefined && given.length > most) throw new ValueProblem(`${shown(given)}; needs ${most} items`);
+    const items = given.map((one, i) => checkValue(type.of, one, `${path}[${i}]`, say));
+    for (let i = given.length; i < (type.length ?? 0); i++) say(`${path}[${i}]`, "missing; needs two node names, as in ['a', 'b']");
+    return items;
+}
+
+function isTable(given: unknown): given is Table {
+    return typeof given === "object" && given !== null && !Array.isArray(given) && !(given instanceof Date);
+}
+
+function tableOf(given: unknown): Table {
+    if (isTable(given)) return given;
+    throw new ValueProblem(`${shown(given)}; needs a table of fields`);
+}
+
+function kindTable(given: unknown): Table {
+    return typeof given === "string" ? { kind: given } : tableOf(given);
+}
+
+function kind(kinds: Record<string, string>, given: unknown): string {
+    const table = kindTable(given);
+    const names = Object.keys(kinds);
+    const tag = table["kind"];
+    if (tag === undefined) throw new ValueProblem(`${shown(given)}; needs a kind: ${names.join(", ")}`);
+    const found = kinds[String(tag)];
+    if (found !== undefined && typeof tag === "string") return found;
+    throw new ValueProblem(`${repr(tag)}; ${accepts(String(tag), names)}`);
+}
+
+/** Groups of a dumbbell say how many sources there are. */
+function beforehand(name: string, table: Table): Table {
+    const fields: Table = {};
+    for (const [given, value] of Object.entries(table)) fields[given === "from_" ? "from" : given] = value;
+    const groups = fields["group"];
+    if (name !== "Dumbbell" || !Array.isArray(groups) || groups.length === 0 || "sources" in fields) return fields;
+    const counts = groups.map((group: unknown) => (isTable(group) ? wholeNumber(group["count"] ?? 1) : null) ?? 0n);
+    return counts.every((count) => count !== 0n)
+        ? { ...fields, sources: counts.reduce((all, one) => all + one, 0n) }
+        : fields;
+}
+
+function afterField(part: string, name: string, values: Record<string, Value>, path: string, say: Say): void {
+    if (part !== "Web") return;
+    if (name === "spacing_to") {
+        const [least, most] = [String(values["spacing_from"]), String(values["spacing_to"])];
+        const time = dimension("time");
+        if (time.parse(most) < time.parse(least)) say(path, `${most}; needs at least spacing_from, ${least}`);
+    }
+    if (name === "class_shares") {
+        const shares = (values["class_shares"] as number[]).map(Number);
+        const sum = shares.reduce((all, one) => all.plus(Rational.parse(String(one))), Rational.of(0n));
+        if (sum.compare(Rational.of(1n)) !== 0) {
+            const listed = `[${shares.map(reprFloat).join(", ")}]`;
+            const adds = Number(sum.toNumber().toPrecision(6));
+            say(path, `${listed} adds up to ${adds}; needs shares that add up to 1`);
+        }
+    }
+}
+
+/** What the fields of a part, each right by itself, must be together. */
+function together(made: Part, path: string, say: Say): void {
+    if (made.part === "Vegas" || made.part === "VegasOptions") {
+        const [alpha, beta] = [Number(valueOf(made, "alpha")), Number(valueOf(made, "beta"))];
+        if (beta < alpha) say(path, `beta ${beta}; needs at least alpha, ${alpha}`);
+    }
+    if (made.part === "Tcp") {
+        for (const name of ["recovery", "congestion"]) agree(made, name, path, say);
+    }
+}
+
+/** What is said of the chosen kinds, in their tables or in the fields of their names, holds in both. */
+function agree(tcp: Part, name: string, path: string, say: Say): void {
+    const chosen = valueOf(tcp, name) as Part;
+    const kind = kindOf(chosen);
+    const options = model(chosen.part).fields.filter((field) => field.name !== "kind");
+    const inTcp = kind === "aimd" ? tcp : (tcp.values[kind] as Part | undefined);
+    if (inTcp === undefined) return;
+    const said = options.filter((field) => chosen.written.has(field.name));
+    for (const field of options) {
+        if (!chosen.written.has(field.name)) chosen.values[field.name] = valueOf(inTcp, field.name);
+    }
+    const problems: string[] = [];
+    together(chosen, "", (_, problem) => problems.push(problem));
+    if (problems.length > 0) {
+        say(path, `${name}: ${problems.join("\n")}`);
+        return;
+    }
+    if (said.length === 0) return;
+    if (kind === "aimd") {
+        for (const field of said) tcp.values[field.name] = valueOf(chosen, field.name);
+        for (const field of said) tcp.written.add(field.name);
+        return;
+    }
+    const kept = { ...inTcp, values: { ...inTcp.values } };
+    for (const field of options) kept.values[field.name] = valueOf(chosen, field.name);
+    tcp.values[kind] = kept;
+    tcp.written.add(kind);
+}
+
+/** The fields of a model by name. */
+export function fieldsOf(part: Part): Field[] {
+    const known: Model = model(part.part);
+    return known.fields;
+}

@@ -1,0 +1,136 @@
+/** What the parts of a scenario, each right by itself, can't be together: see scenario/checks.py. */
+import { type Part, kindOf, valueOf } from "./check";
+import { ScenarioError, repr } from "./errors";
+import { flowField } from "./graph";
+import { NUMBERS } from "./model";
+import { leastWindowScale } from "./resolve";
+import { type Topology, isFifo } from "./topology";
+import { RATE, SIZE, TICKS, TIME, UNLIMITED } from "./units";
+
+/** ScenarioError for connections and framing that can't be; `tcps` are those of the flows, in their order. */
+export function checkTogether(scenario: Part, topology: Topology, tcps: Part[]): void {
+    const last = new Map(tcps.map((tcp, i) => [tcp, i]));
+    const network = valueOf(scenario, "network") as Part;
+    const problems: string[] = [];
+    for (const [tcp, i] of last) {
+        for (const [name, problem] of tcpProblems(tcp)) {
+            const own = valueOf(topology.graph.flows[i] as Part, "tcp") as Part | null;
+            const its = own?.written.has(name.split(".")[0] as string) === true;
+            problems.push(`${its ? `${flowField(network, i)}.tcp.${name}` : `tcp.${name}`}: ${problem}`);
+        }
+    }
+    problems.push(...framingProblems(scenario, topology), ...pathProblems(topology));
+    if (problems.length > 0) throw new ScenarioError([...new Set(problems)]);
+}
+
+/** ScenarioError unless something can begin at this instant [ps]. */
+export function checkBegin(duration: string, field: string, at: bigint): void {
+    if (at >= TIME.parse(duration)) {
+        throw new ScenarioError([`${field}: ${TIME.format(at)}; needs less than the duration, ${duration}`]);
+    }
+}
+
+/** ScenarioError unless switches have a queue for VBR, and each source a host and a rate that suit it. */
+export function checkVbr(scenario: Part, topology: Topology): void {
+    const { vbr } = topology.graph;
+    const switches = valueOf(scenario, "switch") as Part;
+    if (vbr.length > 0 && isFifo(valueOf(switches, "scheduler") as Part)) {
+        throw new ScenarioError(["switch.scheduler: fifo has no queue for VBR; needs priority or guaranteed-rate"]);
+    }
+    const used = new Set(topology.routes.flatMap(([there, back]) => [...there, ...back]));
+    const firsts = topology.vbrRoutes.map((route) => route[0] as number);
+    for (const [i, source] of vbr.entries()) {
+        const route = topology.vbrRoutes[i] as number[];
+        const dumbbell = kindOf(valueOf(scenario, "network") as Part) === "dumbbell";
+        const field = dumbbell ? "network.vbr" : `network.vbr[${i}]`;
+        const first = route[0] as number;
+        if (used.has(first) || firsts.filter((one) => one === first).length > 1) {
+            const problem = `${repr(valueOf(source, "from"))} sends other cells too; needs a host of its own`;
+            throw new ScenarioError([`${field}.from: ${problem}`]);
+        }
+        const [rate, slowest] = [valueOf(source, "rate"), topology.slowestRate(route)];
+        if (rate !== null && RATE.parse(String(rate)) > RATE.parse(slowest)) {
+            const problem = `${String(rate)}; needs at most the rate of its slowest link, ${slowest}`;
+            throw new ScenarioError([`${field}.rate: ${problem}`]);
+        }
+    }
+}
+
+function* tcpProblems(tcp: Part): Generator<[string, string]> {
+    const get = (name: string): string => String(valueOf(tcp, name));
+    const mss = SIZE.parse(get("mss"));
+    if (SIZE.parse(get("receiver_window")) < mss) {
+        yield ["receiver_window", `${get("receiver_window")}; needs at least one segment (${get("mss")})`];
+    }
+    const [scale, least] = [get("window_scale"), leastWindowScale(tcp)];
+    if (scale !== "as needed" && Number(scale) < least) {
+        const accepted = `needs ${least} to ${NUMBERS.most_window_scale} for a window of ${get("receiver_window")}`;
+        yield ["window_scale", `${scale}; ${accepted}`];
+    }
+    const ssthresh = get("initial_ssthresh");
+    if (ssthresh !== UNLIMITED && SIZE.parse(ssthresh) < mss) {
+        yield ["initial_ssthresh", `${ssthresh}; needs at least one segment (${get("mss")})`];
+    }
+    for (const [name, problem] of timerProblems(valueOf(tcp, "timer") as Part)) yield [`timer.${name}`, problem];
+}
+
+function* timerProblems(timer: Part): Generator<[string, string]> {
+    const get = (name: string): string => String(valueOf(timer, name));
+    const coarse = kindOf(timer) === "coarse";
+    const unit = coarse ? TICKS : TIME;
+    const [low, initial, high] = ["min_rto", "initial_rto", "max_rto"].map((name) => unit.parse(get(name)));
+    if ((high as bigint) < (low as bigint)) {
+        yield ["max_rto", `${get("max_rto")}; needs at least min_rto, ${get("min_rto")}`];
+    } else if ((initial as bigint) < (low as bigint) || (initial as bigint) > (high as bigint)) {
+        yield ["initial_rto", `${get("initial_rto")}; needs ${get("min_rto")} to ${get("max_rto")}`];
+    }
+    if (!coarse) return;
+    const tick = TIME.parse(get("tick"));
+    if ((high as bigint) * tick > TIME.parse(NUMBERS.longest_rto)) {
+        yield ["max_rto", `${get("max_rto")} of ${get("tick")}; needs at most ${NUMBERS.longest_rto} in all`];
+    }
+    const phase = valueOf(timer, "phase") as Part;
+    if (kindOf(phase) === "fixed" && TIME.parse(String(valueOf(phase, "at"))) >= tick) {
+        yield ["phase.at", `${String(valueOf(phase, "at"))}; needs less than one tick (${get("tick")})`];
+    }
+}
+
+function* framingProblems(scenario: Part, topology: Topology): Generator<string> {
+    if (valueOf(scenario, "framing") === "aal5") return;
+    const switches = valueOf(scenario, "switch") as Part;
+    const policies: [string, Part][] = [["switch.policy", valueOf(switches, "policy") as Part]];
+    for (const [i, link] of topology.graph.links.entries()) {
+        const own = valueOf(link, "policy") as Part | null;
+        if (own !== null) policies.push([`network.links[${i}].policy`, own]);
+    }
+    for (const [field, policy] of policies) {
+        const kind = kindOf(policy);
+        if (kind === "partial-packet-discard" || kind === "epd") {
+            yield `${field}: ${kind}; is for cells, IP routers accept tail-drop, selective-drop, fba`;
+        }
+    }
+    const scheduler = valueOf(switches, "scheduler") as Part;
+    if (!isFifo(scheduler)) yield `switch.scheduler: ${kindOf(scheduler)}; serves cells, IP routers accept fifo`;
+    if (valueOf(switches, "ties") === "rotating") {
+        yield "switch.ties: rotating; turns every cell time, IP routers accept port-order, random";
+    }
+    if (topology.graph.vbr.length > 0) {
+        yield "network.vbr: sends cells, which IP links do not carry; needs framing 'aal5'";
+    }
+}
+
+function* pathProblems(topology: Topology): Generator<string> {
+    const ways: [string, number[]][] = [
+        ...topology.routes.map(([there], i): [string, number[]] => [`network.flows[${i}].route`, there]),
+        ...topology.routes.map(([, back], i): [string, number[]] => [`network.flows[${i}].return_route`, back]),
+        ...topology.vbrRoutes.map((route, i): [string, number[]] => [`network.vbr[${i}].route`, route]),
+    ];
+    const longest = BigInt(NUMBERS.longest_path_ps);
+    for (const [field, route] of ways) {
+        const delay = topology.delayOf(route);
+        if (delay > longest) {
+            const shown = `${route.length} links of ${(Number(delay) / 1e12).toFixed(0)} s in all`;
+            yield `${field}: ${shown}; needs at most ${TIME.format(longest)}`;
+        }
+    }
+}

@@ -1,0 +1,73 @@
+/** A part as the core has it, by what the types of its fields say: names with units, whole numbers. */
+import { type Part, type Value, fieldsOf, kindOf, parts } from "./check";
+import { DESCRIPTION, type Field, type Type, model } from "./model";
+import { UNLIMITED, dimension } from "./units";
+
+/** JSON whose whole numbers may be larger than a float holds. */
+export type Json = string | number | bigint | boolean | null | Json[] | { [name: string]: Json };
+export type JsonTable = { [name: string]: Json };
+
+/** Its fields, but for those named in `without`; parts within it likewise. */
+export function coreFields(part: Part, without: readonly string[] = []): JsonTable {
+    const made: JsonTable = {};
+    for (const field of fieldsOf(part)) {
+        if (without.includes(field.name)) continue;
+        const value = part.values[field.name] ?? null;
+        if (field.later === true && isDefault(field, value)) continue;
+        const suffix = suffixOf(field.type);
+        made[suffix === "" || suffix === field.name ? field.name : `${field.name}_${suffix}`] = core(field.type, value);
+    }
+    return made;
+}
+
+/** JSON text with whole numbers in full. */
+export function toJson(value: Json): string {
+    if (typeof value === "bigint") return value.toString();
+    if (Array.isArray(value)) return `[${value.map(toJson).join(",")}]`;
+    if (typeof value === "object" && value !== null) {
+        const items = Object.entries(value).map(([key, one]) => `${JSON.stringify(key)}:${toJson(one)}`);
+        return `{${items.join(",")}}`;
+    }
+    return JSON.stringify(value);
+}
+
+function suffixOf(type: Type): string {
+    return type.is === "list" ? suffixOf(type.of) : (type.suffix ?? "");
+}
+
+function core(type: Type, value: Value): Json {
+    if (value === null) return null;
+    switch (type.is) {
+        case "quantity": {
+            const text = String(value);
+            return text === UNLIMITED ? null : text === "auto" ? "auto" : dimension(type.dimension).parse(text);
+        }
+        case "float":
+            return type.decimals === undefined ? Number(value) : parts(Number(value), type.decimals).top;
+        case "list": {
+            const items = (value as Value[]).map((one) => core(type.of, one));
+            return type.ascending ? ascending(items) : items;
+        }
+        case "part":
+            return coreFields(value as Part);
+        case "kinds": {
+            const table = coreFields(value as Part);
+            const kind = kindOf(value as Part);
+            const byName = DESCRIPTION.first_kinds.includes(kind) || Object.keys(table).length === 1;
+            return type.chosen && byName ? kind : table;
+        }
+        default:
+            return value as Json;
+    }
+}
+
+function ascending(items: Json[]): Json[] {
+    const sorted = [...items].sort((a, b) => (BigInt(a as bigint) < BigInt(b as bigint) ? -1 : 1));
+    return sorted.filter((one, i) => i === 0 || one !== sorted[i - 1]);
+}
+
+function isDefault(field: Field, value: Value): boolean {
+    if (field.type.is !== "part") return value === field.default;
+    const part = value as Part;
+    return model(part.part).fields.every((one) => part.values[one.name] === one.default);
+}

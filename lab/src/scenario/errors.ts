@@ -1,0 +1,102 @@
+/** What longpipe refuses, in the command line's words. */
+import { DESCRIPTION } from "./model";
+
+/** Input that can't be run; a line for each problem. */
+export class ScenarioError extends Error {
+    constructor(readonly problems: string[]) {
+        super(problems.join("\n"));
+    }
+}
+
+/** A value as Python writes it, for both say the same of the same file. */
+export function repr(value: unknown): string {
+    if (value === null || value === undefined) return "None";
+    if (typeof value === "boolean") return value ? "True" : "False";
+    if (typeof value === "bigint") return value.toString();
+    if (typeof value === "number") return reprFloat(value);
+    if (typeof value === "string") return reprText(value);
+    if (Array.isArray(value)) return `[${value.map(repr).join(", ")}]`;
+    if (value instanceof Date) return value.toISOString();
+    const items = Object.entries(value as Record<string, unknown>).map(([key, one]) => `${repr(key)}: ${repr(one)}`);
+    return `{${items.join(", ")}}`;
+}
+
+function reprText(text: string): string {
+    const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
+    const escaped = text
+        .replaceAll("\\", "\\\\")
+        .replaceAll("\n", "\\n")
+        .replaceAll("\t", "\\t")
+        .replaceAll("\r", "\\r");
+    return quote + (quote === "'" ? escaped.replaceAll("'", "\\'") : escaped) + quote;
+}
+
+/** A float as Python writes it. */
+export function reprFloat(value: number): string {
+    if (Number.isNaN(value)) return "nan";
+    if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
+    if (Object.is(value, -0)) return "-0.0";
+    const exponent = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)));
+    if (exponent >= 16 || exponent < -4) {
+        const [digits, power] = value.toExponential().split("e") as [string, string];
+        return `${digits}e${power[0]}${power.slice(1).padStart(2, "0")}`;
+    }
+    return Number.isInteger(value) ? value.toFixed(1) : String(value);
+}
+
+/** The same, cut where it is long. */
+export function shown(value: unknown): string {
+    const text = repr(value);
+    return text.length <= 60 ? text : `${text.slice(0, 57)}...`;
+}
+
+/** The clause that names what is accepted, led by what is to be said of a well-known name, else by the closest. */
+export function accepts(word: string, names: string[]): string {
+    const told = known(word, names);
+    return told === null ? nearest(word, names) : `${told}; accepts ${names.join(", ")}`;
+}
+
+/** The clause that names what is accepted, led by the closest name if there is one. */
+export function nearest(word: string, names: string[]): string {
+    let best: string | null = null;
+    let most = 0.6;
+    for (const name of names) {
+        const likeness = ratio(name, word);
+        if (likeness >= most && (best === null || likeness > most || (likeness === most && name > best))) {
+            [best, most] = [name, likeness];
+        }
+    }
+    return `${best === null ? "" : `did you mean ${repr(best)}? `}accepts ${names.join(", ")}`;
+}
+
+function known(word: string, accepted: string[]): string | null {
+    const name = word.trim().toLowerCase();
+    const { names, called } = DESCRIPTION.absent;
+    const here = called[name];
+    if (here !== undefined && accepted.includes(here)) return `it is ${repr(here)} here`;
+    if (DESCRIPTION.recoveries.includes(name)) return `it is a loss recovery, tcp.recovery = ${repr(name)}`;
+    if (name === "vegas") return "it is a congestion control, tcp.congestion = 'vegas'";
+    const absent = names[name];
+    if (absent === undefined) return null;
+    const [what, instead] = absent;
+    return `${what} that longpipe does not have (README.md, 'What it does not have'), nearest is ${instead}`;
+}
+
+/** How alike two words are [0, 1]: Python's difflib, Ratcliff and Obershelp. */
+function ratio(a: string, b: string): number {
+    return a.length + b.length === 0 ? 1 : (2 * matches(a, b)) / (a.length + b.length);
+}
+
+function matches(a: string, b: string): number {
+    let [best, startA, startB] = [0, 0, 0];
+    for (let i = 0; i < a.length; i++) {
+        for (let j = 0; j < b.length; j++) {
+            let size = 0;
+            while (i + size < a.length && j + size < b.length && a[i + size] === b[j + size]) size++;
+            if (size > best) [best, startA, startB] = [size, i, j];
+        }
+    }
+    if (best === 0) return 0;
+    const before = matches(a.slice(0, startA), b.slice(0, startB));
+    return best + before + matches(a.slice(startA + best), b.slice(startB + best));
+}

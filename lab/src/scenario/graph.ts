@@ -1,0 +1,103 @@
+/** The network with every node, link and flow written out. */
+import { type Part, type Value, checkPart, kindOf, valueOf } from "./check";
+import { ScenarioError } from "./errors";
+
+/** Nodes, links and flows of any network. */
+export interface Graph {
+    nodes: Part[];
+    links: Part[];
+    flows: Part[];
+    vbr: Part[];
+}
+
+/** A graph as it is, a dumbbell written out. */
+export function asGraph(network: Part): Graph {
+    if (kindOf(network) === "graph") {
+        const list = (name: string): Part[] => valueOf(network, name) as Part[];
+        return { nodes: list("nodes"), links: list("links"), flows: list("flows"), vbr: list("vbr") };
+    }
+    return dumbbell(network);
+}
+
+/** Where flow i is written, counted from 0. */
+export function flowField(network: Part, i: number): string {
+    if (kindOf(network) === "graph") return `network.flows[${i}]`;
+    let left = i;
+    for (const [number, group] of ((valueOf(network, "group") ?? []) as Part[]).entries()) {
+        left -= Number(valueOf(group, "count"));
+        if (left < 0) return `network.group[${number}]`;
+    }
+    return `network.flows[${i}]`;
+}
+
+function dumbbell(network: Part): Graph {
+    const get = (name: string): Value => valueOf(network, name);
+    const numbers = Array.from({ length: Number(get("sources")) }, (_, i) => i + 1);
+    const host = made("Node", { name: "source1", kind: "host", send_jitter: get("send_jitter") });
+    const node = (name: string): Part => made("Node", { name, kind: "host" });
+    const link = (a: string, b: string, rate: Value, delay: Value): Part =>
+        made("Link", { between: [a, b], rate, delay });
+    const first = link("source1", "switch1", get("access_rate"), get("access_delay"));
+    const last = link("switch2", "sink1", get("access_rate"), get("exit_delay"));
+    const trunk = changed(link("switch1", "switch2", get("trunk_rate"), get("trunk_delay")), {
+        loss: get("trunk_loss"),
+        return_loss: get("return_loss"),
+        return_rate: get("return_rate"),
+        return_delay: get("return_delay"),
+        return_buffer: get("return_buffer"),
+    });
+    const flow = made("Flow", { name: "flow1", from: "source1", to: "sink1" });
+    const flows = ownOf(network, numbers.length).map(([name, own], i) => {
+        const [a, b] = [`source${i + 1}`, `sink${i + 1}`];
+        return changed(flow, { ...own, name, from: a, to: b, route: [a, "switch1", "switch2", b] });
+    });
+    const nodes = [
+        ...numbers.map((i) => changed(host, { name: `source${i}` })),
+        ...["switch1", "switch2"].map((name) => made("Node", { name, kind: "switch" })),
+        ...numbers.map((i) => changed(host, { name: `sink${i}` })),
+    ];
+    const links = [
+        ...numbers.map((i) => changed(first, { between: [`source${i}`, "switch1"] })),
+        trunk,
+        ...numbers.map((i) => changed(last, { between: ["switch2", `sink${i}`] })),
+    ];
+    const source = get("vbr") as Part | null;
+    if (source === null) return { nodes, links, flows, vbr: [] };
+    nodes.push(node("vbr-source"), node("vbr-sink"));
+    links.push(link("vbr-source", "switch1", get("access_rate"), get("access_delay")));
+    links.push(link("switch2", "vbr-sink", get("access_rate"), get("exit_delay")));
+    const vbr = {
+        part: "VbrFlow",
+        written: new Set<string>(),
+        values: { ...source.values, name: "vbr", from: "vbr-source", to: "vbr-sink", route: null },
+    };
+    return { nodes, links, flows, vbr: [vbr] };
+}
+
+/** Name of each flow of a dumbbell, and what it has of its own. */
+function ownOf(network: Part, sources: number): [string, Record<string, Value>][] {
+    const groups = valueOf(network, "group") as Part[] | null;
+    if (groups === null) return Array.from({ length: sources }, (_, i) => [`flow${i + 1}`, {}]);
+    if (groups.length === 0) throw new ScenarioError(["network.group: empty; needs at least one group"]);
+    const flows: [string, Record<string, Value>][] = [];
+    for (const group of groups) {
+        const own = { tcp: valueOf(group, "tcp"), traffic: valueOf(group, "traffic"), start: valueOf(group, "start") };
+        const [name, count] = [String(valueOf(group, "name")), Number(valueOf(group, "count"))];
+        for (let i = 1; i <= count; i++) flows.push([count === 1 ? name : `${name}${i}`, own]);
+    }
+    if (flows.length !== sources) {
+        const problem = `${sources}; its groups have ${flows.length}, needs that or nothing`;
+        throw new ScenarioError([`network.sources: ${problem}`]);
+    }
+    return flows;
+}
+
+function made(part: string, table: Record<string, unknown>): Part {
+    return checkPart(part, table, "", (field, problem) => {
+        throw new ScenarioError([`${field}: ${problem}`]);
+    });
+}
+
+function changed(part: Part, values: Record<string, Value>): Part {
+    return { ...part, values: { ...part.values, ...values } };
+}

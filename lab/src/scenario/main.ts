@@ -1,0 +1,17 @@
+/** For the tests: TOML texts as a JSON list on stdin, for each what the core gets or what is wrong, on stdout. */
+import { readFileSync } from "node:fs";
+import { toJson } from "./core";
+import { ScenarioError } from "./errors";
+import { resolve } from "./resolve";
+import { fromToml } from "./toml";
+
+for (const text of JSON.parse(readFileSync(0, "utf8")) as string[]) {
+    let line: string;
+    try {
+        line = toJson({ core: resolve(fromToml(text, "TOML text")).core });
+    } catch (error) {
+        if (!(error instanceof ScenarioError)) throw error;
+        line = JSON.stringify({ problems: error.problems });
+    }
+    process.stdout.write(`${line}\n`);
+}

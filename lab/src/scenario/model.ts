@@ -1,0 +1,103 @@
+/** What the page is told of longpipe when it is built: see python/longpipe/lab/description.py. */
+import data from "../../build/description.json";
+
+/** A value of a field, by its type; bounds as the models have them. */
+export type Type = { optional?: boolean; suffix?: string } & (
+    | { is: "text"; least?: number; most?: number; pattern?: string }
+    | { is: "bool" }
+    | { is: "int" | "float"; ge?: number; gt?: number; le?: number; lt?: number; decimals?: number }
+    | { is: "one of"; values: (string | number)[] }
+    | {
+          is: "quantity";
+          dimension: string;
+          low: string;
+          high: string;
+          suffix: string;
+          unlimited: boolean;
+          auto: boolean;
+      }
+    | { is: "buffer" }
+    | { is: "window scale" }
+    | { is: "part"; part: string }
+    | { is: "kinds"; kinds: Record<string, string>; chosen: boolean }
+    | { is: "list"; of: Type; ascending: boolean; length?: number; least?: number; most?: number }
+);
+
+/** A field of a part. */
+export interface Field {
+    name: string;
+    type: Type;
+    description: string;
+    meaning: string;
+    unit: string;
+    source: string;
+    default?: unknown;
+    later?: boolean;
+}
+
+/** A part of a scenario. */
+export interface Model {
+    kind: string | null;
+    fields: Field[];
+}
+
+/** A kind of quantity; units in base units. */
+export interface DimensionData {
+    base: string;
+    suffix: string;
+    units: Record<string, string>;
+    aliases: Record<string, string>;
+    singular: Record<string, string>;
+    unlimited: boolean;
+    example: string;
+}
+
+/** A scenario to begin with; `fields` as a file has them. */
+export interface Preset {
+    name: string;
+    group: string;
+    words: string;
+    fields: Record<string, unknown>;
+}
+
+interface Description {
+    version: string;
+    engine: string;
+    models: Record<string, Model>;
+    dimensions: Record<string, DimensionData>;
+    numbers: {
+        cell_bits: number;
+        cell_bytes: number;
+        cell_payload_bytes: number;
+        overhead_bytes: number;
+        header_bytes: number;
+        timestamp_bytes: number;
+        most_cells: number;
+        most_buffer_bytes: number;
+        most_window_scale: number;
+        longest_path_ps: string;
+        longest_rto: string;
+        smallest_window_bytes: number;
+        window_times_path: number;
+    };
+    first_kinds: string[];
+    absent: { names: Record<string, [string, string]>; called: Record<string, string> };
+    recoveries: string[];
+    limits: Record<string, string>;
+    presets: Preset[];
+}
+
+export const DESCRIPTION = data as unknown as Description;
+export const NUMBERS = DESCRIPTION.numbers;
+
+/** The part of this name, which there is. */
+export function model(name: string): Model {
+    const found = DESCRIPTION.models[name];
+    if (found === undefined) throw new Error(`no part ${name}`);
+    return found;
+}
+
+/** A field of a part by its name, or none. */
+export function field(part: string, name: string): Field | undefined {
+    return model(part).fields.find((one) => one.name === name);
+}

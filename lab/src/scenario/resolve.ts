@@ -1,0 +1,199 @@
+/** The resolved scenario, as the core requires it: every field present, every quantity a whole number. */
+import { type Packet, autoWindow, bufferOf, packetOf } from "./buffers";
+import { type Part, checkPart, kindOf, parts, valueOf } from "./check";
+import { checkBegin, checkTogether, checkVbr } from "./checks";
+import { type JsonTable, coreFields } from "./core";
+import { ScenarioError } from "./errors";
+import { asGraph, flowField } from "./graph";
+import { NUMBERS } from "./model";
+import { Rational } from "./rational";
+import { Topology, between } from "./topology";
+import { RATE, SIZE, TIME } from "./units";
+
+/** A scenario that can be run: its parts as checked, and what the core gets. */
+export interface Resolved {
+    scenario: Part;
+    topology: Topology;
+    core: JsonTable;
+}
+
+/** A scenario from its fields, as a file has them. Throws ScenarioError with all that is wrong. */
+export function resolve(fields: Record<string, unknown>): Resolved {
+    const problems: string[] = [];
+    const scenario = checkPart("Scenario", fields, "", (field, problem) => {
+        problems.push(...problem.split("\n").map((line) => (field === "" ? line : `${field}: ${line}`)));
+    });
+    if (problems.length > 0) throw new ScenarioError([...new Set(problems)]);
+    const topology = new Topology(asGraph(valueOf(scenario, "network") as Part));
+    return { scenario, topology, core: coreOf(scenario, topology) };
+}
+
+function coreOf(scenario: Part, topology: Topology): JsonTable {
+    const { graph } = topology;
+    let tcps = merged(valueOf(scenario, "tcp") as Part, graph.flows);
+    if (tcps.some((tcp) => valueOf(tcp, "receiver_window") === "auto")) {
+        const known = links(scenario, topology, largest(tcps));
+        tcps = fitted(tcps, topology, known);
+    }
+    checkTogether(scenario, topology, tcps);
+    const switches = valueOf(scenario, "switch") as Part;
+    return {
+        ...coreFields(scenario, ["name", "network", "switch", "tcp", "traffic", "start"]),
+        ...coreFields(switches, ["buffer", "policy", "scheduler"]),
+        nodes: graph.nodes.map((node) => coreFields(node)),
+        links: links(scenario, topology, largest(tcps)),
+        flows: flows(scenario, topology, tcps),
+        vbr: vbr(scenario, topology),
+    };
+}
+
+/** Each flow's TCP; flows that have the same of their own share it. */
+function merged(tcp: Part, all: Part[]): Part[] {
+    const known = new Map<Part | null, Part>();
+    return all.map((flow) => {
+        const own = valueOf(flow, "tcp") as Part | null;
+        let found = known.get(own);
+        if (found === undefined) {
+            const values = { ...tcp.values };
+            for (const name of own?.written ?? []) values[name] = valueOf(own as Part, name);
+            found = own === null ? tcp : { ...tcp, values };
+            known.set(own, found);
+        }
+        return found;
+    });
+}
+
+function largest(tcps: Part[]): Packet {
+    const packets = [...new Set(tcps)].map(packetOf);
+    return packets.reduce((most, packet) => (packet.bytes > most.bytes ? packet : most));
+}
+
+function fitted(tcps: Part[], topology: Topology, known: JsonTable[]): Part[] {
+    const made = new Map<Part, Map<bigint, Part>>();
+    return tcps.map((tcp, i) => {
+        if (valueOf(tcp, "receiver_window") !== "auto") return tcp;
+        const [there, back] = topology.routes[i] as [number[], number[]];
+        const window = autoWindow(packetOf(tcp), known, there, back);
+        const windows = made.get(tcp) ?? new Map<bigint, Part>();
+        made.set(tcp, windows);
+        const found = windows.get(window) ?? { ...tcp, values: { ...tcp.values, receiver_window: `${window} B` } };
+        windows.set(window, found);
+        return found;
+    });
+}
+
+/** Both directions of each link of the graph, each with its port. */
+function links(scenario: Part, topology: Topology, packet: Packet): JsonTable[] {
+    const switches = valueOf(scenario, "switch") as Part;
+    const plain = (part: string): JsonTable => coreFields(checkPart(part, {}, "", () => undefined));
+    const hostPort = { buffer: null, policy: plain("TailDrop"), scheduler: plain("Fifo") };
+    const policy = coreFields(valueOf(switches, "policy") as Part);
+    const scheduler = coreFields(valueOf(switches, "scheduler") as Part);
+    return topology.graph.links.flatMap((link, i) => {
+        const own = valueOf(link, "policy") as Part | null;
+        const buffers = buffersOf(scenario, topology, packet, i);
+        return [0, 1].map((back): JsonTable => {
+            const [a, b] = back === 0 ? between(link) : ([...between(link)].reverse() as [string, string]);
+            const loss = valueOf(link, back === 0 ? "loss" : "return_loss") as Part;
+            const port = topology.kinds.get(a) === "switch" ? { buffer: buffers[back] ?? null } : hostPort;
+            return {
+                from: topology.position.get(a) as number,
+                to: topology.position.get(b) as number,
+                rate_bps: RATE.parse(topology.rates[2 * i + back] as string),
+                delay_ps: topology.delaysPs[2 * i + back] as bigint,
+                policy: own === null ? policy : coreFields(own),
+                scheduler,
+                ...port,
+                loss: coreFields(loss),
+            };
+        });
+    });
+}
+
+/** Those of a link's ports, of its first node and of its second. */
+function buffersOf(scenario: Part, topology: Topology, packet: Packet, i: number): (JsonTable | null)[] {
+    const network = valueOf(scenario, "network") as Part;
+    const link = topology.graph.links[i] as Part;
+    const dumbbell = kindOf(network) === "dumbbell";
+    // A BDP of a dumbbell is the trunk's at all of its ports.
+    const rate = String(dumbbell ? valueOf(network, "trunk_rate") : valueOf(link, "rate"));
+    const of = (field: string, text: string, at: string): JsonTable | null => {
+        const bits = Rational.of(RATE.parse(at) * topology.longestRoundTripPs, 10n ** 12n);
+        return bufferOf(field, text, String(valueOf(scenario, "framing")), bits, packet);
+    };
+    const [own, back] = [valueOf(link, "buffer"), valueOf(link, "return_buffer")];
+    const [field, text] =
+        own === null
+            ? ["switch.buffer", String(valueOf(valueOf(scenario, "switch") as Part, "buffer"))]
+            : [`network.links[${i}].buffer`, String(own)];
+    const first = of(field, text, rate);
+    const returnRate = valueOf(link, "return_rate");
+    if (back === null && returnRate === null) return [first, first];
+    const at = returnRate === null ? rate : String(returnRate);
+    if (back === null) return [first, of(field, text, at)];
+    const where = dumbbell ? "network.return_buffer" : `network.links[${i}].return_buffer`;
+    return [first, of(where, String(back), at)];
+}
+
+function flows(scenario: Part, topology: Topology, tcps: Part[]): JsonTable[] {
+    const shared = new Map([...new Set(tcps)].map((tcp) => [tcp, coreTcp(tcp)]));
+    const traffic = coreFields(valueOf(scenario, "traffic") as Part);
+    return topology.graph.flows.map((flow, i): JsonTable => {
+        const own = valueOf(flow, "traffic") as Part | null;
+        const [route, back] = topology.routes[i] as [number[], number[]];
+        return {
+            ...coreFields(flow, ["from", "to", "route", "return_route", "tcp", "traffic", "start"]),
+            route,
+            return_route: back,
+            tcp: shared.get(tcps[i] as Part) as JsonTable,
+            traffic: own === null ? traffic : coreFields(own),
+            start: start(scenario, i, flow),
+        };
+    });
+}
+
+/** The least shift with which the receiver's window fits its field of 16 bits. */
+export function leastWindowScale(tcp: Part): number {
+    const bits = SIZE.parse(String(valueOf(tcp, "receiver_window"))).toString(2).length;
+    return Math.min(Math.max(0, bits - 16), NUMBERS.most_window_scale);
+}
+
+function coreTcp(tcp: Part): JsonTable {
+    const scale = valueOf(tcp, "window_scale");
+    return { ...coreFields(tcp), window_scale: scale === "as needed" ? leastWindowScale(tcp) : (scale as bigint) };
+}
+
+function start(scenario: Part, i: number, flow: Part): JsonTable {
+    const own = valueOf(flow, "start") as Part | null;
+    const chosen = own ?? (valueOf(scenario, "start") as Part);
+    const field = own === null ? "start" : `${flowField(valueOf(scenario, "network") as Part, i)}.start`;
+    const duration = String(valueOf(scenario, "duration"));
+    if (kindOf(chosen) === "staggered") {
+        const [first, interval] = ["first", "interval"].map((name) => TIME.parse(String(valueOf(chosen, name))));
+        const at = (first as bigint) + BigInt(i) * (interval as bigint);
+        checkBegin(duration, `${field} of flow '${String(valueOf(flow, "name"))}'`, at);
+        return { kind: "fixed", at_ps: at };
+    }
+    const core = coreFields(chosen);
+    const name = kindOf(chosen) === "random" ? "from" : "at";
+    checkBegin(duration, `${field}.${name}`, core[`${name}_ps`] as bigint);
+    return core;
+}
+
+function vbr(scenario: Part, topology: Topology): JsonTable[] {
+    checkVbr(scenario, topology);
+    return topology.graph.vbr.map((source, i): JsonTable => {
+        const route = topology.vbrRoutes[i] as number[];
+        const on = TIME.parse(String(valueOf(source, "period")));
+        const rate = valueOf(source, "rate");
+        const duty = parts(Number(valueOf(source, "duty")), 0);
+        return {
+            ...coreFields(source, ["from", "to", "route", "period", "duty", "phase", "rate"]),
+            route,
+            peak_bps: RATE.parse(rate === null ? topology.slowestRate(route) : String(rate)),
+            on_ps: on,
+            off_ps: Rational.of(on).over(duty).round() - on,
+            start_ps: TIME.parse(String(valueOf(source, "phase"))),
+        };
+    });
+}

@@ -1,0 +1,94 @@
+/** Quantities as people write them and as the core counts them: the units are those of longpipe.units. */
+import { repr } from "./errors";
+import { DESCRIPTION } from "./model";
+import { Rational } from "./rational";
+
+export const UNLIMITED = "unlimited";
+const QUANTITY = /^([+-]?\d{1,24}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\d\s.+-].{0,23})?$/u;
+
+/** What is wrong with a value, without the name of its field. */
+export class ValueProblem extends Error {}
+
+/** A kind of quantity. */
+export class Dimension {
+    private readonly scales: Map<string, Rational>;
+    private readonly data;
+
+    constructor(private readonly name: string) {
+        const data = DESCRIPTION.dimensions[name];
+        if (data === undefined) throw new Error(`no dimension ${name}`);
+        this.data = data;
+        this.scales = new Map(Object.entries(data.units).map(([unit, scale]) => [unit, Rational.parse(scale)]));
+    }
+
+    get units(): string[] {
+        return [...this.scales.keys()];
+    }
+
+    /** Base units of a unit, if it has it. */
+    scale(unit: string): Rational | undefined {
+        return this.scales.get(unit);
+    }
+
+    /** Number and canonical unit; ValueProblem names the value and what is accepted. */
+    split(text: string): [Rational, string] {
+        const found = QUANTITY.exec(text.trim());
+        if (found === null) throw new ValueProblem(`${repr(text)}; ${this.accepts()}`);
+        const written = found[2];
+        if (written === undefined) throw new ValueProblem(`${repr(text)} has no unit; ${this.accepts()}`);
+        const plural = Object.entries(this.data.singular).find(([, singular]) => singular === written)?.[0];
+        const unit = this.data.aliases[written] ?? plural ?? written;
+        if (!this.scales.has(unit)) throw new ValueProblem(`${repr(text)} is not a ${this.name}; ${this.accepts()}`);
+        return [Rational.parse(found[1] as string), unit];
+    }
+
+    /** The quantity in base units; ValueProblem likewise. */
+    parse(text: string): bigint {
+        const [number, unit] = this.split(text);
+        const value = number.times(this.scales.get(unit) as Rational);
+        if (!value.whole) throw new ValueProblem(`${repr(text)}; needs a whole number of ${this.data.base}`);
+        return value.top;
+    }
+
+    /** The same quantity in the same unit, in longpipe's spelling. */
+    canonical(text: string): string {
+        return this.write(...this.split(text));
+    }
+
+    /** A number of base units in the unit that takes the fewest characters. */
+    format(value: bigint): string {
+        let best: string | null = null;
+        for (const [unit, scale] of [...this.scales].reverse()) {
+            const number = Rational.of(value).over(scale);
+            const size = number.top < 0n ? -number.top : number.top;
+            if (size < number.bottom || !number.times(Rational.of(1_000_000n)).whole) continue;
+            const text = this.write(number, unit);
+            if (best === null || text.length < best.length) best = text;
+        }
+        return best ?? this.write(Rational.of(value), this.data.base);
+    }
+
+    /** The clause of an error that says what would do. */
+    accepts(unlimited = this.data.unlimited): string {
+        const or = unlimited ? `, or '${UNLIMITED}'` : "";
+        return `accepts ${this.units.join(", ")}, as in ${repr(this.data.example)}${or}`;
+    }
+
+    private write(number: Rational, unit: string): string {
+        const one = number.compare(Rational.of(1n)) === 0;
+        return `${number.decimal()} ${one ? (this.data.singular[unit] ?? unit) : unit}`;
+    }
+}
+
+export const TIME = new Dimension("time");
+export const RATE = new Dimension("bit rate");
+export const SIZE = new Dimension("number of bytes");
+export const SEGMENTS = new Dimension("number of segments");
+export const TICKS = new Dimension("number of ticks");
+export const BUFFER = new Dimension("buffer size");
+const ALL = { time: TIME, "bit rate": RATE, "number of bytes": SIZE, "number of segments": SEGMENTS };
+
+/** The dimension of this name. */
+export function dimension(name: string): Dimension {
+    return { ...ALL, "number of ticks": TICKS, "buffer size": BUFFER }[name] ?? new Dimension(name);
+}

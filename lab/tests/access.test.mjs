@@ -1,0 +1,76 @@
+// For whoever reads it, with whatever: contrast, names, keyboard, a narrow screen, dark, paper.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, test } from "node:test";
+import { close, open, rerun } from "./page.mjs";
+
+after(close);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core"), "utf8");
+
+for (const scheme of ["light", "dark"]) {
+    for (const width of [1300, 390]) {
+        test(`axe finds nothing wrong: ${scheme}, ${width} pixels`, async () => {
+            const { page, errors } = await open({ hash: "#step=1", scheme, width });
+            await page.$$eval("details", (all) => all.forEach((one) => (one.open = true)));
+            await page.evaluate(axe);
+            const { violations } = await page.evaluate(() => axe.run());
+            assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 150))]), []);
+            assert.deepEqual(errors, []);
+            await page.context().close();
+        });
+    }
+}
+
+test("nothing is wider than 390 pixels", async () => {
+    const { page } = await open({ width: 390 });
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390);
+    const wide = await page.$$eval(".uplot", (all) => all.map((one) => one.getBoundingClientRect().right));
+    assert.ok(wide.every((right) => right <= 390), String(wide));
+    await page.context().close();
+});
+
+test("the keyboard alone suffices", async () => {
+    const { page } = await open({ hash: "#preset=lan-5-epd" });
+    const reach = async (id, most = 120) => {
+        for (let i = 0; i < most; i++) {
+            if (await page.evaluate((wanted) => document.activeElement?.id === wanted, id)) return;
+            await page.keyboard.press("Tab");
+        }
+        assert.fail(`${id} is not reached`);
+    };
+    await reach("knob-tcp.recovery");
+    await rerun(page, () => page.keyboard.press("ArrowDown"));
+    assert.equal(await page.inputValue('[id="knob-tcp.recovery"]'), "newreno");
+    await reach("pin");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.getAttribute("#pin", "aria-pressed"), "true");
+    await reach("from");
+    await rerun(page, () => page.keyboard.type("2").then(() => page.keyboard.press("Enter")));
+    assert.ok(Number(await page.inputValue("#from")) > 0);
+    await reach("csv");
+    await page.context().close();
+});
+
+test("what a term means is one hover or one step of the keyboard away", async () => {
+    const { page } = await open();
+    await page.hover('[data-term="cwnd"]');
+    assert.match(await page.textContent("#tip"), /^cwnd, the congestion window/);
+    await page.keyboard.press("Escape");
+    assert.equal(await page.isVisible("#tip"), false);
+    await page.focus('[data-term="hash"]');
+    assert.equal(await page.isVisible("#tip"), true);
+    const label = page.locator('label[for="knob-tcp.mss"]');
+    await label.hover();
+    assert.match(await page.textContent("#tip"), /Default: 512 B \(ATM Forum\/96-1761 section 3\.1\)\. In a file: tcp\.mss$/);
+    await page.context().close();
+});
+
+test("on paper there are pictures and numbers, and no buttons", async () => {
+    const { page } = await open();
+    await page.emulateMedia({ media: "print" });
+    assert.equal(await page.isVisible("#pin"), false);
+    assert.equal(await page.isVisible("#numbers"), true);
+    assert.equal(await page.isVisible("#window canvas"), true);
+    await page.context().close();
+});

@@ -1,0 +1,55 @@
+// The engine in the page gives the native core's bits.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, test } from "node:test";
+import { close, open } from "./page.mjs";
+
+const expected = JSON.parse(readFileSync(new URL("../build/expected.json", import.meta.url)));
+after(close);
+
+/** What runs of these texts come to, in the page. */
+async function inPage(texts) {
+    const { page, errors } = await open();
+    const found = await page.evaluate(async (all) => {
+        const one = async (text) => {
+            const { state_hash, metrics } = await longpipe.run(text, "1");
+            return { state_hash, efficiency: metrics.efficiency, fairness: metrics.fairness };
+        };
+        return Promise.all(all.map(one));
+    }, texts);
+    assert.deepEqual(errors, []);
+    await page.context().close();
+    return found;
+}
+
+function near(found, wanted, what) {
+    if (wanted === null) assert.ok(found === null || Number.isNaN(found), what);
+    else assert.ok(Math.abs(found - wanted) <= 1e-12 * Math.abs(wanted), `${what}: ${found}, ${wanted}`);
+}
+
+test("every preset has the native state hash, efficiency and fairness", async () => {
+    const names = Object.keys(expected.presets);
+    assert.ok(names.length > 30);
+    const found = await inPage(names.map((name) => expected.presets[name].toml));
+    for (const [i, name] of names.entries()) {
+        const wanted = expected.presets[name];
+        assert.equal(found[i].state_hash, wanted.state_hash, name);
+        near(found[i].efficiency, wanted.efficiency, `efficiency of ${name}`);
+        near(found[i].fairness, wanted.fairness, `fairness of ${name}`);
+    }
+});
+
+test("500 random scenarios have the native state hash", async () => {
+    assert.ok(expected.random.length >= 400);
+    const found = await inPage(expected.random.map(({ toml }) => toml));
+    for (const [i, { state_hash, toml }] of expected.random.entries()) assert.equal(found[i].state_hash, state_hash, toml);
+});
+
+test("a run that is drawn has the bits of one that is not", async () => {
+    const { page, errors } = await open({ hash: "#preset=lan-5-epd" });
+    const drawn = await page.textContent("#hash");
+    const toml = readFileSync(new URL("../../scenarios/lan-5-epd.toml", import.meta.url), "utf8");
+    const counted = await page.evaluate(async (text) => (await longpipe.run(text)).state_hash, toml);
+    assert.equal(drawn, counted);
+    assert.deepEqual(errors, []);
+});

@@ -1,0 +1,266 @@
+// What one does in the page.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, test } from "node:test";
+import { close, open, rerun, settled } from "./page.mjs";
+
+after(close);
+const text = (page, id) => page.textContent(`#${id}`);
+const problems = (page) => page.$$eval("#problems p", (all) => all.map((one) => one.textContent));
+
+async function done({ page, errors }) {
+    assert.deepEqual(errors, []);
+    await page.context().close();
+}
+
+test("it opens from a file, asks no network for anything, and shows four pictures", async () => {
+    const opened = await open();
+    assert.equal(await opened.page.locator(".uplot").count(), 4);
+    assert.match(await text(opened.page, "status"), /flows, .* s simulated in .* million packets per second/);
+    await done(opened);
+});
+
+test("lines are drawn, also where the run was drawn on its way", async () => {
+    const opened = await open({ hash: "#step=3" });
+    const { page } = opened;
+    await rerun(page, () => set(page, "tcp.recovery", "reno"));
+    for (const id of ["window", "queue", "throughput", "sequence"]) {
+        const share = await page.$eval(`#${id} canvas`, (canvas) => {
+            const { width, height } = canvas;
+            const { data } = canvas.getContext("2d").getImageData(width / 4, 0, width / 2, height * 0.75);
+            const columns = new Set();
+            for (let i = 0; i < data.length; i += 4) {
+                // Lines are more colourful, or darker, than the grid.
+                const [r, g, b, a] = data.subarray(i, i + 4);
+                if (a > 150 && (Math.max(r, g, b) - Math.min(r, g, b) > 60 || r < 60)) columns.add((i / 4) % (width / 2));
+            }
+            return columns.size / (width / 2);
+        });
+        assert.ok(share > 0.9, `${id}: lines in ${share} of the columns`);
+    }
+    await done(opened);
+});
+
+test("each knob changes what is run", async () => {
+    const opened = await open({ hash: "#preset=lan-5-epd" });
+    const { page } = opened;
+    await rerun(page, () => set(page, "duration", "1 s"));
+    const turns = {
+        // While buffers are full, for later losses keep them empty.
+        "switch.policy": "fba",
+        "switch.policy.threshold": "0.6",
+        "network.sources": "3",
+        "network.trunk_rate": "45 Mbit/s",
+        "network.trunk_delay": "3 ms",
+        "network.access_rate": "100 Mbit/s",
+        "network.trunk_loss": "bernoulli",
+        "network.trunk_loss.probability": "0.01",
+        "switch.buffer": "0.5 BDP",
+        "tcp.recovery": "sack",
+        "tcp.congestion": "vegas",
+        "tcp.mss": "1460 B",
+        "tcp.receiver_window": "32 KB",
+        "tcp.initial_window": "4 segments",
+        "tcp.ack": "delayed",
+        "tcp.timer": "fine",
+        "tcp.timer.min_rto": "300 ms",
+        start: "random",
+        traffic: "web",
+        seed: "5",
+    };
+    const hashes = [await text(page, "hash")];
+    for (const [path, value] of Object.entries(turns)) {
+        if (path === "switch.buffer") await rerun(page, () => set(page, "network.trunk_delay", "10 ms"));
+        await rerun(page, () => set(page, path, value));
+        assert.deepEqual(await problems(page), [], path);
+        const hash = await text(page, "hash");
+        // A least RTO counts only where a timer expires, and a loss in ten thousand is none in so short a run.
+        if (!["tcp.timer.min_rto", "network.trunk_loss"].includes(path)) assert.notEqual(hash, hashes.at(-1), path);
+        hashes.push(hash);
+    }
+    await done(opened);
+});
+
+async function set(page, path, value) {
+    const input = page.locator(path === "seed" ? "#seed" : `[data-path="${path}"]`);
+    await input.evaluate((element) => {
+        for (let box = element.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
+    });
+    if ((await input.evaluate((element) => element.tagName)) === "SELECT") await input.selectOption(value);
+    else {
+        await input.fill(value);
+        await input.press("Enter");
+    }
+}
+
+test("a slider moves a knob", async () => {
+    const opened = await open({ hash: "#preset=lan-5-epd" });
+    const { page } = opened;
+    const slider = page.locator('[data-slider="network.sources"]');
+    await rerun(page, () => slider.press("ArrowRight").then(() => slider.press("PageUp")));
+    assert.notEqual(await page.inputValue('[data-path="network.sources"]'), "5");
+    await done(opened);
+});
+
+test("bad input says what the command line says, and the last picture stays", async () => {
+    const opened = await open({ hash: "#preset=lan-5-epd" });
+    const { page } = opened;
+    const hash = await text(page, "hash");
+    const cases = [
+        ["duration", "5", "duration: '5' has no unit; accepts ps, ns, us, ms, s, min, h, as in '5 ms'"],
+        ["switch.buffer", "3 cells", "switch.buffer: 3 cells; needs at least one full packet (12 cells at MSS 512)"],
+        ["network.sources", "0", "network.sources: 0; needs at least 1"],
+        ["seed", "-1", "seed: '-1'; needs a whole number from 0 to 18446744073709551615"],
+    ];
+    for (const [path, value, words] of cases) {
+        const before = path === "seed" ? "1" : await page.inputValue(`[data-path="${path}"]`);
+        await set(page, path, value);
+        assert.deepEqual(await problems(page), [words]);
+        assert.equal(await text(page, "hash"), hash);
+        await rerun(page, () => set(page, path, before));
+        assert.deepEqual(await problems(page), []);
+    }
+    await done(opened);
+});
+
+test("a run that would take too long is refused before it begins, with what it would take", async () => {
+    const opened = await open({ hash: "#preset=geo" });
+    await set(opened.page, "duration", "24 h");
+    const [problem] = await problems(opened.page);
+    assert.match(problem, /^duration 24 h, .*would take some [\d,]+ segments, \d+ (s|min|h) and .* GB in this page; needs at most a minute/);
+    await done(opened);
+});
+
+test("a file is opened, one that is no scenario is refused", async () => {
+    const opened = await open();
+    const { page } = opened;
+    const give = (name, content) => page.setInputFiles("#file", { name, mimeType: "text/plain", buffer: Buffer.from(content) });
+    const lot = readFileSync(new URL("../../scenarios/parking-lot.toml", import.meta.url));
+    await rerun(page, () => give("parking-lot.toml", lot));
+    assert.equal(await page.locator("#flow option").count(), 3);
+    for (const [content, words] of [
+        ["duration = ", /^bad\.toml: not TOML, .* \(at line 1, column \d+\); needs lines such as: duration = "10 s"$/],
+        ['duraton = "5 s"', /^duraton: unknown field; did you mean 'duration'\? accepts name, duration/],
+        ["\u0000\u0001", /^bad\.toml: not TOML/],
+    ]) {
+        await give("bad.toml", content);
+        await page.waitForFunction(() => document.querySelector("#problems p"));
+        assert.match((await problems(page))[0], words);
+        await page.evaluate(() => document.querySelector("#problems").replaceChildren());
+    }
+    await done(opened);
+});
+
+test("a link gives the scenario and the seed back, one that was cut says so", async () => {
+    const opened = await open({ hash: "#preset=wan-5-sack" });
+    const { page } = opened;
+    await rerun(page, () => set(page, "seed", "42"));
+    const hash = await text(page, "hash");
+    await page.click("#share");
+    await page.waitForFunction(() => location.hash.includes("&s="));
+    const link = new URL(page.url()).hash;
+    const again = await open({ hash: link });
+    assert.equal(await text(again.page, "hash"), hash);
+    assert.equal(await again.page.inputValue("#seed"), "42");
+    await done(again);
+    const cut = await open({ hash: link.slice(0, -9) });
+    assert.match((await problems(cut.page))[0], /^link: it can't be read/);
+    await done(cut);
+    const unknown = await open({ hash: "#preset=wan-5-sak" });
+    assert.match((await problems(unknown.page))[0], /^preset: 'wan-5-sak'; did you mean 'wan-5-sack'\?/);
+    await done(unknown);
+    await done(opened);
+});
+
+test("a run is cancelled, and another begins", async () => {
+    const opened = await open({ hash: "#preset=lan-5-epd" });
+    const { page } = opened;
+    await set(page, "duration", "60 s");
+    await page.waitForSelector("#cancel:enabled");
+    await page.click("#cancel");
+    await page.waitForFunction(() => document.querySelector("#status").textContent.startsWith("Cancelled"));
+    await rerun(page, () => set(page, "duration", "1 s"));
+    assert.match(await text(page, "status"), /1 s simulated/);
+    await done(opened);
+});
+
+test("a zoom draws the span anew, and the whole run comes back", async () => {
+    const opened = await open({ hash: "#preset=wan-5-sack" });
+    const { page } = opened;
+    const hash = await text(page, "hash");
+    const box = await page.locator("#window .u-over").boundingBox();
+    await rerun(page, async () => {
+        await page.mouse.move(box.x + 0.3 * box.width, box.y + 20);
+        await page.mouse.down();
+        await page.mouse.move(box.x + 0.4 * box.width, box.y + 30, { steps: 4 });
+        await page.mouse.up();
+    });
+    const [from, to] = [Number(await page.inputValue("#from")), Number(await page.inputValue("#to"))];
+    assert.ok(from > 1 && to < 2 && to - from < 0.6, `${from} to ${to}`);
+    assert.equal(await text(page, "hash"), hash);
+    await rerun(page, () => page.click("#whole"));
+    assert.equal(await page.inputValue("#to"), "4");
+    await done(opened);
+});
+
+test("a pinned run stands beside the next", async () => {
+    const opened = await open({ hash: "#step=5" });
+    const { page } = opened;
+    await page.click("#pin");
+    await rerun(page, () => page.click("#lesson-box button:first-of-type"));
+    const [now, before] = await page.$eval("#metric-efficiency", (one) => one.textContent.match(/[\d.]+/g).map(Number));
+    assert.ok(now > before, `EPD ${now}, UBR ${before}`);
+    assert.match(await text(page, "window"), /pinned flow1/);
+    await done(opened);
+});
+
+test("files: TOML that gives the same run, CSV, PNG and SVG", async () => {
+    const opened = await open({ hash: "#preset=wan-5-sack" });
+    const { page } = opened;
+    const saved = async (id) => {
+        const [download] = await Promise.all([page.waitForEvent("download"), page.click(`#${id}`)]);
+        return readFileSync(await download.path());
+    };
+    const toml = (await saved("toml")).toString();
+    const hash = await page.evaluate(async (all) => (await longpipe.run(all)).state_hash, toml);
+    assert.equal(hash, await text(page, "hash"));
+    assert.match((await saved("csv")).toString(), /^flow,delivered_bytes,.*\nflow1,\d+/);
+    assert.match((await saved("csv-ports")).toString(), /^port,kind,cells_in/);
+    assert.equal((await saved("png")).subarray(1, 4).toString(), "PNG");
+    const svg = (await saved("svg")).toString();
+    const parsed = await page.evaluate((xml) => new DOMParser().parseFromString(xml, "image/svg+xml").querySelectorAll("path").length, svg);
+    assert.ok(parsed > 5);
+    await done(opened);
+});
+
+test("20 seeds give intervals, two knobs a heat map", async () => {
+    const opened = await open({ hash: "#preset=wan-5-sack" });
+    const { page } = opened;
+    await page.click("#seeds-box summary");
+    await page.click("#seeds-run");
+    await page.waitForSelector("#seeds table");
+    const row = await page.$eval("#seeds tbody tr:nth-child(2)", (one) => one.textContent);
+    assert.match(row, /efficiency0\.\d+ ± 0\.\d+/);
+    await page.click("#factorial-box summary");
+    await page.fill("#factor-rows-levels", "2000 cells, 4000 cells");
+    await page.fill("#factor-columns-levels", "reno, sack");
+    await page.click("#factorial-run");
+    await page.waitForSelector("#factorial table");
+    const cells = await page.$$eval("#factorial td", (all) => all.map((one) => Number(one.textContent)));
+    assert.equal(cells.length, 4);
+    assert.ok(cells.every((value) => value > 0 && value <= 1));
+    await page.fill("#factor-columns-levels", "reno, cubic");
+    await page.click("#factorial-run");
+    await page.waitForFunction(() => document.querySelector("#factorial-status").textContent.startsWith("tcp.recovery"));
+    await done(opened);
+});
+
+test("the lesson's six steps run", async () => {
+    const opened = await open({ hash: "#step=1" });
+    for (let step = 2; step <= 6; step++) {
+        await rerun(opened.page, () => opened.page.click("#lesson-box button:first-of-type"));
+        assert.match(await text(opened.page, "lesson-box"), new RegExp(`^${step}\\. `));
+    }
+    await settled(opened.page);
+    await done(opened);
+});

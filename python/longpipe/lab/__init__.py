@@ -1,0 +1,34 @@
+"""The lab: the engine in a browser page. The page is one file, `page.html`, which `make lab` builds."""
+
+import base64
+import zlib
+from pathlib import Path
+from typing import Final
+
+from longpipe.errors import RunError, ScenarioError
+
+PAGE: Final = Path(__file__).with_name("page.html")
+
+
+def address(scenario: Path | None = None, seed: int = 1) -> str:
+    """The page's address, with a scenario and a seed to begin with.
+
+    Raises RunError where the page was not built, ScenarioError for a scenario that can't be run.
+    """
+    if not PAGE.exists():
+        raise RunError(
+            f"lab: {PAGE} is missing; needs a longpipe with the page in it, or `make lab` in its sources, which takes "
+            "node and npm and `rustup target add wasm32-unknown-unknown`"
+        )
+    return PAGE.as_uri() + ("" if scenario is None else fragment(scenario, seed))
+
+
+def fragment(scenario: Path, seed: int = 1) -> str:
+    """The end of an address that begins with a scenario and a seed: TOML, deflated. Raises ScenarioError."""
+    from longpipe.scenario import LARGEST_SEED, Scenario
+
+    if not 0 <= seed <= LARGEST_SEED:
+        raise ScenarioError(f"seed: {seed}; needs a whole number from 0 to {LARGEST_SEED}")
+    text = Scenario.from_toml(scenario).to_toml()
+    letters = base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode().rstrip("=")
+    return f"#seed={seed}&s={letters}"

@@ -1,0 +1,53 @@
+"""All that the lab's page is told of longpipe when it is built; `python -m longpipe.lab.description` prints it."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from longpipe import _core
+from longpipe.aal5 import CELL_BITS, CELL_BYTES, CELL_PAYLOAD_BYTES, OVERHEAD_BYTES
+from longpipe.absent import CALLED, NAMES, OF_RECOVERY
+from longpipe.analysis.limits import MEANINGS
+from longpipe.ip import HEADER_BYTES, TIMESTAMP_BYTES
+from longpipe.lab.fields import dimensions, models
+from longpipe.lab.presets import presets
+from longpipe.scenario.base import MOST_BUFFER_BYTES, MOST_CELLS, MOST_WINDOW_SCALE
+from longpipe.scenario.checks import LONGEST_PATH_PS
+from longpipe.scenario.timers import LONGEST_RTO
+from longpipe.scenario.variant import FIRST
+from longpipe.scenario.windows import SMALLEST, TIMES_PATH
+
+
+def description(folder: Path | None = None) -> dict[str, Any]:
+    """JSON-ready: models, units, numbers, words and presets, those of the TOML files of `folder` too."""
+    return {
+        "version": _core.__version__,
+        "engine": _core.__engine__,
+        "models": models(),
+        "dimensions": dimensions(),
+        "numbers": {
+            "cell_bits": CELL_BITS,
+            "cell_bytes": CELL_BYTES,
+            "cell_payload_bytes": CELL_PAYLOAD_BYTES,
+            "overhead_bytes": OVERHEAD_BYTES,
+            "header_bytes": HEADER_BYTES,
+            "timestamp_bytes": TIMESTAMP_BYTES,
+            "most_cells": MOST_CELLS,
+            "most_buffer_bytes": MOST_BUFFER_BYTES,
+            "most_window_scale": MOST_WINDOW_SCALE,
+            "longest_path_ps": str(LONGEST_PATH_PS),
+            "longest_rto": LONGEST_RTO,
+            "smallest_window_bytes": SMALLEST,
+            "window_times_path": TIMES_PATH,
+        },
+        "first_kinds": sorted(FIRST),
+        "absent": {"names": {name: list(words) for name, words in NAMES.items()}, "called": CALLED},
+        "recoveries": list(OF_RECOVERY),
+        "limits": dict(MEANINGS),
+        "presets": presets(folder),
+    }
+
+
+if __name__ == "__main__":
+    json.dump(description(Path(sys.argv[1]) if len(sys.argv) > 1 else None), sys.stdout, allow_nan=False)

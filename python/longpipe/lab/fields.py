@@ -1,0 +1,161 @@
+"""What the lab's page knows of scenarios: every field with its type, bounds, unit, default and words, as plain data.
+
+The page has no default, bound, unit or name of its own: this is read from the models when the page is built.
+"""
+
+from collections.abc import Iterable
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
+from pydantic import AfterValidator, BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from longpipe.scenario import Scenario
+from longpipe.scenario.base import (
+    ASCENDING,
+    LATER,
+    Becomes,
+    Buffer,
+    Quantity,
+    WindowScale,
+)
+from longpipe.scenario.reference import described, kind_of, parts
+from longpipe.scenario.variant import CHOSEN
+from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, TICKS, TIME
+
+DIMENSIONS: Final = (TIME, RATE, SIZE, SEGMENTS, TICKS, BUFFER)
+Json = dict[str, Any]
+
+
+def models() -> Json:
+    """Every part of a scenario by its name: its kind, and its fields in their order."""
+    found: dict[str, type[BaseModel]] = {}
+    waiting: list[type[BaseModel]] = [Scenario]
+    while waiting:
+        model = waiting.pop()
+        if model.__name__ not in found:
+            found[model.__name__] = model
+            waiting += [part for field in model.model_fields.values() for part in parts(field.annotation)]
+    return {name: {"kind": kind_of(model), "fields": _fields(model)} for name, model in sorted(found.items())}
+
+
+def dimensions() -> Json:
+    """Each kind of quantity: its units in base units, as decimal text, and its other spellings."""
+    return {
+        dimension.name: {
+            "base": dimension.base,
+            "suffix": dimension.suffix,
+            "units": {unit: str(scale) for unit, scale in dimension.units.items()},
+            "aliases": dict(dimension.aliases),
+            "singular": dict(dimension.singular),
+            "unlimited": dimension.unlimited,
+            "example": dimension.example,
+        }
+        for dimension in DIMENSIONS
+    }
+
+
+def _fields(model: type[BaseModel]) -> list[Json]:
+    return [_field(name, field) for name, field in model.model_fields.items()]
+
+
+def _field(name: str, field: FieldInfo) -> Json:
+    meaning, unit, source = described(field.description or "")
+    written: Json = {
+        "name": field.serialization_alias or name,
+        "type": _type(field.annotation, field.metadata),
+        "description": field.description or "",
+        "meaning": meaning,
+        "unit": unit,
+        "source": source,
+    }
+    if field.default is not PydanticUndefined:
+        written["default"] = _plain(field.default)
+    if LATER in field.metadata:
+        written["later"] = True
+    return written
+
+
+def _plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
+    if isinstance(value, BaseModel):
+        kind = kind_of(type(value))
+        # Every default is that of its kind, so its name is enough.
+        return {} if kind is None else {"kind": kind}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _type(annotation: Any, metadata: Iterable[Any] = ()) -> Json:  # noqa: ANN401 - a type, as typing has them
+    metadata = list(metadata)
+    while get_origin(annotation) is Annotated:
+        annotation, *inner = get_args(annotation)
+        metadata += [data for part in inner for data in (part.metadata if isinstance(part, FieldInfo) else [part])]
+        metadata += [part for part in inner if isinstance(part, FieldInfo)]
+    arguments = [part for part in get_args(annotation) if part is not ...]
+    if NoneType in arguments:
+        whole = [part for part in arguments if part is not NoneType]
+        return {**_type(whole[0] if len(whole) == 1 else Union[tuple(whole)], metadata), "optional": True}  # noqa: UP007
+    for data in metadata:
+        if isinstance(data, Quantity):
+            return _quantity(data)
+        if data in (_check_of(Buffer), _check_of(WindowScale)):
+            return {"is": "buffer" if data is _check_of(Buffer) else "window scale"}
+    if get_origin(annotation) is tuple:
+        bounds = {key: value for data in metadata for key, value in _lengths(data).items()}
+        listed: Json = {"is": "list", "of": _type(arguments[0]), "ascending": ASCENDING in metadata, **bounds}
+        return listed if ... in get_args(annotation) else {**listed, "length": len(arguments)}
+    if get_origin(annotation) is Literal:
+        return {"is": "one of", "values": arguments, **_becomes(metadata)}
+    if get_origin(annotation) in (Union, UnionType):
+        return {
+            "is": "kinds",
+            "kinds": {str(kind_of(part)): part.__name__ for part in arguments},
+            "chosen": CHOSEN in metadata,
+        }
+    if issubclass(annotation, BaseModel):
+        return {"is": "part", "part": annotation.__name__}
+    return _scalar(annotation, metadata)
+
+
+def _scalar(annotation: type, metadata: list[Any]) -> Json:
+    written: Json = {"is": {str: "text", bool: "bool", int: "int", float: "float"}[annotation]}
+    for data in metadata:
+        for key, kind in {"ge": Ge, "gt": Gt, "le": Le, "lt": Lt}.items():
+            if isinstance(data, kind):
+                written[key] = getattr(data, key)
+        written |= _lengths(data)
+        if (pattern := getattr(data, "pattern", None)) is not None:
+            written["pattern"] = pattern
+    return written | _becomes(metadata) | ({"decimals": 9} if _is_share(metadata) else {})
+
+
+def _quantity(data: Quantity) -> Json:
+    return {
+        "is": "quantity",
+        "dimension": data.dimension.name,
+        "low": data.low,
+        "high": data.high,
+        "suffix": data.suffix,
+        "unlimited": data.dimension.unlimited,
+        "auto": data.auto,
+    }
+
+
+def _becomes(metadata: list[Any]) -> Json:
+    suffix = next((data.suffix for data in metadata if isinstance(data, Becomes) and data.suffix), "")
+    return {"suffix": suffix} if suffix else {}
+
+
+def _is_share(metadata: list[Any]) -> bool:
+    return any(isinstance(data, AfterValidator) for data in metadata) and bool(_becomes(metadata))
+
+
+def _lengths(data: object) -> Json:
+    if isinstance(data, MinLen):
+        return {"least": data.min_length}
+    return {"most": data.max_length} if isinstance(data, MaxLen) else {}
+
+
+def _check_of(annotated: object) -> object:
+    return get_args(annotated)[1]

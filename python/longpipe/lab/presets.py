@@ -1,0 +1,94 @@
+"""Scenarios that the lab begins with: of the papers, the examples, and the files of a folder."""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from longpipe.examples import EXAMPLES, example
+from longpipe.papers.buf_97 import PAPER as BUF_97
+from longpipe.papers.frr_96 import PAPER as FRR_96
+from longpipe.papers.gr_97 import PAPER as GR_97
+from longpipe.papers.lbd_01.transfers import Transfer
+from longpipe.papers.replicated import ReplicatedPaper
+from longpipe.papers.www_98 import PAPER as WWW_98
+from longpipe.scenario import Scenario
+
+Json = dict[str, Any]
+
+# Of each paper, the experiments whose factors have these levels: a few that differ in what the paper asks.
+PICKED: Final[Mapping[str, tuple[ReplicatedPaper, tuple[Json, ...]]]] = {
+    "frr-96": (
+        FRR_96,
+        tuple(
+            {"network": network, "sources": sources, "buffer_cells": buffer, "tcp": "reno", "policy": policy}
+            for network, sources, buffer in (("lan", 15, 1000), ("wan", 15, 12000))
+            for policy in ("tail-drop", "epd", "selective-drop", "fba")
+        ),
+    ),
+    "gr-97": (
+        GR_97,
+        tuple(
+            {"network": "wan", "sources": 15, "buffer_cells": 12000, "tcp": "sack", "guaranteed_rate": rate}
+            for rate in (0.0, 0.1, 0.5)
+        ),
+    ),
+    "buf-97": (
+        BUF_97,
+        tuple(
+            {"network": network, "sources": sources, "buffer_rtt": rtt}
+            for network, sources in (("leo", 15), ("multi-leo", 5), ("geo", 5))
+            for rtt in (0.5, 1.0)
+        ),
+    ),
+    "www-98": (
+        WWW_98,
+        tuple(
+            {"network": network, "tcp": "sack", "policy": "selective-drop", "buffer_bdp": 1.0}
+            for network in ("wan", "meo", "geo")
+        ),
+    ),
+}
+
+
+def presets(folder: Path | None) -> list[Json]:
+    """Name, group and fields as a file has them, in the order in which they are offered; `folder` has scenarios."""
+    found = [*_examples()]
+    if folder is not None:
+        found += _files(folder)
+    return [*found, *_papers()]
+
+
+def _examples() -> Iterator[Json]:
+    for name, words in EXAMPLES.items():
+        yield {"name": name, "group": "Networks of today and of 1996", "words": words, **_of_text(name, example(name))}
+
+
+def _files(folder: Path) -> Iterator[Json]:
+    for file in sorted(folder.glob("*.toml")):
+        text = file.read_text(encoding="utf-8")
+        words = " ".join(line.removeprefix("# ") for line in text.splitlines()[:2] if line.startswith("# "))
+        yield {"name": file.stem, "group": "Scenarios", "words": words, **_of_text(file.stem, text)}
+
+
+def _of_text(name: str, text: str) -> Json:
+    return {"fields": {"name": name, **tomllib.loads(text)}}
+
+
+def _papers() -> Iterator[Json]:
+    for paper, (known, wanted) in PICKED.items():
+        experiments = known.experiments()
+        for levels in wanted:
+            experiment = next(one for one in experiments if levels.items() <= one.factors.items())
+            words = ", ".join(f"{name.replace('_', ' ')} {level}" for name, level in levels.items())
+            name = "-".join([paper, *(str(level).replace(".", "") for level in levels.values())])
+            yield _of_paper(paper, name, words, experiment.replicated)
+    for w_star, tcp in ((20, "reno"), (320, "reno"), (320, "newreno"), (320, "sack")):
+        scenario = Transfer(w_star, 1.0, tcp).scenario(duration="100 s")
+        words = f"one transfer by {tcp}, a pipe of {w_star} packets, as much buffer"
+        yield _of_paper("lbd-01", f"lbd-01-{w_star}-{tcp}", words, scenario)
+
+
+def _of_paper(paper: str, name: str, words: str, scenario: Scenario) -> Json:
+    fields = scenario.with_(name=name).model_dump(by_alias=True, exclude_none=True)
+    return {"name": name, "group": f"Paper {paper}", "words": words, "fields": fields}

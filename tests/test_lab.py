@@ -1,0 +1,215 @@
+"""The lab's page says of a scenario what Python says: the same resolved scenario, the same errors."""
+
+import json
+import random
+import re
+import shutil
+import subprocess
+import webbrowser
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+from hypothesis import HealthCheck, given, settings
+from typer.testing import CliRunner
+
+from longpipe import lab
+from longpipe.cli import app
+from longpipe.errors import RunError
+from longpipe.lab.fields import dimensions, models
+from longpipe.lab.presets import presets
+from longpipe.scenario import Scenario, ScenarioError
+from strategies import fields, ip_fields
+
+ROOT = Path(__file__).parent.parent
+RESOLVER = ROOT / "lab" / "build" / "resolve.mjs"
+built = pytest.mark.skipif(
+    not RESOLVER.exists() or shutil.which("node") is None, reason="the lab is not built: make lab"
+)
+
+KNOBS: dict[str, tuple[object, ...]] = {
+    "network.sources": (1, 2, 15),
+    "network.trunk_rate": ("1.5 Mbit/s", "45 Mbit/s", "1 Gbit/s"),
+    "network.trunk_delay": ("0 s", "5 us", "12.5 ms", "275 ms"),
+    "network.access_rate": ("10 Mbit/s", "149.76 Mbit/s"),
+    "network.return_rate": ("2 Mbit/s",),
+    "network.return_buffer": ("30 packets", "0.7 BDP", "unlimited"),
+    "network.trunk_loss": (
+        "none",
+        {"kind": "bernoulli", "probability": 1e-4},
+        {"kind": "packets", "indices": [9, 3, 3]},
+    ),
+    "framing": ("aal5", "ip"),
+    "switch.buffer": ("0.25 BDP", "2 BDP", "1000 cells", "64 packets", "64 KB", "unlimited", "1 cell"),
+    "switch.policy": ("tail-drop", "epd", "selective-drop", {"kind": "fba", "threshold": 0.7, "z": 1}),
+    "tcp.recovery": ("vanilla", "tahoe", "newreno", "sack", {"kind": "reno", "guard": True}),
+    "tcp.congestion": (
+        "aimd",
+        "vegas",
+        "highspeed",
+        {"kind": "scalable", "decrease": 0.25},
+        {"kind": "vegas", "beta": 9},
+    ),
+    "tcp.mss": ("100 B", "1460 B", "9180 B"),
+    "tcp.receiver_window": ("auto", "64 KiB", "8704000 B", "1 GiB", "50 B"),
+    "tcp.window_scale": (3, "as needed"),
+    "tcp.initial_window": ("1 segment", "10 segments"),
+    "tcp.initial_ssthresh": ("unlimited", "64 KB"),
+    "tcp.ack": ("immediate", "delayed", {"kind": "delayed", "segments": "3 segments", "timeout": "40 ms"}),
+    "tcp.timer": ("coarse", "fine", {"kind": "fine", "min_rto": "200 ms", "timestamps": True}),
+    "tcp.tahoe": ({"guard": True}, {"guard": False}),
+    "traffic": ("greedy", "web", {"kind": "transfer", "size": "8 MB"}),
+    "start": ("fixed", {"kind": "random", "over": "100 ms"}, {"kind": "staggered", "interval": "3 s"}),
+    "duration": ("7 s", "100 s"),
+}
+
+WRONG: list[dict[str, Any]] = [
+    {"duration": "5"},
+    {"duration": 5},
+    {"duraton": "5 s"},
+    {"name": ""},
+    {"engine": "fast"},
+    {"tcp": 5},
+    {"tcp": {"recovery": "cubic"}},
+    {"tcp": {"congestion": "cubic"}},
+    {"tcp": {"recovery": "sac"}},
+    {"tcp": {"timer": {"kind": "coarse", "min_rto": "50 ticks"}}},
+    {"tcp": {"timer": {"kind": "fine", "max_rto": "1 us"}}},
+    {"tcp": {"vegas": {"alpha": 4.0}}},
+    {"tcp": {"mss": "70000 B", "receiver_window": "x", "initial_ssthresh": "x"}},
+    {"tcp": {"window_scale": 0, "receiver_window": "1 MB"}},
+    {"switch": {"policy": "red"}},
+    {"switch": {"policy": {"kind": "epd", "threshold": 2}}},
+    {"switch": {"buffer": "3 cells"}},
+    {"switch": {"buffer": "1.5 cells"}},
+    {"framing": "ip", "switch": {"policy": "epd", "ties": "rotating"}},
+    {"network": {"sources": 5}},
+    {"network": {"kind": "dumbbell", "sources": 2.5}},
+    {"network": {"kind": "dumbbell", "trunk_rate": "10 Mbps"}},
+    {"network": {"kind": "dumbbell", "vbr": {}}},
+    {"network": {"kind": "dumbbell", "group": []}},
+    {"network": {"kind": "dumbbell", "group": [{"name": "a", "count": 2}, {"name": "b", "tcp": {"mss": "1 MB"}}]}},
+    {"network": {"kind": "dumbbell", "group": [{"name": "a"}, {"name": "b", "tcp": {"receiver_window": "1 B"}}]}},
+    {"network": {"kind": "graph"}},
+    {"start": {"kind": "fixed", "at": "11 s"}},
+    {"start": {"kind": "staggered", "interval": "5 s"}},
+    {"traffic": {"kind": "web", "spacing_to": "1 ms"}},
+    {"traffic": {"kind": "web", "class_shares": [0.5, 0.4]}},
+    {"traffic": "transfer"},
+]
+
+
+def of_page(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    texts = json.dumps([tomli_w.dumps(table) for table in tables])
+    done = subprocess.run(["node", str(RESOLVER)], input=texts, capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def of_python(table: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {"core": json.loads(json.dumps(Scenario(**table).resolve()))}
+    except ScenarioError as error:
+        return {"problems": list(error.problems)}
+
+
+def assert_equal(tables: list[dict[str, Any]]) -> None:
+    for table, page in zip(tables, of_page(tables), strict=True):
+        assert page == of_python(table), table
+
+
+def turned(table: Mapping[str, Any], path: str, value: object) -> dict[str, Any]:
+    first, _, rest = path.partition(".")
+    below = table.get(first, {"kind": "dumbbell"} if first == "network" else {})
+    return {
+        **table,
+        first: turned({"kind": below} if isinstance(below, str) else below, rest, value) if rest else value,
+    }
+
+
+def without_none(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    if isinstance(value, dict):
+        return {name: without_none(one) for name, one in value.items() if one is not None}
+    return [without_none(one) for one in value] if isinstance(value, list) else value
+
+
+@built
+def test_every_preset_is_resolved_as_python_does() -> None:
+    tables = [preset["fields"] for preset in presets(ROOT / "scenarios")]
+    assert len(tables) > 30
+    assert_equal(tables)
+
+
+@built
+def test_500_random_settings_of_the_knobs_are_resolved_or_refused_as_python_does() -> None:
+    draw = random.Random(18)
+    tables = []
+    for _ in range(500):
+        table: dict[str, Any] = {}
+        for path in draw.sample(sorted(KNOBS), draw.randint(1, 9)):
+            table = turned(table, path, draw.choice(KNOBS[path]))
+        tables.append(table)
+    assert_equal(tables)
+    accepted = sum("core" in of_python(table) for table in tables)
+    assert 100 < accepted < 400
+
+
+@built
+def test_random_scenarios_over_any_network_are_resolved_as_python_does() -> None:
+    tables: list[dict[str, Any]] = []
+
+    @settings(max_examples=150, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(fields, ip_fields())
+    def draw(cells: dict[str, Any], packets: dict[str, Any]) -> None:
+        tables.extend(without_none([cells, packets]))
+
+    draw()
+    assert_equal(tables)
+
+
+@built
+@pytest.mark.parametrize("table", WRONG, ids=str)
+def test_what_cannot_be_is_refused_in_the_command_lines_words(table: dict[str, Any]) -> None:
+    assert "problems" in of_python(table)
+    assert_equal([table])
+
+
+def test_the_page_is_told_of_every_part_and_every_unit() -> None:
+    described = models()
+    assert {"Scenario", "Dumbbell", "Graph", "Tcp", "Web", "Fba", "OnOff", "VbrFlow"} <= set(described)
+    duration = next(field for field in described["Scenario"]["fields"] if field["name"] == "duration")
+    assert (duration["default"], duration["type"]["low"], duration["type"]["suffix"]) == ("10 s", "1 ps", "ps")
+    assert dimensions()["time"]["units"]["ms"] == "1000000000"
+    json.dumps(described, allow_nan=False)
+
+
+def test_the_command_opens_the_page_with_a_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.html"
+    page.touch()
+    opened: list[str] = []
+    monkeypatch.setattr(lab, "PAGE", page)
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    scenario = str(ROOT / "scenarios" / "lan-5-epd.toml")
+    done = CliRunner().invoke(app, ["lab", scenario, "--seed", "7"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert opened == [done.stdout.strip()]
+    assert opened[0].startswith(f"{page.as_uri()}#seed=7&s=")
+    assert CliRunner().invoke(app, ["lab", "--print"]).stdout.strip() == page.as_uri()
+    assert len(opened) == 1
+
+
+def test_a_page_that_was_not_built_is_told_how_to_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lab, "PAGE", tmp_path / "page.html")
+    with pytest.raises(RunError, match="`make lab` in its sources"):
+        lab.address()
+
+
+def test_every_link_of_the_pages_is_of_a_preset_or_a_step_that_there_is() -> None:
+    names = {preset["name"] for preset in presets(ROOT / "scenarios")}
+    links = [
+        link for page in (ROOT / "docs").glob("*.md") for link in re.findall(r'lab\.html#([^"]*)', page.read_text())
+    ]
+    assert len(links) > 20
+    assert {link.removeprefix("preset=") for link in links if link.startswith("preset=")} <= names
+    assert {link for link in links if not link.startswith("preset=")} <= {f"step={number}" for number in range(1, 7)}
