@@ -152,7 +152,7 @@ def message(build: Callable[[], object]) -> str:
         (
             "tcp.recovery",
             "new-reno",
-            "tcp.recovery: 'new-reno'; did you mean 'newreno'? accepts vanilla, tahoe, reno, newreno, sack",
+            "tcp.recovery: 'new-reno'; did you mean 'newreno'? accepts vanilla, tahoe, reno, newreno, sack, rack",
         ),
         (
             "switch.policy",

@@ -1,6 +1,6 @@
 /** Fields as written become parts whose every field is there, each within its bounds; all that is wrong is told at once. */
 import { accepts, repr, reprFloat, shown } from "./errors";
-import { type Field, type Model, NUMBERS, type Type, model } from "./model";
+import { DESCRIPTION, type Field, type Model, NUMBERS, type Type, model } from "./model";
 import { Rational } from "./rational";
 import { BUFFER, SIZE, UNLIMITED, ValueProblem, dimension } from "./units";
 
@@ -252,6 +252,7 @@ function kind(kinds: Record<string, string>, given: unknown): string {
 function beforehand(name: string, table: Table): Table {
     const fields: Table = {};
     for (const [given, value] of Object.entries(table)) fields[given === "from_" ? "from" : given] = value;
+    if (name === "Tcp") return { ...DESCRIPTION.profiles[String(fields["profile"])], ...fields };
     const groups = fields["group"];
     if (name !== "Dumbbell" || !Array.isArray(groups) || groups.length === 0 || "sources" in fields) return fields;
     const counts = groups.map((group: unknown) => (isTable(group) ? wholeNumber(group["count"] ?? 1) : null) ?? 0n);

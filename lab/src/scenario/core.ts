@@ -67,7 +67,8 @@ function ascending(items: Json[]): Json[] {
 }
 
 function isDefault(field: Field, value: Value): boolean {
-    if (field.type.is !== "part") return value === field.default;
+    // Whole numbers that were checked are of another type than those of the description.
+    if (field.type.is !== "part") return String(value) === String(field.default);
     const part = value as Part;
     return model(part.part).fields.every((one) => part.values[one.name] === one.default);
 }

@@ -83,6 +83,7 @@ interface Description {
     first_kinds: string[];
     absent: { names: Record<string, [string, string]>; called: Record<string, string> };
     recoveries: string[];
+    profiles: Record<string, Record<string, unknown>>;
     limits: Record<string, string>;
     presets: Preset[];
 }

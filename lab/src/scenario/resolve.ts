@@ -160,7 +160,7 @@ export function leastWindowScale(tcp: Part): number {
 
 function coreTcp(tcp: Part): JsonTable {
     const scale = valueOf(tcp, "window_scale");
-    return { ...coreFields(tcp), window_scale: scale === "as needed" ? leastWindowScale(tcp) : (scale as bigint) };
+    return { ...coreFields(tcp, ["profile"]), window_scale: scale === "as needed" ? leastWindowScale(tcp) : (scale as bigint) };
 }
 
 function start(scenario: Part, i: number, flow: Part): JsonTable {

@@ -14,6 +14,7 @@ from longpipe.lab.fields import dimensions, models
 from longpipe.lab.presets import presets
 from longpipe.scenario.base import MOST_BUFFER_BYTES, MOST_CELLS, MOST_WINDOW_SCALE
 from longpipe.scenario.checks import LONGEST_PATH_PS
+from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.timers import LONGEST_RTO
 from longpipe.scenario.variant import FIRST
 from longpipe.scenario.windows import SMALLEST, TIMES_PATH
@@ -44,6 +45,7 @@ def description(folder: Path | None = None) -> dict[str, Any]:
         "first_kinds": sorted(FIRST),
         "absent": {"names": {name: list(words) for name, words in NAMES.items()}, "called": CALLED},
         "recoveries": list(OF_RECOVERY),
+        "profiles": PROFILES,
         "limits": dict(MEANINGS),
         "presets": presets(folder),
     }
