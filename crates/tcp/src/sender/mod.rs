@@ -38,7 +38,7 @@ pub struct SenderCounters {
     pub retransmitted_bytes: u64,
     /// Expirations of the retransmission timer.
     pub timeouts: u64,
-    /// Fast retransmits.
+    /// Fast retransmits; of a recovery by records, how often it began without a timeout.
     pub fast_retransmits: u64,
     /// Duplicate ACKs received.
     pub duplicate_acks: u64,
