@@ -113,13 +113,14 @@ def put_lab(app: Sphinx, _error: Exception | None) -> None:
             "<!doctype html><title>longpipe lab</title><p>The lab was not built with these pages: make lab docs</p>"
         )
         page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else missing
-        (Path(app.outdir) / "lab.html").write_text(page, encoding="utf-8")
+        (Path(app.outdir) / "_static" / "lab.html").write_text(page, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("builder-inited", write_reference)
-    app.connect("build-finished", put_lab)
+    # Before links are checked, some of which lead to it.
+    app.connect("build-finished", put_lab, priority=400)
     app.connect("autodoc-process-signature", shorten_signature)
     app.connect("html-page-context", lead_back)
     # Behind the theme's own.
