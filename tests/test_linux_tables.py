@@ -18,8 +18,10 @@ CONTROLS = pd.read_csv(TABLES / "controls.csv").set_index("control")
 LOSSES = pd.read_csv(TABLES / "losses.csv").fillna("")
 TRANSFERS = pd.read_csv(TABLES / "transfers.csv").fillna("").set_index(["control", "list"])
 
-# Packets lost where they are not within 15 % of Linux's, as docs/linux.md says.
-MORE_LOST = {"hybla": 0.65, "highspeed": 0.5, "scalable": 0.3, "illinois": 0.25}
+# What is not as near to Linux's as 15 % of the packets lost, 3 % or 5 % of round trips: by how much, as docs/linux.md says.
+LOST_BEYOND = {"hybla": -0.56, "highspeed": 0.45, "scalable": 0.23, "illinois": 0.19}
+ROUND_TRIP_BEYOND = {"bic": -0.0303}
+PATHS_BEYOND = {("cubic", "12900000 bit/s"): -0.054}
 # Linux's receiver's window until it grows, and the lists in which what it does depends on that, or on its handshake.
 FIRST_WINDOW = "65160 B"
 ELSEWHERE = {8, 10}
@@ -57,9 +59,11 @@ def test_ten_controls_do_what_linux_s_do_over_a_full_queue(control: LinuxControl
     assert goodput_mbps(result, 20, 60) == pytest.approx(linux["goodput_mbps"], rel=0.01)
     assert goodput_mbps(result, 0, 5) == pytest.approx(linux["first_goodput_mbps"], rel=0.05)
     steady = at(np.arange(200, 600) / 10, result.traces["rtt"], "srtt_s")
-    assert np.median(steady) * 1e3 == pytest.approx(linux["median_srtt_ms"], rel=0.031)
+    longer = np.median(steady) * 1e3 / linux["median_srtt_ms"] - 1
+    assert abs(longer) <= 0.03 or longer == pytest.approx(ROUND_TRIP_BEYOND.get(control), abs=0.0005)
     drops = int(result.ports["packets_lost_overflow"].sum())
-    assert drops == pytest.approx(linux["drops"], rel=MORE_LOST.get(control, 0.15))
+    more = drops / linux["drops"] - 1
+    assert abs(more) <= 0.15 or more == pytest.approx(LOST_BEYOND.get(control), abs=0.01)
     assert result.flows["timeouts"].sum() == 0
 
 
@@ -97,4 +101,6 @@ def test_over_random_paths_without_losses_by_chance_goodput_and_round_trips_are_
         result, end = run(control, **path), float(str(linux.duration).split()[0])
         steady = at(np.arange(end * 10 // 3, end * 10) / 10, result.traces["rtt"], "srtt_s")
         assert goodput_mbps(result, end / 3, end) == pytest.approx(linux.goodput_mbps, rel=0.001)
-        assert np.median(steady) * 1e3 == pytest.approx(linux.median_srtt_ms, rel=0.06)
+        longer = np.median(steady) * 1e3 / float(str(linux.median_srtt_ms)) - 1
+        beyond = PATHS_BEYOND.get((control, str(linux.rate)))
+        assert abs(longer) <= 0.05 or longer == pytest.approx(beyond, abs=0.001)

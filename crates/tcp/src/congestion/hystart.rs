@@ -132,7 +132,7 @@ impl Trains {
         }
         if ack.now.since(self.latest) <= TRAIN_GAP {
             self.latest = ack.now;
-            self.found = ack.now.since(self.began) > self.longest_train(base, ack, flight);
+            self.found = ack.now.since(self.began) > longest_train(base, ack, flight);
         }
         self.least = self.least.min(Some(rtt)).or(Some(rtt));
         if self.samples < SAMPLES {
@@ -146,15 +146,15 @@ impl Trains {
             Start::Grow(1.0)
         }
     }
+}
 
-    /// Half a round trip, as the socket is not paced, and what the rate of slow start needs for a burst, a ms at most.
-    fn longest_train(&self, base: Span, ack: &Ack, flight: &Flight) -> Span {
-        let burst = ack.srtt.map_or(Span(0), |srtt| {
-            let rate = 2.0 * flight.cwnd() / srtt.as_seconds();
-            Span(((BURST / rate * PS_PER_SECOND as f64) as u64).min(Span::millis(1).0))
-        });
-        Span((base.0 + burst.0) / 2)
-    }
+/// Half a round trip, as the socket is not paced, and what the rate of slow start needs for a burst, a ms at most.
+fn longest_train(base: Span, ack: &Ack, flight: &Flight) -> Span {
+    let burst = ack.srtt.map_or(Span(0), |srtt| {
+        let rate = 2.0 * flight.cwnd() / srtt.as_seconds();
+        Span(((BURST / rate * PS_PER_SECOND as f64) as u64).min(Span::millis(1).0))
+    });
+    Span((base.0 + burst.0) / 2)
 }
 
 /// RFC 9406's way out: rounds of the window.

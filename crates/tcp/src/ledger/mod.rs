@@ -81,7 +81,7 @@ pub struct Ledger {
     first_sent: Time,
     least_rtt: Option<Span>,
     /// Bytes sent again since the latest ACK.
-    lost: u64,
+    sent_again: u64,
     /// Bytes that arrived beyond the first hole.
     beyond: u64,
     /// Transmissions so far.
@@ -153,7 +153,7 @@ impl Ledger {
                     losses.on_sent_again(latest.number, start, if record.lost { length } else { 0 });
                     again = true;
                 } else {
-                    self.lost += length;
+                    self.sent_again += length;
                 }
                 start = record.end;
                 *record = Record {
@@ -203,7 +203,7 @@ impl Ledger {
             rtt,
             least_rtt: self.least_rtt,
             delivered: self.delivered - before,
-            lost: std::mem::take(&mut self.lost),
+            lost: std::mem::take(&mut self.sent_again),
             rate: arrivals.newest.map(|newest| self.rate(now, newest)),
             slow_rtt: arrivals.slow_rtt,
             latest: arrivals.latest,
