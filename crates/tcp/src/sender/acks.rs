@@ -205,17 +205,26 @@ impl Sender {
                 ..News::default()
             },
         };
+        let open = self.recovery.is_idle() && acked > 0;
+        self.tell_news(now, &news, before, grows, open);
+    }
+
+    /// Tells it what an ACK brought, of which `news` are known.
+    pub(super) fn tell_news(&mut self, now: Time, news: &News, before: Before, grows: bool, open: bool) {
+        let Some(told) = &mut self.told else {
+            return;
+        };
         let ack = Ack {
             now,
-            acked,
+            acked: self.flight.una - before.una,
             grows,
-            open: self.recovery.is_idle() && acked > 0,
+            open,
             delivered: news.delivered,
             lost: news.lost,
             marked: 0,
-            in_flight: told.in_flight(flight),
+            in_flight: told.in_flight(&self.flight),
             cwnd: before.cwnd,
-            window_limited: (before.in_flight + u64::from(flight.mss)) as i64 as f64 > before.cwnd,
+            window_limited: (before.in_flight + u64::from(self.flight.mss)) as i64 as f64 > before.cwnd,
             rtt: news.rtt,
             srtt: self.rtt.srtt(),
             least_rtt: news.least_rtt,

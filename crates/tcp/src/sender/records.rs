@@ -3,7 +3,6 @@
 
 use super::timers::Timer;
 use super::{Sender, NOTHING};
-use crate::congestion::control::Ack;
 use crate::congestion::reins::Reins;
 use crate::ledger::Ledger;
 use crate::recovery::rack::Rack;
@@ -61,10 +60,10 @@ impl Sender {
             ledger,
             mut reins,
         } = parts;
-        let news = ledger.on_ack(now, ack.acknowledgement, ack.sack_blocks());
+        let mut news = ledger.on_ack(now, ack.acknowledgement, ack.sack_blocks());
         let lost = ledger.lost();
         let turn = rack.on_ack(now, &news, ack.echo, advanced, ledger, &mut reins);
-        let lost = ledger.lost().saturating_sub(lost);
+        news.lost = ledger.lost().saturating_sub(lost);
         self.counters.fast_retransmits += u64::from(turn.begins);
         let sent = news
             .slow_rtt
@@ -73,26 +72,7 @@ impl Sender {
         if let Some(sent) = sent {
             self.measure(sent, now);
         }
-        let Some(told) = &mut self.told else {
-            return;
-        };
-        let ack = Ack {
-            now,
-            acked: self.flight.una - before.una,
-            grows: turn.grows,
-            open: turn.open,
-            delivered: news.delivered,
-            lost,
-            marked: 0,
-            in_flight: told.in_flight(&self.flight),
-            cwnd: before.cwnd,
-            window_limited: (before.in_flight + u64::from(self.flight.mss)) as i64 as f64 > before.cwnd,
-            rtt: news.rtt,
-            srtt: self.rtt.srtt(),
-            least_rtt: news.least_rtt,
-            rate: news.rate,
-        };
-        told.pace(self.congestion.on_ack(&ack, &mut self.flight));
+        self.tell_news(now, &news, before, turn.grows, turn.open);
         // A recovery begins with a run of the timer of its own (Linux).
         self.set_timers_after_ack(now, advanced || turn.begins);
     }
