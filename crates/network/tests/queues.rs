@@ -238,8 +238,10 @@ fn codel_with_roots_drops_at_the_instants_of_its_law() {
 
 impl Served for FqCodel<Packet> {
     fn enqueue(&mut self, packet: Packet, events: &mut Vec<Event>) {
-        let dropped = |packet: Packet| events.push(("drop", packet.index, packet.arrival.0 / 1_000));
-        FqCodel::enqueue(self, packet.flow, packet, dropped);
+        FqCodel::enqueue(self, packet.flow, packet);
+        if self.held().0 > 10_240 {
+            self.shorten_longest(|dropped| events.push(("drop", dropped.index, packet.arrival.0 / 1_000)));
+        }
     }
 
     fn dequeue(&mut self, now: Time, events: &mut Vec<Event>) -> Option<Packet> {
@@ -252,7 +254,6 @@ fn fq_codel_serves_and_drops_what_ns_3_does() {
     let config = FqCodelConfig {
         codel: codel_config(CodelArithmetic::Linux, false),
         quantum_bytes: 1500,
-        limit_packets: 10_240,
         queues: None,
         rules: FqCodelRules::Rfc8290,
     };

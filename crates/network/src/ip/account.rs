@@ -47,6 +47,7 @@ impl Ip {
                     let report = PacketReport::of_router(router, line, now);
                     (report, router.accounts_agree(line, now), router.rate)
                 }
+                Port::Served(served) => (served.report(now), true, served.rate()),
             };
             check(report.conserves(rate, now) && accounts_agree, || {
                 format!("port {index}: {report:?}")

@@ -20,6 +20,8 @@ pub struct PacketReport {
     pub lost_refused: u64,
     /// Packets lost by force.
     pub lost_forced: u64,
+    /// Packets that were marked and entered, or left.
+    pub packets_marked: u64,
     /// Packets held at the end.
     pub packets_held: u64,
     /// Bytes of the packets that arrived.
@@ -77,6 +79,7 @@ impl PacketReport {
             lost_overflow: counters.lost_overflow,
             lost_refused: counters.lost_refused,
             lost_forced: counters.lost_forced,
+            packets_marked: counters.packets_marked,
             packets_held,
             bytes_in: counters.bytes_admitted + counters.bytes_lost,
             bytes_out,
@@ -98,9 +101,9 @@ impl PacketReport {
             && can_have_sent(rate, self.bytes_out, now)
     }
 
-    /// Everything that a final state's hash takes in.
-    pub(crate) fn words(&self) -> [u64; 13] {
-        [
+    /// Everything that a final state's hash takes in; of marks, only where there are any.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+        let words = [
             self.packets_in,
             self.packets_out,
             self.lost_overflow,
@@ -114,6 +117,8 @@ impl PacketReport {
             self.peak_packets,
             self.peak_bytes,
             self.mean_packets.map_or(0, f64::to_bits),
-        ]
+        ];
+        let marked = Some(self.packets_marked).filter(|&marked| marked > 0);
+        words.into_iter().chain(marked)
     }
 }

@@ -35,8 +35,6 @@ impl<T> Default for Flow<T> {
 pub struct FqCodel<T> {
     law: Law,
     quantum: i64,
-    /// Most packets that wait.
-    limit: u64,
     rules: FqCodelRules,
     /// Turns flows into queues; none: each flow has its own.
     salt: Option<u64>,
@@ -55,7 +53,6 @@ impl<T: Queued> FqCodel<T> {
         FqCodel {
             law: Law::new(&config.codel),
             quantum: i64::from(config.quantum_bytes),
-            limit: config.limit_packets,
             rules: config.rules,
             salt: config.queues.map(|_| salt),
             flows: (0..queues).map(|_| Flow::default()).collect(),
@@ -66,8 +63,8 @@ impl<T: Queued> FqCodel<T> {
         }
     }
 
-    /// A packet of a flow comes; those that go because there are too many are handed to `dropped`.
-    pub fn enqueue(&mut self, flow: u32, packet: T, dropped: impl FnMut(T)) {
+    /// A packet of a flow comes.
+    pub fn enqueue(&mut self, flow: u32, packet: T) {
         let queue = match self.salt {
             Some(salt) => (mix(salt ^ u64::from(flow)) % self.flows.len() as u64) as u32,
             None => flow,
@@ -80,13 +77,10 @@ impl<T: Queued> FqCodel<T> {
             (flow.waits, flow.deficit) = (true, self.quantum);
             self.new.push_back(queue);
         }
-        if self.packets > self.limit {
-            self.shorten_longest(dropped);
-        }
     }
 
-    /// Half of what waits in the longest queue goes, the oldest first, but no more than so many packets.
-    fn shorten_longest(&mut self, mut dropped: impl FnMut(T)) {
+    /// There are too many: half of what waits in the longest queue goes, the oldest first, but no more than so many packets.
+    pub fn shorten_longest(&mut self, mut dropped: impl FnMut(T)) {
         // The first of equals, as Linux finds it.
         let longest = self.flows.iter_mut().rev().max_by_key(|flow| flow.backlog.bytes());
         let Some(flow) = longest else { return };

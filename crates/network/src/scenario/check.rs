@@ -170,6 +170,13 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
         let problem = problem.within("tcp");
         return refuse(field(&problem.field), problem.value, problem.accepted);
     }
+    if scenario.framing == Framing::Aal5 && !flow.tcp.ecn.is_off() {
+        return refuse(
+            field("tcp.ecn"),
+            "marks",
+            "needs off under AAL5, whose cells carry no marks of IP",
+        );
+    }
     let (data, mut ack) = flow.tcp.largest_packets_bytes();
     if let TrafficConfig::Web(web) = &flow.traffic {
         if let Some((name, value, accepted)) = web.problem() {

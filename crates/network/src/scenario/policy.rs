@@ -204,8 +204,6 @@ pub struct FqCodelConfig {
     pub codel: CodelConfig,
     /// Bytes that a queue may send in a turn.
     pub quantum_bytes: u32,
-    /// Most packets that wait in all.
-    pub limit_packets: u64,
     /// Queues among which a hash spreads the flows; none: one for each flow.
     pub queues: Option<u32>,
     /// Whose reading of the rest.
@@ -372,7 +370,6 @@ impl FqCodelConfig {
         self.codel
             .problem()
             .or_else(|| refuse_unless(self.quantum_bytes > 0, "quantum", 0, "needs at least 1 byte"))
-            .or_else(|| refuse_unless(self.limit_packets > 0, "limit", 0, "needs at least 1 packet"))
             .or_else(|| {
                 let fits = self.queues.is_none_or(|queues| (1..=65_536).contains(&queues));
                 refuse_unless(fits, "queues", self.queues.unwrap_or(0), "needs 1 to 65 536 queues")

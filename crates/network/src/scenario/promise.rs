@@ -35,10 +35,10 @@ pub(crate) struct EndPromise {
 }
 
 impl LinkConfig {
-    /// A FIFO and a wire of one delay.
+    /// A wire of one delay; a FIFO, unless the queue is served.
     pub(crate) fn promise(&self) -> LinkPromise {
         LinkPromise {
-            departs_as_admitted: true,
+            departs_as_admitted: !self.policy.serves(),
             keeps_order: true,
             least_delay: self.delay_ps,
         }
