@@ -40,7 +40,7 @@ enum Burst {
 }
 
 /// The rate of departures, measured in cycles.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Departures {
     /// Since when, and how many bytes.
     cycle: Option<(Time, u64)>,
@@ -160,12 +160,25 @@ impl Pie {
     /// Does what is due before `now`, departures and updates in their order.
     pub fn update_before(&mut self, now: Time) {
         while self.next_update < now {
-            let due = self.next_update;
+            let (due, every) = (self.next_update, self.config.update_ps);
             self.depart_before(due);
+            let before = self.at_rest();
             self.update();
-            self.next_update = due + Span(self.config.update_ps);
+            self.next_update = due + Span(every);
+            if before.is_some() && before == self.at_rest() && self.next_update < now {
+                // Nor does any other update move it before something comes.
+                let others = (now.0 - self.next_update.0).div_ceil(every);
+                self.next_update += Span(others * every);
+            }
         }
         self.depart_before(now);
+    }
+
+    /// All that an update moves, where nothing waits.
+    fn at_rest(&self) -> Option<(f64, [Span; 3], Burst, Departures)> {
+        let spans = [self.delay, self.delay_before, self.allowance];
+        let state = (self.probability, spans, self.burst, self.departures);
+        self.waiting.is_empty().then_some(state)
     }
 
     /// Takes the packets out whose service began before `time`.

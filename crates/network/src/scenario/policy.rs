@@ -221,6 +221,9 @@ pub enum FqCodelRules {
     Linux,
 }
 
+/// Least time between updates [ps]: 10 us, or a run would be nothing but these.
+const LEAST_UPDATE: u64 = longpipe_events::PS_PER_SECOND / 100_000;
+
 /// Longest time of a policy [ps]: 1000 s.
 const LONGEST: u64 = 1_000 * longpipe_events::PS_PER_SECOND;
 
@@ -327,7 +330,10 @@ impl PieConfig {
             )
         };
         time_problem("target", self.target_ps)
-            .or_else(|| time_problem("update", self.update_ps))
+            .or_else(|| {
+                let fits = (LEAST_UPDATE..=LONGEST).contains(&self.update_ps);
+                refuse_unless(fits, "update", self.update_ps, "needs 10 us to 1000 s, in ps")
+            })
             .or_else(|| {
                 refuse_unless(
                     self.burst_ps <= LONGEST,

@@ -65,7 +65,7 @@ impl QueueDraft {
             }),
             4 => PolicyConfig::Pie(PieConfig {
                 target_ps: packets(a / 5),
-                update_ps: packets(b / 5 + 1),
+                update_ps: packets(b / 5 + 1).max(10_000_000),
                 burst_ps: packets(c % 200),
                 alpha: share(d) * 4e10 / packet_ps as f64,
                 beta: share(a) * 4e11 / packet_ps as f64,
