@@ -23,6 +23,7 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
     integers("packets_lost_overflow", |port| port.lost_overflow)?;
     integers("packets_lost_refused", |port| port.lost_refused)?;
     integers("packets_lost_forced", |port| port.lost_forced)?;
+    integers("packets_marked", |port| port.packets_marked)?;
     integers("packets_held", |port| port.packets_held)?;
     integers("bytes_in", |port| port.bytes_in)?;
     integers("bytes_out", |port| port.bytes_out)?;
