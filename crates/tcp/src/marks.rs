@@ -30,18 +30,14 @@ impl Marks {
         })
     }
 
-    /// An ACK echoes a mark, which SND.UNA shows already; true if the window has to fall. While a loss is repaired it has fallen.
-    pub fn on_echo(&mut self, flight: &Flight, repairs: bool) -> bool {
-        if self.is_reducing(flight) {
-            return false;
+    /// An ACK echoes a mark, which SND.UNA shows already; true if it is the first one of a window.
+    pub fn on_echo(&mut self, flight: &Flight) -> bool {
+        // The ACK of all that left before the reduction left before the receiver was told of it.
+        let first = flight.una > self.reduced_at;
+        if first {
+            (self.reduced_at, self.owes_word) = (flight.max, true);
         }
-        (self.reduced_at, self.owes_word) = (flight.max, true);
-        !repairs
-    }
-
-    /// Whether data of the time before the last reduction is under way.
-    pub fn is_reducing(&self, flight: &Flight) -> bool {
-        flight.una < self.reduced_at
+        first
     }
 
     /// What the next segment says: only new data can be marked.

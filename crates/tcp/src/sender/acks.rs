@@ -75,16 +75,29 @@ impl Sender {
 
     /// Data arrived marked: the window falls once for all of a window's.
     fn on_mark(&mut self, now: Time) {
-        let repairs = self.recovery.is_on();
         let Some(marks) = self.rare.as_mut().and_then(|rare| rare.marks.as_mut()) else {
             return;
         };
-        if marks.on_echo(&self.flight, repairs) {
-            let abe = marks.costs_less;
-            self.counters.mark_reductions += 1;
-            let mut reins = self.reins(now);
-            reins.reduce(Cause::Mark { abe });
+        if !marks.on_echo(&self.flight) {
+            return;
         }
+        let (cause, repairs) = (Cause::Mark { abe: marks.costs_less }, self.recovery.is_on());
+        let mut reins = Reins::new(
+            &mut self.flight,
+            &mut self.congestion,
+            self.told.as_deref_mut().map(Told::pacing),
+            now,
+        );
+        // While a loss is repaired the window has fallen.
+        let falls = match self.recovery.by_records() {
+            Some(rack) => rack.on_mark(cause, &mut reins),
+            None if repairs => false,
+            None => {
+                reins.reduce(cause);
+                true
+            }
+        };
+        self.counters.mark_reductions += u64::from(falls);
     }
 
     fn on_news(&mut self, now: Time, ack: &AckSegment) {
