@@ -37,7 +37,6 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         ("a path that changes while it is used", "a run for each delay, network.trunk_delay"),
     ),
     **dict.fromkeys(("ipv6", "ethernet", "mpls", "wifi", "dvb-s2"), ("a link layer", "framing = 'ip' or 'aal5'")),
-    **dict.fromkeys(("ber", "bit_error_rate"), ("an error rate by bits", "kind = 'bernoulli', which loses packets")),
 }
 # What others call something that is here.
 CALLED: Final[dict[str, str]] = {
@@ -49,6 +48,7 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("h-tcp",), "htcp"),
     **dict.fromkeys(("westwood+", "westwoodplus"), "westwood"),
     **dict.fromkeys(("rack-tlp", "tlp", "prr"), "rack"),
+    **dict.fromkeys(("ber", "bit-error-rate", "bit_error_rate"), "bit-errors"),
     **dict.fromkeys(("atm", "cells"), "aal5"),
     **dict.fromkeys(("packets", "ipv4"), "ip"),
 }

@@ -1,8 +1,10 @@
 //! What a run of IP packets leaves behind, port by port.
 
+use crate::impairments::bit_errors::BitErrors;
 use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
 use crate::ip::port::line::{can_have_sent, share_used, Line};
+use crate::report::state_hash::StateHash;
 use longpipe_events::{Rate, Time};
 
 /// One link's output port: results.
@@ -38,6 +40,10 @@ pub struct PacketReport {
     pub mean_packets: Option<f64>,
     /// Fraction of the line's bits that were sent.
     pub utilization: f64,
+    /// Packets among those that left which bit errors spoilt at the end of the wire.
+    pub spoilt: u64,
+    /// Their bytes.
+    pub bytes_spoilt: u64,
 }
 
 impl PacketReport {
@@ -98,9 +104,17 @@ impl PacketReport {
             && can_have_sent(rate, self.bytes_out, now)
     }
 
-    /// Everything that a final state's hash takes in.
-    pub(crate) fn words(&self) -> [u64; 13] {
-        [
+    /// The same with what bit errors have spoilt.
+    pub(crate) fn with(mut self, errors: Option<&BitErrors>) -> PacketReport {
+        if let Some(errors) = errors {
+            (self.spoilt, self.bytes_spoilt) = (errors.spoilt, errors.spoilt_bits / 8);
+        }
+        self
+    }
+
+    /// Takes everything into a final state's hash; hashes are older than bit errors.
+    pub(crate) fn hash(&self, hash: &mut StateHash) {
+        let words = [
             self.packets_in,
             self.packets_out,
             self.lost_overflow,
@@ -114,6 +128,8 @@ impl PacketReport {
             self.peak_packets,
             self.peak_bytes,
             self.mean_packets.map_or(0, f64::to_bits),
-        ]
+        ];
+        let spoilt = (self.spoilt > 0).then_some(self.spoilt);
+        words.into_iter().chain(spoilt).for_each(|word| hash.word(word));
     }
 }

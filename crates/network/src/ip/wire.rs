@@ -1,5 +1,6 @@
 //! A directed link of an IP path: an output port, its wire, and where that ends.
 
+use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
 use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
@@ -25,9 +26,20 @@ pub struct Wire {
     pub lead: Span,
     /// What feeds it.
     pub port: Port,
+    /// Its bit errors, and where it ends.
+    pub errors: Option<(Box<BitErrors>, End)>,
 }
 
 impl Wire {
+    /// What happens at its end to a packet that arrives whole.
+    #[inline(always)]
+    pub fn end(&self) -> End {
+        match (&self.errors, self.line.end) {
+            (Some((_, end)), End::Uncertain) => *end,
+            (_, end) => end,
+        }
+    }
+
     /// A packet of the port's circuit `local()` is ready to be sent, or arrives at the port; unless it is lost, when it
     /// arrives downstream.
     #[inline(always)]
@@ -97,12 +109,15 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
                 (Port::Router(router), repeats)
             }
         };
+        let errors = BitErrors::new(&link.loss, seed, index as u64).map(|errors| (errors, end));
+        let seen = if errors.is_some() { End::Uncertain } else { end };
         Wire {
-            line: Line::new(Span(link.delay_ps), end, repeats),
+            line: Line::new(Span(link.delay_ps), seen, repeats),
             packets: Ring::default(),
             options: Ring::default(),
             lead: leads[index],
             port,
+            errors,
         }
     });
     wires.collect()

@@ -115,7 +115,7 @@ impl Reference {
             })?;
             let on_wire = if report.host { 0 } else { wire.len() as u64 };
             if !ends[link].host {
-                astray[ends[link].node as usize] += i128::from(report.packets_out - on_wire);
+                astray[ends[link].node as usize] += i128::from(report.packets_out - on_wire - report.spoilt);
             }
             if !report.host {
                 astray[origins[link] as usize] -= i128::from(report.packets_in);
@@ -176,10 +176,7 @@ impl Medium for Reference {
 
     fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError> {
         let packet_ports = self.reports(now)?;
-        packet_ports
-            .iter()
-            .flat_map(|port| port.words())
-            .for_each(|word| hash.word(word));
+        packet_ports.iter().for_each(|port| port.hash(hash));
         Ok(Carried {
             packet_ports,
             ..Carried::default()
@@ -207,8 +204,14 @@ impl Reference {
         watch::packet(&mut hosts.probe, link as u32, came, now, packet, &options);
     }
 
+    /// Takes the first packet off a wire, unless it is spoilt.
+    fn take_whole(&mut self, link: usize) -> Option<(Packet, Options)> {
+        let (packet, options) = self.wires[link].pop_front()?;
+        (!self.ports[link].spoil(&packet)).then_some((packet, options))
+    }
+
     fn on_router<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        let Some((packet, options)) = self.wires[link].pop_front() else {
+        let Some((packet, options)) = self.take_whole(link) else {
             return;
         };
         let now = hosts.clock.now;
@@ -218,7 +221,7 @@ impl Reference {
     }
 
     fn on_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        if let Some((packet, options)) = self.wires[link].pop_front() {
+        if let Some((packet, options)) = self.take_whole(link) {
             hosts.receive_in_full(self, packet, &options, UNKNOWN);
         }
     }

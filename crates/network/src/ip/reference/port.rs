@@ -1,5 +1,6 @@
 //! An output port in the open: a queue of packets, one of them in service, counted as they come and go.
 
+use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
@@ -46,6 +47,7 @@ pub(super) struct Port {
     rate: u64,
     pub delay: u64,
     loss: Option<Box<Loss>>,
+    errors: Option<Box<BitErrors>>,
     policy: Policy,
     most_packets: u64,
     most_bytes: u64,
@@ -80,6 +82,7 @@ impl Port {
             rate: link.rate_bps,
             delay: link.delay_ps,
             loss: Loss::new(&link.loss, seed, index as u64),
+            errors: BitErrors::new(&link.loss, seed, index as u64),
             policy: if host {
                 Policy::TailDrop
             } else {
@@ -147,6 +150,12 @@ impl Port {
         self.report.peak_packets = self.report.peak_packets.max(self.held());
         self.report.peak_bytes = self.report.peak_bytes.max(self.bytes_held);
         Verdict::Admitted
+    }
+
+    /// A packet that left has come to the end of the wire; true if bit errors spoil it.
+    pub fn spoil(&mut self, packet: &Packet) -> bool {
+        let bits = 8 * u32::from(packet.bytes());
+        self.errors.as_mut().is_some_and(|errors| errors.spoil(bits))
     }
 
     /// When the packet in service will have left.
@@ -238,7 +247,7 @@ impl Port {
             report.mean_packets = Some(self.packet_time as f64 / now.0 as f64);
         }
         report.utilization = share_used(self.rate(), report.bytes_out, now);
-        report
+        report.with(self.errors.as_deref())
     }
 }
 
