@@ -32,9 +32,10 @@ ANALYSIS: Final = (
 )
 
 
-def tshark(path: Path, *fields: str, preferences: tuple[str, ...] = ()) -> pd.DataFrame:
-    """A row per packet with the fields asked for, as text; absent ones are nan."""
-    command = ["tshark", "-n", "-r", str(path), "-T", "fields", "-E", "separator=;"]
+def tshark(path: Path, *fields: str, preferences: tuple[str, ...] = (), resolve: str = "") -> pd.DataFrame:
+    """A row per packet with the fields asked for, as text; absent ones are nan. `resolve` is what gets names, as of tshark -N."""
+    naming = ["-N", resolve] if resolve else ["-n"]
+    command = ["tshark", *naming, "-r", str(path), "-T", "fields", "-E", "separator=;"]
     for preference in preferences:
         command += ["-o", preference]
     for field in fields:

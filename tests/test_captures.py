@@ -236,6 +236,17 @@ def test_requests_and_files_are_one_clean_connection(tmp_path: Path, recovery: s
     assert lengths.sum() >= 128 * asked > 0
 
 
+@needs_tshark
+@pytest.mark.parametrize("framing", ["aal5", "ip"])
+def test_tshark_shows_the_names_of_hosts(tmp_path: Path, framing: str) -> None:
+    changes = {"duration": "100 ms", "framing": framing, "switch.buffer": "unlimited"}
+    _, paths = capture(LAN.with_(**changes), tmp_path, "host:source2", "link:switch2->switch1")
+    pairs = [{("source2", "sink2"), ("sink2", "source2")}, {(f"sink{n}", f"source{n}") for n in (1, 2, 3)}]
+    for path, expected in zip(paths, pairs, strict=True):
+        shown = tshark(path, "ip.src_host", "ip.dst_host", resolve="n")
+        assert set(shown.itertuples(index=False, name=None)) == expected
+
+
 def test_a_packet_takes_its_time_over_link_and_wire(tmp_path: Path) -> None:
     places = ["host:source1", "link:source1->switch1", "link:switch1->switch2", "host:sink1"]
     _, paths = capture(WAN.with_(duration="100 ms"), tmp_path, *places)

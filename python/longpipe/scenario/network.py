@@ -131,7 +131,9 @@ class Link(Model):
     )
     policy: Policy | None = Field(default=None, description="Policy of its switch ports")
     loss: Loss = Field(default=NoLoss(), description="What the link loses of itself, from the first node to the second")
-    return_loss: Loss = Field(default=NoLoss(), description="What the link loses of itself, from the second node to the first")
+    return_loss: Loss = Field(
+        default=NoLoss(), description="What the link loses of itself, from the second node to the first"
+    )
 
 
 class Flow(Model):
