@@ -51,7 +51,7 @@ class GilbertElliottLoss(Model):
 
 
 class BitErrorLoss(Model):
-    """Each bit independently: 1 - (1 - rate)^n of what is n bits long, IP packets at the end of the wire, frames of cells."""
+    """Each bit independently: 1 - (1 - rate)^n of what is n bits long, at the end of the wire; cells spoil frames."""
 
     kind: Literal["bit-errors"] = "bit-errors"
     rate: Probability = Field(description="A bit error rate (BER): the probability that a bit is wrong, as in 1e-7")

@@ -130,9 +130,9 @@ class Link(Model):
         default=None, description="Buffer of the second node's port [cells, packets, bytes or BDP]; the same if absent"
     )
     policy: Policy | None = Field(default=None, description="Policy of its switch ports")
-    loss: Loss = Field(default=NoLoss(), description="What the link loses of itself, from the first node to the second")
+    loss: Loss = Field(default=NoLoss(), description="What the link loses of itself, from first node to second")
     return_loss: Loss = Field(
-        default=NoLoss(), description="What the link loses of itself, from the second node to the first"
+        default=NoLoss(), description="What the link loses of itself, from second node to first"
     )
 
 
