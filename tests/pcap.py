@@ -46,9 +46,14 @@ def tshark(path: Path, *fields: str, preferences: tuple[str, ...] = (), resolve:
 
 def analysis(path: Path) -> dict[str, int]:
     """How many packets tshark's analysis of TCP marks in each way, and how many it can't dissect."""
+    return analysed(path)[0]
+
+
+def analysed(path: Path, *more: str) -> tuple[dict[str, int], pd.DataFrame]:
+    """The same, and the packets with more fields."""
     fields = {name: f"tcp.analysis.{name}" for name in ANALYSIS} | {"malformed": "_ws.malformed"}
-    packets = tshark(path, "frame.number", *fields.values())
-    return {name: int(packets[field].notna().sum()) for name, field in fields.items()}
+    packets = tshark(path, "frame.number", *fields.values(), *more)
+    return {name: int(packets[field].notna().sum()) for name, field in fields.items()}, packets
 
 
 def tcptrace_retransmitted(path: Path) -> int:
