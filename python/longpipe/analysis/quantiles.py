@@ -1,7 +1,7 @@
 """Quantiles and tails of the distributions that intervals and F tests need.
 
-Of SciPy's special functions: its `stats` gives the same digits, and takes half a second and 50 MB to load. They too are loaded when
-one is first asked for, as pictures of runs have no intervals.
+Of SciPy's special functions: its `stats` gives the same digits, and takes half a second and 50 MB to load. They too
+are loaded when one is first asked for, as pictures of runs have no intervals.
 """
 
 

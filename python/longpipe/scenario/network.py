@@ -131,9 +131,7 @@ class Link(Model):
     )
     policy: Policy | None = Field(default=None, description="Policy of its switch ports")
     loss: Loss = Field(default=NoLoss(), description="What the link loses of itself, from first node to second")
-    return_loss: Loss = Field(
-        default=NoLoss(), description="What the link loses of itself, from second node to first"
-    )
+    return_loss: Loss = Field(default=NoLoss(), description="What the link loses of itself, from second node to first")
 
 
 class Flow(Model):
