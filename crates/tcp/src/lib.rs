@@ -15,6 +15,7 @@ pub mod config;
 pub mod congestion;
 pub mod flight;
 mod ledger;
+mod marks;
 mod problem;
 mod ranges;
 mod rare;

@@ -142,7 +142,7 @@ impl Medium for Atm {
         vbr::on_vbr(self, hosts, source);
     }
 
-    fn on_sweep<P: Probe>(&mut self, hosts: &mut Hosts<P>, port: usize) {
+    fn on_port<P: Probe>(&mut self, hosts: &mut Hosts<P>, port: usize) {
         by_sweeps::sweep(self, hosts, port as u32);
     }
 

@@ -48,6 +48,7 @@ impl Ip {
                     let report = PacketReport::of_router(router, line, now);
                     (report, router.accounts_agree(line, now), router.rate)
                 }
+                Port::Served(served) => (served.report(now), true, served.rate()),
             };
             check(report.conserves(rate, now) && accounts_agree, || {
                 format!("port {index}: {report:?}")
@@ -56,12 +57,16 @@ impl Ip {
             let sum = |total: &mut (u64, u64), packets, bytes| *total = (total.0 + packets, total.1 + bytes);
             if end != End::Host {
                 let lost = report.lost_overflow + report.lost_refused + report.lost_forced;
-                let packets = report.packets_in - lost - under_way.0 - report.spoilt;
                 let node = self.topology.ends[index].node as usize;
+                // What a FIFO admitted is under way at once.
+                let held = match port {
+                    Port::Served(_) => (report.packets_held, report.bytes_held),
+                    Port::Interface(_) | Port::Router(_) => (0, 0),
+                };
                 sum(
                     &mut came[node],
-                    packets,
-                    report.bytes_in - report.bytes_lost - under_way.1 - report.bytes_spoilt,
+                    report.packets_in - lost - held.0 - under_way.0 - report.spoilt,
+                    report.bytes_in - report.bytes_lost - held.1 - under_way.1 - report.bytes_spoilt,
                 );
             }
             if !report.host {

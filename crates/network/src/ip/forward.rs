@@ -8,7 +8,7 @@ use super::port::line::End;
 use super::routes::Routes;
 use super::wire::Port;
 use super::{Ip, NO_OPTIONS};
-use crate::clock::{Actor, CELL, UNKNOWN, WHOLE_FRAME};
+use crate::clock::{Actor, CELL, DEPARTURE, UNKNOWN, WHOLE_FRAME};
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
@@ -55,7 +55,7 @@ impl Ip {
         let wire = &mut self.wires[link as usize];
         let mut options = NO_OPTIONS;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
-        let arrival = wire.send(ready, packet.bytes(), || 0)?;
+        let arrival = wire.send(ready, packet.bytes(), || (0, false))?;
         let departure = arrival - wire.line.delay();
         watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
         let next = OnWire { arrival, packet };
@@ -199,8 +199,20 @@ impl Ip {
                 router.settle(&mut wire.line, arrival);
                 hosts.probe.queue(arrival, link, router.held(&wire.line, arrival).0);
             }
+            if let (false, Port::Served(served)) = (P::IDLE, &wire.port) {
+                hosts.probe.queue(arrival, link, served.held().0);
+            }
             let reached = arrival;
-            arrival = wire.send(reached, packet.bytes(), || self.routes.local(&self.topology, packet))?;
+            let asked = || (self.routes.local(&self.topology, packet), packet.is_capable());
+            arrival = match wire.send(reached, packet.bytes(), asked) {
+                Some(arrival) => arrival,
+                None => {
+                    let marked = self.mark_or_hold(hosts, link, reached, packet, options)?;
+                    packet = packet.marked();
+                    marked
+                }
+            };
+            let wire = &mut self.wires[link as usize];
             let departure = arrival - wire.line.delay();
             watch::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
             if answered {
@@ -217,6 +229,49 @@ impl Ip {
         };
         self.stop(hosts, link, OnWire { arrival, packet }, options, since);
         None
+    }
+
+    /// A packet did not go on as it is: it was lost, or is held where the queue is served; if it goes on marked, when it arrives
+    /// downstream.
+    #[cold]
+    fn mark_or_hold<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        link: u32,
+        now: Time,
+        packet: Packet,
+        options: &Options,
+    ) -> Option<Time> {
+        let wire = &mut self.wires[link as usize];
+        match &mut wire.port {
+            Port::Interface(_) => None,
+            Port::Router(router) => router.take_marked().map(|departure| departure + wire.line.delay()),
+            Port::Served(served) => {
+                debug_assert_eq!(now, hosts.clock.now);
+                if let Some(departure) = served.arrive(now, packet, *options) {
+                    hosts.clock.set(Actor::Port(link as usize), departure, DEPARTURE);
+                }
+                None
+            }
+        }
+    }
+
+    /// The packet in service at a port has left.
+    pub(super) fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        let now = hosts.clock.now;
+        let wire = &mut self.wires[link];
+        let Port::Served(served) = &mut wire.port else { return };
+        let Some((left, next)) = served.depart(now) else {
+            return;
+        };
+        match next {
+            Some(departure) => hosts.clock.set(Actor::Port(link), departure, DEPARTURE),
+            None => hosts.clock.cancel(Actor::Port(link)),
+        }
+        let (packet, options) = (left.packet, left.options);
+        let arrival = now + wire.line.delay();
+        watch::packet(&mut hosts.probe, link as u32, Some(left.arrival), now, packet, &options);
+        self.set_out(hosts, link as u32, OnWire { arrival, packet }, &options);
     }
 
     /// A packet is on a wire whose end it reaches later, or not for certain before all else.

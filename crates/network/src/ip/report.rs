@@ -22,6 +22,8 @@ pub struct PacketReport {
     pub lost_refused: u64,
     /// Packets lost by force.
     pub lost_forced: u64,
+    /// Packets that were marked and entered, or left.
+    pub packets_marked: u64,
     /// Packets held at the end.
     pub packets_held: u64,
     /// Bytes of the packets that arrived.
@@ -83,6 +85,7 @@ impl PacketReport {
             lost_overflow: counters.lost_overflow,
             lost_refused: counters.lost_refused,
             lost_forced: counters.lost_forced,
+            packets_marked: counters.packets_marked,
             packets_held,
             bytes_in: counters.bytes_admitted + counters.bytes_lost,
             bytes_out,
@@ -112,7 +115,7 @@ impl PacketReport {
         self
     }
 
-    /// Takes everything into a final state's hash; hashes are older than bit errors.
+    /// Takes everything into a final state's hash; of bit errors and marks, only where there are any.
     pub(crate) fn hash(&self, hash: &mut StateHash) {
         let words = [
             self.packets_in,
@@ -129,7 +132,12 @@ impl PacketReport {
             self.peak_bytes,
             self.mean_packets.map_or(0, f64::to_bits),
         ];
-        let spoilt = (self.spoilt > 0).then_some(self.spoilt);
-        words.into_iter().chain(spoilt).for_each(|word| hash.word(word));
+        let spoilt = Some(self.spoilt).filter(|&spoilt| spoilt > 0);
+        let marked = Some(self.packets_marked).filter(|&marked| marked > 0);
+        words
+            .into_iter()
+            .chain(spoilt)
+            .chain(marked)
+            .for_each(|word| hash.word(word));
     }
 }

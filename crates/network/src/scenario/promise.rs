@@ -37,10 +37,10 @@ pub(crate) struct EndPromise {
 }
 
 impl LinkConfig {
-    /// A FIFO and a wire of one delay, maybe with bit errors.
+    /// A wire of one delay, maybe with bit errors; a FIFO, unless the queue is served.
     pub(crate) fn promise(&self) -> LinkPromise {
         LinkPromise {
-            departs_as_admitted: true,
+            departs_as_admitted: !self.policy.serves(),
             keeps_order: true,
             loses_none_on_wire: !matches!(self.loss, LossConfig::BitErrors { .. }),
             least_delay: self.delay_ps,

@@ -2,7 +2,7 @@
 
 use super::timers::Timer;
 use super::{Sender, NOTHING};
-use crate::congestion::control::Ack;
+use crate::congestion::control::{Ack, Cause};
 use crate::congestion::reins::{Regulation, Reins};
 use crate::ledger::News;
 use crate::recovery::recover::{Advance, Recover, Resend};
@@ -16,6 +16,8 @@ pub(super) struct Before {
     pub una: u64,
     pub in_flight: u64,
     pub cwnd: f64,
+    /// Whether it echoes a mark.
+    marked: bool,
     /// When the segment left whose round trip the ACK measures.
     sent: Option<Time>,
 }
@@ -64,6 +66,28 @@ impl Sender {
         if ack.acknowledgement < self.flight.una {
             return;
         }
+        self.on_news(now, ack);
+        if ack.echoes_mark {
+            self.on_mark(now);
+        }
+        self.look_whether_calm();
+    }
+
+    /// Data arrived marked: the window falls once for all of a window's.
+    fn on_mark(&mut self, now: Time) {
+        let repairs = self.recovery.is_on();
+        let Some(marks) = self.rare.as_mut().and_then(|rare| rare.marks.as_mut()) else {
+            return;
+        };
+        if marks.on_echo(&self.flight, repairs) {
+            let abe = marks.costs_less;
+            self.counters.mark_reductions += 1;
+            let mut reins = self.reins(now);
+            reins.reduce(Cause::Mark { abe });
+        }
+    }
+
+    fn on_news(&mut self, now: Time, ack: &AckSegment) {
         let counts = self.recovery.on_ack(ack);
         if self.told.is_some() {
             if self.goes_by_records() {
@@ -81,7 +105,6 @@ impl Sender {
             let resend = self.on_duplicate(now, counts);
             self.resend(resend);
         }
-        self.look_whether_calm();
     }
 
     /// The same where the congestion control is told all of it.
@@ -158,6 +181,7 @@ impl Sender {
                 .as_ref()
                 .map_or(self.flight.outstanding(), |told| told.in_flight(&self.flight)),
             cwnd: self.flight.cwnd(),
+            marked: ack.echoes_mark,
             sent: ack.echo.or(timed).filter(|_| ack.acknowledgement > self.flight.una),
         }
     }
@@ -221,7 +245,7 @@ impl Sender {
             open,
             delivered: news.delivered,
             lost: news.lost,
-            marked: 0,
+            marked: if before.marked { news.delivered } else { 0 },
             in_flight: told.in_flight(&self.flight),
             cwnd: before.cwnd,
             window_limited: (before.in_flight + u64::from(self.flight.mss)) as i64 as f64 > before.cwnd,
