@@ -9,7 +9,8 @@ use longpipe_network::queues::codel::{Control, Law};
 use longpipe_network::queues::fq_codel::FqCodel;
 use longpipe_network::queues::{Backlog, Queued};
 use longpipe_network::scenario::{
-    CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules, PieConfig, PieDelay, PieRules, RedConfig, RedGap,
+    CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules, PieConfig, PieDelay, PieRules, QueueUnit, RedConfig,
+    RedGap,
 };
 use std::collections::VecDeque;
 use std::fs::File;
@@ -252,7 +253,11 @@ impl Served for FqCodel<Packet> {
 #[test]
 fn fq_codel_serves_and_drops_what_ns_3_does() {
     let config = FqCodelConfig {
-        codel: codel_config(CodelArithmetic::Linux, false),
+        target_ps: 5 * MS,
+        interval_ps: 100 * MS,
+        least_backlog_bytes: 1499,
+        arithmetic: CodelArithmetic::Linux,
+        ecn: false,
         quantum_bytes: 1500,
         queues: None,
         rules: FqCodelRules::Rfc8290,
@@ -339,7 +344,7 @@ fn red(gentle: bool) -> RedConfig {
     RedConfig {
         min: 5.0,
         max: 15.0,
-        by_bytes: false,
+        unit: QueueUnit::Packets,
         weight: 0.002,
         max_p: 0.1,
         gentle,

@@ -26,6 +26,7 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
     if has_bit_errors(scenario) {
         integers("packets_lost_errors", |port| port.spoilt)?;
     }
+    integers("packets_marked", |port| port.packets_marked)?;
     integers("packets_held", |port| port.packets_held)?;
     integers("bytes_in", |port| port.bytes_in)?;
     integers("bytes_out", |port| port.bytes_out)?;

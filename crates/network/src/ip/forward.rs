@@ -204,15 +204,17 @@ impl Ip {
             }
             let reached = arrival;
             let asked = || (self.routes.local(&self.topology, packet), packet.is_capable());
-            arrival = match wire.send(reached, packet.bytes(), asked) {
-                Some(arrival) => arrival,
+            let wire = match wire.send(reached, packet.bytes(), asked) {
+                Some(at) => {
+                    arrival = at;
+                    &*wire
+                }
                 None => {
-                    let marked = self.mark_or_hold(hosts, link, reached, packet, options)?;
+                    arrival = self.mark_or_hold(hosts, link, reached, packet, options)?;
                     packet = packet.marked();
-                    marked
+                    &self.wires[link as usize]
                 }
             };
-            let wire = &mut self.wires[link as usize];
             let departure = arrival - wire.line.delay();
             watch::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
             if answered {

@@ -1,7 +1,7 @@
 //! Random early detection: the longer the mean queue, the more arrivals are refused or marked (Floyd and Jacobson 1993).
 
 use super::{Arrival, Verdict};
-use crate::scenario::{RedConfig, RedGap};
+use crate::scenario::{QueueUnit, RedConfig, RedGap};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 
 /// Least and largest max_p of the adaptive form, and its step (Floyd, Gummadi and Shenker 2001).
@@ -43,6 +43,10 @@ impl Red {
         }
     }
 
+    fn by_bytes(&self) -> bool {
+        self.config.unit == QueueUnit::Bytes
+    }
+
     /// The mean queue [packet or byte].
     pub fn average(&self) -> f64 {
         self.average
@@ -50,7 +54,7 @@ impl Red {
 
     /// Takes an arrival into the mean, and judges it; `draw` gives numbers in [0, 1).
     pub fn judge(&mut self, arrival: &Arrival, draw: impl FnMut() -> f64) -> Verdict {
-        let (waiting, size) = if self.config.by_bytes {
+        let (waiting, size) = if self.by_bytes() {
             (arrival.bytes_waiting, arrival.bytes)
         } else {
             (arrival.packets_waiting, 1)
@@ -160,14 +164,14 @@ impl Red {
     fn spaced(&self, counted: u64, bytes: u64) -> f64 {
         let mean = f64::from(self.config.mean_packet_bytes);
         let p = self.probability();
-        let due = p * counted as f64 / if self.config.by_bytes { mean } else { 1.0 };
+        let due = p * counted as f64 / if self.by_bytes() { mean } else { 1.0 };
         let spaced = match self.config.gap {
             RedGap::Wait if due < 1.0 => 0.0,
             RedGap::Wait if due < 2.0 => p / (2.0 - due),
             RedGap::Uniform if due < 1.0 => p / (1.0 - due),
             _ => 1.0,
         };
-        let scaled = if self.config.by_bytes && spaced < 1.0 {
+        let scaled = if self.by_bytes() && spaced < 1.0 {
             spaced * bytes as f64 / mean
         } else {
             spaced

@@ -1,7 +1,7 @@
 //! Step marking: packets that find more than K waiting are marked (RFC 8257 section 3.1).
 
 use super::{Arrival, Verdict};
-use crate::scenario::StepMarkingConfig;
+use crate::scenario::{QueueUnit, StepMarkingConfig};
 
 /// No memory.
 #[derive(Clone, Debug)]
@@ -17,10 +17,9 @@ impl StepMarking {
 
     /// Judges an arrival; what cannot be marked enters while there is room.
     pub fn judge(&self, arrival: &Arrival) -> Verdict {
-        let waiting = if self.config.by_bytes {
-            arrival.bytes_waiting
-        } else {
-            arrival.packets_waiting
+        let waiting = match self.config.unit {
+            QueueUnit::Bytes => arrival.bytes_waiting,
+            QueueUnit::Packets => arrival.packets_waiting,
         };
         if arrival.capable && waiting >= self.config.threshold {
             Verdict::Mark

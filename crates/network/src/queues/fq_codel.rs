@@ -51,7 +51,7 @@ impl<T: Queued> FqCodel<T> {
     pub fn new(config: &FqCodelConfig, flows: usize, salt: u64) -> FqCodel<T> {
         let queues = config.queues.map_or(flows, |queues| queues as usize);
         FqCodel {
-            law: Law::new(&config.codel),
+            law: Law::new(&config.codel()),
             quantum: i64::from(config.quantum_bytes),
             rules: config.rules,
             salt: config.queues.map(|_| salt),

@@ -12,7 +12,7 @@ use crate::hosts::web::WebConfig;
 use longpipe_tcp::config::TcpConfig;
 pub use policy::{
     BlueConfig, CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules, PieConfig, PieDelay, PieRules, PolicyConfig,
-    RedConfig, RedGap, StepMarkingConfig,
+    QueueUnit, RedConfig, RedGap, StepMarkingConfig,
 };
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;

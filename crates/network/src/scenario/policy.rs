@@ -63,8 +63,8 @@ pub struct RedConfig {
     pub min: f64,
     /// Mean queue from which on all go, or twice that if gentle, likewise.
     pub max: f64,
-    /// Whether the queue is counted in bytes rather than packets.
-    pub by_bytes: bool,
+    /// What the queue is counted in.
+    pub unit: QueueUnit,
     /// w: weight of the queue that an arrival finds in the mean.
     pub weight: f64,
     /// Probability at `max`.
@@ -79,6 +79,16 @@ pub struct RedConfig {
     pub mean_packet_bytes: u32,
     /// Mark rather than refuse what can be marked.
     pub ecn: bool,
+}
+
+/// What a queue is counted in.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum QueueUnit {
+    /// Packets, whatever their length.
+    Packets,
+    /// Their bytes.
+    Bytes,
 }
 
 /// How the packets that go are spaced.
@@ -149,8 +159,8 @@ pub enum PieRules {
 pub struct StepMarkingConfig {
     /// K: waiting packets or bytes from which on arrivals are marked.
     pub threshold: u64,
-    /// Whether these are bytes.
-    pub by_bytes: bool,
+    /// Which of these.
+    pub unit: QueueUnit,
 }
 
 /// BLUE (Feng, Kandlur, Saha and Shin 1999).
@@ -200,8 +210,16 @@ pub enum CodelArithmetic {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct FqCodelConfig {
-    /// Of each queue.
-    pub codel: CodelConfig,
+    /// Delay in a queue that is no reason to drop [ps].
+    pub target_ps: u64,
+    /// How long it may be longer [ps].
+    pub interval_ps: u64,
+    /// No packet is dropped that leaves no more behind [byte].
+    pub least_backlog_bytes: u64,
+    /// How times are counted.
+    pub arithmetic: CodelArithmetic,
+    /// Mark rather than drop what can be marked.
+    pub ecn: bool,
     /// Bytes that a queue may send in a turn.
     pub quantum_bytes: u32,
     /// Queues among which a hash spreads the flows; none: one for each flow.
@@ -372,8 +390,19 @@ impl CodelConfig {
 }
 
 impl FqCodelConfig {
+    /// That of each queue.
+    pub fn codel(&self) -> CodelConfig {
+        CodelConfig {
+            target_ps: self.target_ps,
+            interval_ps: self.interval_ps,
+            least_backlog_bytes: self.least_backlog_bytes,
+            arithmetic: self.arithmetic,
+            ecn: self.ecn,
+        }
+    }
+
     fn problem(&self) -> Option<Problem> {
-        self.codel
+        self.codel()
             .problem()
             .or_else(|| refuse_unless(self.quantum_bytes > 0, "quantum", 0, "needs at least 1 byte"))
             .or_else(|| {

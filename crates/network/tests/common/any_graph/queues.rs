@@ -2,7 +2,7 @@
 
 use longpipe_network::scenario::{
     BlueConfig, CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules, PieConfig, PieDelay, PieRules, PolicyConfig,
-    RedConfig, RedGap, StepMarkingConfig,
+    QueueUnit, RedConfig, RedGap, StepMarkingConfig,
 };
 use proptest::prelude::*;
 
@@ -40,7 +40,11 @@ impl QueueDraft {
         match self.kind {
             0 => PolicyConfig::Codel(codel),
             1 => PolicyConfig::FqCodel(FqCodelConfig {
-                codel,
+                target_ps: codel.target_ps,
+                interval_ps: codel.interval_ps,
+                least_backlog_bytes: codel.least_backlog_bytes,
+                arithmetic: codel.arithmetic,
+                ecn: codel.ecn,
                 quantum_bytes: 1 + d as u32 * packet_bytes / 500,
                 queues: self.choice(1).then_some(1 + d as u32 % 7),
                 rules: if self.choice(2) {
@@ -55,7 +59,7 @@ impl QueueDraft {
                 } else {
                     1 + a / 20
                 },
-                by_bytes: self.choice(1),
+                unit: self.unit(),
             }),
             3 => PolicyConfig::Blue(BlueConfig {
                 increment: share(a),
@@ -91,7 +95,7 @@ impl QueueDraft {
         PolicyConfig::Red(RedConfig {
             min: unit * a / 100.0,
             max: unit * (a + b) / 100.0,
-            by_bytes: self.choice(1),
+            unit: self.unit(),
             weight: c / 1000.0,
             max_p: d / 1000.0,
             gentle: self.choice(2) && !plain,
@@ -100,6 +104,14 @@ impl QueueDraft {
             mean_packet_bytes: 1 + e as u32,
             ecn: self.choice(0),
         })
+    }
+
+    fn unit(&self) -> QueueUnit {
+        if self.choice(1) {
+            QueueUnit::Bytes
+        } else {
+            QueueUnit::Packets
+        }
     }
 
     fn choice(&self, bit: u32) -> bool {
