@@ -120,6 +120,9 @@ fn of_packets(scenario: &Scenario, rows: &[PacketReport]) -> Object {
     numbers("packets_lost_overflow", |port| port.lost_overflow as f64);
     numbers("packets_lost_refused", |port| port.lost_refused as f64);
     numbers("packets_lost_forced", |port| port.lost_forced as f64);
+    if rows.iter().any(|port| port.spoilt > 0) {
+        numbers("packets_lost_errors", |port| port.spoilt as f64);
+    }
     numbers("packets_marked", |port| port.packets_marked as f64);
     numbers("peak_queue_packets", |port| port.peak_packets as f64);
     numbers("mean_queue_packets", |port| port.mean_packets.unwrap_or(f64::NAN));

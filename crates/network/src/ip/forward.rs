@@ -6,7 +6,7 @@
 
 use super::port::line::End;
 use super::routes::Routes;
-use super::wire::{Port, Wire};
+use super::wire::Port;
 use super::{Ip, NO_OPTIONS};
 use crate::clock::{Actor, CELL, DEPARTURE, UNKNOWN, WHOLE_FRAME};
 use crate::hosts::Hosts;
@@ -73,7 +73,7 @@ impl Ip {
             End::Host => self.reach_host(hosts, link, next, options, UNKNOWN),
             End::Through if next.arrival <= hosts.clock.end => self.go_on(hosts, next, options),
             End::Shared => self.wait_in_lane(hosts, link, next, options),
-            End::Through => self.wait_on_wire(hosts, link, next, options),
+            End::Through | End::Uncertain => self.wait_on_wire(hosts, link, next, options),
         }
     }
 
@@ -144,6 +144,23 @@ impl Ip {
             self.lanes.astray -= u64::from(next.packet.vc() % 2);
             self.go_on(hosts, next, &options);
         }
+    }
+
+    /// The first packet on a wire with bit errors reaches its end; true if it is spoilt, and gone.
+    #[inline(never)]
+    pub(super) fn spoil_first(&mut self, link: usize) -> bool {
+        let wire = &mut self.wires[link];
+        let shared = wire.end() == End::Shared;
+        let (Some((errors, _)), Some(next)) = (&mut wire.errors, wire.packets.first()) else {
+            return false;
+        };
+        let spoilt = errors.spoil(8 * u32::from(next.packet.bytes()));
+        if spoilt {
+            let (mut options, ack) = (NO_OPTIONS, next.packet.vc() % 2);
+            wire.pop(&mut options);
+            self.lanes.astray -= u64::from(shared) * u64::from(ack);
+        }
+        spoilt
     }
 
     /// A packet reaches a router, and all that follows.
@@ -265,7 +282,7 @@ impl Ip {
         match self.wires[link as usize].line.end {
             End::Host => self.reach_host(hosts, link, next, options, since),
             End::Shared => self.wait_in_lane(hosts, link, next, options),
-            End::Through => self.wait_on_wire(hosts, link, next, options),
+            End::Through | End::Uncertain => self.wait_on_wire(hosts, link, next, options),
         }
     }
 
@@ -332,7 +349,7 @@ impl Ip {
     fn wait_on_wire<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options) {
         let wire = &mut self.wires[link as usize];
         wire.push(next, options);
-        if wire.line.end == End::Shared {
+        if wire.end() == End::Shared {
             self.lanes.astray += u64::from(next.packet.vc() % 2);
         }
         if wire.packets.len() == 1 {
@@ -342,14 +359,14 @@ impl Ip {
 
     /// Puts the arrival of the first packet on a wire, and its rank among the events of that instant, on the agenda.
     pub(super) fn schedule<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        let Wire { line, packets, .. } = &self.wires[link];
-        let Some(next) = packets.first() else { return };
-        let order = match line.end {
+        let wire = &self.wires[link];
+        let Some(next) = wire.packets.first() else { return };
+        let order = match wire.end() {
             End::Shared => {
                 let end = &self.topology.ends[link];
                 CELL | self.ties.rank(end, next.arrival, next.packet.vc())
             }
-            End::Through | End::Host => WHOLE_FRAME,
+            End::Through | End::Host | End::Uncertain => WHOLE_FRAME,
         };
         hosts.clock.set(Actor::Link(link), next.arrival, order);
     }

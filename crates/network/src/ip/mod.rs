@@ -91,10 +91,11 @@ impl Medium for Ip {
     }
 
     fn on_arrival<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        if self.wires[link].line.end == End::Host {
-            self.deliver_first(hosts, link);
-        } else {
-            self.on_packet(hosts, link);
+        let spoilt = self.wires[link].errors.is_some() && self.spoil_first(link);
+        match self.wires[link].end() {
+            _ if spoilt => {}
+            End::Host => self.deliver_first(hosts, link),
+            _ => self.on_packet(hosts, link),
         }
         self.schedule(hosts, link);
     }
@@ -136,10 +137,7 @@ impl Medium for Ip {
 
     fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError> {
         let packet_ports = self.packet_reports(now)?;
-        packet_ports
-            .iter()
-            .flat_map(|port| port.words())
-            .for_each(|word| hash.word(word));
+        packet_ports.iter().for_each(|port| port.hash(hash));
         Ok(Carried {
             packet_ports,
             ..Carried::default()

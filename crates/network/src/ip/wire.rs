@@ -1,5 +1,6 @@
 //! A directed link of an IP path: an output port, its wire, and where that ends.
 
+use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
 use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
@@ -27,9 +28,20 @@ pub struct Wire {
     pub lead: Span,
     /// What feeds it.
     pub(crate) port: Port,
+    /// Its bit errors, and where it ends.
+    pub errors: Option<(Box<BitErrors>, End)>,
 }
 
 impl Wire {
+    /// What happens at its end to a packet that arrives whole.
+    #[inline(always)]
+    pub fn end(&self) -> End {
+        match (&self.errors, self.line.end) {
+            (Some((_, end)), End::Uncertain) => *end,
+            (_, end) => end,
+        }
+    }
+
     /// A packet of the port's circuit `asked().0`, which can be marked if `asked().1`, is ready to be sent, or arrives at the port;
     /// unless it is lost, held or marked, when it arrives downstream.
     #[inline(always)]
@@ -89,12 +101,15 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
             (false, true) => End::Through,
             (false, false) => End::Shared,
         };
+        let errors = BitErrors::new(&link.loss, seed, index as u64).map(|errors| (errors, end));
+        let seen = if errors.is_some() { End::Uncertain } else { end };
         let wire = |port, repeats| Wire {
-            line: Line::new(Span(link.delay_ps), end, repeats),
+            line: Line::new(Span(link.delay_ps), seen, repeats),
             packets: Ring::default(),
             options: Ring::default(),
             lead: leads[index],
             port,
+            errors,
         };
         match scenario.nodes[link.from].kind {
             NodeKind::Host => {

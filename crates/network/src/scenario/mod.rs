@@ -146,7 +146,7 @@ pub enum BufferUnit {
     Bytes,
 }
 
-/// Frames that a link loses whole as they enter its port or interface.
+/// Frames that a link loses: whole as they enter its port or interface, or by bits at the end of its wire.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
@@ -178,6 +178,11 @@ pub enum LossConfig {
         loss_in_good: f64,
         /// Probability of a loss in the bad state.
         loss_in_bad: f64,
+    },
+    /// Frames and packets with a wrong bit, each bit independently.
+    BitErrors {
+        /// Probability that a bit is wrong.
+        rate: f64,
     },
 }
 

@@ -122,12 +122,13 @@ impl Reference {
                 Some(served) => served.report(now),
                 None => port.report(now, (wire.len() as u64, bytes)),
             };
+            let report = report.with(port.errors.as_deref());
             check(report.conserves(port.rate(), now), || {
                 format!("port {link}: {report:?}")
             })?;
             let on_wire = if report.host { 0 } else { wire.len() as u64 };
             if !ends[link].host {
-                astray[ends[link].node as usize] += i128::from(report.packets_out - on_wire);
+                astray[ends[link].node as usize] += i128::from(report.packets_out - on_wire - report.spoilt);
             }
             if !report.host {
                 astray[origins[link] as usize] -= i128::from(report.packets_in);
@@ -199,10 +200,7 @@ impl Medium for Reference {
 
     fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError> {
         let packet_ports = self.reports(now)?;
-        packet_ports
-            .iter()
-            .flat_map(|port| port.words())
-            .for_each(|word| hash.word(word));
+        packet_ports.iter().for_each(|port| port.hash(hash));
         Ok(Carried {
             packet_ports,
             ..Carried::default()
@@ -239,8 +237,14 @@ impl Reference {
         watch::packet(&mut hosts.probe, link as u32, came, now, packet, &options);
     }
 
+    /// Takes the first packet off a wire, unless it is spoilt.
+    fn take_whole(&mut self, link: usize) -> Option<(Packet, Options)> {
+        let (packet, options) = self.wires[link].pop_front()?;
+        (!self.ports[link].spoil(&packet)).then_some((packet, options))
+    }
+
     fn on_router<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        let Some((packet, options)) = self.wires[link].pop_front() else {
+        let Some((packet, options)) = self.take_whole(link) else {
             return;
         };
         let now = hosts.clock.now;
@@ -253,7 +257,7 @@ impl Reference {
     }
 
     fn on_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        if let Some((packet, options)) = self.wires[link].pop_front() {
+        if let Some((packet, options)) = self.take_whole(link) {
             hosts.receive_in_full(self, packet, &options, UNKNOWN);
         }
     }

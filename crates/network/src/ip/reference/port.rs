@@ -1,5 +1,6 @@
 //! An output port in the open: a queue of packets, one of them in service, counted as they come and go.
 
+use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
@@ -38,6 +39,8 @@ pub(super) struct Port {
     rate: u64,
     pub delay: u64,
     loss: Option<Box<Loss>>,
+    /// Of the link, whatever feeds it.
+    pub errors: Option<Box<BitErrors>>,
     policy: Policy,
     acting: Option<Box<Acting>>,
     most_packets: u64,
@@ -75,6 +78,7 @@ impl Port {
             rate: link.rate_bps,
             delay: link.delay_ps,
             loss: Loss::new(&link.loss, seed, index as u64),
+            errors: BitErrors::new(&link.loss, seed, index as u64),
             policy: if host {
                 Policy::TailDrop
             } else {
@@ -167,6 +171,12 @@ impl Port {
         self.report.peak_packets = self.report.peak_packets.max(self.held());
         self.report.peak_bytes = self.report.peak_bytes.max(self.bytes_held);
         true
+    }
+
+    /// A packet that left has come to the end of the wire; true if bit errors spoil it.
+    pub fn spoil(&mut self, packet: &Packet) -> bool {
+        let bits = 8 * u32::from(packet.bytes());
+        self.errors.as_mut().is_some_and(|errors| errors.spoil(bits))
     }
 
     /// When the packet in service will have left.

@@ -109,6 +109,11 @@ struct Fields<'a> {
     payload: u32,
 }
 
+/// The address of a node.
+pub fn address(node: usize) -> u32 {
+    (10 << 24) + node as u32 + 1
+}
+
 impl Connection {
     /// Of flow number `flow`.
     pub fn new(scenario: &Scenario, flow: usize) -> Connection {
@@ -117,7 +122,7 @@ impl Connection {
         let opener = usize::from(matches!(scenario.flows[flow].traffic, TrafficConfig::Web(_)));
         let number = flow as u32;
         let end = |end: usize| End {
-            address: (10 << 24) + nodes[end] as u32 + 1,
+            address: address(nodes[end]),
             port: if end == opener {
                 FIRST_PORT + number % PORTS
             } else {

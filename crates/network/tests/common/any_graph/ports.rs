@@ -33,6 +33,8 @@ pub enum LossDraft {
     Instants(Vec<u16>),
     Bernoulli(u16),
     GilbertElliott([u16; 4]),
+    /// Wrong bits [millionth].
+    BitErrors(u16),
 }
 
 /// Any port.
@@ -69,6 +71,8 @@ pub fn any_loss() -> impl Strategy<Value = LossDraft> {
         (0u16..300).prop_map(LossDraft::Bernoulli),
         Just(LossDraft::Bernoulli(1000)),
         prop::array::uniform4(0u16..=1000).prop_map(LossDraft::GilbertElliott),
+        (0u16..200).prop_map(LossDraft::BitErrors),
+        Just(LossDraft::BitErrors(10_000)),
     ]
 }
 
@@ -131,6 +135,9 @@ impl LossDraft {
             }
             LossDraft::Bernoulli(thousandths) => LossConfig::Bernoulli {
                 probability: probability(*thousandths),
+            },
+            LossDraft::BitErrors(millionths) => LossConfig::BitErrors {
+                rate: f64::from(*millionths) / 1e6,
             },
             LossDraft::GilbertElliott(thousandths) => {
                 let [good_to_bad, bad_to_good, loss_in_good, loss_in_bad] = *thousandths;
