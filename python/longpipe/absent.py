@@ -9,7 +9,11 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         ("compound", "ctcp", "yeah", "cdg"), ("a congestion control", "tcp.congestion = 'cubic' or 'illinois'")
     ),
     **dict.fromkeys(
-        ("bbr", "bbr2", "bbrv2", "bbr3", "copa", "ledbat", "lp", "nv"),
+        ("bbr2", "bbrv2", "bbr3", "bbrv3"),
+        ("a congestion control", "tcp.congestion = 'bbr', version 1"),
+    ),
+    **dict.fromkeys(
+        ("copa", "ledbat", "lp", "nv"),
         ("a congestion control", "tcp.congestion = 'vegas', which goes by round trips too"),
     ),
     **dict.fromkeys(("dctcp", "ecn", "ce", "l4s"), ("explicit congestion notification", "losses by switch.policy")),
@@ -26,7 +30,6 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         ("fack", "dsack", "d-sack", "f-rto", "frto", "rfc6675", "rfc-6675"),
         ("a loss recovery", "tcp.recovery = 'rack'"),
     ),
-    **dict.fromkeys(("pacing", "pace"), ("pacing by the sender", "network.send_jitter")),
     **dict.fromkeys(
         ("udp", "cbr", "voip", "rtp", "datagrams", "poisson", "pareto"),
         ("traffic without TCP", "network.vbr, over cells"),
@@ -47,6 +50,7 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("infinite", "iperf"), "greedy"),
     **dict.fromkeys(("http", "browser"), "web"),
     **dict.fromkeys(("h-tcp",), "htcp"),
+    **dict.fromkeys(("bbr1", "bbrv1"), "bbr"),
     **dict.fromkeys(("westwood+", "westwoodplus"), "westwood"),
     **dict.fromkeys(("rack-tlp", "tlp", "prr"), "rack"),
     **dict.fromkeys(("atm", "cells"), "aal5"),

@@ -13,6 +13,7 @@ from longpipe.scenario.base import (
     InitialWindow,
     Instant,
     Model,
+    PacingBurst,
     SegmentSize,
     Threshold,
     Window,
@@ -22,7 +23,7 @@ from longpipe.scenario.congestion import Aimd, AimdOptions, Congestion, VegasOpt
 from longpipe.scenario.profiles import CLASSIC, Profile, filled
 from longpipe.scenario.recovery import NewRenoOptions, Recovery, Reno, RenoOptions, SackOptions, TahoeOptions
 from longpipe.scenario.timers import Ack, Coarse, Immediate, Timer
-from longpipe.scenario.variant import FIRST, Variant
+from longpipe.scenario.variant import FIRST, MODELS, RECOVERY_OF_MODELS, Variant
 from longpipe.units import SIZE, UNLIMITED
 
 # The first kinds have fields of their own in `Tcp`, which keep their options while another kind is chosen.
@@ -85,6 +86,16 @@ class Tcp(Model):
     idle_restart: bool = Field(
         default=False, description="Back to the initial window after an RTO without sending; RFC 5681 section 4.1"
     )
+    pacing: Annotated[bool, LATER] = Field(
+        default=False,
+        description="Segments leave at a rate, 2 windows a round trip in the first half of slow start, then 1.2, as in Linux, "
+        "else as ACKs come; BBR has a rate of its own",
+    )
+    pacing_burst: Annotated[PacingBurst, LATER] = Field(
+        default="unlimited",
+        description="Most that leaves at one instant where segments leave at a rate [segments], which otherwise says it: a 1024th "
+        "of a second, two segments at least; 1 for an interface that takes segments one by one",
+    )
     tahoe: Annotated[TahoeOptions, LATER] = Field(default=TahoeOptions(), description="Options of Tahoe")
     reno: RenoOptions = Field(default=RenoOptions(), description="Options of Reno")
     newreno: NewRenoOptions = Field(default=NewRenoOptions(), description="Options of NewReno")
@@ -108,6 +119,9 @@ class Tcp(Model):
             yield "window_scale", f"{self.window_scale}; {accepted}"
         if self.initial_ssthresh != UNLIMITED and SIZE.parse(self.initial_ssthresh) < mss:
             yield "initial_ssthresh", f"{self.initial_ssthresh}; needs at least one segment ({self.mss})"
+        if self.congestion.kind in MODELS and self.recovery.kind != RECOVERY_OF_MODELS:
+            accepted = f"needs {RECOVERY_OF_MODELS!r} with congestion {self.congestion.kind!r}"
+            yield "recovery", f"{self.recovery.kind}; {accepted}, which has to know of each loss"
         for name, problem in self.timer.problems():
             yield f"timer.{name}", problem
 

@@ -29,7 +29,8 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
 OPTIONS: Final[dict[str, dict[str, Any]]] = {"cubic": {"rules": "linux"}}
 TIMESTAMPS_BYTES: Final = 12
 SPEED_UP: Final = 1000
-TCP: Final[dict[str, Any]] = {"profile": "linux-6", "mss": f"{MSS} B"}
+# The guest sends segments one by one.
+TCP: Final[dict[str, Any]] = {"profile": "linux-6", "mss": f"{MSS} B", "pacing_burst": "1 segment"}
 
 
 def longpipe_name(control: str) -> str | None:

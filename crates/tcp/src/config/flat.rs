@@ -30,6 +30,11 @@ pub(super) struct Flat {
     fast_retransmit_interval_ps: u64,
     silly_window_avoidance: bool,
     idle_restart: bool,
+    /// Only where it is not the default.
+    #[serde(default)]
+    pacing: bool,
+    #[serde(default)]
+    pacing_burst_segments: Option<u32>,
     timer: TimerConfig,
     ack: AckConfig,
     byte_counting: Option<bool>,
@@ -80,6 +85,8 @@ impl TryFrom<Flat> for TcpConfig {
             fast_retransmit_interval_ps: flat.fast_retransmit_interval_ps,
             silly_window_avoidance: flat.silly_window_avoidance,
             idle_restart: flat.idle_restart,
+            pacing: flat.pacing,
+            pacing_burst_segments: flat.pacing_burst_segments,
             timer: flat.timer,
             ack: flat.ack,
         })

@@ -34,6 +34,8 @@ struct Record {
     arrived: bool,
     /// Whether it is taken to be lost, and was not sent again since.
     lost: bool,
+    /// Whether the application said how much was under way.
+    app_limited: bool,
 }
 
 /// A transmission whose delivery is the latest news of the path (RFC 8985 section 5.2, RACK).
@@ -88,6 +90,8 @@ pub struct Ledger {
     transmissions: u64,
     /// End of what is known to have arrived.
     highest: u64,
+    /// Until so many bytes are known to have arrived, what is under way is what the application had; 0: the window says it.
+    app_limited: u64,
     /// What is lost, where a recovery wants to know.
     losses: Option<Losses>,
 }
@@ -111,6 +115,16 @@ impl Ledger {
         max - self.una - self.beyond - self.losses.as_ref().map_or(0, Losses::bytes)
     }
 
+    /// The application has no more to send, though the window has room.
+    pub fn limit_by_app(&mut self, max: u64) {
+        self.app_limited = (self.delivered + self.in_flight(max)).max(1);
+    }
+
+    /// Whether what is under way is what the application had.
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited > 0
+    }
+
     /// The segment `sequence..end` leaves, the first time or again, after which `max` bytes were sent.
     pub fn on_sent(&mut self, now: Time, sequence: u64, end: u64, max: u64) {
         let tx_in_flight = self.in_flight(max);
@@ -129,6 +143,7 @@ impl Ledger {
             again: false,
             arrived: false,
             lost: false,
+            app_limited: self.is_app_limited(),
         };
         let known = self.records.back().map_or(self.una, |last| last.end);
         if sequence < known {
@@ -251,12 +266,16 @@ impl Ledger {
     /// The rate at which data arrived since `newest` left, at most that at which it was sent.
     fn rate(&mut self, now: Time, newest: Record) -> RateSample {
         (self.first_sent, self.delivered_time) = (newest.sent, now);
+        if self.delivered > self.app_limited {
+            self.app_limited = 0;
+        }
         let sending = newest.sent.since(newest.first_sent);
         RateSample {
             delivered: self.delivered - newest.delivered,
             interval: sending.max(now - newest.delivered_time),
             prior_delivered: newest.delivered,
             tx_in_flight: newest.tx_in_flight,
+            app_limited: newest.app_limited,
         }
     }
 }

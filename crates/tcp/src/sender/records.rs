@@ -72,7 +72,7 @@ impl Sender {
         if let Some(sent) = sent {
             self.measure(sent, now);
         }
-        self.tell_news(now, &news, before, turn.grows, turn.open);
+        self.tell_news(now, &news, before, turn);
         // A recovery begins with a run of the timer of its own (Linux).
         self.set_timers_after_ack(now, advanced || turn.begins);
     }
@@ -153,7 +153,7 @@ impl Sender {
         let fits = |length: u32| (under_way + u64::from(length)) as i64 as f64 <= cwnd;
         let segment = match lost {
             Some((sequence, length)) => {
-                if !fits(length) {
+                if !fits(length) || self.has_to_wait(now, length) {
                     return None;
                 }
                 self.emit(now, sequence, length)
@@ -162,6 +162,9 @@ impl Sender {
                 let length = self.room(self.flight.rwnd);
                 let whole = length > 0 && (length == self.flight.mss || self.may_send_short(length));
                 if whole && (probes || fits(length)) {
+                    if !probes && self.has_to_wait(now, length) {
+                        return None;
+                    }
                     let sequence = self.flight.nxt;
                     self.flight.nxt += u64::from(length);
                     self.emit(now, sequence, length)
@@ -171,6 +174,7 @@ impl Sender {
                     rack.probe_is_copy();
                     self.emit(now, sequence, length)
                 } else {
+                    self.look_whether_app_limited(under_way as f64);
                     return None;
                 }
             }
@@ -178,6 +182,22 @@ impl Sender {
         self.follow(now, &segment);
         self.set_timers_after_sending(now, &segment, probes);
         Some(segment)
+    }
+
+    /// Whether a segment that may leave has to wait for its time.
+    fn has_to_wait(&mut self, now: Time, length: u32) -> bool {
+        self.told.as_mut().is_some_and(|told| told.holds(now, length))
+    }
+
+    /// Nothing leaves though the window has room: the application has no more.
+    fn look_whether_app_limited(&mut self, under_way: f64) {
+        let flight = &self.flight;
+        let mss = u64::from(flight.mss);
+        if self.written - flight.nxt < mss && under_way < flight.cwnd() {
+            if let Some(ledger) = self.told.as_mut().and_then(|told| told.ledger.as_mut()) {
+                ledger.limit_by_app(flight.max);
+            }
+        }
     }
 
     fn set_timers_after_sending(&mut self, now: Time, segment: &DataSegment, probes: bool) {

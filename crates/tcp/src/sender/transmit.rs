@@ -4,6 +4,7 @@ use super::timers::Timer;
 use super::{Sender, NOTHING};
 use crate::congestion::control::Sent;
 use crate::congestion::reins::Regulation;
+use crate::ledger::Ledger;
 use crate::recovery::recover::{Next, Recover};
 use crate::segment::DataSegment;
 use longpipe_events::{MaybeTime, Time};
@@ -77,6 +78,10 @@ impl Sender {
         }
         if self.goes_by_records() {
             return self.poll_recorded(now);
+        }
+        let mss = self.flight.mss;
+        if self.told.as_mut().is_some_and(|told| told.holds(now, mss)) {
+            return None;
         }
         let segment = self.poll_by_recovery(now)?;
         self.follow(now, &segment);
@@ -191,7 +196,12 @@ impl Sender {
             end,
             again: segment.retransmission,
             in_flight: told.in_flight(&self.flight),
+            app_limited: told.ledger.as_ref().is_some_and(Ledger::is_app_limited),
         };
-        self.congestion.on_sent(&sent, &self.flight);
+        let pacing = self.congestion.on_sent(&sent, &self.flight);
+        told.pace(pacing);
+        if let Some(pacer) = &mut told.pacer {
+            pacer.on_sent(now, end - sequence, told.pacing);
+        }
     }
 }

@@ -8,8 +8,8 @@ use longpipe_tcp::config::{
     VanillaConfig, VegasConfig, MAX_WINDOW_SCALE,
 };
 use longpipe_tcp::congestion::{
-    BicConfig, CubicConfig, CubicRules, HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig, LinuxRenoConfig,
-    VenoConfig, WestwoodConfig,
+    BbrConfig, BicConfig, CubicConfig, CubicRules, HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig,
+    LinuxRenoConfig, VenoConfig, WestwoodConfig,
 };
 use proptest::prelude::*;
 use strum::IntoEnumIterator;
@@ -164,6 +164,8 @@ impl TcpDraft {
             fast_retransmit_interval_ps: pace.packets(self.interval),
             silly_window_avoidance: self.choice(3),
             idle_restart: self.choice(4),
+            pacing: self.choice(22) && self.choice(23),
+            pacing_burst_segments: self.choice(24).then(|| 1 + u32::from(self.parameters[2] % 50)),
             timer: self.timer.build(
                 pace,
                 pace.packets(self.timer.tick),
@@ -196,7 +198,11 @@ impl TcpDraft {
     }
 
     fn recovery(&self) -> RecoveryConfig {
-        match RECOVERIES[self.recovery] {
+        let kind = match self.congestion {
+            CongestionKind::Bbr => RecoveryKind::Rack,
+            _ => RECOVERIES[self.recovery],
+        };
+        match kind {
             RecoveryKind::Vanilla => RecoveryConfig::Vanilla(VanillaConfig {}),
             RecoveryKind::Tahoe => RecoveryConfig::Tahoe(TahoeConfig { guard: self.choice(19) }),
             RecoveryKind::Reno => RecoveryConfig::Reno(RenoConfig {
@@ -260,6 +266,7 @@ impl TcpDraft {
                     low_window_segments: low_window,
                 })
             }
+            CongestionKind::Bbr => CongestionConfig::Bbr(BbrConfig {}),
             CongestionKind::Bic => CongestionConfig::Bic(BicConfig {}),
             CongestionKind::Htcp => CongestionConfig::Htcp(HtcpConfig {}),
             CongestionKind::Hybla => CongestionConfig::Hybla(HyblaConfig {

@@ -7,7 +7,7 @@
 mod prr;
 
 use super::recover::Recover;
-use crate::congestion::control::{Cause, Wants};
+use crate::congestion::control::{self, Cause, Wants};
 use crate::congestion::reins::{Regulation, Reins};
 use crate::ledger::{Judged, Latest, Ledger, News};
 use crate::problem::Problem;
@@ -44,9 +44,11 @@ pub struct Turn {
     pub open: bool,
     /// Whether a recovery begins.
     pub begins: bool,
+    /// Where the sender is then.
+    pub phase: control::Phase,
 }
 
-/// Where a sender is between losses.
+/// Where a sender is between losses, and up to where it repairs them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Nothing is lost.
@@ -55,6 +57,16 @@ enum Phase {
     Recovery(u64),
     /// Likewise after the retransmission timer expired.
     Loss(u64),
+}
+
+impl Phase {
+    fn name(self) -> control::Phase {
+        match self {
+            Phase::Open => control::Phase::Open,
+            Phase::Recovery(_) => control::Phase::Recovery,
+            Phase::Loss(_) => control::Phase::Loss,
+        }
+    }
 }
 
 /// What to go back to if nothing was lost.
@@ -177,6 +189,7 @@ impl Rack {
             grows: advanced && !matches!(self.phase, Phase::Recovery(_)),
             open: self.phase == Phase::Open && !ledger.has_holes(),
             begins,
+            phase: self.phase.name(),
         }
     }
 
