@@ -43,7 +43,6 @@ timers = kinds(
 )
 
 
-
 def _possible(tcp: dict[str, Any]) -> dict[str, Any]:
     return tcp | {"recovery": RECOVERY_OF_MODELS} if tcp["congestion"] in MODELS else tcp
 

@@ -7,7 +7,7 @@ import gzip
 from collections.abc import Callable, Mapping
 from io import StringIO
 from random import Random
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 import pandas as pd
 
@@ -65,6 +65,12 @@ TRANSFERS: Final[tuple[tuple[Lost, ...], ...]] = (
     (20, ("again", 20), ("again", 20)),
     (20, 21, 22, ("again", 21)),
     (5, 50, *range(195, 200)),
+)
+# Paths on which BBR draws its phase several times: that of `controls`, and that of the commit which brought BBR to Linux.
+PHASES: Final = 6
+PHASES_OVER: Final[tuple[dict[str, Any], ...]] = (
+    {"round_trip": "100 ms", "buffer": 100},
+    {"round_trip": "40 ms", "buffer": 1000},
 )
 PATHS: Final = 20
 # What a path and its buffer hold at most [bytes]: half of what the receiver's largest window lets in.
@@ -124,6 +130,18 @@ def transfers(tell: Tell) -> Files:
     }
 
 
+def phases(tell: Tell) -> Files:
+    """BBR with several draws of its phase, and CUBIC, over two paths of 10 Mbit/s, 60 s."""
+    rows = []
+    for path in PHASES_OVER:
+        for control, seeds in (("bbr", range(PHASES)), ("cubic", range(1))):
+            for seed in seeds:
+                case = LinuxCase(**path, seed=seed, flows=(LinuxFlow(control=control),))
+                about = {**path, "control": control, "seed": seed}
+                rows.append({**about, **measures(_told(case, " ".join(map(str, about.values())), tell))})
+    return {"phases.csv": pd.DataFrame(rows)}
+
+
 def paths(tell: Tell, count: int = PATHS) -> Files:
     """Random paths with random loss: CUBIC, BBR, Reno, 60 s, or 30 s above 25 Mbit/s."""
     rows = []
@@ -141,6 +159,7 @@ TABLES: Final[dict[str, Callable[[Tell], Files]]] = {
     "controls": controls,
     "losses": losses,
     "transfers": transfers,
+    "phases": phases,
     "paths": paths,
 }
 
