@@ -20,6 +20,8 @@ pub struct Told {
     pub pacer: Option<Pacer>,
     /// Whether the rate goes by the window.
     by_window: bool,
+    /// Whether the control hears of transmissions.
+    pub hears_sending: bool,
 }
 
 impl Told {
@@ -37,10 +39,12 @@ impl Told {
             pacer: (config.pacing || wants.pacing)
                 .then(|| Pacer::new(most.saturating_mul(u64::from(config.mss_bytes)))),
             by_window: config.pacing && !wants.pacing,
+            hears_sending: wants.sending,
         }
     }
 
     /// Bytes under way: not acknowledged, nor reported by SACK blocks where records are kept.
+    #[inline]
     pub fn in_flight(&self, flight: &Flight) -> u64 {
         match &self.ledger {
             Some(ledger) => ledger.in_flight(flight.max),
@@ -54,6 +58,7 @@ impl Told {
     }
 
     /// It answered an ACK or a reduction.
+    #[inline]
     pub fn pace(&mut self, pacing: Option<Pacing>) {
         if pacing.is_some() {
             self.pacing = pacing;
@@ -61,6 +66,7 @@ impl Told {
     }
 
     /// An ACK moved the window, and with it a rate that goes by it.
+    #[inline]
     pub fn pace_by_window(&mut self, flight: &Flight, srtt: Option<Span>, least_rtt: Option<Span>) {
         if self.by_window {
             self.pacing = pacer::by_window(flight, srtt, least_rtt);

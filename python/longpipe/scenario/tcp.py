@@ -88,13 +88,13 @@ class Tcp(Model):
     )
     pacing: Annotated[bool, LATER] = Field(
         default=False,
-        description="Segments leave at a rate, 2 windows a round trip in the first half of slow start, then 1.2, as in Linux, "
-        "else as ACKs come; BBR has a rate of its own",
+        description="Segments leave at a rate, else as ACKs come: 2 windows a round trip in the first half of slow "
+        "start, then 1.2, as in Linux; BBR has a rate of its own",
     )
     pacing_burst: Annotated[PacingBurst, LATER] = Field(
         default="unlimited",
-        description="Most that leaves at one instant where segments leave at a rate [segments], which otherwise says it: a 1024th "
-        "of a second, two segments at least; 1 for an interface that takes segments one by one",
+        description="Most that leaves at one instant where segments leave at a rate [segments]; 'unlimited': by the "
+        "rate, in a 1024th of a second, two at least",
     )
     tahoe: Annotated[TahoeOptions, LATER] = Field(default=TahoeOptions(), description="Options of Tahoe")
     reno: RenoOptions = Field(default=RenoOptions(), description="Options of Reno")

@@ -66,7 +66,7 @@ TRANSFERS: Final[tuple[tuple[Lost, ...], ...]] = (
     (20, 21, 22, ("again", 21)),
     (5, 50, *range(195, 200)),
 )
-# Paths on which BBR draws its phase several times: that of `controls`, and that of the commit which brought BBR to Linux.
+# BBR draws its phase several times: on the path of `controls`, and on that of the commit which brought it to Linux.
 PHASES: Final = 6
 PHASES_OVER: Final[tuple[dict[str, Any], ...]] = (
     {"round_trip": "100 ms", "buffer": 100},
@@ -134,8 +134,9 @@ def phases(tell: Tell) -> Files:
     """BBR with several draws of its phase, and CUBIC, over two paths of 10 Mbit/s, 60 s."""
     rows = []
     for path in PHASES_OVER:
-        for control, seeds in (("bbr", range(PHASES)), ("cubic", range(1))):
-            for seed in seeds:
+        draws: tuple[tuple[LinuxControl, int], ...] = (("bbr", PHASES), ("cubic", 1))
+        for control, count in draws:
+            for seed in range(count):
                 case = LinuxCase(**path, seed=seed, flows=(LinuxFlow(control=control),))
                 about = {**path, "control": control, "seed": seed}
                 rows.append({**about, **measures(_told(case, " ".join(map(str, about.values())), tell))})

@@ -58,7 +58,7 @@ impl FlowConfig {
     /// What the sending and the receiving end point make certain.
     pub(crate) fn promises(&self) -> [EndPromise; 2] {
         let silent_between_timers = match self.traffic {
-            TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => !self.tcp.paces(),
+            TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => true,
             TrafficConfig::Web(_) => false,
         };
         let sending = EndPromise {

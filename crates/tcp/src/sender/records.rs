@@ -78,8 +78,10 @@ impl Sender {
     }
 
     fn set_timers_after_ack(&mut self, now: Time, restarts: bool) {
-        let expiry = self.expiry(now);
-        let (srtt, outstanding, mss) = (self.rtt.srtt(), self.flight.outstanding(), self.flight.mss);
+        let (outstanding, mss) = (self.flight.outstanding(), self.flight.mss);
+        let runs = restarts && outstanding > 0;
+        let expiry = if runs { self.expiry(now) } else { MaybeTime::NONE };
+        let srtt = self.rtt.srtt();
         let Some(Parts { rack, ledger, .. }) = self.parts(now) else {
             return;
         };
@@ -201,18 +203,27 @@ impl Sender {
     }
 
     fn set_timers_after_sending(&mut self, now: Time, segment: &DataSegment, probes: bool) {
-        let expiry = self.expiry(now);
-        let (srtt, outstanding, mss) = (self.rtt.srtt(), self.flight.outstanding(), self.flight.mss);
-        let rto = self.rtt.deadline(now).since(now);
+        let (outstanding, mss) = (self.flight.outstanding(), self.flight.mss);
+        let rests = self
+            .recovery
+            .by_records()
+            .is_some_and(|rack| rack.rto == MaybeTime::NONE);
+        let expiry = if rests || probes {
+            self.expiry(now)
+        } else {
+            MaybeTime::NONE
+        };
+        let srtt = self.rtt.srtt();
         let Some(Parts { rack, ledger, .. }) = self.parts(now) else {
             return;
         };
         rack.on_sent(now, u64::from(segment.length), segment.retransmission);
-        if rack.rto == MaybeTime::NONE {
+        if rests {
             rack.rto = expiry;
         } else if probes {
             // From the first segment under way on, as if there had been no probe (Linux).
             let oldest = ledger.oldest().unwrap_or(now);
+            let rto = expiry.get().map_or(Span(0), |expiry| expiry.since(now));
             rack.rto = (oldest + rto).max(now + SOON).into();
         }
         if !segment.retransmission && !probes {

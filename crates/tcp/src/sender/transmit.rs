@@ -190,16 +190,18 @@ impl Sender {
         if let Some(ledger) = &mut told.ledger {
             ledger.on_sent(now, sequence, end, self.flight.max);
         }
-        let sent = Sent {
-            now,
-            sequence,
-            end,
-            again: segment.retransmission,
-            in_flight: told.in_flight(&self.flight),
-            app_limited: told.ledger.as_ref().is_some_and(Ledger::is_app_limited),
-        };
-        let pacing = self.congestion.on_sent(&sent, &self.flight);
-        told.pace(pacing);
+        if told.hears_sending {
+            let sent = Sent {
+                now,
+                sequence,
+                end,
+                again: segment.retransmission,
+                in_flight: told.in_flight(&self.flight),
+                app_limited: told.ledger.as_ref().is_some_and(Ledger::is_app_limited),
+            };
+            let pacing = self.congestion.on_sent(&sent, &self.flight);
+            told.pace(pacing);
+        }
         if let Some(pacer) = &mut told.pacer {
             pacer.on_sent(now, end - sequence, told.pacing);
         }

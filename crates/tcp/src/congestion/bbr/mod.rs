@@ -6,6 +6,7 @@ mod peak;
 mod policer;
 
 use super::control::{Ack, Cause, Control, Grant, Pacing, Phase, RateSample, Sent, Wants};
+use super::linux::whole_part;
 use crate::flight::Flight;
 use crate::pacer;
 use crate::variant::{Parameters, Variant};
@@ -426,14 +427,14 @@ impl Bbr {
     /// So many bandwidth-delay products [segment].
     fn product(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
         match self.shortest.rtt {
-            Some(rtt) => (gain * bandwidth * rtt.as_seconds() / flight.mss()).ceil(),
+            Some(rtt) => rounded_up(gain * bandwidth * rtt.as_seconds() / flight.mss()),
             None => FIRST_WINDOW,
         }
     }
 
     /// With room for bursts, in whole pairs, and a pair more while more is tried [segment].
     fn with_bursts(&self, segments: f64, flight: &Flight) -> f64 {
-        let pairs = 2.0 * ((segments + BURSTS * self.burst(flight)) / 2.0).ceil();
+        let pairs = 2.0 * rounded_up((segments + BURSTS * self.burst(flight)) / 2.0);
         pairs + if self.mode == Mode::ProbeBw(MORE) { 2.0 } else { 0.0 }
     }
 
@@ -441,9 +442,7 @@ impl Bbr {
     fn burst(&self, flight: &Flight) -> f64 {
         let rate = self.rate.unwrap_or(0.0);
         let bytes = (rate / 8.0 / BURSTS_PER_SECOND).min(MOST_BYTES);
-        (bytes / flight.mss())
-            .floor()
-            .clamp(least_burst(rate) as f64, MOST_SEGMENTS)
+        whole_part(bytes / flight.mss()).clamp(least_burst(rate) as f64, MOST_SEGMENTS)
     }
 
     /// The window to go back to after a recovery or a pause.
@@ -496,7 +495,7 @@ impl Bbr {
         let mss = flight.mss();
         let bandwidth = self.bandwidth();
         let room = if self.pipe.full {
-            (self.aggregation.room(self.peak.get()) / mss).floor()
+            whole_part(self.aggregation.room(self.peak.get()) / mss)
         } else {
             0.0
         };
@@ -509,6 +508,16 @@ impl Bbr {
             cwnd
         };
         grown.max(LEAST_SEGMENTS * mss)
+    }
+}
+
+/// The next whole number that is not below what is not negative.
+fn rounded_up(number: f64) -> f64 {
+    let whole = whole_part(number);
+    if whole < number {
+        whole + 1.0
+    } else {
+        whole
     }
 }
 

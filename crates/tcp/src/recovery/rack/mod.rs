@@ -302,6 +302,7 @@ impl Rack {
     }
 
     /// A segment left, the first time or again.
+    #[inline]
     pub fn on_sent(&mut self, now: Time, length: u64, again: bool) {
         if let Phase::Recovery(_) = self.phase {
             self.prr.on_sent(length);
@@ -370,6 +371,7 @@ impl Rack {
     }
 
     /// Whether a probe leaves now.
+    #[inline]
     pub fn take_probe(&mut self) -> bool {
         std::mem::take(&mut self.probes)
     }
@@ -387,6 +389,7 @@ impl Rack {
     }
 
     /// When the first of the timers expires.
+    #[inline]
     pub fn next_timeout(&self) -> MaybeTime {
         self.rto.min(self.reorder).min(self.probe_at)
     }
