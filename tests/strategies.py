@@ -61,6 +61,7 @@ tcps = st.fixed_dictionaries(
         "byte_counting": st.booleans(),
         "silly_window_avoidance": st.booleans(),
         "idle_restart": st.booleans(),
+        "initial_rtt": times("0 s", "30 ms"),
         "pacing": st.booleans(),
         "tahoe": st.fixed_dictionaries({"guard": st.booleans()}),
         "timer": timers,

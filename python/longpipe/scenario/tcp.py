@@ -10,6 +10,7 @@ from longpipe.scenario.base import (
     AS_NEEDED,
     LATER,
     MOST_WINDOW_SCALE,
+    Delay,
     InitialWindow,
     Instant,
     Model,
@@ -85,6 +86,11 @@ class Tcp(Model):
     vegas: VegasOptions = Field(default=VegasOptions(), description="Thresholds of Vegas")
     idle_restart: bool = Field(
         default=False, description="Back to the initial window after an RTO without sending; RFC 5681 section 4.1"
+    )
+    initial_rtt: Annotated[Delay, LATER] = Field(
+        default="0 s",
+        description="Round trip known before the first segment [time], as a handshake tells it; '0 s': none. "
+        "It begins the timer's estimate, BBR's rate and Hybla's window",
     )
     pacing: Annotated[bool, LATER] = Field(
         default=False,

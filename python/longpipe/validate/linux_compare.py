@@ -79,7 +79,7 @@ def scenario(case: LinuxCase, **changes: object) -> Scenario:
             "trunk_loss": loss,
         },
         "switch": {"buffer": f"{case.buffer} packets"},
-        "tcp": {**TCP},
+        "tcp": {**TCP, "initial_rtt": case.round_trip},
         "traces": {"cwnd": True, "rtt": True, "sequence": True},
     }
     return Scenario(**fields).with_(**changes)

@@ -45,8 +45,11 @@ pub struct TcpConfig {
     pub silly_window_avoidance: bool,
     /// Back to the initial window after an RTO without sending (RFC 5681 4.1).
     pub idle_restart: bool,
+    /// Round trip known before the first segment, from a handshake say [ps]; 0: none.
+    #[serde(skip_serializing_if = "is_none")]
+    pub initial_rtt_ps: u64,
     /// Segments leave at a rate by the window, instead of as ACKs come; a control with a rate of its own paces without it.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "is_none")]
     pub pacing: bool,
     /// Most that leaves at one instant where segments leave at a rate [segment]; none: by the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,6 +139,10 @@ impl TcpConfig {
             let accepted = "needs 1 to 1 000 000 segments";
             return Some(Problem::new("initial_window", self.initial_window_segments, accepted));
         }
+        if self.initial_rtt_ps > LONGEST_RTO {
+            let accepted = "needs at most 100 000 s, in ps";
+            return Some(Problem::new("initial_rtt", self.initial_rtt_ps, accepted));
+        }
         if self.pacing_burst_segments == Some(0) {
             return Some(Problem::new("pacing_burst", 0, "needs at least 1 segment"));
         }
@@ -174,12 +181,8 @@ pub enum AckConfig {
     },
 }
 
-fn is_false(pacing: &bool) -> bool {
-    !pacing
-}
-
-fn is_none(quick: &u32) -> bool {
-    *quick == 0
+fn is_none<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
 }
 
 impl AckConfig {
@@ -223,6 +226,7 @@ pub(crate) mod tests {
             fast_retransmit_interval_ps: 0,
             silly_window_avoidance: true,
             idle_restart: false,
+            initial_rtt_ps: 0,
             pacing: false,
             pacing_burst_segments: None,
             timer: TimerConfig::Coarse {

@@ -13,6 +13,11 @@ pub trait Control {
     /// What it draws at random comes from there.
     fn draw_from(&mut self, _draws: Stream) {}
 
+    /// A round trip is known before the first segment.
+    fn on_start(&mut self, _rtt: Span, flight: &Flight) -> Grant {
+        Grant::as_it_is(flight)
+    }
+
     /// A segment leaves, the first time or again; only where `wants` asks for it. The rate of those after it, if it changes.
     fn on_sent(&mut self, _sent: &Sent, _flight: &Flight) -> Option<Pacing> {
         None

@@ -35,7 +35,7 @@ pub use hybla::HyblaConfig;
 pub use hystart::HystartConfig;
 pub use illinois::IllinoisConfig;
 pub use linux_reno::LinuxRenoConfig;
-use longpipe_events::{Stream, Time};
+use longpipe_events::{Span, Stream, Time};
 pub use scalable::ScalableConfig;
 pub use vegas::VegasConfig;
 pub use veno::VenoConfig;
@@ -75,6 +75,11 @@ impl Congestion {
     /// What it draws at random comes from there.
     pub fn draw_from(&mut self, draws: Stream) {
         each!(self, one => one.draw_from(draws));
+    }
+
+    /// A round trip is known before the first segment.
+    pub fn on_start(&mut self, rtt: Span, flight: &mut Flight) -> Option<Pacing> {
+        take(each!(self, one => one.on_start(rtt, flight)), flight)
     }
 
     /// Whether it moves the window in a recovery, too.

@@ -96,20 +96,30 @@ impl Sender {
     pub fn new(config: &TcpConfig, phase: Span) -> Sender {
         let mss = config.mss_bytes;
         let initial_window = f64::from(config.initial_window_segments) * f64::from(mss);
-        let rtt = RttEstimator::new(&config.timer, phase);
+        let mut rtt = RttEstimator::new(&config.timer, phase);
+        let known = (config.initial_rtt_ps > 0).then_some(Span(config.initial_rtt_ps));
+        if let Some(known) = known {
+            rtt.measure(Time::ZERO, Time::ZERO + known);
+        }
         let rare = Rare::new(config, initial_window);
         let short_at_end_only = config.silly_window_avoidance && u64::from(mss) <= config.advertised_window() / 2;
         let initial_ssthresh = config
             .initial_ssthresh_bytes
             .map_or(f64::INFINITY, |bytes| bytes as f64);
         let limits = Limits::new(initial_window, initial_ssthresh);
-        let (recovery, congestion) = (Recovery::new(&config.recovery), Congestion::new(&config.congestion));
+        let (recovery, mut congestion) = (Recovery::new(&config.recovery), Congestion::new(&config.congestion));
         let wants = congestion.wants().or(recovery.wants());
         let follows = !wants.is_nothing() || config.pacing;
         let tells = follows || !congestion.asks_little();
         let may_be_calm = rare.is_none() && !tells;
+        let mut flight = Flight::new(limits, config.advertised_window(), mss);
+        let mut told = tells.then(|| Box::new(Told::new(wants, config)));
+        if let (Some(told), Some(known)) = (&mut told, known) {
+            told.pace(congestion.on_start(known, &mut flight));
+            told.pace_by_window(&flight, rtt.srtt(), Some(known));
+        }
         Sender {
-            flight: Flight::new(limits, config.advertised_window(), mss),
+            flight,
             recovery,
             congestion,
             written: 0,
@@ -122,7 +132,7 @@ impl Sender {
             calm: may_be_calm,
             may_be_calm,
             rare,
-            told: tells.then(|| Box::new(Told::new(wants, config))),
+            told,
             follows,
             resend_first: false,
             triggers: Triggers::new(config.duplicate_ack_threshold, Span(config.fast_retransmit_interval_ps)),

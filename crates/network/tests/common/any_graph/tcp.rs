@@ -164,6 +164,11 @@ impl TcpDraft {
             fast_retransmit_interval_ps: pace.packets(self.interval),
             silly_window_avoidance: self.choice(3),
             idle_restart: self.choice(4),
+            initial_rtt_ps: if self.choice(25) {
+                pace.packets(self.interval).min(100_000 * SECOND)
+            } else {
+                0
+            },
             pacing: self.choice(22) && self.choice(23),
             pacing_burst_segments: self.choice(24).then(|| 1 + u32::from(self.parameters[2] % 50)),
             timer: self.timer.build(

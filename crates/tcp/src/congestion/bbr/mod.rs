@@ -163,6 +163,15 @@ impl Control for Bbr {
         self.draws = draws;
     }
 
+    fn on_start(&mut self, rtt: Span, flight: &Flight) -> Grant {
+        (self.shortest.rtt, self.shortest.since) = (Some(rtt), Time::ZERO);
+        self.set_rate(HIGH, Some(rtt), flight);
+        Grant {
+            pacing: self.pacing(None, flight),
+            ..Grant::as_it_is(flight)
+        }
+    }
+
     fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
         if sent.in_flight > sent.end - sent.sequence || !sent.app_limited {
             return None;

@@ -70,6 +70,7 @@ impl Draft {
                 fast_retransmit_interval_ps: 0,
                 silly_window_avoidance: true,
                 idle_restart: false,
+                initial_rtt_ps: 0,
                 pacing: false,
                 pacing_burst_segments: None,
                 timer: TimerConfig::Fine {
