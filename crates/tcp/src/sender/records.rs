@@ -61,6 +61,8 @@ impl Sender {
             mut reins,
         } = parts;
         let mut news = ledger.on_ack(now, ack.acknowledgement, ack.sack_blocks());
+        // What was sent before the first segment under way, and takes longer than that has, is no sign that it is lost (Linux).
+        let slow = !advanced && ledger.oldest().is_some_and(|oldest| news.slow_rtt > Some(now - oldest));
         let lost = ledger.lost();
         let turn = rack.on_ack(now, &news, ack.echo, advanced, ledger, &mut reins);
         news.lost = ledger.lost().saturating_sub(lost);
@@ -74,7 +76,7 @@ impl Sender {
         }
         self.tell_news(now, &news, before, turn);
         // A recovery begins with a run of the timer of its own (Linux).
-        self.set_timers_after_ack(now, advanced || turn.begins);
+        self.set_timers_after_ack(now, advanced || slow || turn.begins);
     }
 
     fn set_timers_after_ack(&mut self, now: Time, restarts: bool) {
