@@ -9,7 +9,11 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         ("compound", "ctcp", "yeah", "cdg"), ("a congestion control", "tcp.congestion = 'cubic' or 'illinois'")
     ),
     **dict.fromkeys(
-        ("bbr", "bbr2", "bbrv2", "bbr3", "copa", "ledbat", "lp", "nv"),
+        ("bbr2", "bbrv2", "bbr3", "bbrv3"),
+        ("a congestion control", "tcp.congestion = 'bbr', version 1"),
+    ),
+    **dict.fromkeys(
+        ("copa", "ledbat", "lp", "nv"),
         ("a congestion control", "tcp.congestion = 'vegas', which goes by round trips too"),
     ),
     **dict.fromkeys(
@@ -26,7 +30,6 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         ("fack", "dsack", "d-sack", "f-rto", "frto", "rfc6675", "rfc-6675"),
         ("a loss recovery", "tcp.recovery = 'rack'"),
     ),
-    **dict.fromkeys(("pacing", "pace"), ("pacing by the sender", "network.send_jitter")),
     **dict.fromkeys(
         ("udp", "cbr", "voip", "rtp", "datagrams", "poisson", "pareto"),
         ("traffic without TCP", "network.vbr, over cells"),
@@ -50,6 +53,7 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("ecn", "rfc3168", "rfc-3168"), "classic"),
     **dict.fromkeys(("ared",), "red"),
     **dict.fromkeys(("h-tcp",), "htcp"),
+    **dict.fromkeys(("bbr1", "bbrv1"), "bbr"),
     **dict.fromkeys(("westwood+", "westwoodplus"), "westwood"),
     **dict.fromkeys(("rack-tlp", "tlp", "prr"), "rack"),
     **dict.fromkeys(("ber", "bit-error-rate", "bit_error_rate"), "bit-errors"),

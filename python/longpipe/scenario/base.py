@@ -223,6 +223,7 @@ Threshold = Annotated[str, _quantity(replace(SIZE, unlimited=True), "1 B", LARGE
 Segments = Annotated[str, _quantity(SEGMENTS, "1 segment", "65535 segments")]
 InitialWindow = Annotated[str, _quantity(SEGMENTS, "1 segment", "1000000 segments")]
 Burst = Annotated[str, _quantity(replace(SEGMENTS, unlimited=True), "1 segment", "65535 segments", suffix="")]
+PacingBurst = Annotated[str, _quantity(replace(SEGMENTS, unlimited=True), "1 segment", "65535 segments")]
 Ticks = Annotated[str, _quantity(TICKS, "1 tick", "1000000 ticks")]
 Buffer = Annotated[
     str,

@@ -24,6 +24,12 @@ class Aimd(Variant, AimdOptions):
     kind: Literal["aimd"] = "aimd"
 
 
+class Bbr(Variant):
+    """Sends at the bandwidth that it measures, twice the path's product under way: version 1 (Cardwell et al. 2016)."""
+
+    kind: Literal["bbr"] = "bbr"
+
+
 class Bic(Variant):
     """A search for the old maximum by halves, as in Linux (Xu, Harfoush and Rhee 2004)."""
 
@@ -143,7 +149,20 @@ class Westwood(Variant):
 
 
 Congestion = Annotated[
-    Aimd | Bic | Cubic | Dctcp | HighSpeed | HTcp | Hybla | Illinois | LinuxReno | Scalable | Vegas | Veno | Westwood,
+    Aimd
+    | Bbr
+    | Bic
+    | Cubic
+    | Dctcp
+    | HighSpeed
+    | HTcp
+    | Hybla
+    | Illinois
+    | LinuxReno
+    | Scalable
+    | Vegas
+    | Veno
+    | Westwood,
     Field(discriminator="kind"),
     kind_or_table(),
     CHOSEN,

@@ -31,7 +31,8 @@ OPTIONS: Final[dict[str, dict[str, Any]]] = {"cubic": {"rules": "linux"}}
 TIMESTAMPS_BYTES: Final = 12
 SPEED_UP: Final = 1000
 _COUNTED: Final = ("lost_overflow", "lost_refused", "lost_forced", "marked")
-TCP: Final[dict[str, Any]] = {"profile": "linux-6", "mss": f"{MSS} B"}
+# The guest sends segments one by one.
+TCP: Final[dict[str, Any]] = {"profile": "linux-6", "mss": f"{MSS} B", "pacing_burst": "1 segment"}
 
 
 def longpipe_name(control: str) -> str | None:
@@ -79,7 +80,11 @@ def scenario(case: LinuxCase, **changes: object) -> Scenario:
             "trunk_loss": loss,
         },
         "switch": switch_of(case.guest["discipline"]),
-        "tcp": {**TCP, "ecn": "classic" if "ecn" in case.discipline.split() else "off"},
+        "tcp": {
+            **TCP,
+            "initial_rtt": case.round_trip,
+            "ecn": "classic" if "ecn" in case.discipline.split() else "off",
+        },
         "traces": {"cwnd": True, "rtt": True, "sequence": True},
     }
     return Scenario(**fields).with_(**changes)

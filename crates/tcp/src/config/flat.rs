@@ -30,6 +30,13 @@ pub(super) struct Flat {
     fast_retransmit_interval_ps: u64,
     silly_window_avoidance: bool,
     idle_restart: bool,
+    /// These only where they are not the default.
+    #[serde(default)]
+    initial_rtt_ps: u64,
+    #[serde(default)]
+    pacing: bool,
+    #[serde(default)]
+    pacing_burst_segments: Option<u32>,
     timer: TimerConfig,
     ack: AckConfig,
     #[serde(default)]
@@ -82,6 +89,9 @@ impl TryFrom<Flat> for TcpConfig {
             fast_retransmit_interval_ps: flat.fast_retransmit_interval_ps,
             silly_window_avoidance: flat.silly_window_avoidance,
             idle_restart: flat.idle_restart,
+            initial_rtt_ps: flat.initial_rtt_ps,
+            pacing: flat.pacing,
+            pacing_burst_segments: flat.pacing_burst_segments,
             timer: flat.timer,
             ack: flat.ack,
             ecn: flat.ecn,

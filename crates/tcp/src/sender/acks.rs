@@ -5,6 +5,7 @@ use super::{Sender, NOTHING};
 use crate::congestion::control::{Ack, Cause};
 use crate::congestion::reins::{Regulation, Reins};
 use crate::ledger::News;
+use crate::recovery::rack::Turn;
 use crate::recovery::recover::{Advance, Recover, Resend};
 use crate::segment::AckSegment;
 use crate::told::Told;
@@ -242,23 +243,29 @@ impl Sender {
                 ..News::default()
             },
         };
-        let open = self.recovery.is_idle() && acked > 0;
-        self.tell_news(now, &news, before, grows, open);
+        let turn = Turn {
+            grows,
+            open: self.recovery.is_idle() && acked > 0,
+            ..Turn::default()
+        };
+        self.tell_news(now, &news, before, turn);
     }
 
     /// Tells it what an ACK brought, of which `news` are known.
-    pub(super) fn tell_news(&mut self, now: Time, news: &News, before: Before, grows: bool, open: bool) {
+    pub(super) fn tell_news(&mut self, now: Time, news: &News, before: Before, turn: Turn) {
         let Some(told) = &mut self.told else {
             return;
         };
         let ack = Ack {
             now,
             acked: self.flight.una - before.una,
-            grows,
-            open,
+            grows: turn.grows,
+            open: turn.open,
+            phase: turn.phase,
             delivered: news.delivered,
             lost: news.lost,
             marked: if before.marked { news.delivered } else { 0 },
+            in_flight_before: before.in_flight,
             in_flight: told.in_flight(&self.flight),
             cwnd: before.cwnd,
             window_limited: (before.in_flight + u64::from(self.flight.mss)) as i64 as f64 > before.cwnd,
@@ -268,6 +275,7 @@ impl Sender {
             rate: news.rate,
         };
         told.pace(self.congestion.on_ack(&ack, &mut self.flight));
+        told.pace_by_window(&self.flight, ack.srtt, ack.least_rtt);
     }
 
     fn resend(&mut self, resend: Resend) {

@@ -4,6 +4,7 @@ use super::timers::Timer;
 use super::{Sender, NOTHING};
 use crate::congestion::control::Sent;
 use crate::congestion::reins::Regulation;
+use crate::ledger::Ledger;
 use crate::recovery::recover::{Next, Recover};
 use crate::segment::{DataSegment, Ecn};
 use longpipe_events::{MaybeTime, Time};
@@ -78,6 +79,10 @@ impl Sender {
         }
         if self.goes_by_records() {
             return self.poll_recorded(now);
+        }
+        let mss = self.flight.mss;
+        if self.told.as_mut().is_some_and(|told| told.holds(now, mss)) {
+            return None;
         }
         let segment = self.poll_by_recovery(now)?;
         self.follow(now, &segment);
@@ -189,13 +194,20 @@ impl Sender {
         if let Some(ledger) = &mut told.ledger {
             ledger.on_sent(now, sequence, end, self.flight.max);
         }
-        let sent = Sent {
-            now,
-            sequence,
-            end,
-            again: segment.retransmission,
-            in_flight: told.in_flight(&self.flight),
-        };
-        self.congestion.on_sent(&sent, &self.flight);
+        if told.hears_sending {
+            let sent = Sent {
+                now,
+                sequence,
+                end,
+                again: segment.retransmission,
+                in_flight: told.in_flight(&self.flight),
+                app_limited: told.ledger.as_ref().is_some_and(Ledger::is_app_limited),
+            };
+            let pacing = self.congestion.on_sent(&sent, &self.flight);
+            told.pace(pacing);
+        }
+        if let Some(pacer) = &mut told.pacer {
+            pacer.on_sent(now, end - sequence, told.pacing);
+        }
     }
 }

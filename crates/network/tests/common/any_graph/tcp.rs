@@ -8,7 +8,7 @@ use longpipe_tcp::config::{
     TimerRestart, VanillaConfig, VegasConfig, MAX_WINDOW_SCALE,
 };
 use longpipe_tcp::congestion::{
-    BicConfig, CubicConfig, CubicRules, DctcpConfig, HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig,
+    BbrConfig, BicConfig, CubicConfig, CubicRules, DctcpConfig, HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig,
     LinuxRenoConfig, VenoConfig, WestwoodConfig,
 };
 use proptest::prelude::*;
@@ -172,6 +172,13 @@ impl TcpDraft {
             fast_retransmit_interval_ps: pace.packets(self.interval),
             silly_window_avoidance: self.choice(3),
             idle_restart: self.choice(4),
+            initial_rtt_ps: if self.choice(25) {
+                pace.packets(self.interval).min(100_000 * SECOND)
+            } else {
+                0
+            },
+            pacing: self.choice(22) && self.choice(23),
+            pacing_burst_segments: self.choice(24).then(|| 1 + u32::from(self.parameters[2] % 50)),
             timer: self.timer.build(
                 pace,
                 pace.packets(self.timer.tick),
@@ -214,7 +221,11 @@ impl TcpDraft {
     }
 
     fn recovery(&self) -> RecoveryConfig {
-        match RECOVERIES[self.recovery] {
+        let kind = match self.congestion {
+            CongestionKind::Bbr => RecoveryKind::Rack,
+            _ => RECOVERIES[self.recovery],
+        };
+        match kind {
             RecoveryKind::Vanilla => RecoveryConfig::Vanilla(VanillaConfig {}),
             RecoveryKind::Tahoe => RecoveryConfig::Tahoe(TahoeConfig { guard: self.choice(19) }),
             RecoveryKind::Reno => RecoveryConfig::Reno(RenoConfig {
@@ -282,6 +293,7 @@ impl TcpDraft {
                     low_window_segments: low_window,
                 })
             }
+            CongestionKind::Bbr => CongestionConfig::Bbr(BbrConfig {}),
             CongestionKind::Bic => CongestionConfig::Bic(BicConfig {}),
             CongestionKind::Htcp => CongestionConfig::Htcp(HtcpConfig {}),
             CongestionKind::Hybla => CongestionConfig::Hybla(HyblaConfig {

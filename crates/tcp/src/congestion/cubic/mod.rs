@@ -4,7 +4,7 @@ mod epoch;
 
 use super::control::{Ack, Cause, Control, Grant, Wants};
 use super::hystart::{Hystart, HystartConfig, Start};
-use super::linux::is_limited;
+use super::linux::{is_limited, segments};
 use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
@@ -139,7 +139,11 @@ impl Control for Cubic {
     }
 
     fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
-        let cwnd = flight.cwnd().min(flight.rwnd as f64) / flight.mss();
+        let cwnd = match self.config.rules {
+            CubicRules::Rfc9438 => flight.cwnd().min(flight.rwnd as f64) / flight.mss(),
+            // In whole segments a loss on the plateau is not below it.
+            CubicRules::Linux => segments(flight),
+        };
         let beta = match cause {
             Cause::Mark { abe: true } => MARK_BETA,
             _ => self.config.beta,

@@ -7,7 +7,7 @@
 mod prr;
 
 use super::recover::Recover;
-use crate::congestion::control::{Cause, Wants};
+use crate::congestion::control::{self, Cause, Wants};
 use crate::congestion::reins::{Regulation, Reins};
 use crate::ledger::{Judged, Latest, Ledger, News};
 use crate::problem::Problem;
@@ -44,9 +44,11 @@ pub struct Turn {
     pub open: bool,
     /// Whether a recovery begins.
     pub begins: bool,
+    /// Where the sender is then.
+    pub phase: control::Phase,
 }
 
-/// Where a sender is between losses.
+/// Where a sender is between losses, and up to where it repairs them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Nothing is lost.
@@ -57,6 +59,16 @@ enum Phase {
     Recovery(u64),
     /// Likewise after the retransmission timer expired.
     Loss(u64),
+}
+
+impl Phase {
+    fn name(self) -> control::Phase {
+        match self {
+            Phase::Open | Phase::Reduced(_) => control::Phase::Open,
+            Phase::Recovery(_) => control::Phase::Recovery,
+            Phase::Loss(_) => control::Phase::Loss,
+        }
+    }
 }
 
 /// What to go back to if nothing was lost.
@@ -184,6 +196,7 @@ impl Rack {
             grows: advanced && !self.is_reducing(),
             open: self.phase == Phase::Open && !ledger.has_holes(),
             begins,
+            phase: self.phase.name(),
         }
     }
 
@@ -317,6 +330,7 @@ impl Rack {
     }
 
     /// A segment left, the first time or again.
+    #[inline]
     pub fn on_sent(&mut self, now: Time, length: u64, again: bool) {
         if self.is_reducing() {
             self.prr.on_sent(length);
@@ -385,6 +399,7 @@ impl Rack {
     }
 
     /// Whether a probe leaves now.
+    #[inline]
     pub fn take_probe(&mut self) -> bool {
         std::mem::take(&mut self.probes)
     }
@@ -402,6 +417,7 @@ impl Rack {
     }
 
     /// When the first of the timers expires.
+    #[inline]
     pub fn next_timeout(&self) -> MaybeTime {
         self.rto.min(self.reorder).min(self.probe_at)
     }
