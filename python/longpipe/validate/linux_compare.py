@@ -46,7 +46,7 @@ def missing(case: LinuxCase) -> str | None:
     unknown = [flow.control for flow in case.flows if longpipe_name(flow.control) is None]
     if unknown:
         return f"longpipe has no {', '.join(dict.fromkeys(unknown))}"
-    return None if switch_of(case.guest["discipline"]) else f"longpipe has no {case.discipline} of tc"
+    return None if switch_of(case.guest["discipline"], RATE.parse(case.rate)) else f"longpipe has no {case.discipline} of tc"
 
 
 def scenario(case: LinuxCase, **changes: object) -> Scenario:
@@ -79,7 +79,7 @@ def scenario(case: LinuxCase, **changes: object) -> Scenario:
             "return_rate": f"{SPEED_UP * rate} bit/s",
             "trunk_loss": loss,
         },
-        "switch": switch_of(case.guest["discipline"]),
+        "switch": switch_of(case.guest["discipline"], RATE.parse(case.rate)),
         "tcp": {
             **TCP,
             "initial_rtt": case.round_trip,

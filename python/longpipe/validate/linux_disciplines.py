@@ -1,6 +1,8 @@
 """Queueing disciplines in the words of tc, as ports of longpipe: policy, room, and whether packets can be marked.
 
-Linux counts 14 bytes of Ethernet headers in each packet, which longpipe's packets lack: bytes are fewer in proportion.
+Linux counts 14 bytes of Ethernet headers in each packet, which longpipe's packets lack: bytes are fewer in proportion. A token
+bucket takes a packet off its queue when the one before has left, and holds it until its tokens are there; in longpipe, whose
+packets leave a packet's time after that, one more waits: thresholds are higher by a packet, or by its time.
 """
 
 from collections.abc import Callable
@@ -23,10 +25,10 @@ _SIZES: Final = {"": 1, "b": 1, "k": 1024, "kb": 1024, "m": 1024**2, "mb": 1024*
 Words = dict[str, str]
 
 
-def switch_of(discipline: str) -> dict[str, Any] | None:
+def switch_of(discipline: str, rate_bps: int) -> dict[str, Any] | None:
     """Policy and buffer of a switch, as a scenario has them; None for what longpipe does not have.
 
-    `discipline` is as `LinuxCase.guest` has it, with its limit.
+    `discipline` is as `LinuxCase.guest` has it, with its limit; `rate_bps` is that of the bucket, by Ethernet's packets.
     """
     name, *words = discipline.split()
     make = _KINDS.get(name)
@@ -34,9 +36,22 @@ def switch_of(discipline: str) -> dict[str, Any] | None:
     if make is None or settings is None or not settings.keys() <= _KNOWN[name]:
         return None
     try:
-        return make(settings)
+        found = make(settings)
+        if policy := found.get("policy"):
+            _make_room(policy, 8 * ETHERNET_BYTES * 10**12 // rate_bps)
+        return found
     except (KeyError, ValueError):
         return None
+
+
+def _make_room(policy: dict[str, Any], packet_ps: int) -> None:
+    """For the packet that a token bucket would have taken."""
+    if policy["kind"] == "red":
+        policy["min"] += WIRE_BYTES
+        policy["max"] += WIRE_BYTES
+    else:
+        target = TIME.parse(policy.get("target", _TARGETS[policy["kind"]]))
+        policy["target"] = TIME.canonical(f"{target + packet_ps} ps")
 
 
 def _settings(words: list[str]) -> Words | None:
@@ -52,6 +67,8 @@ def _settings(words: list[str]) -> Words | None:
     return settings
 
 
+# Those of tc and of longpipe, if nothing else is said.
+_TARGETS: Final = {"codel": "5 ms", "fq-codel": "5 ms", "pie": "15 ms"}
 _FLAGS: Final = ("ecn", "noecn", "dq_rate_estimator", "no_dq_rate_estimator", "bytemode", "nobytemode")
 
 

@@ -84,11 +84,7 @@ impl Pie {
             allowance,
             burst,
             sum: 0.0,
-            next_update: Time(match config.rules {
-                // Linux's first one comes after half a second.
-                PieRules::Linux => PS_PER_SECOND / 2,
-                PieRules::Rfc8033 | PieRules::Ns3 => config.update_ps,
-            }),
+            next_update: Time(config.update_ps),
             last_departure: None,
             departures: Departures::default(),
             waiting: VecDeque::new(),
