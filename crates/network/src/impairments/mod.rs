@@ -1,3 +1,4 @@
 //! What links do to packets besides carrying them.
 
+mod in_time;
 pub mod loss;

@@ -5,7 +5,7 @@ use super::report::PacketReport;
 use super::wire::{Port, Wire};
 use super::Ip;
 use crate::report::{check, InvariantError};
-use longpipe_events::Time;
+use longpipe_events::{Rate, Time};
 
 impl Ip {
     /// Packets and bytes on each wire that wait for the event of their arrival.
@@ -35,7 +35,7 @@ impl Ip {
         let mut counted = came.clone();
         let under_way = self.under_way();
         for (index, wire) in self.wires.iter_mut().enumerate() {
-            let under_way = under_way[index];
+            let mut under_way = under_way[index];
             let Wire { line, port, .. } = wire;
             let (report, accounts_agree, rate) = match port {
                 Port::Interface(interface) => {
@@ -47,14 +47,18 @@ impl Ip {
                     let report = PacketReport::of_router(router, line, now);
                     (report, router.accounts_agree(line, now), router.rate)
                 }
+                Port::Moving(moving) => {
+                    let lost = moving.lost_later(now);
+                    under_way = (under_way.0 + lost.0, under_way.1 + lost.1);
+                    (moving.report(now, under_way), moving.accounts_agree(), Rate(0))
+                }
             };
             check(report.conserves(rate, now) && accounts_agree, || {
                 format!("port {index}: {report:?}")
             })?;
             let sum = |total: &mut (u64, u64), packets, bytes| *total = (total.0 + packets, total.1 + bytes);
             if line.end != End::Host {
-                let lost = report.lost_overflow + report.lost_refused + report.lost_forced;
-                let packets = report.packets_in - lost - under_way.0;
+                let packets = report.packets_in - report.packets_lost() - under_way.0;
                 let node = self.topology.ends[index].node as usize;
                 sum(
                     &mut came[node],

@@ -6,7 +6,7 @@
 
 use super::port::line::End;
 use super::routes::Routes;
-use super::wire::{Port, Wire};
+use super::wire::Wire;
 use super::{Ip, NO_OPTIONS};
 use crate::clock::{Actor, CELL, UNKNOWN, WHOLE_FRAME};
 use crate::hosts::Hosts;
@@ -55,7 +55,12 @@ impl Ip {
         let wire = &mut self.wires[link as usize];
         let mut options = NO_OPTIONS;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
-        let arrival = wire.send(ready, packet.bytes(), || 0)?;
+        let Some(arrival) = wire.send(ready, packet.bytes(), || 0) else {
+            if let Some(departure) = wire.take_left_if(!P::IDLE) {
+                watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
+            }
+            return None;
+        };
         let departure = arrival - wire.line.delay();
         watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
         let next = OnWire { arrival, packet };
@@ -73,7 +78,7 @@ impl Ip {
             End::Host => self.reach_host(hosts, link, next, options, UNKNOWN),
             End::Through if next.arrival <= hosts.clock.end => self.go_on(hosts, next, options),
             End::Shared => self.wait_in_lane(hosts, link, next, options),
-            End::Through => self.wait_on_wire(hosts, link, next, options),
+            End::Through | End::Unordered => self.wait_on_wire(hosts, link, next, options),
         }
     }
 
@@ -178,12 +183,18 @@ impl Ip {
             let link = self.routes.next_link(&packet);
             packet = packet.further();
             let wire = &mut self.wires[link as usize];
-            if let (false, Port::Router(router)) = (P::IDLE, &mut wire.port) {
-                router.settle(&mut wire.line, arrival);
-                hosts.probe.queue(arrival, link, router.held(&wire.line, arrival).0);
+            if !P::IDLE {
+                hosts.probe.queue(arrival, link, wire.held(arrival));
             }
             let reached = arrival;
-            arrival = wire.send(reached, packet.bytes(), || self.routes.local(&self.topology, packet))?;
+            let sent = wire.send(reached, packet.bytes(), || self.routes.local(&self.topology, packet));
+            let Some(sent) = sent else {
+                if let Some(departure) = wire.take_left_if(!P::IDLE) {
+                    watch::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
+                }
+                return None;
+            };
+            arrival = sent;
             let departure = arrival - wire.line.delay();
             watch::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
             if answered {
@@ -208,7 +219,7 @@ impl Ip {
         match self.wires[link as usize].line.end {
             End::Host => self.reach_host(hosts, link, next, options, since),
             End::Shared => self.wait_in_lane(hosts, link, next, options),
-            End::Through => self.wait_on_wire(hosts, link, next, options),
+            End::Through | End::Unordered => self.wait_on_wire(hosts, link, next, options),
         }
     }
 
@@ -274,11 +285,11 @@ impl Ip {
     #[inline(never)]
     fn wait_on_wire<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options) {
         let wire = &mut self.wires[link as usize];
-        wire.push(next, options);
-        if wire.line.end == End::Shared {
+        let first = wire.push(next, options);
+        if matches!(wire.line.end, End::Shared | End::Unordered) {
             self.lanes.astray += u64::from(next.packet.vc() % 2);
         }
-        if wire.packets.len() == 1 {
+        if first {
             self.schedule(hosts, link as usize);
         }
     }
@@ -288,7 +299,7 @@ impl Ip {
         let Wire { line, packets, .. } = &self.wires[link];
         let Some(next) = packets.first() else { return };
         let order = match line.end {
-            End::Shared => {
+            End::Shared | End::Unordered => {
                 let end = &self.topology.ends[link];
                 CELL | self.ties.rank(end, next.arrival, next.packet.vc())
             }

@@ -4,6 +4,8 @@ use crate::impairments::loss::Loss;
 use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
 use crate::ip::port::line::{End, Line};
+use crate::ip::port::moving::Moving;
+use crate::motion::Motion;
 use crate::packets::ring::Ring;
 use crate::packets::{OnWire, Options};
 use crate::policies::Policy;
@@ -39,19 +41,61 @@ impl Wire {
                 Port::Interface(interface) => interface.queue(&mut self.line, ready, bytes)?,
                 Port::Router(router) if router.is_plain() => router.queue(&mut self.line, ready, bytes)?,
                 Port::Router(router) => router.queue_by_rules(&mut self.line, ready, bytes, local())?,
+                Port::Moving(moving) => return moving.send(&mut self.line, ready, bytes, local()),
             }
         };
         Some(departure + self.line.delay())
     }
 
-    /// A packet waits for the event of its arrival; `options` are its own if it has any.
+    /// When the packet leaves that was just sent in vain, if the wire alone loses it; asked for where somebody watches.
     #[inline(always)]
-    pub fn push(&mut self, next: OnWire, options: &Options) {
+    pub fn take_left_if(&mut self, watched: bool) -> Option<Time> {
+        match &mut self.port {
+            Port::Moving(moving) if watched => moving.take_left(),
+            _ => None,
+        }
+    }
+
+    /// Packets that a router's port holds when another one comes.
+    pub fn held(&mut self, now: Time) -> u64 {
+        match &mut self.port {
+            Port::Interface(_) => 0,
+            Port::Router(router) => {
+                router.settle(&mut self.line, now);
+                router.held(&self.line, now).0
+            }
+            Port::Moving(moving) => moving.held(now),
+        }
+    }
+
+    /// A packet waits for the event of its arrival; `options` are its own if it has any. Whether it is the first that does.
+    #[inline(always)]
+    pub fn push(&mut self, next: OnWire, options: &Options) -> bool {
         self.line.quiet_until = Time::ZERO;
+        if self.packets.last().is_some_and(|last| last.arrival > next.arrival) {
+            return self.overtake(next, options);
+        }
         self.packets.push(next);
         if next.packet.has_options() {
             self.options.push(*options);
         }
+        self.packets.len() == 1
+    }
+
+    /// The same of one that arrives before others.
+    #[inline(never)]
+    fn overtake(&mut self, next: OnWire, options: &Options) -> bool {
+        let mut place = self.packets.tail();
+        let mut later = 0;
+        while place > self.packets.head() && self.packets.get(place - 1).arrival > next.arrival {
+            place -= 1;
+            later += u64::from(self.packets.get(place).packet.has_options());
+        }
+        self.packets.insert(place, next);
+        if next.packet.has_options() {
+            self.options.insert(self.options.tail() - later, *options);
+        }
+        place == self.packets.head()
     }
 
     /// Takes the first packet that waits, and its options if it has any.
@@ -72,6 +116,8 @@ pub enum Port {
     Interface(Interface),
     /// A router's output port.
     Router(Router),
+    /// Either, of a link that moves.
+    Moving(Box<Moving>),
 }
 
 /// Every wire of a scenario of IP packets, idle.
@@ -82,16 +128,21 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
         let end = match (end.host, end.unshared) {
             (true, _) => End::Host,
             (false, true) => End::Through,
+            (false, false) if link.may_reorder() => End::Unordered,
             (false, false) => End::Shared,
         };
-        let (port, repeats) = match scenario.nodes[link.from].kind {
-            NodeKind::Host => {
+        let vcs = topology.vcs_of_link[index][0] as usize;
+        let (port, repeats) = match (Motion::new(link), scenario.nodes[link.from].kind) {
+            (Some(motion), kind) => {
+                let moving = Moving::new(motion, Time(scenario.duration_ps), (link, kind), loss, vcs);
+                (Port::Moving(Box::new(moving)), false)
+            }
+            (None, NodeKind::Host) => {
                 let repeats = loss.is_none();
                 (Port::Interface(Interface::new(rate, loss)), repeats)
             }
-            NodeKind::Switch => {
+            (None, NodeKind::Switch) => {
                 let policy = Policy::new(&link.policy, link.buffer.map_or(u64::MAX, |buffer| buffer.limit));
-                let vcs = topology.vcs_of_link[index][0] as usize;
                 let router = Router::new(rate, link.buffer, policy, loss, vcs);
                 let repeats = router.is_plain();
                 (Port::Router(router), repeats)

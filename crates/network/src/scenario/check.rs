@@ -87,6 +87,14 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
         if let Some((value, accepted)) = loss::problem(&link.loss) {
             return refuse(field("loss"), value, accepted);
         }
+        if let Some(motion) = &link.motion {
+            if scenario.framing == Framing::Aal5 {
+                return refuse(field("motion"), "of a link of cells", "needs framing ip");
+            }
+            if let Some((name, value, accepted)) = motion.problem() {
+                return refuse(field(&format!("motion.{name}")), value, accepted);
+            }
+        }
     }
     if let Some((index, node)) = (0..)
         .zip(&scenario.nodes)
@@ -275,7 +283,7 @@ pub(crate) fn check_path(
 ) -> Result<(), ScenarioError> {
     let links = route
         .iter()
-        .map(|&link| scenario.links[link].delay_ps + 2 * ends[link].cell);
+        .map(|&link| scenario.links[link].most_delay_ps() + 2 * ends[link].cell);
     let total: u128 = links.map(u128::from).sum();
     if total > u128::from(LONGEST_PATH) {
         return refuse(

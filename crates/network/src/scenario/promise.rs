@@ -1,6 +1,7 @@
 //! What the parts of a scenario make certain, each beside the others of its kind. `lookahead` alone reads it; a part that
 //! says nothing promises nothing, and what depends on it is simulated event by event.
 
+use super::motion::{DelayConfig, OrderConfig};
 use super::{FlowConfig, LinkConfig, NodeConfig, TrafficConfig};
 use longpipe_tcp::config::AckConfig;
 use longpipe_tcp::segment::header_bytes;
@@ -35,8 +36,30 @@ pub(crate) struct EndPromise {
 }
 
 impl LinkConfig {
-    /// A FIFO and a wire of one delay.
+    /// The most that propagation ever takes [ps].
+    pub(crate) fn most_delay_ps(&self) -> u64 {
+        let delay = self.motion.as_ref().and_then(|motion| motion.delay.as_ref());
+        delay.map_or(self.delay_ps, DelayConfig::most_ps)
+    }
+
+    /// Whether packets may arrive in another order than they left.
+    pub(crate) fn may_reorder(&self) -> bool {
+        self.motion
+            .as_ref()
+            .is_some_and(|motion| motion.order == OrderConfig::Free)
+    }
+
+    /// A FIFO and a wire of one delay; of one that moves, what holds at any time.
     pub(crate) fn promise(&self) -> LinkPromise {
+        if let Some(motion) = &self.motion {
+            // When a packet has left a line whose rate moves, or stops, is certain too, but not how soon after another.
+            let stands = motion.service.is_none() && motion.outages.is_none();
+            return LinkPromise {
+                departs_as_admitted: stands,
+                keeps_order: motion.order == OrderConfig::Fifo,
+                least_delay: motion.delay.as_ref().map_or(self.delay_ps, DelayConfig::least_ps),
+            };
+        }
         LinkPromise {
             departs_as_admitted: true,
             keeps_order: true,

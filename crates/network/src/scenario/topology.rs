@@ -100,13 +100,13 @@ impl Topology {
             route_ends(scenario, &field, &source.route)?;
             topology.add_circuit(scenario, &field, &source.route, Class::Vbr)?;
         }
-        topology.find_unshared();
+        topology.find_unshared(scenario);
         check_vbr(scenario, &topology)?;
         Ok(topology)
     }
 
     /// A wire is unshared if each port it feeds has no other input and feeds, in turn, an unshared wire.
-    fn find_unshared(&mut self) {
+    fn find_unshared(&mut self, scenario: &Scenario) {
         let pairs = self
             .steps
             .windows(2)
@@ -120,7 +120,8 @@ impl Topology {
             several_inputs[to] |= input[to].is_some_and(|other| other != from);
             input[to] = Some(from);
         }
-        let mut unshared = vec![true; self.ends.len()];
+        // Who may be overtaken meets others of its own wire.
+        let mut unshared: Vec<bool> = scenario.links.iter().map(|link| !link.may_reorder()).collect();
         loop {
             let before = unshared.clone();
             for &(from, to) in &hops {

@@ -179,6 +179,7 @@ impl Builder {
                 },
                 scheduler: SchedulerConfig::Fifo {},
                 loss: LossConfig::None {},
+                motion: None,
             });
         }
         self.scenario.links.len() - 2

@@ -20,16 +20,18 @@ use crate::scenario::topology::{Entry, Topology};
 use crate::scenario::Scenario;
 use crate::ties::TieRule;
 use longpipe_events::memory::Growing;
-use longpipe_events::{Order, Span, Time};
+use longpipe_events::{Order, Time};
 use port::{Port, Verdict};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// What happens next at a link, in the order of what happens at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     /// The packet in service has left.
     Departure,
+    /// An outage begins.
+    Outage,
     /// The first packet on the wire reaches a router, of this rank among those that do.
     AtRouter(Order),
     /// It reaches a host.
@@ -43,8 +45,10 @@ type Event = (Time, Kind, usize);
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
     ports: Vec<Port>,
-    /// Packets on each link's wire, in order.
-    wires: Vec<std::collections::VecDeque<(Packet, Options)>>,
+    /// Packets on each link's wire, in the order of their arrivals.
+    wires: Vec<VecDeque<(Time, Packet, Options)>>,
+    /// When the first of them arrives, and as what, where that is pending.
+    due: Vec<Option<(Time, Kind)>>,
     pending: BinaryHeap<Reverse<Event>>,
     /// Links of each circuit, in order.
     ways: Vec<Vec<usize>>,
@@ -59,16 +63,21 @@ impl Reference {
             .flows
             .iter()
             .flat_map(|flow| [flow.route.clone(), flow.return_route.clone()]);
-        Reference {
+        let mut reference = Reference {
             ports: (0..scenario.links.len())
                 .map(|link| Port::new(scenario, link, seed))
                 .collect(),
             wires: vec![Default::default(); scenario.links.len()],
+            due: vec![None; scenario.links.len()],
             pending: BinaryHeap::new(),
             ways: ways.collect(),
             topology: topology.clone(),
             ties: TieRule::new(scenario.ties, seed),
+        };
+        for link in 0..scenario.links.len() {
+            reference.await_outage(link, None);
         }
+        reference
     }
 
     /// Where each circuit begins.
@@ -100,6 +109,45 @@ impl Reference {
         }
     }
 
+    /// The first packet of a wire arrives.
+    fn await_first(&mut self, link: usize) {
+        let end = &self.topology.ends[link];
+        let first = self.wires[link].front().map(|&(arrival, packet, _)| {
+            let kind = match end.host {
+                true => Kind::AtHost,
+                false => Kind::AtRouter(self.ties.rank(end, arrival, packet.vc())),
+            };
+            (arrival, kind)
+        });
+        let before = std::mem::replace(&mut self.due[link], first);
+        if let Some((arrival, kind)) = first.filter(|_| first != before) {
+            self.set(arrival, kind, link);
+        }
+    }
+
+    /// The first packet of a wire has arrived.
+    fn take_first(&mut self, link: usize) -> Option<(Packet, Options)> {
+        let (_, packet, options) = self.wires[link].pop_front()?;
+        self.due[link] = None;
+        self.await_first(link);
+        Some((packet, options))
+    }
+
+    /// The next outage of a link begins.
+    fn await_outage(&mut self, link: usize, now: Option<Time>) {
+        if let Some(begin) = self.ports[link].next_outage(now) {
+            self.set(begin, Kind::Outage, link);
+        }
+    }
+
+    /// Packets that wait or are in service are dropped, as the link has it.
+    fn on_outage(&mut self, now: Time, link: usize) {
+        if self.ports[link].drop_all(now) {
+            self.serve(link);
+        }
+        self.await_outage(link, Some(now));
+    }
+
     /// Reports of all links at `now`, the end of the run.
     fn reports(&mut self, now: Time) -> Result<Vec<PacketReport>, InvariantError> {
         let Topology { ends, origins, .. } = &self.topology;
@@ -108,12 +156,14 @@ impl Reference {
         // Packets that routers got over their wires, less those that their ports counted.
         let mut astray = vec![0i128; nodes.map_or(0, |last| last as usize + 1)];
         for (link, (port, wire)) in self.ports.iter_mut().zip(&self.wires).enumerate() {
-            let bytes = wire.iter().map(|(packet, _)| u64::from(packet.bytes())).sum();
-            let report = port.report(now, (wire.len() as u64, bytes));
+            let bytes: u64 = wire.iter().map(|(_, packet, _)| u64::from(packet.bytes())).sum();
+            let lost_later = port.lost_later(now);
+            let on_wire = (wire.len() as u64 + lost_later.0, bytes + lost_later.1);
+            let report = port.report(now, on_wire);
             check(report.conserves(port.rate(), now), || {
                 format!("port {link}: {report:?}")
             })?;
-            let on_wire = if report.host { 0 } else { wire.len() as u64 };
+            let on_wire = if report.host { 0 } else { on_wire.0 };
             if !ends[link].host {
                 astray[ends[link].node as usize] += i128::from(report.packets_out - on_wire);
             }
@@ -158,6 +208,8 @@ impl Medium for Reference {
         hosts.clock.begin(time);
         match kind {
             Kind::Departure => self.on_departure(hosts, link),
+            Kind::Outage => self.on_outage(time, link),
+            Kind::AtRouter(_) | Kind::AtHost if self.due[link] != Some((time, kind)) => {}
             Kind::AtRouter(_) => self.on_router(hosts, link),
             Kind::AtHost => self.on_host(hosts, link),
         }
@@ -189,26 +241,28 @@ impl Medium for Reference {
 
 impl Reference {
     fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        let (now, end) = (hosts.clock.now, &self.topology.ends[link]);
+        let now = hosts.clock.now;
         let Some(left) = self.ports[link].depart(now) else {
             return;
         };
         let (packet, options) = (left.packet, left.options);
-        let arrival = now + Span(self.ports[link].delay);
-        let kind = if end.host {
-            Kind::AtHost
-        } else {
-            Kind::AtRouter(self.ties.rank(end, arrival, packet.vc()))
-        };
-        self.wires[link].put((packet, options));
-        self.set(arrival, kind, link);
+        if let Some(arrival) = self.ports[link].pass(now, packet) {
+            let wire = &mut self.wires[link];
+            let place = wire
+                .iter()
+                .rposition(|other| other.0 <= arrival)
+                .map_or(0, |last| last + 1);
+            wire.make_room();
+            wire.insert(place, (arrival, packet, options));
+            self.await_first(link);
+        }
         self.serve(link);
         let came = (!self.ports[link].is_host()).then_some(left.arrival);
         watch::packet(&mut hosts.probe, link as u32, came, now, packet, &options);
     }
 
     fn on_router<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        let Some((packet, options)) = self.wires[link].pop_front() else {
+        let Some((packet, options)) = self.take_first(link) else {
             return;
         };
         let now = hosts.clock.now;
@@ -218,7 +272,7 @@ impl Reference {
     }
 
     fn on_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        if let Some((packet, options)) = self.wires[link].pop_front() {
+        if let Some((packet, options)) = self.take_first(link) {
             hosts.receive_in_full(self, packet, &options, UNKNOWN);
         }
     }
