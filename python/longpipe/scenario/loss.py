@@ -4,15 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from longpipe.scenario.base import ASCENDING, Becomes, Instant, Model, Probability, SampleInterval, kind_or_table
-from longpipe.units import TIME
+from longpipe.scenario.base import ASCENDING, Instant, Model, Probability, SampleInterval, kind_or_table
 
 PacketNumber = Annotated[int, Field(ge=0, lt=2**63)]
-
-
-def _steps(steps: list[tuple[str, float]]) -> list[list[float]]:
-    """Instants in picoseconds, with what holds from each on."""
-    return [[TIME.parse(time) if isinstance(time, str) else time, share] for time, share in steps]
 
 
 class NoLoss(Model):
@@ -50,7 +44,7 @@ class LossOverTime(Model):
     """Each packet independently, with a probability that changes; none is lost before the first instant."""
 
     kind: Literal["over-time"] = "over-time"
-    steps: Annotated[tuple[tuple[Instant, Probability], ...], Becomes("ps", _steps)] = Field(
+    steps: tuple[tuple[Instant, Probability], ...] = Field(
         description="A list of instants [time] and the probability from each on, as in [['0 s', 0.0], ['15 s', 0.5]]"
     )
 
