@@ -40,6 +40,24 @@ class Series:
         return None if delay is None else max(knot[1] for knot in delay["knots_ps"])
 
 
+def mean_rate_bps(service: dict[str, Any], duration_ps: int) -> float:
+    """What a line could send over a run, whose service is as the core has it [bit/s]; outages apart."""
+    if service["kind"] == "opportunities":
+        instants = service["instants_ps"]
+        turns, rest = divmod(duration_ps, instants[-1])
+        count = turns * len(instants) + sum(at <= rest for at in instants)
+        return 8 * service["bytes"] * count * PS / duration_ps
+    steps = service["steps"]
+
+    def bits_ps(until: int) -> int:
+        ends = [*(at for at, _ in steps[1:]), until]
+        return sum(rate * max(0, min(end, until) - at) for (at, rate), end in zip(steps, ends, strict=True))
+
+    cycle = service.get("cycle_ps")
+    turns, rest = (0, duration_ps) if cycle is None else divmod(duration_ps, cycle)
+    return (turns * bits_ps(cycle or 0) + bits_ps(rest)) / duration_ps
+
+
 @dataclass
 class _Parts:
     service: dict[str, Any] | None = None
