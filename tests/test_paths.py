@@ -44,7 +44,7 @@ def test_a_path_is_that_of_both_directions_unless_the_way_back_says_otherwise() 
 
 
 def test_a_link_that_stands_as_its_fields_say_is_another_scenario_with_the_same_run() -> None:
-    stands = Scenario(**{**over(None).model_dump(by_alias=True, exclude_none=True)})
+    stands = over(None)
     moves = over({"delay": [["0 s", "5 us"]], "rate": [["0 s", "10 Mbit/s"]]})
     assert stands.digest() != moves.digest()
     one, other = simulate(stands), simulate(moves)
