@@ -1,11 +1,33 @@
 //! Whether every packet and every byte is accounted for at the end of a run.
 
-use super::port::line::End;
-use super::report::PacketReport;
+use super::port::line::{End, Line};
+use super::report::{MotionReport, PacketReport};
 use super::wire::{Port, Wire};
 use super::Ip;
 use crate::report::{check, InvariantError};
 use longpipe_events::{Rate, Time};
+
+/// What a port counted, whether its accounts agree, and its rate.
+fn report_of(port: &mut Port, line: &mut Line, under_way: (u64, u64), now: Time) -> (PacketReport, bool, Rate) {
+    match port {
+        Port::Interface(interface) => {
+            interface.count_repeated(line);
+            let report = PacketReport::of_interface(interface, under_way, now);
+            (report, true, interface.rate)
+        }
+        Port::Router(router) => {
+            let report = PacketReport::of_router(router, line, now);
+            (report, router.accounts_agree(line, now), router.rate)
+        }
+        Port::Delayed(delayed) => {
+            let (mut report, agree, rate) = report_of(&mut delayed.port, line, under_way, now);
+            let within = report.conserves(rate, now);
+            report.motion = Some(MotionReport::of_delay(within));
+            (report, agree, rate)
+        }
+        Port::Moving(moving) => (moving.report(now, under_way), moving.accounts_agree(), Rate(0)),
+    }
+}
 
 impl Ip {
     /// Packets and bytes on each wire that wait for the event of their arrival.
@@ -37,22 +59,11 @@ impl Ip {
         for (index, wire) in self.wires.iter_mut().enumerate() {
             let mut under_way = under_way[index];
             let Wire { line, port, .. } = wire;
-            let (report, accounts_agree, rate) = match port {
-                Port::Interface(interface) => {
-                    interface.count_repeated(line);
-                    let report = PacketReport::of_interface(interface, under_way, now);
-                    (report, true, interface.rate)
-                }
-                Port::Router(router) => {
-                    let report = PacketReport::of_router(router, line, now);
-                    (report, router.accounts_agree(line, now), router.rate)
-                }
-                Port::Moving(moving) => {
-                    let lost = moving.lost_later(now);
-                    under_way = (under_way.0 + lost.0, under_way.1 + lost.1);
-                    (moving.report(now, under_way), moving.accounts_agree(), Rate(0))
-                }
-            };
+            if let Port::Moving(moving) = port {
+                let lost = moving.lost_later(now);
+                under_way = (under_way.0 + lost.0, under_way.1 + lost.1);
+            }
+            let (report, accounts_agree, rate) = report_of(port, line, under_way, now);
             check(report.conserves(rate, now) && accounts_agree, || {
                 format!("port {index}: {report:?}")
             })?;

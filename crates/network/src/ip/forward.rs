@@ -61,7 +61,7 @@ impl Ip {
             }
             return None;
         };
-        let departure = arrival - wire.line.delay();
+        let departure = wire.left(arrival);
         watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
         let next = OnWire { arrival, packet };
         if !vc.is_multiple_of(2) && self.is_certain(self.wires[link as usize].lead, arrival, since, hosts.clock.end) {
@@ -195,11 +195,17 @@ impl Ip {
                 return None;
             };
             arrival = sent;
-            let departure = arrival - wire.line.delay();
-            watch::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
+            watch::packet(
+                &mut hosts.probe,
+                link,
+                Some(reached),
+                wire.left(arrival),
+                packet,
+                options,
+            );
             if answered {
                 // It leaves each port later than the one before.
-                since = since.min(departure);
+                since = since.min(arrival - wire.line.delay());
             }
             match wire.line.end {
                 End::Through if arrival <= hosts.clock.end => {}

@@ -22,6 +22,14 @@ pub struct MotionReport {
 }
 
 impl MotionReport {
+    /// Of a link whose delay alone moves, in order.
+    pub(crate) fn of_delay(within_capacity: bool) -> MotionReport {
+        MotionReport {
+            within_capacity,
+            ..MotionReport::default()
+        }
+    }
+
     /// A packet that had left is lost on the wire.
     pub(crate) fn lose(&mut self, report: &mut PacketReport, bytes: u32) {
         self.lost_on_wire += 1;

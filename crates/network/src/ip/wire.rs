@@ -1,6 +1,7 @@
 //! A directed link of an IP path: an output port, its wire, and where that ends.
 
 use crate::impairments::loss::Loss;
+use crate::ip::port::delayed::Delayed;
 use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
 use crate::ip::port::line::{End, Line};
@@ -38,10 +39,9 @@ impl Wire {
             self.line.repeat(ready)
         } else {
             match &mut self.port {
-                Port::Interface(interface) => interface.queue(&mut self.line, ready, bytes)?,
-                Port::Router(router) if router.is_plain() => router.queue(&mut self.line, ready, bytes)?,
-                Port::Router(router) => router.queue_by_rules(&mut self.line, ready, bytes, local())?,
+                Port::Delayed(delayed) => return delayed.send(&mut self.line, ready, bytes, local),
                 Port::Moving(moving) => return moving.send(&mut self.line, ready, bytes, local()),
+                standing => standing.queue(&mut self.line, ready, bytes, local)?,
             }
         };
         Some(departure + self.line.delay())
@@ -58,13 +58,14 @@ impl Wire {
 
     /// Packets that a router's port holds when another one comes.
     pub fn held(&mut self, now: Time) -> u64 {
-        match &mut self.port {
-            Port::Interface(_) => 0,
-            Port::Router(router) => {
-                router.settle(&mut self.line, now);
-                router.held(&self.line, now).0
-            }
-            Port::Moving(moving) => moving.held(now),
+        self.port.held(&mut self.line, now)
+    }
+
+    /// When the packet left that was just sent and arrives at `arrival`.
+    pub fn left(&self, arrival: Time) -> Time {
+        match &self.port {
+            Port::Delayed(delayed) => delayed.left(),
+            _ => arrival - self.line.delay(),
         }
     }
 
@@ -116,8 +117,35 @@ pub enum Port {
     Interface(Interface),
     /// A router's output port.
     Router(Router),
+    /// Either, of a link whose delay alone moves.
+    Delayed(Box<Delayed>),
     /// Either, of a link that moves.
     Moving(Box<Moving>),
+}
+
+impl Port {
+    /// A packet is ready to be sent, or arrives at a port that stands; unless it is lost, when it leaves.
+    #[inline(always)]
+    pub fn queue(&mut self, line: &mut Line, ready: Time, bytes: u16, local: impl FnOnce() -> u32) -> Option<Time> {
+        match self {
+            Port::Interface(interface) => interface.queue(line, ready, bytes),
+            Port::Router(router) if router.is_plain() => router.queue(line, ready, bytes),
+            Port::Router(router) => router.queue_by_rules(line, ready, bytes, local()),
+            Port::Delayed(_) | Port::Moving(_) => None,
+        }
+    }
+
+    fn held(&mut self, line: &mut Line, now: Time) -> u64 {
+        match self {
+            Port::Interface(_) => 0,
+            Port::Router(router) => {
+                router.settle(line, now);
+                router.held(line, now).0
+            }
+            Port::Delayed(delayed) => delayed.port.held(line, now),
+            Port::Moving(moving) => moving.held(now),
+        }
+    }
 }
 
 /// Every wire of a scenario of IP packets, idle.
@@ -132,7 +160,9 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
             (false, false) => End::Shared,
         };
         let vcs = topology.vcs_of_link[index][0] as usize;
-        let (port, repeats) = match (Motion::new(link), scenario.nodes[link.from].kind) {
+        let only = Delayed::only(link.motion.as_deref());
+        let motion = Motion::new(link).filter(|_| only.is_none());
+        let (port, repeats) = match (motion, scenario.nodes[link.from].kind) {
             (Some(motion), kind) => {
                 let moving = Moving::new(motion, Time(scenario.duration_ps), (link, kind), loss, vcs);
                 (Port::Moving(Box::new(moving)), false)
@@ -148,8 +178,13 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
                 (Port::Router(router), repeats)
             }
         };
+        let least = Span(link.promise().least_delay);
+        let (port, repeats) = match only {
+            Some(delay) => (Port::Delayed(Box::new(Delayed::new(port, delay))), false),
+            None => (port, repeats),
+        };
         Wire {
-            line: Line::new(Span(link.delay_ps), end, repeats),
+            line: Line::new(least, end, repeats),
             packets: Ring::default(),
             options: Ring::default(),
             lead: leads[index],

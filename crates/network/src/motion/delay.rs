@@ -41,6 +41,7 @@ impl Delay {
     }
 
     /// What it is at an instant.
+    #[inline(always)]
     pub fn read(&mut self, instant: u64) -> u64 {
         if self.passed > 0 && self.knots[self.passed - 1][0] > instant {
             self.passed = self.knots.partition_point(|knot| knot[0] <= instant);
@@ -52,12 +53,30 @@ impl Delay {
             return self.knots[0][1];
         };
         match (self.between, self.knots.get(self.passed)) {
-            (Between::Linear, Some(&[to, after])) => {
-                let (rise, over) = (i128::from(after) - i128::from(before), i128::from(to - from));
-                (i128::from(before) + (rise * i128::from(instant - from)).div_euclid(over)) as u64
-            }
+            (Between::Linear, Some(&[to, after])) => interpolated([from, before], [to, after], instant),
             _ => before,
         }
+    }
+}
+
+/// The value at an instant between two knots, rounded down.
+#[inline(always)]
+fn interpolated([from, before]: [u64; 2], [to, after]: [u64; 2], instant: u64) -> u64 {
+    let (over, past) = (to - from, instant - from);
+    if after >= before {
+        before + part(after - before, past, over)
+    } else {
+        // Rounded down from the other end, as what is left of the fall is rounded up.
+        after + part(before - after, over - past, over)
+    }
+}
+
+/// `whole · past / over`, rounded down.
+#[inline(always)]
+fn part(whole: u64, past: u64, over: u64) -> u64 {
+    match whole.checked_mul(past) {
+        Some(product) => product / over,
+        None => (u128::from(whole) * u128::from(past) / u128::from(over)) as u64,
     }
 }
 

@@ -3,17 +3,18 @@
 //! Everything is known ahead: a series never depends on packets. So what becomes of a packet is known when its turn in the
 //! line is, whoever asks.
 
-mod delay;
+pub(crate) mod delay;
 mod opportunities;
 pub(crate) mod order;
 mod outages;
 mod steps;
 
+use crate::ip::port::line::share_used;
 use crate::scenario::bounds::AFTER_ANY_RUN;
 use crate::scenario::motion::{HoldOrDrop, InFlight, InService, MotionConfig, ServiceConfig};
 use crate::scenario::LinkConfig;
 use delay::Delay;
-use longpipe_events::{Time, PS_PER_SECOND};
+use longpipe_events::{Rate, Time, PS_PER_SECOND};
 use opportunities::Opportunities;
 use order::{Order, Overtakings};
 use outages::Outages;
@@ -64,6 +65,8 @@ pub(crate) struct Motion {
     outages: Option<Outages>,
     delay: Delay,
     order: Order,
+    /// The rate of a line that stands.
+    rate: Option<Rate>,
 }
 
 impl Motion {
@@ -89,6 +92,7 @@ impl Motion {
             outages: outages.clone().map(Outages::new),
             delay: delay.as_ref().map_or_else(|| Delay::fixed(link.delay_ps), Delay::new),
             order: Order::new(*order),
+            rate: service.is_none().then_some(Rate(link.rate_bps)),
         })
     }
 
@@ -220,6 +224,9 @@ impl Motion {
 
     /// Fraction that so many bytes of so many packets are of what the line could have sent by `now`, outages apart.
     pub fn share_used(&self, (packets, bytes): (u64, u64), now: Time) -> f64 {
+        if let Some(rate) = self.rate {
+            return share_used(rate, bytes, now);
+        }
         let could = self.capacity(now);
         if could == 0 {
             return 0.0;

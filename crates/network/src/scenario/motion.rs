@@ -252,6 +252,27 @@ impl DelayConfig {
         self.knots_ps.iter().map(|knot| knot[1]).min().unwrap_or(0)
     }
 
+    /// What a time between two departures comes to at least between their arrivals, in parts of 2³²; 0 where nothing is known.
+    pub(crate) fn least_spread(&self) -> u64 {
+        const ONE: u64 = 1 << 32;
+        let falls = self.knots_ps.windows(2).filter(|pair| pair[1][1] < pair[0][1]);
+        let steepest = falls.map(|pair| {
+            let (fall, over) = (pair[0][1] - pair[1][1], pair[1][0] - pair[0][0]);
+            let steep = self.between == Between::Linear && self.at == Instant::End && over > fall;
+            // Rounded up.
+            if steep {
+                (u128::from(fall) << 32).div_ceil(u128::from(over)) as u64
+            } else {
+                ONE
+            }
+        });
+        match steepest.max() {
+            Some(steepest) => ONE - steepest.min(ONE),
+            None if self.at == Instant::End => ONE,
+            None => 0,
+        }
+    }
+
     /// The most that it ever is [ps].
     pub(crate) fn most_ps(&self) -> u64 {
         self.knots_ps.iter().map(|knot| knot[1]).max().unwrap_or(0)

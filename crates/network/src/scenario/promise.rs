@@ -15,6 +15,8 @@ pub(crate) struct LinkPromise {
     pub keeps_order: bool,
     /// No packet arrives sooner after it has left [ps].
     pub least_delay: u64,
+    /// What the time between two departures comes to at least between their arrivals, in parts of 2³².
+    pub least_spread: u64,
 }
 
 /// What a host makes certain.
@@ -58,12 +60,14 @@ impl LinkConfig {
                 departs_as_admitted: stands,
                 keeps_order: motion.order == OrderConfig::Fifo,
                 least_delay: motion.delay.as_ref().map_or(self.delay_ps, DelayConfig::least_ps),
+                least_spread: motion.delay.as_ref().map_or(0, DelayConfig::least_spread),
             };
         }
         LinkPromise {
             departs_as_admitted: true,
             keeps_order: true,
             least_delay: self.delay_ps,
+            least_spread: 1 << 32,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Output ports of hosts and routers, which send whole packets.
 
 mod accounts;
+pub mod delayed;
 pub mod fifo;
 pub mod interface;
 pub mod line;

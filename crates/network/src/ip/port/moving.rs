@@ -249,12 +249,6 @@ impl Moving {
         self.settle(now);
         let mut report = self.report;
         (report.packets_held, report.bytes_held) = (self.held, self.bytes_held);
-        let packets = report.packets_out + self.counted.lost_on_wire;
-        let bytes = report.bytes_out + self.counted.bytes_lost_on_wire;
-        let used = (packets, bytes);
-        self.counted.overtakings = self.motion.overtakings(now);
-        self.counted.within_capacity = self.motion.can_have_sent(used, now);
-        report.motion = Some(self.counted);
         if self.host {
             (report.packets_held, report.bytes_held) = under_way;
             let on_wire = (under_way.0 - self.held, under_way.1 - self.bytes_held);
@@ -266,6 +260,11 @@ impl Moving {
             let after: u128 = leaving.map(|held| u128::from((held.until - now).0)).sum();
             report.mean_packets = Some((self.packet_time - after) as f64 / now.0 as f64);
         }
+        let packets = report.packets_out + self.counted.lost_on_wire;
+        let used = (packets, report.bytes_out + self.counted.bytes_lost_on_wire);
+        self.counted.overtakings = self.motion.overtakings(now);
+        self.counted.within_capacity = self.motion.can_have_sent(used, now);
+        report.motion = Some(self.counted);
         report.utilization = self.motion.share_used(used, now);
         report
     }

@@ -349,7 +349,7 @@ impl Port {
         }
         report.utilization = share_used(self.rate(), report.bytes_out, now);
         if let Some(moves) = &mut self.motion {
-            moves.tell(&mut report, on_wire, now);
+            moves.tell(&mut report, now);
         }
         report
     }
@@ -401,10 +401,9 @@ impl Moves {
     }
 
     /// What it counted, beside what every port does.
-    fn tell(&mut self, report: &mut PacketReport, on_wire: (u64, u64), now: Time) {
-        let still = if report.host { on_wire } else { (0, 0) };
-        let packets = report.packets_out + still.0 + self.report.lost_on_wire;
-        let used = (packets, report.bytes_out + still.1 + self.report.bytes_lost_on_wire);
+    fn tell(&mut self, report: &mut PacketReport, now: Time) {
+        let packets = report.packets_out + self.report.lost_on_wire;
+        let used = (packets, report.bytes_out + self.report.bytes_lost_on_wire);
         self.report.overtakings = self.motion.overtakings(now);
         self.report.within_capacity = self.motion.can_have_sent(used, now);
         report.utilization = self.motion.share_used(used, now);
