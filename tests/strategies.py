@@ -8,6 +8,7 @@ from longpipe.scenario import Scenario
 from longpipe.scenario.base import kinds as names
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.recovery import Recovery
+from longpipe.scenario.variant import MODELS, RECOVERY_OF_MODELS
 from longpipe.scenario.web import CycleFrom, PoissonCut
 
 FRACTION = st.floats(0.05, 1, allow_subnormal=False)
@@ -41,6 +42,11 @@ timers = kinds(
     },
 )
 
+
+def _possible(tcp: dict[str, Any]) -> dict[str, Any]:
+    return tcp | {"recovery": RECOVERY_OF_MODELS} if tcp["congestion"] in MODELS else tcp
+
+
 tcps = st.fixed_dictionaries(
     {
         "recovery": st.sampled_from(names(Recovery)),
@@ -55,11 +61,13 @@ tcps = st.fixed_dictionaries(
         "byte_counting": st.booleans(),
         "silly_window_avoidance": st.booleans(),
         "idle_restart": st.booleans(),
+        "initial_rtt": times("0 s", "30 ms"),
+        "pacing": st.booleans(),
         "tahoe": st.fixed_dictionaries({"guard": st.booleans()}),
         "timer": timers,
         "ack": kinds({"kind": st.just("immediate")}, {"kind": st.just("delayed"), "timeout": times("20 ms", "200 ms")}),
     }
-)
+).map(_possible)
 
 losses = kinds(
     {"kind": st.just("none")},
@@ -67,6 +75,7 @@ losses = kinds(
     {"kind": st.just("at-times"), "instants": st.lists(times("0 s", "10 ms", "50 ms"), max_size=3)},
     {"kind": st.just("bernoulli"), "probability": st.floats(0, 0.2, allow_subnormal=False)},
     {"kind": st.just("gilbert-elliott"), "good_to_bad": FRACTION, "bad_to_good": FRACTION},
+    {"kind": st.just("bit-errors"), "rate": st.floats(0, 1e-4, allow_subnormal=False)},
 )
 
 schedulers = kinds(
@@ -114,7 +123,7 @@ def graphs(draw: st.DrawFn) -> dict[str, Any]:
     pairs = st.lists(st.integers(0, len(places) - 1), min_size=2, max_size=2, unique=True)
     ends = draw(st.lists(pairs, min_size=1, max_size=4))
     flows: list[dict[str, Any]] = [{"name": f"f{i}", "from": f"h{a}", "to": f"h{b}"} for i, (a, b) in enumerate(ends)]
-    flows[0]["tcp"] = {"recovery": "vanilla", "mss": "100 B"}
+    flows[0]["tcp"] = {"recovery": "vanilla", "congestion": "aimd", "mss": "100 B"}
     nodes = [{"name": f"s{i}", "kind": "switch"} for i in range(switches)]
     nodes += [{"name": f"h{i}", "kind": "host", "send_jitter": draw(times("0 s", "1 ms"))} for i in range(len(places))]
     return {"kind": "graph", "nodes": nodes, "links": links, "flows": flows}

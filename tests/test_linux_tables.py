@@ -19,12 +19,15 @@ LOSSES = pd.read_csv(TABLES / "losses.csv").fillna("")
 TRANSFERS = pd.read_csv(TABLES / "transfers.csv").fillna("").set_index(["control", "list"])
 
 # What is not as near to Linux's as 15 % of the packets lost, 3 % or 5 % of round trips: by how much, as docs/linux.md says.
-LOST_BEYOND = {"hybla": -0.56, "highspeed": 0.45, "scalable": 0.23, "illinois": 0.19}
+LOST_BEYOND = {"hybla": -0.516, "highspeed": 0.45, "scalable": 0.23, "illinois": 0.19}
 ROUND_TRIP_BEYOND = {"bic": -0.0303}
-PATHS_BEYOND = {("cubic", "12900000 bit/s"): -0.054}
-# Linux's receiver's window until it grows, and the lists in which what it does depends on that, or on its handshake.
+# Losses by chance on long paths, whose draw decides, and a queue that Linux's BBR keeps there: goodput and round trip.
+BBR_BEYOND = {5: {"goodput"}, 13: {"round trip"}}
+# Linux connects a second before it sends, and looks for the round trip as much sooner.
+CONNECTS_S = 1.0
+# Linux's receiver's window until it grows, and the list in which what it does depends on that.
 FIRST_WINDOW = "65160 B"
-ELSEWHERE = {8, 10}
+ELSEWHERE = {8}
 
 Floats = npt.NDArray[np.float64]
 
@@ -44,6 +47,11 @@ def goodput_mbps(result: Result, begin: float, end: float) -> float:
     acks = result.traces["sequence"].query("event == 1")
     first, last = at(np.array([begin, end]), acks, "sequence_bytes")
     return float(last - first) * 8 / (end - begin) / 1e6
+
+
+def median_srtt_ms(result: Result, begin: float, end: float) -> float:
+    times = np.arange(round(begin * 10), round(end * 10)) / 10
+    return float(np.median(at(times, result.traces["rtt"], "srtt_s"))) * 1e3
 
 
 def lost(numbers: object) -> tuple[int, ...]:
@@ -67,6 +75,30 @@ def test_ten_controls_do_what_linux_s_do_over_a_full_queue(control: LinuxControl
     assert result.flows["timeouts"].sum() == 0
 
 
+@pytest.mark.parametrize(("round_trip", "buffer"), [("100 ms", 100), ("40 ms", 1000)])
+def test_bbr_does_what_linux_s_does_whatever_its_phase(round_trip: str, buffer: int) -> None:
+    linux = pd.read_csv(TABLES / "phases.csv").query("round_trip == @round_trip and control == 'bbr'")
+    path = LinuxCase(round_trip=round_trip, buffer=buffer, duration="61 s", flows=(LinuxFlow(control="bbr"),))
+    results = [simulate(scenario(path), seed) for seed in range(4)]
+    later = 20 + CONNECTS_S, 60 + CONNECTS_S
+    for what, ours, within in (
+        ("goodput_mbps", [goodput_mbps(result, *later) for result in results], 0.001),
+        ("first_goodput_mbps", [goodput_mbps(result, 0, 5) for result in results], 0.001),
+        ("median_srtt_ms", [median_srtt_ms(result, *later) for result in results], 0.005),
+    ):
+        assert min(ours) <= linux[what].max() * (1 + within)
+        assert max(ours) >= linux[what].min() * (1 - within)
+    drops = [int(result.ports["packets_lost_overflow"].sum()) for result in results]
+    assert drops == pytest.approx([linux["drops"].median()] * 4, rel=0.02)
+
+
+def test_the_queue_of_1000_packets_that_brought_bbr_to_linux() -> None:
+    """CUBIC fills it, to a round trip of 1.09 s; BBR leaves it all but empty, at 43 ms (Linux's commit 0f8782ea1497)."""
+    for control, published in (("cubic", 1090), ("bbr", 43)):
+        result = run(control, round_trip="40 ms", buffer=1000)
+        assert median_srtt_ms(result, 20, 60) == pytest.approx(published, rel=0.11 if control == "bbr" else 0.02)
+
+
 @pytest.mark.parametrize("control", ["cubic", "reno"])
 @pytest.mark.parametrize("losses", ["single", "early", "bursts"])
 def test_windows_over_time_are_linux_s_where_losses_are(losses: str, control: LinuxControl) -> None:
@@ -75,6 +107,17 @@ def test_windows_over_time_are_linux_s_where_losses_are(losses: str, control: Li
     series = pd.read_csv(TABLES / "losses-series.csv.gz").query("list == @losses and control == @control")
     window = at(series["time_s"].to_numpy(), result.traces["cwnd"], "cwnd_bytes") / MSS
     assert (np.abs(window / series["cwnd"].to_numpy() - 1) <= 0.05).mean() > 0.98
+    assert result.flows["retransmitted_segments"].sum() == linux.retransmissions
+
+
+@pytest.mark.parametrize(
+    ("losses", "control"), [("every-1000", "cubic"), ("every-1000", "reno"), ("every-10000", "reno")]
+)
+def test_losses_at_a_distance_leave_linux_s_goodput(losses: str, control: LinuxControl) -> None:
+    """Each loss moves the next one; a long queue delays the ACKs of a recovery, for which the timer waits."""
+    (linux,) = LOSSES.query("list == @losses and control == @control").itertuples()
+    result = run(control, lose=lost(linux.lost), rate="100 Mbit/s", buffer=100_000, duration="40 s")
+    assert goodput_mbps(result, 40 / 3, 40) == pytest.approx(linux.goodput_mbps, rel=0.007)
     assert result.flows["retransmitted_segments"].sum() == linux.retransmissions
 
 
@@ -102,5 +145,18 @@ def test_over_random_paths_without_losses_by_chance_goodput_and_round_trips_are_
         steady = at(np.arange(end * 10 // 3, end * 10) / 10, result.traces["rtt"], "srtt_s")
         assert goodput_mbps(result, end / 3, end) == pytest.approx(linux.goodput_mbps, rel=0.001)
         longer = np.median(steady) * 1e3 / float(str(linux.median_srtt_ms)) - 1
-        beyond = PATHS_BEYOND.get((control, str(linux.rate)))
-        assert abs(longer) <= 0.05 or longer == pytest.approx(beyond, abs=0.001)
+        assert abs(longer) <= 0.04
+
+
+def test_over_random_paths_bbr_does_what_linux_s_does() -> None:
+    paths = pd.read_csv(TABLES / "paths.csv").query("control == 'bbr'")
+    beyond: dict[int, set[str]] = {}
+    for linux in paths.itertuples():
+        path = {name: getattr(linux, name) for name in ("rate", "round_trip", "buffer", "loss", "duration")}
+        result, end = run("bbr", **path), float(str(linux.duration).split()[0])
+        more = goodput_mbps(result, end / 3, end) / float(str(linux.goodput_mbps)) - 1
+        longer = median_srtt_ms(result, end / 3, end) / float(str(linux.median_srtt_ms)) - 1
+        found = {what for what, by in (("goodput", more / 0.03), ("round trip", longer / 0.05)) if abs(by) > 1}
+        if found:
+            beyond[int(str(linux.path))] = found
+    assert beyond == BBR_BEYOND

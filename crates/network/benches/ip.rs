@@ -8,9 +8,21 @@ use common::{policy, tcp, Builder, SECOND};
 use cpu_time::ProcessTime;
 use longpipe_network::scenario::{BufferConfig, BufferUnit, Framing, NodeKind, Scenario, StartConfig, TrafficConfig};
 use longpipe_network::Simulation;
-use longpipe_tcp::config::RecoveryKind;
+use longpipe_tcp::config::{CongestionConfig, RecoveryKind, TcpConfig};
+use longpipe_tcp::congestion::{BbrConfig, CubicConfig, CubicRules, HystartConfig};
 
 const ROUNDS: usize = 5;
+/// Receiver's window [byte].
+const WINDOW: u64 = 8_704_000;
+/// As Linux has it.
+const CUBIC: CubicConfig = CubicConfig {
+    scaling: 0.4,
+    beta: 0.7,
+    fast_convergence: true,
+    reno_friendly: true,
+    hystart: HystartConfig::Linux,
+    rules: CubicRules::Linux,
+};
 
 /// Pairs of hosts with some flows each over one trunk; starts are spread over a second.
 struct Work {
@@ -23,6 +35,29 @@ struct Work {
     delay_ps: u64,
     buffer_packets: u64,
     seconds: u64,
+    sender: Sender,
+}
+
+/// How they send.
+#[derive(Clone, Copy)]
+enum Sender {
+    Sack,
+    Cubic,
+    Bbr,
+}
+
+impl Sender {
+    fn tcp(self) -> TcpConfig {
+        let (recovery, congestion) = match self {
+            Sender::Sack => return tcp(RecoveryKind::Sack, WINDOW),
+            Sender::Cubic => (RecoveryKind::Rack, CongestionConfig::Cubic(CUBIC)),
+            Sender::Bbr => (RecoveryKind::Rack, CongestionConfig::Bbr(BbrConfig {})),
+        };
+        TcpConfig {
+            congestion,
+            ..tcp(recovery, WINDOW)
+        }
+    }
 }
 
 impl Work {
@@ -30,7 +65,7 @@ impl Work {
         let mut build = Builder::new(self.seconds, 1, policy("tail-drop"));
         let (left, right) = (build.node(NodeKind::Switch), build.node(NodeKind::Switch));
         let trunk = build.link(left, right, self.trunk_bps, self.delay_ps);
-        let mut config = tcp(RecoveryKind::Sack, 8_704_000);
+        let mut config = self.sender.tcp();
         config.mss_bytes = self.mss;
         for _ in 0..self.pairs {
             let (source, sink) = (build.node(NodeKind::Host), build.node(NodeKind::Host));
@@ -91,10 +126,10 @@ impl Work {
 
 fn main() {
     const MS: u64 = SECOND / 1000;
-    println!("IP paths, SACK, an ACK per packet, one core, CPU time, median of {ROUNDS}\n");
+    println!("IP paths, SACK where nothing else is said, an ACK per packet, one core, CPU time, median of {ROUNDS}\n");
     println!("work                          flows delivered Mpacket/s ns/packet events/packet");
-    let a = Work {
-        name: "A 45 Mbit/s, 5 ms",
+    let a = |name, sender| Work {
+        name,
         pairs: 15,
         flows_per_pair: 1,
         mss: 1024,
@@ -103,7 +138,13 @@ fn main() {
         delay_ps: 5 * MS,
         buffer_packets: 53,
         seconds: 100,
+        sender,
     };
+    let each = [
+        a("A 45 Mbit/s, 5 ms", Sender::Sack),
+        a("A with CUBIC and RACK", Sender::Cubic),
+        a("A with BBR", Sender::Bbr),
+    ];
     let b = Work {
         name: "B 155 Mbit/s, 275 ms",
         pairs: 100,
@@ -114,6 +155,7 @@ fn main() {
         delay_ps: 275 * MS,
         buffer_packets: 1156,
         seconds: 100,
+        sender: Sender::Sack,
     };
     let c = |pairs| Work {
         name: "C 1 Gbit/s, 10 ms",
@@ -125,6 +167,7 @@ fn main() {
         delay_ps: 10 * MS,
         buffer_packets: 2350,
         seconds: 10,
+        sender: Sender::Sack,
     };
     let arguments: Vec<String> = std::env::args()
         .skip(1)
@@ -132,7 +175,7 @@ fn main() {
         .collect();
     let (only, rounds) = (arguments.first(), arguments.get(1));
     let rounds = rounds.map_or(ROUNDS, |rounds| rounds.parse().expect("a number of rounds"));
-    for work in [a, b, c(20)] {
+    for work in each.into_iter().chain([b, c(20)]) {
         if only.is_none_or(|name| work.name.starts_with(name.as_str())) {
             work.measure(rounds);
         }
@@ -160,6 +203,7 @@ fn large_pipe() {
         delay_ps: 300 * SECOND / 1000,
         buffer_packets: 750_000,
         seconds: 1000,
+        sender: Sender::Sack,
     }
     .scenario();
     let flow = &mut scenario.flows[0];

@@ -5,6 +5,7 @@
 //!                  ├ recovery:   what to resend
 //!                  ├ congestion: how much in flight, the only writer of the window
 //!                  ├ ledger:     when what was sent, where one of the two asks for it
+//!                  ├ pacer:      when the next segments may leave, where one of the two has a rate
 //!                  └ timer:      when to give up
 //! ```
 //!
@@ -15,6 +16,8 @@ pub mod config;
 pub mod congestion;
 pub mod flight;
 mod ledger;
+mod marks;
+mod pacer;
 mod problem;
 mod ranges;
 mod rare;

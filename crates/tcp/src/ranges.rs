@@ -88,6 +88,22 @@ impl Ranges {
         self.0.get(index).map(|range| (start, range.0))
     }
 
+    /// The first part of `from..end` that no range holds.
+    pub fn missing(&self, from: u64, end: u64) -> Option<(u64, u64)> {
+        let last = self.0.back().filter(|last| last.0 <= from);
+        let index = match last {
+            Some(_) => self.0.len() - 1,
+            None => self.0.partition_point(|range| range.1 <= from),
+        };
+        let (mut start, mut next) = (from, index);
+        if let Some(range) = self.0.get(index).filter(|range| range.0 <= from) {
+            start = from.max(range.1);
+            next += 1;
+        }
+        let until = self.0.get(next).map_or(end, |range| range.0.min(end));
+        (start < until).then_some((start, until))
+    }
+
     /// Whether there is none.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
@@ -124,6 +140,8 @@ mod tests {
             let behind = set.range(gap..).next().map(|&end| (gap, end));
             prop_assert_eq!(ranges.gap_from(from), behind);
             prop_assert_eq!(ranges.containing(from).is_some(), set.contains(&from));
+            let missing = (gap < from + 20).then(|| (gap, set.range(gap..).next().map_or(from + 20, |&next| next.min(from + 20))));
+            prop_assert_eq!(ranges.missing(from, from + 20), missing);
             let end = ranges.absorb(absorbed).unwrap_or(0).max(absorbed);
             prop_assert!(!set.contains(&end) && (absorbed..end).all(|i| set.contains(&i)));
             let left: BTreeSet<u64> = set.range(end..).copied().collect();

@@ -81,6 +81,7 @@ impl RttEstimator {
     }
 
     /// SRTT; none before the first measurement.
+    #[inline]
     pub fn srtt(&self) -> Option<Span> {
         match self {
             RttEstimator::Coarse(timer) => (timer.srtt > 0).then(|| timer.srtt()),
@@ -97,6 +98,7 @@ impl RttEstimator {
     }
 
     /// How long a timer armed now lasts [ps], if it would last as long armed at another time.
+    #[inline]
     pub fn steady_rto(&self) -> Option<NonZeroU64> {
         match self {
             RttEstimator::Coarse(timer) if timer.expires_on_tick => None,

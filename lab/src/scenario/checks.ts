@@ -85,6 +85,10 @@ function* tcpProblems(tcp: Part): Generator<[string, string]> {
     if (ssthresh !== UNLIMITED && SIZE.parse(ssthresh) < mss) {
         yield ["initial_ssthresh", `${ssthresh}; needs at least one segment (${get("mss")})`];
     }
+    const [recovery, congestion] = ["recovery", "congestion"].map((part) => kindOf(valueOf(tcp, part) as Part));
+    if (congestion === "bbr" && recovery !== "rack") {
+        yield ["recovery", `${recovery}; needs 'rack' with congestion 'bbr', which has to know of each loss`];
+    }
     for (const [name, problem] of timerProblems(valueOf(tcp, "timer") as Part)) yield [`timer.${name}`, problem];
 }
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 MOST_SHARED = 8
+# Policies of links that move: by what the port holds when a packet comes, and nothing else.
+BESIDE_MOTION: Final = ("tail-drop", "selective-drop", "fba")
 # What is not a field of the core's, or not as it is written.
 _OF_SCENARIO: Final = ("name", "network", "switch", "tcp", "traffic", "start")
 _OF_SWITCH: Final = ("buffer", "policy", "scheduler")
@@ -75,6 +77,10 @@ def _moved(scenario: "Scenario") -> tuple[Graph, dict[int, Series]]:
 
 def _moving(series: Series, link: dict[str, Any]) -> dict[str, Any]:
     """What a link that moves has of its own in the core."""
+    if link["policy"]["kind"] not in BESIDE_MOTION:
+        raise ScenarioError(f"policy: {link['policy']['kind']}; beside a path needs {', '.join(BESIDE_MOTION)}")
+    if link["loss"]["kind"] == "bit-errors":
+        raise ScenarioError("loss: bit-errors; beside a path needs losses of another kind")
     if series.loss is None:
         return {"motion": series.motion}
     if link["loss"]["kind"] != "none":

@@ -10,19 +10,22 @@ from longpipe.scenario.base import (
     AS_NEEDED,
     LATER,
     MOST_WINDOW_SCALE,
+    Delay,
     InitialWindow,
     Instant,
     Model,
+    PacingBurst,
     SegmentSize,
     Threshold,
     Window,
     WindowScale,
 )
 from longpipe.scenario.congestion import Aimd, AimdOptions, Congestion, VegasOptions
+from longpipe.scenario.ecn import Ecn, EcnOff
 from longpipe.scenario.profiles import CLASSIC, Profile, filled
 from longpipe.scenario.recovery import NewRenoOptions, Recovery, Reno, RenoOptions, SackOptions, TahoeOptions
 from longpipe.scenario.timers import Ack, Coarse, Immediate, Timer
-from longpipe.scenario.variant import FIRST, Variant
+from longpipe.scenario.variant import FIRST, MODELS, RECOVERY_OF_MODELS, Variant
 from longpipe.units import SIZE, UNLIMITED
 
 # The first kinds have fields of their own in `Tcp`, which keep their options while another kind is chosen.
@@ -85,12 +88,30 @@ class Tcp(Model):
     idle_restart: bool = Field(
         default=False, description="Back to the initial window after an RTO without sending; RFC 5681 section 4.1"
     )
+    initial_rtt: Annotated[Delay, LATER] = Field(
+        default="0 s",
+        description="Round trip known before the first segment [time], as a handshake tells it; '0 s': none. "
+        "It begins the timer's estimate, BBR's rate and Hybla's window",
+    )
+    pacing: Annotated[bool, LATER] = Field(
+        default=False,
+        description="Segments leave at a rate, else as ACKs come: 2 windows a round trip in the first half of slow "
+        "start, then 1.2, as in Linux; BBR has a rate of its own",
+    )
+    pacing_burst: Annotated[PacingBurst, LATER] = Field(
+        default="unlimited",
+        description="Most that leaves at one instant where segments leave at a rate [segments]; 'unlimited': by the "
+        "rate, in a 1024th of a second, two at least",
+    )
     tahoe: Annotated[TahoeOptions, LATER] = Field(default=TahoeOptions(), description="Options of Tahoe")
     reno: RenoOptions = Field(default=RenoOptions(), description="Options of Reno")
     newreno: NewRenoOptions = Field(default=NewRenoOptions(), description="Options of NewReno")
     sack: SackOptions = Field(default=SackOptions(), description="Options of SACK")
     timer: Timer = Field(default=Coarse(), description="Retransmission timer: coarse or fine")
     ack: Ack = Field(default=Immediate(), description="When the receiver acknowledges: immediate or delayed")
+    ecn: Annotated[Ecn, LATER] = Field(
+        default=EcnOff(), description="Whether packets can be marked, and how marks are echoed: off, classic or dctcp"
+    )
 
     @property
     def least_window_scale(self) -> int:
@@ -108,6 +129,11 @@ class Tcp(Model):
             yield "window_scale", f"{self.window_scale}; {accepted}"
         if self.initial_ssthresh != UNLIMITED and SIZE.parse(self.initial_ssthresh) < mss:
             yield "initial_ssthresh", f"{self.initial_ssthresh}; needs at least one segment ({self.mss})"
+        if self.congestion.kind == "dctcp" and self.ecn.kind != "dctcp":
+            yield "ecn", f"{self.ecn.kind}; needs dctcp for congestion = 'dctcp', whose window falls by the share of marks"
+        if self.congestion.kind in MODELS and self.recovery.kind != RECOVERY_OF_MODELS:
+            accepted = f"needs {RECOVERY_OF_MODELS!r} with congestion {self.congestion.kind!r}"
+            yield "recovery", f"{self.recovery.kind}; {accepted}, which has to know of each loss"
         for name, problem in self.timer.problems():
             yield f"timer.{name}", problem
 

@@ -20,6 +20,9 @@ class Variant(Model):
 # The first kinds are resolved by name, beside the options of all of them, chosen or not: the digests of stored runs
 # depend on it. A later kind is a table and nothing else.
 FIRST: Final = frozenset({"aimd", "newreno", "reno", "sack", "tahoe", "vanilla", "vegas"})
+# Controls with a rate of their own, which have to know of each loss, and the recovery that tells them.
+MODELS: Final = frozenset({"bbr"})
+RECOVERY_OF_MODELS: Final = "rack"
 
 
 def _name_or_table(table: dict[str, Any]) -> str | dict[str, Any]:

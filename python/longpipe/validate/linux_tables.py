@@ -7,7 +7,7 @@ import gzip
 from collections.abc import Callable, Mapping
 from io import StringIO
 from random import Random
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 import pandas as pd
 
@@ -65,6 +65,12 @@ TRANSFERS: Final[tuple[tuple[Lost, ...], ...]] = (
     (20, ("again", 20), ("again", 20)),
     (20, 21, 22, ("again", 21)),
     (5, 50, *range(195, 200)),
+)
+# BBR draws its phase several times: on the path of `controls`, and on that of the commit which brought it to Linux.
+PHASES: Final = 6
+PHASES_OVER: Final[tuple[dict[str, Any], ...]] = (
+    {"round_trip": "100 ms", "buffer": 100},
+    {"round_trip": "40 ms", "buffer": 1000},
 )
 PATHS: Final = 20
 # What a path and its buffer hold at most [bytes]: half of what the receiver's largest window lets in.
@@ -124,6 +130,19 @@ def transfers(tell: Tell) -> Files:
     }
 
 
+def phases(tell: Tell) -> Files:
+    """BBR with several draws of its phase, and CUBIC, over two paths of 10 Mbit/s, 60 s."""
+    rows = []
+    for path in PHASES_OVER:
+        draws: tuple[tuple[LinuxControl, int], ...] = (("bbr", PHASES), ("cubic", 1))
+        for control, count in draws:
+            for seed in range(count):
+                case = LinuxCase(**path, seed=seed, flows=(LinuxFlow(control=control),))
+                about = {**path, "control": control, "seed": seed}
+                rows.append({**about, **measures(_told(case, " ".join(map(str, about.values())), tell))})
+    return {"phases.csv": pd.DataFrame(rows)}
+
+
 def paths(tell: Tell, count: int = PATHS) -> Files:
     """Random paths with random loss: CUBIC, BBR, Reno, 60 s, or 30 s above 25 Mbit/s."""
     rows = []
@@ -141,6 +160,7 @@ TABLES: Final[dict[str, Callable[[Tell], Files]]] = {
     "controls": controls,
     "losses": losses,
     "transfers": transfers,
+    "phases": phases,
     "paths": paths,
 }
 

@@ -115,8 +115,10 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
                 Some(Box::new(Requests::new(web, &flow.tcp, phase, seed, entity))),
             ),
         };
+        let mut sender = Sender::new(&flow.tcp, phase);
+        sender.draw_from(Stream::new(seed, "control", entity));
         Flow {
-            sender: Sender::new(&flow.tcp, phase),
+            sender,
             receiver: Receiver::new(&flow.tcp),
             receiving: CacheLine,
             way: entries[2 * index],

@@ -14,7 +14,7 @@ use super::files::File;
 use super::web::{Client, WebConfig};
 use crate::packets::circuit::Circuit;
 use longpipe_events::memory::Growing;
-use longpipe_events::{Span, Time};
+use longpipe_events::{Span, Stream, Time};
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::{AckSegment, DataSegment, Receiver, Sender};
 
@@ -44,10 +44,12 @@ pub struct Requests {
 impl Requests {
     /// A client that has asked for nothing. `phase` is the first tick of its coarse clock.
     pub fn new(config: &WebConfig, tcp: &TcpConfig, phase: Span, seed: u64, flow: u64) -> Requests {
+        let mut sender = Sender::new(tcp, phase);
+        sender.draw_from(Stream::new(seed, "control of requests", flow));
         Requests {
             client: Client::new(config, seed, flow),
             request_bytes: u64::from(config.request_bytes),
-            sender: Sender::new(tcp, phase),
+            sender,
             receiver: Receiver::new(tcp),
             segments: Circuit::default(),
             acks: Circuit::default(),

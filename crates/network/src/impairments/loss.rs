@@ -68,7 +68,7 @@ impl Loss {
     pub fn new(config: &LossConfig, seed: u64, link: u64) -> Option<Box<Loss>> {
         let stream = Stream::new(seed, "loss", link);
         Some(Box::new(match *config {
-            LossConfig::None {} => return None,
+            LossConfig::None {} | LossConfig::BitErrors { .. } => return None,
             LossConfig::Packets { ref indices } => Loss::Packets {
                 indices: indices.clone(),
                 passed: 0,
@@ -148,7 +148,7 @@ pub fn problem(config: &LossConfig) -> Option<(String, &'static str)> {
         LossConfig::None {} => return None,
         LossConfig::Packets { indices } => (vec![], &indices[..]),
         LossConfig::AtTimes { instants_ps } => (vec![], &instants_ps[..]),
-        LossConfig::Bernoulli { probability } => (vec![*probability], &[][..]),
+        LossConfig::Bernoulli { probability: p } | LossConfig::BitErrors { rate: p } => (vec![*p], &[][..]),
         LossConfig::OverTime { steps_ps } => {
             instants = steps_ps.iter().map(|step| step.0).collect();
             (steps_ps.iter().map(|step| step.1).collect(), &instants[..])

@@ -19,6 +19,7 @@ fn report_of(port: &mut Port, line: &mut Line, under_way: (u64, u64), now: Time)
             let report = PacketReport::of_router(router, line, now);
             (report, router.accounts_agree(line, now), router.rate)
         }
+        Port::Served(served) => (served.report(now), true, served.rate()),
         Port::Delayed(delayed) => {
             let (mut report, agree, rate) = report_of(&mut delayed.port, line, under_way, now);
             let within = report.conserves(rate, now);
@@ -58,7 +59,8 @@ impl Ip {
         let under_way = self.under_way();
         for (index, wire) in self.wires.iter_mut().enumerate() {
             let mut under_way = under_way[index];
-            let Wire { line, port, .. } = wire;
+            let end = wire.end();
+            let Wire { line, port, errors, .. } = wire;
             if let Port::Moving(moving) = port {
                 let lost = moving.lost_later(now);
                 under_way = (under_way.0 + lost.0, under_way.1 + lost.1);
@@ -67,14 +69,20 @@ impl Ip {
             check(report.conserves(rate, now) && accounts_agree, || {
                 format!("port {index}: {report:?}")
             })?;
+            let report = report.with(errors.as_ref().map(|(errors, _)| &**errors));
             let sum = |total: &mut (u64, u64), packets, bytes| *total = (total.0 + packets, total.1 + bytes);
-            if line.end != End::Host {
-                let packets = report.packets_in - report.packets_lost() - under_way.0;
+            if end != End::Host {
+                let lost = report.packets_lost();
                 let node = self.topology.ends[index].node as usize;
+                // What a FIFO admitted is under way at once.
+                let held = match port {
+                    Port::Served(_) => (report.packets_held, report.bytes_held),
+                    Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::Moving(_) => (0, 0),
+                };
                 sum(
                     &mut came[node],
-                    packets,
-                    report.bytes_in - report.bytes_lost - under_way.1,
+                    report.packets_in - lost - held.0 - under_way.0 - report.spoilt,
+                    report.bytes_in - report.bytes_lost - held.1 - under_way.1 - report.bytes_spoilt,
                 );
             }
             if !report.host {

@@ -6,9 +6,9 @@
 
 use super::port::line::End;
 use super::routes::Routes;
-use super::wire::Wire;
+use super::wire::Port;
 use super::{Ip, NO_OPTIONS};
-use crate::clock::{Actor, CELL, UNKNOWN, WHOLE_FRAME};
+use crate::clock::{Actor, CELL, DEPARTURE, UNKNOWN, WHOLE_FRAME};
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
@@ -55,7 +55,7 @@ impl Ip {
         let wire = &mut self.wires[link as usize];
         let mut options = NO_OPTIONS;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
-        let Some(arrival) = wire.send(ready, packet.bytes(), || 0) else {
+        let Some(arrival) = wire.send(ready, packet.bytes(), || (0, false)) else {
             if let Some(departure) = wire.take_left_if(!P::IDLE) {
                 watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
             }
@@ -78,7 +78,7 @@ impl Ip {
             End::Host => self.reach_host(hosts, link, next, options, UNKNOWN),
             End::Through if next.arrival <= hosts.clock.end => self.go_on(hosts, next, options),
             End::Shared => self.wait_in_lane(hosts, link, next, options),
-            End::Through | End::Unordered => self.wait_on_wire(hosts, link, next, options),
+            End::Through | End::Unordered | End::Uncertain => self.wait_on_wire(hosts, link, next, options),
         }
     }
 
@@ -151,6 +151,23 @@ impl Ip {
         }
     }
 
+    /// The first packet on a wire with bit errors reaches its end; true if it is spoilt, and gone.
+    #[inline(never)]
+    pub(super) fn spoil_first(&mut self, link: usize) -> bool {
+        let wire = &mut self.wires[link];
+        let shared = wire.end() == End::Shared;
+        let (Some((errors, _)), Some(next)) = (&mut wire.errors, wire.packets.first()) else {
+            return false;
+        };
+        let spoilt = errors.spoil(8 * u32::from(next.packet.bytes()));
+        if spoilt {
+            let (mut options, ack) = (NO_OPTIONS, next.packet.vc() % 2);
+            wire.pop(&mut options);
+            self.lanes.astray -= u64::from(shared) * u64::from(ack);
+        }
+        spoilt
+    }
+
     /// A packet reaches a router, and all that follows.
     #[inline(never)]
     fn go_on<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options) {
@@ -187,14 +204,21 @@ impl Ip {
                 hosts.probe.queue(arrival, link, wire.held(arrival));
             }
             let reached = arrival;
-            let sent = wire.send(reached, packet.bytes(), || self.routes.local(&self.topology, packet));
-            let Some(sent) = sent else {
-                if let Some(departure) = wire.take_left_if(!P::IDLE) {
-                    watch::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
+            let asked = || (self.routes.local(&self.topology, packet), packet.is_capable());
+            let wire = match wire.send(reached, packet.bytes(), asked) {
+                Some(at) => {
+                    arrival = at;
+                    &*wire
                 }
-                return None;
+                None => {
+                    if let Some(departure) = wire.take_left_if(!P::IDLE) {
+                        watch::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
+                    }
+                    arrival = self.mark_or_hold(hosts, link, reached, packet, options)?;
+                    packet = packet.marked();
+                    &self.wires[link as usize]
+                }
             };
-            arrival = sent;
             watch::packet(
                 &mut hosts.probe,
                 link,
@@ -219,13 +243,56 @@ impl Ip {
         None
     }
 
+    /// A packet did not go on as it is: it was lost, or is held where the queue is served; if it goes on marked, when it arrives
+    /// downstream.
+    #[cold]
+    fn mark_or_hold<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        link: u32,
+        now: Time,
+        packet: Packet,
+        options: &Options,
+    ) -> Option<Time> {
+        let wire = &mut self.wires[link as usize];
+        match &mut wire.port {
+            Port::Interface(_) | Port::Delayed(_) | Port::Moving(_) => None,
+            Port::Router(router) => router.take_marked().map(|departure| departure + wire.line.delay()),
+            Port::Served(served) => {
+                debug_assert_eq!(now, hosts.clock.now);
+                if let Some(departure) = served.arrive(now, packet, *options) {
+                    hosts.clock.set(Actor::Port(link as usize), departure, DEPARTURE);
+                }
+                None
+            }
+        }
+    }
+
+    /// The packet in service at a port has left.
+    pub(super) fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        let now = hosts.clock.now;
+        let wire = &mut self.wires[link];
+        let Port::Served(served) = &mut wire.port else { return };
+        let Some((left, next)) = served.depart(now) else {
+            return;
+        };
+        match next {
+            Some(departure) => hosts.clock.set(Actor::Port(link), departure, DEPARTURE),
+            None => hosts.clock.cancel(Actor::Port(link)),
+        }
+        let (packet, options) = (left.packet, left.options);
+        let arrival = now + wire.line.delay();
+        watch::packet(&mut hosts.probe, link as u32, Some(left.arrival), now, packet, &options);
+        self.set_out(hosts, link as u32, OnWire { arrival, packet }, &options);
+    }
+
     /// A packet is on a wire whose end it reaches later, or not for certain before all else.
     #[inline(never)]
     fn stop<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options, since: Time) {
         match self.wires[link as usize].line.end {
             End::Host => self.reach_host(hosts, link, next, options, since),
             End::Shared => self.wait_in_lane(hosts, link, next, options),
-            End::Through | End::Unordered => self.wait_on_wire(hosts, link, next, options),
+            End::Through | End::Unordered | End::Uncertain => self.wait_on_wire(hosts, link, next, options),
         }
     }
 
@@ -292,7 +359,7 @@ impl Ip {
     fn wait_on_wire<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options) {
         let wire = &mut self.wires[link as usize];
         let first = wire.push(next, options);
-        if matches!(wire.line.end, End::Shared | End::Unordered) {
+        if matches!(wire.end(), End::Shared | End::Unordered) {
             self.lanes.astray += u64::from(next.packet.vc() % 2);
         }
         if first {
@@ -302,14 +369,14 @@ impl Ip {
 
     /// Puts the arrival of the first packet on a wire, and its rank among the events of that instant, on the agenda.
     pub(super) fn schedule<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        let Wire { line, packets, .. } = &self.wires[link];
-        let Some(next) = packets.first() else { return };
-        let order = match line.end {
+        let wire = &self.wires[link];
+        let Some(next) = wire.packets.first() else { return };
+        let order = match wire.end() {
             End::Shared | End::Unordered => {
                 let end = &self.topology.ends[link];
                 CELL | self.ties.rank(end, next.arrival, next.packet.vc())
             }
-            End::Through | End::Host => WHOLE_FRAME,
+            End::Through | End::Host | End::Uncertain => WHOLE_FRAME,
         };
         hosts.clock.set(Actor::Link(link), next.arrival, order);
     }

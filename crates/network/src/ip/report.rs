@@ -1,9 +1,11 @@
 //! What a run of IP packets leaves behind, port by port.
 
+use crate::impairments::bit_errors::BitErrors;
 use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
 use crate::ip::port::line::{can_have_sent, share_used, Line};
 use crate::motion::order::Overtakings;
+use crate::report::state_hash::StateHash;
 use longpipe_events::{Rate, Time};
 
 /// What a link that moves did besides.
@@ -55,6 +57,8 @@ pub struct PacketReport {
     pub lost_refused: u64,
     /// Packets lost by force.
     pub lost_forced: u64,
+    /// Packets that were marked and entered, or left.
+    pub packets_marked: u64,
     /// Packets held at the end.
     pub packets_held: u64,
     /// Bytes of the packets that arrived.
@@ -75,6 +79,10 @@ pub struct PacketReport {
     pub utilization: f64,
     /// Of a link that moves.
     pub motion: Option<MotionReport>,
+    /// Packets among those that left which bit errors spoilt at the end of the wire.
+    pub spoilt: u64,
+    /// Their bytes.
+    pub bytes_spoilt: u64,
 }
 
 impl PacketReport {
@@ -114,6 +122,7 @@ impl PacketReport {
             lost_overflow: counters.lost_overflow,
             lost_refused: counters.lost_refused,
             lost_forced: counters.lost_forced,
+            packets_marked: counters.packets_marked,
             packets_held,
             bytes_in: counters.bytes_admitted + counters.bytes_lost,
             bytes_out,
@@ -143,8 +152,16 @@ impl PacketReport {
         self.lost_overflow + self.lost_refused + self.lost_forced + moving
     }
 
-    /// Everything that a final state's hash takes in.
-    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+    /// The same with what bit errors have spoilt.
+    pub(crate) fn with(mut self, errors: Option<&BitErrors>) -> PacketReport {
+        if let Some(errors) = errors {
+            (self.spoilt, self.bytes_spoilt) = (errors.spoilt, errors.spoilt_bits / 8);
+        }
+        self
+    }
+
+    /// Takes everything into a final state's hash; of bit errors and marks, only where there are any.
+    pub(crate) fn hash(&self, hash: &mut StateHash) {
         let words = [
             self.packets_in,
             self.packets_out,
@@ -164,6 +181,13 @@ impl PacketReport {
             let Overtakings { packets, furthest } = motion.overtakings;
             [motion.lost_outage, motion.lost_on_wire, packets, furthest]
         });
-        words.into_iter().chain(moving.into_iter().flatten())
+        let spoilt = Some(self.spoilt).filter(|&spoilt| spoilt > 0);
+        let marked = Some(self.packets_marked).filter(|&marked| marked > 0);
+        words
+            .into_iter()
+            .chain(spoilt)
+            .chain(marked)
+            .chain(moving.into_iter().flatten())
+            .for_each(|word| hash.word(word));
     }
 }

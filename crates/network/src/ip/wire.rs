@@ -1,14 +1,17 @@
 //! A directed link of an IP path: an output port, its wire, and where that ends.
 
+use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
 use crate::ip::port::delayed::Delayed;
 use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
 use crate::ip::port::line::{End, Line};
 use crate::ip::port::moving::Moving;
+use crate::ip::port::served::Served;
 use crate::motion::Motion;
 use crate::packets::ring::Ring;
 use crate::packets::{OnWire, Options};
+use crate::policies::acting::Acting;
 use crate::policies::Policy;
 use crate::scenario::topology::Topology;
 use crate::scenario::{NodeKind, Scenario};
@@ -27,21 +30,35 @@ pub struct Wire {
     /// An ACK that arrives less than this after its data packet has left the trunk precedes those of later ones.
     pub lead: Span,
     /// What feeds it.
-    pub port: Port,
+    pub(crate) port: Port,
+    /// Its bit errors, and where it ends.
+    pub errors: Option<(Box<BitErrors>, End)>,
 }
 
 impl Wire {
-    /// A packet of the port's circuit `local()` is ready to be sent, or arrives at the port; unless it is lost, when it
-    /// arrives downstream.
+    /// What happens at its end to a packet that arrives whole.
     #[inline(always)]
-    pub fn send(&mut self, ready: Time, bytes: u16, local: impl FnOnce() -> u32) -> Option<Time> {
+    pub fn end(&self) -> End {
+        match (&self.errors, self.line.end) {
+            (Some((_, end)), End::Uncertain) => *end,
+            (_, end) => end,
+        }
+    }
+
+    /// A packet of the port's circuit `asked().0`, which can be marked if `asked().1`, is ready to be sent, or arrives at the port;
+    /// unless it is lost, held or marked, when it arrives downstream.
+    #[inline(always)]
+    pub fn send(&mut self, ready: Time, bytes: u16, asked: impl FnOnce() -> (u32, bool)) -> Option<Time> {
         let departure = if self.line.may_repeat(ready, bytes) {
             self.line.repeat(ready)
         } else {
             match &mut self.port {
-                Port::Delayed(delayed) => return delayed.send(&mut self.line, ready, bytes, local),
-                Port::Moving(moving) => return moving.send(&mut self.line, ready, bytes, local()),
-                standing => standing.queue(&mut self.line, ready, bytes, local)?,
+                Port::Interface(interface) => interface.queue(&mut self.line, ready, bytes)?,
+                Port::Router(router) if router.is_plain() => router.queue(&mut self.line, ready, bytes)?,
+                Port::Router(router) => router.queue_by_rules(&mut self.line, ready, bytes, asked())?,
+                Port::Delayed(delayed) => return delayed.send(&mut self.line, ready, bytes, asked),
+                Port::Moving(moving) => return moving.send(&mut self.line, ready, bytes, asked().0),
+                Port::Served(_) => return None,
             }
         };
         Some(departure + self.line.delay())
@@ -112,11 +129,13 @@ impl Wire {
 
 /// What feeds a wire.
 #[derive(Clone, Debug)]
-pub enum Port {
+pub(crate) enum Port {
     /// A host's interface.
     Interface(Interface),
     /// A router's output port.
     Router(Router),
+    /// Likewise, whose queue is served.
+    Served(Box<Served>),
     /// Either, of a link whose delay alone moves.
     Delayed(Box<Delayed>),
     /// Either, of a link that moves.
@@ -126,12 +145,18 @@ pub enum Port {
 impl Port {
     /// A packet is ready to be sent, or arrives at a port that stands; unless it is lost, when it leaves.
     #[inline(always)]
-    pub fn queue(&mut self, line: &mut Line, ready: Time, bytes: u16, local: impl FnOnce() -> u32) -> Option<Time> {
+    pub fn queue(
+        &mut self,
+        line: &mut Line,
+        ready: Time,
+        bytes: u16,
+        asked: impl FnOnce() -> (u32, bool),
+    ) -> Option<Time> {
         match self {
             Port::Interface(interface) => interface.queue(line, ready, bytes),
             Port::Router(router) if router.is_plain() => router.queue(line, ready, bytes),
-            Port::Router(router) => router.queue_by_rules(line, ready, bytes, local()),
-            Port::Delayed(_) | Port::Moving(_) => None,
+            Port::Router(router) => router.queue_by_rules(line, ready, bytes, asked()),
+            Port::Served(_) | Port::Delayed(_) | Port::Moving(_) => None,
         }
     }
 
@@ -142,6 +167,7 @@ impl Port {
                 router.settle(line, now);
                 router.held(line, now).0
             }
+            Port::Served(served) => served.held().0,
             Port::Delayed(delayed) => delayed.port.held(line, now),
             Port::Moving(moving) => moving.held(now),
         }
@@ -159,36 +185,44 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
             (false, false) if link.may_reorder() => End::Unordered,
             (false, false) => End::Shared,
         };
-        let vcs = topology.vcs_of_link[index][0] as usize;
         let only = Delayed::only(link.motion.as_deref());
         let motion = Motion::new(link).filter(|_| only.is_none());
-        let (port, repeats) = match (motion, scenario.nodes[link.from].kind) {
-            (Some(motion), kind) => {
-                let moving = Moving::new(motion, Time(scenario.duration_ps), (link, kind), loss, vcs);
-                (Port::Moving(Box::new(moving)), false)
-            }
-            (None, NodeKind::Host) => {
-                let repeats = loss.is_none();
-                (Port::Interface(Interface::new(rate, loss)), repeats)
-            }
-            (None, NodeKind::Switch) => {
-                let policy = Policy::new(&link.policy, link.buffer.map_or(u64::MAX, |buffer| buffer.limit));
-                let router = Router::new(rate, link.buffer, policy, loss, vcs);
-                let repeats = router.is_plain();
-                (Port::Router(router), repeats)
-            }
-        };
+        let stands = only.is_none();
+        let errors = BitErrors::new(&link.loss, seed, index as u64).map(|errors| (errors, end));
+        let seen = if errors.is_some() { End::Uncertain } else { end };
         let least = Span(link.promise().least_delay);
-        let (port, repeats) = match only {
-            Some(delay) => (Port::Delayed(Box::new(Delayed::new(port, delay))), false),
-            None => (port, repeats),
-        };
-        Wire {
-            line: Line::new(least, end, repeats),
+        let wire = |port, repeats: bool| Wire {
+            line: Line::new(least, seen, repeats && stands),
             packets: Ring::default(),
             options: Ring::default(),
             lead: leads[index],
-            port,
+            port: match only {
+                Some(delay) => Port::Delayed(Box::new(Delayed::new(port, delay))),
+                None => port,
+            },
+            errors,
+        };
+        let vcs = topology.vcs_of_link[index][0] as usize;
+        let kind = scenario.nodes[link.from].kind;
+        if let Some(motion) = motion {
+            let moving = Moving::new(motion, Time(scenario.duration_ps), (link, kind), loss, vcs);
+            return wire(Port::Moving(Box::new(moving)), false);
+        }
+        match kind {
+            NodeKind::Host => {
+                let repeats = loss.is_none();
+                wire(Port::Interface(Interface::new(rate, loss)), repeats)
+            }
+            NodeKind::Switch => {
+                if let Some(served) = Served::new(link, topology.first_step.len(), seed, index as u64) {
+                    return wire(Port::Served(served), false);
+                }
+                let policy = Policy::new(&link.policy, link.buffer.map_or(u64::MAX, |buffer| buffer.limit));
+                let acting = Acting::new(&link.policy, link.rate_bps, seed, index as u64);
+                let router = Router::new(rate, link.buffer, (policy, acting), loss, vcs);
+                let repeats = router.is_plain();
+                wire(Port::Router(router), repeats)
+            }
         }
     });
     wires.collect()

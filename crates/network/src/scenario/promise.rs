@@ -2,7 +2,7 @@
 //! says nothing promises nothing, and what depends on it is simulated event by event.
 
 use super::motion::{DelayConfig, OrderConfig};
-use super::{FlowConfig, LinkConfig, NodeConfig, TrafficConfig};
+use super::{FlowConfig, LinkConfig, LossConfig, NodeConfig, TrafficConfig};
 use longpipe_tcp::config::AckConfig;
 use longpipe_tcp::segment::header_bytes;
 
@@ -13,6 +13,8 @@ pub(crate) struct LinkPromise {
     pub departs_as_admitted: bool,
     /// Packets arrive in the order in which they left.
     pub keeps_order: bool,
+    /// What has left arrives.
+    pub loses_none_on_wire: bool,
     /// No packet arrives sooner after it has left [ps].
     pub least_delay: u64,
     /// What the time between two departures comes to at least between their arrivals, in parts of 2³².
@@ -52,6 +54,7 @@ impl LinkConfig {
     }
 
     /// A FIFO and a wire of one delay; of one that moves, what holds at any time.
+    /// A wire of one delay, maybe with bit errors; a FIFO, unless the queue is served.
     pub(crate) fn promise(&self) -> LinkPromise {
         if let Some(motion) = &self.motion {
             // When a packet has left a line whose rate moves, or stops, is certain too, but not how soon after another.
@@ -59,13 +62,15 @@ impl LinkConfig {
             return LinkPromise {
                 departs_as_admitted: stands,
                 keeps_order: motion.order == OrderConfig::Fifo,
+                loses_none_on_wire: stands,
                 least_delay: motion.delay.as_ref().map_or(self.delay_ps, DelayConfig::least_ps),
                 least_spread: motion.delay.as_ref().map_or(0, DelayConfig::least_spread),
             };
         }
         LinkPromise {
-            departs_as_admitted: true,
+            departs_as_admitted: !self.policy.serves(),
             keeps_order: true,
+            loses_none_on_wire: !matches!(self.loss, LossConfig::BitErrors { .. }),
             least_delay: self.delay_ps,
             least_spread: 1 << 32,
         }

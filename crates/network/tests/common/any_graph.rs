@@ -8,6 +8,7 @@ mod graph;
 pub mod motion;
 mod pace;
 mod ports;
+mod queues;
 mod routes;
 mod tcp;
 mod traffic;
@@ -176,6 +177,12 @@ impl Draft {
             vbr: vec![],
             traces: TraceConfig::default(),
         };
+        if framing == Framing::Aal5 {
+            scenario
+                .flows
+                .iter_mut()
+                .for_each(|flow| tcp::without_marks(&mut flow.tcp));
+        }
         self.let_wander(&graph, &mut scenario);
         for source in &self.vbr {
             source.add(&mut graph, &mut scenario, pace);

@@ -85,6 +85,9 @@ pub fn tcp(kind: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
         fast_retransmit_interval_ps: 0,
         silly_window_avoidance: true,
         idle_restart: false,
+        initial_rtt_ps: 0,
+        pacing: false,
+        pacing_burst_segments: None,
         timer: TimerConfig::Coarse {
             tick_ps: SECOND / 10,
             phase: PhaseConfig::Common {},
@@ -95,6 +98,7 @@ pub fn tcp(kind: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
             expires_on_tick: true,
         },
         ack: AckConfig::Immediate {},
+        ecn: Default::default(),
     }
 }
 

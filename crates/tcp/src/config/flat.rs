@@ -4,7 +4,7 @@
 //! runs are found by a digest of that form. A kind that came later is a table with its parameters where its name would be,
 //! `{"kind": "scalable", ...}`, and so may the first ones be.
 
-use super::{AckConfig, TcpConfig, TimerConfig};
+use super::{AckConfig, EcnConfig, TcpConfig, TimerConfig};
 use crate::congestion::{AimdConfig, CongestionConfig, VegasConfig};
 use crate::recovery::{NewRenoConfig, RecoveryConfig, RenoConfig, SackConfig, TahoeConfig};
 use serde::de::value::{MapAccessDeserializer, MapDeserializer};
@@ -30,8 +30,17 @@ pub(super) struct Flat {
     fast_retransmit_interval_ps: u64,
     silly_window_avoidance: bool,
     idle_restart: bool,
+    /// These only where they are not the default.
+    #[serde(default)]
+    initial_rtt_ps: u64,
+    #[serde(default)]
+    pacing: bool,
+    #[serde(default)]
+    pacing_burst_segments: Option<u32>,
     timer: TimerConfig,
     ack: AckConfig,
+    #[serde(default)]
+    ecn: EcnConfig,
     byte_counting: Option<bool>,
     vegas: Option<VegasConfig>,
     /// Only where it is not the default.
@@ -80,8 +89,12 @@ impl TryFrom<Flat> for TcpConfig {
             fast_retransmit_interval_ps: flat.fast_retransmit_interval_ps,
             silly_window_avoidance: flat.silly_window_avoidance,
             idle_restart: flat.idle_restart,
+            initial_rtt_ps: flat.initial_rtt_ps,
+            pacing: flat.pacing,
+            pacing_burst_segments: flat.pacing_burst_segments,
             timer: flat.timer,
             ack: flat.ack,
+            ecn: flat.ecn,
         })
     }
 }

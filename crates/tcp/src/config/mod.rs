@@ -45,10 +45,52 @@ pub struct TcpConfig {
     pub silly_window_avoidance: bool,
     /// Back to the initial window after an RTO without sending (RFC 5681 4.1).
     pub idle_restart: bool,
+    /// Round trip known before the first segment, from a handshake say [ps]; 0: none.
+    #[serde(skip_serializing_if = "is_none")]
+    pub initial_rtt_ps: u64,
+    /// Segments leave at a rate by the window, instead of as ACKs come; a control with a rate of its own paces without it.
+    #[serde(skip_serializing_if = "is_none")]
+    pub pacing: bool,
+    /// Most that leaves at one instant where segments leave at a rate [segment]; none: by the rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pacing_burst_segments: Option<u32>,
     /// Retransmission timer.
     pub timer: TimerConfig,
     /// When the receiver acknowledges.
     pub ack: AckConfig,
+    /// Whether and how marks count.
+    #[serde(skip_serializing_if = "EcnConfig::is_off")]
+    pub ecn: EcnConfig,
+}
+
+/// Explicit congestion notification (RFC 3168).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum EcnConfig {
+    /// No packet can be marked.
+    Off {},
+    /// The receiver echoes a mark until the sender has said that it reduced its window.
+    Classic {
+        /// A mark costs less of the window than a loss (RFC 8511).
+        #[serde(default)]
+        abe: bool,
+    },
+    /// The receiver says of all data whether it was marked (RFC 8257 section 3.2).
+    Dctcp {},
+}
+
+impl Default for EcnConfig {
+    fn default() -> EcnConfig {
+        EcnConfig::Off {}
+    }
+}
+
+impl EcnConfig {
+    /// Whether no packet can be marked.
+    pub fn is_off(&self) -> bool {
+        matches!(self, EcnConfig::Off {})
+    }
 }
 
 impl TcpConfig {
@@ -62,6 +104,11 @@ impl TcpConfig {
     /// Whether every segment carries a timestamp option.
     pub fn timestamps(&self) -> bool {
         matches!(self.timer, TimerConfig::Fine { timestamps: true, .. })
+    }
+
+    /// Whether segments leave at a rate, not as ACKs come.
+    pub fn paces(&self) -> bool {
+        self.pacing || self.congestion.is_model()
     }
 
     /// Longest IP packets with data and with an ACK [byte].
@@ -116,12 +163,31 @@ impl TcpConfig {
         if let Some(problem) = self.congestion.problem().or_else(|| self.recovery.problem()) {
             return Some(problem);
         }
+        if self.congestion.is_model() && self.recovery.kind() != RecoveryKind::Rack {
+            let recovery = RecoveryKind::VARIANTS[self.recovery.kind() as usize];
+            let accepted = "needs 'rack' with that congestion control, which has to know of each loss";
+            return Some(Problem::new("recovery", recovery, accepted));
+        }
         if !(1..=1_000_000).contains(&self.initial_window_segments) {
             let accepted = "needs 1 to 1 000 000 segments";
             return Some(Problem::new("initial_window", self.initial_window_segments, accepted));
         }
+        if self.initial_rtt_ps > LONGEST_RTO {
+            let accepted = "needs at most 100 000 s, in ps";
+            return Some(Problem::new("initial_rtt", self.initial_rtt_ps, accepted));
+        }
+        if self.pacing_burst_segments == Some(0) {
+            return Some(Problem::new("pacing_burst", 0, "needs at least 1 segment"));
+        }
         if self.duplicate_ack_threshold == 0 {
             return Some(Problem::new("duplicate_ack_threshold", 0, "needs at least 1"));
+        }
+        if matches!(self.congestion, CongestionConfig::Dctcp(_)) && !matches!(self.ecn, EcnConfig::Dctcp {}) {
+            return Some(Problem::new(
+                "ecn",
+                "none of DCTCP's",
+                "needs dctcp for congestion = dctcp",
+            ));
         }
         self.ack
             .problem()
@@ -155,8 +221,8 @@ pub enum AckConfig {
     },
 }
 
-fn is_none(quick: &u32) -> bool {
-    *quick == 0
+fn is_none<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
 }
 
 impl AckConfig {
@@ -200,6 +266,9 @@ pub(crate) mod tests {
             fast_retransmit_interval_ps: 0,
             silly_window_avoidance: true,
             idle_restart: false,
+            initial_rtt_ps: 0,
+            pacing: false,
+            pacing_burst_segments: None,
             timer: TimerConfig::Coarse {
                 tick_ps: 100_000_000_000,
                 phase: PhaseConfig::Common {},
@@ -210,6 +279,7 @@ pub(crate) mod tests {
                 expires_on_tick: true,
             },
             ack: AckConfig::Immediate {},
+            ecn: EcnConfig::Off {},
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a congestion control hears, and what it answers.
 
 use crate::flight::Flight;
-use longpipe_events::{Span, Time};
+use longpipe_events::{Span, Stream, Time};
 
 /// A congestion control: it says how much may be in flight, and never reaches into the sender.
 pub trait Control {
@@ -10,8 +10,18 @@ pub trait Control {
         Wants::default()
     }
 
-    /// A segment leaves, the first time or again; only where `wants` asks for it.
-    fn on_sent(&mut self, _sent: &Sent, _flight: &Flight) {}
+    /// What it draws at random comes from there.
+    fn draw_from(&mut self, _draws: Stream) {}
+
+    /// A round trip is known before the first segment.
+    fn on_start(&mut self, _rtt: Span, flight: &Flight) -> Grant {
+        Grant::as_it_is(flight)
+    }
+
+    /// A segment leaves, the first time or again; only where `wants` asks for it. The rate of those after it, if it changes.
+    fn on_sent(&mut self, _sent: &Sent, _flight: &Flight) -> Option<Pacing> {
+        None
+    }
 
     /// An ACK came that is not older than SND.UNA, which `flight` shows already; recovery has had its say.
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant;
@@ -34,6 +44,8 @@ pub struct Wants {
     pub sending: bool,
     /// To know of each record whether it is lost, which only a recovery wants.
     pub losses: bool,
+    /// Segments to leave at the rate of its grants.
+    pub pacing: bool,
 }
 
 impl Wants {
@@ -42,6 +54,7 @@ impl Wants {
         records: true,
         sending: false,
         losses: false,
+        pacing: false,
     };
 
     /// What either wants.
@@ -50,6 +63,7 @@ impl Wants {
             records: self.records | other.records,
             sending: self.sending | other.sending,
             losses: self.losses | other.losses,
+            pacing: self.pacing | other.pacing,
         }
     }
 
@@ -72,6 +86,20 @@ pub struct Sent {
     pub again: bool,
     /// Bytes under way, itself included.
     pub in_flight: u64,
+    /// Whether the application, not the window, says how much is under way; where records are kept.
+    pub app_limited: bool,
+}
+
+/// Where a sender is between losses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing is lost.
+    #[default]
+    Open,
+    /// Repairs losses.
+    Recovery,
+    /// Likewise after the retransmission timer expired.
+    Loss,
 }
 
 /// What one ACK tells.
@@ -85,12 +113,16 @@ pub struct Ack {
     pub grows: bool,
     /// Whether nothing is known to be lost or out of order.
     pub open: bool,
+    /// Where the sender is after it, as far as its recovery goes by records.
+    pub phase: Phase,
     /// Bytes newly known to have arrived, by SACK blocks too where records are kept.
     pub delivered: u64,
     /// Bytes that were sent again since the ACK before; 0 without records.
     pub lost: u64,
-    /// Bytes that arrived marked; 0: packets carry no marks yet.
+    /// Bytes that arrived marked, as far as the receiver says.
     pub marked: u64,
+    /// Bytes under way before it.
+    pub in_flight_before: u64,
     /// Bytes under way after it.
     pub in_flight: u64,
     /// Window as it stood when it came [byte], before recovery moved it.
@@ -119,6 +151,8 @@ pub struct RateSample {
     pub prior_delivered: u64,
     /// Bytes under way when it left, itself included.
     pub tx_in_flight: u64,
+    /// Whether the application said then how much was under way.
+    pub app_limited: bool,
 }
 
 /// Why the window falls.
@@ -129,7 +163,10 @@ pub enum Cause {
     /// The retransmission timer expired.
     Timeout,
     /// Data arrived marked.
-    Mark,
+    Mark {
+        /// It costs less of the window than a loss (RFC 8511).
+        abe: bool,
+    },
 }
 
 /// How much may be in flight.

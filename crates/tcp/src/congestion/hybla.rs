@@ -53,6 +53,13 @@ impl Control for Hybla {
         Wants::RECORDS
     }
 
+    /// The window begins with ρ segments (tcp_hybla.c).
+    fn on_start(&mut self, rtt: Span, flight: &Flight) -> Grant {
+        self.least = Some(rtt);
+        let segments = (self.rho_eighths() / EIGHTHS) as f64;
+        Grant::window((segments * flight.mss()).min(flight.rwnd as f64), flight)
+    }
+
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
         self.least = [self.least, ack.srtt].into_iter().flatten().min();
         if !ack.grows || !is_limited(ack, flight) {

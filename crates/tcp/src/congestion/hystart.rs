@@ -207,6 +207,7 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::control::Phase;
     use crate::congestion::limits::Limits;
     use crate::congestion::{Congestion, CongestionConfig, CubicConfig, CubicRules};
 
@@ -251,9 +252,11 @@ mod tests {
                 acked,
                 grows: true,
                 open: true,
+                phase: Phase::Open,
                 delivered: acked,
                 lost: 0,
                 marked: 0,
+                in_flight_before: self.flight.outstanding() + acked,
                 in_flight: self.flight.outstanding(),
                 cwnd: self.flight.cwnd(),
                 window_limited: true,

@@ -49,9 +49,15 @@ pub fn is_limited(ack: &Ack, flight: &Flight) -> bool {
     ack.window_limited || doubles()
 }
 
+/// The whole part of what is not negative: as `floor`, which is a call on machines that need not have an instruction for it.
+#[inline(always)]
+pub fn whole_part(number: f64) -> f64 {
+    number as u64 as f64
+}
+
 /// The window in whole segments, within the receiver's.
 pub fn segments(flight: &Flight) -> f64 {
-    (flight.cwnd().min(flight.rwnd as f64) / flight.mss()).floor()
+    whole_part(flight.cwnd().min(flight.rwnd as f64) / flight.mss())
 }
 
 /// What a reduction to `segments` leaves, in whole ones, at least two.

@@ -1,10 +1,12 @@
 //! Congestion control: how much may be in flight. It alone writes the window; it never reaches into the sender.
 
 mod aimd;
+mod bbr;
 mod bic;
 pub mod control;
 mod cube_root;
 mod cubic;
+mod dctcp;
 mod highspeed;
 mod htcp;
 mod hybla;
@@ -24,16 +26,18 @@ mod westwood;
 use crate::flight::Flight;
 use crate::variant::variants;
 pub use aimd::AimdConfig;
+pub use bbr::BbrConfig;
 pub use bic::BicConfig;
 use control::{Ack, Cause, Control, Grant, Pacing, Sent, Wants};
 pub use cubic::{CubicConfig, CubicRules};
+pub use dctcp::DctcpConfig;
 pub use highspeed::HighspeedConfig;
 pub use htcp::HtcpConfig;
 pub use hybla::HyblaConfig;
 pub use hystart::HystartConfig;
 pub use illinois::IllinoisConfig;
 pub use linux_reno::LinuxRenoConfig;
-use longpipe_events::Time;
+use longpipe_events::{Span, Stream, Time};
 pub use scalable::ScalableConfig;
 pub use vegas::VegasConfig;
 pub use veno::VenoConfig;
@@ -43,8 +47,10 @@ variants! {
     /// The congestion control of one sender.
     Congestion, CongestionConfig, CongestionKind, each($);
     Aimd(aimd::Aimd): "Slow start and congestion avoidance (RFC 5681 section 3.1).";
+    Bbr(Box<bbr::Bbr>): "By the bandwidth and the round trip that it measures (Cardwell et al. 2016).";
     Bic(Box<bic::Bic>): "A search for the old maximum by halves (Xu, Harfoush and Rhee 2004).";
     Cubic(Box<cubic::Cubic>): "By a cubic of the time since the last reduction (RFC 9438).";
+    Dctcp(Box<dctcp::Dctcp>): "By the share of marked data (RFC 8257).";
     Highspeed(highspeed::Highspeed): "Growth and cut by a table of windows (RFC 3649).";
     Htcp(Box<htcp::Htcp>): "The faster the longer no loss came (Leith and Shorten 2004).";
     Hybla(Box<hybla::Hybla>): "As a connection of 25 ms would grow (Caini and Firrincieli 2004).";
@@ -56,15 +62,38 @@ variants! {
     Westwood(Box<westwood::Westwood>): "After a loss what the path took (Mascolo et al. 2004).";
 }
 
+impl CongestionConfig {
+    /// Whether it has a rate of its own, and moves the window in recoveries, which takes one that knows each loss.
+    pub fn is_model(&self) -> bool {
+        matches!(self, CongestionConfig::Bbr(_))
+    }
+}
+
 impl Congestion {
     /// What it needs besides ACKs and reductions.
     pub fn wants(&self) -> Wants {
         each!(self, one => one.wants())
     }
 
-    /// A segment leaves.
-    pub fn on_sent(&mut self, sent: &Sent, flight: &Flight) {
-        each!(self, one => one.on_sent(sent, flight));
+    /// What it draws at random comes from there.
+    pub fn draw_from(&mut self, draws: Stream) {
+        each!(self, one => one.draw_from(draws));
+    }
+
+    /// A round trip is known before the first segment.
+    pub fn on_start(&mut self, rtt: Span, flight: &mut Flight) -> Option<Pacing> {
+        take(each!(self, one => one.on_start(rtt, flight)), flight)
+    }
+
+    /// Whether it moves the window in a recovery, too.
+    #[inline]
+    pub fn owns_window(&self) -> bool {
+        matches!(self, Congestion::Bbr(_))
+    }
+
+    /// A segment leaves; the rate of those after it, if it changes.
+    pub fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
+        each!(self, one => one.on_sent(sent, flight))
     }
 
     /// Whether it asks nothing of an ACK but how much it acknowledged, as what most senders have does; for that one is

@@ -81,8 +81,11 @@ impl<'a> Reins<'a> {
         self.pace(pacing);
     }
 
-    /// Moves the window while the control has no say in it.
+    /// Moves the window while the control has no say in it, unless it moves that always.
     pub fn regulate(&mut self, how: Regulation) {
+        if self.congestion.owns_window() {
+            return;
+        }
         let (cwnd, ssthresh, mss) = (self.flight.cwnd(), self.flight.ssthresh(), self.flight.mss());
         let (cwnd, ssthresh) = match how {
             Regulation::Inflate(segments) => (cwnd + f64::from(segments) * mss, ssthresh),

@@ -1,6 +1,6 @@
 //! A congestion control alone with its window, for tests.
 
-use super::control::{Ack, Cause};
+use super::control::{Ack, Cause, Phase};
 use super::limits::Limits;
 use super::{Congestion, CongestionConfig};
 use crate::flight::Flight;
@@ -67,9 +67,11 @@ impl Trial {
             acked: u64::from(MSS),
             grows: true,
             open: true,
+            phase: Phase::Open,
             delivered: u64::from(MSS),
             lost: 0,
             marked: 0,
+            in_flight_before: in_flight + u64::from(MSS),
             in_flight,
             cwnd: self.flight.cwnd(),
             window_limited: used_up,

@@ -67,8 +67,8 @@ impl Ledger {
 
     fn judge_first(&mut self, now: Time, latest: &Latest, allowed: Span, losses: &mut Losses, judged: &mut Judged) {
         losses.judged = losses.judged.max(self.una);
+        let (first, _) = self.place_of(losses.judged);
         let mut start = losses.judged;
-        let first = self.records.partition_point(|record| record.end <= start);
         let mut settled = true;
         for record in self.records.range_mut(first..) {
             if !(record.again || record.arrived || record.lost) {
@@ -127,8 +127,8 @@ impl Ledger {
         if start < self.una {
             return None;
         }
-        let index = self.records.partition_point(|record| record.end <= start);
-        let record = self.records.get_mut(index)?;
+        let (place, _) = self.place_of(start);
+        let record = self.records.get_mut(place)?;
         (record.number == number && !record.arrived && !record.lost).then_some(record)
     }
 
@@ -163,16 +163,24 @@ impl Ledger {
     }
 
     /// Bytes lost and not sent again.
+    #[inline]
     pub fn lost(&self) -> u64 {
         self.losses.as_ref().map_or(0, Losses::bytes)
     }
 
     /// The first segment that is lost and was not sent again: its first byte and its length.
+    #[inline]
     pub fn next_lost(&mut self) -> Option<(u64, u32)> {
-        let losses = self.losses.as_mut().filter(|losses| losses.bytes > 0)?;
-        let from = losses.from.max(self.una);
-        let first = self.records.partition_point(|record| record.end <= from);
-        let mut start = first.checked_sub(1).map_or(self.una, |before| self.records[before].end);
+        if self.lost() == 0 {
+            return None;
+        }
+        self.look_for_lost()
+    }
+
+    fn look_for_lost(&mut self) -> Option<(u64, u32)> {
+        let from = self.losses.as_ref()?.from.max(self.una);
+        let (first, mut start) = self.place_of(from);
+        let losses = self.losses.as_mut()?;
         for record in self.records.range(first..) {
             if record.lost {
                 losses.from = start;
@@ -197,6 +205,7 @@ impl Ledger {
     }
 
     /// Whether anything is known to have arrived beyond a hole.
+    #[inline]
     pub fn has_holes(&self) -> bool {
         self.beyond > 0
     }

@@ -34,6 +34,8 @@ struct Record {
     arrived: bool,
     /// Whether it is taken to be lost, and was not sent again since.
     lost: bool,
+    /// Whether the application said how much was under way.
+    app_limited: bool,
 }
 
 /// A transmission whose delivery is the latest news of the path (RFC 8985 section 5.2, RACK).
@@ -72,8 +74,9 @@ pub struct Ledger {
     records: VecDeque<Record>,
     /// First byte under way.
     una: u64,
-    /// What SACK blocks covered.
+    /// What SACK blocks covered, and the latest ones.
     sacked: Ranges,
+    latest: [(u64, u64); 3],
     /// Bytes known to have arrived, and since when.
     delivered: u64,
     delivered_time: Time,
@@ -88,6 +91,8 @@ pub struct Ledger {
     transmissions: u64,
     /// End of what is known to have arrived.
     highest: u64,
+    /// Until so many bytes are known to have arrived, what is under way is what the application had; 0: the window says it.
+    app_limited: u64,
     /// What is lost, where a recovery wants to know.
     losses: Option<Losses>,
 }
@@ -107,8 +112,20 @@ impl Ledger {
     }
 
     /// Bytes under way: sent, neither known to have arrived nor lost; `max` is the first byte never sent.
+    #[inline]
     pub fn in_flight(&self, max: u64) -> u64 {
         max - self.una - self.beyond - self.losses.as_ref().map_or(0, Losses::bytes)
+    }
+
+    /// The application has no more to send, though the window has room.
+    pub fn limit_by_app(&mut self, max: u64) {
+        self.app_limited = (self.delivered + self.in_flight(max)).max(1);
+    }
+
+    /// Whether what is under way is what the application had.
+    #[inline]
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited > 0
     }
 
     /// The segment `sequence..end` leaves, the first time or again, after which `max` bytes were sent.
@@ -129,6 +146,7 @@ impl Ledger {
             again: false,
             arrived: false,
             lost: false,
+            app_limited: self.is_app_limited(),
         };
         let known = self.records.back().map_or(self.una, |last| last.end);
         if sequence < known {
@@ -140,8 +158,7 @@ impl Ledger {
     }
 
     fn on_sent_again(&mut self, sequence: u64, latest: Record) {
-        let first = self.records.partition_point(|record| record.end <= sequence);
-        let mut start = first.checked_sub(1).map_or(self.una, |before| self.records[before].end);
+        let (first, mut start) = self.place_of(sequence);
         for record in self.records.range_mut(first..) {
             if record.end > latest.end {
                 break;
@@ -171,20 +188,20 @@ impl Ledger {
     /// An ACK of all below `una` came, with SACK blocks; what it tells.
     pub fn on_ack(&mut self, now: Time, una: u64, blocks: impl Iterator<Item = (u64, u64)>) -> News {
         let before = self.delivered;
+        let mut rtt = None;
         let mut arrivals = Arrivals {
             highest: self.highest,
             least_rtt: self.least_rtt,
             ..Arrivals::default()
         };
-        let mut latest = None;
-        while let Some(record) = self.records.front().copied().filter(|record| record.end <= una) {
-            latest = Some(record);
+        while let Some(record) = self.records.front().filter(|record| record.end <= una) {
+            rtt = (!record.again).then(|| now - record.sent);
             let length = record.end - self.una;
             if record.arrived {
                 self.beyond -= length;
             } else {
                 self.delivered += length;
-                arrivals.take(now, &record);
+                arrivals.take(now, record);
                 if let (true, Some(losses)) = (record.lost, &mut self.losses) {
                     losses.on_arrived(length);
                 }
@@ -193,12 +210,17 @@ impl Ledger {
             self.records.pop_front();
         }
         self.sacked.absorb(una);
-        for (start, end) in blocks {
-            self.on_block(now, start, end, &mut arrivals);
+        for (block, place) in blocks.zip(0..) {
+            // Mostly a block but the first is one of the ACK before.
+            if !self.latest.contains(&block) {
+                self.on_block(now, block.0, block.1, &mut arrivals);
+                self.latest[place] = block;
+            }
         }
         self.highest = self.highest.max(arrivals.end);
-        let rtt = latest.filter(|record| !record.again).map(|record| now - record.sent);
-        self.least_rtt = [rtt, self.least_rtt].into_iter().flatten().min();
+        if rtt.is_some_and(|rtt| self.least_rtt.is_none_or(|least| rtt < least)) {
+            self.least_rtt = rtt;
+        }
         News {
             rtt,
             least_rtt: self.least_rtt,
@@ -214,21 +236,30 @@ impl Ledger {
     /// Marks what a SACK block covers and none before it did.
     fn on_block(&mut self, now: Time, start: u64, end: u64, arrivals: &mut Arrivals) {
         let mut from = start;
-        while from < end {
-            if let Some((_, covered)) = self.sacked.containing(from) {
-                from = covered;
-                continue;
-            }
-            let until = self.sacked.gap_from(from).map_or(end, |(_, next)| next.min(end));
-            self.on_arrived(now, from, until, arrivals);
+        while let Some((begin, until)) = self.sacked.missing(from, end) {
+            self.on_arrived(now, begin, until, arrivals);
             from = until;
         }
         self.sacked.insert(start, end);
     }
 
+    /// The place of the first record that ends beyond a byte, and where it begins.
+    fn place_of(&self, byte: u64) -> (usize, u64) {
+        let start = |place: usize| place.checked_sub(1).map_or(self.una, |before| self.records[before].end);
+        // Most segments are as long as the first one.
+        if let Some(length) = self.records.front().map(|first| first.end - self.una) {
+            let guess = (byte.saturating_sub(self.una) / length) as usize;
+            let fits = self.records.get(guess).is_some_and(|record| byte < record.end);
+            if fits && (guess == 0 || start(guess) <= byte) {
+                return (guess, start(guess));
+            }
+        }
+        let place = self.records.partition_point(|record| record.end <= byte);
+        (place, start(place))
+    }
+
     fn on_arrived(&mut self, now: Time, from: u64, until: u64, arrivals: &mut Arrivals) {
-        let first = self.records.partition_point(|record| record.end <= from);
-        let mut start = first.checked_sub(1).map_or(self.una, |before| self.records[before].end);
+        let (first, mut start) = self.place_of(from);
         for record in self.records.range_mut(first..) {
             if record.end > until {
                 break;
@@ -251,12 +282,16 @@ impl Ledger {
     /// The rate at which data arrived since `newest` left, at most that at which it was sent.
     fn rate(&mut self, now: Time, newest: Record) -> RateSample {
         (self.first_sent, self.delivered_time) = (newest.sent, now);
+        if self.delivered > self.app_limited {
+            self.app_limited = 0;
+        }
         let sending = newest.sent.since(newest.first_sent);
         RateSample {
             delivered: self.delivered - newest.delivered,
             interval: sending.max(now - newest.delivered_time),
             prior_delivered: newest.delivered,
             tx_in_flight: newest.tx_in_flight,
+            app_limited: newest.app_limited,
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use super::timers::Timer;
 use super::{Sender, NOTHING};
-use crate::congestion::control::Ack;
+use crate::congestion::control::{Ack, Cause};
 use crate::congestion::reins::{Regulation, Reins};
 use crate::ledger::News;
+use crate::recovery::rack::Turn;
 use crate::recovery::recover::{Advance, Recover, Resend};
 use crate::segment::AckSegment;
 use crate::told::Told;
@@ -16,6 +17,8 @@ pub(super) struct Before {
     pub una: u64,
     pub in_flight: u64,
     pub cwnd: f64,
+    /// Whether it echoes a mark.
+    marked: bool,
     /// When the segment left whose round trip the ACK measures.
     sent: Option<Time>,
 }
@@ -64,6 +67,41 @@ impl Sender {
         if ack.acknowledgement < self.flight.una {
             return;
         }
+        self.on_news(now, ack);
+        if ack.echoes_mark {
+            self.on_mark(now);
+        }
+        self.look_whether_calm();
+    }
+
+    /// Data arrived marked: the window falls once for all of a window's.
+    fn on_mark(&mut self, now: Time) {
+        let Some(marks) = self.rare.as_mut().and_then(|rare| rare.marks.as_mut()) else {
+            return;
+        };
+        if !marks.on_echo(&self.flight) {
+            return;
+        }
+        let (cause, repairs) = (Cause::Mark { abe: marks.costs_less }, self.recovery.is_on());
+        let mut reins = Reins::new(
+            &mut self.flight,
+            &mut self.congestion,
+            self.told.as_deref_mut().map(Told::pacing),
+            now,
+        );
+        // While a loss is repaired the window has fallen.
+        let falls = match self.recovery.by_records() {
+            Some(rack) => rack.on_mark(cause, &mut reins),
+            None if repairs => false,
+            None => {
+                reins.reduce(cause);
+                true
+            }
+        };
+        self.counters.mark_reductions += u64::from(falls);
+    }
+
+    fn on_news(&mut self, now: Time, ack: &AckSegment) {
         let counts = self.recovery.on_ack(ack);
         if self.told.is_some() {
             if self.goes_by_records() {
@@ -81,7 +119,6 @@ impl Sender {
             let resend = self.on_duplicate(now, counts);
             self.resend(resend);
         }
-        self.look_whether_calm();
     }
 
     /// The same where the congestion control is told all of it.
@@ -158,6 +195,7 @@ impl Sender {
                 .as_ref()
                 .map_or(self.flight.outstanding(), |told| told.in_flight(&self.flight)),
             cwnd: self.flight.cwnd(),
+            marked: ack.echoes_mark,
             sent: ack.echo.or(timed).filter(|_| ack.acknowledgement > self.flight.una),
         }
     }
@@ -205,23 +243,29 @@ impl Sender {
                 ..News::default()
             },
         };
-        let open = self.recovery.is_idle() && acked > 0;
-        self.tell_news(now, &news, before, grows, open);
+        let turn = Turn {
+            grows,
+            open: self.recovery.is_idle() && acked > 0,
+            ..Turn::default()
+        };
+        self.tell_news(now, &news, before, turn);
     }
 
     /// Tells it what an ACK brought, of which `news` are known.
-    pub(super) fn tell_news(&mut self, now: Time, news: &News, before: Before, grows: bool, open: bool) {
+    pub(super) fn tell_news(&mut self, now: Time, news: &News, before: Before, turn: Turn) {
         let Some(told) = &mut self.told else {
             return;
         };
         let ack = Ack {
             now,
             acked: self.flight.una - before.una,
-            grows,
-            open,
+            grows: turn.grows,
+            open: turn.open,
+            phase: turn.phase,
             delivered: news.delivered,
             lost: news.lost,
-            marked: 0,
+            marked: if before.marked { news.delivered } else { 0 },
+            in_flight_before: before.in_flight,
             in_flight: told.in_flight(&self.flight),
             cwnd: before.cwnd,
             window_limited: (before.in_flight + u64::from(self.flight.mss)) as i64 as f64 > before.cwnd,
@@ -231,6 +275,7 @@ impl Sender {
             rate: news.rate,
         };
         told.pace(self.congestion.on_ack(&ack, &mut self.flight));
+        told.pace_by_window(&self.flight, ack.srtt, ack.least_rtt);
     }
 
     fn resend(&mut self, resend: Resend) {

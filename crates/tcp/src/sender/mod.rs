@@ -11,13 +11,14 @@ use crate::congestion::limits::Limits;
 use crate::congestion::reins::Reins;
 use crate::congestion::Congestion;
 use crate::flight::Flight;
+use crate::pacer::Pacer;
 use crate::rare::Rare;
 use crate::recovery::recover::Recover;
 use crate::recovery::trigger::Triggers;
 use crate::recovery::Recovery;
 use crate::timer::RttEstimator;
 use crate::told::Told;
-use longpipe_events::{MaybeTime, Span, Time};
+use longpipe_events::{MaybeTime, Span, Stream, Time};
 use std::num::NonZeroU64;
 use timers::{Timer, Timers};
 
@@ -42,6 +43,8 @@ pub struct SenderCounters {
     pub fast_retransmits: u64,
     /// Duplicate ACKs received.
     pub duplicate_acks: u64,
+    /// Reductions of the window for marks.
+    pub mark_reductions: u64,
 }
 
 /// Stands for the first byte of the segment being timed where there is none: beyond all bytes.
@@ -65,7 +68,7 @@ pub struct Sender {
     calm: bool,
     /// Resend the segment at SND.UNA before anything else.
     resend_first: bool,
-    /// Whether the recovery or the congestion control asks for more than ACKs.
+    /// Whether the recovery or the congestion control asks for more than ACKs, or segments leave at a rate.
     follows: bool,
     /// Whether a segment shorter than the MSS leaves only at the end of the data.
     short_at_end_only: bool,
@@ -95,19 +98,30 @@ impl Sender {
     pub fn new(config: &TcpConfig, phase: Span) -> Sender {
         let mss = config.mss_bytes;
         let initial_window = f64::from(config.initial_window_segments) * f64::from(mss);
-        let rtt = RttEstimator::new(&config.timer, phase);
+        let mut rtt = RttEstimator::new(&config.timer, phase);
+        let known = (config.initial_rtt_ps > 0).then_some(Span(config.initial_rtt_ps));
+        if let Some(known) = known {
+            rtt.measure(Time::ZERO, Time::ZERO + known);
+        }
         let rare = Rare::new(config, initial_window);
         let short_at_end_only = config.silly_window_avoidance && u64::from(mss) <= config.advertised_window() / 2;
         let initial_ssthresh = config
             .initial_ssthresh_bytes
             .map_or(f64::INFINITY, |bytes| bytes as f64);
         let limits = Limits::new(initial_window, initial_ssthresh);
-        let (recovery, congestion) = (Recovery::new(&config.recovery), Congestion::new(&config.congestion));
+        let (recovery, mut congestion) = (Recovery::new(&config.recovery), Congestion::new(&config.congestion));
         let wants = congestion.wants().or(recovery.wants());
-        let tells = !wants.is_nothing() || !congestion.asks_little();
+        let follows = !wants.is_nothing() || config.pacing;
+        let tells = follows || !congestion.asks_little();
         let may_be_calm = rare.is_none() && !tells;
+        let mut flight = Flight::new(limits, config.advertised_window(), mss);
+        let mut told = tells.then(|| Box::new(Told::new(wants, config)));
+        if let (Some(told), Some(known)) = (&mut told, known) {
+            told.pace(congestion.on_start(known, &mut flight));
+            told.pace_by_window(&flight, rtt.srtt(), Some(known));
+        }
         Sender {
-            flight: Flight::new(limits, config.advertised_window(), mss),
+            flight,
             recovery,
             congestion,
             written: 0,
@@ -120,8 +134,8 @@ impl Sender {
             calm: may_be_calm,
             may_be_calm,
             rare,
-            told: tells.then(|| Box::new(Told::new(wants))),
-            follows: !wants.is_nothing(),
+            told,
+            follows,
             resend_first: false,
             triggers: Triggers::new(config.duplicate_ack_threshold, Span(config.fast_retransmit_interval_ps)),
             fast_retransmit_restarts_timer: config.fast_retransmit_restarts_timer,
@@ -131,6 +145,11 @@ impl Sender {
             steady: short_at_end_only && !config.timestamps(),
             counters: SenderCounters::default(),
         }
+    }
+
+    /// What the congestion control draws at random comes from there.
+    pub fn draw_from(&mut self, draws: Stream) {
+        self.congestion.draw_from(draws);
     }
 
     /// The application has written up to byte `end` in all.
@@ -172,6 +191,9 @@ impl Sender {
                 }
             }
         }
+        if let Some(pacer) = self.told.as_mut().and_then(|told| told.pacer.as_mut()) {
+            pacer.on_timeout(now);
+        }
     }
 
     fn on_retransmission_timeout(&mut self, now: Time) {
@@ -198,7 +220,17 @@ impl Sender {
     /// When `on_timeout` is due.
     #[inline(always)]
     pub fn next_timeout(&self) -> MaybeTime {
-        self.timers.next()
+        let next = self.timers.next();
+        if self.follows {
+            return next.min(self.resume());
+        }
+        next
+    }
+
+    /// When a segment that waits for its time may leave.
+    fn resume(&self) -> MaybeTime {
+        let pacer = self.told.as_ref().and_then(|told| told.pacer.as_ref());
+        pacer.map_or(MaybeTime::NONE, Pacer::resume)
     }
 
     /// At which rate the congestion control would have segments leave, if it has one.

@@ -61,6 +61,8 @@ impl Sender {
             mut reins,
         } = parts;
         let mut news = ledger.on_ack(now, ack.acknowledgement, ack.sack_blocks());
+        // What was sent before the first segment under way, and takes longer than that has, is no sign that it is lost (Linux).
+        let slow = !advanced && ledger.oldest().is_some_and(|oldest| news.slow_rtt > Some(now - oldest));
         let lost = ledger.lost();
         let turn = rack.on_ack(now, &news, ack.echo, advanced, ledger, &mut reins);
         news.lost = ledger.lost().saturating_sub(lost);
@@ -72,14 +74,16 @@ impl Sender {
         if let Some(sent) = sent {
             self.measure(sent, now);
         }
-        self.tell_news(now, &news, before, turn.grows, turn.open);
+        self.tell_news(now, &news, before, turn);
         // A recovery begins with a run of the timer of its own (Linux).
-        self.set_timers_after_ack(now, advanced || turn.begins);
+        self.set_timers_after_ack(now, advanced || slow || turn.begins);
     }
 
     fn set_timers_after_ack(&mut self, now: Time, restarts: bool) {
-        let expiry = self.expiry(now);
-        let (srtt, outstanding, mss) = (self.rtt.srtt(), self.flight.outstanding(), self.flight.mss);
+        let (outstanding, mss) = (self.flight.outstanding(), self.flight.mss);
+        let runs = restarts && outstanding > 0;
+        let expiry = if runs { self.expiry(now) } else { MaybeTime::NONE };
+        let srtt = self.rtt.srtt();
         let Some(Parts { rack, ledger, .. }) = self.parts(now) else {
             return;
         };
@@ -153,7 +157,7 @@ impl Sender {
         let fits = |length: u32| (under_way + u64::from(length)) as i64 as f64 <= cwnd;
         let segment = match lost {
             Some((sequence, length)) => {
-                if !fits(length) {
+                if !fits(length) || self.has_to_wait(now, length) {
                     return None;
                 }
                 self.emit(now, sequence, length)
@@ -162,6 +166,9 @@ impl Sender {
                 let length = self.room(self.flight.rwnd);
                 let whole = length > 0 && (length == self.flight.mss || self.may_send_short(length));
                 if whole && (probes || fits(length)) {
+                    if !probes && self.has_to_wait(now, length) {
+                        return None;
+                    }
                     let sequence = self.flight.nxt;
                     self.flight.nxt += u64::from(length);
                     self.emit(now, sequence, length)
@@ -171,6 +178,7 @@ impl Sender {
                     rack.probe_is_copy();
                     self.emit(now, sequence, length)
                 } else {
+                    self.look_whether_app_limited(under_way as f64);
                     return None;
                 }
             }
@@ -180,19 +188,44 @@ impl Sender {
         Some(segment)
     }
 
+    /// Whether a segment that may leave has to wait for its time.
+    fn has_to_wait(&mut self, now: Time, length: u32) -> bool {
+        self.told.as_mut().is_some_and(|told| told.holds(now, length))
+    }
+
+    /// Nothing leaves though the window has room: the application has no more.
+    fn look_whether_app_limited(&mut self, under_way: f64) {
+        let flight = &self.flight;
+        let mss = u64::from(flight.mss);
+        if self.written - flight.nxt < mss && under_way < flight.cwnd() {
+            if let Some(ledger) = self.told.as_mut().and_then(|told| told.ledger.as_mut()) {
+                ledger.limit_by_app(flight.max);
+            }
+        }
+    }
+
     fn set_timers_after_sending(&mut self, now: Time, segment: &DataSegment, probes: bool) {
-        let expiry = self.expiry(now);
-        let (srtt, outstanding, mss) = (self.rtt.srtt(), self.flight.outstanding(), self.flight.mss);
-        let rto = self.rtt.deadline(now).since(now);
+        let (outstanding, mss) = (self.flight.outstanding(), self.flight.mss);
+        let rests = self
+            .recovery
+            .by_records()
+            .is_some_and(|rack| rack.rto == MaybeTime::NONE);
+        let expiry = if rests || probes {
+            self.expiry(now)
+        } else {
+            MaybeTime::NONE
+        };
+        let srtt = self.rtt.srtt();
         let Some(Parts { rack, ledger, .. }) = self.parts(now) else {
             return;
         };
         rack.on_sent(now, u64::from(segment.length), segment.retransmission);
-        if rack.rto == MaybeTime::NONE {
+        if rests {
             rack.rto = expiry;
         } else if probes {
             // From the first segment under way on, as if there had been no probe (Linux).
             let oldest = ledger.oldest().unwrap_or(now);
+            let rto = expiry.get().map_or(Span(0), |expiry| expiry.since(now));
             rack.rto = (oldest + rto).max(now + SOON).into();
         }
         if !segment.retransmission && !probes {

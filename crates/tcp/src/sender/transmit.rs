@@ -4,8 +4,9 @@ use super::timers::Timer;
 use super::{Sender, NOTHING};
 use crate::congestion::control::Sent;
 use crate::congestion::reins::Regulation;
+use crate::ledger::Ledger;
 use crate::recovery::recover::{Next, Recover};
-use crate::segment::DataSegment;
+use crate::segment::{DataSegment, Ecn};
 use longpipe_events::{MaybeTime, Time};
 
 impl Sender {
@@ -28,6 +29,7 @@ impl Sender {
                 length: self.flight.mss,
                 retransmission,
                 timestamp: self.timestamps.then_some(now),
+                ecn: Ecn::default(),
             });
         }
         if self.is_spent() {
@@ -77,6 +79,10 @@ impl Sender {
         }
         if self.goes_by_records() {
             return self.poll_recorded(now);
+        }
+        let mss = self.flight.mss;
+        if self.told.as_mut().is_some_and(|told| told.holds(now, mss)) {
+            return None;
         }
         let segment = self.poll_by_recovery(now)?;
         self.follow(now, &segment);
@@ -148,11 +154,14 @@ impl Sender {
             self.counters.sent_segments += 1;
             self.counters.sent_bytes += u64::from(length);
         }
+        let retransmission = self.on_sent(now, sequence, length);
+        let marks = self.rare.as_mut().and_then(|rare| rare.marks.as_mut());
         DataSegment {
             sequence,
             length,
-            retransmission: self.on_sent(now, sequence, length),
+            retransmission,
             timestamp: self.timestamps.then_some(now),
+            ecn: marks.map_or(Ecn::default(), |marks| marks.on_sent(retransmission)),
         }
     }
 
@@ -185,13 +194,20 @@ impl Sender {
         if let Some(ledger) = &mut told.ledger {
             ledger.on_sent(now, sequence, end, self.flight.max);
         }
-        let sent = Sent {
-            now,
-            sequence,
-            end,
-            again: segment.retransmission,
-            in_flight: told.in_flight(&self.flight),
-        };
-        self.congestion.on_sent(&sent, &self.flight);
+        if told.hears_sending {
+            let sent = Sent {
+                now,
+                sequence,
+                end,
+                again: segment.retransmission,
+                in_flight: told.in_flight(&self.flight),
+                app_limited: told.ledger.as_ref().is_some_and(Ledger::is_app_limited),
+            };
+            let pacing = self.congestion.on_sent(&sent, &self.flight);
+            told.pace(pacing);
+        }
+        if let Some(pacer) = &mut told.pacer {
+            pacer.on_sent(now, end - sequence, told.pacing);
+        }
     }
 }

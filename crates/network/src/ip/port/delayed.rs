@@ -8,7 +8,7 @@ use longpipe_events::Time;
 
 /// A port that stands, and its wire.
 #[derive(Clone, Debug)]
-pub struct Delayed {
+pub(crate) struct Delayed {
     /// An interface, or a router's.
     pub port: Port,
     delay: Delay,
@@ -45,8 +45,14 @@ impl Delayed {
 
     /// A packet is ready to be sent, or arrives at the port; unless it is lost, when it arrives downstream.
     #[inline(always)]
-    pub fn send(&mut self, line: &mut Line, ready: Time, bytes: u16, local: impl FnOnce() -> u32) -> Option<Time> {
-        let departure = self.port.queue(line, ready, bytes, local)?;
+    pub fn send(
+        &mut self,
+        line: &mut Line,
+        ready: Time,
+        bytes: u16,
+        asked: impl FnOnce() -> (u32, bool),
+    ) -> Option<Time> {
+        let departure = self.port.queue(line, ready, bytes, asked)?;
         let arrival = (departure.0 + self.delay.read(departure.0)).max(self.least);
         self.least = arrival + 1;
         self.left = departure;

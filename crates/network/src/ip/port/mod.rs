@@ -6,3 +6,4 @@ pub mod fifo;
 pub mod interface;
 pub mod line;
 pub mod moving;
+pub(crate) mod served;

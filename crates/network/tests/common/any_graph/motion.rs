@@ -5,7 +5,7 @@ use longpipe_network::scenario::motion::{
     Between, DelayConfig, HoldOrDrop, InFlight, InService, Instant, MotionConfig, OrderConfig, OutagesConfig,
     ServiceConfig,
 };
-use longpipe_network::scenario::{LinkConfig, Scenario};
+use longpipe_network::scenario::{LinkConfig, LossConfig, PolicyConfig, Scenario};
 use proptest::prelude::*;
 
 /// A series: shares of the run, and shares of a value.
@@ -64,6 +64,12 @@ pub fn set(scenario: &mut Scenario, motions: &[(usize, MotionDraft)]) {
     for (number, draft) in motions {
         let link = &mut scenario.links[number % links];
         link.motion = Some(Box::new(draft.build(link, duration)));
+        if !link.policy.looks_alone() {
+            link.policy = PolicyConfig::TailDrop {};
+        }
+        if matches!(link.loss, LossConfig::BitErrors { .. }) {
+            link.loss = LossConfig::None {};
+        }
     }
 }
 

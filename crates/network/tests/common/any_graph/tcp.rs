@@ -3,13 +3,13 @@
 use super::pace::{any_packets, part, Pace, Packets};
 use crate::common::{random::RECOVERIES, SECOND};
 use longpipe_tcp::config::{
-    AckConfig, AimdConfig, CongestionConfig, CongestionKind, NewRenoConfig, PhaseConfig, PipeStart, RackConfig,
-    RecoveryConfig, RecoveryKind, RenoConfig, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart,
-    VanillaConfig, VegasConfig, MAX_WINDOW_SCALE,
+    AckConfig, AimdConfig, CongestionConfig, CongestionKind, EcnConfig, NewRenoConfig, PhaseConfig, PipeStart,
+    RackConfig, RecoveryConfig, RecoveryKind, RenoConfig, SackConfig, TahoeConfig, TcpConfig, TimerConfig,
+    TimerRestart, VanillaConfig, VegasConfig, MAX_WINDOW_SCALE,
 };
 use longpipe_tcp::congestion::{
-    BicConfig, CubicConfig, CubicRules, HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig, LinuxRenoConfig,
-    VenoConfig, WestwoodConfig,
+    BbrConfig, BicConfig, CubicConfig, CubicRules, DctcpConfig, HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig,
+    LinuxRenoConfig, VenoConfig, WestwoodConfig,
 };
 use proptest::prelude::*;
 use strum::IntoEnumIterator;
@@ -145,6 +145,14 @@ pub fn any_tcp() -> impl Strategy<Value = TcpDraft> {
         )
 }
 
+/// The same where no packet can be marked.
+pub fn without_marks(tcp: &mut TcpConfig) {
+    tcp.ecn = EcnConfig::Off {};
+    if let CongestionConfig::Dctcp(_) = tcp.congestion {
+        tcp.congestion = CongestionConfig::Aimd(AimdConfig { byte_counting: false });
+    }
+}
+
 impl TcpDraft {
     /// The connection at this pace.
     pub fn build(&self, pace: Pace) -> TcpConfig {
@@ -164,6 +172,13 @@ impl TcpDraft {
             fast_retransmit_interval_ps: pace.packets(self.interval),
             silly_window_avoidance: self.choice(3),
             idle_restart: self.choice(4),
+            initial_rtt_ps: if self.choice(25) {
+                pace.packets(self.interval).min(100_000 * SECOND)
+            } else {
+                0
+            },
+            pacing: self.choice(22) && self.choice(23),
+            pacing_burst_segments: self.choice(24).then(|| 1 + u32::from(self.parameters[2] % 50)),
             timer: self.timer.build(
                 pace,
                 pace.packets(self.timer.tick),
@@ -180,6 +195,16 @@ impl TcpDraft {
                         0
                     },
                 }),
+            ecn: self.ecn(),
+        }
+    }
+
+    /// Half of the connections understand no marks.
+    fn ecn(&self) -> EcnConfig {
+        match (self.congestion, self.choice(22), self.choice(23)) {
+            (CongestionKind::Dctcp, ..) | (_, true, true) => EcnConfig::Dctcp {},
+            (_, true, false) => EcnConfig::Classic { abe: self.choice(24) },
+            (_, false, _) => EcnConfig::Off {},
         }
     }
 
@@ -196,7 +221,11 @@ impl TcpDraft {
     }
 
     fn recovery(&self) -> RecoveryConfig {
-        match RECOVERIES[self.recovery] {
+        let kind = match self.congestion {
+            CongestionKind::Bbr => RecoveryKind::Rack,
+            _ => RECOVERIES[self.recovery],
+        };
+        match kind {
             RecoveryKind::Vanilla => RecoveryConfig::Vanilla(VanillaConfig {}),
             RecoveryKind::Tahoe => RecoveryConfig::Tahoe(TahoeConfig { guard: self.choice(19) }),
             RecoveryKind::Reno => RecoveryConfig::Reno(RenoConfig {
@@ -251,6 +280,10 @@ impl TcpDraft {
                     CubicRules::Rfc9438
                 },
             }),
+            CongestionKind::Dctcp => CongestionConfig::Dctcp(DctcpConfig {
+                gain: f64::from(self.parameters[0] + 1) / 600.0,
+                initial_alpha: f64::from(self.parameters[1]) / 600.0,
+            }),
             CongestionKind::Highspeed => CongestionConfig::Highspeed(longpipe_tcp::congestion::HighspeedConfig {}),
             CongestionKind::Scalable => {
                 let [increase, decrease, low_window] = self.parameters.map(|drawn| u32::from(drawn) + 1);
@@ -260,6 +293,7 @@ impl TcpDraft {
                     low_window_segments: low_window,
                 })
             }
+            CongestionKind::Bbr => CongestionConfig::Bbr(BbrConfig {}),
             CongestionKind::Bic => CongestionConfig::Bic(BicConfig {}),
             CongestionKind::Htcp => CongestionConfig::Htcp(HtcpConfig {}),
             CongestionKind::Hybla => CongestionConfig::Hybla(HyblaConfig {

@@ -3,6 +3,7 @@
 use super::CubicConfig;
 use crate::congestion::control::Ack;
 use crate::congestion::cube_root::cube_root;
+use crate::congestion::linux::whole_part;
 use longpipe_events::{Span, Time};
 
 /// The cubic since a reduction, and what Reno would have.
@@ -63,16 +64,16 @@ impl Epoch {
     /// Likewise in Linux's whole segments (tcp_cubic.c); `first`: no loss has told a maximum.
     pub fn grow_as_linux(&mut self, config: &CubicConfig, ack: &Ack, cwnd: f64, arrived: f64, first: bool) -> f64 {
         let t = ack.now.since(self.began).as_seconds() + seconds(ack.least_rtt) - self.k;
-        let off = (config.scaling * (t * t * t).abs()).floor();
-        let target = self.plateau.floor() + if t < 0.0 { -off } else { off };
-        let whole = cwnd.floor();
+        let off = whole_part(config.scaling * (t * t * t).abs());
+        let target = whole_part(self.plateau) + if t < 0.0 { -off } else { off };
+        let whole = whole_part(cwnd);
         let mut growth = ((target - whole) / whole).max(IDLE_GROWTH / whole);
         if first {
             growth = growth.max(LEAST_GROWTH);
         }
         if config.reno_friendly {
             self.w_est += arrived / (WINDOWS_PER_SEGMENT * whole);
-            growth = growth.max((self.w_est.floor() - whole) / whole);
+            growth = growth.max((whole_part(self.w_est) - whole) / whole);
         }
         cwnd + arrived * growth.min(MOST_GROWTH - 1.0)
     }

@@ -4,7 +4,7 @@ mod epoch;
 
 use super::control::{Ack, Cause, Control, Grant, Wants};
 use super::hystart::{Hystart, HystartConfig, Start};
-use super::linux::is_limited;
+use super::linux::{is_limited, segments};
 use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
@@ -98,6 +98,9 @@ impl Variant for Cubic {
     }
 }
 
+/// What a mark leaves of the window where it costs less than a loss (RFC 8511 section 3.1).
+const MARK_BETA: f64 = 0.85;
+
 impl Control for Cubic {
     /// The round trip of every segment, and what SACK blocks tell of arrivals.
     fn wants(&self) -> Wants {
@@ -136,8 +139,15 @@ impl Control for Cubic {
     }
 
     fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
-        let cwnd = flight.cwnd().min(flight.rwnd as f64) / flight.mss();
-        let beta = self.config.beta;
+        let cwnd = match self.config.rules {
+            CubicRules::Rfc9438 => flight.cwnd().min(flight.rwnd as f64) / flight.mss(),
+            // In whole segments a loss on the plateau is not below it.
+            CubicRules::Linux => segments(flight),
+        };
+        let beta = match cause {
+            Cause::Mark { abe: true } => MARK_BETA,
+            _ => self.config.beta,
+        };
         self.before = (self.w_max, self.cwnd_prior, self.epoch);
         let converges = self.config.fast_convergence && self.w_max.is_some_and(|w_max| cwnd < w_max);
         self.w_max = Some(if converges { cwnd * (1.0 + beta) / 2.0 } else { cwnd });

@@ -70,6 +70,9 @@ impl Draft {
                 fast_retransmit_interval_ps: 0,
                 silly_window_avoidance: true,
                 idle_restart: false,
+                initial_rtt_ps: 0,
+                pacing: false,
+                pacing_burst_segments: None,
                 timer: TimerConfig::Fine {
                     granularity_ps: RTT / 100,
                     min_rto_ps: MIN_RTO,
@@ -78,6 +81,7 @@ impl Draft {
                     timestamps: false,
                 },
                 ack: AckConfig::Immediate {},
+                ecn: Default::default(),
             },
             tahoe: TahoeConfig { guard: false },
             reno: RenoConfig {

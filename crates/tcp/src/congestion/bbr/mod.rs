@@ -1,0 +1,540 @@
+//! BBR, version 1: it sends at the bandwidth that it measures, with two bandwidth-delay products under way at most (Cardwell et
+//! al. 2016, draft-cardwell-iccrg-bbr-congestion-control-00, and Linux's numbers).
+
+mod aggregation;
+mod peak;
+mod policer;
+
+use super::control::{Ack, Cause, Control, Grant, Pacing, Phase, RateSample, Sent, Wants};
+use super::linux::whole_part;
+use crate::flight::Flight;
+use crate::pacer;
+use crate::variant::{Parameters, Variant};
+use aggregation::Aggregation;
+use longpipe_events::{Span, Stream, Time};
+use peak::Peak;
+use policer::{Finding, Point, Policer};
+use serde::{Deserialize, Serialize};
+
+/// Nothing to choose.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct BbrConfig {}
+
+impl Parameters for BbrConfig {}
+
+/// What it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Fills the pipe.
+    Startup,
+    /// Lets the queue drain that this left.
+    Drain,
+    /// A phase of the cycle that tries more, makes up for it, and cruises.
+    ProbeBw(usize),
+    /// Empties the path to see its round trip.
+    ProbeRtt,
+}
+
+/// Round trips by what is delivered.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rounds {
+    count: u64,
+    /// This one ends with the delivery of what was sent after so many bytes had been delivered.
+    until: u64,
+    /// Whether the latest ACK began one.
+    began: bool,
+}
+
+/// Whether the pipe is full.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pipe {
+    bandwidth: f64,
+    /// Rounds without growth.
+    flat: u32,
+    full: bool,
+}
+
+/// The shortest round trip, and the pause that looks for it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shortest {
+    rtt: Option<Span>,
+    since: Time,
+    /// When the pause is over, and whether a round of it is.
+    until: Option<Time>,
+    round_over: bool,
+    /// Whether it just ended: the window goes back.
+    ended: bool,
+}
+
+/// The state of one sender.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    draws: Stream,
+    mode: Mode,
+    /// Bytes that arrived and that were lost in all.
+    delivered: u64,
+    lost: u64,
+    rounds: Rounds,
+    peak: Peak,
+    pipe: Pipe,
+    shortest: Shortest,
+    aggregation: Aggregation,
+    policer: Policer,
+    cycle_began: Time,
+    /// Segments sent after so many bytes were delivered, and before so many, left during a pause.
+    paused: (u64, u64),
+    /// Whether the application begins again.
+    restarts: bool,
+    /// Where the sender was after the ACK before.
+    phase: Phase,
+    /// Whether what leaves is what arrived: the first round of a recovery.
+    conserves: bool,
+    /// Window to go back to [byte].
+    prior: f64,
+    /// Pacing rate [bit/s]; none before a round trip is known.
+    rate: Option<f64>,
+}
+
+/// 2/ln 2: the least gain at which the rate doubles each round; what drains its queue in a round (both in 256ths, as Linux has them).
+const HIGH: f64 = 739.0 / 256.0;
+const DRAIN: f64 = 88.0 / 256.0;
+/// Pacing gains of the phases of a cycle, and which of them are told from the others.
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+const MORE: usize = 0;
+/// The window in bandwidth-delay products.
+const WINDOW_GAIN: f64 = 2.0;
+/// The pipe is full after so many rounds in which the bandwidth grew by less than a quarter.
+const FULL_ROUNDS: u32 = 3;
+const FULL_GROWTH: f64 = 1.25;
+/// A round trip is looked for anew after so long, for so long, with so many segments under way, which is the least window.
+const RTT_LASTS: Span = Span::seconds(10);
+const PAUSE: Span = Span::millis(200);
+const LEAST_SEGMENTS: f64 = 4.0;
+/// The window where no round trip is known [segment].
+const FIRST_WINDOW: f64 = 10.0;
+/// Of the bandwidth so much is sent, so that queues drain.
+const MARGIN: f64 = 0.99;
+/// Below this rate single segments leave [bit/s].
+const SLOW: f64 = 1.2e6;
+/// A burst by the rate: a 1024th of a second, so many bytes and segments at most.
+const BURSTS_PER_SECOND: f64 = 1024.0;
+const MOST_BYTES: f64 = 65_215.0;
+const MOST_SEGMENTS: f64 = 127.0;
+/// So many bursts are under way at the end points.
+const BURSTS: f64 = 3.0;
+
+impl Variant for Bbr {
+    type Config = BbrConfig;
+
+    fn new(_config: &BbrConfig) -> Bbr {
+        Bbr {
+            draws: Stream::new(0, "control", 0),
+            mode: Mode::Startup,
+            delivered: 0,
+            lost: 0,
+            rounds: Rounds::default(),
+            peak: Peak::default(),
+            pipe: Pipe::default(),
+            shortest: Shortest::default(),
+            aggregation: Aggregation::default(),
+            policer: Policer::default(),
+            cycle_began: Time::ZERO,
+            paused: (u64::MAX, 0),
+            restarts: false,
+            phase: Phase::Open,
+            conserves: false,
+            prior: 0.0,
+            rate: None,
+        }
+    }
+}
+
+impl Control for Bbr {
+    fn wants(&self) -> Wants {
+        Wants {
+            sending: true,
+            pacing: true,
+            ..Wants::RECORDS
+        }
+    }
+
+    fn draw_from(&mut self, draws: Stream) {
+        self.draws = draws;
+    }
+
+    fn on_start(&mut self, rtt: Span, flight: &Flight) -> Grant {
+        (self.shortest.rtt, self.shortest.since) = (Some(rtt), Time::ZERO);
+        self.set_rate(HIGH, Some(rtt), flight);
+        Grant {
+            pacing: self.pacing(None, flight),
+            ..Grant::as_it_is(flight)
+        }
+    }
+
+    fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
+        if sent.in_flight > sent.end - sent.sequence || !sent.app_limited {
+            return None;
+        }
+        self.restarts = true;
+        self.aggregation.restart(sent.now);
+        match self.mode {
+            Mode::ProbeBw(_) => {
+                self.set_rate(1.0, None, flight);
+                self.pacing(None, flight)
+            }
+            Mode::ProbeRtt => {
+                self.end_pause_in_time(sent.now);
+                None
+            }
+            Mode::Startup | Mode::Drain => None,
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+        self.delivered += ack.delivered;
+        self.lost += ack.lost;
+        let mut threshold = flight.ssthresh();
+        let sample = ack
+            .rate
+            .filter(|rate| rate.interval.0 > 0 && ack.least_rtt.is_none_or(|least| rate.interval >= least));
+        self.rounds.began = false;
+        if let Some(sample) = &sample {
+            self.measure(ack, sample, flight);
+        }
+        self.go_round(ack, flight);
+        if let Some(sample) = &sample {
+            self.look_whether_full(self.is_limited(sample));
+        }
+        if self.mode == Mode::Startup && self.pipe.full {
+            self.mode = Mode::Drain;
+            threshold = self.inflight(self.peak.get(), 1.0, flight);
+        }
+        if self.mode == Mode::Drain && ack.in_flight as f64 <= self.inflight(self.peak.get(), 1.0, flight) {
+            self.probe_bandwidth(ack.now);
+        }
+        self.look_at_round_trip(ack, flight);
+        self.set_rate(self.pacing_gain(), ack.srtt, flight);
+        Grant {
+            window: self.window(ack, flight),
+            threshold,
+            pacing: self.pacing(ack.least_rtt, flight),
+        }
+    }
+
+    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> Grant {
+        if matches!(cause, Cause::Mark { .. }) {
+            return Grant::as_it_is(flight);
+        }
+        self.remember(flight);
+        if cause == Cause::FastRetransmit {
+            return Grant::as_it_is(flight);
+        }
+        // A timeout: what the pipe holds is found anew.
+        self.phase = Phase::Loss;
+        self.pipe.bandwidth = 0.0;
+        self.rounds.began = true;
+        self.look_for_policer(now, true, false);
+        Grant::window(flight.mss(), flight)
+    }
+
+    fn on_recovered(&mut self, spurious: bool, _now: Time, flight: &Flight) -> Grant {
+        if spurious {
+            (self.pipe.bandwidth, self.pipe.flat) = (0.0, 0);
+            self.policer.forget();
+        }
+        Grant::as_it_is(flight)
+    }
+}
+
+impl Bbr {
+    /// Bandwidth [byte/s].
+    fn bandwidth(&self) -> f64 {
+        self.policer.rate().unwrap_or_else(|| self.peak.get())
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup => HIGH,
+            Mode::Drain => DRAIN,
+            Mode::ProbeBw(_) if self.policer.rate().is_some() => 1.0,
+            Mode::ProbeBw(phase) => CYCLE[phase],
+            Mode::ProbeRtt => 1.0,
+        }
+    }
+
+    fn window_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup | Mode::Drain => HIGH,
+            Mode::ProbeBw(_) => WINDOW_GAIN,
+            Mode::ProbeRtt => 1.0,
+        }
+    }
+
+    /// Whether a sample says little of the path: the application, or a pause, left it half empty.
+    fn is_limited(&self, sample: &RateSample) -> bool {
+        sample.app_limited || (self.paused.0..=self.paused.1).contains(&sample.prior_delivered)
+    }
+
+    /// Takes in a sample of the rate.
+    fn measure(&mut self, ack: &Ack, sample: &RateSample, flight: &Flight) {
+        if sample.prior_delivered >= self.rounds.until {
+            self.rounds = Rounds {
+                count: self.rounds.count + 1,
+                until: self.delivered,
+                began: true,
+            };
+            self.conserves = false;
+        }
+        let limited = self.is_limited(sample);
+        self.look_for_policer(ack.now, ack.lost > 0, limited);
+        let rate = sample.delivered as f64 / sample.interval.as_seconds();
+        if !limited || rate >= self.peak.get() {
+            self.peak.add(self.rounds.count, rate);
+        }
+        if ack.delivered > 0 {
+            let (bandwidth, began) = (self.bandwidth(), self.rounds.began);
+            let arrived = ack.delivered as f64;
+            let window = (flight.cwnd(), flight.mss());
+            self.aggregation.on_ack(ack.now, arrived, bandwidth, began, window);
+        }
+    }
+
+    fn look_for_policer(&mut self, now: Time, loses: bool, app_limited: bool) {
+        let finding = self.policer.look(&Point {
+            now,
+            delivered: self.delivered,
+            lost: self.lost,
+            loses,
+            round_began: self.rounds.began,
+            app_limited,
+            probes: matches!(self.mode, Mode::ProbeBw(_)),
+        });
+        if finding == Finding::Over {
+            self.probe_bandwidth(now);
+        }
+    }
+
+    /// The cycle begins, anywhere but where it makes up for more.
+    fn probe_bandwidth(&mut self, now: Time) {
+        let phases = CYCLE.len();
+        let before = phases - 1 - self.draws.below(phases as u64 - 1) as usize;
+        self.mode = Mode::ProbeBw((before + 1) % phases);
+        self.cycle_began = now;
+    }
+
+    /// The next phase of the cycle, if it is time.
+    fn go_round(&mut self, ack: &Ack, flight: &Flight) {
+        let Mode::ProbeBw(phase) = self.mode else {
+            return;
+        };
+        let lasted = self
+            .shortest
+            .rtt
+            .is_none_or(|rtt| ack.now.since(self.cycle_began) > rtt);
+        let in_flight = ack.in_flight_before as f64;
+        let gain = self.pacing_gain();
+        let over = if gain > 1.0 {
+            // The next burst is counted as if it had left.
+            let in_flight = in_flight + self.burst(flight) * flight.mss();
+            lasted && (ack.lost > 0 || in_flight >= self.inflight(self.peak.get(), gain, flight))
+        } else if gain < 1.0 {
+            lasted || in_flight <= self.inflight(self.peak.get(), 1.0, flight)
+        } else {
+            lasted
+        };
+        if over {
+            self.mode = Mode::ProbeBw((phase + 1) % CYCLE.len());
+            self.cycle_began = ack.now;
+        }
+    }
+
+    fn look_whether_full(&mut self, limited: bool) {
+        if self.pipe.full || !self.rounds.began || limited {
+            return;
+        }
+        if self.peak.get() >= self.pipe.bandwidth * FULL_GROWTH {
+            (self.pipe.bandwidth, self.pipe.flat) = (self.peak.get(), 0);
+            return;
+        }
+        self.pipe.flat += 1;
+        self.pipe.full = self.pipe.flat >= FULL_ROUNDS;
+    }
+
+    /// The shortest round trip of ten seconds; who has seen none as short for so long makes a pause.
+    fn look_at_round_trip(&mut self, ack: &Ack, flight: &Flight) {
+        let old = ack.now.since(self.shortest.since) > RTT_LASTS;
+        if let Some(rtt) = ack.rtt {
+            if old || self.shortest.rtt.is_none_or(|shortest| rtt < shortest) {
+                (self.shortest.rtt, self.shortest.since) = (Some(rtt), ack.now);
+            }
+        }
+        if old && !self.restarts && self.mode != Mode::ProbeRtt {
+            self.mode = Mode::ProbeRtt;
+            self.remember(flight);
+            self.shortest.until = None;
+            self.paused.0 = self.delivered;
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.pause(ack, flight);
+        }
+        self.restarts &= ack.delivered == 0;
+    }
+
+    fn pause(&mut self, ack: &Ack, flight: &Flight) {
+        self.paused.1 = self.delivered + ack.in_flight;
+        if self.shortest.until.is_some() {
+            self.shortest.round_over |= self.rounds.began;
+            if self.shortest.round_over {
+                self.end_pause_in_time(ack.now);
+            }
+        } else if ack.in_flight as f64 <= LEAST_SEGMENTS * flight.mss() {
+            self.shortest.until = Some(ack.now + PAUSE);
+            self.shortest.round_over = false;
+            self.rounds.until = self.delivered;
+        }
+    }
+
+    fn end_pause_in_time(&mut self, now: Time) {
+        if self.shortest.until.is_none_or(|until| now <= until) {
+            return;
+        }
+        self.shortest.since = now;
+        (self.shortest.until, self.shortest.ended) = (None, true);
+        if self.pipe.full {
+            self.probe_bandwidth(now);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    /// The rate follows the bandwidth; before the pipe is full it falls for no reason.
+    fn set_rate(&mut self, gain: f64, srtt: Option<Span>, flight: &Flight) {
+        let bits = |bandwidth: f64, gain: f64| 8.0 * MARGIN * gain * bandwidth;
+        let before = self
+            .rate
+            .or_else(|| srtt.map(|srtt| bits(flight.cwnd() / srtt.as_seconds(), HIGH)));
+        let rate = bits(self.bandwidth(), gain);
+        self.rate = match before {
+            Some(before) if !self.pipe.full && rate <= before => Some(before),
+            None if rate == 0.0 => None,
+            _ => Some(rate),
+        };
+    }
+
+    fn pacing(&self, least_rtt: Option<Span>, flight: &Flight) -> Option<Pacing> {
+        let rate = self.rate?;
+        let least_rtt = least_rtt.or(self.shortest.rtt);
+        Some(pacer::at_rate(rate, least_burst(rate), least_rtt, flight))
+    }
+
+    /// What the window is to have room for: so many bandwidth-delay products and a few bursts, in whole pairs of segments [byte].
+    fn inflight(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
+        self.with_bursts(self.product(bandwidth, gain, flight), flight) * flight.mss()
+    }
+
+    /// So many bandwidth-delay products [segment].
+    fn product(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
+        match self.shortest.rtt {
+            Some(rtt) => rounded_up(gain * bandwidth * rtt.as_seconds() / flight.mss()),
+            None => FIRST_WINDOW,
+        }
+    }
+
+    /// With room for bursts, in whole pairs, and a pair more while more is tried [segment].
+    fn with_bursts(&self, segments: f64, flight: &Flight) -> f64 {
+        let pairs = 2.0 * rounded_up((segments + BURSTS * self.burst(flight)) / 2.0);
+        pairs + if self.mode == Mode::ProbeBw(MORE) { 2.0 } else { 0.0 }
+    }
+
+    /// What leaves at once by the rate [segment].
+    fn burst(&self, flight: &Flight) -> f64 {
+        let rate = self.rate.unwrap_or(0.0);
+        let bytes = (rate / 8.0 / BURSTS_PER_SECOND).min(MOST_BYTES);
+        whole_part(bytes / flight.mss()).clamp(least_burst(rate) as f64, MOST_SEGMENTS)
+    }
+
+    /// The window to go back to after a recovery or a pause.
+    fn remember(&mut self, flight: &Flight) {
+        let cwnd = flight.cwnd();
+        self.prior = if self.phase == Phase::Open && self.mode != Mode::ProbeRtt {
+            cwnd
+        } else {
+            self.prior.max(cwnd)
+        };
+    }
+
+    /// The window after an ACK [byte].
+    fn window(&mut self, ack: &Ack, flight: &Flight) -> f64 {
+        let mss = flight.mss();
+        let arrived = ack.delivered as f64;
+        let mut cwnd = flight.cwnd();
+        if std::mem::take(&mut self.shortest.ended) {
+            cwnd = cwnd.max(self.prior);
+        }
+        if ack.delivered > 0 {
+            let conserved = self.in_recovery(&mut cwnd, ack, mss);
+            cwnd = conserved.unwrap_or_else(|| self.grown(cwnd, arrived, flight));
+        }
+        if self.mode == Mode::ProbeRtt {
+            cwnd = cwnd.min(LEAST_SEGMENTS * mss);
+        }
+        cwnd.min((flight.rwnd as f64).max(mss))
+    }
+
+    /// Takes losses off the window, and goes back to what it was when they are repaired; the window while what leaves is what
+    /// arrived.
+    fn in_recovery(&mut self, cwnd: &mut f64, ack: &Ack, mss: f64) -> Option<f64> {
+        let under_way = (ack.in_flight + ack.delivered) as f64;
+        *cwnd = (*cwnd - ack.lost as f64).max(mss);
+        let before = std::mem::replace(&mut self.phase, ack.phase);
+        if ack.phase == Phase::Recovery && before != Phase::Recovery {
+            self.conserves = true;
+            self.rounds.until = self.delivered;
+            *cwnd = under_way;
+        } else if ack.phase == Phase::Open && before != Phase::Open {
+            self.conserves = false;
+            *cwnd = cwnd.max(self.prior);
+        }
+        self.conserves.then(|| cwnd.max(under_way))
+    }
+
+    /// Towards what the path holds.
+    fn grown(&self, cwnd: f64, arrived: f64, flight: &Flight) -> f64 {
+        let mss = flight.mss();
+        let bandwidth = self.bandwidth();
+        let room = if self.pipe.full {
+            whole_part(self.aggregation.room(self.peak.get()) / mss)
+        } else {
+            0.0
+        };
+        let target = self.with_bursts(self.product(bandwidth, self.window_gain(), flight) + room, flight) * mss;
+        let grown = if self.pipe.full {
+            (cwnd + arrived).min(target)
+        } else if cwnd < target || (self.delivered as f64) < FIRST_WINDOW * mss {
+            cwnd + arrived
+        } else {
+            cwnd
+        };
+        grown.max(LEAST_SEGMENTS * mss)
+    }
+}
+
+/// The next whole number that is not below what is not negative.
+fn rounded_up(number: f64) -> f64 {
+    let whole = whole_part(number);
+    if whole < number {
+        whole + 1.0
+    } else {
+        whole
+    }
+}
+
+/// Least segments of a burst at that rate [bit/s].
+fn least_burst(rate: f64) -> u64 {
+    if rate < SLOW {
+        1
+    } else {
+        2
+    }
+}

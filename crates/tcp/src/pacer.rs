@@ -1,0 +1,217 @@
+//! Pacing: segments leave at a rate, a few at one instant, instead of as ACKs come (Linux's tcp_output.c).
+
+use crate::congestion::control::Pacing;
+use crate::flight::Flight;
+use longpipe_events::{MaybeTime, Span, Time};
+
+/// Holds segments back.
+#[derive(Clone, Debug)]
+pub struct Pacer {
+    /// When the next quantum may leave.
+    next: Time,
+    /// When the latest one began to, and what of it may still leave then [byte].
+    began: Time,
+    left: u64,
+    /// Most that leaves at one instant [byte].
+    most: u64,
+    /// How late it began, which shortens the wait after it.
+    late: f64,
+    /// Segments at the start that nothing holds back.
+    free: u32,
+    /// When a segment that waits may leave.
+    resume: MaybeTime,
+}
+
+/// So many segments leave before the rate holds (Linux).
+const FREE_SEGMENTS: u32 = 10;
+/// What the window allows in a round trip, times this, is the rate: in the first half of slow start, and later (Linux).
+const FAST: f64 = 2.0;
+const SLOW: f64 = 1.2;
+/// A quantum lasts a 1024th of a second (sk_pacing_shift), and on short paths more of the largest burst leaves at once, which
+/// halves with each 512 µs of the round trip (tcp_tso_rtt_log).
+const QUANTA_PER_SECOND: u64 = 1024;
+const HALVES_EACH: Span = Span::micros(512);
+/// Largest burst of segments [byte].
+const MOST_BYTES: u64 = 65_536;
+/// Bits and picoseconds in what is counted by bytes and seconds.
+const PS_TIMES_BITS: f64 = 8e12;
+
+impl Pacer {
+    /// One that held nothing back so far, and lets so many bytes leave at one instant at most.
+    pub fn new(most: u64) -> Pacer {
+        Pacer {
+            next: Time::ZERO,
+            began: Time::ZERO,
+            left: 0,
+            most,
+            late: 0.0,
+            free: FREE_SEGMENTS,
+            resume: MaybeTime::NONE,
+        }
+    }
+
+    /// Whether a segment of that length has to wait, which `resume` then tells the end of.
+    #[inline]
+    pub fn holds(&mut self, now: Time, length: u64) -> bool {
+        let goes = now >= self.next || (now == self.began && length <= self.left);
+        if !goes {
+            self.resume = self.next.into();
+        }
+        !goes
+    }
+
+    /// A segment leaves at that rate.
+    #[inline]
+    pub fn on_sent(&mut self, now: Time, length: u64, pacing: Option<Pacing>) {
+        self.resume = MaybeTime::NONE;
+        if self.free > 0 {
+            self.free -= 1;
+            return;
+        }
+        let Some(pacing) = pacing.filter(|pacing| pacing.rate_bps > 0) else {
+            return;
+        };
+        if now >= self.next {
+            self.late = (now - self.next).0 as f64;
+            let quantum = u64::from(pacing.quantum_bytes).min(self.most);
+            (self.next, self.began, self.left) = (now, now, quantum);
+        }
+        let lasts = length as f64 * PS_TIMES_BITS / pacing.rate_bps as f64;
+        let sooner = self.late.min(lasts / 2.0);
+        self.late -= sooner;
+        self.next = Time(self.next.0.saturating_add((lasts - sooner) as u64));
+        self.left = self.left.saturating_sub(length);
+    }
+
+    /// When a segment that waits may leave.
+    #[inline]
+    pub fn resume(&self) -> MaybeTime {
+        self.resume
+    }
+
+    /// What waited may leave, if it is time.
+    pub fn on_timeout(&mut self, now: Time) {
+        if self.resume <= now.into() {
+            self.resume = MaybeTime::NONE;
+        }
+    }
+}
+
+/// The rate of a control that has none: what the window allows in a round trip, and some more.
+pub fn by_window(flight: &Flight, srtt: Option<Span>, least_rtt: Option<Span>) -> Option<Pacing> {
+    let ratio = if flight.cwnd() < flight.ssthresh() / 2.0 {
+        FAST
+    } else {
+        SLOW
+    };
+    let window = flight.cwnd().max(flight.outstanding() as f64);
+    let rate = ratio * window * PS_TIMES_BITS / srtt?.0 as f64;
+    Some(at_rate(rate, 2, least_rtt, flight))
+}
+
+/// That rate [bit/s], at which a quantum has so many segments at least.
+pub fn at_rate(rate_bps: f64, least_segments: u64, least_rtt: Option<Span>, flight: &Flight) -> Pacing {
+    let rate_bps = rate_bps as u64;
+    let halved = least_rtt
+        .map_or(u64::MAX, |rtt| rtt.0 / HALVES_EACH.0)
+        .min(u64::from(u64::BITS) - 1);
+    let bytes = (rate_bps / 8 / QUANTA_PER_SECOND).saturating_add(MOST_BYTES >> halved);
+    Pacing {
+        rate_bps,
+        quantum_bytes: quantum(bytes, least_segments, flight),
+    }
+}
+
+/// Whole segments.
+fn quantum(bytes: u64, least_segments: u64, flight: &Flight) -> u32 {
+    let mss = u64::from(flight.mss);
+    ((bytes.min(MOST_BYTES) / mss).max(least_segments) * mss) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::limits::Limits;
+
+    const RATE: Pacing = Pacing {
+        rate_bps: 8_000_000,
+        quantum_bytes: 2000,
+    };
+
+    fn warm(most: u64) -> Pacer {
+        let mut pacer = Pacer::new(most);
+        for _ in 0..FREE_SEGMENTS {
+            pacer.on_sent(Time::ZERO, 1000, Some(RATE));
+        }
+        pacer
+    }
+
+    /// Instants [ms] at which segments of 1000 bytes leave that all wait from the start.
+    fn instants(mut pacer: Pacer, count: usize) -> Vec<u64> {
+        let mut now = Time::ZERO;
+        let mut left = vec![];
+        while left.len() < count {
+            if pacer.holds(now, 1000) {
+                now = pacer.resume().get().expect("it tells when");
+                pacer.on_timeout(now);
+            } else {
+                pacer.on_sent(now, 1000, Some(RATE));
+                left.push(now.0 / Span::millis(1).0);
+            }
+        }
+        left
+    }
+
+    #[test]
+    fn a_quantum_leaves_at_one_instant_and_the_next_one_when_the_rate_allows() {
+        assert_eq!(instants(warm(u64::MAX), 6), [0, 0, 2, 2, 4, 4]);
+        assert_eq!(instants(warm(1000), 6), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn who_comes_late_makes_up_for_half_of_a_gap_at_most() {
+        let mut pacer = warm(u64::MAX);
+        pacer.on_sent(Time::ZERO, 1000, Some(RATE));
+        assert!(pacer.holds(Time(1), 2000));
+        let late = Time(Span::micros(1200).0);
+        assert!(!pacer.holds(late, 1000));
+        pacer.on_sent(late, 1000, Some(RATE));
+        assert_eq!(pacer.next, Time(Span::millis(2).0));
+        let later = Time(Span::millis(100).0);
+        pacer.on_sent(later, 1000, Some(RATE));
+        assert_eq!(pacer.next, later + Span::micros(500));
+    }
+
+    #[test]
+    fn the_first_ten_segments_and_those_without_a_rate_are_held_back_by_nothing() {
+        let mut pacer = Pacer::new(u64::MAX);
+        for _ in 0..FREE_SEGMENTS {
+            assert!(!pacer.holds(Time::ZERO, 1000));
+            pacer.on_sent(Time::ZERO, 1000, Some(RATE));
+        }
+        for _ in 0..5 {
+            assert!(!pacer.holds(Time::ZERO, 1000));
+            pacer.on_sent(Time::ZERO, 1000, None);
+        }
+    }
+
+    #[test]
+    fn the_rate_is_twice_the_window_in_a_round_trip_until_half_of_the_threshold_then_six_fifths() {
+        let rate = |cwnd, ssthresh| {
+            let flight = Flight::new(Limits::new(cwnd, ssthresh), 1 << 30, 1000);
+            by_window(&flight, Some(Span::millis(100)), None).expect("a round trip is known")
+        };
+        assert_eq!(rate(10_000.0, f64::INFINITY).rate_bps, 1_600_000);
+        assert_eq!(rate(10_000.0, 20_000.0).rate_bps, 960_000);
+        assert_eq!(rate(10_000.0, 20_000.0).quantum_bytes, 2000);
+        let fast = rate(125e6, 1.0);
+        assert_eq!((fast.rate_bps, fast.quantum_bytes), (12_000_000_000, 65_000));
+    }
+
+    #[test]
+    fn on_a_short_path_more_leaves_at_once() {
+        let flight = Flight::new(Limits::new(1e4, 1e4), 1 << 30, 1000);
+        let quantum = |micros| at_rate(1e6, 2, Some(Span::micros(micros)), &flight).quantum_bytes;
+        assert_eq!([100, 600, 1100, 10_000].map(quantum), [65_000, 32_000, 16_000, 2_000]);
+    }
+}
