@@ -78,7 +78,13 @@ class BitErrorLoss(Model):
 
 Loss = Annotated[
     NoLoss
-    | PacketLoss | TimedLoss | BernoulliLoss | LossOverTime | GilbertElliottTimeLoss | GilbertElliottLoss | BitErrorLoss,
+    | PacketLoss
+    | TimedLoss
+    | BernoulliLoss
+    | LossOverTime
+    | GilbertElliottTimeLoss
+    | GilbertElliottLoss
+    | BitErrorLoss,
     Field(discriminator="kind"),
     kind_or_table(),
 ]

@@ -46,7 +46,7 @@ def mean_rate_bps(service: dict[str, Any], duration_ps: int) -> float:
         instants = service["instants_ps"]
         turns, rest = divmod(duration_ps, instants[-1])
         count = turns * len(instants) + sum(at <= rest for at in instants)
-        return 8 * service["bytes"] * count * PS / duration_ps
+        return float(8 * service["bytes"] * count * PS / duration_ps)
     steps = service["steps"]
 
     def bits_ps(until: int) -> int:
