@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parent.parent / "docs"
-MODELS = ("tcp", "atm", "ip", "classes", "sources", "web", "links", "simulation")
+MODELS = ("tcp", "atm", "ip", "classes", "sources", "web", "links", "paths", "satellites", "simulation")
 
 
 @pytest.mark.parametrize("model", MODELS)

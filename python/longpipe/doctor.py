@@ -49,7 +49,11 @@ PROGRAMS: Final = (
     Program("tcptrace", ("tcptrace", "-v"), r"version ([\d.]+\d)", "analysing packet captures", "tcptrace"),
 )
 # Extras of the package that users choose, with what for.
-EXTRAS: Final = {"dask": "runs on a cluster: --executor dask://HOST:PORT", "postgres": "stores on a PostgreSQL server"}
+EXTRAS: Final = {
+    "dask": "runs on a cluster: --executor dask://HOST:PORT",
+    "orbits": "paths over satellites: longpipe satellites",
+    "postgres": "stores on a PostgreSQL server",
+}
 
 
 def examine() -> list[Part]:

@@ -19,6 +19,7 @@ from longpipe.analysis.limits import limits, told
 from longpipe.captures import Capture
 from longpipe.files import check_directory, write_text
 from longpipe.scenario import Dumbbell, Scenario
+from longpipe.scenario.series import mean_rate_bps, series
 from longpipe.units import RATE, SIZE, TIME
 
 # pandas takes 80 MB and a third of a second: it is loaded by the first frame that someone looks at.
@@ -158,8 +159,17 @@ class Result:
         network = self.scenario.network
         if not isinstance(network, Dumbbell):
             return math.nan
-        left_bps = RATE.parse(network.trunk_rate) - vbr_bps(network)
+        left_bps = self._trunk_bps(network) - vbr_bps(network)
         return metrics.attainable_bps(left_bps, SIZE.parse(self.scenario.tcp.mss), self.scenario.framing)
+
+    def _trunk_bps(self, network: Dumbbell) -> float:
+        """The trunk's rate, averaged over the run where it moves."""
+        if network.path is not None:
+            duration = self.scenario.duration
+            service = series("network.path", network.path, duration).motion.get("service")
+            if service is not None:
+                return mean_rate_bps(service, TIME.parse(duration))
+        return RATE.parse(network.trunk_rate)
 
     @cached_property
     def efficiency(self) -> float:

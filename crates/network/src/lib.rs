@@ -13,6 +13,7 @@ mod impairments;
 pub mod ip;
 mod lookahead;
 mod medium;
+mod motion;
 pub mod observe;
 mod packets;
 pub mod policies;

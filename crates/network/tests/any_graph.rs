@@ -3,15 +3,16 @@
 mod common;
 
 use common::any_graph::any_scenario;
+use common::any_graph::motion::{self, any_motions};
 use common::compare::{compare, findings, MANY_EVENTS};
 use common::kept::Kept;
 use common::smaller::{smaller, FEW_EVENTS};
-use longpipe_network::scenario::Framing;
+use longpipe_network::scenario::{Framing, Scenario};
 use proptest::prelude::*;
 use proptest::test_runner::{TestError, TestRunner};
 
 /// Compares the runs of scenarios drawn at random; one that fails is made small and shown as a file to keep.
-fn every_way_to_run_agrees(framing: Framing) {
+fn every_way_to_run_agrees(any: impl Strategy<Value = Scenario>) {
     let usual = ProptestConfig::default();
     let cases = match std::env::var_os("PROPTEST_CASES") {
         Some(_) => usual.cases,
@@ -24,7 +25,7 @@ fn every_way_to_run_agrees(framing: Framing) {
         failure_persistence: None,
         ..usual
     });
-    let drawn = (any_scenario(framing), any::<u64>());
+    let drawn = (any, proptest::arbitrary::any::<u64>());
     let Err(failed) = runner.run(&drawn, |(scenario, seed)| compare(&scenario, seed)) else {
         return;
     };
@@ -41,10 +42,19 @@ fn every_way_to_run_agrees(framing: Framing) {
 
 #[test]
 fn over_any_graph_of_switches() {
-    every_way_to_run_agrees(Framing::Aal5);
+    every_way_to_run_agrees(any_scenario(Framing::Aal5));
 }
 
 #[test]
 fn over_any_graph_of_routers() {
-    every_way_to_run_agrees(Framing::Ip);
+    every_way_to_run_agrees(any_scenario(Framing::Ip));
+}
+
+#[test]
+fn over_any_graph_of_links_that_move() {
+    let moving = (any_scenario(Framing::Ip), any_motions()).prop_map(|(mut scenario, motions)| {
+        motion::set(&mut scenario, &motions);
+        scenario
+    });
+    every_way_to_run_agrees(moving);
 }

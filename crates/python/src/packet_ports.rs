@@ -1,7 +1,7 @@
 //! Columns of the ports of a run of IP packets.
 
 use crate::{array, has_bit_errors, port_name};
-use longpipe_network::ip::report::PacketReport;
+use longpipe_network::ip::report::{MotionReport, PacketReport};
 use longpipe_network::report::Report;
 use longpipe_network::Scenario;
 use numpy::IntoPyArray;
@@ -38,6 +38,17 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
         "mean_queue_packets",
         array(py, ports.iter().map(|port| port.mean_packets.unwrap_or(f64::NAN))),
     )?;
+    // Of links that move, where there are any.
+    if ports.iter().any(|port| port.motion.is_some()) {
+        let moving = |name, column: fn(&MotionReport) -> u64| {
+            let of = |port: &PacketReport| port.motion.as_ref().map_or(0, column);
+            columns.set_item(name, ports.iter().map(of).collect::<Vec<u64>>().into_pyarray(py))
+        };
+        moving("packets_lost_outage", |motion| motion.lost_outage)?;
+        moving("packets_lost_on_wire", |motion| motion.lost_on_wire)?;
+        moving("overtakings", |motion| motion.overtakings.packets)?;
+        moving("furthest_overtaking", |motion| motion.overtakings.furthest)?;
+    }
     columns.set_item("utilization", array(py, ports.iter().map(|port| port.utilization)))?;
     Ok(columns)
 }

@@ -23,6 +23,20 @@ export function checkTogether(scenario: Part, topology: Topology, tcps: Part[]):
     if (problems.length > 0) throw new ScenarioError([...new Set(problems)]);
 }
 
+/** ScenarioError where a link moves, which the page does not have. */
+export function checkStands(scenario: Part): void {
+    const network = valueOf(scenario, "network") as Part;
+    const own = kindOf(network) === "graph" ? (valueOf(network, "links") as Part[]) : [network];
+    for (const [i, part] of own.entries()) {
+        for (const name of ["path", "return_path"]) {
+            if (valueOf(part, name) !== null) {
+                const field = part === network ? `network.${name}` : `network.links[${i}].${name}`;
+                throw new ScenarioError([`${field}: moves, which this page can't show; longpipe run can`]);
+            }
+        }
+    }
+}
+
 /** ScenarioError unless something can begin at this instant [ps]. */
 export function checkBegin(duration: string, field: string, at: bigint): void {
     if (at >= TIME.parse(duration)) {

@@ -1,7 +1,7 @@
 /** The resolved scenario, as the core requires it: every field present, every quantity a whole number. */
 import { type Packet, autoWindow, bufferOf, packetOf } from "./buffers";
 import { type Part, checkPart, kindOf, parts, valueOf } from "./check";
-import { checkBegin, checkTogether, checkVbr } from "./checks";
+import { checkBegin, checkStands, checkTogether, checkVbr } from "./checks";
 import { type JsonTable, coreFields } from "./core";
 import { ScenarioError } from "./errors";
 import { asGraph, flowField } from "./graph";
@@ -24,6 +24,7 @@ export function resolve(fields: Record<string, unknown>): Resolved {
         problems.push(...problem.split("\n").map((line) => (field === "" ? line : `${field}: ${line}`)));
     });
     if (problems.length > 0) throw new ScenarioError([...new Set(problems)]);
+    checkStands(scenario);
     const topology = new Topology(asGraph(valueOf(scenario, "network") as Part));
     return { scenario, topology, core: coreOf(scenario, topology) };
 }

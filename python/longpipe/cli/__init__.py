@@ -8,7 +8,21 @@ import typer
 from rich.console import Console
 
 from longpipe.captures import CaptureError
-from longpipe.cli import analyse, design, doctor, fields, init, lab, plot, report, reproduce, run, study, validate
+from longpipe.cli import (
+    analyse,
+    design,
+    doctor,
+    fields,
+    init,
+    lab,
+    plot,
+    report,
+    reproduce,
+    run,
+    satellites,
+    study,
+    validate,
+)
 from longpipe.errors import RunError, ScenarioError
 
 HELP = (
@@ -53,6 +67,7 @@ app.command("plot")(plot.plot)
 app.command("lab")(lab.lab)
 app.command("init")(init.init)
 app.command("fields")(fields.fields)
+app.command("satellites")(satellites.satellites)
 app.command("reproduce")(reproduce.reproduce)
 app.command("report")(report.report)
 app.command("design")(design.design)

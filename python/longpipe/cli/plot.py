@@ -34,6 +34,8 @@ class Kind(StrEnum):
     RTT = "rtt"
 
 
+# What needs no run: what a scenario's links do over time.
+PATH: Final = "path"
 # The trace that a picture is drawn from, and those that add to it.
 NEEDS: Final = {
     Kind.WINDOW: ("cwnd", "sequence"),
@@ -64,7 +66,11 @@ def plot(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Picture: .svg, .pdf or .png.")],
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[KIND]", help=f"What to draw of a run: {', '.join(Kind)}.", autocompletion=among(Kind)),
+        typer.Argument(
+            metavar="[KIND]",
+            help=f"What to draw of a run: {', '.join(Kind)}; path, what its links do.",
+            autocompletion=among([*Kind, PATH]),
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of every random stream.")] = 1,
     changes: Annotated[
@@ -116,6 +122,12 @@ def plot(
             raise ScenarioError(f"KIND: {name!r} is of a run; needs none with --x, which is of a study")
         save_as(_of_study(source, x, y, by, heat, store), output)
         return
+    if name == PATH:
+        from longpipe.pictures.path import path
+
+        scenario = scenario_with(_existing(source), changes or [])
+        save_as(path(scenario, _span(scenario, begin, end)), output)
+        return
     kind = _kind(name)
     if everything and (flow or compared or kind is Kind.SEQUENCE):
         with_what = "--flow" if flow else "--compare" if compared else "sequence, which is of one flow"
@@ -124,9 +136,7 @@ def plot(
         raise ScenarioError(f"--port: {kind.value} is by flow; needs --flow, or the picture queue")
     if unit is not None and kind not in COUNTING:
         raise ScenarioError(f"--unit: {kind.value} counts none; needs {' or '.join(COUNTING)}")
-    if not Path(source).exists():
-        raise ScenarioError(f"{source}: not there; needs a TOML file, or a directory of run --csv")
-    runs = _runs(Path(source), kind, seed, changes or [], compared, flow)
+    runs = _runs(_existing(source), kind, seed, changes or [], compared, flow)
     if kind is Kind.WINDOW:
         _tell_shares(runs, flow)
     options: dict[str, Any] = {
@@ -137,8 +147,14 @@ def plot(
     save_as(_draw(runs, kind, flow, options, everything), output)
 
 
+def _existing(source: str) -> Path:
+    if not Path(source).exists():
+        raise ScenarioError(f"{source}: not there; needs a TOML file, or a directory of run --csv")
+    return Path(source)
+
+
 def _kind(name: str | None) -> Kind:
-    kinds = [kind.value for kind in Kind]
+    kinds = [*(kind.value for kind in Kind), PATH]
     if name not in kinds:
         raise ScenarioError(
             f"KIND: {'missing' if name is None else repr(name)}; {nearest(str(name), kinds)}, or --x FACTOR of a study"

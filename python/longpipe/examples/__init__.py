@@ -10,9 +10,14 @@ EXAMPLES: Final = {
     "fiber": "four downloads over 100/20 Mbit/s and 40 ms, IP",
     "geo": "four downloads over a geostationary satellite, 50/5 Mbit/s and 600 ms, IP",
     "leo": "four downloads over low orbit, 150/20 Mbit/s and 50 ms, with losses, IP",
+    "starlink": "two downloads over satellites that change every 15 s: round trip, rate and losses move, IP",
+    "cellular": "a download over a cell: the rate moves from 0 to 40 Mbit/s, a deep buffer, IP",
     "web-and-bulk": "twenty web users and a download over the geostationary satellite, IP",
     "lan-96": "five sources on a LAN of ATM in 1996, whose values are the defaults",
 }
+
+# Those whose paths move.
+MOVING: Final = ("starlink", "cellular")
 
 
 def example(name: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from longpipe.examples import EXAMPLES, example
+from longpipe.examples import EXAMPLES, MOVING, example
 from longpipe.papers.buf_97 import PAPER as BUF_97
 from longpipe.papers.frr_96 import PAPER as FRR_96
 from longpipe.papers.gr_97 import PAPER as GR_97
@@ -61,12 +61,21 @@ def presets(folder: Path | None) -> list[Json]:
 
 def _examples() -> Iterator[Json]:
     for name, words in EXAMPLES.items():
-        yield {"name": name, "group": "Networks of today and of 1996", "words": words, **_of_text(name, example(name))}
+        if name not in MOVING:
+            yield {
+                "name": name,
+                "group": "Networks of today and of 1996",
+                "words": words,
+                **_of_text(name, example(name)),
+            }
 
 
 def _files(folder: Path) -> Iterator[Json]:
     for file in sorted(folder.glob("*.toml")):
         text = file.read_text(encoding="utf-8")
+        # The page has no paths that move.
+        if "path" in tomllib.loads(text).get("network", {}):
+            continue
         words = " ".join(line.removeprefix("# ") for line in text.splitlines()[:2] if line.startswith("# "))
         yield {"name": file.stem, "group": "Scenarios", "words": words, **_of_text(file.stem, text)}
 

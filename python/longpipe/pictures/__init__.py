@@ -2,6 +2,7 @@
 
 from longpipe.pictures.compare import compare
 from longpipe.pictures.network import network
+from longpipe.pictures.path import path
 from longpipe.pictures.queue import queue
 from longpipe.pictures.recorded import Recorded
 from longpipe.pictures.rtt import rtt
@@ -10,4 +11,16 @@ from longpipe.pictures.sweep import heat, sweep
 from longpipe.pictures.throughput import throughput
 from longpipe.pictures.window import window
 
-__all__ = ["Recorded", "compare", "heat", "network", "queue", "rtt", "sequence", "sweep", "throughput", "window"]
+__all__ = [
+    "Recorded",
+    "compare",
+    "heat",
+    "network",
+    "path",
+    "queue",
+    "rtt",
+    "sequence",
+    "sweep",
+    "throughput",
+    "window",
+]

@@ -135,7 +135,7 @@ class Scenario(Model):
 
     @classmethod
     def example(cls, name: str) -> Self:
-        """A scenario to start from: "fiber", "geo", "leo", "web-and-bulk", "lan-96".
+        """A scenario to start from: "fiber", "geo", "leo", "starlink", "cellular", "web-and-bulk", "lan-96".
 
         `longpipe init --example NAME` writes it as a file. Raises ScenarioError for another name.
         """

@@ -53,6 +53,9 @@ def _of_parts(annotation: Any) -> tuple[str, Convert]:  # noqa: ANN401 - likewis
     origin, parts = get_origin(annotation), [part for part in get_args(annotation) if part not in (NoneType, ...)]
     if isinstance(annotation, type) and issubclass(annotation, Model):
         return "", core_fields
+    if origin is tuple and ... not in get_args(annotation):
+        each = [_becomes(part) for part in parts]
+        return next((suffix for suffix, _ in each if suffix), ""), _one_by_one([convert for _, convert in each])
     if origin is tuple:
         suffix, convert = _becomes(parts[0])
         return suffix, list if convert is None else _of_each(convert)
@@ -67,6 +70,12 @@ def _of_parts(annotation: Any) -> tuple[str, Convert]:  # noqa: ANN401 - likewis
 
 def _of_each(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda values: [convert(value) for value in values]
+
+
+def _one_by_one(converts: list[Convert]) -> Callable[[Any], Any]:
+    return lambda values: [
+        value if convert is None else convert(value) for convert, value in zip(converts, values, strict=True)
+    ]
 
 
 def _if_any(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:

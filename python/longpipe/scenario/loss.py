@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from longpipe.scenario.base import ASCENDING, Instant, Model, Probability, kind_or_table
+from longpipe.scenario.base import ASCENDING, Instant, Model, Probability, SampleInterval, kind_or_table
 
 PacketNumber = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -40,6 +40,25 @@ class BernoulliLoss(Model):
     probability: Probability = Field(description="A probability of a loss, per packet")
 
 
+class LossOverTime(Model):
+    """Each packet independently, with a probability that changes; none is lost before the first instant."""
+
+    kind: Literal["over-time"] = "over-time"
+    steps: tuple[tuple[Instant, Probability], ...] = Field(
+        description="A list of instants [time] and the probability from each on, as in [['0 s', 0.0], ['15 s', 0.5]]"
+    )
+
+
+class GilbertElliottTimeLoss(Model):
+    """A good and a bad state, each of which lasts an exponential time, so that bursts do not depend on load."""
+
+    kind: Literal["gilbert-elliott-in-time"] = "gilbert-elliott-in-time"
+    good: SampleInterval = Field(description="A mean time in the good state [time]")
+    bad: SampleInterval = Field(description="A mean time in the bad state [time]")
+    loss_in_good: Probability = Field(default=0.0, description="Probability of a loss in the good state")
+    loss_in_bad: Probability = Field(default=1.0, description="Probability of a loss in the bad state")
+
+
 class GilbertElliottLoss(Model):
     """A Markov chain of a good and a bad state, moving before each packet (Gilbert 1960, Elliott 1963)."""
 
@@ -58,7 +77,14 @@ class BitErrorLoss(Model):
 
 
 Loss = Annotated[
-    NoLoss | PacketLoss | TimedLoss | BernoulliLoss | GilbertElliottLoss | BitErrorLoss,
+    NoLoss
+    | PacketLoss
+    | TimedLoss
+    | BernoulliLoss
+    | LossOverTime
+    | GilbertElliottTimeLoss
+    | GilbertElliottLoss
+    | BitErrorLoss,
     Field(discriminator="kind"),
     kind_or_table(),
 ]

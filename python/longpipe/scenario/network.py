@@ -16,6 +16,7 @@ from pydantic import (
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import Buffer, Delay, Model, Name, Rate, kind_or_table
 from longpipe.scenario.loss import Loss, NoLoss
+from longpipe.scenario.motion import Path
 from longpipe.scenario.switch import Policy
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.traffic import Start, Traffic
@@ -79,6 +80,13 @@ class Dumbbell(Model):
     send_jitter: Delay = Field(default="0 s", description="Hosts delay each packet uniformly by less than this [time]")
     trunk_loss: Loss = Field(default=NoLoss(), description="What the trunk loses of itself, switch1 to switch2")
     return_loss: Loss = Field(default=NoLoss(), description="What the trunk loses of itself, switch2 to switch1")
+    path: Path | None = Field(
+        default=None,
+        description="What the trunk does over time, switch1 to switch2; it stands if absent",
+    )
+    return_path: Path | None = Field(
+        default=None, description="What it does from switch2 to switch1; the same as path if absent"
+    )
     vbr: OnOff | None = Field(
         default=None, description="VBR over the trunk, from a host at switch1 to one at switch2; none if absent"
     )
@@ -132,6 +140,12 @@ class Link(Model):
     policy: Policy | None = Field(default=None, description="Policy of its switch ports")
     loss: Loss = Field(default=NoLoss(), description="What the link loses of itself, from first node to second")
     return_loss: Loss = Field(default=NoLoss(), description="What the link loses of itself, from second node to first")
+    path: Path | None = Field(
+        default=None, description="What it does over time from the first node to the second; it stands if absent"
+    )
+    return_path: Path | None = Field(
+        default=None, description="What it does from the second node to the first; the same as path if absent"
+    )
 
 
 class Flow(Model):

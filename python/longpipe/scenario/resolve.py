@@ -6,11 +6,13 @@ from fractions import Fraction
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from longpipe.errors import ScenarioError
 from longpipe.scenario.base import AS_NEEDED, AUTO
 from longpipe.scenario.buffers import Packet, buffer
 from longpipe.scenario.checks import check, check_begin, check_vbr
 from longpipe.scenario.core import core_fields
-from longpipe.scenario.network import Dumbbell, Flow, flow_field
+from longpipe.scenario.network import Dumbbell, Flow, Graph, flow_field
+from longpipe.scenario.series import Series, series
 from longpipe.scenario.switch import Fifo, TailDrop
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology, as_graph
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 MOST_SHARED = 8
+# Policies of links that move: by what the port holds when a packet comes, and nothing else.
+BESIDE_MOTION: Final = ("tail-drop", "selective-drop", "fba")
 # What is not a field of the core's, or not as it is written.
 _OF_SCENARIO: Final = ("name", "network", "switch", "tcp", "traffic", "start")
 _OF_SWITCH: Final = ("buffer", "policy", "scheduler")
@@ -31,19 +35,57 @@ _OF_VBR: Final = ("from_", "to", "route", "period", "duty", "phase", "rate")
 
 def resolve(scenario: "Scenario") -> dict[str, Any]:
     """JSON-ready scenario for the core; ScenarioError where fields contradict each other."""
-    topology = Topology(as_graph(scenario.network))
+    graph, moving = _moved(scenario)
+    topology = Topology(graph)
     tcps = _merged(scenario.tcp, topology.graph.flows)
     if any(tcp.receiver_window == AUTO for tcp in tcps):
         tcps = fitted(tcps, topology, list(_links(scenario, topology, _largest(tcps))))
     check(scenario.framing, scenario.network, scenario.switch, topology, tcps)
+    links = list(_links(scenario, topology, _largest(tcps)))
+    for link, one in moving.items():
+        links[link] |= _moving(one, links[link])
     return {
         **core_fields(scenario, without=_OF_SCENARIO),
         **core_fields(scenario.switch, without=_OF_SWITCH),
         "nodes": [core_fields(node) for node in topology.graph.nodes],
-        "links": list(_links(scenario, topology, _largest(tcps))),
+        "links": links,
         "flows": list(_flows(scenario, topology, tcps)),
         "vbr": list(_vbr(scenario, topology)),
     }
+
+
+def _moved(scenario: "Scenario") -> tuple[Graph, dict[int, Series]]:
+    """The graph, with the longest delay of each link that moves as its own, and what moves, by directed link."""
+    graph, moving = as_graph(scenario.network), {}
+    links = list(graph.links)
+    for i, link in enumerate(links):
+        for back, name in enumerate(("path", "return_path")):
+            # There and back are alike unless the way back says otherwise.
+            path = link.return_path or link.path if back else link.path
+            if path is None:
+                continue
+            where = f"network.{name}" if isinstance(scenario.network, Dumbbell) else f"network.links[{i}].{name}"
+            if scenario.framing == "aal5":
+                raise ScenarioError(f"{where}: {path.kind}; moves packets, needs framing 'ip'")
+            moving[2 * i + back] = one = series(where, path, scenario.duration)
+            if (delay_ps := one.most_delay_ps) is not None:
+                field = "return_delay" if back else "delay"
+                kept = {} if back or link.return_delay is not None else {"return_delay": link.delay}
+                links[i] = links[i].model_copy(update={**kept, field: TIME.format(delay_ps)})
+    return graph.model_copy(update={"links": tuple(links)}) if moving else graph, moving
+
+
+def _moving(series: Series, link: dict[str, Any]) -> dict[str, Any]:
+    """What a link that moves has of its own in the core."""
+    if link["policy"]["kind"] not in BESIDE_MOTION:
+        raise ScenarioError(f"policy: {link['policy']['kind']}; beside a path needs {', '.join(BESIDE_MOTION)}")
+    if link["loss"]["kind"] == "bit-errors":
+        raise ScenarioError("loss: bit-errors; beside a path needs losses of another kind")
+    if series.loss is None:
+        return {"motion": series.motion}
+    if link["loss"]["kind"] != "none":
+        raise ScenarioError(f"loss: {link['loss']['kind']}; is in the file of its path, too: needs one of them")
+    return {"motion": series.motion, "loss": series.loss}
 
 
 def canonical_json(resolved: dict[str, Any]) -> str:

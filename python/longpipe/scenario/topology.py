@@ -33,6 +33,8 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
             "return_rate": network.return_rate,
             "return_delay": network.return_delay,
             "return_buffer": network.return_buffer,
+            "path": network.path,
+            "return_path": network.return_path,
         }
     )
     last = link("switch2", "sink1", network.access_rate, network.exit_delay)

@@ -1,5 +1,6 @@
 //! Forced losses: a link loses whole frames as they enter its port or interface.
 
+use super::in_time::{States, Steps};
 use crate::scenario::LossConfig;
 use longpipe_events::{Stream, Time};
 
@@ -29,6 +30,10 @@ pub enum Loss {
         /// The link's random numbers.
         stream: Stream,
     },
+    /// A probability over time.
+    OverTime(Steps),
+    /// Losses in bursts of time.
+    GilbertElliottInTime(States),
     /// Losses in bursts.
     GilbertElliott {
         /// Of leaving the good and the bad state.
@@ -77,6 +82,17 @@ impl Loss {
                 probability: Probability::new(probability),
                 stream,
             },
+            LossConfig::OverTime { ref steps_ps } => Loss::OverTime(Steps::new(steps_ps, stream)),
+            LossConfig::GilbertElliottInTime {
+                good_ps,
+                bad_ps,
+                loss_in_good,
+                loss_in_bad,
+            } => Loss::GilbertElliottInTime(States::new(
+                [good_ps, bad_ps],
+                [loss_in_good, loss_in_bad],
+                (seed, link),
+            )),
             LossConfig::GilbertElliott {
                 good_to_bad,
                 bad_to_good,
@@ -110,6 +126,8 @@ impl Loss {
                 due > 0
             }
             Loss::Bernoulli { probability, stream } => probability.draw(stream),
+            Loss::OverTime(steps) => steps.loses(now),
+            Loss::GilbertElliottInTime(states) => states.loses(now),
             Loss::GilbertElliott {
                 leave,
                 lose,
@@ -125,11 +143,21 @@ impl Loss {
 
 /// A value that cannot be, with what would be accepted.
 pub fn problem(config: &LossConfig) -> Option<(String, &'static str)> {
+    let instants: Vec<u64>;
     let (probabilities, ascending) = match config {
         LossConfig::None {} => return None,
         LossConfig::Packets { indices } => (vec![], &indices[..]),
         LossConfig::AtTimes { instants_ps } => (vec![], &instants_ps[..]),
         LossConfig::Bernoulli { probability: p } | LossConfig::BitErrors { rate: p } => (vec![*p], &[][..]),
+        LossConfig::OverTime { steps_ps } => {
+            instants = steps_ps.iter().map(|step| step.0).collect();
+            (steps_ps.iter().map(|step| step.1).collect(), &instants[..])
+        }
+        LossConfig::GilbertElliottInTime {
+            loss_in_good,
+            loss_in_bad,
+            ..
+        } => (vec![*loss_in_good, *loss_in_bad], &[][..]),
         LossConfig::GilbertElliott {
             good_to_bad,
             bad_to_good,

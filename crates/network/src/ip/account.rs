@@ -1,11 +1,34 @@
 //! Whether every packet and every byte is accounted for at the end of a run.
 
-use super::port::line::End;
-use super::report::PacketReport;
+use super::port::line::{End, Line};
+use super::report::{MotionReport, PacketReport};
 use super::wire::{Port, Wire};
 use super::Ip;
 use crate::report::{check, InvariantError};
-use longpipe_events::Time;
+use longpipe_events::{Rate, Time};
+
+/// What a port counted, whether its accounts agree, and its rate.
+fn report_of(port: &mut Port, line: &mut Line, under_way: (u64, u64), now: Time) -> (PacketReport, bool, Rate) {
+    match port {
+        Port::Interface(interface) => {
+            interface.count_repeated(line);
+            let report = PacketReport::of_interface(interface, under_way, now);
+            (report, true, interface.rate)
+        }
+        Port::Router(router) => {
+            let report = PacketReport::of_router(router, line, now);
+            (report, router.accounts_agree(line, now), router.rate)
+        }
+        Port::Served(served) => (served.report(now), true, served.rate()),
+        Port::Delayed(delayed) => {
+            let (mut report, agree, rate) = report_of(&mut delayed.port, line, under_way, now);
+            let within = report.conserves(rate, now);
+            report.motion = Some(MotionReport::of_delay(within));
+            (report, agree, rate)
+        }
+        Port::Moving(moving) => (moving.report(now, under_way), moving.accounts_agree(), Rate(0)),
+    }
+}
 
 impl Ip {
     /// Packets and bytes on each wire that wait for the event of their arrival.
@@ -35,33 +58,26 @@ impl Ip {
         let mut counted = came.clone();
         let under_way = self.under_way();
         for (index, wire) in self.wires.iter_mut().enumerate() {
-            let under_way = under_way[index];
+            let mut under_way = under_way[index];
             let end = wire.end();
             let Wire { line, port, errors, .. } = wire;
-            let (report, accounts_agree, rate) = match port {
-                Port::Interface(interface) => {
-                    interface.count_repeated(line);
-                    let report = PacketReport::of_interface(interface, under_way, now);
-                    (report, true, interface.rate)
-                }
-                Port::Router(router) => {
-                    let report = PacketReport::of_router(router, line, now);
-                    (report, router.accounts_agree(line, now), router.rate)
-                }
-                Port::Served(served) => (served.report(now), true, served.rate()),
-            };
+            if let Port::Moving(moving) = port {
+                let lost = moving.lost_later(now);
+                under_way = (under_way.0 + lost.0, under_way.1 + lost.1);
+            }
+            let (report, accounts_agree, rate) = report_of(port, line, under_way, now);
             check(report.conserves(rate, now) && accounts_agree, || {
                 format!("port {index}: {report:?}")
             })?;
             let report = report.with(errors.as_ref().map(|(errors, _)| &**errors));
             let sum = |total: &mut (u64, u64), packets, bytes| *total = (total.0 + packets, total.1 + bytes);
             if end != End::Host {
-                let lost = report.lost_overflow + report.lost_refused + report.lost_forced;
+                let lost = report.packets_lost();
                 let node = self.topology.ends[index].node as usize;
                 // What a FIFO admitted is under way at once.
                 let held = match port {
                     Port::Served(_) => (report.packets_held, report.bytes_held),
-                    Port::Interface(_) | Port::Router(_) => (0, 0),
+                    Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::Moving(_) => (0, 0),
                 };
                 sum(
                     &mut came[node],

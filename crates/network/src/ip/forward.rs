@@ -55,8 +55,13 @@ impl Ip {
         let wire = &mut self.wires[link as usize];
         let mut options = NO_OPTIONS;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
-        let arrival = wire.send(ready, packet.bytes(), || (0, false))?;
-        let departure = arrival - wire.line.delay();
+        let Some(arrival) = wire.send(ready, packet.bytes(), || (0, false)) else {
+            if let Some(departure) = wire.take_left_if(!P::IDLE) {
+                watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
+            }
+            return None;
+        };
+        let departure = wire.left(arrival);
         watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
         let next = OnWire { arrival, packet };
         if !vc.is_multiple_of(2) && self.is_certain(self.wires[link as usize].lead, arrival, since, hosts.clock.end) {
@@ -73,7 +78,7 @@ impl Ip {
             End::Host => self.reach_host(hosts, link, next, options, UNKNOWN),
             End::Through if next.arrival <= hosts.clock.end => self.go_on(hosts, next, options),
             End::Shared => self.wait_in_lane(hosts, link, next, options),
-            End::Through | End::Uncertain => self.wait_on_wire(hosts, link, next, options),
+            End::Through | End::Unordered | End::Uncertain => self.wait_on_wire(hosts, link, next, options),
         }
     }
 
@@ -195,12 +200,8 @@ impl Ip {
             let link = self.routes.next_link(&packet);
             packet = packet.further();
             let wire = &mut self.wires[link as usize];
-            if let (false, Port::Router(router)) = (P::IDLE, &mut wire.port) {
-                router.settle(&mut wire.line, arrival);
-                hosts.probe.queue(arrival, link, router.held(&wire.line, arrival).0);
-            }
-            if let (false, Port::Served(served)) = (P::IDLE, &wire.port) {
-                hosts.probe.queue(arrival, link, served.held().0);
+            if !P::IDLE {
+                hosts.probe.queue(arrival, link, wire.held(arrival));
             }
             let reached = arrival;
             let asked = || (self.routes.local(&self.topology, packet), packet.is_capable());
@@ -210,16 +211,25 @@ impl Ip {
                     &*wire
                 }
                 None => {
+                    if let Some(departure) = wire.take_left_if(!P::IDLE) {
+                        watch::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
+                    }
                     arrival = self.mark_or_hold(hosts, link, reached, packet, options)?;
                     packet = packet.marked();
                     &self.wires[link as usize]
                 }
             };
-            let departure = arrival - wire.line.delay();
-            watch::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
+            watch::packet(
+                &mut hosts.probe,
+                link,
+                Some(reached),
+                wire.left(arrival),
+                packet,
+                options,
+            );
             if answered {
                 // It leaves each port later than the one before.
-                since = since.min(departure);
+                since = since.min(arrival - wire.line.delay());
             }
             match wire.line.end {
                 End::Through if arrival <= hosts.clock.end => {}
@@ -246,7 +256,7 @@ impl Ip {
     ) -> Option<Time> {
         let wire = &mut self.wires[link as usize];
         match &mut wire.port {
-            Port::Interface(_) => None,
+            Port::Interface(_) | Port::Delayed(_) | Port::Moving(_) => None,
             Port::Router(router) => router.take_marked().map(|departure| departure + wire.line.delay()),
             Port::Served(served) => {
                 debug_assert_eq!(now, hosts.clock.now);
@@ -282,7 +292,7 @@ impl Ip {
         match self.wires[link as usize].line.end {
             End::Host => self.reach_host(hosts, link, next, options, since),
             End::Shared => self.wait_in_lane(hosts, link, next, options),
-            End::Through | End::Uncertain => self.wait_on_wire(hosts, link, next, options),
+            End::Through | End::Unordered | End::Uncertain => self.wait_on_wire(hosts, link, next, options),
         }
     }
 
@@ -348,11 +358,11 @@ impl Ip {
     #[inline(never)]
     fn wait_on_wire<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options) {
         let wire = &mut self.wires[link as usize];
-        wire.push(next, options);
-        if wire.end() == End::Shared {
+        let first = wire.push(next, options);
+        if matches!(wire.end(), End::Shared | End::Unordered) {
             self.lanes.astray += u64::from(next.packet.vc() % 2);
         }
-        if wire.packets.len() == 1 {
+        if first {
             self.schedule(hosts, link as usize);
         }
     }
@@ -362,7 +372,7 @@ impl Ip {
         let wire = &self.wires[link];
         let Some(next) = wire.packets.first() else { return };
         let order = match wire.end() {
-            End::Shared => {
+            End::Shared | End::Unordered => {
                 let end = &self.topology.ends[link];
                 CELL | self.ties.rank(end, next.arrival, next.packet.vc())
             }

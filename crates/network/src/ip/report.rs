@@ -4,8 +4,43 @@ use crate::impairments::bit_errors::BitErrors;
 use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
 use crate::ip::port::line::{can_have_sent, share_used, Line};
+use crate::motion::order::Overtakings;
 use crate::report::state_hash::StateHash;
 use longpipe_events::{Rate, Time};
+
+/// What a link that moves did besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MotionReport {
+    /// Packets that an outage refused or dropped.
+    pub lost_outage: u64,
+    /// Packets that an outage lost on the wire.
+    pub lost_on_wire: u64,
+    /// Their bytes.
+    pub bytes_lost_on_wire: u64,
+    /// Who overtook whom.
+    pub overtakings: Overtakings,
+    /// Whether no more left than the line could have sent.
+    pub(crate) within_capacity: bool,
+}
+
+impl MotionReport {
+    /// Of a link whose delay alone moves, in order.
+    pub(crate) fn of_delay(within_capacity: bool) -> MotionReport {
+        MotionReport {
+            within_capacity,
+            ..MotionReport::default()
+        }
+    }
+
+    /// A packet that had left is lost on the wire.
+    pub(crate) fn lose(&mut self, report: &mut PacketReport, bytes: u32) {
+        self.lost_on_wire += 1;
+        self.bytes_lost_on_wire += u64::from(bytes);
+        report.packets_out -= 1;
+        report.bytes_out -= u64::from(bytes);
+        report.bytes_lost += u64::from(bytes);
+    }
+}
 
 /// One link's output port: results.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -42,6 +77,8 @@ pub struct PacketReport {
     pub mean_packets: Option<f64>,
     /// Fraction of the line's bits that were sent.
     pub utilization: f64,
+    /// Of a link that moves.
+    pub motion: Option<MotionReport>,
     /// Packets among those that left which bit errors spoilt at the end of the wire.
     pub spoilt: u64,
     /// Their bytes.
@@ -101,10 +138,18 @@ impl PacketReport {
 
     /// Whether packets and bytes are accounted for, and no more left than a line of this rate carries by `now`.
     pub(crate) fn conserves(&self, rate: Rate, now: Time) -> bool {
-        let lost = self.lost_overflow + self.lost_refused + self.lost_forced;
-        self.packets_in == self.packets_out + lost + self.packets_held
+        self.packets_in == self.packets_out + self.packets_lost() + self.packets_held
             && self.bytes_in == self.bytes_out + self.bytes_lost + self.bytes_held
-            && can_have_sent(rate, self.bytes_out, now)
+            && match self.motion {
+                None => can_have_sent(rate, self.bytes_out, now),
+                Some(motion) => motion.within_capacity,
+            }
+    }
+
+    /// Packets lost, in any way.
+    pub(crate) fn packets_lost(&self) -> u64 {
+        let moving = self.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
+        self.lost_overflow + self.lost_refused + self.lost_forced + moving
     }
 
     /// The same with what bit errors have spoilt.
@@ -132,12 +177,17 @@ impl PacketReport {
             self.peak_bytes,
             self.mean_packets.map_or(0, f64::to_bits),
         ];
+        let moving = self.motion.map(|motion| {
+            let Overtakings { packets, furthest } = motion.overtakings;
+            [motion.lost_outage, motion.lost_on_wire, packets, furthest]
+        });
         let spoilt = Some(self.spoilt).filter(|&spoilt| spoilt > 0);
         let marked = Some(self.packets_marked).filter(|&marked| marked > 0);
         words
             .into_iter()
             .chain(spoilt)
             .chain(marked)
+            .chain(moving.into_iter().flatten())
             .for_each(|word| hash.word(word));
     }
 }

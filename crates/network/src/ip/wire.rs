@@ -2,10 +2,13 @@
 
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
+use crate::ip::port::delayed::Delayed;
 use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
 use crate::ip::port::line::{End, Line};
+use crate::ip::port::moving::Moving;
 use crate::ip::port::served::Served;
+use crate::motion::Motion;
 use crate::packets::ring::Ring;
 use crate::packets::{OnWire, Options};
 use crate::policies::acting::Acting;
@@ -53,20 +56,64 @@ impl Wire {
                 Port::Interface(interface) => interface.queue(&mut self.line, ready, bytes)?,
                 Port::Router(router) if router.is_plain() => router.queue(&mut self.line, ready, bytes)?,
                 Port::Router(router) => router.queue_by_rules(&mut self.line, ready, bytes, asked())?,
+                Port::Delayed(delayed) => return delayed.send(&mut self.line, ready, bytes, asked),
+                Port::Moving(moving) => return moving.send(&mut self.line, ready, bytes, asked().0),
                 Port::Served(_) => return None,
             }
         };
         Some(departure + self.line.delay())
     }
 
-    /// A packet waits for the event of its arrival; `options` are its own if it has any.
+    /// When the packet leaves that was just sent in vain, if the wire alone loses it; asked for where somebody watches.
     #[inline(always)]
-    pub fn push(&mut self, next: OnWire, options: &Options) {
+    pub fn take_left_if(&mut self, watched: bool) -> Option<Time> {
+        match &mut self.port {
+            Port::Moving(moving) if watched => moving.take_left(),
+            _ => None,
+        }
+    }
+
+    /// Packets that a router's port holds when another one comes.
+    pub fn held(&mut self, now: Time) -> u64 {
+        self.port.held(&mut self.line, now)
+    }
+
+    /// When the packet left that was just sent and arrives at `arrival`.
+    pub fn left(&self, arrival: Time) -> Time {
+        match &self.port {
+            Port::Delayed(delayed) => delayed.left(),
+            _ => arrival - self.line.delay(),
+        }
+    }
+
+    /// A packet waits for the event of its arrival; `options` are its own if it has any. Whether it is the first that does.
+    #[inline(always)]
+    pub fn push(&mut self, next: OnWire, options: &Options) -> bool {
         self.line.quiet_until = Time::ZERO;
+        if self.packets.last().is_some_and(|last| last.arrival > next.arrival) {
+            return self.overtake(next, options);
+        }
         self.packets.push(next);
         if next.packet.has_options() {
             self.options.push(*options);
         }
+        self.packets.len() == 1
+    }
+
+    /// The same of one that arrives before others.
+    #[inline(never)]
+    fn overtake(&mut self, next: OnWire, options: &Options) -> bool {
+        let mut place = self.packets.tail();
+        let mut later = 0;
+        while place > self.packets.head() && self.packets.get(place - 1).arrival > next.arrival {
+            place -= 1;
+            later += u64::from(self.packets.get(place).packet.has_options());
+        }
+        self.packets.insert(place, next);
+        if next.packet.has_options() {
+            self.options.insert(self.options.tail() - later, *options);
+        }
+        place == self.packets.head()
     }
 
     /// Takes the first packet that waits, and its options if it has any.
@@ -89,6 +136,42 @@ pub(crate) enum Port {
     Router(Router),
     /// Likewise, whose queue is served.
     Served(Box<Served>),
+    /// Either, of a link whose delay alone moves.
+    Delayed(Box<Delayed>),
+    /// Either, of a link that moves.
+    Moving(Box<Moving>),
+}
+
+impl Port {
+    /// A packet is ready to be sent, or arrives at a port that stands; unless it is lost, when it leaves.
+    #[inline(always)]
+    pub fn queue(
+        &mut self,
+        line: &mut Line,
+        ready: Time,
+        bytes: u16,
+        asked: impl FnOnce() -> (u32, bool),
+    ) -> Option<Time> {
+        match self {
+            Port::Interface(interface) => interface.queue(line, ready, bytes),
+            Port::Router(router) if router.is_plain() => router.queue(line, ready, bytes),
+            Port::Router(router) => router.queue_by_rules(line, ready, bytes, asked()),
+            Port::Served(_) | Port::Delayed(_) | Port::Moving(_) => None,
+        }
+    }
+
+    fn held(&mut self, line: &mut Line, now: Time) -> u64 {
+        match self {
+            Port::Interface(_) => 0,
+            Port::Router(router) => {
+                router.settle(line, now);
+                router.held(line, now).0
+            }
+            Port::Served(served) => served.held().0,
+            Port::Delayed(delayed) => delayed.port.held(line, now),
+            Port::Moving(moving) => moving.held(now),
+        }
+    }
 }
 
 /// Every wire of a scenario of IP packets, idle.
@@ -99,19 +182,33 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
         let end = match (end.host, end.unshared) {
             (true, _) => End::Host,
             (false, true) => End::Through,
+            (false, false) if link.may_reorder() => End::Unordered,
             (false, false) => End::Shared,
         };
+        let only = Delayed::only(link.motion.as_deref());
+        let motion = Motion::new(link).filter(|_| only.is_none());
+        let stands = only.is_none();
         let errors = BitErrors::new(&link.loss, seed, index as u64).map(|errors| (errors, end));
         let seen = if errors.is_some() { End::Uncertain } else { end };
-        let wire = |port, repeats| Wire {
-            line: Line::new(Span(link.delay_ps), seen, repeats),
+        let least = Span(link.promise().least_delay);
+        let wire = |port, repeats: bool| Wire {
+            line: Line::new(least, seen, repeats && stands),
             packets: Ring::default(),
             options: Ring::default(),
             lead: leads[index],
-            port,
+            port: match only {
+                Some(delay) => Port::Delayed(Box::new(Delayed::new(port, delay))),
+                None => port,
+            },
             errors,
         };
-        match scenario.nodes[link.from].kind {
+        let vcs = topology.vcs_of_link[index][0] as usize;
+        let kind = scenario.nodes[link.from].kind;
+        if let Some(motion) = motion {
+            let moving = Moving::new(motion, Time(scenario.duration_ps), (link, kind), loss, vcs);
+            return wire(Port::Moving(Box::new(moving)), false);
+        }
+        match kind {
             NodeKind::Host => {
                 let repeats = loss.is_none();
                 wire(Port::Interface(Interface::new(rate, loss)), repeats)
@@ -121,7 +218,6 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
                     return wire(Port::Served(served), false);
                 }
                 let policy = Policy::new(&link.policy, link.buffer.map_or(u64::MAX, |buffer| buffer.limit));
-                let vcs = topology.vcs_of_link[index][0] as usize;
                 let acting = Acting::new(&link.policy, link.rate_bps, seed, index as u64);
                 let router = Router::new(rate, link.buffer, (policy, acting), loss, vcs);
                 let repeats = router.is_plain();

@@ -92,8 +92,19 @@ impl Port {
 /// least, has come over `back`, or its first cell [ps].
 fn least_latency(scenario: &Scenario, promises: &Promises, bytes: u64, forth: &[usize], back: &[usize]) -> u64 {
     let rate = |link: usize| scenario.links[link].rate_bps;
+    // Where a delay moves, what counts of a packet is when it arrives less the least delay, and how close the next one follows.
+    let after_another = |link: usize, bits: u64| -> u64 {
+        let spread = u128::from(duration(bits, rate(link))) * u128::from(promises.links[link].least_spread);
+        // Delays are rounded to a picosecond.
+        let rounded = if promises.links[link].least_spread == 1 << 32 {
+            0
+        } else {
+            2
+        };
+        ((spread >> 32) as u64).saturating_sub(rounded)
+    };
     let links = |links: &[usize], bits: u64| -> u64 {
-        let least = |&link: &usize| duration(bits, rate(link)) + promises.links[link].least_delay;
+        let least = |&link: &usize| after_another(link, bits) + promises.links[link].least_delay;
         links.iter().map(least).sum()
     };
     match scenario.framing {

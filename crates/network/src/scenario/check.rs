@@ -6,7 +6,8 @@ use crate::impairments::loss;
 use crate::scenario::bounds::{LONGEST_PATH, LONGEST_WAIT};
 use crate::scenario::topology::{LinkEnd, Topology};
 use crate::scenario::{
-    BufferUnit, FlowConfig, Framing, LinkConfig, NodeKind, Scenario, SchedulerConfig, StartConfig, Ties, TrafficConfig,
+    BufferUnit, FlowConfig, Framing, LinkConfig, LossConfig, NodeKind, Scenario, SchedulerConfig, StartConfig, Ties,
+    TrafficConfig,
 };
 use longpipe_events::key::MAX_ENTITIES;
 use longpipe_events::PS_PER_SECOND;
@@ -88,6 +89,24 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
         }
         if let Some((value, accepted)) = loss::problem(&link.loss) {
             return refuse(field("loss"), value, accepted);
+        }
+        if let Some(motion) = &link.motion {
+            if scenario.framing == Framing::Aal5 {
+                return refuse(field("motion"), "of a link of cells", "needs framing ip");
+            }
+            if !link.policy.looks_alone() {
+                return refuse(
+                    field("motion"),
+                    "beside this policy",
+                    "needs tail-drop, selective-drop or fba",
+                );
+            }
+            if matches!(link.loss, LossConfig::BitErrors { .. }) {
+                return refuse(field("motion"), "beside bit errors", "needs other losses");
+            }
+            if let Some((name, value, accepted)) = motion.problem() {
+                return refuse(field(&format!("motion.{name}")), value, accepted);
+            }
         }
     }
     if let Some((index, node)) = (0..)
@@ -266,7 +285,7 @@ pub(crate) fn check_path(
 ) -> Result<(), ScenarioError> {
     let links = route
         .iter()
-        .map(|&link| scenario.links[link].delay_ps + 2 * ends[link].cell);
+        .map(|&link| scenario.links[link].most_delay_ps() + 2 * ends[link].cell);
     let total: u128 = links.map(u128::from).sum();
     if total > u128::from(LONGEST_PATH) {
         return refuse(

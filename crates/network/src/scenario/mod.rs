@@ -4,12 +4,14 @@
 
 pub mod bounds;
 pub mod check;
+pub mod motion;
 mod policy;
 pub(crate) mod promise;
 pub mod topology;
 
 use crate::hosts::web::WebConfig;
 use longpipe_tcp::config::TcpConfig;
+use motion::MotionConfig;
 pub use policy::{
     BlueConfig, CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules, PieConfig, PieDelay, PieRules, PolicyConfig,
     QueueUnit, RedConfig, RedGap, StepMarkingConfig,
@@ -121,6 +123,9 @@ pub struct LinkConfig {
     pub scheduler: SchedulerConfig,
     /// Frames lost whatever the buffer holds.
     pub loss: LossConfig,
+    /// What it does over time, in place of its rate and delay; none: it stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub motion: Option<Box<MotionConfig>>,
 }
 
 /// Room at a port.
@@ -167,6 +172,22 @@ pub enum LossConfig {
     Bernoulli {
         /// Probability of a loss.
         probability: f64,
+    },
+    /// Each frame, independently, with a probability that changes over time.
+    OverTime {
+        /// Instants [ps], ascending, and the probability of a loss from each on; none before the first.
+        steps_ps: Vec<(u64, f64)>,
+    },
+    /// A good and a bad state of exponential lengths of time.
+    GilbertElliottInTime {
+        /// Mean time in the good state [ps].
+        good_ps: u64,
+        /// Mean time in the bad state [ps].
+        bad_ps: u64,
+        /// Probability of a loss in the good state.
+        loss_in_good: f64,
+        /// Probability of a loss in the bad state.
+        loss_in_bad: f64,
     },
     /// A Markov chain of a good and a bad state that moves before each frame (Gilbert 1960, Elliott 1963).
     GilbertElliott {

@@ -271,6 +271,14 @@ impl PolicyConfig {
         )
     }
 
+    /// Whether it refuses by what the port holds and does nothing else.
+    pub fn looks_alone(&self) -> bool {
+        matches!(
+            self,
+            PolicyConfig::TailDrop {} | PolicyConfig::SelectiveDrop { .. } | PolicyConfig::Fba { .. }
+        )
+    }
+
     /// Whether it decides when packets leave, rather than when they come.
     pub fn serves(&self) -> bool {
         matches!(self, PolicyConfig::Codel(_) | PolicyConfig::FqCodel(_))

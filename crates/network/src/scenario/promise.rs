@@ -1,6 +1,7 @@
 //! What the parts of a scenario make certain, each beside the others of its kind. `lookahead` alone reads it; a part that
 //! says nothing promises nothing, and what depends on it is simulated event by event.
 
+use super::motion::{DelayConfig, OrderConfig};
 use super::{FlowConfig, LinkConfig, LossConfig, NodeConfig, TrafficConfig};
 use longpipe_tcp::config::AckConfig;
 use longpipe_tcp::segment::header_bytes;
@@ -16,6 +17,8 @@ pub(crate) struct LinkPromise {
     pub loses_none_on_wire: bool,
     /// No packet arrives sooner after it has left [ps].
     pub least_delay: u64,
+    /// What the time between two departures comes to at least between their arrivals, in parts of 2³².
+    pub least_spread: u64,
 }
 
 /// What a host makes certain.
@@ -37,13 +40,39 @@ pub(crate) struct EndPromise {
 }
 
 impl LinkConfig {
+    /// The most that propagation ever takes [ps].
+    pub(crate) fn most_delay_ps(&self) -> u64 {
+        let delay = self.motion.as_ref().and_then(|motion| motion.delay.as_ref());
+        delay.map_or(self.delay_ps, DelayConfig::most_ps)
+    }
+
+    /// Whether packets may arrive in another order than they left.
+    pub(crate) fn may_reorder(&self) -> bool {
+        self.motion
+            .as_ref()
+            .is_some_and(|motion| motion.order == OrderConfig::Free)
+    }
+
+    /// A FIFO and a wire of one delay; of one that moves, what holds at any time.
     /// A wire of one delay, maybe with bit errors; a FIFO, unless the queue is served.
     pub(crate) fn promise(&self) -> LinkPromise {
+        if let Some(motion) = &self.motion {
+            // When a packet has left a line whose rate moves, or stops, is certain too, but not how soon after another.
+            let stands = motion.service.is_none() && motion.outages.is_none();
+            return LinkPromise {
+                departs_as_admitted: stands,
+                keeps_order: motion.order == OrderConfig::Fifo,
+                loses_none_on_wire: stands,
+                least_delay: motion.delay.as_ref().map_or(self.delay_ps, DelayConfig::least_ps),
+                least_spread: motion.delay.as_ref().map_or(0, DelayConfig::least_spread),
+            };
+        }
         LinkPromise {
             departs_as_admitted: !self.policy.serves(),
             keeps_order: true,
             loses_none_on_wire: !matches!(self.loss, LossConfig::BitErrors { .. }),
             least_delay: self.delay_ps,
+            least_spread: 1 << 32,
         }
     }
 }

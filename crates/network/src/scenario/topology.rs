@@ -120,7 +120,8 @@ impl Topology {
             several_inputs[to] |= input[to].is_some_and(|other| other != from);
             input[to] = Some(from);
         }
-        let mut unshared = vec![true; self.ends.len()];
+        // Who may be overtaken meets others of its own wire.
+        let mut unshared: Vec<bool> = scenario.links.iter().map(|link| !link.may_reorder()).collect();
         loop {
             let before = unshared.clone();
             for &(from, to) in &hops {

@@ -5,6 +5,7 @@
 
 mod extremes;
 mod graph;
+pub mod motion;
 mod pace;
 mod ports;
 mod queues;

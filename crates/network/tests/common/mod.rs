@@ -183,6 +183,7 @@ impl Builder {
                 },
                 scheduler: SchedulerConfig::Fifo {},
                 loss: LossConfig::None {},
+                motion: None,
             });
         }
         self.scenario.links.len() - 2

@@ -8,6 +8,8 @@ use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 pub enum End {
     /// It may meet the packets of other wires, at a port of a router.
     Shared,
+    /// The same, and packets of its own wire may overtake it.
+    Unordered,
     /// It goes on through a router without meeting others.
     Through,
     /// It is at its host.
@@ -150,10 +152,15 @@ impl Line {
         Time(self.free)
     }
 
-    /// Propagation delay.
+    /// Propagation delay, of the last packet where it moves.
     #[inline(always)]
     pub fn delay(&self) -> Span {
         self.delay
+    }
+
+    /// The last packet takes this long.
+    pub fn set_delay(&mut self, delay: Span) {
+        self.delay = delay;
     }
 }
 

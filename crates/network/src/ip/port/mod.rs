@@ -1,7 +1,9 @@
 //! Output ports of hosts and routers, which send whole packets.
 
 mod accounts;
+pub mod delayed;
 pub mod fifo;
 pub mod interface;
 pub mod line;
+pub mod moving;
 pub(crate) mod served;

@@ -21,16 +21,18 @@ use crate::scenario::topology::{Entry, Topology};
 use crate::scenario::{LinkConfig, NodeKind, Scenario};
 use crate::ties::TieRule;
 use longpipe_events::memory::Growing;
-use longpipe_events::{Order, Span, Time};
+use longpipe_events::{Order, Time};
 use port::Port;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// What happens next at a link, in the order of what happens at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     /// The packet in service has left.
     Departure,
+    /// An outage begins.
+    Outage,
     /// The first packet on the wire reaches a router, of this rank among those that do.
     AtRouter(Order),
     /// It reaches a host.
@@ -46,8 +48,10 @@ pub(crate) struct Reference {
     ports: Vec<Port>,
     /// Those of them whose queue is served.
     served: Vec<Option<Box<Served>>>,
-    /// Packets on each link's wire, in order.
-    wires: Vec<std::collections::VecDeque<(Packet, Options)>>,
+    /// Packets on each link's wire, in the order of their arrivals.
+    wires: Vec<VecDeque<(Time, Packet, Options)>>,
+    /// When the first of them arrives, and as what, where that is pending.
+    due: Vec<Option<(Time, Kind)>>,
     pending: BinaryHeap<Reverse<Event>>,
     /// Links of each circuit, in order.
     ways: Vec<Vec<usize>>,
@@ -62,17 +66,22 @@ impl Reference {
             .flows
             .iter()
             .flat_map(|flow| [flow.route.clone(), flow.return_route.clone()]);
-        Reference {
+        let mut reference = Reference {
             ports: (0..scenario.links.len())
                 .map(|link| Port::new(scenario, link, seed))
                 .collect(),
             served: served(scenario, topology, seed),
             wires: vec![Default::default(); scenario.links.len()],
+            due: vec![None; scenario.links.len()],
             pending: BinaryHeap::new(),
             ways: ways.collect(),
             topology: topology.clone(),
             ties: TieRule::new(scenario.ties, seed),
+        };
+        for link in 0..scenario.links.len() {
+            reference.await_outage(link, None);
         }
+        reference
     }
 
     /// Where each circuit begins.
@@ -109,6 +118,45 @@ impl Reference {
         }
     }
 
+    /// The first packet of a wire arrives.
+    fn await_first(&mut self, link: usize) {
+        let end = &self.topology.ends[link];
+        let first = self.wires[link].front().map(|&(arrival, packet, _)| {
+            let kind = match end.host {
+                true => Kind::AtHost,
+                false => Kind::AtRouter(self.ties.rank(end, arrival, packet.vc())),
+            };
+            (arrival, kind)
+        });
+        let before = std::mem::replace(&mut self.due[link], first);
+        if let Some((arrival, kind)) = first.filter(|_| first != before) {
+            self.set(arrival, kind, link);
+        }
+    }
+
+    /// The first packet of a wire has arrived.
+    fn take_first(&mut self, link: usize) -> Option<(Packet, Options)> {
+        let (_, packet, options) = self.wires[link].pop_front()?;
+        self.due[link] = None;
+        self.await_first(link);
+        Some((packet, options))
+    }
+
+    /// The next outage of a link begins.
+    fn await_outage(&mut self, link: usize, now: Option<Time>) {
+        if let Some(begin) = self.ports[link].next_outage(now) {
+            self.set(begin, Kind::Outage, link);
+        }
+    }
+
+    /// Packets that wait or are in service are dropped, as the link has it.
+    fn on_outage(&mut self, now: Time, link: usize) {
+        if self.ports[link].drop_all(now) {
+            self.serve(link);
+        }
+        self.await_outage(link, Some(now));
+    }
+
     /// Reports of all links at `now`, the end of the run.
     fn reports(&mut self, now: Time) -> Result<Vec<PacketReport>, InvariantError> {
         let Topology { ends, origins, .. } = &self.topology;
@@ -117,16 +165,18 @@ impl Reference {
         // Packets that routers got over their wires, less those that their ports counted.
         let mut astray = vec![0i128; nodes.map_or(0, |last| last as usize + 1)];
         for (link, (port, wire)) in self.ports.iter_mut().zip(&self.wires).enumerate() {
-            let bytes = wire.iter().map(|(packet, _)| u64::from(packet.bytes())).sum();
+            let bytes: u64 = wire.iter().map(|(_, packet, _)| u64::from(packet.bytes())).sum();
+            let lost_later = port.lost_later(now);
+            let on_wire = (wire.len() as u64 + lost_later.0, bytes + lost_later.1);
             let report = match &mut self.served[link] {
                 Some(served) => served.report(now),
-                None => port.report(now, (wire.len() as u64, bytes)),
+                None => port.report(now, on_wire),
             };
             let report = report.with(port.errors.as_deref());
             check(report.conserves(port.rate(), now), || {
                 format!("port {link}: {report:?}")
             })?;
-            let on_wire = if report.host { 0 } else { wire.len() as u64 };
+            let on_wire = if report.host { 0 } else { on_wire.0 };
             if !ends[link].host {
                 astray[ends[link].node as usize] += i128::from(report.packets_out - on_wire - report.spoilt);
             }
@@ -171,6 +221,8 @@ impl Medium for Reference {
         hosts.clock.begin(time);
         match kind {
             Kind::Departure => self.on_departure(hosts, link),
+            Kind::Outage => self.on_outage(time, link),
+            Kind::AtRouter(_) | Kind::AtHost if self.due[link] != Some((time, kind)) => {}
             Kind::AtRouter(_) => self.on_router(hosts, link),
             Kind::AtHost => self.on_host(hosts, link),
         }
@@ -221,25 +273,28 @@ impl Reference {
             let Some(left) = self.ports[link].depart(now) else {
                 return;
             };
-            self.serve(link);
             let came = (!self.ports[link].is_host()).then_some(left.arrival);
             (left.packet, left.options, came)
         };
-        let end = &self.topology.ends[link];
-        let arrival = now + Span(self.ports[link].delay);
-        let kind = if end.host {
-            Kind::AtHost
-        } else {
-            Kind::AtRouter(self.ties.rank(end, arrival, packet.vc()))
-        };
-        self.wires[link].put((packet, options));
-        self.set(arrival, kind, link);
+        if let Some(arrival) = self.ports[link].pass(now, packet) {
+            let wire = &mut self.wires[link];
+            let place = wire
+                .iter()
+                .rposition(|other| other.0 <= arrival)
+                .map_or(0, |last| last + 1);
+            wire.make_room();
+            wire.insert(place, (arrival, packet, options));
+            self.await_first(link);
+        }
+        if self.served[link].is_none() {
+            self.serve(link);
+        }
         watch::packet(&mut hosts.probe, link as u32, came, now, packet, &options);
     }
 
     /// Takes the first packet off a wire, unless it is spoilt.
     fn take_whole(&mut self, link: usize) -> Option<(Packet, Options)> {
-        let (packet, options) = self.wires[link].pop_front()?;
+        let (packet, options) = self.take_first(link)?;
         (!self.ports[link].spoil(&packet)).then_some((packet, options))
     }
 

@@ -3,13 +3,14 @@
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
-use crate::ip::report::PacketReport;
+use crate::ip::report::{MotionReport, PacketReport};
+use crate::motion::{Fate, Motion, Passage, Service};
 use crate::packets::{Options, Packet};
 use crate::policies::acting::Acting;
 use crate::policies::{Arrival, Occupancy, Policy, Verdict};
 use crate::scenario::{BufferUnit, LinkConfig, NodeKind, Scenario};
 use longpipe_events::memory::Growing;
-use longpipe_events::{Rate, Time, PS_PER_SECOND};
+use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 use std::collections::{BTreeMap, VecDeque};
 
 /// An instant and a fraction of a picosecond.
@@ -37,7 +38,9 @@ pub(super) struct Waiting {
 pub(super) struct Port {
     host: bool,
     rate: u64,
-    pub delay: u64,
+    delay: u64,
+    /// Of a link that moves.
+    motion: Option<Moves>,
     loss: Option<Box<Loss>>,
     /// Of the link, whatever feeds it.
     pub errors: Option<Box<BitErrors>>,
@@ -77,6 +80,7 @@ impl Port {
             host,
             rate: link.rate_bps,
             delay: link.delay_ps,
+            motion: Motion::new(link).map(Moves::new),
             loss: Loss::new(&link.loss, seed, index as u64),
             errors: BitErrors::new(&link.loss, seed, index as u64),
             policy: if host {
@@ -126,18 +130,22 @@ impl Port {
         let bytes = u64::from(packet.bytes());
         self.report.packets_in += 1;
         self.report.bytes_in += bytes;
-        let forced = self.loss.as_mut().is_some_and(|loss| loss.loses(ready));
+        let (packets, room) = self.waiting(ready);
+        let out = self.motion.as_mut().is_some_and(|moves| moves.motion.refuses(ready));
+        let forced = !out && self.loss.as_mut().is_some_and(|loss| loss.loses(ready));
         let arrival = self.arrival(now, &packet);
-        let verdict = if forced {
+        let verdict = if out || forced {
             Verdict::Refuse
         } else {
             self.judge(&arrival, &packet)
         };
-        let lost = if forced {
+        let lost = if out {
+            self.motion.as_mut().map(|moves| &mut moves.report.lost_outage)
+        } else if forced {
             Some(&mut self.report.lost_forced)
         } else if verdict == Verdict::Refuse {
             Some(&mut self.report.lost_refused)
-        } else if self.held() >= self.most_packets || self.bytes_held + bytes > self.most_bytes {
+        } else if packets >= self.most_packets || room + bytes > self.most_bytes {
             if let Some(acting) = &mut self.acting {
                 acting.overflow(now);
             }
@@ -180,21 +188,108 @@ impl Port {
     }
 
     /// When the packet in service will have left.
-    pub fn next_departure(&self) -> Option<Time> {
-        self.queue
-            .front()
-            .map(|first| Time(self.departure(self.free, first).whole))
+    pub fn next_departure(&mut self) -> Option<Time> {
+        let first = self.queue.front()?;
+        let Some(moves) = &mut self.motion else {
+            return Some(Time(self.departure(self.free, first).whole));
+        };
+        let service = moves.motion.serve(first.ready, first.packet.bytes());
+        moves.service = Some(service);
+        Some(service.ends)
     }
 
     /// The packet in service has left.
     pub fn depart(&mut self, now: Time) -> Option<Waiting> {
+        if let Some(moves) = &mut self.motion {
+            // An outage may have dropped it.
+            moves.left = moves.service.take_if(|service| service.ends == now)?;
+        }
         self.count_time(now);
         let first = self.queue.pop_front()?;
-        self.free = self.departure(self.free, &first);
+        if self.motion.is_none() {
+            self.free = self.departure(self.free, &first);
+        }
+        self.let_go(&first);
+        self.report.packets_out += 1;
+        self.report.bytes_out += u64::from(first.packet.bytes());
+        Some(first)
+    }
+
+    /// When the packet that has just left arrives, unless it is lost on the wire.
+    pub fn pass(&mut self, now: Time, packet: Packet) -> Option<Time> {
+        let Some(moves) = &mut self.motion else {
+            return Some(now + Span(self.delay));
+        };
+        match moves.motion.pass(now, moves.left) {
+            Passage::Arrives(arrival) => Some(arrival),
+            Passage::Lost(at) => {
+                moves.lost_later.push((at, u64::from(packet.bytes())));
+                None
+            }
+        }
+    }
+
+    /// When an outage begins that drops packets here, after `now`.
+    pub fn next_outage(&mut self, now: Option<Time>) -> Option<Time> {
+        let moves = self.motion.as_mut()?;
+        moves.motion.next_drop(now)
+    }
+
+    /// An outage begins: what waits and what is in service is dropped, as the link has it; whether another is to be served.
+    pub fn drop_all(&mut self, now: Time) -> bool {
+        self.count_time(now);
+        let Some(moves) = &mut self.motion else { return false };
+        let Some((waiting, in_service)) = moves.motion.drops() else {
+            return false;
+        };
+        let begun = moves.service.is_some_and(|service| service.begins < now);
+        let mut kept = VecDeque::new();
+        let mut dropped = vec![];
+        for (place, one) in std::mem::take(&mut self.queue).into_iter().enumerate() {
+            let serving = place == 0 && begun;
+            let drops = if serving {
+                in_service
+            } else {
+                waiting && one.ready < now
+            };
+            if drops {
+                dropped.push(one);
+                moves.report.lost_outage += 1;
+            } else {
+                kept.push_back(one);
+            }
+        }
+        self.queue = kept;
+        let next = !dropped.is_empty() && (in_service || !begun);
+        if next {
+            moves.motion.stop(now);
+            moves.service = None;
+        }
+        for one in &dropped {
+            self.let_go(one);
+            self.report.bytes_lost += u64::from(one.packet.bytes());
+        }
+        next
+    }
+
+    /// Packets and bytes that have left and will be lost on the wire.
+    pub fn lost_later(&mut self, now: Time) -> (u64, u64) {
+        let Some(moves) = &mut self.motion else { return (0, 0) };
+        let report = &mut self.report;
+        for &(_, bytes) in moves.lost_later.iter().filter(|&&(at, _)| at <= now) {
+            moves.report.lose(report, bytes as u32);
+        }
+        moves.lost_later.retain(|&(at, _)| at > now);
+        moves
+            .lost_later
+            .iter()
+            .fold((0, 0), |(packets, sum), &(_, bytes)| (packets + 1, sum + bytes))
+    }
+
+    /// A packet is no longer held.
+    fn let_go(&mut self, first: &Waiting) {
         let bytes = u64::from(first.packet.bytes());
         self.bytes_held -= bytes;
-        self.report.packets_out += 1;
-        self.report.bytes_out += bytes;
         let size = self.size(&first.packet);
         if let Some(held) = self.held_by_vc.get_mut(&circuit(&first.packet)) {
             *held -= size;
@@ -202,16 +297,32 @@ impl Port {
                 self.held_by_vc.remove(&circuit(&first.packet));
             }
         }
-        Some(first)
     }
 
-    /// When each packet held will have left.
+    /// When each packet held will have left, but for those that an outage will drop.
     pub fn departures(&self) -> impl Iterator<Item = (Time, &Waiting)> {
         let mut free = self.free;
-        self.queue.iter().map(move |waiting| {
-            free = self.departure(free, waiting);
-            (Time(free.whole), waiting)
+        let mut moves = self.motion.clone();
+        self.queue.iter().filter_map(move |waiting| {
+            let leaves = match &mut moves {
+                Some(moves) => moves.leaves(waiting),
+                None => {
+                    free = self.departure(free, waiting);
+                    Some(Time(free.whole))
+                }
+            };
+            leaves.map(|time| (time, waiting))
         })
+    }
+
+    /// Packets and bytes that take room at `now`.
+    fn waiting(&self, now: Time) -> (u64, u64) {
+        let first = self
+            .queue
+            .front()
+            .filter(|_| self.motion.as_ref().is_some_and(|moves| moves.has_begun(now)));
+        let bytes = first.map_or(0, |first| u64::from(first.packet.bytes()));
+        (self.held() - u64::from(first.is_some()), self.bytes_held - bytes)
     }
 
     /// `max(free, ready) + 8·L/rate`, to the fraction.
@@ -291,7 +402,66 @@ impl Port {
             report.mean_packets = Some(self.packet_time as f64 / now.0 as f64);
         }
         report.utilization = share_used(self.rate(), report.bytes_out, now);
+        if let Some(moves) = &mut self.motion {
+            moves.tell(&mut report, now);
+        }
         report
+    }
+}
+
+/// What a port of a link that moves has besides.
+#[derive(Clone, Debug)]
+struct Moves {
+    motion: Motion,
+    /// Of the first packet.
+    service: Option<Service>,
+    /// Of the last that left.
+    left: Service,
+    /// Packets on the wire that an outage will lose, and when [byte].
+    lost_later: Vec<(Time, u64)>,
+    report: MotionReport,
+}
+
+impl Moves {
+    fn new(motion: Motion) -> Moves {
+        let begins = Time::ZERO;
+        Moves {
+            motion,
+            service: None,
+            left: Service { begins, ends: begins },
+            lost_later: vec![],
+            report: MotionReport::default(),
+        }
+    }
+
+    /// Whether the first packet needs no room any more.
+    fn has_begun(&self, now: Time) -> bool {
+        self.motion.frees_at_begin() && self.service.is_some_and(|service| service.begins <= now)
+    }
+
+    /// When the next of the packets held leaves, unless an outage drops it.
+    fn leaves(&mut self, waiting: &Waiting) -> Option<Time> {
+        let Some(service) = self.service.take() else {
+            return match self.motion.admit(waiting.ready, waiting.packet.bytes()) {
+                Fate::Leaves(service) => Some(service.ends),
+                Fate::Dropped(_) => None,
+            };
+        };
+        let Some(at) = self.motion.dropped(waiting.ready, service) else {
+            return Some(service.ends);
+        };
+        self.motion.stop(at);
+        None
+    }
+
+    /// What it counted, beside what every port does.
+    fn tell(&mut self, report: &mut PacketReport, now: Time) {
+        let packets = report.packets_out + self.report.lost_on_wire;
+        let used = (packets, report.bytes_out + self.report.bytes_lost_on_wire);
+        self.report.overtakings = self.motion.overtakings(now);
+        self.report.within_capacity = self.motion.can_have_sent(used, now);
+        report.utilization = self.motion.share_used(used, now);
+        report.motion = Some(self.report);
     }
 }
 

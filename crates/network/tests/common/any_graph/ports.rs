@@ -116,6 +116,7 @@ pub fn plain_link(from: usize, to: usize, rate_bps: u64, delay_ps: u64) -> LinkC
         policy: PolicyConfig::TailDrop {},
         scheduler: SchedulerConfig::Fifo {},
         loss: LossConfig::None {},
+        motion: None,
     }
 }
 

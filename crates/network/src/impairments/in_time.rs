@@ -1,0 +1,141 @@
+//! Losses that go by time and not by packets: a probability as steps, and a Markov chain whose states last.
+
+use super::loss::Probability;
+use longpipe_events::{Stream, Time};
+
+/// A probability of a loss from instants on.
+#[derive(Clone, Debug)]
+pub struct Steps {
+    steps: Vec<(u64, Probability)>,
+    /// Steps that have come.
+    passed: usize,
+    stream: Stream,
+}
+
+impl Steps {
+    /// Steps in order [ps]; before the first none is lost.
+    pub fn new(steps: &[(u64, f64)], stream: Stream) -> Steps {
+        Steps {
+            steps: steps.iter().map(|&(at, share)| (at, Probability::new(share))).collect(),
+            passed: 0,
+            stream,
+        }
+    }
+
+    /// Whether the frame that enters at `now` is lost.
+    pub fn loses(&mut self, now: Time) -> bool {
+        while self.steps.get(self.passed).is_some_and(|step| step.0 <= now.0) {
+            self.passed += 1;
+        }
+        let in_force = self.passed.checked_sub(1).map(|last| self.steps[last].1);
+        in_force.is_some_and(|probability| probability.draw(&mut self.stream))
+    }
+}
+
+/// A good and a bad state, each of which lasts an exponential time, so that bursts do not depend on load.
+#[derive(Clone, Debug)]
+pub struct States {
+    /// Mean time in the good and the bad state [ps].
+    means: [u64; 2],
+    lose: [Probability; 2],
+    bad: bool,
+    /// When the state changes next [ps].
+    until: u64,
+    /// One for sojourns and one for losses, so that neither moves the other.
+    sojourns: Stream,
+    losses: Stream,
+}
+
+impl States {
+    /// Begins in the good state.
+    pub fn new(means: [u64; 2], lose: [f64; 2], (seed, link): (u64, u64)) -> States {
+        let mut states = States {
+            means,
+            lose: lose.map(Probability::new),
+            bad: false,
+            until: 0,
+            sojourns: Stream::new(seed, "sojourn", link),
+            losses: Stream::new(seed, "loss", link),
+        };
+        states.until = exponential(&mut states.sojourns, means[0]);
+        states
+    }
+
+    /// Whether the frame that enters at `now` is lost.
+    pub fn loses(&mut self, now: Time) -> bool {
+        while self.until <= now.0 {
+            self.bad ^= true;
+            let sojourn = exponential(&mut self.sojourns, self.means[usize::from(self.bad)]);
+            // A state of no length would never let time go on.
+            self.until = self.until.saturating_add(sojourn.max(1));
+        }
+        self.lose[usize::from(self.bad)].draw(&mut self.losses)
+    }
+}
+
+/// A time of an exponential distribution with this mean, by comparisons alone (von Neumann 1951), so that it is the same on
+/// every machine.
+fn exponential(stream: &mut Stream, mean: u64) -> u64 {
+    let mut whole = 0u64;
+    loop {
+        let first = stream.below(u64::MAX);
+        let (mut last, mut run) = (first, 1u32);
+        loop {
+            let next = stream.below(u64::MAX);
+            if next >= last {
+                break;
+            }
+            (last, run) = (next, run + 1);
+        }
+        if run % 2 == 1 {
+            let fraction = (u128::from(first) * u128::from(mean)) >> 64;
+            return mean.saturating_mul(whole).saturating_add(fraction as u64);
+        }
+        whole += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sojourns_are_exponential() {
+        let mut stream = Stream::new(1, "test", 0);
+        let drawn: Vec<f64> = (0..1_000_000)
+            .map(|_| exponential(&mut stream, 1_000_000) as f64 / 1e6)
+            .collect();
+        let mean = drawn.iter().sum::<f64>() / 1e6;
+        assert!((mean - 1.0).abs() < 0.003, "{mean}");
+        for at in [0.1, 0.5, 1.0, 2.0, 4.0f64] {
+            let above = drawn.iter().filter(|&&one| one > at).count() as f64 / 1e6;
+            let expected = (-at).exp();
+            let deviation = (expected * (1.0 - expected) / 1e6).sqrt();
+            assert!((above - expected).abs() < 3.5 * deviation, "{at}: {above}");
+        }
+    }
+
+    #[test]
+    fn shares_of_loss_are_those_of_the_time_in_each_state_whatever_the_load() {
+        // Bad for 2 ms of 12 ms on average; a packet each 0.1 ms and each 1 ms.
+        for (gap, packets) in [(100_000_000u64, 1_000_000u64), (1_000_000_000, 1_000_000)] {
+            let mut states = States::new([10_000_000_000, 2_000_000_000], [0.0, 1.0], (1, 0));
+            let lost = (0..packets).filter(|&number| states.loses(Time(number * gap))).count() as f64;
+            let share = lost / packets as f64;
+            // The mean of a two-state process over T deviates by sqrt(2 p (1 - p) tau / T), 1/tau = 1/10 + 1/2 per ms.
+            let (p, tau, total) = (1.0 / 6.0, 10.0 / 6.0, (gap * packets) as f64 / 1e9);
+            let deviation = (2.0 * p * (1.0 - p) * tau / total).sqrt();
+            assert!((share - p).abs() < 3.0 * deviation, "{share} {deviation}");
+        }
+    }
+
+    #[test]
+    fn a_probability_holds_from_its_instant_on() {
+        let steps = [(10, 1.0), (20, 0.0), (30, 0.5)];
+        let mut loss = Steps::new(&steps, Stream::new(1, "loss", 0));
+        let lost: Vec<bool> = [0, 9, 10, 19, 20, 29].map(|at| loss.loses(Time(at))).to_vec();
+        assert_eq!(lost, [false, false, true, true, false, false]);
+        let half = (0..10_000).filter(|&later| loss.loses(Time(30 + later))).count();
+        assert!((4700..5300).contains(&half), "{half}");
+    }
+}

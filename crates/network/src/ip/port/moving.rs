@@ -1,0 +1,433 @@
+//! An output port of a link that moves, of a host or of a router: all of it is known when a packet is admitted, in order.
+
+use crate::impairments::loss::Loss;
+use crate::ip::port::line::Line;
+use crate::ip::report::{MotionReport, PacketReport};
+use crate::motion::{Fate, Motion, Passage};
+use crate::packets::ring::Ring;
+use crate::policies::{Occupancy, Policy};
+use crate::scenario::{BufferUnit, LinkConfig, NodeKind};
+use longpipe_events::Time;
+
+/// A packet held until an instant.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    /// When its first bit leaves.
+    begins: Time,
+    /// When its last bit has left, or it is dropped.
+    until: Time,
+    bytes: u32,
+    /// Its circuit's number at this port.
+    local: u32,
+}
+
+/// A packet that will be lost on the wire.
+#[derive(Clone, Copy, Debug, Default)]
+struct OnWire {
+    at: Time,
+    bytes: u32,
+}
+
+/// The port.
+#[derive(Clone, Debug)]
+pub struct Moving {
+    host: bool,
+    motion: Motion,
+    loss: Option<Box<Loss>>,
+    policy: Policy,
+    most_packets: u64,
+    most_bytes: u64,
+    /// Whether X, X_i and K count bytes rather than packets.
+    by_bytes: bool,
+    /// Of the run.
+    end: Time,
+    /// Those that leave, and those that an outage drops, each in order.
+    leaving: Ring<Held>,
+    doomed: Ring<Held>,
+    /// When the packet leaves that came last, if it is lost on the wire.
+    left: Option<Time>,
+    /// Those that an outage loses on the wire, in order.
+    on_wire: Ring<OnWire>,
+    held: u64,
+    bytes_held: u64,
+    held_by_vc: Vec<u64>,
+    active_vcs: u64,
+    report: PacketReport,
+    counted: MotionReport,
+    /// From arrival to departure, of all admitted [packet·ps].
+    packet_time: u128,
+}
+
+impl Moving {
+    /// An empty port for `vcs` circuits, in a run until `end`.
+    pub(crate) fn new(
+        motion: Motion,
+        end: Time,
+        (link, kind): (&LinkConfig, NodeKind),
+        loss: Option<Box<Loss>>,
+        vcs: usize,
+    ) -> Moving {
+        let host = kind == NodeKind::Host;
+        let buffer = link.buffer.filter(|_| !host);
+        let most = |unit| {
+            buffer
+                .filter(|buffer| buffer.unit == unit)
+                .map_or(u64::MAX, |buffer| buffer.limit)
+        };
+        Moving {
+            host,
+            motion,
+            loss,
+            policy: match host {
+                true => Policy::TailDrop,
+                false => Policy::new(&link.policy, buffer.map_or(u64::MAX, |buffer| buffer.limit)),
+            },
+            most_packets: most(BufferUnit::Packets),
+            most_bytes: most(BufferUnit::Bytes),
+            by_bytes: buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes),
+            end,
+            leaving: Ring::default(),
+            doomed: Ring::default(),
+            left: None,
+            on_wire: Ring::default(),
+            held: 0,
+            bytes_held: 0,
+            held_by_vc: vec![0; vcs],
+            active_vcs: 0,
+            report: PacketReport {
+                host,
+                ..PacketReport::default()
+            },
+            counted: MotionReport::default(),
+            packet_time: 0,
+        }
+    }
+
+    /// A packet of the port's circuit `local` may leave from `ready` on; unless it is lost, when it arrives downstream.
+    pub fn send(&mut self, line: &mut Line, ready: Time, bytes: u16, local: u32) -> Option<Time> {
+        // A host's jitter may go beyond the end of the run.
+        self.settle(ready.min(self.end));
+        let size = u64::from(bytes);
+        self.report.packets_in += 1;
+        self.report.bytes_in += size;
+        let (packets, room) = self.waiting(ready);
+        let lost = if self.motion.refuses(ready) {
+            &mut self.counted.lost_outage
+        } else if self.loss.as_mut().is_some_and(|loss| loss.loses(ready)) {
+            &mut self.report.lost_forced
+        } else if self.policy.refuses(self.occupancy(local)) {
+            &mut self.report.lost_refused
+        } else if packets >= self.most_packets || room + size > self.most_bytes {
+            &mut self.report.lost_overflow
+        } else {
+            return self.admit(line, ready, bytes, local);
+        };
+        *lost += 1;
+        self.report.bytes_lost += size;
+        None
+    }
+
+    fn admit(&mut self, line: &mut Line, ready: Time, bytes: u16, local: u32) -> Option<Time> {
+        let fate = self.motion.admit(ready, bytes);
+        let (begins, until) = match fate {
+            Fate::Leaves(service) => (service.begins, service.ends),
+            Fate::Dropped(at) => (at, at),
+        };
+        let held = Held {
+            begins,
+            until,
+            bytes: u32::from(bytes),
+            local,
+        };
+        self.packet_time += u128::from((until - ready).0);
+        let size = self.size(held.bytes);
+        self.held += 1;
+        self.bytes_held += u64::from(bytes);
+        self.report.peak_packets = self.report.peak_packets.max(self.held);
+        self.report.peak_bytes = self.report.peak_bytes.max(self.bytes_held);
+        let of_vc = &mut self.held_by_vc[local as usize];
+        self.active_vcs += u64::from(*of_vc == 0);
+        *of_vc += size;
+        let Fate::Leaves(service) = fate else {
+            self.doomed.push(held);
+            return None;
+        };
+        self.leaving.push(held);
+        match self.motion.pass(ready.min(self.end), service) {
+            Passage::Arrives(arrival) => {
+                line.set_delay(arrival - service.ends);
+                Some(arrival)
+            }
+            Passage::Lost(at) => {
+                self.left = Some(service.ends);
+                self.on_wire.push(OnWire {
+                    at,
+                    bytes: u32::from(bytes),
+                });
+                None
+            }
+        }
+    }
+
+    /// Packets and bytes that take room at `now`, up to which the port is settled.
+    fn waiting(&self, now: Time) -> (u64, u64) {
+        let begun = self
+            .leaving
+            .first()
+            .filter(|first| self.motion.frees_at_begin() && first.begins <= now);
+        begun.map_or((self.held, self.bytes_held), |first| {
+            (self.held - 1, self.bytes_held - u64::from(first.bytes))
+        })
+    }
+
+    fn occupancy(&self, local: u32) -> Occupancy {
+        Occupancy {
+            held: if self.by_bytes { self.bytes_held } else { self.held },
+            vc_held: self.held_by_vc[local as usize],
+            active_vcs: self.active_vcs,
+        }
+    }
+
+    fn size(&self, bytes: u32) -> u64 {
+        if self.by_bytes {
+            u64::from(bytes)
+        } else {
+            1
+        }
+    }
+
+    /// When the packet leaves that was just sent in vain, if it does.
+    pub fn take_left(&mut self) -> Option<Time> {
+        self.left.take()
+    }
+
+    /// Packets held at `now`.
+    pub fn held(&mut self, now: Time) -> u64 {
+        self.settle(now);
+        self.held
+    }
+
+    /// Settles what leaves, or is dropped or lost, up to `now`.
+    fn settle(&mut self, now: Time) {
+        while let Some(first) = self.leaving.first().copied().filter(|first| first.until <= now) {
+            self.leaving.pop();
+            self.let_go(first);
+            self.report.packets_out += 1;
+            self.report.bytes_out += u64::from(first.bytes);
+        }
+        while let Some(first) = self.doomed.first().copied().filter(|first| first.until <= now) {
+            self.doomed.pop();
+            self.let_go(first);
+            self.counted.lost_outage += 1;
+            self.report.bytes_lost += u64::from(first.bytes);
+        }
+        while let Some(first) = self.on_wire.first().copied().filter(|first| first.at <= now) {
+            self.on_wire.pop();
+            self.counted.lose(&mut self.report, first.bytes);
+        }
+    }
+
+    fn let_go(&mut self, packet: Held) {
+        let size = self.size(packet.bytes);
+        self.held -= 1;
+        self.bytes_held -= u64::from(packet.bytes);
+        let of_vc = &mut self.held_by_vc[packet.local as usize];
+        *of_vc -= size;
+        self.active_vcs -= u64::from(*of_vc == 0);
+    }
+
+    /// Packets and bytes at the port or on the wire at `now` that will never arrive.
+    pub fn lost_later(&mut self, now: Time) -> (u64, u64) {
+        self.settle(now);
+        let doomed = self.doomed.iter().map(|one| one.bytes);
+        let bytes = doomed.chain(self.on_wire.iter().map(|one| one.bytes));
+        bytes.fold((0, 0), |(packets, sum), bytes| (packets + 1, sum + u64::from(bytes)))
+    }
+
+    /// What it counted as of `now`, the end of the run; a host's packets are its own until they arrive, `under_way`.
+    pub(crate) fn report(&mut self, now: Time, under_way: (u64, u64)) -> PacketReport {
+        self.settle(now);
+        let mut report = self.report;
+        (report.packets_held, report.bytes_held) = (self.held, self.bytes_held);
+        if self.host {
+            (report.packets_held, report.bytes_held) = under_way;
+            let on_wire = (under_way.0 - self.held, under_way.1 - self.bytes_held);
+            report.packets_out -= on_wire.0;
+            report.bytes_out -= on_wire.1;
+            (report.peak_packets, report.peak_bytes) = (0, 0);
+        } else {
+            let leaving = self.leaving.iter().chain(self.doomed.iter());
+            let after: u128 = leaving.map(|held| u128::from((held.until - now).0)).sum();
+            report.mean_packets = Some((self.packet_time - after) as f64 / now.0 as f64);
+        }
+        let packets = report.packets_out + self.counted.lost_on_wire;
+        let used = (packets, report.bytes_out + self.counted.bytes_lost_on_wire);
+        self.counted.overtakings = self.motion.overtakings(now);
+        self.counted.within_capacity = self.motion.can_have_sent(used, now);
+        report.motion = Some(self.counted);
+        report.utilization = self.motion.share_used(used, now);
+        report
+    }
+
+    /// Whether packets and bytes held, X_i of every circuit and N_a are what those in order come to.
+    pub fn accounts_agree(&self) -> bool {
+        let mut by_vc = vec![0; self.held_by_vc.len()];
+        let (mut packets, mut bytes) = (0, 0);
+        for one in self.leaving.iter().chain(self.doomed.iter()) {
+            by_vc[one.local as usize] += self.size(one.bytes);
+            (packets, bytes) = (packets + 1, bytes + u64::from(one.bytes));
+        }
+        let active = by_vc.iter().filter(|&&held| held > 0).count() as u64;
+        (packets, bytes, active) == (self.held, self.bytes_held, self.active_vcs) && by_vc == self.held_by_vc
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ip::port::line::End;
+    use crate::scenario::motion::{MotionConfig, OrderConfig, ServiceConfig};
+    use crate::scenario::{BufferConfig, LossConfig, PolicyConfig, SchedulerConfig};
+    use longpipe_events::{Span, Stream};
+    use std::collections::VecDeque;
+
+    const MS: u64 = 1_000_000_000;
+    /// Of mahimahi's opportunities [byte].
+    const EACH: u64 = 1504;
+
+    /// A router's port by a schedule in milliseconds.
+    fn port(schedule: &[u64], limit: u64, unit: BufferUnit) -> (Moving, Line) {
+        let motion = MotionConfig {
+            service: Some(ServiceConfig::Opportunities {
+                instants_ps: schedule.iter().map(|at| at * MS).collect(),
+                bytes: EACH,
+                header_bytes: 0,
+            }),
+            delay: None,
+            outages: None,
+            order: OrderConfig::Fifo,
+        };
+        let link = LinkConfig {
+            from: 0,
+            to: 1,
+            rate_bps: 12_000_000,
+            delay_ps: 0,
+            buffer: Some(BufferConfig { unit, limit }),
+            policy: PolicyConfig::TailDrop {},
+            scheduler: SchedulerConfig::Fifo {},
+            loss: LossConfig::None {},
+            motion: Some(Box::new(motion)),
+        };
+        let motion = Motion::new(&link).expect("a motion");
+        let moving = Moving::new(motion, Time(1 << 60), (&link, NodeKind::Switch), None, 1);
+        (moving, Line::new(Span(0), End::Host, false))
+    }
+
+    /// When each packet leaves, in milliseconds; none if it is refused.
+    fn departures(port: (Moving, Line), arrivals: &[(u64, u16)]) -> Vec<Option<u64>> {
+        let (mut moving, mut line) = port;
+        let mut send = |&(at, bytes): &(u64, u16)| {
+            let arrival = moving.send(&mut line, Time(at * MS), bytes, 0)?;
+            Some((arrival - line.delay()).0 / MS)
+        };
+        arrivals.iter().map(&mut send).collect()
+    }
+
+    fn numbers(text: &str) -> Vec<Vec<Option<u64>>> {
+        let number = |cell: &str| cell.parse().ok();
+        text.lines().map(|line| line.split(',').map(number).collect()).collect()
+    }
+
+    #[test]
+    fn packets_leave_when_mahimahi_lets_them_and_are_refused_as_there() {
+        macro_rules! data {
+            ($name:literal) => {
+                include_str!(concat!("../../../tests/data/trace_links/", $name))
+            };
+        }
+        let cases = [
+            (data!("steady.trace"), data!("steady.csv"), 50, BufferUnit::Packets),
+            (data!("bursty.trace"), data!("bursty.csv"), 100, BufferUnit::Packets),
+            (
+                data!("from_zero.trace"),
+                data!("from_zero.csv"),
+                60_000,
+                BufferUnit::Bytes,
+            ),
+        ];
+        for (schedule, outcomes, limit, unit) in cases {
+            let schedule: Vec<u64> = numbers(schedule).iter().filter_map(|row| row[0]).collect();
+            let rows = &numbers(outcomes)[1..];
+            let arrivals: Vec<(u64, u16)> = rows
+                .iter()
+                .map(|row| (row[0].expect("an instant"), row[1].expect("a length") as u16))
+                .collect();
+            let expected: Vec<Option<u64>> = rows.iter().map(|row| row[2]).collect();
+            assert_eq!(arrivals.len(), 4000);
+            assert_eq!(departures(port(&schedule, limit, unit), &arrivals), expected);
+        }
+    }
+
+    /// The same, millisecond by millisecond: opportunities first, then arrivals.
+    fn plainly(schedule: &[u64], limit: u64, arrivals: &[(u64, u16)]) -> Vec<Option<u64>> {
+        let mut fates = vec![None; arrivals.len()];
+        let (mut queue, mut next, mut transit, mut cycle) = (VecDeque::new(), 0, None, 0);
+        let mut place = 0;
+        for now in 0..u64::MAX {
+            while cycle + schedule[place] == now {
+                let mut room = EACH;
+                while room > 0 {
+                    let Some((number, left)) = transit.take().or_else(|| queue.pop_front()) else {
+                        break;
+                    };
+                    if left > room {
+                        transit = Some((number, left - room));
+                        break;
+                    }
+                    room -= left;
+                    fates[number] = Some(now);
+                }
+                place += 1;
+                if place == schedule.len() {
+                    (place, cycle) = (0, cycle + schedule[schedule.len() - 1]);
+                }
+            }
+            while arrivals.get(next).is_some_and(|arrival| arrival.0 == now) {
+                if (queue.len() as u64) < limit {
+                    queue.push_back((next, u64::from(arrivals[next].1)));
+                }
+                next += 1;
+            }
+            if next == arrivals.len() && queue.is_empty() && transit.is_none() {
+                break;
+            }
+        }
+        fates
+    }
+
+    #[test]
+    fn a_hundred_random_schedules_and_loads_are_as_millisecond_by_millisecond() {
+        for case in 0..100 {
+            let mut random = Stream::new(case, "test", 0);
+            let mut at = random.below(3);
+            let gaps = 1 + random.below(6);
+            let mut schedule: Vec<u64> = (0..1 + random.below(40))
+                .map(|_| {
+                    at += random.below(gaps);
+                    at
+                })
+                .collect();
+            *schedule.last_mut().expect("one") += 1;
+            let (mut now, gap) = (0, 1 + random.below(6));
+            let arrivals: Vec<(u64, u16)> = (0..300)
+                .map(|_| {
+                    now += random.below(gap);
+                    (now, 20 + random.below(4000) as u16)
+                })
+                .collect();
+            let limit = 1 + random.below(20);
+            let found = departures(port(&schedule, limit, BufferUnit::Packets), &arrivals);
+            assert_eq!(found, plainly(&schedule, limit, &arrivals), "case {case}");
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! What a link does over time: when a packet leaves its line, and when it arrives at the end of the wire.
+//!
+//! Everything is known ahead: a series never depends on packets. So what becomes of a packet is known when its turn in the
+//! line is, whoever asks.
+
+pub(crate) mod delay;
+mod opportunities;
+pub(crate) mod order;
+mod outages;
+mod steps;
+
+use crate::ip::port::line::share_used;
+use crate::scenario::bounds::AFTER_ANY_RUN;
+use crate::scenario::motion::{HoldOrDrop, InFlight, InService, MotionConfig, ServiceConfig};
+use crate::scenario::LinkConfig;
+use delay::Delay;
+use longpipe_events::{Rate, Time, PS_PER_SECOND};
+use opportunities::Opportunities;
+use order::{Order, Overtakings};
+use outages::Outages;
+use steps::{work, Exact, Steps};
+
+/// When a packet leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Service {
+    /// Its first bit.
+    pub begins: Time,
+    /// Its last bit.
+    pub ends: Time,
+}
+
+/// What becomes of a packet that a port took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It leaves.
+    Leaves(Service),
+    /// An outage drops it at this instant.
+    Dropped(Time),
+}
+
+/// What becomes of a packet that left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passage {
+    /// It arrives.
+    Arrives(Time),
+    /// An outage loses it at this instant.
+    Lost(Time),
+}
+
+/// The line's own part.
+#[derive(Clone, Debug)]
+enum Line {
+    Steps {
+        steps: Steps,
+        /// When the last packet has left.
+        free: Exact,
+    },
+    Opportunities(Opportunities),
+}
+
+/// A link that moves, first in, first out.
+#[derive(Clone, Debug)]
+pub(crate) struct Motion {
+    line: Line,
+    outages: Option<Outages>,
+    delay: Delay,
+    order: Order,
+    /// The rate of a line that stands.
+    rate: Option<Rate>,
+}
+
+impl Motion {
+    /// That of a link, if it moves.
+    pub fn new(link: &LinkConfig) -> Option<Motion> {
+        let MotionConfig {
+            service,
+            delay,
+            outages,
+            order,
+        } = link.motion.as_deref()?;
+        let line = match service {
+            None => Line::steps(vec![[0, link.rate_bps]], None),
+            Some(ServiceConfig::Steps { steps, cycle_ps }) => Line::steps(steps.clone(), *cycle_ps),
+            Some(ServiceConfig::Opportunities {
+                instants_ps,
+                bytes,
+                header_bytes,
+            }) => Line::Opportunities(Opportunities::new(instants_ps.clone(), *bytes, *header_bytes)),
+        };
+        Some(Motion {
+            line,
+            outages: outages.clone().map(Outages::new),
+            delay: delay.as_ref().map_or_else(|| Delay::fixed(link.delay_ps), Delay::new),
+            order: Order::new(*order),
+            rate: service.is_none().then_some(Rate(link.rate_bps)),
+        })
+    }
+
+    /// Whether a packet keeps its room until its first bit leaves, not its last.
+    pub fn frees_at_begin(&self) -> bool {
+        matches!(self.line, Line::Opportunities(_))
+    }
+
+    /// Whether an outage refuses the packet that comes at this instant.
+    pub fn refuses(&mut self, came: Time) -> bool {
+        self.outages
+            .as_mut()
+            .filter(|outages| outages.config.arriving == HoldOrDrop::Drop)
+            .is_some_and(|outages| outages.end(came.0).is_some())
+    }
+
+    /// When the outage begins that drops the packet that came at `came` and would leave so.
+    pub fn dropped(&mut self, came: Time, service: Service) -> Option<Time> {
+        let outages = self.outages.as_mut()?;
+        let waiting = (outages.config.waiting == HoldOrDrop::Drop)
+            .then(|| outages.next_begin(came.0))
+            .flatten()
+            .filter(|&begin| begin <= service.begins.0);
+        let in_service = (outages.config.in_service == InService::Drop)
+            .then(|| outages.next_begin(service.begins.0))
+            .flatten()
+            .filter(|&begin| begin < service.ends.0);
+        waiting.or(in_service).map(Time)
+    }
+
+    /// What becomes of the packet that came at `came`, after all before it.
+    pub fn admit(&mut self, came: Time, bytes: u16) -> Fate {
+        let before = self.free();
+        let service = self.serve(came, bytes);
+        let Some(at) = self.dropped(came, service) else {
+            return Fate::Leaves(service);
+        };
+        let free = if at > service.begins {
+            Exact { whole: at.0, part: 0 }
+        } else {
+            before
+        };
+        if let Line::Steps { free: last, .. } = &mut self.line {
+            *last = free;
+        }
+        Fate::Dropped(at)
+    }
+
+    fn free(&self) -> Exact {
+        match self.line {
+            Line::Steps { free, .. } => free,
+            Line::Opportunities(_) => Exact::default(),
+        }
+    }
+
+    /// Serves the packet that came at `came`, after all before it, if no outage drops it.
+    pub fn serve(&mut self, came: Time, bytes: u16) -> Service {
+        match &mut self.line {
+            Line::Opportunities(opportunities) => {
+                let (begins, ends) = opportunities.serve(came.0, u64::from(bytes));
+                Service {
+                    begins: Time(begins),
+                    ends: Time(ends),
+                }
+            }
+            Line::Steps { steps, free } => {
+                if came.0 > free.whole {
+                    *free = Exact { whole: came.0, part: 0 };
+                }
+                if let Some(end) = self.outages.as_mut().and_then(|outages| outages.end(free.whole)) {
+                    *free = Exact { whole: end, part: 0 };
+                }
+                let begins = Time(free.whole);
+                *free = finish(steps, self.outages.as_mut(), *free, work(u64::from(bytes)));
+                Service {
+                    begins,
+                    ends: Time(free.whole),
+                }
+            }
+        }
+    }
+
+    /// Gives up the packet in service at an instant, at which the line is free.
+    pub fn stop(&mut self, now: Time) {
+        if let Line::Steps { free, .. } = &mut self.line {
+            *free = Exact { whole: now.0, part: 0 };
+        }
+    }
+
+    /// What becomes of a packet that left, after all before it; it is `now`.
+    pub fn pass(&mut self, now: Time, service: Service) -> Passage {
+        let Service { begins, ends } = service;
+        let arrival = ends.0 + self.delay.of(begins.0, ends.0);
+        let lost = self
+            .outages
+            .as_mut()
+            .filter(|outages| outages.config.in_flight == InFlight::Drop)
+            .and_then(|outages| outages.next_begin(ends.0.saturating_sub(1)))
+            .filter(|&begin| begin < arrival);
+        match lost {
+            Some(begin) => Passage::Lost(Time(begin)),
+            None => Passage::Arrives(Time(self.order.arrive(now.0, ends.0, arrival))),
+        }
+    }
+
+    /// Whether outages drop what waits, and what is in service, where they do either.
+    pub fn drops(&self) -> Option<(bool, bool)> {
+        let config = &self.outages.as_ref()?.config;
+        let waiting = config.waiting == HoldOrDrop::Drop;
+        let in_service = config.in_service == InService::Drop;
+        (waiting || in_service).then_some((waiting, in_service))
+    }
+
+    /// When the next outage that drops packets begins, after an instant.
+    pub fn next_drop(&mut self, now: Option<Time>) -> Option<Time> {
+        self.drops()?;
+        let outages = self.outages.as_mut()?;
+        let begin = match now {
+            Some(now) => outages.next_begin(now.0),
+            None => outages.config.intervals_ps.first().map(|one| one[0]),
+        };
+        begin.map(Time)
+    }
+
+    /// Who overtook whom by `now`.
+    pub fn overtakings(&mut self, now: Time) -> Overtakings {
+        self.order.overtakings(now.0)
+    }
+
+    /// Fraction that so many bytes of so many packets are of what the line could have sent by `now`, outages apart.
+    pub fn share_used(&self, (packets, bytes): (u64, u64), now: Time) -> f64 {
+        if let Some(rate) = self.rate {
+            return share_used(rate, bytes, now);
+        }
+        let could = self.capacity(now);
+        if could == 0 {
+            return 0.0;
+        }
+        (self.taken(packets, bytes) as f64 / could as f64).min(1.0)
+    }
+
+    /// Whether the line can have sent so many by `now`: within the picosecond that departures are rounded by.
+    pub fn can_have_sent(&self, (packets, bytes): (u64, u64), now: Time) -> bool {
+        self.taken(packets, bytes) <= self.capacity(Time(now.0 + 1))
+    }
+
+    fn capacity(&self, now: Time) -> u128 {
+        match &self.line {
+            Line::Steps { steps, .. } => steps.sent_by(now.0),
+            Line::Opportunities(opportunities) => u128::from(opportunities.sent_by(now.0)),
+        }
+    }
+
+    fn taken(&self, packets: u64, bytes: u64) -> u128 {
+        match &self.line {
+            Line::Steps { .. } => 8 * u128::from(bytes) * u128::from(PS_PER_SECOND),
+            Line::Opportunities(opportunities) => u128::from(bytes + packets * opportunities.header()),
+        }
+    }
+}
+
+impl Line {
+    fn steps(steps: Vec<[u64; 2]>, cycle: Option<u64>) -> Line {
+        Line::Steps {
+            steps: Steps::new(steps, cycle),
+            free: Exact::default(),
+        }
+    }
+}
+
+/// When so much is sent from an instant outside of outages on; what an outage interrupts goes on after it.
+fn finish(steps: &mut Steps, outages: Option<&mut Outages>, mut from: Exact, mut left: u128) -> Exact {
+    let never = Exact {
+        whole: AFTER_ANY_RUN.0,
+        part: 0,
+    };
+    let Some(outages) = outages.filter(|outages| outages.config.in_service == InService::Hold) else {
+        return steps
+            .finish(from, left, AFTER_ANY_RUN.0.max(from.whole))
+            .unwrap_or(never);
+    };
+    loop {
+        let begin = outages
+            .next_begin(from.whole)
+            .unwrap_or(AFTER_ANY_RUN.0.max(from.whole));
+        match steps.finish(from, left, begin) {
+            Ok(end) => return end,
+            Err(rest) => left = rest,
+        }
+        match outages.end(begin) {
+            Some(end) => from = Exact { whole: end, part: 0 },
+            None => return never,
+        }
+    }
+}

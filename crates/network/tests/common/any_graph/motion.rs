@@ -1,0 +1,156 @@
+//! Any link that moves: rates, opportunities, delays, outages and orders, in proportion to the run.
+
+use super::pace::part;
+use longpipe_network::scenario::motion::{
+    Between, DelayConfig, HoldOrDrop, InFlight, InService, Instant, MotionConfig, OrderConfig, OutagesConfig,
+    ServiceConfig,
+};
+use longpipe_network::scenario::{LinkConfig, LossConfig, PolicyConfig, Scenario};
+use proptest::prelude::*;
+
+/// A series: shares of the run, and shares of a value.
+type Series = Vec<(u16, u16)>;
+
+/// What a line sends when.
+#[derive(Clone, Debug)]
+enum ServiceDraft {
+    Stands,
+    Steps(Series, bool),
+    Opportunities(Vec<u16>, u64, u64),
+}
+
+/// A link that moves; numbers are shares.
+#[derive(Clone, Debug)]
+pub struct MotionDraft {
+    service: ServiceDraft,
+    delay: Option<(Series, bool, bool)>,
+    outages: Option<(Series, [bool; 3], u8)>,
+    free: bool,
+}
+
+fn any_series() -> impl Strategy<Value = Series> {
+    prop::collection::vec((any::<u16>(), prop_oneof![2 => Just(0u16), 5 => any::<u16>()]), 1..7)
+}
+
+/// Any motion of one link.
+fn any_motion() -> impl Strategy<Value = MotionDraft> {
+    let service = prop_oneof![
+        4 => Just(ServiceDraft::Stands),
+        2 => (any_series(), any::<bool>()).prop_map(|(series, cyclic)| ServiceDraft::Steps(series, cyclic)),
+        1 => (prop::collection::vec(any::<u16>(), 1..30), 20u64..4000, 0u64..8)
+            .prop_map(|(shares, bytes, header)| ServiceDraft::Opportunities(shares, bytes, header)),
+    ];
+    let delay = prop_oneof![1 => Just(None), 3 => (any_series(), any::<bool>(), any::<bool>()).prop_map(Some)];
+    let outages = prop_oneof![
+        2 => Just(None),
+        1 => (prop::collection::vec((any::<u16>(), any::<u16>()), 1..5), any::<[bool; 3]>(), 0u8..3).prop_map(Some),
+    ];
+    (service, delay, outages, prop::bool::weighted(0.3)).prop_map(|(service, delay, outages, free)| MotionDraft {
+        service,
+        delay,
+        outages,
+        free,
+    })
+}
+
+/// Any links that move, by number.
+pub fn any_motions() -> impl Strategy<Value = Vec<(usize, MotionDraft)>> {
+    prop::collection::vec((0usize..60, any_motion()), 1..5)
+}
+
+/// Lets links of a scenario move.
+pub fn set(scenario: &mut Scenario, motions: &[(usize, MotionDraft)]) {
+    let (links, duration) = (scenario.links.len(), scenario.duration_ps);
+    for (number, draft) in motions {
+        let link = &mut scenario.links[number % links];
+        link.motion = Some(Box::new(draft.build(link, duration)));
+        if !link.policy.looks_alone() {
+            link.policy = PolicyConfig::TailDrop {};
+        }
+        if matches!(link.loss, LossConfig::BitErrors { .. }) {
+            link.loss = LossConfig::None {};
+        }
+    }
+}
+
+impl MotionDraft {
+    fn build(&self, link: &LinkConfig, duration: u64) -> MotionConfig {
+        // Beyond the end of the run, too.
+        let instant = |share: u16| part(duration.saturating_mul(2), share);
+        let service = match &self.service {
+            ServiceDraft::Stands => None,
+            ServiceDraft::Steps(series, cyclic) => {
+                let mut steps: Vec<[u64; 2]> = series
+                    .iter()
+                    .map(|&(at, rate)| [instant(at), part(link.rate_bps.min(5_000_000_000_000) * 2, rate)])
+                    .collect();
+                steps.sort_unstable();
+                steps.insert(0, [0, link.rate_bps]);
+                steps.dedup_by_key(|step| step[0]);
+                let last = steps[steps.len() - 1][0];
+                let cycle_ps = cyclic.then_some(last + 1 + duration / 50);
+                Some(ServiceConfig::Steps { steps, cycle_ps })
+            }
+            ServiceDraft::Opportunities(shares, bytes, header_bytes) => {
+                let mut instants_ps: Vec<u64> = shares.iter().map(|&share| part(duration, share) / 8).collect();
+                instants_ps.sort_unstable();
+                let last = instants_ps.len() - 1;
+                instants_ps[last] += 1;
+                Some(ServiceConfig::Opportunities {
+                    instants_ps,
+                    bytes: *bytes,
+                    header_bytes: *header_bytes,
+                })
+            }
+        };
+        let delay = self.delay.as_ref().map(|(series, linear, at_start)| {
+            let most = (2 * link.delay_ps).max(duration / 20);
+            let mut knots_ps: Vec<[u64; 2]> = series
+                .iter()
+                .map(|&(at, delay)| [instant(at), part(most.min(900_000_000_000_000), delay)])
+                .collect();
+            knots_ps.sort_unstable_by_key(|knot| knot[0]);
+            DelayConfig {
+                knots_ps,
+                between: if *linear { Between::Linear } else { Between::Hold },
+                at: if *at_start { Instant::Start } else { Instant::End },
+            }
+        });
+        let alone = matches!(service, Some(ServiceConfig::Opportunities { .. }));
+        let outages = self
+            .outages
+            .as_ref()
+            .filter(|_| !alone)
+            .map(|(shares, drops, in_service)| {
+                let mut intervals_ps: Vec<[u64; 2]> = vec![];
+                let mut begins: Vec<(u64, u64)> = shares
+                    .iter()
+                    .map(|&(at, long)| (instant(at), 1 + part(duration / 8, long)))
+                    .collect();
+                begins.sort_unstable();
+                for (begin, long) in begins {
+                    if intervals_ps.last().is_none_or(|last| last[1] < begin) {
+                        intervals_ps.push([begin, begin + long]);
+                    }
+                }
+                let policy = |drop: bool| if drop { HoldOrDrop::Drop } else { HoldOrDrop::Hold };
+                OutagesConfig {
+                    intervals_ps,
+                    arriving: policy(drops[0]),
+                    waiting: policy(drops[1]),
+                    in_service: [InService::Hold, InService::Drop, InService::Deliver][usize::from(*in_service)],
+                    in_flight: if drops[2] { InFlight::Drop } else { InFlight::Deliver },
+                }
+            });
+        MotionConfig {
+            service,
+            delay,
+            outages,
+            order: if self.free {
+                OrderConfig::Free
+            } else {
+                OrderConfig::Fifo
+            },
+        }
+    }
+}

@@ -1,0 +1,149 @@
+"""`longpipe satellites`: round trips and routes over a constellation."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from longpipe.errors import ScenarioError, nearest
+from longpipe.files import check_file
+
+if TYPE_CHECKING:
+    from longpipe.satellites import Constellation, RoundTrips, Station
+
+TABLES: Final = (".csv", ".parquet", ".json")
+PICTURES: Final = (".svg", ".pdf", ".png")
+# Pairs that the terminal has a line for.
+MOST_TOLD: Final = 12
+BUILT_IN: Final = "starlink-550, kuiper-630, telesat-1015, oneweb, iridium"
+
+
+def satellites(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SHELL|FILE",
+            help=f"{BUILT_IN}; your own as ORBITSxSATELLITES:KM:DEGREES:PHASING; a file of TLEs or OMMs.",
+        ),
+    ],
+    places: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[STATION]...", help="Cities, or LATITUDE,LONGITUDE: two, or more for all pairs."),
+    ] = None,
+    cities: Annotated[int, typer.Option(metavar="N", help="The N largest cities as well.")] = 0,
+    duration: Annotated[float, typer.Option(metavar="S", help="How long \\[s].")] = 200.0,
+    step: Annotated[float, typer.Option(metavar="S", help="Time between two instants \\[s].")] = 0.1,
+    begin: Annotated[
+        str | None,
+        typer.Option(
+            metavar="UTC", help="First instant: 2026-11-22T12:00; else the shell's, or the file's last epoch."
+        ),
+    ] = None,
+    elevation: Annotated[
+        float | None, typer.Option(metavar="DEG", help="Least elevation at every station \\[degree].")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Round trips: .csv, .parquet or .json.")
+    ] = None,
+    routes: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Routes, a row for each change, likewise.")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Round trips and links over time: .svg, .pdf or .png.")
+    ] = None,
+    chart: Annotated[Path | None, typer.Option("--map", metavar="FILE", help="A map of an instant, likewise.")] = None,
+    at: Annotated[float, typer.Option("--at", metavar="S", help="The map's instant \\[s].")] = 0.0,
+) -> None:
+    """Compute round trips and routes between ground stations over a constellation of satellites.
+
+    longpipe satellites starlink-550 London 'New York' --duration 600 -o rtt.csv --picture rtt.svg; longpipe satellites
+    kuiper-630 --cities 100 -o all.parquet
+    """
+    for option, file, accepted in (
+        ("--output", output, TABLES),
+        ("--routes", routes, TABLES),
+        ("--picture", picture, PICTURES),
+        ("--map", chart, PICTURES),
+    ):
+        if file is not None:
+            if file.suffix not in accepted:
+                raise ScenarioError(f"{option}: {str(file)!r}; {nearest(file.suffix, accepted)}")
+            check_file(option, file)
+    # Other commands begin faster without it.
+    from longpipe.cli.progress import RunBar
+    from longpipe.satellites import round_trips
+
+    stations = _stations(places or [], cities, elevation)
+    constellation = _constellation(source, begin)
+    with RunBar(constellation.name) as bar:
+        found = round_trips(constellation, stations, duration_s=duration, step_s=step, told=bar.update)
+    _tell(found)
+    if output is not None or routes is not None:
+        from longpipe.export import write_table
+
+        if output is not None:
+            write_table(found.table(), output)
+        if routes is not None:
+            write_table(found.routes(), routes)
+    if picture is not None or chart is not None:
+        from longpipe.pictures.satellites import round_trips_over_time, satellite_map
+        from longpipe.pictures.saving import save_as
+
+        if picture is not None:
+            save_as(round_trips_over_time(found), picture)
+        if chart is not None:
+            save_as(satellite_map(found, at), chart)
+
+
+def _stations(places: list[str], count: int, elevation: float | None) -> list[Station]:
+    from dataclasses import replace
+
+    from longpipe.satellites import cities, station
+
+    if not 0 <= count <= len(cities()):
+        raise ScenarioError(f"--cities: {count}; needs 0 to {len(cities())}")
+    found = {one.name: one for one in [*map(station, places), *islice(cities().values(), count)]}
+    if len(found) < 2:
+        raise ScenarioError(f"STATION: {len(found)} of them; needs two different ones, or --cities N")
+    if elevation is not None and not 0 <= elevation < 90:
+        raise ScenarioError(f"--elevation: {elevation:g}; needs 0 to below 90 degrees")
+    return [one if elevation is None else replace(one, least_elevation_deg=elevation) for one in found.values()]
+
+
+def _constellation(source: str, begin: str | None) -> Constellation:
+    from longpipe.satellites import Constellation
+    from longpipe.satellites.constellation import EPOCH
+    from longpipe.satellites.shells import parse_shell
+
+    epoch = None
+    if begin is not None:
+        try:
+            epoch = datetime.fromisoformat(begin)
+        except ValueError:
+            raise ScenarioError(f"--begin: {begin!r}; needs a date and time, as in 2026-11-22T12:00") from None
+        epoch = epoch.replace(tzinfo=epoch.tzinfo or UTC)
+    if Path(source).is_file():
+        return Constellation.of_file(Path(source), epoch=epoch)
+    if Path(source).suffix:
+        raise ScenarioError(f"{source}: not there; needs a file of TLEs or OMMs, or a shell: {BUILT_IN}")
+    return Constellation.of_shell(parse_shell(source), epoch or EPOCH)
+
+
+def _tell(found: RoundTrips) -> None:
+    """A line for each of the first pairs."""
+    import numpy as np
+
+    for pair in range(min(MOST_TOLD, len(found.pairs))):
+        rtt = found.rtt_s[:, pair]
+        reached = rtt[np.isfinite(rtt)]
+        least, middle, most = 1e3 * reached.min(), 1e3 * np.median(reached), 1e3 * reached.max()
+        changes = sum(own == pair for _, own, _ in found.changes) - 1
+        line = f"{found.label(pair)}: {least:.2f} to {most:.2f} ms, median {middle:.2f} ms, {changes} changes of route"
+        without = 1 - len(reached) / len(rtt)
+        typer.echo(line + (f", no route for {without:.1%} of the time" if without else ""))
+    if (rest := len(found.pairs) - MOST_TOLD) > 0:
+        typer.echo(f"and {rest} other pairs")

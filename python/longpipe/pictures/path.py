@@ -1,0 +1,122 @@
+"""What links do over time: rate, delay, outages and losses of those that move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from longpipe.errors import ScenarioError
+from longpipe.pictures.style import PALETTE, VERMILION, legend, panels
+
+if TYPE_CHECKING:
+    from longpipe.scenario import Scenario
+
+PS: Final = 1e12
+# A schedule's rate is that of its opportunities in each such part of the time shown.
+PARTS: Final = 400
+
+
+def path_series(scenario: Scenario) -> dict[str, pd.DataFrame]:
+    """What each link that moves does, by its name: rows by `time_s`, of each instant at which something changes.
+
+    Columns: `rate_bps` from then on (of a schedule the mean over a part of the run), `delay_s` at that instant,
+    `loss`, a probability from then on, and `out`, whether an outage begins or goes on. Nothing is drawn at random.
+    """
+    resolved = scenario.resolve()
+    names = [node["name"] for node in resolved["nodes"]]
+    end_s = resolved["duration_ps"] / PS
+    return {
+        f"{names[link['from']]}->{names[link['to']]}": _of_link(link, end_s)
+        for link in resolved["links"]
+        if "motion" in link
+    }
+
+
+def _of_link(link: dict[str, Any], end_s: float) -> pd.DataFrame:
+    motion = link["motion"]
+    rate = pd.Series(dict(_rates(motion.get("service"), link["rate_bps"], end_s)), name="rate_bps", dtype=float)
+    gaps = [instant for gap in motion.get("outages", {"intervals_ps": []})["intervals_ps"] for instant in gap]
+    out = pd.Series({0.0: False} | {at / PS: number % 2 == 0 for number, at in enumerate(gaps)}, name="out", dtype=bool)
+    steps = link["loss"].get("steps_ps", []) if link["loss"]["kind"] == "over-time" else []
+    loss = pd.Series({0.0: 0.0} | {at / PS: share for at, share in steps}, name="loss", dtype=float)
+    knots = motion.get("delay", {"knots_ps": [[0, link["delay_ps"]]], "between": "hold"})
+    knot_s, delay_s = np.array(knots["knots_ps"], dtype=float).T / PS
+    times = np.unique(np.concatenate([rate.index, out.index, loss.index, knot_s, [end_s]]))
+    times = times[times <= end_s]
+    table = pd.DataFrame(index=pd.Index(times, name="time_s"))
+    for series in (rate, loss, out):
+        table[series.name] = series.sort_index().reindex(times, method="ffill")
+    table["delay_s"] = _read(times, knot_s, delay_s, linear=knots["between"] == "linear")
+    table.attrs["drawn"] = "steps-post" if knots["between"] == "hold" else "default"
+    return table.reset_index()[["time_s", "rate_bps", "delay_s", "loss", "out"]]
+
+
+def _rates(service: dict[str, Any] | None, stands_bps: int, end_s: float) -> Iterator[tuple[float, float]]:
+    """Instants and the rate from each on."""
+    if service is None:
+        yield 0.0, stands_bps
+    elif service["kind"] == "steps":
+        cycle_s = service.get("cycle_ps", 0) / PS
+        for turn in range(int(end_s // cycle_s) + 1 if cycle_s else 1):
+            yield from ((turn * cycle_s + at / PS, rate) for at, rate in service["steps"])
+    else:
+        instants_s = np.array(service["instants_ps"], dtype=float) / PS
+        width = end_s / PARTS
+        turns = np.arange(int(end_s // instants_s[-1]) + 1) * instants_s[-1]
+        count, edges = np.histogram((turns[:, None] + instants_s).ravel(), bins=PARTS, range=(0, end_s))
+        yield from zip(edges[:-1].tolist(), (8 * service["bytes"] * count / width).tolist(), strict=True)
+
+
+def _read(times: np.ndarray, knot_s: np.ndarray, delay_s: np.ndarray, *, linear: bool) -> np.ndarray:
+    """The delay at instants; at one with two knots that of the last."""
+    last = np.searchsorted(knot_s, times, side="right") - 1
+    before = np.maximum(last, 0)
+    if not linear:
+        held: np.ndarray = delay_s[before]
+        return held
+    after = np.minimum(last + 1, len(knot_s) - 1)
+    over = knot_s[after] - knot_s[before]
+    share = np.divide(times - knot_s[before], over, out=np.zeros_like(times), where=over > 0)
+    read: np.ndarray = delay_s[before] + np.where(last < 0, 0.0, share) * (delay_s[after] - delay_s[before])
+    return read
+
+
+def path(scenario: Scenario, span_s: tuple[float, float] | None = None) -> Figure:
+    """Rate, delay and, where there is any, loss over time of each link that moves; outages are shaded.
+
+    ScenarioError where no link moves.
+    """
+    found = path_series(scenario)
+    if not found:
+        raise ScenarioError("path: no link moves; needs network.path, or path of a link of a graph")
+    lossy = any((table["loss"] > 0).any() for table in found.values())
+    end_s = max(float(table["time_s"].iloc[-1]) for table in found.values())
+    figure, axes = panels(3 if lossy else 2, f"{scenario.name}: links over time", span_s or (0.0, end_s))
+    for number, (name, table) in enumerate(found.items()):
+        colour = PALETTE[number % len(PALETTE)]
+        _draw(axes, table, colour, name)
+        begins = table["time_s"][table["out"] & ~table["out"].shift(fill_value=False)]
+        ends = table["time_s"][~table["out"] & table["out"].shift(fill_value=False)]
+        for begin, end in zip(begins, [*ends, end_s], strict=False):
+            for panel in axes:
+                panel.axvspan(begin, end, color=VERMILION, alpha=0.25, lw=0)
+    axes[0].set_ylabel("rate [Mbit/s]")
+    axes[1].set_ylabel("delay [ms]")
+    for panel in axes:
+        panel.set_ylim(bottom=0)
+    legend(figure, [axes[0]])
+    return figure
+
+
+def _draw(axes: list[Axes], table: pd.DataFrame, colour: str, name: str) -> None:
+    rate = table["rate_bps"].where(~table["out"], 0.0)
+    axes[0].step(table["time_s"], rate / 1e6, where="post", color=colour, lw=1.1, label=name)
+    axes[1].plot(table["time_s"], 1e3 * table["delay_s"], color=colour, lw=1.1, drawstyle=table.attrs["drawn"])
+    if len(axes) > 2:
+        axes[2].step(table["time_s"], table["loss"], where="post", color=colour, lw=1.1)
+        axes[2].set_ylabel("probability of a loss")

@@ -1,0 +1,89 @@
+"""Paths over satellites: round trips and links over time, and a map of an instant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from longpipe.errors import ScenarioError
+from longpipe.pictures.figure import Picture
+from longpipe.pictures.style import ASH, BLUE, PALETTE, VERMILION, legend, panels, plain
+
+if TYPE_CHECKING:
+    from longpipe.satellites import RoundTrips
+
+# Lines that can be told apart.
+MOST_PAIRS: Final = 8
+
+
+def round_trips_over_time(found: RoundTrips) -> Figure:
+    """Round trips [ms] and links of the route over time, a line for each of the first pairs; gaps have no route."""
+    names = found.constellation.name
+    shown = range(min(MOST_PAIRS, len(found.pairs)))
+    rest = f", {len(shown)} of {len(found.pairs)} pairs" if len(shown) < len(found.pairs) else ""
+    span = (float(found.times_s[0]), float(found.times_s[-1]) or 1.0)
+    figure, (above, below) = panels(2, f"Round trips over {names}{rest}", span)
+    for pair in shown:
+        colour, label = PALETTE[pair % len(PALETTE)], found.label(pair)
+        finite = np.isfinite(found.rtt_s[:, pair])
+        above.plot(
+            found.times_s, np.where(finite, 1e3 * found.rtt_s[:, pair], np.nan), color=colour, lw=1.1, label=label
+        )
+        hops = np.where(finite, found.hops[:, pair].astype(np.float64), np.nan)
+        below.step(found.times_s, hops, where="post", color=colour, lw=1.1)
+    above.set_ylabel("round trip [ms]")
+    below.set_ylabel("links one way")
+    below.yaxis.set_major_locator(MaxNLocator(integer=True))
+    legend(figure, [above])
+    return figure
+
+
+def satellite_map(found: RoundTrips, at_s: float) -> Figure:
+    """Where satellites and stations are at an instant, over longitude and latitude, with the routes in use."""
+    from longpipe.satellites.positions import earth_fixed_m
+
+    last = float(found.times_s[-1])
+    if not 0 <= at_s <= last:
+        raise ScenarioError(f"--at: {at_s:g} s; needs 0 s to {last:g} s")
+    (satellites,), _ = earth_fixed_m(found.constellation, found.begin_s + np.array([at_s]))
+    longitude = np.degrees(np.arctan2(satellites[:, 1], satellites[:, 0]))
+    latitude = np.degrees(np.arcsin(satellites[:, 2] / np.linalg.norm(satellites, axis=1)))
+    figure = Picture(figsize=(9, 4.8), layout="constrained")
+    axes = figure.subplots()
+    plain(axes)
+    axes.plot(longitude, latitude, ".", color=ASH, ms=2, label=f"{len(found.constellation.names)} satellites")
+    for number, pair in enumerate(range(min(MOST_PAIRS, len(found.pairs)))):
+        route = found.route_at(pair, at_s)
+        if route:
+            a, b = (found.stations[end] for end in found.pairs[pair])
+            ends = [(a.longitude_deg, a.latitude_deg), (b.longitude_deg, b.latitude_deg)]
+            way = [ends[0], *((longitude[one], latitude[one]) for one in route), ends[1]]
+            _draw_way(axes, np.array(way), PALETTE[number % len(PALETTE)], found.label(pair))
+    places = np.array([(one.longitude_deg, one.latitude_deg) for one in found.stations])
+    axes.plot(_wrapped(places[:, 0]), places[:, 1], "^", color=VERMILION, ms=5, label="stations")
+    if len(found.stations) <= MOST_PAIRS:
+        for one in found.stations:
+            where = (float(_wrapped(np.array(one.longitude_deg))), one.latitude_deg)
+            axes.annotate(one.name, where, xytext=(4, 4), textcoords="offset points", fontsize="small", color=BLUE)
+    axes.set(xlim=(-180, 180), ylim=(-90, 90), xlabel="longitude [degree]", ylabel="latitude [degree]")
+    axes.set_xticks(range(-180, 181, 60))
+    axes.set_yticks(range(-90, 91, 30))
+    figure.suptitle(f"{found.constellation.name} at {at_s:g} s", fontsize=11)
+    legend(figure, [axes])
+    return figure
+
+
+def _wrapped(longitude: np.ndarray) -> np.ndarray:
+    return (longitude + 180) % 360 - 180
+
+
+def _draw_way(axes: Axes, way: np.ndarray, colour: str, label: str) -> None:
+    """A line that leaves the map at one side and comes back at the other where that is shorter."""
+    way = way.copy()
+    way[:, 0] = np.degrees(np.unwrap(np.radians(way[:, 0])))
+    for turn in (-360, 0, 360):
+        axes.plot(way[:, 0] + turn, way[:, 1], "-o", color=colour, lw=1.1, ms=3, label=label if turn == 0 else None)

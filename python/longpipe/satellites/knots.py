@@ -1,0 +1,55 @@
+"""The delay of a path over satellites as knots: by each step, and twice where the route becomes another one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from longpipe.errors import ScenarioError
+from longpipe.satellites.constellation import Constellation
+from longpipe.satellites.positions import earth_fixed_m
+from longpipe.satellites.round_trips import AT_ONCE, LIGHT_M_PER_S
+from longpipe.satellites.routes import Router
+from longpipe.satellites.stations import Station
+
+
+def knots(
+    constellation: Constellation, stations: tuple[Station, Station], begin_s: float, step_s: float, count: int
+) -> tuple[list[tuple[int, float]], list[tuple[int, int]]]:
+    """Steps and the delay of one way at each [s], and steps between which there is no route.
+
+    The route is found anew at each step. Where it is another one there are two knots, of which the first has what the
+    former route takes by then. ScenarioError where there is never a route.
+    """
+    router = Router(constellation, stations)
+    places = np.array([one.earth_fixed_m for one in stations])
+    found: list[tuple[int, float]] = []
+    gaps: list[tuple[int, int]] = []
+    last: tuple[int, ...] = ()
+    for first in range(0, count, AT_ONCE):
+        steps = np.arange(first, min(first + AT_ONCE, count))
+        fixed, _ = earth_fixed_m(constellation, begin_s + steps * step_s)
+        for step, satellites in zip(steps.tolist(), fixed, strict=True):
+            _, before = router.shortest(satellites, np.array([0]))
+            (way,) = router.ways(before, np.array([0]), np.array([1]))
+            route = tuple(way[way >= 0].tolist())
+            if last and route != last:
+                found.append((step, _seconds(places, satellites, last)))
+            if route:
+                found.append((step, _seconds(places, satellites, route)))
+            elif gaps and gaps[-1][1] == step:
+                gaps[-1] = (gaps[-1][0], step + 1)
+            else:
+                gaps.append((step, step + 1))
+            last = route
+    if not found:
+        a, b = stations
+        raise ScenarioError(
+            f"{a.name} - {b.name}: no route over {constellation.name} at any instant; "
+            "needs stations that see satellites which links connect"
+        )
+    return found, gaps
+
+
+def _seconds(places: np.ndarray, satellites: np.ndarray, route: tuple[int, ...]) -> float:
+    way = np.vstack([places[0], satellites[list(route)], places[1]])
+    return float(np.linalg.norm(np.diff(way, axis=0), axis=1).sum() / LIGHT_M_PER_S)

@@ -1,0 +1,39 @@
+"""Where satellites are over the ground: SGP4, turned with the Earth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from longpipe.satellites.constellation import Constellation
+
+DAY_S: Final = 86_400.0
+J2000: Final = 2_451_545.0
+DAYS_PER_CENTURY: Final = 36_525.0
+
+
+def earth_fixed_m(constellation: Constellation, times_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of all satellites in the frame that turns with the Earth [m], by time and satellite and x, y, z.
+
+    `times_s` count from the constellation's epoch, UTC, of which UT1 is taken to be no different. The second array
+    has SGP4's error codes, by time and satellite, 0 where it has an answer; positions are NaN where it has none.
+    """
+    days, fraction = constellation.julian(times_s)
+    errors, kilometres, _ = constellation.array.sgp4(days, fraction)
+    angle = sidereal_angle(days, fraction)
+    cosine, sine = np.cos(angle), np.sin(angle)
+    x, y, z = np.moveaxis(1e3 * kilometres, -1, 0)
+    fixed = np.stack([cosine * x + sine * y, cosine * y - sine * x, z], axis=-1)
+    fixed[errors != 0] = np.nan
+    return np.swapaxes(fixed, 0, 1), np.swapaxes(errors, 0, 1)
+
+
+def sidereal_angle(days: np.ndarray, fraction: np.ndarray) -> np.ndarray:
+    """Greenwich mean sidereal time of 1982 [radian] (Aoki et al. 1982) of a Julian date UT1 in two parts."""
+    centuries = (days - J2000 + fraction) / DAYS_PER_CENTURY
+    seconds = 67_310.54841 + (8_640_184.812866 + (0.093104 - 6.2e-6 * centuries) * centuries) * centuries
+    turns = (days % 1.0 + fraction + seconds / DAY_S % 1.0) % 1.0
+    angle: np.ndarray = 2 * np.pi * turns
+    return angle

@@ -1,0 +1,154 @@
+"""Round trips and routes over time, between a pair of ground stations or all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from longpipe.errors import ScenarioError
+from longpipe.satellites.constellation import Constellation
+from longpipe.satellites.positions import earth_fixed_m
+from longpipe.satellites.routes import Router
+from longpipe.satellites.stations import Station
+
+LIGHT_M_PER_S: Final = 299_792_458.0
+# Instants whose positions are computed at once.
+AT_ONCE: Final = 50
+MOST_INSTANTS: Final = 10_000_000
+# Decimals of a round trip in a table [ns]: a picosecond.
+DECIMALS: Final = 3
+
+
+@dataclass(frozen=True)
+class RoundTrips:
+    """By instant and pair: round trips [s], infinite without a route, and links of the route, 0 likewise.
+
+    `changes` has a row for each pair's route at the beginning and whenever it is another one: time [s], pair, and the
+    satellites by number, an empty tuple where there is no route.
+    """
+
+    constellation: Constellation
+    stations: Sequence[Station]
+    pairs: Sequence[tuple[int, int]]
+    begin_s: float
+    times_s: np.ndarray
+    rtt_s: np.ndarray
+    hops: np.ndarray
+    changes: Sequence[tuple[float, int, tuple[int, ...]]]
+
+    def label(self, pair: int) -> str:
+        """What a pair is called."""
+        a, b = self.pairs[pair]
+        return f"{self.stations[a].name} - {self.stations[b].name}"
+
+    def route_at(self, pair: int, time_s: float) -> tuple[int, ...]:
+        """The satellites of a pair's route at an instant, by number; none where there is no route."""
+        routes = [path for time, own, path in self.changes if own == pair and time <= time_s]
+        return routes[-1] if routes else ()
+
+    def table(self) -> pd.DataFrame:
+        """A row for each instant and pair: `time_s`, `from`, `to`, `rtt_ns` (absent without a route), `links`."""
+        first = np.array([self.stations[a].name for a, _ in self.pairs], dtype=object)
+        second = np.array([self.stations[b].name for _, b in self.pairs], dtype=object)
+        count = len(self.times_s)
+        rtt = np.where(np.isfinite(self.rtt_s), 1e9 * self.rtt_s, np.nan).round(DECIMALS)
+        return pd.DataFrame(
+            {
+                "time_s": np.repeat(self.times_s, len(self.pairs)),
+                "from": pd.Categorical(np.tile(first, count)),
+                "to": pd.Categorical(np.tile(second, count)),
+                "rtt_ns": rtt.ravel(),
+                "links": self.hops.ravel(),
+            }
+        )
+
+    def routes(self) -> pd.DataFrame:
+        """A row for each change of a route: `time_s`, `from`, `to`, `satellites` by number, `-` between them."""
+        rows = [
+            (time, self.stations[self.pairs[pair][0]].name, self.stations[self.pairs[pair][1]].name, path)
+            for time, pair, path in self.changes
+        ]
+        table = pd.DataFrame(rows, columns=["time_s", "from", "to", "satellites"])
+        table["satellites"] = ["-".join(map(str, path)) for path in table["satellites"]]
+        return table
+
+
+def instants(duration_s: float, step_s: float) -> np.ndarray:
+    """0, step, two steps, ... below the duration [s]; ScenarioError for none or too many."""
+    if not (step_s > 0 and duration_s > 0 and duration_s / step_s <= MOST_INSTANTS):
+        raise ScenarioError(
+            f"--duration, --step: {duration_s:g} s, {step_s:g} s; needs both above 0, and at most {MOST_INSTANTS} steps"
+        )
+    count = int(np.ceil(duration_s / step_s - 1e-9))
+    # A step of a tenth is none of a computer's, but its inverse is.
+    inverse = round(1 / step_s)
+    exact = inverse > 0 and abs(1 / step_s - inverse) < 1e-9 * inverse
+    return np.arange(count) / inverse if exact else np.arange(count) * step_s
+
+
+def round_trips(
+    constellation: Constellation,
+    stations: Sequence[Station],
+    pairs: Sequence[tuple[int, int]] | None = None,
+    *,
+    duration_s: float,
+    step_s: float,
+    begin_s: float = 0.0,
+    told: Callable[[float], None] | None = None,
+) -> RoundTrips:
+    """Round trips every step, of all pairs unless some are given; `begin_s` counts from the constellation's epoch.
+
+    The shortest route by metres is found anew at each instant; a round trip is twice its length over the speed of
+    light. `told` gets the fraction that is done. ScenarioError where a pair has no route at any instant.
+    """
+    pairs = list(combinations(range(len(stations)), 2)) if pairs is None else list(pairs)
+    if not pairs:
+        raise ScenarioError("stations: fewer than two; needs a pair, or several")
+    times = instants(duration_s, step_s)
+    router = Router(constellation, stations)
+    sources, rows = np.unique([a for a, _ in pairs], return_inverse=True)
+    targets = np.array([b for _, b in pairs])
+    rtt = np.empty((len(times), len(pairs)))
+    hops = np.zeros((len(times), len(pairs)), dtype=np.uint16)
+    changes: list[tuple[float, int, tuple[int, ...]]] = []
+    last = np.full((len(pairs), 1), -2)
+    for index, satellites in enumerate(_places(constellation, begin_s + times)):
+        lengths, before = router.shortest(satellites, sources)
+        rtt[index] = 2 * lengths[rows, targets] / LIGHT_M_PER_S
+        ways = router.ways(before, rows, targets)
+        count = (ways >= 0).sum(axis=1)
+        hops[index] = np.where(count > 0, count + 1, 0)
+        for pair in np.nonzero(_differ(last, ways))[0]:
+            way = ways[pair]
+            changes.append((float(times[index]), int(pair), tuple(int(one) for one in way[way >= 0])))
+        last = ways
+        if told is not None and index % AT_ONCE == 0:
+            told(index / len(times))
+    never = np.nonzero(~np.isfinite(rtt).any(axis=0))[0]
+    if len(never):
+        a, b = pairs[never[0]]
+        more = f" (and {len(never) - 1} other pairs)" if len(never) > 1 else ""
+        raise ScenarioError(
+            f"{stations[a].name} - {stations[b].name}: no route over {constellation.name} at any instant{more}; "
+            "needs stations that see satellites which links connect"
+        )
+    return RoundTrips(constellation, stations, pairs, begin_s, times, rtt, hops, changes)
+
+
+def _places(constellation: Constellation, times_s: np.ndarray) -> Iterator[np.ndarray]:
+    for first in range(0, len(times_s), AT_ONCE):
+        fixed, _ = earth_fixed_m(constellation, times_s[first : first + AT_ONCE])
+        yield from fixed
+
+
+def _differ(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Rows in which two tables of ways are not the same."""
+    width = max(before.shape[1], after.shape[1])
+    before, after = (np.pad(one, ((0, 0), (0, width - one.shape[1])), constant_values=-1) for one in (before, after))
+    differ: np.ndarray = np.any(before != after, axis=1)
+    return differ

@@ -1,0 +1,72 @@
+"""Shortest ways by metres, over links between satellites, from station to station; stations pass nothing on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import dijkstra
+
+from longpipe.satellites.constellation import Constellation
+from longpipe.satellites.stations import Station
+from longpipe.satellites.visibility import Sight
+
+# What Dijkstra's algorithm has for a node that nothing leads to.
+NOTHING = -9999
+
+
+class Router:
+    """Ways between some stations, instant by instant.
+
+    In the graph a station is two nodes behind the satellites': one that only sends and one that only receives.
+    """
+
+    def __init__(self, constellation: Constellation, stations: Sequence[Station]) -> None:
+        self.satellites = len(constellation.names)
+        self.stations = len(stations)
+        self.sight = Sight.of(constellation, stations)
+        self.links = constellation.links
+
+    def shortest(self, satellites_m: np.ndarray, sources: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Lengths [m] by source and station, infinite without a way, and what leads to each node by source and node."""
+        a, b = self.links.T
+        between = np.linalg.norm(satellites_m[a] - satellites_m[b], axis=1)
+        ground = self.sight.distances_m(satellites_m)
+        station, satellite = np.nonzero(np.isfinite(ground))
+        far = ground[station, satellite]
+        sending, receiving = self.satellites + station, self.satellites + self.stations + station
+        usable = np.isfinite(between)
+        a, b, between = a[usable], b[usable], between[usable]
+        graph = csr_matrix(
+            (
+                np.concatenate([between, between, far, far]),
+                (np.concatenate([a, b, sending, satellite]), np.concatenate([b, a, satellite, receiving])),
+            ),
+            shape=(self.nodes, self.nodes),
+        )
+        lengths, before = dijkstra(graph, indices=self.satellites + sources, return_predecessors=True)
+        return lengths[:, self.satellites + self.stations :], before
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of the graph."""
+        return self.satellites + 2 * self.stations
+
+    def ways(self, before: np.ndarray, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """The satellites of each way, first to last, -1 behind them: `rows` are the sources' in `before`."""
+        here = before[rows, self.satellites + self.stations + targets]
+        # From the last satellite back to the first, whose predecessor is the sender.
+        steps = []
+        while True:
+            on = (here >= 0) & (here < self.satellites)
+            if not on.any():
+                break
+            steps.append(np.where(on, here, -1))
+            here = np.where(on, before[rows, np.where(on, here, 0)], NOTHING)
+        if not steps:
+            return np.full((len(rows), 1), -1)
+        backwards = np.stack(steps, axis=1)
+        length = (backwards >= 0).sum(axis=1)
+        order = length[:, None] - 1 - np.arange(backwards.shape[1])
+        return np.where(order >= 0, np.take_along_axis(backwards, np.maximum(order, 0), axis=1), -1)

@@ -1,0 +1,149 @@
+"""Shells of satellites on circular orbits: those of constellations, and your own by five numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from longpipe.errors import ScenarioError, nearest
+
+# WGS 72, which SGP4's elements refer to: radius at the equator [m] and GM [m³/s²].
+EARTH_RADIUS_M: Final = 6_378_135.0
+EARTH_GM: Final = 398_600.8e9
+DAY_S: Final = 86_400.0
+# Bounds of a shell, each stated here alone.
+MOST_ORBITS: Final = 500
+MOST_PER_ORBIT: Final = 500
+ALTITUDES_KM: Final = (160.0, 40_000.0)
+
+Phasing = Literal["half"] | int
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Orbits evenly around the Earth, each with its satellites evenly around it.
+
+    `phasing` is "half" where each odd orbit is turned by half the space between two satellites, or F of Walker's
+    i:T/P/F, by which each orbit is turned by F/T of a circle against the one before. `spread_deg` is 360, or 180 of a
+    star, whose last orbit has no links to the first. Links lead to the next satellite of the orbit and to that of the
+    same number in the next orbit (+grid); `linked` is false where there are none.
+    """
+
+    name: str
+    orbits: int
+    per_orbit: int
+    altitude_km: float
+    inclination_deg: float
+    phasing: Phasing = "half"
+    # By Kepler's third law from the altitude where it is not given.
+    revolutions_per_day: float | None = None
+    least_elevation_deg: float = 25.0
+    # Reach of a satellite along flat ground [km], in place of the elevation: Hypatia's rule.
+    cone_km: float | None = None
+    spread_deg: float = 360.0
+    linked: bool = True
+
+    def __post_init__(self) -> None:
+        whole = (("orbits", self.orbits, MOST_ORBITS), ("satellites of an orbit", self.per_orbit, MOST_PER_ORBIT))
+        for what, number, most in whole:
+            if not 1 <= number <= most:
+                raise ScenarioError(f"shell: {number} {what}; needs 1 to {most}")
+        low, high = ALTITUDES_KM
+        if not low <= self.altitude_km <= high:
+            raise ScenarioError(f"shell: altitude of {self.altitude_km:g} km; needs {low:g} to {high:g} km")
+        if not 0 <= self.inclination_deg <= 180:
+            raise ScenarioError(f"shell: inclination of {self.inclination_deg:g} degrees; needs 0 to 180")
+        if not 0 <= self.least_elevation_deg < 90:
+            raise ScenarioError(f"shell: least elevation of {self.least_elevation_deg:g} degrees; needs 0 to below 90")
+        if self.phasing != "half" and not 0 <= self.phasing < self.orbits:
+            raise ScenarioError(f"shell: phasing {self.phasing}; needs half, or 0 to {self.orbits - 1}")
+
+    @property
+    def satellites(self) -> int:
+        """How many there are."""
+        return self.orbits * self.per_orbit
+
+    @property
+    def mean_motion(self) -> float:
+        """Revolutions a day."""
+        if self.revolutions_per_day is not None:
+            return self.revolutions_per_day
+        radius = EARTH_RADIUS_M + 1e3 * self.altitude_km
+        return DAY_S / (2 * math.pi * math.sqrt(radius**3 / EARTH_GM))
+
+    @property
+    def reach_m(self) -> float | None:
+        """Longest link to the ground [m], where that decides and not the elevation."""
+        return None if self.cone_km is None else math.hypot(1e3 * self.cone_km, 1e3 * self.altitude_km)
+
+    def anomaly_deg(self, orbit: int, number: int) -> float:
+        """Where in its orbit a satellite is at the epoch, from the ascending node on [degree]."""
+        slot = 360.0 / self.per_orbit
+        shift = slot / 2 * (orbit % 2) if self.phasing == "half" else 360.0 * self.phasing * orbit / self.satellites
+        return shift + number * slot
+
+    def links(self) -> list[tuple[int, int]]:
+        """Links between satellites, numbered orbit by orbit: +grid."""
+        if not self.linked:
+            return []
+        size, found = self.per_orbit, set()
+        # Around the Earth F/T of a circle for each orbit makes F slots.
+        turned = self.phasing if isinstance(self.phasing, int) else 0
+        for orbit in range(self.orbits):
+            last = orbit == self.orbits - 1
+            for number in range(size):
+                here = orbit * size + number
+                if size > 1:
+                    found.add(_link(here, orbit * size + (number + 1) % size))
+                if self.orbits > 1 and not (last and (self.spread_deg < 360.0 or self.orbits == 2)):
+                    there = (number + turned) % size if last else number
+                    found.add(_link(here, (orbit + 1) % self.orbits * size + there))
+        return sorted(found)
+
+
+def _link(a: int, b: int) -> tuple[int, int]:
+    return (a, b) if a < b else (b, a)
+
+
+def _flat_cone_km(altitude_km: float, elevation_deg: float) -> float:
+    return altitude_km / math.tan(math.radians(elevation_deg))
+
+
+# The first three as Hypatia has them (Kassing et al., IMC 2020), with the range of a link to the ground by its rule;
+# OneWeb by its filing with the FCC of 2016 (18 orbits of 40, 1200 km, 87.9 degrees, served from 55 degrees on; no links
+# between satellites in its first generation); Iridium by its own (6 orbits of 11, 780 km, 86.4 degrees, 8.2 degrees).
+SHELLS: Final[dict[str, Shell]] = {
+    one.name: one
+    for one in (
+        Shell("starlink-550", 72, 22, 550, 53, "half", 15.19, 25, 940.7),
+        Shell("kuiper-630", 34, 34, 630, 51.9, "half", 14.80, 30, _flat_cone_km(630, 30)),
+        Shell("telesat-1015", 27, 13, 1015, 98.98, "half", 13.66, 10, _flat_cone_km(1015, 10)),
+        Shell("oneweb", 18, 40, 1200, 87.9, "half", None, 55, None, 180, linked=False),
+        Shell("iridium", 6, 11, 780, 86.4, "half", None, 8.2, None, 180),
+    )
+}
+
+
+def shell(name: str) -> Shell:
+    """A built-in shell by its name; ScenarioError with the nearest names for another."""
+    if name not in SHELLS:
+        raise ScenarioError(f"shell: {name!r}; {nearest(name, SHELLS)}, or ORBITSxSATELLITES:KM:DEGREES:PHASING")
+    return SHELLS[name]
+
+
+def parse_shell(text: str) -> Shell:
+    """A shell by its name, or by five numbers: "72x22:550:53:half", "6x11:780:86.4:2"."""
+    parts = text.split(":")
+    if len(parts) == 1:
+        return shell(text)
+    wanted = "needs ORBITSxSATELLITES:ALTITUDE_KM:INCLINATION_DEG:PHASING, as in 72x22:550:53:half"
+    try:
+        grid, altitude, inclination, phasing = parts
+        orbits, per_orbit = grid.split("x")
+        turned: Phasing = "half" if phasing == "half" else int(phasing)
+        return Shell(text, int(orbits), int(per_orbit), float(altitude), float(inclination), turned)
+    except ScenarioError:
+        raise
+    except ValueError:
+        raise ScenarioError(f"shell: {text!r}; {wanted}") from None

@@ -1,0 +1,99 @@
+"""Ground stations: cities that are known, and places by latitude and longitude."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import math
+import unicodedata
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+import numpy as np
+
+from longpipe.errors import ScenarioError
+
+# WGS 84: radius at the equator [m], flattening.
+RADIUS_M: Final = 6_378_137.0
+FLATTENING: Final = 1 / 298.257223563
+MOST_NEAREST: Final = 5
+
+
+@dataclass(frozen=True)
+class Station:
+    """A place on the ground: geodetic latitude and longitude on WGS 84 [degree], height above the ellipsoid [m].
+
+    `least_elevation_deg` is its own, in place of the constellation's.
+    """
+
+    name: str
+    latitude_deg: float
+    longitude_deg: float
+    height_m: float = 0.0
+    least_elevation_deg: float | None = None
+
+    def __post_init__(self) -> None:
+        if not -90 <= self.latitude_deg <= 90:
+            raise ScenarioError(f"{self.name}: latitude of {self.latitude_deg:g} degrees; needs -90 to 90")
+        if not -180 <= self.longitude_deg <= 360:
+            raise ScenarioError(f"{self.name}: longitude of {self.longitude_deg:g} degrees; needs -180 to 360")
+
+    @property
+    def earth_fixed_m(self) -> np.ndarray:
+        """Its place in a frame that turns with the Earth: x to longitude 0 on the equator, z to the north [m]."""
+        latitude, longitude = math.radians(self.latitude_deg), math.radians(self.longitude_deg)
+        squared = FLATTENING * (2 - FLATTENING)
+        normal = RADIUS_M / math.sqrt(1 - squared * math.sin(latitude) ** 2)
+        around = (normal + self.height_m) * math.cos(latitude)
+        up = (normal * (1 - squared) + self.height_m) * math.sin(latitude)
+        return np.array([around * math.cos(longitude), around * math.sin(longitude), up])
+
+    @property
+    def up(self) -> np.ndarray:
+        """Unit vector away from the ellipsoid, in the same frame."""
+        latitude, longitude = math.radians(self.latitude_deg), math.radians(self.longitude_deg)
+        level = math.cos(latitude)
+        return np.array([level * math.cos(longitude), level * math.sin(longitude), math.sin(latitude)])
+
+
+@cache
+def cities() -> dict[str, Station]:
+    """Every city that is known, the largest first."""
+    with files(__package__).joinpath("cities.csv").open(encoding="utf-8") as file:
+        rows = csv.DictReader(file)
+        return {
+            row["name"]: Station(row["name"], float(row["latitude_deg"]), float(row["longitude_deg"])) for row in rows
+        }
+
+
+def station(text: str) -> Station:
+    """A city by its name, or a place: "47.37,8.54" or "Home=47.37,8.54"; ScenarioError with the nearest names."""
+    known = _by_plain_name()
+    if found := known.get(_plain(text)):
+        return found
+    if place := _place(text):
+        return place
+    close = [known[name].name for name in difflib.get_close_matches(_plain(text), known, n=MOST_NEAREST, cutoff=0.5)]
+    meant = f"nearest are {', '.join(close)}; " if close else ""
+    raise ScenarioError(f"station: {text!r} is not a city that is known; {meant}or give LATITUDE,LONGITUDE in degrees")
+
+
+@cache
+def _by_plain_name() -> dict[str, Station]:
+    return {_plain(name): one for name, one in cities().items()}
+
+
+def _plain(name: str) -> str:
+    letters = unicodedata.normalize("NFKD", name.strip().casefold().replace("-", " "))
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
+def _place(text: str) -> Station | None:
+    name, equals, where = text.rpartition("=")
+    try:
+        latitude, longitude = map(float, where.split(","))
+    except ValueError:
+        return None
+    return Station(name if equals else where.strip(), latitude, longitude)

@@ -1,0 +1,280 @@
+"""What a link does over time, as the core has it: from a scenario's own lists, a file, or satellites."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path as FilePath
+from typing import Any, Final
+
+from longpipe.errors import ScenarioError, nearest
+from longpipe.scenario.motion import MOST_STEPS, File, Moving, Outages, Satellites
+from longpipe.units import RATE, TIME, Dimension
+
+PS: Final = 10**12
+PS_PER_MS: Final = 10**9
+PS_PER_NS: Final = 10**3
+LONGEST_DELAY_PS: Final = TIME.parse("1000 s")
+FASTEST_BPS: Final = RATE.parse("10 Tbit/s")
+COLUMNS: Final = ("time", "rate", "delay", "loss")
+# Of a schedule: lines, and the latest instant [ms].
+MOST_LINES: Final = 10_000_000
+LATEST_MS: Final = 100 * 86_400 * 1000
+
+
+@dataclass(frozen=True)
+class Series:
+    """A link that moves: `motion` is the core's, and `loss`, if there is any of it, likewise."""
+
+    motion: dict[str, Any]
+    loss: dict[str, Any] | None = None
+
+    @property
+    def most_delay_ps(self) -> int | None:
+        """The longest delay, if that moves."""
+        delay = self.motion.get("delay")
+        return None if delay is None else max(knot[1] for knot in delay["knots_ps"])
+
+
+def mean_rate_bps(service: dict[str, Any], duration_ps: int) -> float:
+    """What a line could send over a run, whose service is as the core has it [bit/s]; outages apart."""
+    if service["kind"] == "opportunities":
+        instants = service["instants_ps"]
+        turns, rest = divmod(duration_ps, instants[-1])
+        count = turns * len(instants) + sum(at <= rest for at in instants)
+        return float(8 * service["bytes"] * count * PS / duration_ps)
+    steps = service["steps"]
+
+    def bits_ps(until: int) -> int:
+        ends = [*(at for at, _ in steps[1:]), until]
+        return sum(rate * max(0, min(end, until) - at) for (at, rate), end in zip(steps, ends, strict=True))
+
+    cycle = service.get("cycle_ps")
+    turns, rest = (0, duration_ps) if cycle is None else divmod(duration_ps, cycle)
+    return (turns * bits_ps(cycle or 0) + bits_ps(rest)) / duration_ps
+
+
+@dataclass
+class _Parts:
+    service: dict[str, Any] | None = None
+    knots_ps: list[list[int]] = field(default_factory=list)
+    loss: dict[str, Any] | None = None
+    outages_ps: list[list[int]] = field(default_factory=list)
+
+
+def series(where: str, path: Moving | File | Satellites, duration: str) -> Series:
+    """A link's series for a run of this length; ScenarioError names `where`, or a file and its line."""
+    duration_ps = TIME.parse(duration)
+    if isinstance(path, Moving):
+        parts = _of_lists(where, path)
+    elif isinstance(path, File):
+        parts = _of_file(path)
+    else:
+        key = (path.shell, path.from_, path.to, TIME.parse(path.begin), TIME.parse(path.step), duration_ps)
+        knots, gaps = _over_satellites(where, *key)
+        parts = _Parts(knots_ps=[list(knot) for knot in knots], outages_ps=[list(gap) for gap in gaps])
+    motion: dict[str, Any] = {"order": path.order}
+    if parts.service is not None:
+        motion["service"] = parts.service
+    if parts.knots_ps:
+        motion["delay"] = {"knots_ps": parts.knots_ps, "between": path.between, "at": path.at}
+    outages = Outages() if isinstance(path, Satellites) else path.outages
+    if intervals := _intervals(f"{where}.outages", outages, parts.outages_ps, duration_ps):
+        if parts.service is not None and parts.service["kind"] == "opportunities":
+            raise ScenarioError(f"{where}.outages: beside a schedule; needs a schedule with gaps of its own")
+        policies = {name: getattr(outages, name) for name in ("arriving", "waiting", "in_service", "in_flight")}
+        motion["outages"] = {"intervals_ps": intervals, **policies}
+    return Series(motion, parts.loss)
+
+
+def _of_lists(where: str, path: Moving) -> _Parts:
+    knots = [[TIME.parse(time), TIME.parse(delay)] for time, delay in path.delay]
+    _check_order(f"{where}.delay", [time for time, _ in path.delay], strictly=False)
+    _check_order(f"{where}.rate", [time for time, _ in path.rate], strictly=True)
+    steps = [[TIME.parse(time), RATE.parse(rate)] for time, rate in path.rate]
+    if not steps:
+        if path.rate_cycle is not None:
+            raise ScenarioError(f"{where}.rate_cycle: {path.rate_cycle}; needs steps of the rate")
+        return _Parts(knots_ps=knots)
+    cycle = None if path.rate_cycle is None else TIME.parse(path.rate_cycle)
+    if cycle is not None and cycle <= steps[-1][0]:
+        raise ScenarioError(f"{where}.rate_cycle: {path.rate_cycle}; needs more than its last step, {path.rate[-1][0]}")
+    return _Parts(_steps(f"{where}.rate", steps, cycle), knots)
+
+
+def _steps(where: str, steps: list[list[int]], cycle_ps: int | None = None) -> dict[str, Any]:
+    if steps[0][0] != 0:
+        raise ScenarioError(f"{where}: begins at {TIME.format(steps[0][0])}; needs a first step at 0 s")
+    if not any(rate for _, rate in steps):
+        raise ScenarioError(f"{where}: 0 bit/s all the time; needs a rate above 0 at some time")
+    return {"kind": "steps", "steps": steps, **({} if cycle_ps is None else {"cycle_ps": cycle_ps})}
+
+
+def _check_order(where: str, times: Sequence[str], *, strictly: bool) -> None:
+    for before, after in pairwise(times):
+        gap = TIME.parse(after) - TIME.parse(before)
+        if gap < 0 or (strictly and gap == 0):
+            raise ScenarioError(f"{where}: {before} and then {after}; needs times that go on")
+
+
+def _intervals(where: str, outages: Outages, own: Iterable[list[int]], duration_ps: int) -> list[list[int]]:
+    """Those of a list, handovers and missing routes, in order; those that touch are one."""
+    found = list(own)
+    for since, until in outages.intervals:
+        if TIME.parse(until) <= TIME.parse(since):
+            raise ScenarioError(f"{where}.intervals: {since} to {until}; needs an end after the begin")
+        found.append([TIME.parse(since), TIME.parse(until)])
+    if outages.every is not None:
+        every, gap, phase = (TIME.parse(text) for text in (outages.every, outages.gap, outages.phase))
+        if gap >= every:
+            raise ScenarioError(f"{where}.gap: {outages.gap}; needs less than every, {outages.every}")
+        if (duration_ps - phase) // every > MOST_STEPS:
+            raise ScenarioError(
+                f"{where}.every: {outages.every}; needs at most {MOST_STEPS} of them in {duration_ps} ps"
+            )
+        found += [[begin, begin + gap] for begin in range(phase, duration_ps, every)]
+    found.sort()
+    merged: list[list[int]] = []
+    for begin, end in found:
+        if merged and begin <= merged[-1][1]:
+            merged[-1][1] = max(end, merged[-1][1])
+        else:
+            merged.append([begin, end])
+    return merged
+
+
+def _of_file(path: File) -> _Parts:
+    try:
+        text = FilePath(path.file).read_text(encoding="utf-8")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ScenarioError(f"{path.file}: can't be read, {reason}; needs a CSV file or a schedule") from None
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{path.file}: not text; needs a CSV file or a schedule of mahimahi") from None
+    lines = text.splitlines()
+    return _of_csv(path.file, lines) if path.file.endswith(".csv") else _of_schedule(path, lines)
+
+
+def _of_schedule(path: File, lines: Sequence[str]) -> _Parts:
+    """Milliseconds, one a line, that never go back; the last one is the length of a cycle."""
+    if not lines or len(lines) > MOST_LINES:
+        raise ScenarioError(f"{path.file}: {len(lines)} lines; needs 1 to {MOST_LINES}, each with a millisecond")
+    instants: list[int] = []
+    last = 0
+    for number, line in enumerate(lines, 1):
+        # Signs and underscores, which int takes, are no digits.
+        if not (line.isascii() and line.isdigit()):
+            raise ScenarioError(f"{path.file}:{number}: {line[:20]!r}; needs a whole number of milliseconds")
+        now = int(line)
+        if now < last:
+            raise ScenarioError(f"{path.file}:{number}: {now} ms after {last} ms; needs times that never go back")
+        if now > LATEST_MS:
+            raise ScenarioError(f"{path.file}:{number}: {now} ms; needs at most {LATEST_MS} ms, 100 days")
+        instants.append(now * PS_PER_MS)
+        last = now
+    if last == 0:
+        raise ScenarioError(f"{path.file}:{len(lines)}: 0 ms; needs a last line above 0")
+    kind = {"kind": "opportunities", "instants_ps": instants}
+    return _Parts({**kind, "bytes": path.bytes, "header_bytes": path.header})
+
+
+def _of_csv(file: str, lines: Sequence[str]) -> _Parts:
+    rows = list(csv.reader(lines))
+    heads = _heads(file, rows)
+    found: dict[str, list[tuple[int, Any]]] = {name: [] for name in heads if name != "time"}
+    read: dict[str, Callable[[str, str], Any]] = {
+        "rate": lambda where, cell: _quantity(where, cell, RATE, 1, FASTEST_BPS),
+        "delay": lambda where, cell: _quantity(where, cell, TIME, PS, LONGEST_DELAY_PS),
+        "loss": _share,
+    }
+    last = -1
+    for number, row in enumerate(rows[1:], 2):
+        where = f"{file}:{number}"
+        if len(row) != len(heads):
+            raise ScenarioError(f"{where}: {len(row)} cells; needs {len(heads)}: {', '.join(heads)}")
+        cells = dict(zip(heads, (cell.strip() for cell in row), strict=True))
+        now = _quantity(f"{where}: time", cells.pop("time"), TIME, PS, LATEST_MS * PS_PER_MS)
+        if now <= last:
+            raise ScenarioError(f"{where}: time {TIME.format(now)} after {TIME.format(last)}; needs times that go on")
+        last = now
+        for name, cell in cells.items():
+            # An empty cell says nothing new.
+            if cell:
+                found[name].append((now, read[name](f"{where}: {name}", cell)))
+    return _columns(file, found)
+
+
+def _columns(file: str, found: dict[str, list[tuple[int, Any]]]) -> _Parts:
+    parts = _Parts()
+    if steps := found.get("rate"):
+        parts.service = _steps(f"{file}: rate", [list(step) for step in steps])
+    parts.knots_ps = [list(knot) for knot in found.get("delay", [])]
+    if shares := found.get("loss"):
+        parts.loss = {"kind": "over-time", "steps_ps": [list(step) for step in shares]}
+    return parts
+
+
+def _heads(file: str, rows: Sequence[Sequence[str]]) -> list[str]:
+    """Names of the columns."""
+    heads = [name.strip() for name in rows[0]] if rows else []
+    if "time" not in heads or len(heads) < 2:
+        raise ScenarioError(
+            f"{file}:1: {', '.join(heads) or 'empty'}; needs a head with time and {', '.join(COLUMNS[1:])}"
+        )
+    for name in heads:
+        if name not in COLUMNS:
+            raise ScenarioError(f"{file}:1: column {name!r}; {nearest(name, COLUMNS)}")
+    if not 1 < len(rows) <= MOST_STEPS:
+        raise ScenarioError(f"{file}: {len(rows) - 1} rows; needs 1 to {MOST_STEPS}")
+    return heads
+
+
+def _quantity(where: str, cell: str, dimension: Dimension, base: int, most: int) -> int:
+    """A number of seconds or bit/s, or text with a unit; in the core's whole units, rounded."""
+    try:
+        value = round(Fraction(cell) * base) if cell[-1:].isdigit() and len(cell) < 40 else dimension.parse(cell)
+    except ValueError:
+        raise ScenarioError(
+            f"{where} {cell!r}; needs a number, or one with a unit, as in {dimension.example!r}"
+        ) from None
+    if not 0 <= value <= most:
+        raise ScenarioError(f"{where} {cell}; needs 0 to {dimension.format(most)}")
+    return value
+
+
+def _share(where: str, cell: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise ScenarioError(f"{where} {cell!r}; needs a probability of 0 to 1")
+    return value
+
+
+Knots = tuple[tuple[int, int], ...]
+
+
+@lru_cache(maxsize=32)
+def _over_satellites(
+    where: str, shell: str, first: str, second: str, begin_ps: int, step_ps: int, duration_ps: int
+) -> tuple[Knots, Knots]:
+    from longpipe.satellites.constellation import Constellation
+    from longpipe.satellites.knots import knots
+    from longpipe.satellites.shells import parse_shell
+    from longpipe.satellites.stations import station
+
+    if duration_ps // step_ps > MOST_STEPS:
+        steps = f"{duration_ps // step_ps} steps of {TIME.format(step_ps)}"
+        raise ScenarioError(f"{where}.step: {steps}; needs at most {MOST_STEPS}")
+    constellation = Constellation.of_shell(parse_shell(shell))
+    stations = (station(first), station(second))
+    found, gaps = knots(constellation, stations, begin_ps / PS, step_ps / PS, duration_ps // step_ps + 2)
+    if gaps and gaps[0][0] == 0:
+        raise ScenarioError(f"{where}: no route from {first!r} to {second!r} over {shell} at the start; needs one")
+    delays = tuple((at * step_ps, PS_PER_NS * round(1e9 * delay)) for at, delay in found)
+    return delays, tuple((begin * step_ps, end * step_ps) for begin, end in gaps)

@@ -1,0 +1,185 @@
+"""Links that move, as scenarios have them: what the core gets, what a run does, what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from longpipe import Scenario, pictures, simulate
+from longpipe.errors import ScenarioError
+from longpipe.examples import MOVING
+from longpipe.pictures.path import path_series
+from longpipe.satellites import Constellation, round_trips, shell, station
+
+MS = 10**9
+
+
+def over(path: object, duration: str = "10 s", **network: object) -> Scenario:
+    return Scenario(
+        framing="ip",
+        duration=duration,
+        switch={"buffer": "100 packets"},
+        network={"kind": "dumbbell", "sources": 1, "trunk_rate": "10 Mbit/s", "path": path, **network},
+        tcp={"recovery": "newreno", "mss": "1460 B", "receiver_window": "100 KB", "timer": "fine"},
+    )
+
+
+def motions(scenario: Scenario) -> list[dict[str, Any]]:
+    return [link.get("motion") for link in scenario.resolve()["links"]]
+
+
+def test_a_path_is_that_of_both_directions_unless_the_way_back_says_otherwise() -> None:
+    delay = [["0 s", "20 ms"], ["5 s", "30 ms"]]
+    assert motions(over({"delay": delay}))[2] == motions(over({"delay": delay}))[3]
+    one_way = over({"delay": delay}, return_path={"kind": "moving"})
+    assert motions(one_way)[3] == {"order": "fifo"}
+    assert motions(one_way)[2] == {
+        "order": "fifo",
+        "delay": {"knots_ps": [[0, 20 * MS], [5000 * MS, 30 * MS]], "between": "linear", "at": "end"},
+    }
+    # The longest delay is what buffers and windows go by.
+    assert [link["delay_ps"] for link in over({"delay": delay}).resolve()["links"]][2:4] == [30 * MS, 30 * MS]
+    assert Scenario.from_toml(one_way.to_toml()).digest() == one_way.digest()
+
+
+def test_a_link_that_stands_as_its_fields_say_is_another_scenario_with_the_same_run() -> None:
+    stands = over(None)
+    moves = over({"delay": [["0 s", "5 us"]], "rate": [["0 s", "10 Mbit/s"]]})
+    assert stands.digest() != moves.digest()
+    one, other = simulate(stands), simulate(moves)
+    assert one.flows.equals(other.flows)
+    assert other.ports["packets_lost_outage"].sum() == other.ports["overtakings"].sum() == 0
+
+
+def test_a_scenario_takes_a_path_over_satellites_in_one_line() -> None:
+    scenario = over({"shell": "kuiper-630", "from": "Manila", "to": "Dalian", "step": "100 ms"}, "20 s")
+    knots = np.array(motions(scenario)[2]["delay"]["knots_ps"])
+    kuiper = Constellation.of_shell(shell("kuiper-630"))
+    found = round_trips(kuiper, [station("Manila"), station("Dalian")], duration_s=20, step_s=0.1)
+    # Of two knots at one instant the latter is the new route's.
+    latest = dict(knots.tolist())
+    delays = [latest[round(1e12 * time)] for time in found.times_s]
+    assert np.abs(np.array(delays) / 1e12 - found.rtt_s[:, 0] / 2).max() < 0.6e-9
+    assert len(knots) - len(latest) == len(found.changes) - 1 == 1
+    assert (knots % 1000 == 0).all()
+    assert motions(scenario)[2]["order"] == "free"
+    result = simulate(scenario)
+    assert result.efficiency > 0.8
+
+
+def test_a_rate_of_zero_holds_and_bits_sent_stay_sent() -> None:
+    # 1 Mbit/s for the first half of each second, then nothing.
+    path = {"rate": [["0 s", "1 Mbit/s"], ["500 ms", "0 bit/s"]], "rate_cycle": "1 s"}
+    result = simulate(over(path, return_path={"kind": "moving"}))
+    assert result.attainable_bps == pytest.approx(0.5e6 * 1460 / 1500)
+    trunk = result.ports.set_index("port").loc["switch1->switch2"]
+    assert trunk["bytes_out"] * 8 <= 5e6
+    assert trunk["utilization"] > 0.9
+
+
+def test_outages_drop_what_waits_and_what_is_on_the_wire_as_chosen() -> None:
+    delay = {"delay": [["0 s", "20 ms"]]}
+    held = simulate(over({**delay, "outages": {"every": "2 s", "phase": "1 s", "gap": "200 ms"}}))
+    assert held.ports[["packets_lost_outage", "packets_lost_on_wire"]].to_numpy().sum() == 0
+    drops = {"waiting": "drop", "in_flight": "drop", "arriving": "drop", "in_service": "drop"}
+    lost = simulate(over({**delay, "outages": {"every": "2 s", "phase": "1 s", "gap": "200 ms", **drops}}))
+    trunk = lost.ports.set_index("port").loc["switch1->switch2"]
+    # The rest of a window, and what 20 ms of wire hold.
+    assert trunk["packets_lost_outage"] > 40
+    assert trunk["packets_lost_on_wire"] > 10
+
+
+def test_packets_overtake_each_other_where_the_delay_falls_and_order_is_free() -> None:
+    falls = [["0 s", "50 ms"], ["5 s", "50 ms"], ["5 s", "20 ms"]]
+    free, fifo = (simulate(over({"delay": falls, "order": order})) for order in ("free", "fifo"))
+    trunk = free.ports.set_index("port").loc["switch1->switch2"]
+    # 30 ms at 10 Mbit/s are 25 packets, each of which arrives before all those left.
+    assert 23 <= trunk["overtakings"] == trunk["furthest_overtaking"] <= 26
+    assert fifo.ports["overtakings"].sum() == 0
+    # They arrive in turn with those that they overtook, so that no ACK comes three times.
+    assert (free.flows["duplicate_acks"].sum(), fifo.flows["duplicate_acks"].sum()) == (24, 0)
+    assert free.flows["fast_retransmits"].sum() == 0
+
+
+def test_a_schedule_of_mahimahi_is_read_from_a_file_and_hashed(tmp_path: Path) -> None:
+    file = tmp_path / "cell.down"
+    file.write_text("0\n2\n2\n5\n")
+    scenario = over({"file": str(file)}, return_path={"kind": "moving"})
+    assert motions(scenario)[2]["service"] == {
+        "kind": "opportunities", "instants_ps": [0, 2 * MS, 2 * MS, 5 * MS], "bytes": 1504, "header_bytes": 4,
+    }  # fmt: skip
+    assert simulate(scenario).throughputs_bps.sum() == pytest.approx(4 * 1460 * 8 / 5e-3, rel=0.02)
+    file.write_text("0\n2\n2\n6\n")
+    assert over({"file": str(file)}).digest() != scenario.digest()
+
+
+def test_a_series_is_read_from_csv(tmp_path: Path) -> None:
+    file = tmp_path / "path.csv"
+    file.write_text("time,rate,delay,loss\n0,10 Mbit/s,0.02,\n1.5,5e6,30 ms,0.25\n2,,,0\n")
+    (link,) = (link for link in over({"file": str(file)}).resolve()["links"][2:3])
+    assert link["motion"]["service"] == {"kind": "steps", "steps": [[0, 10**7], [1500 * MS, 5 * 10**6]]}
+    assert link["motion"]["delay"]["knots_ps"] == [[0, 20 * MS], [1500 * MS, 30 * MS]]
+    assert link["loss"] == {"kind": "over-time", "steps_ps": [[1500 * MS, 0.25], [2000 * MS, 0.0]]}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.down", "1\n\n2\n", "a.down:2: ''; needs a whole number of milliseconds"),
+        ("a.down", "3\n2\n", "a.down:2: 2 ms after 3 ms; needs times that never go back"),
+        ("a.down", "0\n0\n", "a.down:2: 0 ms; needs a last line above 0"),
+        ("a.down", "-1\n", "a.down:1: '-1'; needs a whole number of milliseconds"),
+        ("a.down", "", "a.down: 0 lines; needs 1 to 10000000, each with a millisecond"),
+        ("a.csv", "time,rate\n0,1e6\n0,2e6\n", "a.csv:3: time 0 ps after 0 ps; needs times that go on"),
+        ("a.csv", "time,delay\n0,-1 ms\n", "a.csv:2: delay -1 ms; needs 0 to 1000 s"),
+        ("a.csv", "time,delay\n0,inf\n", "a.csv:2: delay 'inf'; needs a number, or one with a unit, as in '5 ms'"),
+        ("a.csv", "time,dely\n0,1\n", "a.csv:1: column 'dely'; did you mean 'delay'? accepts time, rate, delay, loss"),
+        ("a.csv", "time,loss\n0,2\n", "a.csv:2: loss '2'; needs a probability of 0 to 1"),
+        ("a.csv", "time,loss\n0\n", "a.csv:2: 1 cells; needs 2: time, loss"),
+        ("a.csv", "time,rate\n1,1e6\n", "a.csv: rate: begins at 1 s; needs a first step at 0 s"),
+    ],
+)
+def test_files_that_are_wrong_are_named_by_line(tmp_path: Path, name: str, text: str, said: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ScenarioError) as caught:
+        over({"file": str(tmp_path / name)})
+    assert str(caught.value).removeprefix(f"{tmp_path}/") == said
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ({"delay": [["1 s", "1 ms"], ["0 s", "1 ms"]]}, "network.path.delay: 1 s and then 0 s; needs times that go on"),
+        ({"rate": [["0 s", "0 bit/s"]]}, "network.path.rate: 0 bit/s all the time; needs a rate above 0 at some time"),
+        ({"outages": {"every": "1 s", "gap": "1 s"}}, "network.path.outages.gap: 1 s; needs less than every, 1 s"),
+        ({"shell": "oneweb", "from": "London", "to": "Sydney"}, "London - Sydney: no route over oneweb at any instant; needs stations that see satellites which links connect"),
+        ({"kind": "orbit"}, "network.path: 'orbit'; accepts moving, file, satellites"),
+    ],
+)  # fmt: skip
+def test_paths_that_cannot_be_are_refused(path: object, said: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        over(path)
+    assert str(caught.value) == said
+
+
+def test_cells_have_no_path_that_moves() -> None:
+    with pytest.raises(ScenarioError, match=r"^network.path: moving; moves packets, needs framing 'ip'$"):
+        Scenario(network={"kind": "dumbbell", "path": {"delay": [["0 s", "1 ms"]]}})
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_examples_of_paths_that_move_run_and_are_drawn(name: str) -> None:
+    scenario = Scenario.example(name).with_(duration="20 s")
+    assert 0.2 < simulate(scenario).efficiency < 1
+    series = path_series(scenario)
+    assert set(series) == {"switch1->switch2", "switch2->switch1"}
+    down = series["switch1->switch2"]
+    assert down["rate_bps"].nunique() > 1
+    assert down["time_s"].is_monotonic_increasing
+    assert pictures.path(scenario).axes
+
+
+def test_a_picture_of_a_path_needs_one() -> None:
+    with pytest.raises(ScenarioError, match=r"^path: no link moves; needs network.path"):
+        pictures.path(Scenario())

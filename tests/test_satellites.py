@@ -1,0 +1,242 @@
+"""Positions, routes and round trips over constellations, held against those of others."""
+
+import csv
+import gzip
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from skyfield.api import EarthSatellite, load
+from skyfield.framelib import itrs
+
+from longpipe.errors import ScenarioError
+from longpipe.satellites import (
+    SHELLS,
+    Constellation,
+    RoundTrips,
+    Shell,
+    Station,
+    cities,
+    earth_fixed_m,
+    read_elements,
+    round_trips,
+    shell,
+    station,
+)
+from longpipe.satellites.round_trips import instants
+from longpipe.satellites.shells import parse_shell
+
+DATA = Path(__file__).parent / "data" / "satellites"
+# Where a satellite stands so close to its reach, others' arithmetic may have it on the other side [m].
+AT_THE_LIMIT_M = 30.0
+# The element set of AIAA 2006-6753 that others test with, too.
+VANGUARD = (
+    "VANGUARD 1\n"
+    "1 00005U 58002B   00179.78495062  .00000023  00000-0  28098-4 0  4753\n"
+    "2 00005  34.2682 348.7242 1859667 331.7664  19.3264 10.82419157413667\n"
+)
+
+
+@pytest.fixture(scope="module")
+def kuiper() -> RoundTrips:
+    stations = [station(name) for name in ("Manila", "Saint Petersburg", "Dalian")]
+    return round_trips(Constellation.of_shell(shell("kuiper-630")), stations, duration_s=200, step_s=0.1)
+
+
+@pytest.fixture(scope="module")
+def at_the_limit(kuiper: RoundTrips) -> np.ndarray:
+    """Whether at an instant any satellite stands at the limit of a station's reach."""
+    places = np.array([one.earth_fixed_m for one in kuiper.stations])
+    reach = kuiper.constellation.reach_m
+    assert reach is not None
+    fixed, _ = earth_fixed_m(kuiper.constellation, kuiper.times_s)
+    near = [np.abs(np.linalg.norm(fixed - place, axis=2) - reach).min(axis=1) < AT_THE_LIMIT_M for place in places]
+    found: np.ndarray = np.any(near, axis=0)
+    return found
+
+
+def test_round_trips_are_those_of_hypatia_within_a_microsecond(kuiper: RoundTrips, at_the_limit: np.ndarray) -> None:
+    with gzip.open(DATA / "kuiper_630_rtt_ns.csv.gz", "rt") as file:
+        published = pd.read_csv(file)
+    assert (published["time_ns"].to_numpy() == np.round(1e9 * kuiper.times_s)).all()
+    judged = 0
+    for pair in range(3):
+        theirs = published[kuiper.label(pair)].fillna(np.inf).to_numpy()
+        ours = 1e9 * kuiper.rtt_s[:, pair]
+        same = (theirs == ours) | (np.abs(np.where(np.isfinite(ours), ours, 0) - theirs) < 1000)
+        assert (same | at_the_limit).all()
+        judged += int(same.sum())
+    assert judged >= 5996
+    manila_dalian = published[kuiper.label(1)].to_numpy()
+    assert np.abs(1e9 * kuiper.rtt_s[:, 1] - manila_dalian).max() < 1000
+
+
+def test_routes_are_those_of_hypatia_but_at_the_limit_of_the_reach(
+    kuiper: RoundTrips, at_the_limit: np.ndarray
+) -> None:
+    with (DATA / "kuiper_630_paths.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    for pair in range(3):
+        own = [row for row in rows if row["pair"] == kuiper.label(pair)]
+        since = [int(row["from_time_ns"]) / 1e9 for row in own]
+        for index, time in enumerate(kuiper.times_s):
+            theirs = own[np.searchsorted(since, time + 1e-6, side="right") - 1]["satellites"]
+            ours = "-".join(map(str, kuiper.route_at(pair, float(time))))
+            assert ours == theirs or at_the_limit[index], (kuiper.label(pair), time)
+
+
+def test_paris_to_luanda_over_starlink_takes_what_hypatia_shows() -> None:
+    starlink = Constellation.of_shell(shell("starlink-550"))
+    stations = [station("Paris"), station("Luanda")]
+    found = round_trips(starlink, stations, duration_s=140, step_s=0.1)
+    assert 1e3 * found.rtt_s[468, 0] == pytest.approx(117.26, abs=0.01)
+    assert 1e3 * found.rtt_s[1399, 0] == pytest.approx(85.53, abs=0.01)
+
+
+def test_positions_are_those_of_skyfield_within_a_centimetre() -> None:
+    kuiper = Constellation.of_shell(shell("kuiper-630"))
+    # UT1 is UTC here: 64.184 s before TT in 2000.
+    scale = load.timescale(builtin=True, delta_t=64.184)
+    random = np.random.default_rng(1)
+    times_s = np.sort(random.uniform(0, 3 * 86_400, 20)).round(3)
+    fixed, errors = earth_fixed_m(kuiper, times_s)
+    assert not errors.any()
+    instants = scale.utc(2000, 1, 1, 0, 0, times_s)
+    worst = 0.0
+    for number in random.choice(len(kuiper.names), 50, replace=False):
+        theirs = EarthSatellite.from_satrec(kuiper.satellites[number], scale).at(instants).frame_xyz(itrs).m
+        worst = max(worst, float(np.abs(fixed[:, number].T - theirs).max()))
+    assert worst < 0.01
+
+
+def test_stations_pass_nothing_on() -> None:
+    # Without links between satellites only those that both see carry anything, whoever else stands between.
+    oneweb = Constellation.of_shell(shell("oneweb"))
+    near, middle, far = station("London"), station("Frankfurt"), station("Istanbul")
+    found = round_trips(oneweb, [near, middle, far], [(0, 1), (1, 0)], duration_s=10, step_s=1)
+    assert set(found.hops.ravel()) == {2}
+    assert found.rtt_s[:, 0] == pytest.approx(found.rtt_s[:, 1])
+    with pytest.raises(ScenarioError, match=r"^London - Istanbul: no route over oneweb at any instant"):
+        round_trips(oneweb, [near, middle, far], [(0, 2)], duration_s=10, step_s=1)
+
+
+def test_a_station_s_own_elevation_goes_before_the_reach() -> None:
+    kuiper = Constellation.of_shell(shell("kuiper-630"))
+    high = [Station(one.name, one.latitude_deg, one.longitude_deg, 0, 35) for one in map(station, ("Rome", "Athens"))]
+    found = round_trips(kuiper, high, duration_s=20, step_s=1)
+    fixed, _ = earth_fixed_m(kuiper, found.times_s)
+    for index, time in enumerate(found.times_s):
+        route = found.route_at(0, float(time))
+        for one, satellite in zip(high, (route[0], route[-1]), strict=True):
+            away = fixed[index, satellite] - one.earth_fixed_m
+            assert away @ one.up >= np.sin(np.radians(35)) * np.linalg.norm(away)
+
+
+def test_a_grid_has_two_links_for_each_satellite_but_at_a_star_s_seam() -> None:
+    assert len(SHELLS["kuiper-630"].links()) == 2 * 34 * 34
+    assert len(SHELLS["starlink-550"].links()) == 2 * 72 * 22
+    assert len(SHELLS["iridium"].links()) == 66 + 5 * 11
+    assert SHELLS["oneweb"].links() == []
+    # Walker's 12:12/3/1: around the Earth the number has moved on by one.
+    links = Shell("own", 3, 4, 600, 50, 1).links()
+    assert (1, 8) in links
+    assert (0, 8) not in links
+    assert all(a < b for a, b in links)
+
+
+def test_a_walker_shell_is_evenly_phased() -> None:
+    own = Shell("own", 3, 4, 600, 50, 1)
+    assert own.anomaly_deg(1, 0) - own.anomaly_deg(0, 0) == 30
+    assert own.anomaly_deg(1, 1) - own.anomaly_deg(1, 0) == 90
+    assert parse_shell("3x4:600:50:1").links() == own.links()
+    # Kepler's third law: 95.6 minutes at 550 km, as every table has it.
+    assert 1440 / Shell("own", 3, 4, 550, 50).mean_motion == pytest.approx(95.6, abs=0.1)
+
+
+def test_elements_are_read_from_two_or_three_lines_and_omm(tmp_path: Path) -> None:
+    (tmp_path / "v.tle").write_text(VANGUARD)
+    (three,) = read_elements(tmp_path / "v.tle")
+    (tmp_path / "v.tle").write_text(VANGUARD.partition("\n")[2])
+    (two,) = read_elements(tmp_path / "v.tle")
+    assert (three.name, two.name) == ("VANGUARD 1", "00005")
+    fields = {
+        "OBJECT_NAME": "VANGUARD 1", "OBJECT_ID": "1958-002B", "EPOCH": "2000-06-27T18:50:19.733568",
+        "MEAN_MOTION": "10.82419157", "ECCENTRICITY": "0.1859667", "INCLINATION": "34.2682",
+        "RA_OF_ASC_NODE": "348.7242", "ARG_OF_PERICENTER": "331.7664", "MEAN_ANOMALY": "19.3264",
+        "EPHEMERIS_TYPE": "0", "CLASSIFICATION_TYPE": "U", "NORAD_CAT_ID": "5", "ELEMENT_SET_NO": "475",
+        "REV_AT_EPOCH": "41366", "BSTAR": "0.28098e-4", "MEAN_MOTION_DOT": "0.00000023", "MEAN_MOTION_DDOT": "0",
+    }  # fmt: skip
+    (tmp_path / "v.csv").write_text(",".join(fields) + "\n" + ",".join(fields.values()) + "\n")
+    pd.DataFrame([fields]).to_json(tmp_path / "v.json", orient="records")
+    begin = datetime(2000, 6, 28, tzinfo=UTC)
+    (tmp_path / "v.tle").write_text(VANGUARD)
+    places = [
+        earth_fixed_m(Constellation.of_file(tmp_path / name, epoch=begin), np.array([0.0, 60.0]))[0]
+        for name in ("v.tle", "v.csv", "v.json")
+    ]
+    # The epoch of a TLE has eight decimals of a day.
+    assert np.abs(places[0] - places[1]).max() < 10
+    assert (places[1] == places[2]).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (VANGUARD.replace("4753\n", "4754\n"), "v.tle:2: checksum '4'; needs 3, what the line adds up to"),
+        (VANGUARD.replace("2 00005", "2 00006"), "v.tle:3: checksum '7'; needs 8, what the line adds up to"),
+        (VANGUARD[: VANGUARD.index("2 00005")], "v.tle:2: ends after the first line of a satellite; needs its second"),
+        (VANGUARD.replace("2 00005  34", "2 0005  34"), "v.tle:3: '2 0005  34.2682 348.'; needs line 2 of a TLE, 69 characters"),
+        ("\n", "v.tle: no satellites; needs TLEs of two or three lines, or OMM as CSV, XML or JSON"),
+        ("[{}]", "v.tle: satellite 1 has no CLASSIFICATION_TYPE; needs all fields of an OMM"),
+        ("[", "v.tle: not JSON (Expecting value: line 1 column 2 (char 1)); needs a list of OMMs"),
+    ],
+)  # fmt: skip
+def test_elements_that_are_wrong_are_named_by_file_and_line(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "v.tle").write_text(text)
+    with pytest.raises(ScenarioError) as caught:
+        read_elements(tmp_path / "v.tle")
+    assert str(caught.value).removeprefix(f"{tmp_path}/") == said
+
+
+def test_cities_are_known_by_plain_names_and_the_nearest_are_told() -> None:
+    assert len(cities()) > 400
+    assert station("sao paulo") == station("São Paulo") == cities()["Sao Paulo"]
+    assert station("Home=47.37, 8.54") == Station("Home", 47.37, 8.54)
+    with pytest.raises(ScenarioError, match=r"^station: 'Londn' is not a city that is known; nearest are London, "):
+        station("Londn")
+    with pytest.raises(ScenarioError, match="latitude of 91 degrees; needs -90 to 90"):
+        station("91,0")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("starlink", "shell: 'starlink'; did you mean 'starlink-550'? accepts starlink-550, kuiper-630, telesat-1015, oneweb, iridium, or ORBITSxSATELLITES:KM:DEGREES:PHASING"),
+        ("72x22:550:53", "shell: '72x22:550:53'; needs ORBITSxSATELLITES:ALTITUDE_KM:INCLINATION_DEG:PHASING, as in 72x22:550:53:half"),
+        ("0x22:550:53:half", "shell: 0 orbits; needs 1 to 500"),
+        ("3x4:100:53:half", "shell: altitude of 100 km; needs 160 to 40000 km"),
+        ("3x4:600:53:7", "shell: phasing 7; needs half, or 0 to 2"),
+    ],
+)  # fmt: skip
+def test_shells_that_cannot_be_are_refused(text: str, said: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        parse_shell(text)
+    assert str(caught.value) == said
+
+
+def test_instants_are_exact_tenths() -> None:
+    assert list(instants(0.5, 0.1)) == [0.0, 0.1, 0.2, 0.3, 0.4]
+    with pytest.raises(ScenarioError, match="needs both above 0"):
+        instants(1, 0)
+
+
+def test_tables_have_a_row_for_each_instant_and_change(kuiper: RoundTrips) -> None:
+    table = kuiper.table()
+    assert list(table) == ["time_s", "from", "to", "rtt_ns", "links"]
+    assert len(table) == 6000
+    assert list(table["to"][:3]) == ["Saint Petersburg", "Dalian", "Dalian"]
+    assert table["rtt_ns"].isna().sum() == (~np.isfinite(kuiper.rtt_s)).sum() == (table["links"] == 0).sum()
+    routes = kuiper.routes()
+    assert routes[routes["from"] == "Manila"].iloc[0]["satellites"].startswith("184-")
