@@ -32,9 +32,10 @@ ANALYSIS: Final = (
 )
 
 
-def tshark(path: Path, *fields: str, preferences: tuple[str, ...] = ()) -> pd.DataFrame:
-    """A row per packet with the fields asked for, as text; absent ones are nan."""
-    command = ["tshark", "-n", "-r", str(path), "-T", "fields", "-E", "separator=;"]
+def tshark(path: Path, *fields: str, preferences: tuple[str, ...] = (), resolve: str = "") -> pd.DataFrame:
+    """A row per packet with the fields asked for, as text; absent ones are nan. `resolve` is what gets names, as of tshark -N."""
+    naming = ["-N", resolve] if resolve else ["-n"]
+    command = ["tshark", *naming, "-r", str(path), "-T", "fields", "-E", "separator=;"]
     for preference in preferences:
         command += ["-o", preference]
     for field in fields:
@@ -45,9 +46,14 @@ def tshark(path: Path, *fields: str, preferences: tuple[str, ...] = ()) -> pd.Da
 
 def analysis(path: Path) -> dict[str, int]:
     """How many packets tshark's analysis of TCP marks in each way, and how many it can't dissect."""
+    return analysed(path)[0]
+
+
+def analysed(path: Path, *more: str) -> tuple[dict[str, int], pd.DataFrame]:
+    """The same, and the packets with more fields."""
     fields = {name: f"tcp.analysis.{name}" for name in ANALYSIS} | {"malformed": "_ws.malformed"}
-    packets = tshark(path, "frame.number", *fields.values())
-    return {name: int(packets[field].notna().sum()) for name, field in fields.items()}
+    packets = tshark(path, "frame.number", *fields.values(), *more)
+    return {name: int(packets[field].notna().sum()) for name, field in fields.items()}, packets
 
 
 def tcptrace_retransmitted(path: Path) -> int:

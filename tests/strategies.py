@@ -75,6 +75,7 @@ losses = kinds(
     {"kind": st.just("at-times"), "instants": st.lists(times("0 s", "10 ms", "50 ms"), max_size=3)},
     {"kind": st.just("bernoulli"), "probability": st.floats(0, 0.2, allow_subnormal=False)},
     {"kind": st.just("gilbert-elliott"), "good_to_bad": FRACTION, "bad_to_good": FRACTION},
+    {"kind": st.just("bit-errors"), "rate": st.floats(0, 1e-4, allow_subnormal=False)},
 )
 
 schedulers = kinds(

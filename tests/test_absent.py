@@ -38,8 +38,13 @@ def test_what_is_absent_says_so_and_names_what_is_nearest(field: str, value: obj
 def test_what_is_called_otherwise_or_is_elsewhere_says_so() -> None:
     assert "it is 'tail-drop' here; accepts tail-drop" in refused(**{"switch.policy": "DropTail"})
     assert "it is 'transfer' here" in refused(traffic="ftp")
-    assert "it is a loss recovery, tcp.recovery = 'sack'" in refused(**{"tcp.congestion": "sack"})
-    assert "it is a congestion control, tcp.congestion = 'vegas'" in refused(**{"tcp.recovery": "vegas"})
+    reno = "it is a loss recovery, tcp.recovery = 'reno'; the window that goes with it is 'aimd'; accepts aimd, "
+    assert reno in refused(**{"tcp.congestion": "reno"})
+    for control in ("vegas", "cubic", "hybla"):
+        line = refused(**{"tcp.recovery": control})
+        assert f"it is a congestion control, tcp.congestion = '{control}'; accepts vanilla" in line
+    assert "it is a buffer policy, switch.policy = 'epd'" in refused(**{"tcp.recovery": "epd"})
+    assert "it is 'bit-errors' here" in refused(**{"network.trunk_loss": "BER"})
 
 
 def test_a_mistyped_name_is_still_set_right() -> None:

@@ -7,6 +7,7 @@ import statsmodels.formula.api as smf
 from scipy import stats
 from statsmodels.stats.anova import anova_lm
 
+from longpipe import Design, Factor, Scenario, ScenarioError, Study
 from longpipe.analysis.anova import Anova, anova
 from longpipe.analysis.comparisons import tukey
 from longpipe.analysis.ranks import aligned_ranks
@@ -33,6 +34,12 @@ def plus(found: Anova, order: int = 9) -> dict[str, float]:
     """Effects at the highest levels: the q of a two-level design."""
     effects = found.effects(order=order).groupby("component", sort=False).last()["effect"]
     return {str(component): float(value) for component, value in effects.items()}
+
+
+def test_a_study_in_place_of_its_table_says_so() -> None:
+    study = Study(Design.full_factorial(Scenario(), [Factor.over("tcp.recovery", ["reno", "sack"], "tcp")]))
+    with pytest.raises(ScenarioError, match=r"frame: a Study; needs a table of runs, as study.frame\(\) gives"):
+        anova(study, "efficiency", ["tcp"])  # type: ignore[arg-type]
 
 
 def test_two_by_two_without_replications() -> None:

@@ -10,7 +10,17 @@ import pytest
 from longpipe import CaptureError, Result, Scenario, ScenarioError, simulate
 from longpipe.scenario.base import kinds
 from longpipe.scenario.recovery import Recovery
-from pcap import ANALYSIS, analysis, needs_tcptrace, needs_tshark, packets, tcptrace_retransmitted, tshark, with_payload
+from pcap import (
+    ANALYSIS,
+    analysed,
+    analysis,
+    needs_tcptrace,
+    needs_tshark,
+    packets,
+    tcptrace_retransmitted,
+    tshark,
+    with_payload,
+)
 
 LOSSES: Final[dict[str, Any]] = {
     "congestion": "none",
@@ -19,6 +29,8 @@ LOSSES: Final[dict[str, Any]] = {
     "bernoulli": {"kind": "bernoulli", "probability": 0.02},
     "gilbert-elliott": {"kind": "gilbert-elliott", "good_to_bad": 0.01, "bad_to_good": 0.3},
 }
+# Every second one has each recovery with several kinds of loss, and each kind with half of the recoveries.
+PAIRS: Final = [(recovery, loss) for recovery in kinds(Recovery) for loss in LOSSES]
 # Marks that belong to losses; no capture may carry any other.
 EXPECTED: Final = {"retransmission", "fast_retransmission", "out_of_order", "duplicate_ack", "window_full"}
 BEYOND_LOSSES: Final = {"lost_segment", "spurious_retransmission"}
@@ -63,9 +75,11 @@ def fast_by_tshark(trace: pd.DataFrame) -> int:
 
 
 @needs_tshark
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("recovery", kinds(Recovery))
-@pytest.mark.parametrize("scenario", [WAN, LAN], ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize(
+    ("scenario", "recovery", "loss"),
+    [(WAN, *pair) for pair in PAIRS] + [(LAN, *pair) for pair in PAIRS[::2]],
+    ids=lambda part: part if isinstance(part, str) else part.name,
+)
 def test_tshark_counts_at_the_sender_what_we_count(
     tmp_path: Path, scenario: Scenario, recovery: str, loss: str
 ) -> None:
@@ -93,18 +107,19 @@ def test_tcptrace_counts_our_retransmissions(tmp_path: Path, recovery: str, time
 
 
 @needs_tshark
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("recovery", kinds(Recovery))
+@pytest.mark.parametrize(("recovery", "loss"), PAIRS[1::2])
 def test_no_capture_shows_more_than_its_losses(tmp_path: Path, recovery: str, loss: str) -> None:
     changes = {"tcp.recovery": recovery, "network.trunk_loss": LOSSES[loss], "network.return_loss": LOSSES[loss]}
     places = ["host:sink1", "link:source1->switch1", "link:switch1->switch2", "link:switch2->switch1"]
     result, paths = capture(WAN.with_(**changes), tmp_path, *places)
+    lengths = []
     for path in paths:
-        found = analysis(path)
+        found, seen = analysed(path, "tcp.len")
+        lengths.append(seen["tcp.len"].astype(int))
         assert {name for name, count in found.items() if count} <= EXPECTED | BEYOND_LOSSES, path
         assert found["malformed"] == 0
     flow = flow_of(result)
-    first, trunk = (tshark(paths[index], "tcp.len")["tcp.len"].astype(int) for index in (1, 2))
+    _, first, trunk, _ = lengths
     trunk_port = port_of(result, "switch1->switch2")
     lost = trunk_port["cells_lost_overflow"] + trunk_port["cells_lost_forced"]
     assert (first > 0).sum() >= flow["sent_segments"] - 1
@@ -190,13 +205,13 @@ def test_ip_links_show_ip_packets(tmp_path: Path, recovery: str) -> None:
     changes = {"framing": "ip", "switch.buffer": "20 packets", "tcp.recovery": recovery, "traces.sequence": True}
     places = ["host:source1", "host:sink1", "link:source1->switch1", "link:switch1->switch2", "link:switch2->switch1"]
     result, paths = capture(WAN.with_(**changes), tmp_path, *places)
-    found, flow = [analysis(path) for path in paths], flow_of(result)
+    analyses, flow = [analysed(path, "frame.protocols", "tcp.len") for path in paths], flow_of(result)
+    found, shown = [marks for marks, _ in analyses], [packets for _, packets in analyses]
     assert found[0]["retransmission"] + found[0]["out_of_order"] == flow["retransmitted_segments"] > 0
     assert found[0]["duplicate_ack"] == flow["duplicate_acks"]
     assert found[0]["fast_retransmission"] == fast_by_tshark(result.traces["sequence"])
     for marks in found:
         assert {name for name, count in marks.items() if count} <= EXPECTED | BEYOND_LOSSES
-    shown = [tshark(path, "frame.protocols", "tcp.len") for path in paths]
     assert set(pd.concat(shown)["frame.protocols"]) == {"raw:ip:tcp"}
     for packets_shown, name in zip(shown[2:4], ("source1->switch1", "switch1->switch2"), strict=True):
         data, port = (packets_shown["tcp.len"] != "0").sum(), port_of(result, name)
@@ -234,6 +249,17 @@ def test_requests_and_files_are_one_clean_connection(tmp_path: Path, recovery: s
     client, asked = tshark(paths[1], "ip.src", "tcp.len"), result.web["requests"].iloc[0]
     lengths = client.loc[client["ip.src"] == "10.0.0.4", "tcp.len"].astype(int)
     assert lengths.sum() >= 128 * asked > 0
+
+
+@needs_tshark
+@pytest.mark.parametrize("framing", ["aal5", "ip"])
+def test_tshark_shows_the_names_of_hosts(tmp_path: Path, framing: str) -> None:
+    changes = {"duration": "100 ms", "framing": framing, "switch.buffer": "unlimited"}
+    _, paths = capture(LAN.with_(**changes), tmp_path, "host:source2", "link:switch2->switch1")
+    pairs = [{("source2", "sink2"), ("sink2", "source2")}, {(f"sink{n}", f"source{n}") for n in (1, 2, 3)}]
+    for path, expected in zip(paths, pairs, strict=True):
+        shown = tshark(path, "ip.src_host", "ip.dst_host", resolve="n")
+        assert set(shown.itertuples(index=False, name=None)) == expected
 
 
 def test_a_packet_takes_its_time_over_link_and_wire(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ KNOBS: dict[str, tuple[object, ...]] = {
     "network.trunk_loss": (
         "none",
         {"kind": "bernoulli", "probability": 1e-4},
+        {"kind": "bit-errors", "rate": 1e-7},
         {"kind": "packets", "indices": [9, 3, 3]},
     ),
     "framing": ("aal5", "ip"),

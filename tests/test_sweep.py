@@ -57,7 +57,7 @@ def test_what_can_t_be_drawn_is_one_line() -> None:
     for arguments, message in (
         (("bufer", "efficiency"), "factor: 'bufer'; did you mean 'buffer'? accepts buffer, tcp"),
         (("buffer", "eficiency", "tcp"), "measure: 'eficiency'; did you mean 'efficiency'?"),
-        (("buffer", "efficiency"), "factor: besides 'buffer' vary tcp; needs one of them as by"),
+        (("buffer", "efficiency"), "factor: besides 'buffer' vary tcp; needs one of them as by (--by)"),
     ):
         with pytest.raises(ScenarioError) as error:
             pictures.sweep(study(), *arguments)

@@ -16,15 +16,15 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         ("copa", "ledbat", "lp", "nv"),
         ("a congestion control", "tcp.congestion = 'vegas', which goes by round trips too"),
     ),
-    **dict.fromkeys(("dctcp", "ecn", "ce", "l4s"), ("explicit congestion notification", "losses by switch.policy")),
     **dict.fromkeys(
-        ("red", "wred", "gred", "ared", "blue", "choke", "pie", "avq"),
-        ("a queue", "switch.policy = 'selective-drop' or 'fba', which drop before the buffer is full"),
+        ("l4s", "dualpi2", "dualq", "prague", "accecn"),
+        ("marks of low latency", "tcp.ecn = 'dctcp' with switch.policy = 'step-marking'"),
     ),
-    **dict.fromkeys(("codel", "cake"), ("a queue", "switch.policy = 'tail-drop' with a small switch.buffer")),
+    **dict.fromkeys(("wred", "gred", "choke", "avq", "pi", "rem"), ("a queue", "switch.policy = 'red' or 'pie'")),
+    **dict.fromkeys(("cake", "cobalt"), ("a queue", "switch.policy = 'fq-codel'")),
     **dict.fromkeys(
-        ("fq-codel", "fq_codel", "fq", "sfq", "drr", "wfq", "fair-queueing"),
-        ("a queue for each flow", "switch.policy = 'fba', which drops of those who hold most"),
+        ("fq", "sfq", "drr", "wfq", "fair-queueing", "fq-pie", "fq_pie"),
+        ("a queue for each flow", "switch.policy = 'fq-codel'"),
     ),
     **dict.fromkeys(
         ("fack", "dsack", "d-sack", "f-rto", "frto", "rfc6675", "rfc-6675"),
@@ -40,7 +40,6 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         ("a path that changes while it is used", "a run for each delay, network.trunk_delay"),
     ),
     **dict.fromkeys(("ipv6", "ethernet", "mpls", "wifi", "dvb-s2"), ("a link layer", "framing = 'ip' or 'aal5'")),
-    **dict.fromkeys(("ber", "bit_error_rate"), ("an error rate by bits", "kind = 'bernoulli', which loses packets")),
 }
 # What others call something that is here.
 CALLED: Final[dict[str, str]] = {
@@ -49,15 +48,35 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("ftp", "bulk", "file"), "transfer"),
     **dict.fromkeys(("infinite", "iperf"), "greedy"),
     **dict.fromkeys(("http", "browser"), "web"),
+    **dict.fromkeys(("fq_codel", "fqcodel"), "fq-codel"),
+    **dict.fromkeys(("step", "threshold-marking"), "step-marking"),
+    **dict.fromkeys(("ecn", "rfc3168", "rfc-3168"), "classic"),
+    **dict.fromkeys(("ared",), "red"),
     **dict.fromkeys(("h-tcp",), "htcp"),
     **dict.fromkeys(("bbr1", "bbrv1"), "bbr"),
     **dict.fromkeys(("westwood+", "westwoodplus"), "westwood"),
     **dict.fromkeys(("rack-tlp", "tlp", "prr"), "rack"),
+    **dict.fromkeys(("ber", "bit-error-rate", "bit_error_rate"), "bit-errors"),
     **dict.fromkeys(("atm", "cells"), "aal5"),
     **dict.fromkeys(("packets", "ipv4"), "ip"),
 }
-# What is a value of another field.
-OF_RECOVERY: Final = ("vanilla", "tahoe", "reno", "newreno", "sack", "rack")
+# The control whose window is what others call Reno's.
+RENO: Final = "aimd"
+
+
+def homes() -> list[tuple[str, str, tuple[str, ...]]]:
+    """Fields whose values are written in other fields, too: what each of them is, and its names."""
+    # Models say of themselves what is wrong with them by what is here.
+    from longpipe.scenario.base import kinds
+    from longpipe.scenario.congestion import Congestion
+    from longpipe.scenario.recovery import Recovery
+    from longpipe.scenario.switch import Policy
+
+    return [
+        ("tcp.recovery", "a loss recovery", kinds(Recovery)),
+        ("tcp.congestion", "a congestion control", kinds(Congestion)),
+        ("switch.policy", "a buffer policy", kinds(Policy)),
+    ]
 
 
 def known(word: str, accepted: Container[str]) -> str | None:
@@ -65,10 +84,11 @@ def known(word: str, accepted: Container[str]) -> str | None:
     name = word.strip().lower()
     if (called := CALLED.get(name)) is not None and called in accepted:
         return f"it is {called!r} here"
-    if name in OF_RECOVERY:
-        return f"it is a loss recovery, tcp.recovery = {name!r}"
-    if name == "vegas":
-        return "it is a congestion control, tcp.congestion = 'vegas'"
+    for field, what, names in homes():
+        if name in names:
+            of_control = field == "tcp.recovery" and RENO in accepted
+            window = f"; the window that goes with it is {RENO!r}" if of_control else ""
+            return f"it is {what}, {field} = {name!r}{window}"
     if name in NAMES:
         what, instead = NAMES[name]
         return f"{what} that longpipe does not have (README.md, 'What it does not have'), nearest is {instead}"

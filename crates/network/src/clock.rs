@@ -6,16 +6,18 @@
 
 use longpipe_events::{Agenda, Entity, Order, Span, Time};
 
+/// Packets that leave a port whose queue is served.
+pub(crate) const DEPARTURE: Order = 0;
 /// What reaches a switch or a router; the rank of the tie rule is added.
-pub(crate) const CELL: Order = 0;
+pub(crate) const CELL: Order = 1 << 32;
 /// What reaches a host.
-pub(crate) const WHOLE_FRAME: Order = 1 << 32;
+pub(crate) const WHOLE_FRAME: Order = 2 << 32;
 /// Timers of end points.
-pub(crate) const TIMER: Order = 2 << 32;
+pub(crate) const TIMER: Order = 3 << 32;
 /// Applications that begin.
-pub(crate) const START: Order = 3 << 32;
+pub(crate) const START: Order = 4 << 32;
 /// VBR sources that are looked after.
-pub(crate) const VBR: Order = 4 << 32;
+pub(crate) const VBR: Order = 5 << 32;
 
 /// No time from which any lead would reach another one.
 pub(crate) const UNKNOWN: Time = Time(1 << 63);
@@ -33,8 +35,8 @@ pub(crate) enum Actor {
     Start(usize),
     /// A VBR source.
     Source(usize),
-    /// A port that sweeps.
-    Sweep(usize),
+    /// A port that sweeps, or whose queue is served.
+    Port(usize),
 }
 
 /// Time, and who acts at which.
@@ -56,7 +58,7 @@ impl Clock {
         Clock {
             now: Time::ZERO,
             end,
-            // No link's port is two that sweep.
+            // Each link has an end, and a port.
             agenda: Agenda::new(2 * links + 3 * flows + sources, interval),
             events: 0,
             links,
@@ -74,7 +76,7 @@ impl Clock {
             Actor::Receiver(flow) => self.links + self.flows + flow,
             Actor::Start(flow) => self.links + 2 * self.flows + flow,
             Actor::Source(source) => self.links + 3 * self.flows + source,
-            Actor::Sweep(port) => self.links + 3 * self.flows + self.sources + port,
+            Actor::Port(port) => self.links + 3 * self.flows + self.sources + port,
         };
         entity as Entity
     }
@@ -91,7 +93,7 @@ impl Clock {
             let index = index - 3 * self.flows;
             return index
                 .checked_sub(self.sources)
-                .map_or(Actor::Source(index), Actor::Sweep);
+                .map_or(Actor::Source(index), Actor::Port);
         }
         let flow = index % self.flows;
         match index / self.flows {

@@ -34,8 +34,8 @@ pub(crate) trait Medium: Sized {
     /// Time to look after a VBR source.
     fn on_source<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _source: usize) {}
 
-    /// Time for a port that sweeps to look what has come.
-    fn on_sweep<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _port: usize) {}
+    /// Time for a port that sweeps to look what has come, or for one that serves to let a packet go.
+    fn on_port<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _port: usize) {}
 
     /// The run is over.
     fn finish<P: Probe>(&mut self, _hosts: &mut Hosts<P>) {}

@@ -44,7 +44,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
                 Actor::Receiver(flow) => hosts.on_receiver_timer(medium, flow),
                 Actor::Start(flow) => hosts.on_start(medium, flow),
                 Actor::Source(source) => medium.on_source(hosts, source),
-                Actor::Sweep(port) => medium.on_sweep(hosts, port),
+                Actor::Port(port) => medium.on_port(hosts, port),
             }
         }
         true

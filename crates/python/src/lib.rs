@@ -144,6 +144,7 @@ fn flows<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult
     integers("retransmitted_bytes", |flow| flow.sender.retransmitted_bytes)?;
     integers("timeouts", |flow| flow.sender.timeouts)?;
     integers("fast_retransmits", |flow| flow.sender.fast_retransmits)?;
+    integers("mark_reductions", |flow| flow.sender.mark_reductions)?;
     integers("duplicate_acks", |flow| flow.sender.duplicate_acks)?;
     columns.set_item("start_s", array(py, flows.iter().map(|flow| flow.start.as_seconds())))?;
     columns.set_item(
@@ -172,6 +173,9 @@ fn ports<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult
     integers("cells_held", |port| port.held)?;
     integers("frames_in", |port| port.frames_in)?;
     integers("frames_damaged", |port| port.frames_damaged)?;
+    if has_bit_errors(scenario) {
+        integers("frames_lost_errors", |port| port.frames_spoilt)?;
+    }
     integers("peak_queue_cells", |port| port.peak_queue)?;
     columns.set_item(
         "mean_queue_cells",
@@ -228,6 +232,12 @@ fn sources<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResu
 pub(crate) fn port_name(scenario: &Scenario, link: usize) -> String {
     let LinkConfig { from, to, .. } = scenario.links[link];
     format!("{}->{}", scenario.nodes[from].name, scenario.nodes[to].name)
+}
+
+/// Whether any link has bit errors, without which no column tells of them.
+pub(crate) fn has_bit_errors(scenario: &Scenario) -> bool {
+    let mut losses = scenario.links.iter().map(|link| &link.loss);
+    losses.any(|loss| matches!(loss, scenario::LossConfig::BitErrors { .. }))
 }
 
 pub(crate) fn array<'py>(py: Python<'py>, values: impl Iterator<Item = f64>) -> Bound<'py, PyArray1<f64>> {

@@ -1,6 +1,6 @@
 //! Columns of the ports of a run of IP packets.
 
-use crate::{array, port_name};
+use crate::{array, has_bit_errors, port_name};
 use longpipe_network::ip::report::PacketReport;
 use longpipe_network::report::Report;
 use longpipe_network::Scenario;
@@ -23,6 +23,10 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
     integers("packets_lost_overflow", |port| port.lost_overflow)?;
     integers("packets_lost_refused", |port| port.lost_refused)?;
     integers("packets_lost_forced", |port| port.lost_forced)?;
+    if has_bit_errors(scenario) {
+        integers("packets_lost_errors", |port| port.spoilt)?;
+    }
+    integers("packets_marked", |port| port.packets_marked)?;
     integers("packets_held", |port| port.packets_held)?;
     integers("bytes_in", |port| port.bytes_in)?;
     integers("bytes_out", |port| port.bytes_out)?;

@@ -16,6 +16,7 @@ pub mod config;
 pub mod congestion;
 pub mod flight;
 mod ledger;
+mod marks;
 mod pacer;
 mod problem;
 mod ranges;

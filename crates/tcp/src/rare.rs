@@ -1,24 +1,28 @@
-//! What few senders do: estimate ssthresh from the first ACKs, or close the window after an idle time.
+//! What few senders do: estimate ssthresh from the first ACKs, close the window after an idle time, or heed marks.
 
 use crate::config::TcpConfig;
+use crate::marks::Marks;
 use crate::startup::Startup;
 use longpipe_events::Time;
 
-/// The state of both.
+/// The state of each.
 #[derive(Clone, Debug)]
 pub struct Rare {
     startup: Option<Startup>,
     /// Window to restart from after an idle time [byte], and when the latest segment left; none: it stays.
     idle_restart: Option<(f64, Time)>,
+    /// What marks have done.
+    pub marks: Option<Marks>,
 }
 
 impl Rare {
-    /// None if the configuration asks for neither.
+    /// None if the configuration asks for none of them.
     pub fn new(config: &TcpConfig, initial_window: f64) -> Option<Box<Rare>> {
-        (config.estimate_ssthresh || config.idle_restart).then(|| {
+        (config.estimate_ssthresh || config.idle_restart || !config.ecn.is_off()).then(|| {
             Box::new(Rare {
                 startup: config.estimate_ssthresh.then_some(Startup::First { sent: None }),
                 idle_restart: config.idle_restart.then_some((initial_window, Time::ZERO)),
+                marks: Marks::new(config.ecn),
             })
         })
     }

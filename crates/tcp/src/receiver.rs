@@ -1,8 +1,8 @@
 //! The receiving end point: reassembly and acknowledgement.
 
-use crate::config::{AckConfig, TcpConfig};
+use crate::config::{AckConfig, EcnConfig, TcpConfig};
 use crate::ranges::Ranges;
-use crate::segment::{AckSegment, DataSegment, SackBlock, MAX_SACK_BLOCKS};
+use crate::segment::{AckSegment, DataSegment, Ecn, SackBlock, MAX_SACK_BLOCKS};
 use longpipe_events::{MaybeTime, Span, Time};
 
 /// One connection's receiving side. The application reads at once, so the window never closes. What every segment
@@ -36,6 +36,11 @@ pub struct Receiver {
     ack: AckConfig,
     /// Segments that were acknowledged at once because they came first.
     received: u32,
+    ecn: EcnConfig,
+    /// Whether ACKs echo a mark.
+    echoes_mark: bool,
+    /// What came before marks began or ended, of which an ACK leaves first; whether another one follows.
+    before_mark: Option<(u64, bool)>,
     /// A byte of each block last reported, the most recent first.
     reported: [u64; MAX_SACK_BLOCKS],
 }
@@ -43,13 +48,16 @@ pub struct Receiver {
 impl Receiver {
     /// A receiver that has received nothing.
     pub fn new(config: &TcpConfig) -> Receiver {
-        let at_once = config.ack == AckConfig::Immediate {} && !config.timestamps();
+        let at_once = config.ack == AckConfig::Immediate {} && !config.timestamps() && config.ecn.is_off();
         Receiver {
             next: 0,
             highest: 0,
             beyond: Ranges::default(),
             ack: config.ack.clone(),
             received: 0,
+            ecn: config.ecn,
+            echoes_mark: false,
+            before_mark: None,
             sack_blocks: config.recovery.sack_blocks() as u8,
             latest: 0,
             reported: [0; MAX_SACK_BLOCKS],
@@ -82,6 +90,9 @@ impl Receiver {
         if segment.sequence <= self.acknowledged {
             self.echo = segment.timestamp.into();
         }
+        if !self.ecn.is_off() {
+            self.take_mark(segment.ecn);
+        }
         self.unacknowledged += 1;
         self.latest = segment.sequence;
         let in_order = segment.sequence <= self.next && segment.end() > self.next;
@@ -101,7 +112,25 @@ impl Receiver {
             }
             _ => self.pending = true,
         }
+        if let Some((_, due)) = &mut self.before_mark {
+            *due = std::mem::replace(&mut self.pending, true);
+        }
         self.plain = self.at_once && self.beyond.is_empty();
+    }
+
+    /// What a segment says of congestion.
+    fn take_mark(&mut self, ecn: Ecn) {
+        match self.ecn {
+            EcnConfig::Off {} => {}
+            EcnConfig::Classic { .. } => self.echoes_mark = ecn.marked || (self.echoes_mark && !ecn.reduced),
+            EcnConfig::Dctcp {} => {
+                if ecn.marked != self.echoes_mark && self.unacknowledged > 0 {
+                    self.before_mark = Some((self.next, false));
+                    (self.unacknowledged, self.deadline) = (0, MaybeTime::NONE);
+                }
+                self.echoes_mark = ecn.marked;
+            }
+        }
     }
 
     /// Moves RCV.NXT to `end` and over what was kept; true if a hole was filled.
@@ -130,6 +159,9 @@ impl Receiver {
         if !self.pending {
             return None;
         }
+        if self.before_mark.is_some() {
+            return self.poll_before_mark();
+        }
         self.pending = false;
         self.unacknowledged = 0;
         self.acknowledged = self.next;
@@ -142,6 +174,20 @@ impl Receiver {
             } else {
                 self.blocks()
             },
+            echoes_mark: self.echoes_mark,
+        })
+    }
+
+    /// The ACK of what came before marks began or ended, which says of it what holds.
+    #[cold]
+    fn poll_before_mark(&mut self) -> Option<AckSegment> {
+        let (acknowledgement, due) = self.before_mark.take()?;
+        self.pending = due;
+        Some(AckSegment {
+            acknowledgement,
+            echo: self.echo.get(),
+            echoes_mark: !self.echoes_mark,
+            ..AckSegment::default()
         })
     }
 
@@ -205,7 +251,7 @@ mod tests {
             sequence,
             length,
             retransmission: false,
-            timestamp: None,
+            ..DataSegment::default()
         }
     }
 

@@ -20,6 +20,19 @@ pub struct DataSegment {
     pub retransmission: bool,
     /// Sender's clock, where timestamps are on.
     pub timestamp: Option<Time>,
+    /// What it says of congestion (RFC 3168).
+    pub ecn: Ecn,
+}
+
+/// What a segment with payload says of congestion: bits of its IP header, and a flag of TCP's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ecn {
+    /// ECT(0): who sent it understands marks.
+    pub capable: bool,
+    /// CE: it met congestion.
+    pub marked: bool,
+    /// CWR: the window has been reduced.
+    pub reduced: bool,
 }
 
 /// A pure acknowledgement.
@@ -31,6 +44,8 @@ pub struct AckSegment {
     pub echo: Option<Time>,
     /// Data received beyond a hole, the most recent block first; empty blocks at the end.
     pub blocks: [SackBlock; MAX_SACK_BLOCKS],
+    /// ECE: data arrived marked (RFC 3168 section 6.1.3).
+    pub echoes_mark: bool,
 }
 
 /// Most SACK blocks that fit beside a timestamp option (RFC 2018 section 3).

@@ -63,6 +63,7 @@ fn of_flows(scenario: &Scenario, flows: &[FlowReport]) -> Object {
     integers("retransmitted_bytes", |flow| flow.sender.retransmitted_bytes);
     integers("timeouts", |flow| flow.sender.timeouts);
     integers("fast_retransmits", |flow| flow.sender.fast_retransmits);
+    integers("mark_reductions", |flow| flow.sender.mark_reductions);
     integers("duplicate_acks", |flow| flow.sender.duplicate_acks);
     put(
         &columns,
@@ -119,6 +120,10 @@ fn of_packets(scenario: &Scenario, rows: &[PacketReport]) -> Object {
     numbers("packets_lost_overflow", |port| port.lost_overflow as f64);
     numbers("packets_lost_refused", |port| port.lost_refused as f64);
     numbers("packets_lost_forced", |port| port.lost_forced as f64);
+    if rows.iter().any(|port| port.spoilt > 0) {
+        numbers("packets_lost_errors", |port| port.spoilt as f64);
+    }
+    numbers("packets_marked", |port| port.packets_marked as f64);
     numbers("peak_queue_packets", |port| port.peak_packets as f64);
     numbers("mean_queue_packets", |port| port.mean_packets.unwrap_or(f64::NAN));
     numbers("utilization", |port| port.utilization);

@@ -74,8 +74,12 @@ function known(word: string, accepted: string[]): string | null {
     const { names, called } = DESCRIPTION.absent;
     const here = called[name];
     if (here !== undefined && accepted.includes(here)) return `it is ${repr(here)} here`;
-    if (DESCRIPTION.recoveries.includes(name)) return `it is a loss recovery, tcp.recovery = ${repr(name)}`;
-    if (name === "vegas") return "it is a congestion control, tcp.congestion = 'vegas'";
+    const home = DESCRIPTION.homes.find(({ names }) => names.includes(name));
+    if (home !== undefined) {
+        const reno = home.field === "tcp.recovery" && accepted.includes(DESCRIPTION.reno);
+        const window = reno ? `; the window that goes with it is ${repr(DESCRIPTION.reno)}` : "";
+        return `it is ${home.what}, ${home.field} = ${repr(name)}${window}`;
+    }
     const absent = names[name];
     if (absent === undefined) return null;
     const [what, instead] = absent;

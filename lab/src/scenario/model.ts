@@ -82,7 +82,8 @@ interface Description {
     };
     first_kinds: string[];
     absent: { names: Record<string, [string, string]>; called: Record<string, string> };
-    recoveries: string[];
+    homes: { field: string; what: string; names: string[] }[];
+    reno: string;
     profiles: Record<string, Record<string, unknown>>;
     limits: Record<string, string>;
     presets: Preset[];

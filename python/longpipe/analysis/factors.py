@@ -89,6 +89,8 @@ class Cells:
 
 def check_columns(frame: pd.DataFrame, response: str, factors: Sequence[str], blocks: str | None = None) -> None:
     """ScenarioError unless the frame has these columns, each used once."""
+    if not isinstance(frame, pd.DataFrame):
+        raise ScenarioError(f"frame: a {type(frame).__name__}; needs a table of runs, as study.frame() gives")
     columns = [str(column) for column in frame.columns]
     if not factors:
         raise ScenarioError(f"factors: none; accepts {', '.join(columns)}")

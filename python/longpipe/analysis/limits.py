@@ -27,12 +27,14 @@ MEANINGS: Final[Mapping[Limit, str]] = {
     "link": "its slowest link was busy",
     "window": "the receiver's window was full",
     "buffer": "a full buffer, or its policy, lost packets",
-    "loss": "a link lost packets by force",
+    "loss": "a link lost packets, by force or by bit errors",
     "timeouts": "timeouts that no loss of data explains",
     "slow start": "the run is too short for its round trip",
     "congestion": "congestion control held back without a loss",
     "application": "there was nothing more to send",
 }
+# How the names of losses end that are a link's own.
+BY_LINK: Final = ("_lost_forced", "_lost_errors")
 # From here on a link has nothing left, and a window is in use throughout.
 BUSY: Final = 0.9
 IN_USE: Final = 0.9
@@ -151,15 +153,15 @@ class _Ports:
         return float(8 * size * queue / rate_bps)
 
     def losses(self, ports: Iterable[str]) -> tuple[int, int]:
-        """What was lost at these ports in buffers, and by force [packets or cells]."""
+        """What was lost at these ports in buffers, and by their links [packets or cells; frames with wrong bits]."""
         in_buffers = by_force = 0
         for port in ports:
             i = self._names[port]
-            by_force += self._columns[f"{self._unit}_lost_forced"][i]
+            by_force += sum(self._columns[name][i] for name in self._columns if name.endswith(BY_LINK))
             in_buffers += sum(
                 self._columns[name][i]
                 for name in self._columns
-                if name.startswith(f"{self._unit}_lost_") and not name.endswith("_forced")
+                if name.startswith(f"{self._unit}_lost_") and not name.endswith(BY_LINK)
             )
         return in_buffers, by_force
 

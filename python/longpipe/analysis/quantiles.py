@@ -1,16 +1,19 @@
 """Quantiles and tails of the distributions that intervals and F tests need.
 
-Of SciPy's special functions: its `stats` gives the same digits, and takes half a second and 50 MB to load.
+Of SciPy's special functions: its `stats` gives the same digits, and takes half a second and 50 MB to load. They too
+are loaded when one is first asked for, as pictures of runs have no intervals.
 """
-
-from scipy import special
 
 
 def t_quantile(level: float, df: float) -> float:
     """Half the width of a two-sided interval at a confidence level (0 to 1), in standard errors: Student's t."""
+    from scipy import special
+
     return float(special.stdtrit(df, (1 + level) / 2))
 
 
 def f_tail(ratio: float, df: float, error_df: float) -> float:
     """Probability that an F with these degrees of freedom exceeds a ratio."""
+    from scipy import special
+
     return float(special.fdtrc(df, error_df, ratio))

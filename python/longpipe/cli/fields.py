@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longpipe.absent import known as known_name
 from longpipe.cli import completers
 from longpipe.errors import ScenarioError
 
@@ -35,6 +36,8 @@ def fields(
     found = [field for field in known if pattern is None or _fits(field, pattern)]
     if not found:
         last = {field.name.rpartition(".")[2]: field.name for field in reversed(known)}
+        if (said := known_name(str(pattern), ())) is not None:
+            raise ScenarioError(f"PATTERN: {pattern!r}; {said}; longpipe fields lists all {len(known)}")
         close = difflib.get_close_matches(str(pattern).rpartition(".")[2], last, n=3)
         meant = f"did you mean {' or '.join(last[name] for name in close)}? " if close else ""
         raise ScenarioError(
@@ -55,4 +58,4 @@ def fields(
 
 
 def _fits(field: Field, pattern: str) -> bool:
-    return pattern in (field.name, field.kind) or pattern in field.name or fnmatchcase(field.name, pattern)
+    return pattern in field.name or pattern in (field.kind or "") or fnmatchcase(field.name, pattern)

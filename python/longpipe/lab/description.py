@@ -7,7 +7,7 @@ from typing import Any
 
 from longpipe import _core
 from longpipe.aal5 import CELL_BITS, CELL_BYTES, CELL_PAYLOAD_BYTES, OVERHEAD_BYTES
-from longpipe.absent import CALLED, NAMES, OF_RECOVERY
+from longpipe.absent import CALLED, NAMES, RENO, homes
 from longpipe.analysis.limits import MEANINGS
 from longpipe.ip import HEADER_BYTES, TIMESTAMP_BYTES
 from longpipe.lab.fields import dimensions, models
@@ -44,7 +44,8 @@ def description(folder: Path | None = None) -> dict[str, Any]:
         },
         "first_kinds": sorted(FIRST),
         "absent": {"names": {name: list(words) for name, words in NAMES.items()}, "called": CALLED},
-        "recoveries": list(OF_RECOVERY),
+        "homes": [{"field": field, "what": what, "names": list(names)} for field, what, names in homes()],
+        "reno": RENO,
         "profiles": PROFILES,
         "limits": dict(MEANINGS),
         "presets": presets(folder),

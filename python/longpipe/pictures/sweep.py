@@ -55,7 +55,7 @@ def sweep_means(study: Study, x: str, y: str, by: str | None = None, *, level: f
         raise ScenarioError(f"measure: {y!r}; {nearest(y, measures)}")
     others = [name for name in factors if name not in (x, by) and len(runs[name].unique()) > 1]
     if others:
-        raise ScenarioError(f"factor: besides {x!r} vary {', '.join(others)}; needs one of them as by, and no more")
+        raise ScenarioError(f"factor: besides {x!r} vary {', '.join(others)}; needs one of them as by (--by), no more")
     rows = []
     for levels, group in runs.groupby([x, by] if by else [x], sort=False):
         found = estimate(group[y], level=level)

@@ -198,6 +198,8 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 Duration = Annotated[str, _quantity(TIME, "1 ps", "2400 h")]
 Instant = Annotated[str, _quantity(TIME, "0 s", "100000 s")]
 Delay = Annotated[str, _quantity(TIME, "0 s", "1000 s")]
+QueueTime = Annotated[str, _quantity(TIME, "1 us", "1000 s")]
+UpdateTime = Annotated[str, _quantity(TIME, "10 us", "1000 s")]
 Rto = Annotated[str, _quantity(TIME, "1 us", "100000 s")]
 ReferenceRtt = Annotated[str, _quantity(TIME, "1 us", "100 s")]
 Granularity = Annotated[str, _quantity(TIME, "1 us", "1000 s")]
@@ -211,6 +213,8 @@ Rate = Annotated[str, _quantity(RATE, "1 kbit/s", "10 Tbit/s")]
 FileSize = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
 # 65535 bytes of AAL5 payload leave room for this, 8 of LLC/SNAP and up to 100 of TCP/IP headers.
 SegmentSize = Annotated[str, _quantity(SIZE, "1 B", "65000 B")]
+Backlog = Annotated[str, _quantity(SIZE, "0 B", "1 GB")]
+Quantum = Annotated[str, _quantity(SIZE, "1 B", "1 GB")]
 # RFC 7323 scales a window to 1 GiB at most.
 LARGEST_WINDOW: Final = "1 GiB"
 Window = Annotated[str, _or_auto(_quantity(SIZE, "1 B", LARGEST_WINDOW))]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.network import Dumbbell, flow_field
+from longpipe.scenario.queues import ACTIVE, CodelOptions, Red
 from longpipe.scenario.switch import Fifo
 from longpipe.units import RATE, TIME
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from longpipe.scenario.tcp import Tcp
     from longpipe.scenario.topology import Topology
 
+_OF_CELLS: Final = "tail-drop, partial-packet-discard, epd, selective-drop, fba"
+_OF_PACKETS: Final = "tail-drop, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel"
 # With the longest run, as far as 64 bits of picoseconds reach: crates/network/src/scenario/bounds.rs.
 LONGEST_PATH_PS: Final = TIME.parse("1000000 s")
 
@@ -29,6 +32,12 @@ def check(framing: Framing, network: Network, switch: Switch, topology: Topology
         f"{_tcp_field(network, i, topology.graph.flows[i], name)}: {problem}"
         for i, tcp in distinct.values()
         for name, problem in tcp.problems()
+    ]
+    problems += [
+        f"{_tcp_field(network, i, topology.graph.flows[i], 'ecn')}: {tcp.ecn.kind}; needs off under AAL5, whose cells "
+        "carry no marks of IP"
+        for i, tcp in distinct.values()
+        if framing == "aal5" and tcp.ecn.kind != "off"
     ]
     problems += _framing_problems(framing, switch, topology)
     problems += _path_problems(topology)
@@ -75,15 +84,20 @@ def _tcp_field(network: Network, i: int, flow: Flow, name: str) -> str:
 
 
 def _framing_problems(framing: Framing, switch: Switch, topology: Topology) -> Iterator[str]:
-    if framing == "aal5":
-        return
     policies = [("switch.policy", switch.policy)]
     policies += [
         (f"network.links[{i}].policy", link.policy) for i, link in enumerate(topology.graph.links) if link.policy
     ]
     for field, policy in policies:
+        if isinstance(policy, Red | CodelOptions):
+            yield from (f"{field}.{name}: {problem}" for name, problem in policy.problems())
+        if framing == "aal5" and isinstance(policy, ACTIVE):
+            yield f"{field}: {policy.kind}; is for IP packets, ATM switches accept {_OF_CELLS}"
+    if framing == "aal5":
+        return
+    for field, policy in policies:
         if policy.kind in ("partial-packet-discard", "epd"):
-            yield f"{field}: {policy.kind}; is for cells, IP routers accept tail-drop, selective-drop, fba"
+            yield f"{field}: {policy.kind}; is for cells, IP routers accept {_OF_PACKETS}"
     if switch.scheduler.kind != "fifo":
         yield f"switch.scheduler: {switch.scheduler.kind}; serves cells, IP routers accept fifo"
     if switch.ties == "rotating":

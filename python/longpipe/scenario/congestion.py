@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from longpipe.scenario.base import Model, PositiveShare, ReferenceRtt, Segments, kind_or_table
+from longpipe.scenario.base import Model, PositiveShare, Probability, ReferenceRtt, Segments, kind_or_table
 from longpipe.scenario.variant import CHOSEN, Variant
 
 
@@ -56,6 +56,16 @@ class Cubic(Variant):
     rules: Literal["rfc-9438", "linux"] = Field(
         default="rfc-9438", description="The RFC's arithmetic, or that of Linux's tcp_cubic.c where it differs"
     )
+
+
+class Dctcp(Variant):
+    """The window falls by the share of data that arrived marked (RFC 8257); needs tcp.ecn = 'dctcp'."""
+
+    kind: Literal["dctcp"] = "dctcp"
+    gain: PositiveShare = Field(
+        default=0.0625, description="g, weight of the latest window's share of marks; RFC 8257 section 4.2"
+    )
+    initial_alpha: Probability = Field(default=1.0, description="Share taken for granted at first; RFC 8257 section 3.3")
 
 
 class HighSpeed(Variant):
@@ -139,7 +149,20 @@ class Westwood(Variant):
 
 
 Congestion = Annotated[
-    Aimd | Bbr | Bic | Cubic | HighSpeed | HTcp | Hybla | Illinois | LinuxReno | Scalable | Vegas | Veno | Westwood,
+    Aimd
+    | Bbr
+    | Bic
+    | Cubic
+    | Dctcp
+    | HighSpeed
+    | HTcp
+    | Hybla
+    | Illinois
+    | LinuxReno
+    | Scalable
+    | Vegas
+    | Veno
+    | Westwood,
     Field(discriminator="kind"),
     kind_or_table(),
     CHOSEN,

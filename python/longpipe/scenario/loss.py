@@ -1,4 +1,4 @@
-"""Forced losses: a link loses whole packets as they enter its port or interface, whatever its buffer holds."""
+"""Losses of a link, whatever its buffer holds: of packets as they enter its port or interface, or by wrong bits."""
 
 from typing import Annotated, Literal
 
@@ -50,6 +50,15 @@ class GilbertElliottLoss(Model):
     loss_in_bad: Probability = Field(default=1.0, description="Probability of a loss in the bad state")
 
 
+class BitErrorLoss(Model):
+    """Each bit independently: 1 - (1 - rate)^n of what is n bits long, at the end of the wire; cells spoil frames."""
+
+    kind: Literal["bit-errors"] = "bit-errors"
+    rate: Probability = Field(description="A bit error rate (BER): the probability that a bit is wrong, as in 1e-7")
+
+
 Loss = Annotated[
-    NoLoss | PacketLoss | TimedLoss | BernoulliLoss | GilbertElliottLoss, Field(discriminator="kind"), kind_or_table()
+    NoLoss | PacketLoss | TimedLoss | BernoulliLoss | GilbertElliottLoss | BitErrorLoss,
+    Field(discriminator="kind"),
+    kind_or_table(),
 ]

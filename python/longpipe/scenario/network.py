@@ -77,8 +77,8 @@ class Dumbbell(Model):
         description="Buffer of switch2 to switch1 [cells, packets, bytes or BDP]; switch.buffer if absent",
     )
     send_jitter: Delay = Field(default="0 s", description="Hosts delay each packet uniformly by less than this [time]")
-    trunk_loss: Loss = Field(default=NoLoss(), description="Packets the trunk loses by force, switch1 to switch2")
-    return_loss: Loss = Field(default=NoLoss(), description="Packets the trunk loses by force, switch2 to switch1")
+    trunk_loss: Loss = Field(default=NoLoss(), description="What the trunk loses of itself, switch1 to switch2")
+    return_loss: Loss = Field(default=NoLoss(), description="What the trunk loses of itself, switch2 to switch1")
     vbr: OnOff | None = Field(
         default=None, description="VBR over the trunk, from a host at switch1 to one at switch2; none if absent"
     )
@@ -130,8 +130,8 @@ class Link(Model):
         default=None, description="Buffer of the second node's port [cells, packets, bytes or BDP]; the same if absent"
     )
     policy: Policy | None = Field(default=None, description="Policy of its switch ports")
-    loss: Loss = Field(default=NoLoss(), description="Packets lost by force from the first node to the second")
-    return_loss: Loss = Field(default=NoLoss(), description="Packets lost by force from the second node to the first")
+    loss: Loss = Field(default=NoLoss(), description="What the link loses of itself, from first node to second")
+    return_loss: Loss = Field(default=NoLoss(), description="What the link loses of itself, from second node to first")
 
 
 class Flow(Model):

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from longpipe.scenario.base import Buffer, Model, PositiveShare, Share, kind_or_table
+from longpipe.scenario.queues import Blue, Codel, FqCodel, Pie, Red, StepMarking
 
 Ties = Literal["port-order", "rotating", "random"]
 
@@ -54,7 +55,9 @@ class Fba(Model):
 
 
 Policy = Annotated[
-    TailDrop | PartialPacketDiscard | Epd | SelectiveDrop | Fba, Field(discriminator="kind"), kind_or_table()
+    TailDrop | PartialPacketDiscard | Epd | SelectiveDrop | Fba | Red | Pie | StepMarking | Blue | Codel | FqCodel,
+    Field(discriminator="kind"),
+    kind_or_table(),
 ]
 
 
@@ -90,7 +93,7 @@ class Switch(Model):
         description="Room for UBR's cells, or for IP packets, the one in service included [cells, packets, bytes or "
         "BDP], or 'unlimited'; ATM Forum/96-1761 table 1",
     )
-    policy: Policy = Field(default=TailDrop(), description="What a port refuses")
+    policy: Policy = Field(default=TailDrop(), description="What a port refuses, marks or drops")
     scheduler: Scheduler = Field(
         default=Fifo(), description="Which class a port serves next: fifo, priority or guaranteed-rate"
     )

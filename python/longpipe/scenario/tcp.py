@@ -21,6 +21,7 @@ from longpipe.scenario.base import (
     WindowScale,
 )
 from longpipe.scenario.congestion import Aimd, AimdOptions, Congestion, VegasOptions
+from longpipe.scenario.ecn import Ecn, EcnOff
 from longpipe.scenario.profiles import CLASSIC, Profile, filled
 from longpipe.scenario.recovery import NewRenoOptions, Recovery, Reno, RenoOptions, SackOptions, TahoeOptions
 from longpipe.scenario.timers import Ack, Coarse, Immediate, Timer
@@ -108,6 +109,9 @@ class Tcp(Model):
     sack: SackOptions = Field(default=SackOptions(), description="Options of SACK")
     timer: Timer = Field(default=Coarse(), description="Retransmission timer: coarse or fine")
     ack: Ack = Field(default=Immediate(), description="When the receiver acknowledges: immediate or delayed")
+    ecn: Annotated[Ecn, LATER] = Field(
+        default=EcnOff(), description="Whether packets can be marked, and how marks are echoed: off, classic or dctcp"
+    )
 
     @property
     def least_window_scale(self) -> int:
@@ -125,6 +129,8 @@ class Tcp(Model):
             yield "window_scale", f"{self.window_scale}; {accepted}"
         if self.initial_ssthresh != UNLIMITED and SIZE.parse(self.initial_ssthresh) < mss:
             yield "initial_ssthresh", f"{self.initial_ssthresh}; needs at least one segment ({self.mss})"
+        if self.congestion.kind == "dctcp" and self.ecn.kind != "dctcp":
+            yield "ecn", f"{self.ecn.kind}; needs dctcp for congestion = 'dctcp', whose window falls by the share of marks"
         if self.congestion.kind in MODELS and self.recovery.kind != RECOVERY_OF_MODELS:
             accepted = f"needs {RECOVERY_OF_MODELS!r} with congestion {self.congestion.kind!r}"
             yield "recovery", f"{self.recovery.kind}; {accepted}, which has to know of each loss"

@@ -20,6 +20,7 @@ from longpipe.scenario.base import kinds
 from longpipe.scenario.congestion import Congestion
 from longpipe.units import RATE, TIME
 from longpipe.validate.linux import MSS, PACKET_BYTES, STEADY, LinuxCase, LinuxRun, run
+from longpipe.validate.linux_disciplines import switch_of
 
 # Names of Linux that are others here, each by what it may be called.
 NAMES: Final[dict[str, tuple[str, ...]]] = {
@@ -29,6 +30,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
 OPTIONS: Final[dict[str, dict[str, Any]]] = {"cubic": {"rules": "linux"}}
 TIMESTAMPS_BYTES: Final = 12
 SPEED_UP: Final = 1000
+_COUNTED: Final = ("lost_overflow", "lost_refused", "lost_forced", "marked")
 # The guest sends segments one by one.
 TCP: Final[dict[str, Any]] = {"profile": "linux-6", "mss": f"{MSS} B", "pacing_burst": "1 segment"}
 
@@ -44,15 +46,14 @@ def missing(case: LinuxCase) -> str | None:
     unknown = [flow.control for flow in case.flows if longpipe_name(flow.control) is None]
     if unknown:
         return f"longpipe has no {', '.join(dict.fromkeys(unknown))}"
-    words = case.discipline.split()
-    return None if words == ["pfifo"] else f"longpipe has no {words[0]} with settings of tc"
+    return None if switch_of(case.guest["discipline"]) else f"longpipe has no {case.discipline} of tc"
 
 
 def scenario(case: LinuxCase, **changes: object) -> Scenario:
     """The case as a scenario, over IP, with dotted fields changed; ScenarioError where longpipe can't run it."""
     lacks = missing(case)
     if lacks is not None:
-        raise ScenarioError(f"{lacks}; accepts {', '.join(kinds(Congestion))} behind pfifo")
+        raise ScenarioError(f"{lacks}; accepts {', '.join(kinds(Congestion))}")
     wire = MSS + HEADER_BYTES + TIMESTAMPS_BYTES
     rate = int(Fraction(RATE.parse(case.rate) * wire, PACKET_BYTES))
     packet_ps = wire * 8 * 10**12 // rate
@@ -78,8 +79,12 @@ def scenario(case: LinuxCase, **changes: object) -> Scenario:
             "return_rate": f"{SPEED_UP * rate} bit/s",
             "trunk_loss": loss,
         },
-        "switch": {"buffer": f"{case.buffer} packets"},
-        "tcp": {**TCP, "initial_rtt": case.round_trip},
+        "switch": switch_of(case.guest["discipline"]),
+        "tcp": {
+            **TCP,
+            "initial_rtt": case.round_trip,
+            "ecn": "classic" if "ecn" in case.discipline.split() else "off",
+        },
         "traces": {"cwnd": True, "rtt": True, "sequence": True},
     }
     return Scenario(**fields).with_(**changes)
@@ -88,9 +93,10 @@ def scenario(case: LinuxCase, **changes: object) -> Scenario:
 def _group(case: LinuxCase, number: int) -> dict[str, object]:
     flow = case.flows[number]
     kind = longpipe_name(flow.control)
+    ecn = {"ecn": "dctcp"} if kind == "dctcp" else {}
     return {
         "name": f"flow{number}",
-        "tcp": {"congestion": {"kind": kind, **OPTIONS.get(flow.control, {})}},
+        "tcp": {"congestion": {"kind": kind, **OPTIONS.get(flow.control, {})}, **ecn},
         "start": {"kind": "fixed", "at": flow.start},
         "traffic": "greedy" if flow.size is None else {"kind": "transfer", "size": flow.size},
     }
@@ -133,12 +139,15 @@ class LinuxComparison:
 
     @property
     def losses(self) -> pd.DataFrame:
-        """Packets lost in the queue and on the link, a row for each simulator."""
-        rows: dict[str, tuple[int, ...]] = {"linux": (self.linux.queue_drops, self.linux.link_losses)}
+        """Packets lost in the queue and on the link, and marked in the queue, a row for each simulator."""
+        linux = self.linux
+        rows: dict[str, tuple[int, ...]] = {"linux": (linux.queue_drops, linux.link_losses, linux.marks)}
         if self.longpipe is not None:
             trunk = self.longpipe.ports.set_index("port").loc["switch1->switch2"]
-            rows["longpipe"] = tuple(int(str(trunk[f"packets_lost_{why}"])) for why in ("overflow", "forced"))
-        return pd.DataFrame.from_dict(rows, orient="index", columns=["queue", "link"])
+            count = {name: int(str(trunk[f"packets_{name}"])) for name in _COUNTED}
+            queue = count["lost_overflow"] + count["lost_refused"]
+            rows["longpipe"] = (queue, count["lost_forced"], count["marked"])
+        return pd.DataFrame.from_dict(rows, orient="index", columns=["queue", "link", "marked"])
 
     @cached_property
     def windows(self) -> pd.DataFrame:

@@ -84,6 +84,13 @@ pub fn describe(cases: impl Iterator<Item = Kept>) {
                 }),
             ),
             (
+                "bit errors",
+                lost(&|report| {
+                    let frames: u64 = report.ports.iter().map(|port| port.frames_spoilt).sum();
+                    frames + report.packet_ports.iter().map(|port| port.spoilt).sum::<u64>()
+                }),
+            ),
+            (
                 "nothing delivered",
                 reference.flows.iter().all(|flow| flow.delivered_bytes == 0),
             ),

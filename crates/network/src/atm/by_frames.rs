@@ -1,6 +1,6 @@
 //! The train engine in a run: frames go by their first and their last cell.
 
-use super::aal5::frame_cells;
+use super::aal5::{frame_cells, CELL_BITS};
 use super::by_sweeps;
 use super::interface::{Accepted, Frame};
 use super::lanes::Edge;
@@ -281,6 +281,9 @@ impl Atm {
         options: &Options,
         since: Time,
     ) -> Option<CertainFrame> {
+        if self.errors.any() && self.is_spoilt(&packet) {
+            return None;
+        }
         let wire = &self.links[link];
         let quiet = at <= wire.quiet_until && wire.deliveries.is_empty() && !hosts.ahead.busy;
         if quiet || (at > hosts.clock.now && hosts.approach(self, link, at)) {
@@ -300,6 +303,12 @@ impl Atm {
             self.schedule(hosts, link);
         }
         None
+    }
+
+    /// Whether a frame whose cells have all come has a wrong bit.
+    fn is_spoilt(&mut self, packet: &Packet) -> bool {
+        let cells = frame_cells(u32::from(packet.bytes()));
+        self.errors.spoil(packet.vc(), u32::from(cells) * CELL_BITS as u32)
     }
 
     /// The first frame due on a link reaches its host.

@@ -15,7 +15,7 @@ pub(super) fn send<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, link: usize, f
         nic.send(frame.cells);
     }
     if let Some((port, at)) = atm.sweeps.send(frame.packet, options, frame.cells, frame.accepted()) {
-        hosts.clock.set(Actor::Sweep(port as usize), at, CELL);
+        hosts.clock.set(Actor::Port(port as usize), at, CELL);
     }
 }
 
@@ -32,6 +32,6 @@ pub(super) fn sweep<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, port: u32) {
         }
     }
     if let Some(at) = atm.sweeps.rest(port) {
-        hosts.clock.set(Actor::Sweep(port as usize), at, CELL);
+        hosts.clock.set(Actor::Port(port as usize), at, CELL);
     }
 }

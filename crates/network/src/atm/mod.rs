@@ -16,6 +16,7 @@ pub(crate) mod sweeps;
 pub mod vbr;
 
 use crate::hosts::Hosts;
+use crate::impairments::bit_errors::FrameErrors;
 use crate::lookahead::acks;
 use crate::lookahead::ahead::Ahead;
 use crate::lookahead::promises::Promises;
@@ -53,6 +54,7 @@ pub(crate) struct Atm {
     pub sweeps: Sweeps,
     /// By VC of a flow.
     pub reassemblers: Vec<Reassembler>,
+    pub errors: FrameErrors,
     /// Whether each link's port cannot hold a queue.
     pub transit: Vec<bool>,
     /// Far ends of the VBR circuits.
@@ -91,6 +93,7 @@ impl Atm {
             ties: TieRule::new(scenario.ties, seed),
             under_way: UnderWay::new(circuits),
             reassemblers: vec![Reassembler::default(); circuits],
+            errors: FrameErrors::new(scenario, seed),
             transit: plan.transit(),
             meters: Vec::with_capacity(scenario.vbr.len()),
         }
@@ -139,7 +142,7 @@ impl Medium for Atm {
         vbr::on_vbr(self, hosts, source);
     }
 
-    fn on_sweep<P: Probe>(&mut self, hosts: &mut Hosts<P>, port: usize) {
+    fn on_port<P: Probe>(&mut self, hosts: &mut Hosts<P>, port: usize) {
         by_sweeps::sweep(self, hosts, port as u32);
     }
 

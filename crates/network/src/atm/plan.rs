@@ -109,7 +109,7 @@ impl<'a> Plan<'a> {
             && self.is_port(link)
             && self.is_port(input)
             && (self.carries_vbr(link)
-                || config.loss == (LossConfig::None {})
+                || matches!(config.loss, LossConfig::None {} | LossConfig::BitErrors { .. })
                     && config.buffer.is_none_or(|buffer| buffer.limit > 1)
                     && self.policy(link).decides(0, 1) == Some(false))
     }

@@ -25,7 +25,8 @@ pub(super) fn reports(atm: &mut Atm, now: Time, hash: &mut StateHash) -> Result<
             by_vc.into_iter().for_each(|held| hash.word(held));
             hash.class(report);
         }
-        let report = port_report(link, &found, &atm.meters, now);
+        let mut report = port_report(link, &found, &atm.meters, now);
+        report.frames_spoilt = atm.errors.spoilt_by(index);
         let lost = report.lost_overflow + report.lost_refused + report.lost_discarded + report.lost_forced;
         let conserved = report.cells_in == report.cells_out + lost + report.held;
         check(conserved && report.utilization <= 1.0, || {
@@ -130,6 +131,7 @@ fn port_report(link: &Link, classes: &[ClassReport], meters: &[Meter], now: Time
         peak_queue: 0,
         mean_queue: None,
         utilization: cells_out as f64 / slots,
+        frames_spoilt: 0,
     };
     match &link.feed {
         Feed::Nic(nic) => host(
@@ -161,6 +163,7 @@ fn port_report(link: &Link, classes: &[ClassReport], meters: &[Meter], now: Time
                 peak_queue: classes[0].counters.peak_queue,
                 mean_queue: classes[0].mean_queue,
                 utilization: cells_out as f64 / slots,
+                frames_spoilt: 0,
             }
         }
     }

@@ -14,7 +14,7 @@ impl<P: Probe> Hosts<P> {
     #[inline(always)]
     pub fn receive<M: Medium>(&mut self, medium: &mut M, packet: Packet, options: &Options, since: Time) -> M::Certain {
         let flow = (packet.vc() / 2) as usize;
-        if packet.is_of_request() || packet.has_options() {
+        if packet.is_of_request() || packet.is_notable() {
             return self.receive_in_full(medium, packet, options, since);
         }
         if packet.is_data() {
@@ -151,9 +151,10 @@ impl<P: Probe> Hosts<P> {
     #[inline(always)]
     pub fn send_ack<M: Medium>(&mut self, medium: &mut M, flow: usize, since: Time) -> M::Certain {
         let travels = medium.travels(2 * flow + 1);
-        let state = &mut self.flows[flow];
         let mut certain = M::Certain::default();
-        if let Some(ack) = state.receiver.poll_transmit() {
+        // More than one only where ACKs wait, so that no place is certain.
+        while let Some(ack) = self.flows[flow].receiver.poll_transmit() {
+            let state = &mut self.flows[flow];
             let frame = state.acks.number(travels, ack);
             self.probe.answered(self.clock.now, flow as u32, frame, &ack);
             certain = medium.send(self, 2 * flow as u32 + 1, frame, &ack, since);

@@ -47,11 +47,11 @@ pub enum Loss {
 pub struct Probability(u64);
 
 impl Probability {
-    fn new(probability: f64) -> Probability {
+    pub(super) fn new(probability: f64) -> Probability {
         Probability((probability * ONE as f64) as u64)
     }
 
-    fn draw(self, stream: &mut Stream) -> bool {
+    pub(super) fn draw(self, stream: &mut Stream) -> bool {
         stream.below(ONE) < self.0
     }
 }
@@ -63,7 +63,7 @@ impl Loss {
     pub fn new(config: &LossConfig, seed: u64, link: u64) -> Option<Box<Loss>> {
         let stream = Stream::new(seed, "loss", link);
         Some(Box::new(match *config {
-            LossConfig::None {} => return None,
+            LossConfig::None {} | LossConfig::BitErrors { .. } => return None,
             LossConfig::Packets { ref indices } => Loss::Packets {
                 indices: indices.clone(),
                 passed: 0,
@@ -129,7 +129,7 @@ pub fn problem(config: &LossConfig) -> Option<(String, &'static str)> {
         LossConfig::None {} => return None,
         LossConfig::Packets { indices } => (vec![], &indices[..]),
         LossConfig::AtTimes { instants_ps } => (vec![], &instants_ps[..]),
-        LossConfig::Bernoulli { probability } => (vec![*probability], &[][..]),
+        LossConfig::Bernoulli { probability: p } | LossConfig::BitErrors { rate: p } => (vec![*p], &[][..]),
         LossConfig::GilbertElliott {
             good_to_bad,
             bad_to_good,

@@ -36,7 +36,8 @@ impl Ip {
         let under_way = self.under_way();
         for (index, wire) in self.wires.iter_mut().enumerate() {
             let under_way = under_way[index];
-            let Wire { line, port, .. } = wire;
+            let end = wire.end();
+            let Wire { line, port, errors, .. } = wire;
             let (report, accounts_agree, rate) = match port {
                 Port::Interface(interface) => {
                     interface.count_repeated(line);
@@ -47,19 +48,25 @@ impl Ip {
                     let report = PacketReport::of_router(router, line, now);
                     (report, router.accounts_agree(line, now), router.rate)
                 }
+                Port::Served(served) => (served.report(now), true, served.rate()),
             };
             check(report.conserves(rate, now) && accounts_agree, || {
                 format!("port {index}: {report:?}")
             })?;
+            let report = report.with(errors.as_ref().map(|(errors, _)| &**errors));
             let sum = |total: &mut (u64, u64), packets, bytes| *total = (total.0 + packets, total.1 + bytes);
-            if line.end != End::Host {
+            if end != End::Host {
                 let lost = report.lost_overflow + report.lost_refused + report.lost_forced;
-                let packets = report.packets_in - lost - under_way.0;
                 let node = self.topology.ends[index].node as usize;
+                // What a FIFO admitted is under way at once.
+                let held = match port {
+                    Port::Served(_) => (report.packets_held, report.bytes_held),
+                    Port::Interface(_) | Port::Router(_) => (0, 0),
+                };
                 sum(
                     &mut came[node],
-                    packets,
-                    report.bytes_in - report.bytes_lost - under_way.1,
+                    report.packets_in - lost - held.0 - under_way.0 - report.spoilt,
+                    report.bytes_in - report.bytes_lost - held.1 - under_way.1 - report.bytes_spoilt,
                 );
             }
             if !report.host {

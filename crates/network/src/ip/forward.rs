@@ -6,9 +6,9 @@
 
 use super::port::line::End;
 use super::routes::Routes;
-use super::wire::{Port, Wire};
+use super::wire::Port;
 use super::{Ip, NO_OPTIONS};
-use crate::clock::{Actor, CELL, UNKNOWN, WHOLE_FRAME};
+use crate::clock::{Actor, CELL, DEPARTURE, UNKNOWN, WHOLE_FRAME};
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
@@ -55,7 +55,7 @@ impl Ip {
         let wire = &mut self.wires[link as usize];
         let mut options = NO_OPTIONS;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
-        let arrival = wire.send(ready, packet.bytes(), || 0)?;
+        let arrival = wire.send(ready, packet.bytes(), || (0, false))?;
         let departure = arrival - wire.line.delay();
         watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
         let next = OnWire { arrival, packet };
@@ -73,7 +73,7 @@ impl Ip {
             End::Host => self.reach_host(hosts, link, next, options, UNKNOWN),
             End::Through if next.arrival <= hosts.clock.end => self.go_on(hosts, next, options),
             End::Shared => self.wait_in_lane(hosts, link, next, options),
-            End::Through => self.wait_on_wire(hosts, link, next, options),
+            End::Through | End::Uncertain => self.wait_on_wire(hosts, link, next, options),
         }
     }
 
@@ -146,6 +146,23 @@ impl Ip {
         }
     }
 
+    /// The first packet on a wire with bit errors reaches its end; true if it is spoilt, and gone.
+    #[inline(never)]
+    pub(super) fn spoil_first(&mut self, link: usize) -> bool {
+        let wire = &mut self.wires[link];
+        let shared = wire.end() == End::Shared;
+        let (Some((errors, _)), Some(next)) = (&mut wire.errors, wire.packets.first()) else {
+            return false;
+        };
+        let spoilt = errors.spoil(8 * u32::from(next.packet.bytes()));
+        if spoilt {
+            let (mut options, ack) = (NO_OPTIONS, next.packet.vc() % 2);
+            wire.pop(&mut options);
+            self.lanes.astray -= u64::from(shared) * u64::from(ack);
+        }
+        spoilt
+    }
+
     /// A packet reaches a router, and all that follows.
     #[inline(never)]
     fn go_on<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options) {
@@ -182,8 +199,22 @@ impl Ip {
                 router.settle(&mut wire.line, arrival);
                 hosts.probe.queue(arrival, link, router.held(&wire.line, arrival).0);
             }
+            if let (false, Port::Served(served)) = (P::IDLE, &wire.port) {
+                hosts.probe.queue(arrival, link, served.held().0);
+            }
             let reached = arrival;
-            arrival = wire.send(reached, packet.bytes(), || self.routes.local(&self.topology, packet))?;
+            let asked = || (self.routes.local(&self.topology, packet), packet.is_capable());
+            let wire = match wire.send(reached, packet.bytes(), asked) {
+                Some(at) => {
+                    arrival = at;
+                    &*wire
+                }
+                None => {
+                    arrival = self.mark_or_hold(hosts, link, reached, packet, options)?;
+                    packet = packet.marked();
+                    &self.wires[link as usize]
+                }
+            };
             let departure = arrival - wire.line.delay();
             watch::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
             if answered {
@@ -202,13 +233,56 @@ impl Ip {
         None
     }
 
+    /// A packet did not go on as it is: it was lost, or is held where the queue is served; if it goes on marked, when it arrives
+    /// downstream.
+    #[cold]
+    fn mark_or_hold<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        link: u32,
+        now: Time,
+        packet: Packet,
+        options: &Options,
+    ) -> Option<Time> {
+        let wire = &mut self.wires[link as usize];
+        match &mut wire.port {
+            Port::Interface(_) => None,
+            Port::Router(router) => router.take_marked().map(|departure| departure + wire.line.delay()),
+            Port::Served(served) => {
+                debug_assert_eq!(now, hosts.clock.now);
+                if let Some(departure) = served.arrive(now, packet, *options) {
+                    hosts.clock.set(Actor::Port(link as usize), departure, DEPARTURE);
+                }
+                None
+            }
+        }
+    }
+
+    /// The packet in service at a port has left.
+    pub(super) fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        let now = hosts.clock.now;
+        let wire = &mut self.wires[link];
+        let Port::Served(served) = &mut wire.port else { return };
+        let Some((left, next)) = served.depart(now) else {
+            return;
+        };
+        match next {
+            Some(departure) => hosts.clock.set(Actor::Port(link), departure, DEPARTURE),
+            None => hosts.clock.cancel(Actor::Port(link)),
+        }
+        let (packet, options) = (left.packet, left.options);
+        let arrival = now + wire.line.delay();
+        watch::packet(&mut hosts.probe, link as u32, Some(left.arrival), now, packet, &options);
+        self.set_out(hosts, link as u32, OnWire { arrival, packet }, &options);
+    }
+
     /// A packet is on a wire whose end it reaches later, or not for certain before all else.
     #[inline(never)]
     fn stop<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options, since: Time) {
         match self.wires[link as usize].line.end {
             End::Host => self.reach_host(hosts, link, next, options, since),
             End::Shared => self.wait_in_lane(hosts, link, next, options),
-            End::Through => self.wait_on_wire(hosts, link, next, options),
+            End::Through | End::Uncertain => self.wait_on_wire(hosts, link, next, options),
         }
     }
 
@@ -275,7 +349,7 @@ impl Ip {
     fn wait_on_wire<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options) {
         let wire = &mut self.wires[link as usize];
         wire.push(next, options);
-        if wire.line.end == End::Shared {
+        if wire.end() == End::Shared {
             self.lanes.astray += u64::from(next.packet.vc() % 2);
         }
         if wire.packets.len() == 1 {
@@ -285,14 +359,14 @@ impl Ip {
 
     /// Puts the arrival of the first packet on a wire, and its rank among the events of that instant, on the agenda.
     pub(super) fn schedule<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        let Wire { line, packets, .. } = &self.wires[link];
-        let Some(next) = packets.first() else { return };
-        let order = match line.end {
+        let wire = &self.wires[link];
+        let Some(next) = wire.packets.first() else { return };
+        let order = match wire.end() {
             End::Shared => {
                 let end = &self.topology.ends[link];
                 CELL | self.ties.rank(end, next.arrival, next.packet.vc())
             }
-            End::Through | End::Host => WHOLE_FRAME,
+            End::Through | End::Host | End::Uncertain => WHOLE_FRAME,
         };
         hosts.clock.set(Actor::Link(link), next.arrival, order);
     }

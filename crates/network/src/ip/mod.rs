@@ -19,6 +19,7 @@ use crate::lookahead::ahead::Ahead;
 use crate::lookahead::promises::Promises;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
+use crate::observe::watch;
 use crate::packets::packet::Payload;
 use crate::packets::Options;
 use crate::report::state_hash::StateHash;
@@ -31,7 +32,7 @@ use lanes::Lanes;
 use longpipe_events::{Span, Time};
 use port::line::End;
 use routes::Routes;
-use wire::Wire;
+use wire::{Port, Wire};
 
 /// The routers and wires of a run, each packet with an event where it may meet those of other wires alone.
 #[derive(Clone, Debug)]
@@ -90,12 +91,35 @@ impl Medium for Ip {
     }
 
     fn on_arrival<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        if self.wires[link].line.end == End::Host {
-            self.deliver_first(hosts, link);
-        } else {
-            self.on_packet(hosts, link);
+        let spoilt = self.wires[link].errors.is_some() && self.spoil_first(link);
+        match self.wires[link].end() {
+            _ if spoilt => {}
+            End::Host => self.deliver_first(hosts, link),
+            _ => self.on_packet(hosts, link),
         }
         self.schedule(hosts, link);
+    }
+
+    fn on_port<P: Probe>(&mut self, hosts: &mut Hosts<P>, port: usize) {
+        self.on_departure(hosts, port);
+    }
+
+    fn finish<P: Probe>(&mut self, hosts: &mut Hosts<P>) {
+        for (link, wire) in self.wires.iter().enumerate() {
+            if let Port::Served(served) = &wire.port {
+                if let Some((held, departure)) = served.in_service() {
+                    let came = Some(held.arrival);
+                    watch::packet(
+                        &mut hosts.probe,
+                        link as u32,
+                        came,
+                        departure,
+                        held.packet,
+                        &held.options,
+                    );
+                }
+            }
+        }
     }
 
     #[inline(always)]
@@ -113,10 +137,7 @@ impl Medium for Ip {
 
     fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError> {
         let packet_ports = self.packet_reports(now)?;
-        packet_ports
-            .iter()
-            .flat_map(|port| port.words())
-            .for_each(|word| hash.word(word));
+        packet_ports.iter().for_each(|port| port.hash(hash));
         Ok(Carried {
             packet_ports,
             ..Carried::default()

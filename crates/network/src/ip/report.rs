@@ -1,8 +1,10 @@
 //! What a run of IP packets leaves behind, port by port.
 
+use crate::impairments::bit_errors::BitErrors;
 use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
 use crate::ip::port::line::{can_have_sent, share_used, Line};
+use crate::report::state_hash::StateHash;
 use longpipe_events::{Rate, Time};
 
 /// One link's output port: results.
@@ -20,6 +22,8 @@ pub struct PacketReport {
     pub lost_refused: u64,
     /// Packets lost by force.
     pub lost_forced: u64,
+    /// Packets that were marked and entered, or left.
+    pub packets_marked: u64,
     /// Packets held at the end.
     pub packets_held: u64,
     /// Bytes of the packets that arrived.
@@ -38,6 +42,10 @@ pub struct PacketReport {
     pub mean_packets: Option<f64>,
     /// Fraction of the line's bits that were sent.
     pub utilization: f64,
+    /// Packets among those that left which bit errors spoilt at the end of the wire.
+    pub spoilt: u64,
+    /// Their bytes.
+    pub bytes_spoilt: u64,
 }
 
 impl PacketReport {
@@ -77,6 +85,7 @@ impl PacketReport {
             lost_overflow: counters.lost_overflow,
             lost_refused: counters.lost_refused,
             lost_forced: counters.lost_forced,
+            packets_marked: counters.packets_marked,
             packets_held,
             bytes_in: counters.bytes_admitted + counters.bytes_lost,
             bytes_out,
@@ -98,9 +107,17 @@ impl PacketReport {
             && can_have_sent(rate, self.bytes_out, now)
     }
 
-    /// Everything that a final state's hash takes in.
-    pub(crate) fn words(&self) -> [u64; 13] {
-        [
+    /// The same with what bit errors have spoilt.
+    pub(crate) fn with(mut self, errors: Option<&BitErrors>) -> PacketReport {
+        if let Some(errors) = errors {
+            (self.spoilt, self.bytes_spoilt) = (errors.spoilt, errors.spoilt_bits / 8);
+        }
+        self
+    }
+
+    /// Takes everything into a final state's hash; of bit errors and marks, only where there are any.
+    pub(crate) fn hash(&self, hash: &mut StateHash) {
+        let words = [
             self.packets_in,
             self.packets_out,
             self.lost_overflow,
@@ -114,6 +131,13 @@ impl PacketReport {
             self.peak_packets,
             self.peak_bytes,
             self.mean_packets.map_or(0, f64::to_bits),
-        ]
+        ];
+        let spoilt = Some(self.spoilt).filter(|&spoilt| spoilt > 0);
+        let marked = Some(self.packets_marked).filter(|&marked| marked > 0);
+        words
+            .into_iter()
+            .chain(spoilt)
+            .chain(marked)
+            .for_each(|word| hash.word(word));
     }
 }

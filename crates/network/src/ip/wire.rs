@@ -1,11 +1,14 @@
 //! A directed link of an IP path: an output port, its wire, and where that ends.
 
+use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
 use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
 use crate::ip::port::line::{End, Line};
+use crate::ip::port::served::Served;
 use crate::packets::ring::Ring;
 use crate::packets::{OnWire, Options};
+use crate::policies::acting::Acting;
 use crate::policies::Policy;
 use crate::scenario::topology::Topology;
 use crate::scenario::{NodeKind, Scenario};
@@ -24,21 +27,33 @@ pub struct Wire {
     /// An ACK that arrives less than this after its data packet has left the trunk precedes those of later ones.
     pub lead: Span,
     /// What feeds it.
-    pub port: Port,
+    pub(crate) port: Port,
+    /// Its bit errors, and where it ends.
+    pub errors: Option<(Box<BitErrors>, End)>,
 }
 
 impl Wire {
-    /// A packet of the port's circuit `local()` is ready to be sent, or arrives at the port; unless it is lost, when it
-    /// arrives downstream.
+    /// What happens at its end to a packet that arrives whole.
     #[inline(always)]
-    pub fn send(&mut self, ready: Time, bytes: u16, local: impl FnOnce() -> u32) -> Option<Time> {
+    pub fn end(&self) -> End {
+        match (&self.errors, self.line.end) {
+            (Some((_, end)), End::Uncertain) => *end,
+            (_, end) => end,
+        }
+    }
+
+    /// A packet of the port's circuit `asked().0`, which can be marked if `asked().1`, is ready to be sent, or arrives at the port;
+    /// unless it is lost, held or marked, when it arrives downstream.
+    #[inline(always)]
+    pub fn send(&mut self, ready: Time, bytes: u16, asked: impl FnOnce() -> (u32, bool)) -> Option<Time> {
         let departure = if self.line.may_repeat(ready, bytes) {
             self.line.repeat(ready)
         } else {
             match &mut self.port {
                 Port::Interface(interface) => interface.queue(&mut self.line, ready, bytes)?,
                 Port::Router(router) if router.is_plain() => router.queue(&mut self.line, ready, bytes)?,
-                Port::Router(router) => router.queue_by_rules(&mut self.line, ready, bytes, local())?,
+                Port::Router(router) => router.queue_by_rules(&mut self.line, ready, bytes, asked())?,
+                Port::Served(_) => return None,
             }
         };
         Some(departure + self.line.delay())
@@ -67,11 +82,13 @@ impl Wire {
 
 /// What feeds a wire.
 #[derive(Clone, Debug)]
-pub enum Port {
+pub(crate) enum Port {
     /// A host's interface.
     Interface(Interface),
     /// A router's output port.
     Router(Router),
+    /// Likewise, whose queue is served.
+    Served(Box<Served>),
 }
 
 /// Every wire of a scenario of IP packets, idle.
@@ -84,25 +101,32 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
             (false, true) => End::Through,
             (false, false) => End::Shared,
         };
-        let (port, repeats) = match scenario.nodes[link.from].kind {
-            NodeKind::Host => {
-                let repeats = loss.is_none();
-                (Port::Interface(Interface::new(rate, loss)), repeats)
-            }
-            NodeKind::Switch => {
-                let policy = Policy::new(&link.policy, link.buffer.map_or(u64::MAX, |buffer| buffer.limit));
-                let vcs = topology.vcs_of_link[index][0] as usize;
-                let router = Router::new(rate, link.buffer, policy, loss, vcs);
-                let repeats = router.is_plain();
-                (Port::Router(router), repeats)
-            }
-        };
-        Wire {
-            line: Line::new(Span(link.delay_ps), end, repeats),
+        let errors = BitErrors::new(&link.loss, seed, index as u64).map(|errors| (errors, end));
+        let seen = if errors.is_some() { End::Uncertain } else { end };
+        let wire = |port, repeats| Wire {
+            line: Line::new(Span(link.delay_ps), seen, repeats),
             packets: Ring::default(),
             options: Ring::default(),
             lead: leads[index],
             port,
+            errors,
+        };
+        match scenario.nodes[link.from].kind {
+            NodeKind::Host => {
+                let repeats = loss.is_none();
+                wire(Port::Interface(Interface::new(rate, loss)), repeats)
+            }
+            NodeKind::Switch => {
+                if let Some(served) = Served::new(link, topology.first_step.len(), seed, index as u64) {
+                    return wire(Port::Served(served), false);
+                }
+                let policy = Policy::new(&link.policy, link.buffer.map_or(u64::MAX, |buffer| buffer.limit));
+                let vcs = topology.vcs_of_link[index][0] as usize;
+                let acting = Acting::new(&link.policy, link.rate_bps, seed, index as u64);
+                let router = Router::new(rate, link.buffer, (policy, acting), loss, vcs);
+                let repeats = router.is_plain();
+                wire(Port::Router(router), repeats)
+            }
         }
     });
     wires.collect()

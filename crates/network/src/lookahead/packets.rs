@@ -38,7 +38,7 @@ impl Ip {
         let Entry { link, step } = state.way_back;
         let packet = Packet::plain_ack(packet.vc() + 1, step, acknowledgement);
         let wire = &mut self.wires[link as usize];
-        let Some(onward) = wire.send(arrival, packet.bytes(), || 0) else {
+        let Some(onward) = wire.send(arrival, packet.bytes(), || (0, false)) else {
             return;
         };
         let lead = wire.lead;
@@ -71,7 +71,7 @@ impl Ip {
                 arrival,
                 packet: Packet::plain_data(packet.vc() - 1, step, segment, mss),
             };
-            let Some(onward) = wire.send(arrival, next(arrival).packet.bytes(), || 0) else {
+            let Some(onward) = wire.send(arrival, next(arrival).packet.bytes(), || (0, false)) else {
                 continue;
             };
             if wire.line.end != End::Shared || !self.lanes.append_plain_data(next(onward)) {

@@ -53,8 +53,9 @@ impl Promises {
         let LinkPromise {
             departs_as_admitted,
             keeps_order,
+            loses_none_on_wire,
             ..
         } = self.links[link];
-        departs_as_admitted && keeps_order
+        departs_as_admitted && keeps_order && loses_none_on_wire
     }
 }

@@ -3,7 +3,7 @@
 use super::circuit::REQUEST;
 use super::contents::Contents;
 use longpipe_events::Time;
-use longpipe_tcp::segment::{header_bytes, SackBlock, MAX_SACK_BLOCKS};
+use longpipe_tcp::segment::{header_bytes, Ecn, SackBlock, MAX_SACK_BLOCKS};
 use longpipe_tcp::{AckSegment, DataSegment};
 
 /// A packet on its way, in three words that registers hold.
@@ -13,12 +13,19 @@ pub struct Packet {
     sequence: u64,
     /// Circuit, and above it the number within the circuit.
     place: u64,
-    /// The step of its circuit that comes next; above it the length with headers [byte] and two marks.
+    /// The step of its circuit that comes next; above it the length with headers [byte] and some bits.
     rest: u64,
 }
 
 const OPTIONS: u64 = 1 << 48;
 const RETRANSMISSION: u64 = 1 << 49;
+/// ECT(0) and CE of the IP header, CWR and ECE of TCP's (RFC 3168 sections 5 and 6.1).
+const CAPABLE: u64 = 1 << 50;
+const MARKED: u64 = 1 << 51;
+const REDUCED: u64 = 1 << 52;
+const ECHOES_MARK: u64 = 1 << 53;
+/// What end points have to look at one by one.
+const NOTABLE: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK;
 
 /// The TCP options of a packet that has any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,6 +61,10 @@ pub trait Payload: Copy {
     fn sequence(&self) -> (u64, bool);
     /// TCP options, if it has any.
     fn options(&self) -> Option<Options>;
+    /// What it says of congestion, as bits of a packet.
+    fn congestion(&self) -> u64 {
+        0
+    }
 }
 
 impl Payload for DataSegment {
@@ -75,6 +86,17 @@ impl Payload for DataSegment {
             blocks,
         })
     }
+
+    #[inline(always)]
+    fn congestion(&self) -> u64 {
+        let Ecn {
+            capable,
+            marked,
+            reduced,
+        } = self.ecn;
+        let bit = |set: bool, bit: u64| if set { bit } else { 0 };
+        bit(capable, CAPABLE) | bit(marked, MARKED) | bit(reduced, REDUCED)
+    }
 }
 
 impl Payload for AckSegment {
@@ -92,6 +114,15 @@ impl Payload for AckSegment {
     fn options(&self) -> Option<Options> {
         let (stamp, blocks) = (self.echo, self.blocks);
         (stamp.is_some() || blocks[0].end > 0).then_some(Options { stamp, blocks })
+    }
+
+    #[inline(always)]
+    fn congestion(&self) -> u64 {
+        if self.echoes_mark {
+            ECHOES_MARK
+        } else {
+            0
+        }
     }
 }
 
@@ -121,7 +152,7 @@ impl Packet {
     #[inline(always)]
     pub fn new(vc: u32, frame: u32, step: u32, payload: &impl Payload, options: &mut Options) -> Packet {
         let (sequence, retransmission) = payload.sequence();
-        let mut rest = u64::from(step) | u64::from(payload.packet_bytes()) << 32;
+        let mut rest = u64::from(step) | u64::from(payload.packet_bytes()) << 32 | payload.congestion();
         if retransmission {
             rest |= RETRANSMISSION;
         }
@@ -169,16 +200,16 @@ impl Packet {
         u32::from(self.bytes()) - header_bytes(None)
     }
 
-    /// Whether it carries data of a flow's application without options.
+    /// Whether it carries data of a flow's application without options and without a word of congestion.
     #[inline(always)]
     pub fn is_plain_data(&self) -> bool {
-        (self.place & (u64::from(REQUEST) << 32 | 1)) | (self.rest & OPTIONS) == 0
+        (self.place & (u64::from(REQUEST) << 32 | 1)) | (self.rest & NOTABLE) == 0
     }
 
-    /// Whether it is an ACK of such data, without options.
+    /// Whether it is an ACK of such data, without any of these.
     #[inline(always)]
     pub fn is_plain_ack(&self) -> bool {
-        ((self.place ^ 1) & (u64::from(REQUEST) << 32 | 1)) | (self.rest & OPTIONS) == 0
+        ((self.place ^ 1) & (u64::from(REQUEST) << 32 | 1)) | (self.rest & NOTABLE) == 0
     }
 
     /// Circuit: 2f for flow f's data, 2f + 1 for its ACKs.
@@ -229,6 +260,25 @@ impl Packet {
         self.rest & OPTIONS != 0
     }
 
+    /// Whether it has options, or says something of congestion.
+    #[inline(always)]
+    pub fn is_notable(&self) -> bool {
+        self.rest & NOTABLE != 0
+    }
+
+    /// Whether a port may mark it: its sender understands marks.
+    pub fn is_capable(&self) -> bool {
+        self.rest & CAPABLE != 0
+    }
+
+    /// The same packet, marked as having met congestion.
+    pub fn marked(self) -> Packet {
+        Packet {
+            rest: self.rest | MARKED,
+            ..self
+        }
+    }
+
     /// Whether it is of a request, or the ACK of one.
     #[inline(always)]
     pub fn is_of_request(&self) -> bool {
@@ -250,6 +300,11 @@ impl Packet {
             length: u32::from(self.bytes()) - header_bytes(timestamp),
             retransmission: self.rest & RETRANSMISSION != 0,
             timestamp,
+            ecn: Ecn {
+                capable: self.is_capable(),
+                marked: self.rest & MARKED != 0,
+                reduced: self.rest & REDUCED != 0,
+            },
         }
     }
 
@@ -265,6 +320,7 @@ impl Packet {
             acknowledgement: self.sequence,
             echo: stamp,
             blocks,
+            echoes_mark: self.rest & ECHOES_MARK != 0,
         }
     }
 
@@ -290,12 +346,12 @@ mod tests {
             length in 0u32..65_000,
             stamp in prop::option::of(any::<u64>().prop_map(Time)),
             ends in prop::array::uniform3(0u32..100),
-            request in any::<bool>(),
+            [request, capable, marked, reduced] in any::<[bool; 4]>(),
         ) {
             let blocks = ends.map(|end| SackBlock { start: end / 2, end });
             let blocks = if blocks[0].end == 0 { Default::default() } else { blocks };
-            let data = DataSegment { sequence, length, retransmission: request, timestamp: stamp };
-            let ack = AckSegment { acknowledgement: sequence, echo: stamp, blocks };
+            let data = DataSegment { sequence, length, retransmission: request, timestamp: stamp, ecn: Ecn { capable, marked, reduced } };
+            let ack = AckSegment { acknowledgement: sequence, echo: stamp, blocks, echoes_mark: marked };
             let mark = if request { REQUEST } else { 0 };
             let mut options = Options::default();
             let packet = Packet::new(u32::from(request), mark, 7, &data, &mut options).further();

@@ -1,12 +1,20 @@
-//! Buffer policies: which frames a port refuses, and what follows a lost cell.
+//! What a port refuses or marks when it arrives: buffer policies by what is held alone, and what follows a lost cell; active
+//! queue management with a memory of its own.
 
+pub mod acting;
+pub mod blue;
 mod epd;
 mod fba;
 mod partial_packet_discard;
+pub mod pie;
+pub mod red;
 mod selective_drop;
+pub mod step_marking;
 mod tail_drop;
+mod verdict;
 
 use crate::scenario::PolicyConfig;
+pub use verdict::{Arrival, Verdict};
 
 /// What a port knows when the first cell of a frame arrives.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +74,13 @@ impl Policy {
                 z,
                 keep_last,
             } => Policy::Fba(fba::Fba::new(k, threshold, z, keep_last)),
+            // Those that act, or serve, refuse by rules of their own.
+            PolicyConfig::Red(_)
+            | PolicyConfig::Pie(_)
+            | PolicyConfig::StepMarking(_)
+            | PolicyConfig::Blue(_)
+            | PolicyConfig::Codel(_)
+            | PolicyConfig::FqCodel(_) => Policy::TailDrop,
         }
     }
 

@@ -66,6 +66,8 @@ pub struct PortReport {
     pub mean_queue: Option<f64>,
     /// Fraction of the slots that carried a cell.
     pub utilization: f64,
+    /// Frames that came whole to their hosts but for bit errors of this link.
+    pub frames_spoilt: u64,
 }
 
 /// One class's queue at a switch's port: results.

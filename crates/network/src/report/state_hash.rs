@@ -103,5 +103,9 @@ impl StateHash {
         ] {
             self.word(word);
         }
+        // Hashes are older than bit errors.
+        if report.frames_spoilt > 0 {
+            self.word(report.frames_spoilt);
+        }
     }
 }

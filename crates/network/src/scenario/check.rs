@@ -6,8 +6,7 @@ use crate::impairments::loss;
 use crate::scenario::bounds::{LONGEST_PATH, LONGEST_WAIT};
 use crate::scenario::topology::{LinkEnd, Topology};
 use crate::scenario::{
-    BufferUnit, FlowConfig, Framing, LinkConfig, NodeKind, PolicyConfig, Scenario, SchedulerConfig, StartConfig, Ties,
-    TrafficConfig,
+    BufferUnit, FlowConfig, Framing, LinkConfig, NodeKind, Scenario, SchedulerConfig, StartConfig, Ties, TrafficConfig,
 };
 use longpipe_events::key::MAX_ENTITIES;
 use longpipe_events::PS_PER_SECOND;
@@ -73,7 +72,10 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
                 return refuse(field("from/to"), node, "needs the index of a node");
             }
         }
-        check_policy(&field("policy"), &link.policy)?;
+        if let Some(problem) = link.policy.problem() {
+            let problem = problem.within("policy");
+            return refuse(field(&problem.field), problem.value, problem.accepted);
+        }
         match link.scheduler {
             SchedulerConfig::GuaranteedRate { share_ppb } if share_ppb > ONE => {
                 return refuse(
@@ -106,25 +108,6 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-fn check_policy(field: &str, policy: &PolicyConfig) -> Result<(), ScenarioError> {
-    let (threshold, z) = match *policy {
-        PolicyConfig::TailDrop {} | PolicyConfig::PartialPacketDiscard { .. } => return Ok(()),
-        PolicyConfig::Epd { threshold, .. } => (threshold, 1.0),
-        PolicyConfig::SelectiveDrop { threshold, z, .. } | PolicyConfig::Fba { threshold, z, .. } => (threshold, z),
-    };
-    if !(threshold > 0.0 && threshold <= 1.0) {
-        return refuse(
-            format!("{field}.threshold"),
-            threshold,
-            "needs a fraction of the buffer in (0, 1]",
-        );
-    }
-    if !(z > 0.0 && z.is_finite()) {
-        return refuse(format!("{field}.z"), z, "needs a positive number");
-    }
-    Ok(())
-}
-
 fn check_buffer(scenario: &Scenario, link: &LinkConfig, packet_bytes: u32) -> Result<(), ScenarioError> {
     let Some(buffer) = link.buffer else { return Ok(()) };
     let (least, unit) = match buffer.unit {
@@ -149,26 +132,27 @@ fn check_buffer(scenario: &Scenario, link: &LinkConfig, packet_bytes: u32) -> Re
     Ok(())
 }
 
-/// Checks what only cells can have.
+/// Checks what only cells can have, or only packets.
 fn check_framing(scenario: &Scenario) -> Result<(), ScenarioError> {
-    if scenario.framing == Framing::Aal5 {
-        return Ok(());
-    }
     for (index, link) in scenario.links.iter().enumerate() {
         let field = |name: &str| format!("links[{index}].{name}");
-        match link.policy {
-            PolicyConfig::PartialPacketDiscard { .. } | PolicyConfig::Epd { .. } => {
-                return refuse(
-                    field("policy"),
-                    "a policy for cells",
-                    "needs tail-drop, selective-drop or fba for IP packets",
-                );
+        if scenario.framing == Framing::Aal5 {
+            if !link.policy.takes_cells() {
+                let accepted = "needs tail-drop, partial-packet-discard, epd, selective-drop or fba for cells";
+                return refuse(field("policy"), "a policy for IP packets", accepted);
             }
-            PolicyConfig::TailDrop {} | PolicyConfig::SelectiveDrop { .. } | PolicyConfig::Fba { .. } => {}
+            continue;
+        }
+        if !link.policy.takes_packets() {
+            let accepted = "needs another policy than epd and partial-packet-discard for IP packets";
+            return refuse(field("policy"), "a policy for cells", accepted);
         }
         if link.scheduler != (SchedulerConfig::Fifo {}) {
             return refuse(field("scheduler"), "a scheduler for VBR", "needs fifo for IP packets");
         }
+    }
+    if scenario.framing == Framing::Aal5 {
+        return Ok(());
     }
     if scenario.ties == Ties::Rotating {
         return refuse("ties", "rotating", "needs random or port-order for IP packets");
@@ -185,6 +169,13 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
     if let Some(problem) = flow.tcp.problem() {
         let problem = problem.within("tcp");
         return refuse(field(&problem.field), problem.value, problem.accepted);
+    }
+    if scenario.framing == Framing::Aal5 && !flow.tcp.ecn.is_off() {
+        return refuse(
+            field("tcp.ecn"),
+            "marks",
+            "needs off under AAL5, whose cells carry no marks of IP",
+        );
     }
     let (data, mut ack) = flow.tcp.largest_packets_bytes();
     if let TrafficConfig::Web(web) = &flow.traffic {

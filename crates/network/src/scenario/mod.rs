@@ -4,11 +4,16 @@
 
 pub mod bounds;
 pub mod check;
+mod policy;
 pub(crate) mod promise;
 pub mod topology;
 
 use crate::hosts::web::WebConfig;
 use longpipe_tcp::config::TcpConfig;
+pub use policy::{
+    BlueConfig, CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules, PieConfig, PieDelay, PieRules, PolicyConfig,
+    QueueUnit, RedConfig, RedGap, StepMarkingConfig,
+};
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
@@ -141,7 +146,7 @@ pub enum BufferUnit {
     Bytes,
 }
 
-/// Frames that a link loses whole as they enter its port or interface.
+/// Frames that a link loses: whole as they enter its port or interface, or by bits at the end of its wire.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
@@ -174,6 +179,11 @@ pub enum LossConfig {
         /// Probability of a loss in the bad state.
         loss_in_bad: f64,
     },
+    /// Frames and packets with a wrong bit, each bit independently.
+    BitErrors {
+        /// Probability that a bit is wrong.
+        rate: f64,
+    },
 }
 
 /// Schedulers between the classes of a port.
@@ -189,45 +199,6 @@ pub enum SchedulerConfig {
     GuaranteedRate {
         /// GR [parts per billion].
         share_ppb: u64,
-    },
-}
-
-/// Buffer policies of a port.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-#[strum(serialize_all = "kebab-case")]
-pub enum PolicyConfig {
-    /// A cell that finds the buffer full is lost; nothing else is.
-    TailDrop {},
-    /// After a lost cell the rest of its frame is refused.
-    PartialPacketDiscard {
-        /// Let the last cell of a damaged frame in, so that it delimits.
-        keep_last: bool,
-    },
-    /// Early Packet Discard.
-    Epd {
-        /// R: fraction of the buffer above which new frames are refused.
-        threshold: f64,
-        /// Let the last cell of a damaged frame in, so that it delimits.
-        keep_last: bool,
-    },
-    /// Selective Drop.
-    SelectiveDrop {
-        /// R: fraction of the buffer above which frames may be refused.
-        threshold: f64,
-        /// Z: load ratio above which a VC's frames are refused.
-        z: f64,
-        /// Let the last cell of a damaged frame in, so that it delimits.
-        keep_last: bool,
-    },
-    /// Fair Buffer Allocation.
-    Fba {
-        /// R: fraction of the buffer above which frames may be refused.
-        threshold: f64,
-        /// Z: scale of the allowed load ratio.
-        z: f64,
-        /// Let the last cell of a damaged frame in, so that it delimits.
-        keep_last: bool,
     },
 }
 

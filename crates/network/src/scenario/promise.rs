@@ -1,7 +1,7 @@
 //! What the parts of a scenario make certain, each beside the others of its kind. `lookahead` alone reads it; a part that
 //! says nothing promises nothing, and what depends on it is simulated event by event.
 
-use super::{FlowConfig, LinkConfig, NodeConfig, TrafficConfig};
+use super::{FlowConfig, LinkConfig, LossConfig, NodeConfig, TrafficConfig};
 use longpipe_tcp::config::AckConfig;
 use longpipe_tcp::segment::header_bytes;
 
@@ -12,6 +12,8 @@ pub(crate) struct LinkPromise {
     pub departs_as_admitted: bool,
     /// Packets arrive in the order in which they left.
     pub keeps_order: bool,
+    /// What has left arrives.
+    pub loses_none_on_wire: bool,
     /// No packet arrives sooner after it has left [ps].
     pub least_delay: u64,
 }
@@ -35,11 +37,12 @@ pub(crate) struct EndPromise {
 }
 
 impl LinkConfig {
-    /// A FIFO and a wire of one delay.
+    /// A wire of one delay, maybe with bit errors; a FIFO, unless the queue is served.
     pub(crate) fn promise(&self) -> LinkPromise {
         LinkPromise {
-            departs_as_admitted: true,
+            departs_as_admitted: !self.policy.serves(),
             keeps_order: true,
+            loses_none_on_wire: !matches!(self.loss, LossConfig::BitErrors { .. }),
             least_delay: self.delay_ps,
         }
     }

@@ -7,6 +7,7 @@ mod extremes;
 mod graph;
 mod pace;
 mod ports;
+mod queues;
 mod routes;
 mod tcp;
 mod traffic;
@@ -175,6 +176,12 @@ impl Draft {
             vbr: vec![],
             traces: TraceConfig::default(),
         };
+        if framing == Framing::Aal5 {
+            scenario
+                .flows
+                .iter_mut()
+                .for_each(|flow| tcp::without_marks(&mut flow.tcp));
+        }
         self.let_wander(&graph, &mut scenario);
         for source in &self.vbr {
             source.add(&mut graph, &mut scenario, pace);

@@ -98,6 +98,7 @@ pub fn tcp(kind: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
             expires_on_tick: true,
         },
         ack: AckConfig::Immediate {},
+        ecn: Default::default(),
     }
 }
 

@@ -66,6 +66,7 @@ pub fn any_loss() -> impl Strategy<Value = LossConfig> {
             loss_in_good: 0.0,
             loss_in_bad: 0.7,
         }),
+        1 => (0.0f64..1e-4).prop_map(|rate| LossConfig::BitErrors { rate }),
     ]
 }
 

@@ -4,7 +4,7 @@
 //! runs are found by a digest of that form. A kind that came later is a table with its parameters where its name would be,
 //! `{"kind": "scalable", ...}`, and so may the first ones be.
 
-use super::{AckConfig, TcpConfig, TimerConfig};
+use super::{AckConfig, EcnConfig, TcpConfig, TimerConfig};
 use crate::congestion::{AimdConfig, CongestionConfig, VegasConfig};
 use crate::recovery::{NewRenoConfig, RecoveryConfig, RenoConfig, SackConfig, TahoeConfig};
 use serde::de::value::{MapAccessDeserializer, MapDeserializer};
@@ -39,6 +39,8 @@ pub(super) struct Flat {
     pacing_burst_segments: Option<u32>,
     timer: TimerConfig,
     ack: AckConfig,
+    #[serde(default)]
+    ecn: EcnConfig,
     byte_counting: Option<bool>,
     vegas: Option<VegasConfig>,
     /// Only where it is not the default.
@@ -92,6 +94,7 @@ impl TryFrom<Flat> for TcpConfig {
             pacing_burst_segments: flat.pacing_burst_segments,
             timer: flat.timer,
             ack: flat.ack,
+            ecn: flat.ecn,
         })
     }
 }

@@ -58,6 +58,39 @@ pub struct TcpConfig {
     pub timer: TimerConfig,
     /// When the receiver acknowledges.
     pub ack: AckConfig,
+    /// Whether and how marks count.
+    #[serde(skip_serializing_if = "EcnConfig::is_off")]
+    pub ecn: EcnConfig,
+}
+
+/// Explicit congestion notification (RFC 3168).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum EcnConfig {
+    /// No packet can be marked.
+    Off {},
+    /// The receiver echoes a mark until the sender has said that it reduced its window.
+    Classic {
+        /// A mark costs less of the window than a loss (RFC 8511).
+        #[serde(default)]
+        abe: bool,
+    },
+    /// The receiver says of all data whether it was marked (RFC 8257 section 3.2).
+    Dctcp {},
+}
+
+impl Default for EcnConfig {
+    fn default() -> EcnConfig {
+        EcnConfig::Off {}
+    }
+}
+
+impl EcnConfig {
+    /// Whether no packet can be marked.
+    pub fn is_off(&self) -> bool {
+        matches!(self, EcnConfig::Off {})
+    }
 }
 
 impl TcpConfig {
@@ -149,6 +182,13 @@ impl TcpConfig {
         if self.duplicate_ack_threshold == 0 {
             return Some(Problem::new("duplicate_ack_threshold", 0, "needs at least 1"));
         }
+        if matches!(self.congestion, CongestionConfig::Dctcp(_)) && !matches!(self.ecn, EcnConfig::Dctcp {}) {
+            return Some(Problem::new(
+                "ecn",
+                "none of DCTCP's",
+                "needs dctcp for congestion = dctcp",
+            ));
+        }
         self.ack
             .problem()
             .or_else(|| self.timer.problem().map(|problem| problem.within("timer")))
@@ -239,6 +279,7 @@ pub(crate) mod tests {
                 expires_on_tick: true,
             },
             ack: AckConfig::Immediate {},
+            ecn: EcnConfig::Off {},
         }
     }
 

@@ -16,6 +16,9 @@ pub struct AimdConfig {
 
 impl Parameters for AimdConfig {}
 
+/// Share of the window that a mark costs where it costs less than a loss (RFC 8511 section 3.1).
+const MARK_CUT: f64 = 0.2;
+
 /// No memory besides the window.
 #[derive(Clone, Debug)]
 pub struct Aimd {
@@ -42,7 +45,11 @@ impl Control for Aimd {
     }
 
     fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
-        Grant::reduced(cause, halved(flight), flight)
+        let share = match cause {
+            Cause::Mark { abe: true } => MARK_CUT,
+            _ => 0.5,
+        };
+        Grant::reduced(cause, cut(flight, share), flight)
     }
 }
 

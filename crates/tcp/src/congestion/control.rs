@@ -119,7 +119,7 @@ pub struct Ack {
     pub delivered: u64,
     /// Bytes that were sent again since the ACK before; 0 without records.
     pub lost: u64,
-    /// Bytes that arrived marked; 0: packets carry no marks yet.
+    /// Bytes that arrived marked, as far as the receiver says.
     pub marked: u64,
     /// Bytes under way before it.
     pub in_flight_before: u64,
@@ -163,7 +163,10 @@ pub enum Cause {
     /// The retransmission timer expired.
     Timeout,
     /// Data arrived marked.
-    Mark,
+    Mark {
+        /// It costs less of the window than a loss (RFC 8511).
+        abe: bool,
+    },
 }
 
 /// How much may be in flight.

@@ -14,6 +14,9 @@ pub struct LinuxRenoConfig {}
 
 impl Parameters for LinuxRenoConfig {}
 
+/// What a mark leaves of the window where it costs less than a loss (RFC 8511 section 3.1).
+const MARK_BETA: f64 = 0.8;
+
 /// No memory besides the window.
 #[derive(Clone, Debug)]
 pub struct LinuxReno;
@@ -39,7 +42,11 @@ impl Control for LinuxReno {
     }
 
     fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
-        reduced(cause, segments(flight) / 2.0, flight)
+        let left = match cause {
+            Cause::Mark { abe: true } => MARK_BETA,
+            _ => 0.5,
+        };
+        reduced(cause, segments(flight) * left, flight)
     }
 }
 

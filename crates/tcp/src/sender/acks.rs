@@ -2,7 +2,7 @@
 
 use super::timers::Timer;
 use super::{Sender, NOTHING};
-use crate::congestion::control::Ack;
+use crate::congestion::control::{Ack, Cause};
 use crate::congestion::reins::{Regulation, Reins};
 use crate::ledger::News;
 use crate::recovery::rack::Turn;
@@ -17,6 +17,8 @@ pub(super) struct Before {
     pub una: u64,
     pub in_flight: u64,
     pub cwnd: f64,
+    /// Whether it echoes a mark.
+    marked: bool,
     /// When the segment left whose round trip the ACK measures.
     sent: Option<Time>,
 }
@@ -65,6 +67,41 @@ impl Sender {
         if ack.acknowledgement < self.flight.una {
             return;
         }
+        self.on_news(now, ack);
+        if ack.echoes_mark {
+            self.on_mark(now);
+        }
+        self.look_whether_calm();
+    }
+
+    /// Data arrived marked: the window falls once for all of a window's.
+    fn on_mark(&mut self, now: Time) {
+        let Some(marks) = self.rare.as_mut().and_then(|rare| rare.marks.as_mut()) else {
+            return;
+        };
+        if !marks.on_echo(&self.flight) {
+            return;
+        }
+        let (cause, repairs) = (Cause::Mark { abe: marks.costs_less }, self.recovery.is_on());
+        let mut reins = Reins::new(
+            &mut self.flight,
+            &mut self.congestion,
+            self.told.as_deref_mut().map(Told::pacing),
+            now,
+        );
+        // While a loss is repaired the window has fallen.
+        let falls = match self.recovery.by_records() {
+            Some(rack) => rack.on_mark(cause, &mut reins),
+            None if repairs => false,
+            None => {
+                reins.reduce(cause);
+                true
+            }
+        };
+        self.counters.mark_reductions += u64::from(falls);
+    }
+
+    fn on_news(&mut self, now: Time, ack: &AckSegment) {
         let counts = self.recovery.on_ack(ack);
         if self.told.is_some() {
             if self.goes_by_records() {
@@ -82,7 +119,6 @@ impl Sender {
             let resend = self.on_duplicate(now, counts);
             self.resend(resend);
         }
-        self.look_whether_calm();
     }
 
     /// The same where the congestion control is told all of it.
@@ -159,6 +195,7 @@ impl Sender {
                 .as_ref()
                 .map_or(self.flight.outstanding(), |told| told.in_flight(&self.flight)),
             cwnd: self.flight.cwnd(),
+            marked: ack.echoes_mark,
             sent: ack.echo.or(timed).filter(|_| ack.acknowledgement > self.flight.una),
         }
     }
@@ -227,7 +264,7 @@ impl Sender {
             phase: turn.phase,
             delivered: news.delivered,
             lost: news.lost,
-            marked: 0,
+            marked: if before.marked { news.delivered } else { 0 },
             in_flight_before: before.in_flight,
             in_flight: told.in_flight(&self.flight),
             cwnd: before.cwnd,

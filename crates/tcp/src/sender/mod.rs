@@ -43,6 +43,8 @@ pub struct SenderCounters {
     pub fast_retransmits: u64,
     /// Duplicate ACKs received.
     pub duplicate_acks: u64,
+    /// Reductions of the window for marks.
+    pub mark_reductions: u64,
 }
 
 /// Stands for the first byte of the segment being timed where there is none: beyond all bytes.

@@ -6,7 +6,7 @@ use crate::congestion::control::Sent;
 use crate::congestion::reins::Regulation;
 use crate::ledger::Ledger;
 use crate::recovery::recover::{Next, Recover};
-use crate::segment::DataSegment;
+use crate::segment::{DataSegment, Ecn};
 use longpipe_events::{MaybeTime, Time};
 
 impl Sender {
@@ -29,6 +29,7 @@ impl Sender {
                 length: self.flight.mss,
                 retransmission,
                 timestamp: self.timestamps.then_some(now),
+                ecn: Ecn::default(),
             });
         }
         if self.is_spent() {
@@ -153,11 +154,14 @@ impl Sender {
             self.counters.sent_segments += 1;
             self.counters.sent_bytes += u64::from(length);
         }
+        let retransmission = self.on_sent(now, sequence, length);
+        let marks = self.rare.as_mut().and_then(|rare| rare.marks.as_mut());
         DataSegment {
             sequence,
             length,
-            retransmission: self.on_sent(now, sequence, length),
+            retransmission,
             timestamp: self.timestamps.then_some(now),
+            ecn: marks.map_or(Ecn::default(), |marks| marks.on_sent(retransmission)),
         }
     }
 

@@ -33,9 +33,10 @@ def show(found: LinuxComparison, *, asked: bool) -> None:
         for name, row in found.losses.to_dict("index").items()
     )
     console.print(f"goodput and round trip from {begin:g} to {end:g} s; lost {lost}")
-    marks, limited = found.linux.marks, sum(found.linux.receiver_limited_s)
-    if marks:
-        console.print(f"{marks} packets marked in Linux")
+    limited, marked = sum(found.linux.receiver_limited_s), found.losses["marked"]
+    if marked.any():
+        told = (f"{count} in {'Linux' if name == 'linux' else name}" for name, count in marked.items())
+        console.print(f"packets marked: {', '.join(told)}")
     if limited:
         console.print(f"Linux's receiver held its sender back for {limited:g} s")
     if asked and (lacks := missing(found.linux.case)) is not None:

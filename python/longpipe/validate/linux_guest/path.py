@@ -55,6 +55,9 @@ def build(case: dict[str, Any]) -> None:
     """Makes the path: `rate` [bit/s], `delay_s` (one way), `discipline` (of tc), `loss` (probability)."""
     ecn = int("ecn" in case["discipline"].split() or any(flow["control"] == "dctcp" for flow in case["flows"]))
     settings = [*SETTINGS, f"net.ipv4.tcp_ecn={ecn}"]
+    # A receiver of another control would refuse DCTCP's marks.
+    if all(flow["control"] == "dctcp" for flow in case["flows"]):
+        settings.append("net.ipv4.tcp_congestion_control=dctcp")
     _run("sysctl", "-q", *settings)
     for name in "drb":
         _run("ip", "netns", "add", name)

@@ -1,8 +1,9 @@
-//! What a router's port asks besides room: forced losses, and a policy with the accounts it goes by.
+//! What a router's port asks besides room: forced losses, and a policy with the accounts it goes by, or one that acts.
 
 use crate::impairments::loss::Loss;
 use crate::packets::ring::Ring;
-use crate::policies::{Occupancy, Policy};
+use crate::policies::acting::Acting;
+use crate::policies::{Arrival, Occupancy, Policy, Verdict};
 use longpipe_events::Time;
 
 /// A packet held.
@@ -20,6 +21,9 @@ struct Held {
 pub(super) struct Rules {
     loss: Option<Box<Loss>>,
     policy: Policy,
+    acting: Option<Box<Acting>>,
+    /// When a packet leaves that was admitted and marked, until it is asked for.
+    marked: Option<Time>,
     /// Whether X, X_i and K count bytes rather than packets.
     by_bytes: bool,
     /// X_i of every circuit.
@@ -32,10 +36,17 @@ pub(super) struct Rules {
 
 impl Rules {
     /// For an empty port of `vcs` circuits.
-    pub fn new(loss: Option<Box<Loss>>, policy: Policy, by_bytes: bool, vcs: usize) -> Rules {
+    pub fn new(
+        loss: Option<Box<Loss>>,
+        (policy, acting): (Policy, Option<Box<Acting>>),
+        by_bytes: bool,
+        vcs: usize,
+    ) -> Rules {
         Rules {
             loss,
             policy,
+            acting,
+            marked: None,
             by_bytes,
             held_by_vc: vec![0; vcs],
             active_vcs: 0,
@@ -48,18 +59,60 @@ impl Rules {
         self.loss.as_mut().is_some_and(|loss| loss.loses(now))
     }
 
-    /// Whether the policy refuses a packet of circuit `local` that arrives where so much is held.
-    pub fn refuses(&mut self, now: Time, held: u64, bytes_held: u64, local: u32) -> bool {
-        self.settle(now);
-        self.policy.refuses(Occupancy {
+    /// What the policy says of a packet of circuit `local` that arrives where so much is held.
+    pub fn judge(&mut self, arrival: &mut Arrival, (held, bytes_held): (u64, u64), local: u32) -> Verdict {
+        self.settle(arrival.now);
+        let occupancy = Occupancy {
             held: if self.by_bytes { bytes_held } else { held },
             vc_held: self.held_by_vc[local as usize],
             active_vcs: self.active_vcs,
-        })
+        };
+        if self.policy.refuses(occupancy) {
+            return Verdict::Refuse;
+        }
+        let Some(acting) = &mut self.acting else {
+            return Verdict::Admit;
+        };
+        // The first one is in service.
+        let in_service = self.packets.first().map_or(0, |first| u64::from(first.bytes));
+        arrival.packets_waiting = held.saturating_sub(1);
+        arrival.bytes_waiting = bytes_held - in_service;
+        acting.judge(arrival)
     }
 
-    /// A packet enters.
-    pub fn admit(&mut self, departure: Time, bytes: u32, local: u32) {
+    /// A packet that was not refused found no room.
+    pub fn overflow(&mut self, now: Time) {
+        if let Some(acting) = &mut self.acting {
+            acting.overflow(now);
+        }
+    }
+
+    /// When the packet leaves that was admitted and marked, if one just was.
+    pub fn take_marked(&mut self) -> Option<Time> {
+        self.marked.take()
+    }
+
+    /// A packet enters that begins to leave at `begins`; nothing if it is marked, which who sends it has to ask for.
+    pub fn admit(
+        &mut self,
+        arrival: &Arrival,
+        begins: Time,
+        departure: Time,
+        local: u32,
+        verdict: Verdict,
+    ) -> Option<Time> {
+        if let Some(acting) = &mut self.acting {
+            acting.admit(arrival, begins);
+        }
+        self.hold(departure, arrival.bytes as u32, local);
+        if verdict == Verdict::Mark {
+            self.marked = Some(departure);
+            return None;
+        }
+        Some(departure)
+    }
+
+    fn hold(&mut self, departure: Time, bytes: u32, local: u32) {
         self.packets.push(Held {
             departure,
             bytes,

@@ -9,7 +9,8 @@ use crate::impairments::loss::Loss;
 use crate::ip::port::accounts::Rules;
 use crate::ip::port::line::Line;
 use crate::packets::ring::Ring;
-use crate::policies::Policy;
+use crate::policies::acting::Acting;
+use crate::policies::{Arrival, Policy, Verdict};
 use crate::scenario::{BufferConfig, BufferUnit};
 use longpipe_events::{Rate, Time};
 
@@ -37,6 +38,8 @@ pub struct RouterCounters {
     pub lost_refused: u64,
     /// Packets lost by force.
     pub lost_forced: u64,
+    /// Packets that entered marked.
+    pub packets_marked: u64,
     /// Bytes lost, in any way.
     pub bytes_lost: u64,
     /// Most packets ever held.
@@ -70,7 +73,7 @@ impl Router {
     pub fn new(
         rate: Rate,
         buffer: Option<BufferConfig>,
-        policy: Policy,
+        (policy, acting): (Policy, Option<Box<Acting>>),
         loss: Option<Box<Loss>>,
         vcs: usize,
     ) -> Router {
@@ -79,10 +82,10 @@ impl Router {
             _ => u64::MAX,
         };
         let by_bytes = buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes);
-        let plain = matches!(policy, Policy::TailDrop) && loss.is_none();
+        let plain = matches!(policy, Policy::TailDrop) && acting.is_none() && loss.is_none();
         Router {
             rate,
-            rules: (!plain).then(|| Box::new(Rules::new(loss, policy, by_bytes, vcs))),
+            rules: (!plain).then(|| Box::new(Rules::new(loss, (policy, acting), by_bytes, vcs))),
             before: Ring::default(),
             bytes_out: 0,
             counters: RouterCounters::default(),
@@ -133,17 +136,40 @@ impl Router {
         Some(departure)
     }
 
-    /// The same of a packet of the port's circuit `local`, where a rule may refuse it.
+    /// The same of a packet of the port's circuit `local`, where a rule may refuse or mark it if it is `capable`; of a marked one
+    /// `take_marked` tells.
     #[inline(never)]
-    pub fn queue_by_rules(&mut self, line: &mut Line, now: Time, bytes: u16, local: u32) -> Option<Time> {
-        if self.breaks_a_rule(line, now, u64::from(bytes), local) {
+    pub fn queue_by_rules(
+        &mut self,
+        line: &mut Line,
+        now: Time,
+        bytes: u16,
+        (local, capable): (u32, bool),
+    ) -> Option<Time> {
+        let mut arrival = Arrival {
+            now,
+            bytes: u64::from(bytes),
+            capable,
+            ..Arrival::default()
+        };
+        let verdict = self.judge(line, &mut arrival, local);
+        if verdict == Verdict::Refuse {
             return None;
         }
-        let departure = self.queue(line, now, bytes)?;
-        if let Some(rules) = &mut self.rules {
-            rules.admit(departure, u32::from(bytes), local);
-        }
-        Some(departure)
+        let begins = line.free().max(now);
+        let departure = self.queue(line, now, bytes);
+        let rules = self.rules.as_mut()?;
+        let Some(departure) = departure else {
+            rules.overflow(now);
+            return None;
+        };
+        self.counters.packets_marked += u64::from(verdict == Verdict::Mark);
+        rules.admit(&arrival, begins, departure, local, verdict)
+    }
+
+    /// When the packet leaves that was admitted and marked, if one just was.
+    pub fn take_marked(&mut self) -> Option<Time> {
+        self.rules.as_mut()?.take_marked()
     }
 
     /// Packets and bytes held, or more.
@@ -186,22 +212,23 @@ impl Router {
         self.before.clear();
     }
 
-    fn breaks_a_rule(&mut self, line: &mut Line, now: Time, size: u64, local: u32) -> bool {
-        self.settle(line, now);
-        let (held, bytes_held) = self.held(line, now);
+    fn judge(&mut self, line: &mut Line, arrival: &mut Arrival, local: u32) -> Verdict {
+        self.settle(line, arrival.now);
+        let held = self.held(line, arrival.now);
+        arrival.idle_since = (held.0 == 0).then(|| line.free());
         let Some(rules) = &mut self.rules else {
-            return false;
+            return Verdict::Admit;
         };
-        let lost = if rules.loses(now) {
-            &mut self.counters.lost_forced
-        } else if rules.refuses(now, held, bytes_held, local) {
-            &mut self.counters.lost_refused
+        let (verdict, lost) = if rules.loses(arrival.now) {
+            (Verdict::Refuse, &mut self.counters.lost_forced)
         } else {
-            return false;
+            (rules.judge(arrival, held, local), &mut self.counters.lost_refused)
         };
-        *lost += 1;
-        self.counters.bytes_lost += size;
-        true
+        if verdict == Verdict::Refuse {
+            *lost += 1;
+            self.counters.bytes_lost += arrival.bytes;
+        }
+        verdict
     }
 
     /// Counters as of `now`, the end of the run; packets still held count their waiting until now.

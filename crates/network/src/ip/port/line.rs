@@ -12,6 +12,8 @@ pub enum End {
     Through,
     /// It is at its host.
     Host,
+    /// One of these, if it arrives whole, which is known then.
+    Uncertain,
 }
 
 /// When packets leave: `max(free, ready) + 8·L/rate`, exactly, so that rounding never accumulates. One line of cache

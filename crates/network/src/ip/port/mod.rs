@@ -4,3 +4,4 @@ mod accounts;
 pub mod fifo;
 pub mod interface;
 pub mod line;
+pub(crate) mod served;

@@ -6,6 +6,7 @@
 
 mod port;
 
+use super::port::served::Served;
 use super::report::PacketReport;
 use crate::clock::{TIMER, UNKNOWN};
 use crate::hosts::Hosts;
@@ -17,11 +18,11 @@ use crate::packets::{Options, Packet};
 use crate::report::state_hash::StateHash;
 use crate::report::{check, Carried, InvariantError};
 use crate::scenario::topology::{Entry, Topology};
-use crate::scenario::Scenario;
+use crate::scenario::{LinkConfig, NodeKind, Scenario};
 use crate::ties::TieRule;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Order, Span, Time};
-use port::{Port, Verdict};
+use port::Port;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -43,6 +44,8 @@ type Event = (Time, Kind, usize);
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
     ports: Vec<Port>,
+    /// Those of them whose queue is served.
+    served: Vec<Option<Box<Served>>>,
     /// Packets on each link's wire, in order.
     wires: Vec<std::collections::VecDeque<(Packet, Options)>>,
     pending: BinaryHeap<Reverse<Event>>,
@@ -63,6 +66,7 @@ impl Reference {
             ports: (0..scenario.links.len())
                 .map(|link| Port::new(scenario, link, seed))
                 .collect(),
+            served: served(scenario, topology, seed),
             wires: vec![Default::default(); scenario.links.len()],
             pending: BinaryHeap::new(),
             ways: ways.collect(),
@@ -86,9 +90,14 @@ impl Reference {
 
     /// A packet comes to a port, where it may leave from `ready` on.
     fn arrive(&mut self, now: Time, ready: Time, link: usize, packet: Packet, options: Options) {
+        if let Some(served) = &mut self.served[link] {
+            if let Some(departure) = served.arrive(now, packet, options) {
+                self.set(departure, Kind::Departure, link);
+            }
+            return;
+        }
         let idle = self.ports[link].held() == 0;
-        let verdict = self.ports[link].arrive(now, ready, packet, options);
-        if idle && verdict == Verdict::Admitted {
+        if self.ports[link].arrive(now, ready, packet, options) && idle {
             self.serve(link);
         }
     }
@@ -109,13 +118,17 @@ impl Reference {
         let mut astray = vec![0i128; nodes.map_or(0, |last| last as usize + 1)];
         for (link, (port, wire)) in self.ports.iter_mut().zip(&self.wires).enumerate() {
             let bytes = wire.iter().map(|(packet, _)| u64::from(packet.bytes())).sum();
-            let report = port.report(now, (wire.len() as u64, bytes));
+            let report = match &mut self.served[link] {
+                Some(served) => served.report(now),
+                None => port.report(now, (wire.len() as u64, bytes)),
+            };
+            let report = report.with(port.errors.as_deref());
             check(report.conserves(port.rate(), now), || {
                 format!("port {link}: {report:?}")
             })?;
             let on_wire = if report.host { 0 } else { wire.len() as u64 };
             if !ends[link].host {
-                astray[ends[link].node as usize] += i128::from(report.packets_out - on_wire);
+                astray[ends[link].node as usize] += i128::from(report.packets_out - on_wire - report.spoilt);
             }
             if !report.host {
                 astray[origins[link] as usize] -= i128::from(report.packets_in);
@@ -166,6 +179,17 @@ impl Medium for Reference {
 
     fn finish<P: Probe>(&mut self, hosts: &mut Hosts<P>) {
         for (link, port) in self.ports.iter().enumerate() {
+            if let Some((held, departure)) = self.served[link].as_ref().and_then(|served| served.in_service()) {
+                let came = Some(held.arrival);
+                watch::packet(
+                    &mut hosts.probe,
+                    link as u32,
+                    came,
+                    departure,
+                    held.packet,
+                    &held.options,
+                );
+            }
             for (departure, waiting) in port.departures() {
                 let came = (!port.is_host()).then_some(waiting.arrival);
                 let (packet, options) = (waiting.packet, &waiting.options);
@@ -176,10 +200,7 @@ impl Medium for Reference {
 
     fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError> {
         let packet_ports = self.reports(now)?;
-        packet_ports
-            .iter()
-            .flat_map(|port| port.words())
-            .for_each(|word| hash.word(word));
+        packet_ports.iter().for_each(|port| port.hash(hash));
         Ok(Carried {
             packet_ports,
             ..Carried::default()
@@ -189,11 +210,22 @@ impl Medium for Reference {
 
 impl Reference {
     fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        let (now, end) = (hosts.clock.now, &self.topology.ends[link]);
-        let Some(left) = self.ports[link].depart(now) else {
-            return;
+        let now = hosts.clock.now;
+        let (packet, options, came) = if let Some(served) = &mut self.served[link] {
+            let Some((left, next)) = served.depart(now) else { return };
+            if let Some(departure) = next {
+                self.set(departure, Kind::Departure, link);
+            }
+            (left.packet, left.options, Some(left.arrival))
+        } else {
+            let Some(left) = self.ports[link].depart(now) else {
+                return;
+            };
+            self.serve(link);
+            let came = (!self.ports[link].is_host()).then_some(left.arrival);
+            (left.packet, left.options, came)
         };
-        let (packet, options) = (left.packet, left.options);
+        let end = &self.topology.ends[link];
         let arrival = now + Span(self.ports[link].delay);
         let kind = if end.host {
             Kind::AtHost
@@ -202,24 +234,43 @@ impl Reference {
         };
         self.wires[link].put((packet, options));
         self.set(arrival, kind, link);
-        self.serve(link);
-        let came = (!self.ports[link].is_host()).then_some(left.arrival);
         watch::packet(&mut hosts.probe, link as u32, came, now, packet, &options);
     }
 
+    /// Takes the first packet off a wire, unless it is spoilt.
+    fn take_whole(&mut self, link: usize) -> Option<(Packet, Options)> {
+        let (packet, options) = self.wires[link].pop_front()?;
+        (!self.ports[link].spoil(&packet)).then_some((packet, options))
+    }
+
     fn on_router<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        let Some((packet, options)) = self.wires[link].pop_front() else {
+        let Some((packet, options)) = self.take_whole(link) else {
             return;
         };
         let now = hosts.clock.now;
         let next = self.ways[packet.vc() as usize][packet.step() as usize];
-        hosts.probe.queue(now, next as u32, self.ports[next].held());
+        let held = self.served[next]
+            .as_ref()
+            .map_or(self.ports[next].held(), |served| served.held().0);
+        hosts.probe.queue(now, next as u32, held);
         self.arrive(now, now, next, packet.further(), options);
     }
 
     fn on_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        if let Some((packet, options)) = self.wires[link].pop_front() {
+        if let Some((packet, options)) = self.take_whole(link) {
             hosts.receive_in_full(self, packet, &options, UNKNOWN);
         }
     }
+}
+
+/// The ports of routers whose queue is served, by link.
+fn served(scenario: &Scenario, topology: &Topology, seed: u64) -> Vec<Option<Box<Served>>> {
+    let port = |(index, link): (usize, &LinkConfig)| {
+        let router = scenario.nodes[link.from].kind == NodeKind::Switch;
+        let circuits = topology.first_step.len();
+        router
+            .then(|| Served::new(link, circuits, seed, index as u64))
+            .flatten()
+    };
+    scenario.links.iter().enumerate().map(port).collect()
 }

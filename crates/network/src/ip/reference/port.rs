@@ -1,10 +1,12 @@
 //! An output port in the open: a queue of packets, one of them in service, counted as they come and go.
 
+use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
 use crate::packets::{Options, Packet};
-use crate::policies::{Occupancy, Policy};
+use crate::policies::acting::Acting;
+use crate::policies::{Arrival, Occupancy, Policy, Verdict};
 use crate::scenario::{BufferUnit, LinkConfig, NodeKind, Scenario};
 use longpipe_events::memory::Growing;
 use longpipe_events::{Rate, Time, PS_PER_SECOND};
@@ -30,15 +32,6 @@ pub(super) struct Waiting {
     pub options: Options,
 }
 
-/// What a port says of a packet that came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// It waits, or is in service.
-    Admitted,
-    /// It is lost.
-    Lost,
-}
-
 /// An output port of a host or of a router.
 #[derive(Clone, Debug)]
 pub(super) struct Port {
@@ -46,7 +39,10 @@ pub(super) struct Port {
     rate: u64,
     pub delay: u64,
     loss: Option<Box<Loss>>,
+    /// Of the link, whatever feeds it.
+    pub errors: Option<Box<BitErrors>>,
     policy: Policy,
+    acting: Option<Box<Acting>>,
     most_packets: u64,
     most_bytes: u64,
     /// Whether X, X_i and K count bytes rather than packets.
@@ -58,6 +54,8 @@ pub(super) struct Port {
     held_by_vc: BTreeMap<(u32, u32), u64>,
     /// When the last packet has left.
     free: Exact,
+    /// When all that are held will have left.
+    planned: Exact,
     report: PacketReport,
     /// Packets held, summed over time until the last change [packet·ps].
     packet_time: u128,
@@ -80,10 +78,16 @@ impl Port {
             rate: link.rate_bps,
             delay: link.delay_ps,
             loss: Loss::new(&link.loss, seed, index as u64),
+            errors: BitErrors::new(&link.loss, seed, index as u64),
             policy: if host {
                 Policy::TailDrop
             } else {
                 Policy::new(&link.policy, buffer.map_or(u64::MAX, |buffer| buffer.limit))
+            },
+            acting: if host {
+                None
+            } else {
+                Acting::new(&link.policy, link.rate_bps, seed, index as u64)
             },
             most_packets: most(BufferUnit::Packets),
             most_bytes: most(BufferUnit::Bytes),
@@ -92,6 +96,7 @@ impl Port {
             bytes_held: 0,
             held_by_vc: BTreeMap::new(),
             free: Exact::default(),
+            planned: Exact::default(),
             report: PacketReport {
                 host,
                 ..PacketReport::default()
@@ -116,16 +121,26 @@ impl Port {
         self.queue.len() as u64
     }
 
-    /// A packet comes that may leave from `ready` on.
-    pub fn arrive(&mut self, now: Time, ready: Time, packet: Packet, options: Options) -> Verdict {
+    /// A packet comes that may leave from `ready` on; whether it enters.
+    pub fn arrive(&mut self, now: Time, ready: Time, mut packet: Packet, options: Options) -> bool {
         let bytes = u64::from(packet.bytes());
         self.report.packets_in += 1;
         self.report.bytes_in += bytes;
-        let lost = if self.loss.as_mut().is_some_and(|loss| loss.loses(ready)) {
+        let forced = self.loss.as_mut().is_some_and(|loss| loss.loses(ready));
+        let arrival = self.arrival(now, &packet);
+        let verdict = if forced {
+            Verdict::Refuse
+        } else {
+            self.judge(&arrival, &packet)
+        };
+        let lost = if forced {
             Some(&mut self.report.lost_forced)
-        } else if self.policy.refuses(self.occupancy(&packet)) {
+        } else if verdict == Verdict::Refuse {
             Some(&mut self.report.lost_refused)
         } else if self.held() >= self.most_packets || self.bytes_held + bytes > self.most_bytes {
+            if let Some(acting) = &mut self.acting {
+                acting.overflow(now);
+            }
             Some(&mut self.report.lost_overflow)
         } else {
             None
@@ -133,20 +148,35 @@ impl Port {
         if let Some(lost) = lost {
             *lost += 1;
             self.report.bytes_lost += bytes;
-            return Verdict::Lost;
+            return false;
+        }
+        if verdict == Verdict::Mark {
+            packet = packet.marked();
+            self.report.packets_marked += 1;
+        }
+        if let Some(acting) = &mut self.acting {
+            acting.admit(&arrival, Time(self.planned.whole).max(now));
         }
         self.count_time(now);
-        self.queue.put(Waiting {
+        let waiting = Waiting {
             arrival: now,
             ready,
             packet,
             options,
-        });
+        };
+        self.planned = self.departure(self.planned, &waiting);
+        self.queue.put(waiting);
         self.bytes_held += bytes;
         *self.held_by_vc.entry(circuit(&packet)).or_default() += self.size(&packet);
         self.report.peak_packets = self.report.peak_packets.max(self.held());
         self.report.peak_bytes = self.report.peak_bytes.max(self.bytes_held);
-        Verdict::Admitted
+        true
+    }
+
+    /// A packet that left has come to the end of the wire; true if bit errors spoil it.
+    pub fn spoil(&mut self, packet: &Packet) -> bool {
+        let bits = 8 * u32::from(packet.bytes());
+        self.errors.as_mut().is_some_and(|errors| errors.spoil(bits))
     }
 
     /// When the packet in service will have left.
@@ -199,6 +229,29 @@ impl Port {
         Exact {
             whole: begins.whole + (lasts / rate) as u64,
             part: (lasts % rate) as u64,
+        }
+    }
+
+    fn judge(&mut self, arrival: &Arrival, packet: &Packet) -> Verdict {
+        if self.policy.refuses(self.occupancy(packet)) {
+            return Verdict::Refuse;
+        }
+        match &mut self.acting {
+            Some(acting) => acting.judge(arrival),
+            None => Verdict::Admit,
+        }
+    }
+
+    /// What a policy that acts goes by: the packet in service does not wait.
+    fn arrival(&self, now: Time, packet: &Packet) -> Arrival {
+        let in_service = self.queue.front().map_or(0, |first| u64::from(first.packet.bytes()));
+        Arrival {
+            now,
+            bytes: u64::from(packet.bytes()),
+            capable: packet.is_capable(),
+            packets_waiting: self.held().saturating_sub(1),
+            bytes_waiting: self.bytes_held - in_service,
+            idle_since: self.queue.is_empty().then_some(Time(self.free.whole)),
         }
     }
 

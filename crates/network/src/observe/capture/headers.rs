@@ -7,7 +7,7 @@ use crate::packets::circuit::REQUEST;
 use crate::scenario::{Scenario, TrafficConfig};
 use longpipe_events::Time;
 use longpipe_tcp::config::{TcpConfig, MAX_WINDOW_FIELD};
-use longpipe_tcp::segment::{IP_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES};
+use longpipe_tcp::segment::{Ecn, IP_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES};
 use longpipe_tcp::{AckSegment, DataSegment};
 
 /// The receiver's port for the first 64 000 flows: discard (RFC 863), as nothing reads the payload.
@@ -17,6 +17,11 @@ const FIRST_PORT: u32 = 1_024;
 /// Flows told apart by the sender's port before the receiver's moves on.
 const PORTS: u32 = 64_000;
 const ACK: u8 = 0x10;
+/// Explicit congestion notification (RFC 3168 sections 5 and 6.1).
+const ECE: u8 = 0x40;
+const CWR: u8 = 0x80;
+const CAPABLE: u8 = 0b10;
+const MARKED: u8 = 0b11;
 const SYN: u8 = 0x02;
 const DONT_FRAGMENT: u16 = 0x4000;
 const TTL: u8 = 64;
@@ -74,6 +79,8 @@ pub struct Connection {
     sack: bool,
     /// Whether segments carry timestamps.
     pub timestamps: bool,
+    /// Whether both ends understand marks.
+    marks: bool,
 }
 
 /// One packet of the handshake that a capture puts before a connection.
@@ -94,10 +101,17 @@ struct Fields<'a> {
     identification: u16,
     sequence: u32,
     acknowledgement: u32,
+    /// Of the IP header.
+    ecn: u8,
     flags: u8,
     window: u16,
     options: &'a [u8],
     payload: u32,
+}
+
+/// The address of a node.
+pub fn address(node: usize) -> u32 {
+    (10 << 24) + node as u32 + 1
 }
 
 impl Connection {
@@ -108,7 +122,7 @@ impl Connection {
         let opener = usize::from(matches!(scenario.flows[flow].traffic, TrafficConfig::Web(_)));
         let number = flow as u32;
         let end = |end: usize| End {
-            address: (10 << 24) + nodes[end] as u32 + 1,
+            address: address(nodes[end]),
             port: if end == opener {
                 FIRST_PORT + number % PORTS
             } else {
@@ -127,6 +141,7 @@ impl Connection {
             scale: config.window_scale as u8,
             sack: config.recovery.sack_blocks() > 0,
             timestamps,
+            marks: !config.ecn.is_off(),
         }
     }
 
@@ -140,7 +155,12 @@ impl Connection {
             identification: identification(frame),
             sequence: on_wire(segment.sequence),
             acknowledgement: carried.other,
-            flags: ACK,
+            ecn: match segment.ecn {
+                Ecn { marked: true, .. } => MARKED,
+                Ecn { capable: true, .. } => CAPABLE,
+                Ecn { .. } => 0,
+            },
+            flags: if segment.ecn.reduced { ACK | CWR } else { ACK },
             window: self.window,
             options: options.bytes(),
             payload: segment.length,
@@ -166,7 +186,8 @@ impl Connection {
             identification: identification(frame),
             sequence: carried.other,
             acknowledgement: on_wire(ack.acknowledgement),
-            flags: ACK,
+            ecn: 0,
+            flags: if ack.echoes_mark { ACK | ECE } else { ACK },
             window: self.window,
             options: options.bytes(),
             payload: 0,
@@ -197,7 +218,11 @@ impl Connection {
             identification: u16::from(packet == Handshake::Ack),
             sequence: u32::from(packet == Handshake::Ack),
             acknowledgement: u32::from(packet != Handshake::Syn),
+            ecn: 0,
+            // Both ends agree on marks by these (RFC 3168 section 6.1.1).
             flags: match packet {
+                Handshake::Syn if self.marks => SYN | ECE | CWR,
+                Handshake::SynAck if self.marks => SYN | ACK | ECE,
                 Handshake::Syn => SYN,
                 Handshake::SynAck => SYN | ACK,
                 Handshake::Ack => ACK,
@@ -269,7 +294,7 @@ impl Fields<'_> {
         let begin = out.len();
         let tcp_header = TCP_HEADER_BYTES + self.options.len() as u32;
         let total = (IP_HEADER_BYTES + tcp_header + self.payload) as u16;
-        out.extend_from_slice(&[0x45, 0]);
+        out.extend_from_slice(&[0x45, self.ecn]);
         out.extend_from_slice(&total.to_be_bytes());
         out.extend_from_slice(&self.identification.to_be_bytes());
         out.extend_from_slice(&DONT_FRAGMENT.to_be_bytes());
@@ -328,6 +353,7 @@ mod tests {
             scale: 1,
             sack: true,
             timestamps: true,
+            marks: true,
         }
     }
 
@@ -351,6 +377,7 @@ mod tests {
             length: 511,
             retransmission: false,
             timestamp: Some(Time(7)),
+            ..DataSegment::default()
         };
         let mut out = Vec::new();
         connection.data(0, 65_535, &segment, carried, &mut out);

@@ -8,7 +8,9 @@ use std::path::Path;
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const INTERFACE_DESCRIPTION: u32 = 1;
+const NAME_RESOLUTION: u32 = 4;
 const ENHANCED_PACKET: u32 = 6;
+const IPV4_NAMES: u16 = 1;
 const COMMENT: u16 = 1;
 const USER_APPLICATION: u16 = 4;
 const IF_NAME: u16 = 2;
@@ -115,6 +117,19 @@ impl Writer {
             put(out, 0);
         });
         Ok(writer)
+    }
+
+    /// Writes what IPv4 addresses are called.
+    pub fn names<'a>(&mut self, named: impl Iterator<Item = (u32, &'a str)>) {
+        self.block(NAME_RESOLUTION, |out| {
+            for (address, name) in named {
+                // A record ends with its name's zero byte; its length has 16 bits, as an option's.
+                let record = [&address.to_be_bytes(), name.as_bytes(), &[0]].concat();
+                option(out, IPV4_NAMES, &record);
+            }
+            // The end of the records; there are no options.
+            put(out, 0);
+        });
     }
 
     /// Writes a packet of `length` bytes of which `append` gives the first ones.

@@ -2,7 +2,7 @@
 
 use crate::atm::aal5::{Cell, Reassembler};
 use crate::observe::capture::connection::Packet;
-use crate::observe::capture::headers::{Connection, Handshake};
+use crate::observe::capture::headers::{address, Connection, Handshake};
 use crate::observe::capture::pcapng::{Direction, Interface, LinkType, Writer};
 use crate::observe::capture::{CaptureConfig, Place};
 use crate::packets::contents::Contents;
@@ -12,6 +12,8 @@ use std::io;
 
 const ADDED: &str = "not simulated: tells the window scale, SACK and timestamps of a connection that begins open";
 const LLC_SNAP_IP: [u8; 8] = [0xaa, 0xaa, 0x03, 0, 0, 0, 0x08, 0x00];
+/// Of a host's names (RFC 1035 section 2.3.4) [byte].
+const LONGEST_NAME: usize = 255;
 const SUN_ATM_BYTES: u32 = 4;
 /// Low bits of a SunATM header's flags for LLC encapsulation; the highest bit is for packets sent.
 const SUN_ATM_SENT_LLC: u8 = 0x82;
@@ -67,8 +69,12 @@ impl Point {
             snap_length: SNAP_LENGTH,
             speed,
         };
+        let mut writer = Writer::create(&config.path, &interface)?;
+        let hosts = scenario.nodes.iter().enumerate();
+        let hosts = hosts.filter(|(_, node)| node.kind == NodeKind::Host && node.name.len() <= LONGEST_NAME);
+        writer.names(hosts.map(|(index, node)| (address(index), node.name.as_str())));
         Ok(Point {
-            writer: Writer::create(&config.path, &interface)?,
+            writer,
             begun: vec![false; circuits],
             reassemblers: vec![Reassembler::default(); if cells { circuits } else { 0 }],
         })

@@ -1,6 +1,7 @@
 //! Any port: buffers from one packet to no limit, every policy, scheduler and kind of loss.
 
 use super::pace::part;
+use super::queues::{any_queue, QueueDraft};
 use crate::common::random::{any_policy, router_policy};
 use longpipe_network::atm::aal5::frame_cells;
 use longpipe_network::scenario::{
@@ -17,6 +18,8 @@ pub struct PortDraft {
     /// Count packets, not bytes, where there are no cells.
     packets: bool,
     policy: PolicyConfig,
+    /// In its place where there are no cells.
+    queue: Option<QueueDraft>,
     /// Share of UBR [thousandth]; none: priority of VBR.
     share: Option<u16>,
     /// Two queues also where no VBR passes.
@@ -30,6 +33,8 @@ pub enum LossDraft {
     Instants(Vec<u16>),
     Bernoulli(u16),
     GilbertElliott([u16; 4]),
+    /// Wrong bits [millionth].
+    BitErrors(u16),
 }
 
 /// Any port.
@@ -43,11 +48,13 @@ pub fn any_port() -> impl Strategy<Value = PortDraft> {
     // Thousandths come back from text to the bit.
     let policy = any_policy().prop_map(in_thousandths);
     let share = prop::option::of(prop_oneof![Just(0u16), Just(1000), 0u16..=1000]);
-    (buffer, any::<bool>(), policy, share, prop::bool::weighted(0.1)).prop_map(
-        |(buffer, packets, policy, share, two_queues)| PortDraft {
+    let queue = prop::option::weighted(0.4, any_queue());
+    (buffer, any::<bool>(), policy, queue, share, prop::bool::weighted(0.1)).prop_map(
+        |(buffer, packets, policy, queue, share, two_queues)| PortDraft {
             buffer,
             packets,
             policy,
+            queue,
             share,
             two_queues,
         },
@@ -64,6 +71,8 @@ pub fn any_loss() -> impl Strategy<Value = LossDraft> {
         (0u16..300).prop_map(LossDraft::Bernoulli),
         Just(LossDraft::Bernoulli(1000)),
         prop::array::uniform4(0u16..=1000).prop_map(LossDraft::GilbertElliott),
+        (0u16..200).prop_map(LossDraft::BitErrors),
+        Just(LossDraft::BitErrors(10_000)),
     ]
 }
 
@@ -127,6 +136,9 @@ impl LossDraft {
             LossDraft::Bernoulli(thousandths) => LossConfig::Bernoulli {
                 probability: probability(*thousandths),
             },
+            LossDraft::BitErrors(millionths) => LossConfig::BitErrors {
+                rate: f64::from(*millionths) / 1e6,
+            },
             LossDraft::GilbertElliott(thousandths) => {
                 let [good_to_bad, bad_to_good, loss_in_good, loss_in_bad] = *thousandths;
                 LossConfig::GilbertElliott {
@@ -181,7 +193,13 @@ pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usiz
         });
         link.policy = match scenario.framing {
             Framing::Aal5 => port.policy.clone(),
-            Framing::Ip => router_policy(port.policy.clone()),
+            Framing::Ip => match &port.queue {
+                Some(queue) => {
+                    let packet_ps = u128::from(bytes) * 8_000_000_000_000 / u128::from(link.rate_bps);
+                    queue.build(packet_ps as u64, bytes)
+                }
+                None => router_policy(port.policy.clone()),
+            },
         };
         let vbr = scenario.vbr.iter().any(|source| source.route[1..].contains(&index));
         if vbr || (port.two_queues && scenario.framing == Framing::Aal5) {

@@ -3,12 +3,12 @@
 use super::pace::{any_packets, part, Pace, Packets};
 use crate::common::{random::RECOVERIES, SECOND};
 use longpipe_tcp::config::{
-    AckConfig, AimdConfig, CongestionConfig, CongestionKind, NewRenoConfig, PhaseConfig, PipeStart, RackConfig,
-    RecoveryConfig, RecoveryKind, RenoConfig, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart,
-    VanillaConfig, VegasConfig, MAX_WINDOW_SCALE,
+    AckConfig, AimdConfig, CongestionConfig, CongestionKind, EcnConfig, NewRenoConfig, PhaseConfig, PipeStart,
+    RackConfig, RecoveryConfig, RecoveryKind, RenoConfig, SackConfig, TahoeConfig, TcpConfig, TimerConfig,
+    TimerRestart, VanillaConfig, VegasConfig, MAX_WINDOW_SCALE,
 };
 use longpipe_tcp::congestion::{
-    BbrConfig, BicConfig, CubicConfig, CubicRules, HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig,
+    BbrConfig, BicConfig, CubicConfig, CubicRules, DctcpConfig, HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig,
     LinuxRenoConfig, VenoConfig, WestwoodConfig,
 };
 use proptest::prelude::*;
@@ -145,6 +145,14 @@ pub fn any_tcp() -> impl Strategy<Value = TcpDraft> {
         )
 }
 
+/// The same where no packet can be marked.
+pub fn without_marks(tcp: &mut TcpConfig) {
+    tcp.ecn = EcnConfig::Off {};
+    if let CongestionConfig::Dctcp(_) = tcp.congestion {
+        tcp.congestion = CongestionConfig::Aimd(AimdConfig { byte_counting: false });
+    }
+}
+
 impl TcpDraft {
     /// The connection at this pace.
     pub fn build(&self, pace: Pace) -> TcpConfig {
@@ -187,6 +195,16 @@ impl TcpDraft {
                         0
                     },
                 }),
+            ecn: self.ecn(),
+        }
+    }
+
+    /// Half of the connections understand no marks.
+    fn ecn(&self) -> EcnConfig {
+        match (self.congestion, self.choice(22), self.choice(23)) {
+            (CongestionKind::Dctcp, ..) | (_, true, true) => EcnConfig::Dctcp {},
+            (_, true, false) => EcnConfig::Classic { abe: self.choice(24) },
+            (_, false, _) => EcnConfig::Off {},
         }
     }
 
@@ -262,6 +280,10 @@ impl TcpDraft {
                 } else {
                     CubicRules::Rfc9438
                 },
+            }),
+            CongestionKind::Dctcp => CongestionConfig::Dctcp(DctcpConfig {
+                gain: f64::from(self.parameters[0] + 1) / 600.0,
+                initial_alpha: f64::from(self.parameters[1]) / 600.0,
             }),
             CongestionKind::Highspeed => CongestionConfig::Highspeed(longpipe_tcp::congestion::HighspeedConfig {}),
             CongestionKind::Scalable => {

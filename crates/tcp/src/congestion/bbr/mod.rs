@@ -223,7 +223,7 @@ impl Control for Bbr {
     }
 
     fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> Grant {
-        if cause == Cause::Mark {
+        if matches!(cause, Cause::Mark { .. }) {
             return Grant::as_it_is(flight);
         }
         self.remember(flight);

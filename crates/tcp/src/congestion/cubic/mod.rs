@@ -98,6 +98,9 @@ impl Variant for Cubic {
     }
 }
 
+/// What a mark leaves of the window where it costs less than a loss (RFC 8511 section 3.1).
+const MARK_BETA: f64 = 0.85;
+
 impl Control for Cubic {
     /// The round trip of every segment, and what SACK blocks tell of arrivals.
     fn wants(&self) -> Wants {
@@ -141,7 +144,10 @@ impl Control for Cubic {
             // In whole segments a loss on the plateau is not below it.
             CubicRules::Linux => segments(flight),
         };
-        let beta = self.config.beta;
+        let beta = match cause {
+            Cause::Mark { abe: true } => MARK_BETA,
+            _ => self.config.beta,
+        };
         self.before = (self.w_max, self.cwnd_prior, self.epoch);
         let converges = self.config.fast_convergence && self.w_max.is_some_and(|w_max| cwnd < w_max);
         self.w_max = Some(if converges { cwnd * (1.0 + beta) / 2.0 } else { cwnd });

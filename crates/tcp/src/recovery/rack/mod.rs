@@ -53,6 +53,8 @@ pub struct Turn {
 enum Phase {
     /// Nothing is lost.
     Open,
+    /// The window falls for marks of data up to a byte.
+    Reduced(u64),
     /// Repairs losses up to a byte.
     Recovery(u64),
     /// Likewise after the retransmission timer expired.
@@ -62,7 +64,7 @@ enum Phase {
 impl Phase {
     fn name(self) -> control::Phase {
         match self {
-            Phase::Open => control::Phase::Open,
+            Phase::Open | Phase::Reduced(_) => control::Phase::Open,
             Phase::Recovery(_) => control::Phase::Recovery,
             Phase::Loss(_) => control::Phase::Loss,
         }
@@ -175,32 +177,50 @@ impl Rack {
                 reins.regulate(Regulation::ToThreshold);
                 self.end(reins);
             }
+            // Held until the receiver knows of it (Linux).
+            Phase::Reduced(end) if una > end => {
+                reins.regulate(Regulation::ToThreshold);
+                self.end(reins);
+            }
             Phase::Loss(end) if una >= end => self.end(reins),
             _ => {}
         }
         let judged = self.judge(now, ledger, news.least_rtt, reins);
         let begins = self.begin(&judged, ledger, reins);
-        if let Phase::Recovery(_) = self.phase {
+        if self.is_reducing() {
             let safe = advanced && judged.lost == 0;
             self.prr
                 .regulate(news.delivered, safe, ledger.in_flight(reins.flight().max), reins);
         }
         Turn {
-            grows: advanced && !matches!(self.phase, Phase::Recovery(_)),
+            grows: advanced && !self.is_reducing(),
             open: self.phase == Phase::Open && !ledger.has_holes(),
             begins,
             phase: self.phase.name(),
         }
     }
 
+    /// Whether the window falls in proportion to what arrives.
+    fn is_reducing(&self) -> bool {
+        matches!(self.phase, Phase::Recovery(_) | Phase::Reduced(_))
+    }
+
+    /// Data arrived marked: unless the window falls already, it does.
+    pub fn on_mark(&mut self, cause: Cause, reins: &mut Reins) -> bool {
+        let begins = self.phase == Phase::Open;
+        if begins {
+            self.prr = Prr::new(reins.flight());
+            self.phase = Phase::Reduced(reins.flight().max);
+            reins.reduce(cause);
+        }
+        begins
+    }
+
     /// What is lost by now.
     fn judge(&mut self, now: Time, ledger: &mut Ledger, least_rtt: Option<Span>, reins: &Reins) -> Judged {
         let waits = self.reorder != MaybeTime::NONE;
         self.reorder = MaybeTime::NONE;
-        let Some(latest) = self
-            .latest
-            .filter(|_| ledger.has_holes() || self.phase != Phase::Open || waits)
-        else {
+        let Some(latest) = self.latest.filter(|_| ledger.has_holes() || self.repairs() || waits) else {
             return Judged::default();
         };
         let judged = ledger.judge(now, &latest, self.tolerance(ledger, least_rtt.unwrap_or(latest.rtt)));
@@ -209,9 +229,14 @@ impl Rack {
         judged
     }
 
+    /// Whether something was lost that is not known to have arrived since.
+    fn repairs(&self) -> bool {
+        matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
+    }
+
     /// How much later than others a segment may arrive (RFC 8985 section 6.2, step 4).
     fn tolerance(&self, ledger: &Ledger, least_rtt: Span) -> Span {
-        let certain = self.phase != Phase::Open || ledger.arrived_beyond(DUPLICATES) >= DUPLICATES;
+        let certain = self.repairs() || ledger.arrived_beyond(DUPLICATES) >= DUPLICATES;
         if !self.reordered && certain {
             return Span(0);
         }
@@ -221,17 +246,20 @@ impl Rack {
     /// A recovery begins if anything is lost; in one after a timeout, if what was sent again is.
     fn begin(&mut self, judged: &Judged, ledger: &Ledger, reins: &mut Reins) -> bool {
         let begins = match self.phase {
-            Phase::Open => ledger.lost() > 0,
+            Phase::Open | Phase::Reduced(_) => ledger.lost() > 0,
             Phase::Recovery(_) => false,
             Phase::Loss(_) => judged.again,
         };
         if begins {
-            self.remember(reins);
-            let flight = reins.flight();
-            self.prr = Prr::new(flight);
-            self.phase = Phase::Recovery(flight.max);
+            let falls = matches!(self.phase, Phase::Reduced(_));
+            self.phase = Phase::Recovery(reins.flight().max);
             (self.probe, self.probe_at) = (None, MaybeTime::NONE);
-            reins.reduce(Cause::FastRetransmit);
+            // One reduction answers marks and losses of a round trip.
+            if !falls {
+                self.remember(reins);
+                self.prr = Prr::new(reins.flight());
+                reins.reduce(Cause::FastRetransmit);
+            }
         }
         begins
     }
@@ -259,7 +287,7 @@ impl Rack {
         };
         let first = matches!((echo, before.first_again), (Some(echo), Some(first)) if echo < first);
         let over = match self.phase {
-            Phase::Open => false,
+            Phase::Open | Phase::Reduced(_) => false,
             Phase::Recovery(end) => una >= end || !ledger.has_copies(),
             Phase::Loss(_) => true,
         };
@@ -304,7 +332,7 @@ impl Rack {
     /// A segment left, the first time or again.
     #[inline]
     pub fn on_sent(&mut self, now: Time, length: u64, again: bool) {
-        if let Phase::Recovery(_) = self.phase {
+        if self.is_reducing() {
             self.prr.on_sent(length);
         }
         if let (true, Some(before)) = (again, &mut self.before) {
@@ -314,7 +342,7 @@ impl Rack {
 
     /// The retransmission timer expired: all is lost.
     pub fn on_retransmission_timeout(&mut self, ledger: &mut Ledger, reins: &mut Reins) {
-        if self.phase == Phase::Open {
+        if !self.repairs() {
             self.remember(reins);
         }
         ledger.lose_all();

@@ -81,6 +81,7 @@ impl Draft {
                     timestamps: false,
                 },
                 ack: AckConfig::Immediate {},
+                ecn: Default::default(),
             },
             tahoe: TahoeConfig { guard: false },
             reno: RenoConfig {

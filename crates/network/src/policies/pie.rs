@@ -1,0 +1,303 @@
+//! Proportional integral controller enhanced: every 15 ms the delay moves the probability by which arrivals go (RFC 8033).
+
+use super::{Arrival, Verdict};
+use crate::scenario::{PieConfig, PieDelay, PieRules};
+use longpipe_events::memory::Growing;
+use longpipe_events::{Span, Time, PS_PER_SECOND};
+use std::collections::VecDeque;
+
+const MILLISECOND: u64 = PS_PER_SECOND / 1_000;
+/// Above this delay the probability grows by so much more (RFC 8033 section 5.5).
+const HIGH_DELAY: Span = Span(250 * MILLISECOND);
+const HIGH_STEP: f64 = 0.02;
+/// Most that it grows by at once where it is not small.
+const LARGEST_STEP: f64 = 0.02;
+/// Largest probability at which arrivals are marked rather than refused (RFC 8033 section 5.1).
+const LARGEST_TO_MARK: f64 = 0.1;
+/// Bounds of what derandomization sums up (RFC 8033 section 5.4).
+const NONE_BELOW: f64 = 0.85;
+const SURE_FROM: f64 = 8.5;
+/// Bytes from which on, and over which, the rate of departures is measured (RFC 8033 section 5.2).
+const MEASURED_BYTES: u64 = 16_384;
+/// ns-3 protects another burst after so long without congestion.
+const BURST_RESET: u64 = 3 * PS_PER_SECOND / 2;
+
+/// A packet that has not begun to leave.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    arrival: Time,
+    /// When its service begins.
+    begins: Time,
+    bytes: u64,
+}
+
+/// ns-3's states of a burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Burst {
+    None,
+    Calm { updates: u64 },
+    Protected,
+}
+
+/// The rate of departures, measured in cycles.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Departures {
+    /// Since when, and how many bytes.
+    cycle: Option<(Time, u64)>,
+    /// [byte/s].
+    rate: Option<f64>,
+}
+
+/// The controller of one queue.
+#[derive(Clone, Debug)]
+pub struct Pie {
+    config: PieConfig,
+    probability: f64,
+    /// At the last update.
+    delay_before: Span,
+    /// How long the last packet to leave had waited, nothing if none waited behind it.
+    delay: Span,
+    /// How long the burst may go on.
+    allowance: Span,
+    burst: Burst,
+    /// Summed up since an arrival last went.
+    sum: f64,
+    next_update: Time,
+    last_departure: Option<Time>,
+    departures: Departures,
+    waiting: VecDeque<Waiting>,
+    bytes_waiting: u64,
+}
+
+impl Pie {
+    /// An idle one.
+    pub fn new(config: &PieConfig) -> Pie {
+        let (allowance, burst) = match config.rules {
+            PieRules::Ns3 => (Span(0), Burst::None),
+            PieRules::Rfc8033 | PieRules::Linux => (Span(config.burst_ps), Burst::Protected),
+        };
+        Pie {
+            config: config.clone(),
+            probability: 0.0,
+            delay_before: Span(0),
+            delay: Span(0),
+            allowance,
+            burst,
+            sum: 0.0,
+            next_update: Time(match config.rules {
+                // Linux's first one comes after half a second.
+                PieRules::Linux => PS_PER_SECOND / 2,
+                PieRules::Rfc8033 | PieRules::Ns3 => config.update_ps,
+            }),
+            last_departure: None,
+            departures: Departures::default(),
+            waiting: VecDeque::new(),
+            bytes_waiting: 0,
+        }
+    }
+
+    /// The probability by which arrivals go.
+    pub fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// Judges an arrival; `draw` gives a number in [0, 1).
+    pub fn judge(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> Verdict {
+        self.update_before(arrival.now);
+        let goes = self.is_to_go(arrival, draw);
+        let marked = goes && self.config.ecn && arrival.capable && self.probability <= LARGEST_TO_MARK;
+        if goes && (!marked || self.config.rules == PieRules::Linux) {
+            self.sum = 0.0;
+        }
+        match (goes, marked) {
+            (false, _) => Verdict::Admit,
+            (true, true) => Verdict::Mark,
+            (true, false) => Verdict::Refuse,
+        }
+    }
+
+    /// A packet entered whose service will begin at `begins`.
+    pub fn admit(&mut self, arrival: &Arrival, begins: Time) {
+        self.bytes_waiting += arrival.bytes;
+        self.waiting.put(Waiting {
+            arrival: arrival.now,
+            begins,
+            bytes: arrival.bytes,
+        });
+    }
+
+    /// An arrival found no room.
+    pub fn overflow(&mut self) {
+        self.sum = 0.0;
+    }
+
+    fn is_to_go(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> bool {
+        if self.allowance.0 > 0 {
+            return false;
+        }
+        if self.config.rules == PieRules::Ns3 && self.burst == Burst::None {
+            (self.burst, self.allowance) = (Burst::Protected, Span(self.config.burst_ps));
+        }
+        let calm = 2 * self.delay_before.0 < self.config.target_ps && self.probability < 0.2;
+        if calm || arrival.bytes_waiting <= self.config.least_backlog_bytes {
+            return false;
+        }
+        if self.config.derandomize {
+            if self.probability == 0.0 {
+                self.sum = 0.0;
+            }
+            self.sum += self.probability;
+            if self.sum < NONE_BELOW {
+                return false;
+            }
+            if self.sum >= SURE_FROM {
+                return true;
+            }
+        }
+        draw() <= self.probability
+    }
+
+    /// Does what is due before `now`, departures and updates in their order.
+    pub fn update_before(&mut self, now: Time) {
+        while self.next_update < now {
+            let (due, every) = (self.next_update, self.config.update_ps);
+            self.depart_before(due);
+            let before = self.at_rest();
+            self.update();
+            self.next_update = due + Span(every);
+            if before.is_some() && before == self.at_rest() && self.next_update < now {
+                // Nor does any other update move it before something comes.
+                let others = (now.0 - self.next_update.0).div_ceil(every);
+                self.next_update += Span(others * every);
+            }
+        }
+        self.depart_before(now);
+    }
+
+    /// All that an update moves, where nothing waits.
+    fn at_rest(&self) -> Option<(f64, [Span; 3], Burst, Departures)> {
+        let spans = [self.delay, self.delay_before, self.allowance];
+        let state = (self.probability, spans, self.burst, self.departures);
+        self.waiting.is_empty().then_some(state)
+    }
+
+    /// Takes the packets out whose service began before `time`.
+    fn depart_before(&mut self, time: Time) {
+        while let Some(packet) = self.waiting.front().copied().filter(|packet| packet.begins < time) {
+            self.waiting.pop_front();
+            self.bytes_waiting -= packet.bytes;
+            let followed = self.waiting.front().is_some_and(|next| next.arrival < packet.begins);
+            match self.config.delay {
+                PieDelay::Sojourn if followed => self.delay = packet.begins - packet.arrival,
+                PieDelay::Sojourn => self.delay = Span(0),
+                PieDelay::DepartureRate => self.measure(&packet),
+            }
+            if self.config.rules == PieRules::Linux {
+                let since = self.last_departure.map_or(Span(0), |last| packet.begins - last);
+                self.allowance = Span(self.allowance.0.saturating_sub(since.0));
+            }
+            self.last_departure = Some(packet.begins);
+        }
+    }
+
+    /// Takes a departure into the rate.
+    fn measure(&mut self, packet: &Waiting) {
+        let Departures { cycle, rate } = &mut self.departures;
+        // What had come by then and still waits, whatever has come since.
+        let behind = self.waiting.iter().take_while(|next| next.arrival <= packet.begins);
+        let waiting: u64 = behind.map(|next| next.bytes).sum();
+        if cycle.is_none() && waiting >= MEASURED_BYTES {
+            *cycle = Some((packet.begins, 0));
+        }
+        let Some((since, bytes)) = cycle else { return };
+        *bytes += packet.bytes;
+        let lasted = (packet.begins - *since).0;
+        if *bytes < MEASURED_BYTES || lasted == 0 {
+            return;
+        }
+        let measured = *bytes as f64 * PS_PER_SECOND as f64 / lasted as f64;
+        *rate = Some(rate.map_or(measured, |rate| 0.5 * rate + 0.5 * measured));
+        *cycle = (waiting > MEASURED_BYTES).then_some((packet.begins, 0));
+    }
+
+    /// The delay moves the probability.
+    fn update(&mut self) {
+        let mut known = true;
+        if self.config.delay == PieDelay::DepartureRate {
+            let delay = self.departures.rate.map(|rate| self.bytes_waiting as f64 / rate);
+            known = delay.is_some();
+            self.delay = Span((delay.unwrap_or(0.0) * PS_PER_SECOND as f64) as u64);
+        }
+        let (delay, before) = (self.delay, self.delay_before);
+        if self.config.rules == PieRules::Ns3 && self.allowance.0 > 0 {
+            self.probability = 0.0;
+        } else {
+            self.probability += self.step();
+        }
+        let idle = delay.0 == 0 && before.0 == 0;
+        if idle && !(self.config.rules == PieRules::Linux && self.bytes_waiting > 0) {
+            self.probability *= match self.config.rules {
+                PieRules::Ns3 => 0.98,
+                PieRules::Rfc8033 | PieRules::Linux => 63.0 / 64.0,
+            };
+        }
+        self.probability = self.probability.clamp(0.0, 1.0);
+        let calm = 2 * delay.0 < self.config.target_ps && 2 * before.0 < self.config.target_ps;
+        self.move_burst(calm && self.probability == 0.0, known);
+        self.delay_before = delay;
+    }
+
+    /// How far the probability moves, the less the smaller it is.
+    fn step(&self) -> f64 {
+        let seconds = |span: Span| span.0 as f64 / PS_PER_SECOND as f64;
+        let PieConfig { alpha, beta, .. } = self.config;
+        let delay = seconds(self.delay);
+        let error =
+            alpha * (delay - seconds(Span(self.config.target_ps))) + beta * (delay - seconds(self.delay_before));
+        let divisor = match self.probability {
+            p if p < 1e-6 => 2048.0,
+            p if p < 1e-5 => 512.0,
+            p if p < 1e-4 => 128.0,
+            p if p < 1e-3 => 32.0,
+            p if p < 1e-2 => 8.0,
+            p if p < 1e-1 => 2.0,
+            _ => 1.0,
+        };
+        let step = error / divisor;
+        let step = if self.probability >= 0.1 {
+            step.min(LARGEST_STEP)
+        } else {
+            step
+        };
+        // ns-3 has no such step.
+        if self.delay > HIGH_DELAY && self.config.rules != PieRules::Ns3 {
+            step + HIGH_STEP
+        } else {
+            step
+        }
+    }
+
+    /// A burst is used up, or another one may come; `calm`: short delays, and a probability of zero.
+    fn move_burst(&mut self, calm: bool, known: bool) {
+        if calm && known && self.config.delay == PieDelay::DepartureRate {
+            self.departures = Departures::default();
+        }
+        let left = Span(self.allowance.0.saturating_sub(self.config.update_ps));
+        match self.config.rules {
+            PieRules::Rfc8033 => self.allowance = if calm { Span(self.config.burst_ps) } else { left },
+            PieRules::Linux if calm && known => self.allowance = Span(self.config.burst_ps),
+            PieRules::Linux => {}
+            PieRules::Ns3 => {
+                self.allowance = left;
+                let calm = calm && left.0 == 0;
+                self.burst = match self.burst {
+                    Burst::Protected if calm => Burst::Calm { updates: 0 },
+                    Burst::Calm { updates } if calm && updates + 1 > BURST_RESET / self.config.update_ps => Burst::None,
+                    Burst::Calm { updates } if calm => Burst::Calm { updates: updates + 1 },
+                    Burst::Calm { .. } => Burst::Calm { updates: 0 },
+                    other => other,
+                };
+            }
+        }
+    }
+}

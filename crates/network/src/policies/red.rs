@@ -1,0 +1,194 @@
+//! Random early detection: the longer the mean queue, the more arrivals are refused or marked (Floyd and Jacobson 1993).
+
+use super::{Arrival, Verdict};
+use crate::scenario::{QueueUnit, RedConfig, RedGap};
+use longpipe_events::{Span, Time, PS_PER_SECOND};
+
+/// Least and largest max_p of the adaptive form, and its step (Floyd, Gummadi and Shenker 2001).
+const LEAST_MAX_P: f64 = 0.01;
+const LARGEST_MAX_P: f64 = 0.5;
+const LARGEST_STEP: f64 = 0.01;
+const DECREASE: f64 = 0.9;
+/// Least time from one step to the next.
+const STEP_TIME: Span = Span(PS_PER_SECOND / 2);
+
+/// The mean queue, and how long ago it last cost a packet.
+#[derive(Clone, Debug)]
+pub struct Red {
+    config: RedConfig,
+    /// How long the line takes for a packet of mean size [ps].
+    packet_time: f64,
+    average: f64,
+    max_p: f64,
+    /// When max_p moved.
+    moved: Time,
+    /// Packets or bytes since one was last refused or marked; none below the lower threshold.
+    count: Option<u64>,
+    /// How much more than p the next one to go has to have had, where that is drawn ahead.
+    drawn: f64,
+}
+
+impl Red {
+    /// For a line of this rate [bit/s].
+    pub fn new(config: &RedConfig, rate_bps: u64) -> Red {
+        let bits = 8.0 * f64::from(config.mean_packet_bytes);
+        Red {
+            config: config.clone(),
+            packet_time: bits * PS_PER_SECOND as f64 / rate_bps as f64,
+            average: 0.0,
+            max_p: config.max_p,
+            moved: Time::ZERO,
+            count: None,
+            drawn: 0.0,
+        }
+    }
+
+    fn by_bytes(&self) -> bool {
+        self.config.unit == QueueUnit::Bytes
+    }
+
+    /// The mean queue [packet or byte].
+    pub fn average(&self) -> f64 {
+        self.average
+    }
+
+    /// Takes an arrival into the mean, and judges it; `draw` gives numbers in [0, 1).
+    pub fn judge(&mut self, arrival: &Arrival, draw: impl FnMut() -> f64) -> Verdict {
+        let (waiting, size) = if self.by_bytes() {
+            (arrival.bytes_waiting, arrival.bytes)
+        } else {
+            (arrival.packets_waiting, 1)
+        };
+        self.observe(arrival, waiting as f64);
+        if self.config.gap == RedGap::Drawn {
+            self.judge_as_linux(draw)
+        } else {
+            self.judge_as_ns2(arrival, size, draw)
+        }
+    }
+
+    fn judge_as_ns2(&mut self, arrival: &Arrival, size: u64, mut draw: impl FnMut() -> f64) -> Verdict {
+        // With a packet at most in the queue none is refused, whatever the mean.
+        if self.average < self.config.min || arrival.packets_waiting <= 1 {
+            self.count = None;
+            return Verdict::Admit;
+        }
+        let counted = self.count.map(|count| count + size);
+        if self.average >= self.largest() {
+            self.count = counted;
+            return Verdict::Refuse;
+        }
+        let Some(counted) = counted else {
+            self.count = Some(size);
+            return Verdict::Admit;
+        };
+        let early = draw() <= self.spaced(counted, arrival.bytes);
+        self.count = Some(if early { 0 } else { counted });
+        if early {
+            Verdict::Mark
+        } else {
+            Verdict::Admit
+        }
+    }
+
+    /// The gap to the next packet that goes is drawn when one has gone (red.h).
+    fn judge_as_linux(&mut self, mut draw: impl FnMut() -> f64) -> Verdict {
+        if self.average < self.config.min || self.average >= self.largest() {
+            self.count = None;
+            return if self.average < self.config.min {
+                Verdict::Admit
+            } else {
+                Verdict::Mark
+            };
+        }
+        let Some(count) = self.count else {
+            (self.count, self.drawn) = (Some(0), draw());
+            return Verdict::Admit;
+        };
+        let counted = count + 1;
+        let early = self.probability() * counted as f64 >= self.drawn;
+        self.count = Some(if early { 0 } else { counted });
+        if early {
+            self.drawn = draw();
+            return Verdict::Mark;
+        }
+        Verdict::Admit
+    }
+
+    /// From which mean on all go.
+    fn largest(&self) -> f64 {
+        if self.config.gentle {
+            2.0 * self.config.max
+        } else {
+            self.config.max
+        }
+    }
+
+    /// The mean after an arrival; an idle line counts as the packets that it could have sent.
+    fn observe(&mut self, arrival: &Arrival, waiting: f64) {
+        let RedConfig { weight, adaptive, .. } = self.config;
+        let idle = arrival
+            .idle_since
+            .map_or(0.0, |since| (arrival.now - since).0 as f64 / self.packet_time);
+        self.average = self.average * power(1.0 - weight, idle as u64 + 1) + weight * waiting;
+        if adaptive && arrival.now - self.moved > STEP_TIME {
+            self.adapt(arrival.now);
+        }
+    }
+
+    /// Moves max_p so that the mean lies half-way between the thresholds.
+    fn adapt(&mut self, now: Time) {
+        let RedConfig { min, max, .. } = self.config;
+        let part = 0.4 * (max - min);
+        if self.average < min + part && self.max_p > LEAST_MAX_P {
+            self.max_p *= DECREASE;
+            self.moved = now;
+        } else if self.average > max - part && self.max_p < LARGEST_MAX_P {
+            self.max_p += LARGEST_STEP.min(0.25 * self.max_p);
+            self.moved = now;
+        }
+    }
+
+    /// p_b, by the mean alone.
+    fn probability(&self) -> f64 {
+        let RedConfig { min, max, max_p, .. } = self.config;
+        if self.average >= max {
+            // Gentle: from max_p at the threshold to 1 at twice that; as in ns-2, of the max_p that it began with.
+            ((1.0 - max_p) / max * self.average + 2.0 * max_p - 1.0).min(1.0)
+        } else {
+            (self.average - min) / (max - min) * self.max_p
+        }
+    }
+
+    /// p_a, by what has come since the last one that went, too.
+    fn spaced(&self, counted: u64, bytes: u64) -> f64 {
+        let mean = f64::from(self.config.mean_packet_bytes);
+        let p = self.probability();
+        let due = p * counted as f64 / if self.by_bytes() { mean } else { 1.0 };
+        let spaced = match self.config.gap {
+            RedGap::Wait if due < 1.0 => 0.0,
+            RedGap::Wait if due < 2.0 => p / (2.0 - due),
+            RedGap::Uniform if due < 1.0 => p / (1.0 - due),
+            _ => 1.0,
+        };
+        let scaled = if self.by_bytes() && spaced < 1.0 {
+            spaced * bytes as f64 / mean
+        } else {
+            spaced
+        };
+        scaled.min(1.0)
+    }
+}
+
+/// A power by squares: the same bits on every machine.
+fn power(mut base: f64, mut exponent: u64) -> f64 {
+    let mut result = 1.0;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    result
+}

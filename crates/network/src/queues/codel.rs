@@ -1,0 +1,159 @@
+//! Controlled delay: packets are dropped at the head, the more often the longer it takes too long (RFC 8289).
+
+use super::{Backlog, Queued};
+use crate::scenario::{CodelArithmetic, CodelConfig};
+use longpipe_events::Time;
+
+/// A state of dropping that ended less than this many intervals ago is taken up again (RFC 8289 section 4.2).
+const RESUMED_INTERVALS: u64 = 16;
+
+/// The time between drops, in ticks.
+#[derive(Clone, Copy, Debug)]
+pub struct Law {
+    arithmetic: CodelArithmetic,
+    target: u64,
+    interval: u64,
+    /// No packet is dropped if what waits behind it is no more [byte].
+    least_backlog: u64,
+    ecn: bool,
+}
+
+impl Law {
+    /// As the configuration has it.
+    pub fn new(config: &CodelConfig) -> Law {
+        let ticks = |ps| ticks(config.arithmetic, Time(ps));
+        Law {
+            arithmetic: config.arithmetic,
+            target: ticks(config.target_ps),
+            interval: ticks(config.interval_ps),
+            least_backlog: config.least_backlog_bytes,
+            ecn: config.ecn,
+        }
+    }
+
+    /// interval / √count, by the reciprocal of the root that is kept where Linux's integers count.
+    fn gap(&self, count: u64, root: u64) -> u64 {
+        match self.arithmetic {
+            CodelArithmetic::Exact => (self.interval as f64 / (count as f64).sqrt()) as u64,
+            CodelArithmetic::Linux | CodelArithmetic::Ns3 => (self.interval * root) >> 16,
+        }
+    }
+
+    /// Whether `now` is so late that what has been too long for an interval counts.
+    fn is_past(&self, now: u64, first_above: u64) -> bool {
+        match self.arithmetic {
+            CodelArithmetic::Exact => now >= first_above,
+            CodelArithmetic::Linux | CodelArithmetic::Ns3 => now > first_above,
+        }
+    }
+}
+
+/// Linux counts in 1024 ns.
+fn ticks(arithmetic: CodelArithmetic, time: Time) -> u64 {
+    match arithmetic {
+        CodelArithmetic::Exact => time.0,
+        CodelArithmetic::Linux | CodelArithmetic::Ns3 => (time.0 / 1_000) >> 10,
+    }
+}
+
+/// 1, as a fraction of 16 bits.
+const ONE: u64 = 0xffff;
+
+/// A step of Newton's method towards 1/√count, in fractions of 16 bits.
+fn newton(root: u64, count: u64) -> u64 {
+    let root = root << 16;
+    let square = (root * root) >> 32;
+    let rest = (3u64 << 32).wrapping_sub((count & 0xffff_ffff).wrapping_mul(square)) >> 2;
+    (rest.wrapping_mul(root) >> 31) >> 16
+}
+
+/// Where one queue stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Control {
+    /// When the time above the target will have lasted an interval [tick].
+    first_above: Option<u64>,
+    dropping: bool,
+    /// When the next drop is due [tick].
+    next: u64,
+    /// Drops since this state began.
+    count: u64,
+    /// The same when it began last.
+    last_count: u64,
+    /// 1/√count [2⁻¹⁶].
+    root: u64,
+}
+
+impl Control {
+    /// The packet that leaves the queue now, if any; those dropped on the way are handed to `dropped`. `others` is what waits in
+    /// other queues and counts as backlog [byte].
+    pub fn dequeue<T: Queued>(
+        &mut self,
+        law: &Law,
+        now: Time,
+        backlog: &mut Backlog<T>,
+        others: u64,
+        mut dropped: impl FnMut(T),
+    ) -> Option<T> {
+        let at = ticks(law.arithmetic, now);
+        let (mut packet, mut too_long) = self.take(law, at, backlog, others);
+        if self.dropping {
+            self.dropping = too_long;
+            while self.dropping && at >= self.next {
+                self.count += 1;
+                self.root = newton(self.root, self.count);
+                if law.ecn && packet.as_mut().is_some_and(Queued::mark) {
+                    let from = match law.arithmetic {
+                        CodelArithmetic::Exact | CodelArithmetic::Linux => self.next,
+                        CodelArithmetic::Ns3 => at,
+                    };
+                    self.next = from + law.gap(self.count, self.root);
+                    break;
+                }
+                packet.map(&mut dropped);
+                (packet, too_long) = self.take(law, at, backlog, others);
+                self.dropping = too_long;
+                if too_long {
+                    self.next += law.gap(self.count, self.root);
+                }
+            }
+        } else if too_long {
+            if !(law.ecn && packet.as_mut().is_some_and(Queued::mark)) {
+                packet.map(&mut dropped);
+                (packet, _) = self.take(law, at, backlog, others);
+            }
+            self.begin(law, at);
+        }
+        packet
+    }
+
+    /// Dropping begins, where it ended if that was not long ago.
+    fn begin(&mut self, law: &Law, at: u64) {
+        self.dropping = true;
+        let since = self.count - self.last_count;
+        if since > 1 && at.saturating_sub(self.next) < RESUMED_INTERVALS * law.interval {
+            self.count = since;
+            self.root = newton(self.root, self.count);
+        } else {
+            (self.count, self.root) = (1, ONE);
+        }
+        self.last_count = self.count;
+        self.next = at + law.gap(self.count, self.root);
+    }
+
+    /// Takes the first packet, and says whether packets have waited for too long for an interval.
+    fn take<T: Queued>(&mut self, law: &Law, at: u64, backlog: &mut Backlog<T>, others: u64) -> (Option<T>, bool) {
+        let Some(packet) = backlog.pop() else {
+            self.first_above = None;
+            return (None, false);
+        };
+        let sojourn = at - ticks(law.arithmetic, packet.arrival());
+        let too_long = if sojourn < law.target || backlog.bytes() + others <= law.least_backlog {
+            self.first_above = None;
+            false
+        } else {
+            let first_above = *self.first_above.get_or_insert(at + law.interval);
+            law.is_past(at, first_above)
+        };
+        (Some(packet), too_long)
+    }
+}

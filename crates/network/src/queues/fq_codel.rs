@@ -1,0 +1,157 @@
+//! Flow queueing with controlled delay: a queue for each flow, new ones first, each under CoDel (RFC 8290).
+
+use super::codel::{Control, Law};
+use super::{Backlog, Queued};
+use crate::scenario::{FqCodelConfig, FqCodelRules};
+use longpipe_events::mix;
+use std::collections::VecDeque;
+
+/// Most packets that go at once where there are too many.
+const LARGEST_BATCH: u64 = 64;
+
+/// A flow's queue.
+#[derive(Clone, Debug)]
+struct Flow<T> {
+    backlog: Backlog<T>,
+    control: Control,
+    /// Bytes that it may yet send in this turn.
+    deficit: i64,
+    waits: bool,
+}
+
+impl<T> Default for Flow<T> {
+    fn default() -> Flow<T> {
+        Flow {
+            backlog: Backlog::default(),
+            control: Control::default(),
+            deficit: 0,
+            waits: false,
+        }
+    }
+}
+
+/// Queues in turn.
+#[derive(Clone, Debug)]
+pub struct FqCodel<T> {
+    law: Law,
+    quantum: i64,
+    rules: FqCodelRules,
+    /// Turns flows into queues; none: each flow has its own.
+    salt: Option<u64>,
+    flows: Vec<Flow<T>>,
+    /// Queues whose turn it is, those that have just begun first.
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    packets: u64,
+    bytes: u64,
+}
+
+impl<T: Queued> FqCodel<T> {
+    /// For `flows` flows, spread by the hash that `salt` chooses.
+    pub fn new(config: &FqCodelConfig, flows: usize, salt: u64) -> FqCodel<T> {
+        let queues = config.queues.map_or(flows, |queues| queues as usize);
+        FqCodel {
+            law: Law::new(&config.codel()),
+            quantum: i64::from(config.quantum_bytes),
+            rules: config.rules,
+            salt: config.queues.map(|_| salt),
+            flows: (0..queues).map(|_| Flow::default()).collect(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    /// A packet of a flow comes.
+    pub fn enqueue(&mut self, flow: u32, packet: T) {
+        let queue = match self.salt {
+            Some(salt) => (mix(salt ^ u64::from(flow)) % self.flows.len() as u64) as u32,
+            None => flow,
+        };
+        self.packets += 1;
+        self.bytes += packet.bytes();
+        let flow = &mut self.flows[queue as usize];
+        flow.backlog.push(packet);
+        if !flow.waits {
+            (flow.waits, flow.deficit) = (true, self.quantum);
+            self.new.push_back(queue);
+        }
+    }
+
+    /// There are too many: half of what waits in the longest queue goes, the oldest first, but no more than so many packets.
+    pub fn shorten_longest(&mut self, mut dropped: impl FnMut(T)) {
+        // The first of equals, as Linux finds it.
+        let longest = self.flows.iter_mut().rev().max_by_key(|flow| flow.backlog.bytes());
+        let Some(flow) = longest else { return };
+        let enough = flow.backlog.bytes() / 2;
+        let mut gone = 0;
+        for _ in 0..LARGEST_BATCH {
+            let Some(packet) = flow.backlog.pop() else { break };
+            self.packets -= 1;
+            self.bytes -= packet.bytes();
+            gone += packet.bytes();
+            dropped(packet);
+            if gone >= enough {
+                break;
+            }
+        }
+    }
+
+    /// The packet that leaves now, if any.
+    pub fn dequeue(&mut self, now: longpipe_events::Time, mut dropped: impl FnMut(T)) -> Option<T> {
+        loop {
+            let (queue, is_new) = match (self.new.front(), self.old.front()) {
+                (Some(&queue), _) => (queue, true),
+                (None, Some(&queue)) => (queue, false),
+                (None, None) => return None,
+            };
+            let flow = &mut self.flows[queue as usize];
+            if flow.deficit <= 0 {
+                flow.deficit += self.quantum;
+                self.take_turn(is_new);
+                self.old.push_back(queue);
+                continue;
+            }
+            let others = match self.rules {
+                FqCodelRules::Rfc8290 => 0,
+                FqCodelRules::Linux => self.bytes - flow.backlog.bytes(),
+            };
+            let (packets, bytes) = (flow.backlog.len(), flow.backlog.bytes());
+            let packet = flow
+                .control
+                .dequeue(&self.law, now, &mut flow.backlog, others, &mut dropped);
+            self.packets -= packets - flow.backlog.len();
+            self.bytes -= bytes - flow.backlog.bytes();
+            if let Some(packet) = packet {
+                flow.deficit -= packet.bytes() as i64;
+                return Some(packet);
+            }
+            self.take_turn(is_new);
+            // One that has just begun waits for the others' turn, or it would come first again and again.
+            if is_new && (self.rules == FqCodelRules::Rfc8290 || !self.old.is_empty()) {
+                self.old.push_back(queue);
+            } else {
+                self.flows[queue as usize].waits = false;
+            }
+        }
+    }
+
+    fn take_turn(&mut self, is_new: bool) {
+        if is_new {
+            self.new.pop_front();
+        } else {
+            self.old.pop_front();
+        }
+    }
+
+    /// Packets that wait, and their bytes.
+    pub fn held(&self) -> (u64, u64) {
+        (self.packets, self.bytes)
+    }
+
+    /// All that wait, queue by queue.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.flows.iter().flat_map(|flow| flow.backlog.iter())
+    }
+}

@@ -1,0 +1,94 @@
+//! Bit errors lose what they have to: 1 − (1 − p)ⁿ of all that is n bits long, at the end of the wire.
+
+mod common;
+
+use common::packets::packets;
+use common::{dumbbell, policy, run, tcp, LAN};
+use longpipe_network::scenario::{LossConfig, Scenario};
+use longpipe_tcp::config::RecoveryKind;
+
+/// The trunk of a dumbbell.
+const TRUNK: usize = 0;
+
+fn with_errors(mut scenario: Scenario, mss: u32, rate: f64) -> Scenario {
+    for flow in &mut scenario.flows {
+        flow.tcp.mss_bytes = mss;
+    }
+    scenario.links[TRUNK].loss = LossConfig::BitErrors { rate };
+    scenario
+}
+
+/// Whether `spoilt` of `all` is within three standard deviations of a share of `1 − (1 − rate)^bits`.
+fn assert_share(what: &str, (spoilt, all): (u64, u64), bits: f64, rate: f64) {
+    let share = -f64::exp_m1(bits * f64::ln_1p(-rate));
+    let (mean, deviation) = (all as f64 * share, (all as f64 * share * (1.0 - share)).sqrt());
+    assert!(mean > 300.0, "{what}: {mean} of {all} are too few to tell");
+    let off = (spoilt as f64 - mean) / deviation;
+    assert!(
+        off.abs() < 3.0,
+        "{what}: {spoilt} of {all}, not {mean}: {off} deviations"
+    );
+}
+
+#[test]
+fn packets_are_lost_by_their_bits_after_they_have_used_the_line() {
+    for (mss, rate) in [(512, 1e-5), (1460, 1e-5), (9180, 2e-6)] {
+        let tcp = tcp(RecoveryKind::Newreno, 1 << 20);
+        let scenario = with_errors(packets(8, LAN, 10_000, "tail-drop", 10, &tcp), mss, rate);
+        let report = run(&scenario, 1);
+        let trunk = report.packet_ports[TRUNK];
+        let bits = f64::from(8 * (mss + 40));
+        assert_share(
+            &format!("packets of {mss}"),
+            (trunk.spoilt, trunk.packets_out),
+            bits,
+            rate,
+        );
+        assert_eq!(trunk.bytes_spoilt, trunk.spoilt * u64::from(mss + 40));
+        assert_eq!((trunk.lost_forced, trunk.lost_overflow), (0, 0));
+        // What was spoilt has used the line, and goes no further.
+        let used = 8.0 * trunk.bytes_out as f64 / scenario.links[TRUNK].rate_bps as f64 / 10.0;
+        assert!((trunk.utilization - used).abs() < 1e-9, "{trunk:?}");
+        let exits = (0..8).map(|flow| report.packet_ports[scenario.flows[flow].route[2]].packets_in);
+        let came: u64 = exits.sum();
+        assert!(trunk.packets_out - trunk.spoilt - came <= 1, "{came} came");
+    }
+}
+
+#[test]
+fn frames_are_lost_by_the_bits_of_their_cells_which_keep_their_room() {
+    for (mss, cells, rate) in [(512, 12, 1e-6), (1460, 32, 1e-6)] {
+        let tcp = tcp(RecoveryKind::Newreno, 1 << 20);
+        let cell_path = dumbbell(8, LAN, 100_000, policy("tail-drop"), 10, &tcp);
+        let scenario = with_errors(cell_path, mss, rate);
+        let report = run(&scenario, 1);
+        let (trunk, exits) = (report.ports[TRUNK], scenario.flows.iter().map(|flow| flow.route[2]));
+        let out: u64 = exits.map(|link| report.ports[link].cells_out).sum();
+        assert_share(
+            &format!("frames of {cells} cells"),
+            (trunk.frames_spoilt, out / cells),
+            424.0 * cells as f64,
+            rate,
+        );
+        assert_eq!(report.ports.iter().map(|port| port.lost_forced).sum::<u64>(), 0);
+        assert!(
+            trunk.cells_out - out < 20,
+            "bad cells go on: {out} of {}",
+            trunk.cells_out
+        );
+    }
+}
+
+#[test]
+fn no_errors_change_nothing_and_certain_ones_let_nothing_through() {
+    let plain = packets(2, LAN, 20, "tail-drop", 1, &tcp(RecoveryKind::Reno, 65_536));
+    let (without, never) = (run(&plain, 1), run(&with_errors(plain.clone(), 512, 0.0), 1));
+    assert_eq!((never.flows, never.state_hash), (without.flows, without.state_hash));
+    let always = run(&with_errors(plain, 512, 1.0), 1);
+    assert!(always.flows.iter().all(|flow| flow.delivered_bytes == 0));
+    assert_eq!(
+        always.packet_ports[TRUNK].spoilt,
+        always.packet_ports[TRUNK].packets_out
+    );
+    assert!(always.packet_ports[TRUNK].spoilt > 0);
+}

@@ -1,0 +1,120 @@
+//! Any queue that acts on IP packets, at arrival or when it is served.
+
+use longpipe_network::scenario::{
+    BlueConfig, CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules, PieConfig, PieDelay, PieRules, PolicyConfig,
+    QueueUnit, RedConfig, RedGap, StepMarkingConfig,
+};
+use proptest::prelude::*;
+
+/// Which, and its parameters, of 1 to 1000 each.
+#[derive(Clone, Debug)]
+pub struct QueueDraft {
+    kind: u8,
+    numbers: [u16; 5],
+    /// A bit for each choice between two.
+    choices: u16,
+}
+
+/// Any such queue.
+pub fn any_queue() -> impl Strategy<Value = QueueDraft> {
+    (0u8..6, prop::array::uniform5(1u16..=1000), any::<u16>()).prop_map(|(kind, numbers, choices)| QueueDraft {
+        kind,
+        numbers,
+        choices,
+    })
+}
+
+impl QueueDraft {
+    /// Over a line that takes so long for a packet of so many bytes [ps].
+    pub fn build(&self, packet_ps: u64, packet_bytes: u32) -> PolicyConfig {
+        let [a, b, c, d, _] = self.numbers.map(u64::from);
+        let share = |of: u64| of as f64 / 1000.0;
+        let packets = |tenths: u64| (packet_ps * tenths / 10).clamp(1, 1_000_000_000_000_000);
+        let codel = CodelConfig {
+            target_ps: packets(a / 10),
+            interval_ps: packets(a / 10 + b),
+            least_backlog_bytes: u64::from(packet_bytes) * (c % 3),
+            arithmetic: [CodelArithmetic::Exact, CodelArithmetic::Linux, CodelArithmetic::Ns3][c as usize % 3],
+            ecn: self.choice(0),
+        };
+        match self.kind {
+            0 => PolicyConfig::Codel(codel),
+            1 => PolicyConfig::FqCodel(FqCodelConfig {
+                target_ps: codel.target_ps,
+                interval_ps: codel.interval_ps,
+                least_backlog_bytes: codel.least_backlog_bytes,
+                arithmetic: codel.arithmetic,
+                ecn: codel.ecn,
+                quantum_bytes: 1 + d as u32 * packet_bytes / 500,
+                queues: self.choice(1).then_some(1 + d as u32 % 7),
+                rules: if self.choice(2) {
+                    FqCodelRules::Linux
+                } else {
+                    FqCodelRules::Rfc8290
+                },
+            }),
+            2 => PolicyConfig::StepMarking(StepMarkingConfig {
+                threshold: if self.choice(1) {
+                    1 + a / 20 * u64::from(packet_bytes)
+                } else {
+                    1 + a / 20
+                },
+                unit: self.unit(),
+            }),
+            3 => PolicyConfig::Blue(BlueConfig {
+                increment: share(a),
+                decrement: share(b),
+                freeze_ps: packets(c),
+                ecn: self.choice(0),
+            }),
+            4 => PolicyConfig::Pie(PieConfig {
+                target_ps: packets(a / 5),
+                update_ps: packets(b / 5 + 1).max(10_000_000),
+                burst_ps: packets(c % 200),
+                alpha: share(d) * 4e10 / packet_ps as f64,
+                beta: share(a) * 4e11 / packet_ps as f64,
+                least_backlog_bytes: u64::from(packet_bytes) * (c % 3),
+                delay: if self.choice(1) {
+                    PieDelay::Sojourn
+                } else {
+                    PieDelay::DepartureRate
+                },
+                rules: [PieRules::Rfc8033, PieRules::Linux, PieRules::Ns3][b as usize % 3],
+                derandomize: self.choice(2),
+                ecn: self.choice(0),
+            }),
+            _ => self.red(packet_bytes),
+        }
+    }
+
+    fn red(&self, packet_bytes: u32) -> PolicyConfig {
+        let [a, b, c, d, e] = self.numbers.map(f64::from);
+        let unit = if self.choice(1) { f64::from(packet_bytes) } else { 1.0 };
+        let gap = [RedGap::Uniform, RedGap::Wait, RedGap::Drawn][self.numbers[4] as usize % 3];
+        let plain = gap == RedGap::Drawn;
+        PolicyConfig::Red(RedConfig {
+            min: unit * a / 100.0,
+            max: unit * (a + b) / 100.0,
+            unit: self.unit(),
+            weight: c / 1000.0,
+            max_p: d / 1000.0,
+            gentle: self.choice(2) && !plain,
+            adaptive: self.choice(3) && !plain,
+            gap,
+            mean_packet_bytes: 1 + e as u32,
+            ecn: self.choice(0),
+        })
+    }
+
+    fn unit(&self) -> QueueUnit {
+        if self.choice(1) {
+            QueueUnit::Bytes
+        } else {
+            QueueUnit::Packets
+        }
+    }
+
+    fn choice(&self, bit: u32) -> bool {
+        self.choices >> bit & 1 == 1
+    }
+}

@@ -1,0 +1,444 @@
+//! Queueing disciplines against ns-3's, drop by drop, for the same arrivals and random numbers (`data/queues/README.md`).
+
+use flate2::read::GzDecoder;
+use longpipe_events::Time;
+use longpipe_network::policies::pie::Pie;
+use longpipe_network::policies::red::Red;
+use longpipe_network::policies::{Arrival, Verdict};
+use longpipe_network::queues::codel::{Control, Law};
+use longpipe_network::queues::fq_codel::FqCodel;
+use longpipe_network::queues::{Backlog, Queued};
+use longpipe_network::scenario::{
+    CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules, PieConfig, PieDelay, PieRules, QueueUnit, RedConfig,
+    RedGap,
+};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+const RATE: u64 = 10_000_000;
+const MS: u64 = 1_000_000_000;
+/// When the recordings end.
+const END: Time = Time(10_500 * MS);
+
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    index: u64,
+    flow: u32,
+    arrival: Time,
+    bytes: u64,
+    capable: bool,
+    marked: bool,
+}
+
+impl Queued for Packet {
+    fn arrival(&self) -> Time {
+        self.arrival
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn mark(&mut self) -> bool {
+        self.marked |= self.capable;
+        self.capable
+    }
+}
+
+/// An event: what, number of the arrival, when [ns].
+type Event = (&'static str, u64, u64);
+
+/// The rows of a table without its head.
+fn rows(name: &str) -> Vec<Vec<String>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/queues/{name}.csv.gz"));
+    let mut text = String::new();
+    GzDecoder::new(File::open(path).unwrap())
+        .read_to_string(&mut text)
+        .unwrap();
+    let row = |line: &str| line.split(',').map(str::to_owned).collect();
+    text.lines().skip(1).map(row).collect()
+}
+
+fn column<T: std::str::FromStr<Err: std::fmt::Debug>>(rows: &[Vec<String>], column: usize) -> Vec<T> {
+    rows.iter().map(|row| row[column].parse().unwrap()).collect()
+}
+
+fn expected(name: &str) -> Vec<Event> {
+    let kind = |row: &[String]| if row[0] == "mark" { "mark" } else { "drop" };
+    let rows = rows(name);
+    rows.iter()
+        .map(|row| (kind(row), row[1].parse().unwrap(), row[3].parse().unwrap()))
+        .collect()
+}
+
+fn packet(index: u64, flow: u32, ns: u64, bytes: u64) -> Packet {
+    Packet {
+        index,
+        flow,
+        arrival: Time(1_000 * ns),
+        bytes,
+        capable: false,
+        marked: false,
+    }
+}
+
+/// 12 Mbit/s of 1000 bytes each, for 10 s.
+fn constant() -> Vec<Packet> {
+    let due = (0..).map(|i| packet(i, 0, i * 8_000_000 / 12, 1000));
+    due.take_while(|packet| packet.arrival < Time(10_000 * MS)).collect()
+}
+
+fn drawn() -> Vec<Packet> {
+    let rows = rows("arrivals-lcg");
+    let (times, sizes) = (column(&rows, 0), column(&rows, 1));
+    (0..)
+        .zip(times)
+        .zip(sizes)
+        .map(|((index, ns), bytes)| packet(index, 0, ns, bytes))
+        .collect()
+}
+
+/// Three flows that want different shares.
+fn three() -> Vec<Packet> {
+    let flows = [
+        (0, 1_000_000, 1000),
+        (1_000_300_000, 2_000_000, 1000),
+        (500_700_000, 10_000_000, 200),
+    ];
+    let mut all = vec![];
+    for (flow, (from, every, bytes)) in (0..).zip(flows) {
+        let times = (0u64..).map(|i| from + i * every).take_while(|&ns| ns < 10_000_000_000);
+        all.extend(times.map(|ns| packet(0, flow, ns, bytes)));
+    }
+    all.sort_by_key(|packet| packet.arrival);
+    (0..)
+        .zip(all)
+        .map(|(index, packet)| Packet { index, ..packet })
+        .collect()
+}
+
+/// A queue that is served.
+trait Served {
+    fn enqueue(&mut self, packet: Packet, events: &mut Vec<Event>);
+    fn dequeue(&mut self, now: Time, events: &mut Vec<Event>) -> Option<Packet>;
+}
+
+/// Arrivals at one server; what left, and when its service began.
+fn serve(arrivals: &[Packet], queue: &mut impl Served) -> (Vec<Event>, Vec<(Packet, Time)>) {
+    let (mut events, mut left, mut busy_until) = (vec![], vec![], None::<Time>);
+    let mut arrivals = arrivals.iter().copied().peekable();
+    loop {
+        let next = arrivals.peek().map(|packet| packet.arrival);
+        let arrives = match (next, busy_until) {
+            (Some(arrival), Some(end)) => arrival <= end,
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (None, None) => return (events, left),
+        };
+        let now = if arrives { next } else { busy_until }.unwrap();
+        if now > END {
+            return (events, left);
+        }
+        if arrives {
+            queue.enqueue(arrivals.next().unwrap(), &mut events);
+            if busy_until.is_some() {
+                continue;
+            }
+        }
+        let packet = queue.dequeue(now, &mut events);
+        left.extend(packet.map(|packet| (packet, now)));
+        busy_until = packet.map(|packet| Time(now.0 + 8 * packet.bytes * 1_000_000_000 / RATE * 1_000));
+    }
+}
+
+fn differ(found: &[Event], expected: &[Event]) -> Option<(usize, Option<Event>, Option<Event>)> {
+    (0..found.len().max(expected.len()))
+        .map(|i| (i, found.get(i).copied(), expected.get(i).copied()))
+        .find(|(_, found, expected)| found != expected)
+}
+
+struct Codel {
+    law: Law,
+    control: Control,
+    backlog: Backlog<Packet>,
+}
+
+impl Served for Codel {
+    fn enqueue(&mut self, packet: Packet, events: &mut Vec<Event>) {
+        if self.backlog.len() >= 1000 {
+            events.push(("drop", packet.index, packet.arrival.0 / 1_000));
+        } else {
+            self.backlog.push(packet);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, events: &mut Vec<Event>) -> Option<Packet> {
+        let ns = now.0 / 1_000;
+        let dropped = |packet: Packet| events.push(("drop", packet.index, ns));
+        let packet = self.control.dequeue(&self.law, now, &mut self.backlog, 0, dropped);
+        if let Some(packet) = packet.filter(|packet| packet.marked) {
+            events.push(("mark", packet.index, ns));
+        }
+        packet
+    }
+}
+
+fn codel_config(arithmetic: CodelArithmetic, ecn: bool) -> CodelConfig {
+    CodelConfig {
+        target_ps: 5 * MS,
+        interval_ps: 100 * MS,
+        least_backlog_bytes: 1499,
+        arithmetic,
+        ecn,
+    }
+}
+
+fn codel(arrivals: &[Packet], config: &CodelConfig) -> Vec<Event> {
+    let capable = config.ecn;
+    let arrivals: Vec<_> = arrivals.iter().map(|&packet| Packet { capable, ..packet }).collect();
+    let mut codel = Codel {
+        law: Law::new(config),
+        control: Control::default(),
+        backlog: Backlog::default(),
+    };
+    serve(&arrivals, &mut codel).0
+}
+
+#[test]
+fn codel_drops_and_marks_what_ns_3_does() {
+    for (name, arrivals, ecn) in [
+        ("codel-c12", constant(), false),
+        ("codel-ecn-c12", constant(), true),
+        ("codel-lcg", drawn(), false),
+    ] {
+        let events = codel(&arrivals, &codel_config(CodelArithmetic::Ns3, ecn));
+        assert_eq!(differ(&events, &expected(&format!("{name}.events"))), None, "{name}");
+    }
+}
+
+/// RFC 8289 section 5: the nth drop of one state comes interval/√n after the one before.
+#[test]
+fn codel_with_roots_drops_at_the_instants_of_its_law() {
+    let events = codel(&constant(), &codel_config(CodelArithmetic::Exact, false));
+    // The first service that begins 100 ms after one whose packet had waited for 5 ms: 5 ms of backlog take 30 ms to build up.
+    let first = events[0].2;
+    assert!((130_400_000..132_000_000).contains(&first), "{first}");
+    let (mut due, service) = (first as f64, 800_000.0);
+    for (n, event) in (1..).zip(&events[1..500]) {
+        due += 100e6 / f64::from(n).sqrt();
+        let late = event.2 as f64 - due;
+        assert!((-1.0..=service).contains(&late), "drop {n}: {late} ns late");
+    }
+    // Linux's step towards the root makes .1 to .3 % of a difference.
+    let linux = codel(&constant(), &codel_config(CodelArithmetic::Linux, false));
+    let ratio = events.len() as f64 / linux.len() as f64;
+    assert!((0.99..1.01).contains(&ratio), "{ratio}");
+}
+
+impl Served for FqCodel<Packet> {
+    fn enqueue(&mut self, packet: Packet, events: &mut Vec<Event>) {
+        FqCodel::enqueue(self, packet.flow, packet);
+        if self.held().0 > 10_240 {
+            self.shorten_longest(|dropped| events.push(("drop", dropped.index, packet.arrival.0 / 1_000)));
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, events: &mut Vec<Event>) -> Option<Packet> {
+        FqCodel::dequeue(self, now, |packet| events.push(("drop", packet.index, now.0 / 1_000)))
+    }
+}
+
+#[test]
+fn fq_codel_serves_and_drops_what_ns_3_does() {
+    let config = FqCodelConfig {
+        target_ps: 5 * MS,
+        interval_ps: 100 * MS,
+        least_backlog_bytes: 1499,
+        arithmetic: CodelArithmetic::Linux,
+        ecn: false,
+        quantum_bytes: 1500,
+        queues: None,
+        rules: FqCodelRules::Rfc8290,
+    };
+    let (events, left) = serve(&three(), &mut FqCodel::new(&config, 3, 0));
+    assert_eq!(differ(&events, &expected("fqcodel-three.events")), None);
+    let rows = rows("fqcodel-three.departures");
+    let expected: Vec<(u64, u64)> = column(&rows, 0).into_iter().zip(column(&rows, 2)).collect();
+    let left: Vec<(u64, u64)> = left
+        .iter()
+        .map(|(packet, begins)| (packet.index, begins.0 / 1_000))
+        .collect();
+    assert_eq!(left.len(), expected.len());
+    assert_eq!(
+        left.iter().zip(&expected).find(|(left, expected)| left != expected),
+        None
+    );
+}
+
+/// What judges arrivals, and is looked at after each.
+trait Judge {
+    fn judge(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict;
+    fn admit(&mut self, _arrival: &Arrival, _begins: Time) {}
+    fn look(&mut self) {}
+}
+
+/// Events of arrivals at a FIFO in which all that are admitted find room.
+fn judged(arrivals: &[Packet], judge: &mut impl Judge) -> Vec<Event> {
+    let mut uniforms = column::<f64>(&rows("uniforms"), 1).into_iter();
+    let (mut backlog, mut begins) = (Backlog::default(), VecDeque::<Time>::new());
+    let (mut busy_until, mut events) = (None::<Time>, vec![]);
+    for &packet in arrivals {
+        let now = packet.arrival;
+        // A service that begins at the instant of an arrival does so after it.
+        while begins.front().is_some_and(|&begins| begins < now) {
+            begins.pop_front();
+            backlog.pop();
+        }
+        let arrival = Arrival {
+            now,
+            bytes: packet.bytes,
+            capable: false,
+            packets_waiting: backlog.len(),
+            bytes_waiting: backlog.bytes(),
+            idle_since: match busy_until {
+                None => Some(now),
+                Some(end) => (end < now).then_some(end),
+            },
+        };
+        if judge.judge(&arrival, &mut || uniforms.next().unwrap()) == Verdict::Admit {
+            let starts = busy_until.map_or(now, |end| end.max(now));
+            busy_until = Some(Time(starts.0 + 8 * packet.bytes * 1_000_000_000 / RATE * 1_000));
+            begins.push_back(starts);
+            backlog.push(packet);
+            judge.admit(&arrival, starts);
+            if starts == now && arrival.idle_since.is_some() {
+                begins.pop_back();
+                backlog.pop();
+            }
+        } else {
+            events.push(("drop", packet.index, now.0 / 1_000));
+        }
+        judge.look();
+    }
+    events
+}
+
+struct WatchedRed {
+    red: Red,
+    averages: Vec<f64>,
+}
+
+impl Judge for WatchedRed {
+    fn judge(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
+        self.red.judge(arrival, draw)
+    }
+
+    fn look(&mut self) {
+        self.averages.push(self.red.average());
+    }
+}
+
+fn red(gentle: bool) -> RedConfig {
+    RedConfig {
+        min: 5.0,
+        max: 15.0,
+        unit: QueueUnit::Packets,
+        weight: 0.002,
+        max_p: 0.1,
+        gentle,
+        adaptive: false,
+        gap: RedGap::Wait,
+        mean_packet_bytes: 1000,
+        ecn: false,
+    }
+}
+
+#[test]
+fn red_averages_and_drops_what_ns_3_does() {
+    let adaptive = RedConfig {
+        adaptive: true,
+        // 1 − exp(−1/1250), for 1250 packets a second.
+        weight: 0.000_799_680_085_312_878_3,
+        ..red(true)
+    };
+    for (name, arrivals, config) in [
+        ("red-gentle-wait-c12", constant(), red(true)),
+        ("red-hard-wait-lcg", drawn(), red(false)),
+        ("ared-c12", constant(), adaptive),
+    ] {
+        let mut watched = WatchedRed {
+            red: Red::new(&config, RATE),
+            averages: vec![],
+        };
+        let events = judged(&arrivals, &mut watched);
+        if name != "red-hard-wait-lcg" {
+            let rows = rows(&format!("{name}.avg"));
+            let (indices, averages) = (column::<usize>(&rows, 0), column::<f64>(&rows, 2));
+            for (index, average) in indices.into_iter().zip(averages) {
+                let found = watched.averages[index];
+                assert!(
+                    (found - average).abs() <= 1e-9 * average,
+                    "{name}: {found} for {average} at {index}"
+                );
+            }
+        }
+        assert_eq!(differ(&events, &expected(&format!("{name}.events"))), None, "{name}");
+    }
+}
+
+struct WatchedPie {
+    pie: Pie,
+    /// Probability after each update that is due, and the next.
+    updates: Vec<f64>,
+}
+
+impl Judge for WatchedPie {
+    fn judge(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
+        loop {
+            let due = Time(15 * MS * self.updates.len() as u64 + 1_000);
+            if due > arrival.now {
+                return self.pie.judge(arrival, draw);
+            }
+            self.pie.update_before(due);
+            self.updates.push(self.pie.probability());
+        }
+    }
+
+    fn admit(&mut self, arrival: &Arrival, begins: Time) {
+        self.pie.admit(arrival, begins);
+    }
+}
+
+#[test]
+fn pie_moves_its_probability_and_drops_as_ns_3_does() {
+    for (name, derandomize) in [("pie-c12", false), ("pie-derand-c12", true)] {
+        let config = PieConfig {
+            target_ps: 15 * MS,
+            update_ps: 15 * MS,
+            burst_ps: 150 * MS,
+            alpha: 0.125,
+            beta: 1.25,
+            least_backlog_bytes: 2000,
+            delay: PieDelay::Sojourn,
+            rules: PieRules::Ns3,
+            derandomize,
+            ecn: false,
+        };
+        let mut watched = WatchedPie {
+            pie: Pie::new(&config),
+            updates: vec![],
+        };
+        let events = judged(&constant(), &mut watched);
+        let expected_probabilities = column::<f64>(&rows(&format!("{name}.prob")), 1);
+        for (step, (found, expected)) in watched.updates.iter().zip(&expected_probabilities).enumerate() {
+            assert!(
+                (found - expected).abs() <= 1e-9 * expected,
+                "{name}: {found} for {expected} at {step}"
+            );
+        }
+        assert!(watched.updates.len() > 650);
+        assert_eq!(differ(&events, &expected(&format!("{name}.events"))), None, "{name}");
+    }
+}

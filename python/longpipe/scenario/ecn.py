@@ -1,0 +1,32 @@
+"""Explicit congestion notification: whether packets can be marked, and how the receiver tells of marks."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from longpipe.scenario.base import Model, kind_or_table
+
+
+class EcnOff(Model):
+    """No packet can be marked."""
+
+    kind: Literal["off"] = "off"
+
+
+class EcnClassic(Model):
+    """ACKs echo a mark until the sender says that it reduced its window, once a window (RFC 3168)."""
+
+    kind: Literal["classic"] = "classic"
+    abe: bool = Field(
+        default=False,
+        description="A mark costs less than a loss: .85 of the window stays with CUBIC, .8 with Reno; RFC 8511",
+    )
+
+
+class EcnDctcp(Model):
+    """ACKs say of all data whether it was marked (RFC 8257 section 3.2)."""
+
+    kind: Literal["dctcp"] = "dctcp"
+
+
+Ecn = Annotated[EcnOff | EcnClassic | EcnDctcp, Field(discriminator="kind"), kind_or_table()]

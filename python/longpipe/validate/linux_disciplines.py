@@ -1,0 +1,152 @@
+"""Queueing disciplines in the words of tc, as ports of longpipe: policy, room, and whether packets can be marked.
+
+Linux counts 14 bytes of Ethernet headers in each packet, which longpipe's packets lack: bytes are fewer in proportion.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Final
+
+from longpipe.units import SIZE, TIME
+
+# Payload, headers and timestamps of a full segment, and the same with Ethernet's header [bytes].
+WIRE_BYTES: Final = 1500
+ETHERNET_BYTES: Final = 1514
+# What tc takes if it is not told [packets].
+FQ_CODEL_LIMIT: Final = 10_240
+# tc's alpha and beta are counted in these.
+PIE_UNIT: Final = 16
+MOST_SHIFT: Final = 32
+_TIMES: Final = {"us": "us", "usec": "us", "usecs": "us", "ms": "ms", "msec": "ms", "msecs": "ms", "s": "s"}
+_SIZES: Final = {"": 1, "b": 1, "k": 1024, "kb": 1024, "m": 1024**2, "mb": 1024**2}
+
+Words = dict[str, str]
+
+
+def switch_of(discipline: str) -> dict[str, Any] | None:
+    """Policy and buffer of a switch, as a scenario has them; None for what longpipe does not have.
+
+    `discipline` is as `LinuxCase.guest` has it, with its limit.
+    """
+    name, *words = discipline.split()
+    make = _KINDS.get(name)
+    settings = _settings(words)
+    if make is None or settings is None or not settings.keys() <= _KNOWN[name]:
+        return None
+    try:
+        return make(settings)
+    except (KeyError, ValueError):
+        return None
+
+
+def _settings(words: list[str]) -> Words | None:
+    """Names with their values; flags have none."""
+    settings: Words = {}
+    place = 0
+    while place < len(words):
+        flag = words[place] in _FLAGS
+        if not flag and place + 1 == len(words):
+            return None
+        settings[words[place]] = "" if flag else words[place + 1]
+        place += 1 if flag else 2
+    return settings
+
+
+_FLAGS: Final = ("ecn", "noecn", "dq_rate_estimator", "no_dq_rate_estimator", "bytemode", "nobytemode")
+
+
+def _time(text: str) -> str:
+    """tc's bare numbers are microseconds."""
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+    return TIME.canonical(f"{number} {_TIMES[text[len(number) :] or 'us']}")
+
+
+def _bytes(text: str) -> int:
+    """In longpipe's bytes."""
+    number = text.lower().rstrip("bkm")
+    return int(Fraction(number) * _SIZES[text.lower()[len(number) :]] * WIRE_BYTES / ETHERNET_BYTES)
+
+
+def _size(count: int) -> str:
+    return SIZE.canonical(f"{count} B")
+
+
+def _tail_drop(words: Words) -> dict[str, Any]:
+    return {"buffer": f"{words['limit']} packets"}
+
+
+def _delay_options(words: Words) -> dict[str, Any]:
+    return {
+        **{name: _time(words[name]) for name in ("target", "interval") if name in words},
+        "arithmetic": "linux",
+        "least_backlog": _size(WIRE_BYTES),
+        "ecn": "ecn" in words,
+    }
+
+
+def _codel(words: Words) -> dict[str, Any]:
+    return {"buffer": f"{words['limit']} packets", "policy": {"kind": "codel", **_delay_options(words)}}
+
+
+def _fq_codel(words: Words) -> dict[str, Any]:
+    policy = {
+        "kind": "fq-codel",
+        **_delay_options(words),
+        "quantum": _size(_bytes(words.get("quantum", str(ETHERNET_BYTES)))),
+        "rules": "linux",
+    }
+    return {"buffer": f"{words.get('limit', FQ_CODEL_LIMIT)} packets", "policy": policy}
+
+
+def _pie(words: Words) -> dict[str, Any]:
+    policy = {
+        "kind": "pie",
+        "rules": "linux",
+        # None goes below twice the MTU.
+        "least_backlog": _size(2 * WIRE_BYTES - 1),
+        "delay": "departure-rate" if "dq_rate_estimator" in words else "sojourn",
+        "ecn": "ecn" in words,
+    }
+    policy |= {name: int(words[name]) / PIE_UNIT for name in ("alpha", "beta") if name in words}
+    policy |= {ours: _time(words[name]) for name, ours in (("target", "target"), ("tupdate", "update")) if name in words}
+    return {"buffer": f"{words['limit']} packets", "policy": policy}
+
+
+def _red(words: Words) -> dict[str, Any]:
+    least, mean, burst = _bytes(words["min"]), _bytes(words["avpkt"]), int(words["burst"])
+    policy = {
+        "kind": "red",
+        "min": least,
+        "max": _bytes(words["max"]),
+        "unit": "bytes",
+        "weight": 2.0 ** -_shift(least, burst, mean),
+        "max_p": float(words.get("probability", "0.02")),
+        "gentle": False,
+        "gap": "drawn",
+        "mean_packet": _size(mean),
+        "ecn": "ecn" in words,
+    }
+    return {"buffer": _size(_bytes(words["limit"])), "policy": policy}
+
+
+def _shift(least: int, burst: int, mean: int) -> int:
+    """log2 of one over the mean's weight, for bursts of so many packets (tc-red(8); Floyd and Jacobson 1993 section 6)."""
+    beyond = burst + 1 - least / mean
+    fits = (shift for shift in range(1, MOST_SHIFT) if beyond <= (1 - (1 - 2.0**-shift) ** burst) * 2**shift)
+    return next(fits)
+
+
+_KINDS: Final[dict[str, Callable[[Words], dict[str, Any]]]] = {
+    "pfifo": _tail_drop,
+    "codel": _codel,
+    "fq_codel": _fq_codel,
+    "pie": _pie,
+    "red": _red,
+}
+_KNOWN: Final[dict[str, set[str]]] = {
+    "pfifo": {"limit"},
+    "codel": {"limit", "target", "interval", "ecn", "noecn"},
+    "fq_codel": {"limit", "target", "interval", "ecn", "noecn", "quantum"},
+    "pie": {"limit", "target", "tupdate", "alpha", "beta", "ecn", "noecn", "dq_rate_estimator", "no_dq_rate_estimator"},
+    "red": {"limit", "min", "max", "avpkt", "burst", "probability", "bandwidth", "ecn", "noecn"},
+}
