@@ -221,9 +221,10 @@ impl TcpDraft {
     }
 
     fn recovery(&self) -> RecoveryConfig {
-        let kind = match self.congestion {
-            CongestionKind::Bbr => RecoveryKind::Rack,
-            _ => RECOVERIES[self.recovery],
+        let kind = if self.congestion == CongestionKind::Bbr {
+            RecoveryKind::Rack
+        } else {
+            RECOVERIES[self.recovery]
         };
         match kind {
             RecoveryKind::Vanilla => RecoveryConfig::Vanilla(VanillaConfig {}),
