@@ -19,7 +19,7 @@ LOSSES = pd.read_csv(TABLES / "losses.csv").fillna("")
 TRANSFERS = pd.read_csv(TABLES / "transfers.csv").fillna("").set_index(["control", "list"])
 
 # What is not as near to Linux's as 15 % of the packets lost, 3 % or 5 % of round trips: by how much, as docs/linux.md says.
-LOST_BEYOND = {"hybla": -0.516, "highspeed": 0.45, "scalable": 0.23, "illinois": 0.19}
+LOST_BEYOND = {"hybla": -0.516, "scalable": 0.23, "illinois": 0.19}
 ROUND_TRIP_BEYOND = {"bic": -0.0303}
 # Losses by chance on long paths, whose draw decides, and a queue that Linux's BBR keeps there: goodput and round trip.
 BBR_BEYOND = {5: {"goodput"}, 13: {"round trip"}}

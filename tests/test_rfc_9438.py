@@ -1,5 +1,7 @@
 """RFC 9438, Tables 1 and 2: mean windows where a share of the segments is lost, of whole connections."""
 
+from typing import Any
+
 import pytest
 
 from longpipe import Scenario, simulate
@@ -24,10 +26,10 @@ def mean_window(control: str, round_trip_ms: int, period: int, expected: int) ->
     at_loss = 1.08 * expected
     begins = int(2.1 * at_loss)
     seconds = round(1.2 * losses * period / expected * round_trip_ms / 1000, 3)
-    scenario = Scenario(
-        framing="ip",
-        duration=f"{seconds} s",
-        network={
+    fields: dict[str, Any] = {
+        "framing": "ip",
+        "duration": f"{seconds} s",
+        "network": {
             "kind": "dumbbell",
             "sources": 1,
             "access_rate": "1 Tbit/s",
@@ -37,8 +39,8 @@ def mean_window(control: str, round_trip_ms: int, period: int, expected: int) ->
             "trunk_delay": f"{round_trip_ms / 2} ms",
             "trunk_loss": {"kind": "packets", "indices": [begins + period * loss for loss in range(3 * losses)]},
         },
-        switch={"buffer": "1000000 packets"},
-        tcp={
+        "switch": {"buffer": "1000000 packets"},
+        "tcp": {
             "profile": "linux-6",
             "congestion": {"kind": control, **options},
             "mss": f"{MSS} B",
@@ -46,8 +48,8 @@ def mean_window(control: str, round_trip_ms: int, period: int, expected: int) ->
             "initial_ssthresh": f"{int(at_loss * MSS)} B",
             "ack": "immediate",
         },
-    )
-    result = simulate(scenario, 1)
+    }
+    result = simulate(Scenario(**fields), 1)
     assert result.flows["timeouts"].sum() == 0
     return float(result.flows["throughput_bps"].sum()) / 8 / MSS * round_trip_ms / 1000
 

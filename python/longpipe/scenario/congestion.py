@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from longpipe.scenario.base import Model, PositiveShare, Probability, ReferenceRtt, Segments, kind_or_table
+from longpipe.scenario.base import LATER, Model, PositiveShare, Probability, ReferenceRtt, Segments, kind_or_table
 from longpipe.scenario.variant import CHOSEN, Variant
 
 
@@ -65,13 +65,19 @@ class Dctcp(Variant):
     gain: PositiveShare = Field(
         default=0.0625, description="g, weight of the latest window's share of marks; RFC 8257 section 4.2"
     )
-    initial_alpha: Probability = Field(default=1.0, description="Share taken for granted at first; RFC 8257 section 3.3")
+    initial_alpha: Probability = Field(
+        default=1.0, description="Share taken for granted at first; RFC 8257 section 3.3"
+    )
 
 
 class HighSpeed(Variant):
     """The larger the window, the faster it grows and the less a loss takes, by the table of RFC 3649."""
 
     kind: Literal["highspeed"] = "highspeed"
+    rules: Annotated[Literal["rfc-3649", "linux"], LATER] = Field(
+        default="rfc-3649",
+        description="In proportion between the table's rows, or as Linux: by whole rows, and half at the first loss",
+    )
 
 
 class HTcp(Variant):

@@ -123,7 +123,9 @@ class FqCodel(CodelOptions):
     """A queue for each flow, new ones first, each under CoDel (RFC 8290); without room the longest queue is cut."""
 
     kind: Literal["fq-codel"] = "fq-codel"
-    quantum: Quantum = Field(default="1514 B", description="What a queue may send in a turn [bytes]; RFC 8290 section 5")
+    quantum: Quantum = Field(
+        default="1514 B", description="What a queue may send in a turn [bytes]; RFC 8290 section 5"
+    )
     queues: int | None = Field(
         default=None,
         ge=1,

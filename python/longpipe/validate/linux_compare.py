@@ -27,7 +27,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "reno": ("linux-reno",),
 }
 # What of a control is not Linux's by default.
-OPTIONS: Final[dict[str, dict[str, Any]]] = {"cubic": {"rules": "linux"}}
+OPTIONS: Final[dict[str, dict[str, Any]]] = {"cubic": {"rules": "linux"}, "highspeed": {"rules": "linux"}}
 TIMESTAMPS_BYTES: Final = 12
 SPEED_UP: Final = 1000
 _COUNTED: Final = ("lost_overflow", "lost_refused", "lost_forced", "marked")

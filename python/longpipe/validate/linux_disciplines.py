@@ -125,7 +125,9 @@ def _pie(words: Words) -> dict[str, Any]:
         "ecn": "ecn" in words,
     }
     policy |= {name: int(words[name]) / PIE_UNIT for name in ("alpha", "beta") if name in words}
-    policy |= {ours: _time(words[name]) for name, ours in (("target", "target"), ("tupdate", "update")) if name in words}
+    policy |= {
+        ours: _time(words[name]) for name, ours in (("target", "target"), ("tupdate", "update")) if name in words
+    }
     return {"buffer": f"{words['limit']} packets", "policy": policy}
 
 

@@ -8,22 +8,48 @@ use crate::variant::{Parameters, Variant};
 use longpipe_events::Time;
 use serde::{Deserialize, Serialize};
 
-/// RFC 3649 leaves nothing open that its table does not settle.
+/// Whose rules it follows.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
-pub struct HighspeedConfig {}
+pub struct HighspeedConfig {
+    /// How the table is read; only where it is not the default.
+    #[serde(default, skip_serializing_if = "is_rfc")]
+    pub rules: HighspeedRules,
+}
+
+/// How the table is read.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum HighspeedRules {
+    /// In proportion between its rows.
+    #[default]
+    #[serde(rename = "rfc-3649")]
+    Rfc3649,
+    /// By whole rows, of which the one in use follows the window in congestion avoidance alone (tcp_highspeed.c).
+    Linux,
+}
+
+fn is_rfc(rules: &HighspeedRules) -> bool {
+    *rules == HighspeedRules::Rfc3649
+}
 
 impl Parameters for HighspeedConfig {}
 
-/// No memory besides the window.
+/// The row in use, by Linux's rules.
 #[derive(Clone, Debug)]
-pub struct Highspeed;
+pub struct Highspeed {
+    rules: HighspeedRules,
+    row: u8,
+}
 
 impl Variant for Highspeed {
     type Config = HighspeedConfig;
 
-    fn new(_config: &HighspeedConfig) -> Highspeed {
-        Highspeed
+    fn new(config: &HighspeedConfig) -> Highspeed {
+        Highspeed {
+            rules: config.rules,
+            row: 0,
+        }
     }
 }
 
@@ -32,7 +58,7 @@ impl Control for Highspeed {
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
         match Growth::of(ack, flight) {
             Some(growth) if growth.arrived > 0.0 => {
-                let (increase, _) = response(growth.cwnd);
+                let increase = self.increase(growth.cwnd);
                 growth.by(increase / growth.cwnd, flight)
             }
             Some(growth) => growth.by(0.0, flight),
@@ -42,8 +68,23 @@ impl Control for Highspeed {
 
     /// A loss takes b(w) of the window.
     fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
-        let (_, decrease) = response(flight.window() as f64 / flight.mss());
+        let decrease = match self.rules {
+            HighspeedRules::Rfc3649 => response(flight.window() as f64 / flight.mss()).1,
+            HighspeedRules::Linux => f64::from(TABLE[usize::from(self.row)].1) / 100.0,
+        };
         Grant::reduced(cause, cut(flight, decrease), flight)
+    }
+}
+
+impl Highspeed {
+    /// a(w) [segment per round trip].
+    fn increase(&mut self, w: f64) -> f64 {
+        if self.rules == HighspeedRules::Rfc3649 {
+            return response(w).0;
+        }
+        let row = TABLE.partition_point(|&(window, _)| f64::from(window) < w.floor());
+        self.row = row.min(TABLE.len() - 1) as u8;
+        f64::from(self.row) + 1.0
     }
 }
 
@@ -91,7 +132,7 @@ mod tests {
     use crate::congestion::CongestionConfig;
 
     fn trial(window: f64) -> Trial {
-        Trial::new(&CongestionConfig::Highspeed(HighspeedConfig {}), window)
+        Trial::new(&CongestionConfig::Highspeed(HighspeedConfig::default()), window)
     }
 
     /// b(w) of section 5, and a(w) with the rounding of appendix B: 1 / 12.8 for .078.
@@ -145,5 +186,18 @@ mod tests {
             let mean = trial(100.0).mean_window(period);
             assert!((mean / expected - 1.0).abs() < 0.05, "{period}: {mean}");
         }
+    }
+
+    #[test]
+    fn linux_takes_half_at_a_loss_that_ends_slow_start_and_its_row_s_share_later() {
+        let config = CongestionConfig::Highspeed(HighspeedConfig {
+            rules: HighspeedRules::Linux,
+        });
+        let mut trial = Trial::with_threshold(&config, 400.0, 1000.0);
+        assert_eq!(trial.reduce(Cause::FastRetransmit).0, 200.0);
+        // 200 segments are in the row of 221: three segments a round trip, and .41 of the window.
+        let grown = trial.round_trip();
+        assert!((202.9..203.0).contains(&grown), "{grown}");
+        assert_eq!(trial.reduce(Cause::FastRetransmit).0, (grown * 0.59).floor());
     }
 }

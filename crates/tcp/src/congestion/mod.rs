@@ -31,7 +31,7 @@ pub use bic::BicConfig;
 use control::{Ack, Cause, Control, Grant, Pacing, Sent, Wants};
 pub use cubic::{CubicConfig, CubicRules};
 pub use dctcp::DctcpConfig;
-pub use highspeed::HighspeedConfig;
+pub use highspeed::{HighspeedConfig, HighspeedRules};
 pub use htcp::HtcpConfig;
 pub use hybla::HyblaConfig;
 pub use hystart::HystartConfig;

@@ -8,8 +8,8 @@ use longpipe_tcp::config::{
     TimerRestart, VanillaConfig, VegasConfig, MAX_WINDOW_SCALE,
 };
 use longpipe_tcp::congestion::{
-    BbrConfig, BicConfig, CubicConfig, CubicRules, DctcpConfig, HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig,
-    LinuxRenoConfig, VenoConfig, WestwoodConfig,
+    BbrConfig, BicConfig, CubicConfig, CubicRules, DctcpConfig, HighspeedRules, HtcpConfig, HyblaConfig, HystartConfig,
+    IllinoisConfig, LinuxRenoConfig, VenoConfig, WestwoodConfig,
 };
 use proptest::prelude::*;
 use strum::IntoEnumIterator;
@@ -285,7 +285,13 @@ impl TcpDraft {
                 gain: f64::from(self.parameters[0] + 1) / 600.0,
                 initial_alpha: f64::from(self.parameters[1]) / 600.0,
             }),
-            CongestionKind::Highspeed => CongestionConfig::Highspeed(longpipe_tcp::congestion::HighspeedConfig {}),
+            CongestionKind::Highspeed => CongestionConfig::Highspeed(longpipe_tcp::congestion::HighspeedConfig {
+                rules: if self.choice(16) {
+                    HighspeedRules::Linux
+                } else {
+                    HighspeedRules::Rfc3649
+                },
+            }),
             CongestionKind::Scalable => {
                 let [increase, decrease, low_window] = self.parameters.map(|drawn| u32::from(drawn) + 1);
                 CongestionConfig::Scalable(longpipe_tcp::congestion::ScalableConfig {
