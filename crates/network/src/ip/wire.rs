@@ -56,7 +56,7 @@ impl Wire {
                 Port::Interface(interface) => interface.queue(&mut self.line, ready, bytes)?,
                 Port::Router(router) if router.is_plain() => router.queue(&mut self.line, ready, bytes)?,
                 Port::Router(router) => router.queue_by_rules(&mut self.line, ready, bytes, asked())?,
-                Port::Delayed(delayed) => return delayed.send(&mut self.line, ready, bytes, asked),
+                Port::Delayed(delayed) => return delayed.send(&mut self.line, ready, bytes, asked()),
                 Port::Moving(moving) => return moving.send(&mut self.line, ready, bytes, asked().0),
                 Port::Served(_) => return None,
             }
@@ -144,18 +144,11 @@ pub(crate) enum Port {
 
 impl Port {
     /// A packet is ready to be sent, or arrives at a port that stands; unless it is lost, when it leaves.
-    #[inline(always)]
-    pub fn queue(
-        &mut self,
-        line: &mut Line,
-        ready: Time,
-        bytes: u16,
-        asked: impl FnOnce() -> (u32, bool),
-    ) -> Option<Time> {
+    pub fn queue(&mut self, line: &mut Line, ready: Time, bytes: u16, asked: (u32, bool)) -> Option<Time> {
         match self {
             Port::Interface(interface) => interface.queue(line, ready, bytes),
             Port::Router(router) if router.is_plain() => router.queue(line, ready, bytes),
-            Port::Router(router) => router.queue_by_rules(line, ready, bytes, asked()),
+            Port::Router(router) => router.queue_by_rules(line, ready, bytes, asked),
             Port::Served(_) | Port::Delayed(_) | Port::Moving(_) => None,
         }
     }

@@ -44,14 +44,8 @@ impl Delayed {
     }
 
     /// A packet is ready to be sent, or arrives at the port; unless it is lost, when it arrives downstream.
-    #[inline(always)]
-    pub fn send(
-        &mut self,
-        line: &mut Line,
-        ready: Time,
-        bytes: u16,
-        asked: impl FnOnce() -> (u32, bool),
-    ) -> Option<Time> {
+    #[inline(never)]
+    pub fn send(&mut self, line: &mut Line, ready: Time, bytes: u16, asked: (u32, bool)) -> Option<Time> {
         let departure = self.port.queue(line, ready, bytes, asked)?;
         let arrival = (departure.0 + self.delay.read(departure.0)).max(self.least);
         self.least = arrival + 1;

@@ -104,6 +104,7 @@ impl Moving {
     }
 
     /// A packet of the port's circuit `local` may leave from `ready` on; unless it is lost, when it arrives downstream.
+    #[inline(never)]
     pub fn send(&mut self, line: &mut Line, ready: Time, bytes: u16, local: u32) -> Option<Time> {
         // A host's jitter may go beyond the end of the run.
         self.settle(ready.min(self.end));
