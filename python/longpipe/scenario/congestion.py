@@ -65,7 +65,9 @@ class Dctcp(Variant):
     gain: PositiveShare = Field(
         default=0.0625, description="g, weight of the latest window's share of marks; RFC 8257 section 4.2"
     )
-    initial_alpha: Probability = Field(default=1.0, description="Share taken for granted at first; RFC 8257 section 3.3")
+    initial_alpha: Probability = Field(
+        default=1.0, description="Share taken for granted at first; RFC 8257 section 3.3"
+    )
 
 
 class HighSpeed(Variant):
