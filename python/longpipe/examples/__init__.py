@@ -10,6 +10,7 @@ EXAMPLES: Final = {
     "fiber": "four downloads over 100/20 Mbit/s and 40 ms, IP",
     "geo": "four downloads over a geostationary satellite, 50/5 Mbit/s and 600 ms, IP",
     "leo": "four downloads over low orbit, 150/20 Mbit/s and 50 ms, with losses, IP",
+    "aqm": "four downloads through FQ-CoDel with marks, 50/10 Mbit/s and 60 ms, IP",
     "web-and-bulk": "twenty web users and a download over the geostationary satellite, IP",
     "lan-96": "five sources on a LAN of ATM in 1996, whose values are the defaults",
 }
