@@ -30,6 +30,47 @@ policies = kinds(
     {"kind": st.just("fba"), "threshold": FRACTION, "z": FRACTION, "keep_last": st.booleans()},
 )
 
+ECN = {"ecn": st.booleans()}
+CODEL = {
+    "target": times("1 ms", "5 ms"),
+    "interval": times("10 ms", "100 ms"),
+    "arithmetic": st.sampled_from(["exact", "linux", "ns-3"]),
+    **ECN,
+}
+# Of routers alone.
+acting = kinds(
+    {
+        "kind": st.just("red"),
+        "min": st.floats(0.5, 2, allow_subnormal=False),
+        "max": st.floats(3, 10, allow_subnormal=False),
+        "weight": FRACTION,
+        "max_p": FRACTION,
+        "gentle": st.booleans(),
+        "adaptive": st.booleans(),
+        "gap": st.sampled_from(["uniform", "wait"]),
+        **ECN,
+    },
+    {"kind": st.just("red"), "gap": st.just("drawn"), "gentle": st.just(False), **ECN},
+    {
+        "kind": st.just("pie"),
+        "target": times("1 ms", "15 ms"),
+        "burst": times("0 s", "150 ms"),
+        "delay": st.sampled_from(["sojourn", "departure-rate"]),
+        "rules": st.sampled_from(["rfc-8033", "linux", "ns-3"]),
+        "derandomize": st.booleans(),
+        **ECN,
+    },
+    {"kind": st.just("step-marking"), "threshold": st.integers(1, 20)},
+    {"kind": st.just("blue"), "increment": FRACTION, "decrement": FRACTION, **ECN},
+    {"kind": st.just("codel"), **CODEL},
+    {
+        "kind": st.just("fq-codel"),
+        "queues": st.sampled_from([None, 1, 4]),
+        "rules": st.sampled_from(["rfc-8290", "linux"]),
+        **CODEL,
+    },
+)
+
 phases = kinds({"kind": st.just("fixed")}, {"kind": st.just("common")}, {"kind": st.just("per-flow")})
 
 timers = kinds(
@@ -44,13 +85,20 @@ timers = kinds(
 
 
 def _possible(tcp: dict[str, Any]) -> dict[str, Any]:
-    return tcp | {"recovery": RECOVERY_OF_MODELS} if tcp["congestion"] in MODELS else tcp
+    needed = {"recovery": RECOVERY_OF_MODELS} if tcp["congestion"] in MODELS else {}
+    return tcp | needed
+
+
+def _marked(tcp: dict[str, Any], ecn: dict[str, Any]) -> dict[str, Any]:
+    """The same connection over packets that can be marked."""
+    return tcp | {"ecn": {"kind": "dctcp"} if tcp["congestion"] == "dctcp" else ecn}
 
 
 tcps = st.fixed_dictionaries(
     {
         "recovery": st.sampled_from(names(Recovery)),
-        "congestion": st.sampled_from(names(Congestion)),
+        # Cells carry no marks: what needs them is drawn for packets alone.
+        "congestion": st.sampled_from([name for name in names(Congestion) if name != "dctcp"]),
         "mss": times("1 B", "200 B", "512 B", "1460 B"),
         "receiver_window": times("1460 B", "4 KiB", "64 KiB"),
         "initial_window": times("1 segment", "10 segments"),
@@ -164,10 +212,12 @@ fields = st.fixed_dictionaries(
     }
 )
 
+ecns = kinds({"kind": st.just("off")}, {"kind": st.just("classic"), "abe": st.booleans()}, {"kind": st.just("dctcp")})
+
 ip_switches = st.fixed_dictionaries(
     {
         "buffer": times("1 packet", "5 packets", "2000 B", "4 KB", "unlimited"),
-        "policy": st.one_of(policies, st.just({"kind": "tail-drop"})).filter(
+        "policy": st.one_of(policies, st.just({"kind": "tail-drop"}), acting).filter(
             lambda policy: policy["kind"] not in ("epd", "partial-packet-discard")
         ),
         "ties": st.sampled_from(["port-order", "random"]),
@@ -179,6 +229,8 @@ ip_switches = st.fixed_dictionaries(
 def ip_fields(draw: st.DrawFn) -> dict[str, Any]:
     """The same networks with packets in place of cells: no VBR, and buffers of packets or bytes."""
     table = draw(fields) | {"framing": "ip", "switch": draw(ip_switches)}
+    congestion = draw(st.sampled_from([table["tcp"]["congestion"], "dctcp"]))
+    table["tcp"] = _marked(_possible(table["tcp"] | {"congestion": congestion}), draw(ecns))
     network = {name: value for name, value in table["network"].items() if name != "vbr"}
     if "links" in network:
         network["links"] = [{**link, "buffer": draw(ip_switches)["buffer"]} for link in network["links"]]

@@ -16,13 +16,14 @@ def refused(**changes: object) -> str:
 @pytest.mark.parametrize(
     ("field", "value", "nearest"),
     [
-        ("switch.policy", "red", "nearest is switch.policy = 'selective-drop' or 'fba'"),
-        ("switch.policy", "CoDel", "nearest is switch.policy = 'tail-drop'"),
+        ("switch.policy", "WRED", "nearest is switch.policy = 'red' or 'pie'"),
+        ("switch.policy", "cake", "nearest is switch.policy = 'fq-codel'"),
+        ("switch.policy", "sfq", "nearest is switch.policy = 'fq-codel'"),
         ("tcp.congestion", "compound", "nearest is tcp.congestion = 'cubic'"),
         ("tcp.congestion", "bbr3", "nearest is tcp.congestion = 'bbr'"),
         ("tcp.congestion", "copa", "nearest is tcp.congestion = 'vegas'"),
         ("tcp.recovery", "fack", "nearest is tcp.recovery = 'rack'"),
-        ("tcp.ecn", True, "unknown field; explicit congestion notification"),
+        ("tcp.ecn", "accecn", "nearest is tcp.ecn = 'dctcp' with switch.policy = 'step-marking'"),
         ("traffic", "udp", "nearest is network.vbr"),
     ],
 )
@@ -44,6 +45,8 @@ def test_what_is_called_otherwise_or_is_elsewhere_says_so() -> None:
         line = refused(**{"tcp.recovery": control})
         assert f"it is a congestion control, tcp.congestion = '{control}'; accepts vanilla" in line
     assert "it is a buffer policy, switch.policy = 'epd'" in refused(**{"tcp.recovery": "epd"})
+    assert "it is 'fq-codel' here" in refused(**{"switch.policy": "fq_codel"})
+    assert "it is 'classic' here" in refused(**{"tcp.ecn": "RFC3168"})
     assert "it is 'bit-errors' here" in refused(**{"network.trunk_loss": "BER"})
 
 

@@ -7,17 +7,25 @@ import { leastWindowScale } from "./resolve";
 import { type Topology, isFifo } from "./topology";
 import { RATE, SIZE, TICKS, TIME, UNLIMITED } from "./units";
 
+const OF_CELLS = "tail-drop, partial-packet-discard, epd, selective-drop, fba";
+const ACTIVE = new Set(["red", "pie", "step-marking", "blue", "codel", "fq-codel"]);
+const OF_PACKETS = `tail-drop, selective-drop, fba, ${[...ACTIVE].join(", ")}`;
+
 /** ScenarioError for connections and framing that can't be; `tcps` are those of the flows, in their order. */
 export function checkTogether(scenario: Part, topology: Topology, tcps: Part[]): void {
     const last = new Map(tcps.map((tcp, i) => [tcp, i]));
     const network = valueOf(scenario, "network") as Part;
+    const framing = valueOf(scenario, "framing");
     const problems: string[] = [];
     for (const [tcp, i] of last) {
         for (const [name, problem] of tcpProblems(tcp)) {
-            const own = valueOf(topology.graph.flows[i] as Part, "tcp") as Part | null;
-            const its = own?.written.has(name.split(".")[0] as string) === true;
-            problems.push(`${its ? `${flowField(network, i)}.tcp.${name}` : `tcp.${name}`}: ${problem}`);
+            problems.push(`${tcpField(network, topology, i, name)}: ${problem}`);
         }
+    }
+    for (const [tcp, i] of framing === "aal5" ? last : []) {
+        const ecn = kindOf(valueOf(tcp, "ecn") as Part);
+        if (ecn === "off") continue;
+        problems.push(`${tcpField(network, topology, i, "ecn")}: ${ecn}; needs off under AAL5, whose cells carry no marks of IP`);
     }
     problems.push(...framingProblems(scenario, topology), ...pathProblems(topology));
     if (problems.length > 0) throw new ScenarioError([...new Set(problems)]);
@@ -70,6 +78,12 @@ export function checkVbr(scenario: Part, topology: Topology): void {
     }
 }
 
+function tcpField(network: Part, topology: Topology, i: number, name: string): string {
+    const own = valueOf(topology.graph.flows[i] as Part, "tcp") as Part | null;
+    const its = own?.written.has(name.split(".")[0] as string) === true;
+    return its ? `${flowField(network, i)}.tcp.${name}` : `tcp.${name}`;
+}
+
 function* tcpProblems(tcp: Part): Generator<[string, string]> {
     const get = (name: string): string => String(valueOf(tcp, name));
     const mss = SIZE.parse(get("mss"));
@@ -86,6 +100,10 @@ function* tcpProblems(tcp: Part): Generator<[string, string]> {
         yield ["initial_ssthresh", `${ssthresh}; needs at least one segment (${get("mss")})`];
     }
     const [recovery, congestion] = ["recovery", "congestion"].map((part) => kindOf(valueOf(tcp, part) as Part));
+    const ecn = kindOf(valueOf(tcp, "ecn") as Part);
+    if (congestion === "dctcp" && ecn !== "dctcp") {
+        yield ["ecn", `${ecn}; needs dctcp for congestion = 'dctcp', whose window falls by the share of marks`];
+    }
     if (congestion === "bbr" && recovery !== "rack") {
         yield ["recovery", `${recovery}; needs 'rack' with congestion 'bbr', which has to know of each loss`];
     }
@@ -114,7 +132,7 @@ function* timerProblems(timer: Part): Generator<[string, string]> {
 }
 
 function* framingProblems(scenario: Part, topology: Topology): Generator<string> {
-    if (valueOf(scenario, "framing") === "aal5") return;
+    const cells = valueOf(scenario, "framing") === "aal5";
     const switches = valueOf(scenario, "switch") as Part;
     const policies: [string, Part][] = [["switch.policy", valueOf(switches, "policy") as Part]];
     for (const [i, link] of topology.graph.links.entries()) {
@@ -123,8 +141,14 @@ function* framingProblems(scenario: Part, topology: Topology): Generator<string>
     }
     for (const [field, policy] of policies) {
         const kind = kindOf(policy);
+        for (const [name, problem] of queueProblems(policy)) yield `${field}.${name}: ${problem}`;
+        if (cells && ACTIVE.has(kind)) yield `${field}: ${kind}; is for IP packets, ATM switches accept ${OF_CELLS}`;
+    }
+    if (cells) return;
+    for (const [field, policy] of policies) {
+        const kind = kindOf(policy);
         if (kind === "partial-packet-discard" || kind === "epd") {
-            yield `${field}: ${kind}; is for cells, IP routers accept tail-drop, selective-drop, fba`;
+            yield `${field}: ${kind}; is for cells, IP routers accept ${OF_PACKETS}`;
         }
     }
     const scheduler = valueOf(switches, "scheduler") as Part;
@@ -134,6 +158,22 @@ function* framingProblems(scenario: Part, topology: Topology): Generator<string>
     }
     if (topology.graph.vbr.length > 0) {
         yield "network.vbr: sends cells, which IP links do not carry; needs framing 'aal5'";
+    }
+}
+
+function* queueProblems(policy: Part): Generator<[string, string]> {
+    const kind = kindOf(policy);
+    const get = (name: string): string => String(valueOf(policy, name));
+    if (kind === "red") {
+        const [min, max] = [Number(valueOf(policy, "min")), Number(valueOf(policy, "max"))];
+        if (min >= max) yield ["max", `${Number(max.toPrecision(6))}; needs more than min, ${Number(min.toPrecision(6))}`];
+        if (get("gap") === "drawn" && (valueOf(policy, "gentle") === true || valueOf(policy, "adaptive") === true)) {
+            yield ["gap", "drawn; needs gentle = false and adaptive = false, as Linux has it"];
+        }
+    } else if (kind === "codel" || kind === "fq-codel") {
+        if (TIME.parse(get("interval")) < TIME.parse(get("target"))) {
+            yield ["interval", `${get("interval")}; needs at least the target, ${get("target")}`];
+        }
     }
 }
 

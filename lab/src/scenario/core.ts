@@ -68,7 +68,8 @@ function ascending(items: Json[]): Json[] {
 
 function isDefault(field: Field, value: Value): boolean {
     // Whole numbers that were checked are of another type than those of the description.
-    if (field.type.is !== "part") return String(value) === String(field.default);
+    if (field.type.is !== "part" && field.type.is !== "kinds") return String(value) === String(field.default);
     const part = value as Part;
+    if (field.type.is === "kinds" && kindOf(part) !== (field.default as { kind: string }).kind) return false;
     return model(part.part).fields.every((one) => part.values[one.name] === one.default);
 }

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # By part and name, as the core gives them.
 Columns = Mapping[str, Mapping[str, Any]]
-Limit = Literal["link", "window", "buffer", "loss", "timeouts", "slow start", "congestion", "application"]
+Limit = Literal["link", "window", "buffer", "loss", "timeouts", "marks", "slow start", "congestion", "application"]
 
 # What a table's short names stand for.
 MEANINGS: Final[Mapping[Limit, str]] = {
@@ -29,6 +29,7 @@ MEANINGS: Final[Mapping[Limit, str]] = {
     "buffer": "a full buffer, or its policy, lost packets",
     "loss": "a link lost packets, by force or by bit errors",
     "timeouts": "timeouts that no loss of data explains",
+    "marks": "a queue marked packets, and the window fell",
     "slow start": "the run is too short for its round trip",
     "congestion": "congestion control held back without a loss",
     "application": "there was nothing more to send",
@@ -91,6 +92,8 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
                     busy=busy,
                     window_used=window_used,
                     events=counted["timeouts"] + counted["fast_retransmits"],
+                    # Runs that were stored before there were marks have no such column.
+                    marks=counted.get("mark_reductions", 0),
                     losses=ports.losses(ways),
                     served=served.get(path.flow, 0.0),
                     round_trips=active_s / round_trip_s,
@@ -118,7 +121,14 @@ def told(found: Iterable[FlowLimit]) -> list[str]:
 
 
 def _limit(
-    *, busy: float, window_used: float, events: int, losses: tuple[int, int], served: float, round_trips: float
+    *,
+    busy: float,
+    window_used: float,
+    events: int,
+    marks: int,
+    losses: tuple[int, int],
+    served: float,
+    round_trips: float,
 ) -> Limit:
     if served >= SERVED:
         return "application"
@@ -129,6 +139,8 @@ def _limit(
     if events:
         in_buffers, by_force = losses
         return "timeouts" if not (in_buffers or by_force) else "buffer" if in_buffers >= by_force else "loss"
+    if marks:
+        return "marks"
     if window_used >= MOSTLY:
         return "window"
     return "slow start" if round_trips < SLOW_START_ROUND_TRIPS else "congestion"

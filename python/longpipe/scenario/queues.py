@@ -123,9 +123,7 @@ class FqCodel(CodelOptions):
     """A queue for each flow, new ones first, each under CoDel (RFC 8290); without room the longest queue is cut."""
 
     kind: Literal["fq-codel"] = "fq-codel"
-    quantum: Quantum = Field(
-        default="1514 B", description="What a queue may send in a turn [bytes]; RFC 8290 section 5"
-    )
+    quantum: Quantum = Field(default="1514 B", description="What a queue may send in a turn [bytes]; RFC 8290")
     queues: int | None = Field(
         default=None,
         ge=1,
@@ -134,7 +132,8 @@ class FqCodel(CodelOptions):
     )
     rules: Literal["rfc-8290", "linux"] = Field(
         default="rfc-8290",
-        description="Whether CoDel looks at the backlog of a flow, or of all as Linux's, and where flows that emptied wait",
+        description="Whether CoDel looks at the backlog of a flow, or of all as Linux's, and where flows that emptied "
+        "wait",
     )
 
 

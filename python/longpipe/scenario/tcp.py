@@ -130,10 +130,8 @@ class Tcp(Model):
         if self.initial_ssthresh != UNLIMITED and SIZE.parse(self.initial_ssthresh) < mss:
             yield "initial_ssthresh", f"{self.initial_ssthresh}; needs at least one segment ({self.mss})"
         if self.congestion.kind == "dctcp" and self.ecn.kind != "dctcp":
-            yield (
-                "ecn",
-                f"{self.ecn.kind}; needs dctcp for congestion = 'dctcp', whose window falls by the share of marks",
-            )
+            accepted = "needs dctcp for congestion = 'dctcp', whose window falls by the share of marks"
+            yield "ecn", f"{self.ecn.kind}; {accepted}"
         if self.congestion.kind in MODELS and self.recovery.kind != RECOVERY_OF_MODELS:
             accepted = f"needs {RECOVERY_OF_MODELS!r} with congestion {self.congestion.kind!r}"
             yield "recovery", f"{self.recovery.kind}; {accepted}, which has to know of each loss"

@@ -73,7 +73,7 @@ _FLAGS: Final = ("ecn", "noecn", "dq_rate_estimator", "no_dq_rate_estimator", "b
 
 
 def _time(text: str) -> str:
-    """tc's bare numbers are microseconds."""
+    """The bare numbers of tc are microseconds."""
     number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
     return TIME.canonical(f"{number} {_TIMES[text[len(number) :] or 'us']}")
 
@@ -125,9 +125,8 @@ def _pie(words: Words) -> dict[str, Any]:
         "ecn": "ecn" in words,
     }
     policy |= {name: int(words[name]) / PIE_UNIT for name in ("alpha", "beta") if name in words}
-    policy |= {
-        ours: _time(words[name]) for name, ours in (("target", "target"), ("tupdate", "update")) if name in words
-    }
+    times = {"target": "target", "tupdate": "update"}
+    policy |= {ours: _time(words[name]) for name, ours in times.items() if name in words}
     return {"buffer": f"{words['limit']} packets", "policy": policy}
 
 
@@ -149,7 +148,7 @@ def _red(words: Words) -> dict[str, Any]:
 
 
 def _shift(least: int, burst: int, mean: int) -> int:
-    """log2 of one over the mean's weight, for bursts of so many packets (tc-red(8); Floyd and Jacobson 1993 section 6)."""
+    """log2 of one over the mean's weight, for bursts of so many packets (tc-red(8); Floyd and Jacobson 1993)."""
     beyond = burst + 1 - least / mean
     fits = (shift for shift in range(1, MOST_SHIFT) if beyond <= (1 - (1 - 2.0**-shift) ** burst) * 2**shift)
     return next(fits)

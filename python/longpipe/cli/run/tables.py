@@ -102,7 +102,8 @@ def _ports(ports: list[Row], framing: Framing, most: float) -> Table:
     used = [row for row in ports if row["kind"] == "switch" and row[f"{unit}_in"] > 0]
     used.sort(key=lambda row: (lost(row, *causes), row["utilization"]), reverse=True)
     queues = (f"mean queue\n[{unit}]", f"peak queue\n[{unit}]")
-    table = _table("switch port", f"{unit} in", "lost", "of which\nrefused", *queues, "used")
+    marks = any(row.get("packets_marked") for row in used)
+    table = _table("switch port", f"{unit} in", "lost", "of which\nrefused", *queues, "used", *["marked"] * marks)
     for row in used[: _whole(most)]:
         in_all = lost(row, *causes)
         table.add_row(
@@ -113,6 +114,7 @@ def _ports(ports: list[Row], framing: Framing, most: float) -> Table:
             "-" if row[f"mean_queue_{unit}"] is None else f"{row[f'mean_queue_{unit}']:.0f}",
             str(row[f"peak_queue_{unit}"]),
             f"{row['utilization']:.1%}",
+            *[_share(row["packets_marked"] or 0, row["packets_in"])] * marks,
         )
     return _captioned(table, min(most, len(used)), len(used), "ports, those that lost most or were used most")
 
@@ -144,6 +146,10 @@ def _table(first: str, *others: str) -> Table:
     for name in others:
         table.add_column(name.replace("[", r"\["), justify="right", no_wrap=True)
     return table
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.2%}" if part else "-"
 
 
 def _whole(most: float) -> int | None:

@@ -1,0 +1,203 @@
+"""Queues that act: what can't be asked of them, and what they do as seen from outside."""
+
+import math
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from longpipe import Result, Scenario, ScenarioError, simulate
+from pcap import needs_tshark, tshark
+
+MBIT: Final = 10
+PACKET_BITS: Final = 8 * 1500
+TRUNK: Final = "switch1->switch2"
+# A long pipe over routers, whose buffer has room for more than half a second.
+LINK: Final = Scenario(name="link", duration="30 s").with_(
+    **{
+        "framing": "ip",
+        "network.sources": 4,
+        "network.trunk_rate": f"{MBIT} Mbit/s",
+        "network.access_rate": "1 Gbit/s",
+        "network.trunk_delay": "20 ms",
+        "network.access_delay": "0 s",
+        "network.exit_delay": "0 s",
+        "switch.buffer": "500 packets",
+        "tcp.profile": "linux-6",
+        "tcp.mss": "1448 B",
+        "tcp.receiver_window": "auto",
+    }
+)
+POLICIES: Final[dict[str, dict[str, Any]]] = {
+    "red": {"kind": "red"},
+    "red as in Linux": {"kind": "red", "gap": "drawn", "gentle": False},
+    "adaptive red": {"kind": "red", "adaptive": True, "gap": "wait"},
+    "red by bytes": {"kind": "red", "unit": "bytes", "min": 7500, "max": 22500},
+    "pie": {"kind": "pie"},
+    "pie by rate": {"kind": "pie", "delay": "departure-rate", "rules": "ns-3"},
+    "blue": {"kind": "blue"},
+    "codel": {"kind": "codel"},
+    "codel as in Linux": {"kind": "codel", "arithmetic": "linux"},
+    "fq-codel": {"kind": "fq-codel"},
+    "fq-codel as in Linux": {"kind": "fq-codel", "rules": "linux", "arithmetic": "linux", "queues": 1024},
+}
+
+
+def trunk(result: Result) -> dict[str, Any]:
+    return {str(name): value for name, value in result.ports.set_index("port").loc[TRUNK].items()}
+
+
+def mean_delay_ms(result: Result) -> float:
+    return float(trunk(result)["mean_queue_packets"] * PACKET_BITS / (MBIT * 1e3))
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"switch.policy": {"kind": "red", "min": 9, "max": 3}}, "switch.policy.max: 3; needs more than min, 9"),
+        (
+            {"switch.policy": {"kind": "red", "gap": "drawn"}},
+            "switch.policy.gap: drawn; needs gentle = false and adaptive = false, as Linux has it",
+        ),
+        (
+            {"switch.policy": {"kind": "codel", "target": "200 ms"}},
+            "switch.policy.interval: 100 ms; needs at least the target, 200 ms",
+        ),
+        (
+            {"switch.policy": {"kind": "fq-codel", "interval": "1 ms"}},
+            "switch.policy.interval: 1 ms; needs at least the target, 5 ms",
+        ),
+        (
+            {"tcp.congestion": "dctcp"},
+            "tcp.ecn: off; needs dctcp for congestion = 'dctcp', whose window falls by the share of marks",
+        ),
+        (
+            {"tcp.congestion": "dctcp", "tcp.ecn": "classic"},
+            "tcp.ecn: classic; needs dctcp for congestion = 'dctcp', whose window falls by the share of marks",
+        ),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_refused_in_a_line(changes: dict[str, Any], line: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        LINK.with_(**changes).resolve()
+    assert list(error.value.problems) == [line]
+
+
+@pytest.mark.parametrize("kind", ["red", "pie", "blue", "codel", "fq-codel"])
+def test_switches_of_cells_have_no_such_queue(kind: str) -> None:
+    with pytest.raises(ScenarioError, match=f"^switch.policy: {kind}; is for IP packets, ATM switches accept tail-dr"):
+        Scenario().with_(**{"switch.policy": kind}).resolve()
+
+
+def test_cells_carry_no_marks() -> None:
+    with pytest.raises(ScenarioError, match=r"^tcp\.ecn: classic; needs off under AAL5"):
+        Scenario().with_(**{"tcp.ecn": "classic"}).resolve()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "accepted"),
+    [
+        ("switch.policy", "rde", "did you mean 'red'?"),
+        ("switch.policy", "coddel", "did you mean 'codel'?"),
+        ("tcp.ecn", "clasic", "did you mean 'classic'?"),
+    ],
+)
+def test_a_mistyped_name_gets_the_nearest(field: str, value: str, accepted: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        LINK.with_(**{field: value})
+    (line,) = error.value.problems
+    assert line.startswith(f"{field}: ")
+    assert accepted in line
+
+
+def test_codel_keeps_the_delay_near_its_target_where_tail_drop_has_hundreds_of_ms() -> None:
+    assert mean_delay_ms(simulate(LINK)) > 300
+    kept = simulate(LINK.with_(**{"switch.policy": "codel"}))
+    assert 2.5 < mean_delay_ms(kept) < 15
+    assert kept.efficiency > 0.95
+
+
+def test_red_keeps_the_mean_queue_between_its_thresholds_and_pie_the_delay_near_its_target() -> None:
+    red = simulate(LINK.with_(**{"switch.policy": {"kind": "red", "min": 5, "max": 15}}))
+    assert 5 < trunk(red)["mean_queue_packets"] < 15
+    assert 15 / 1.5 < mean_delay_ms(simulate(LINK.with_(**{"switch.policy": "pie"}))) < 15 * 1.5
+
+
+def test_flows_of_different_round_trips_share_by_fq_codel_but_not_by_tail_drop() -> None:
+    groups = [{"name": f"rtt{delay}", "count": 1, "access_delay": f"{delay} ms"} for delay in (1, 20, 50)]
+    mixed = LINK.with_(**{"network.group": groups, "network.sources": 3, "duration": "60 s"})
+    shared = simulate(mixed.with_(**{"switch.policy": "fq-codel"}))
+    assert shared.fairness > 0.99
+    assert simulate(mixed.with_(**{"switch.policy": "codel"})).fairness < shared.fairness
+
+
+def test_the_share_that_dctcp_has_marked_is_that_of_theory() -> None:
+    """alpha = sqrt(2 / (C RTT + K)), of one flow that answers each packet (Alizadeh et al. 2010 section 3.3)."""
+    threshold, rate, round_trip = 65, 100e6, 0.01
+    one = LINK.with_(
+        **{
+            "duration": "60 s",
+            "network.sources": 1,
+            "network.trunk_rate": "100 Mbit/s",
+            "network.access_rate": "10 Gbit/s",
+            "network.trunk_delay": "5 ms",
+            "switch.buffer": "2000 packets",
+            "switch.policy": {"kind": "step-marking", "threshold": threshold},
+            "tcp": {
+                "recovery": "sack",
+                "congestion": "dctcp",
+                "ecn": "dctcp",
+                "timer": "fine",
+                "mss": "1460 B",
+                "receiver_window": "auto",
+            },
+        }
+    )
+    port = trunk(simulate(one))
+    theory = math.sqrt(2 / (rate * round_trip / PACKET_BITS + threshold))
+    assert port["packets_marked"] / port["packets_in"] == pytest.approx(theory, rel=0.05)
+    assert port["packets_lost_overflow"] == port["packets_lost_refused"] == 0
+    assert port["mean_queue_packets"] == pytest.approx(threshold, rel=0.1)
+
+
+@pytest.mark.parametrize("ecn", [False, True], ids=["drops", "marks"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_both_engines_agree(policy: str, ecn: bool) -> None:
+    scenario = LINK.with_(
+        **{
+            "duration": "5 s",
+            "switch.buffer": "60 packets",
+            "switch.policy": {**POLICIES[policy], "ecn": ecn},
+            "tcp.ecn": "classic" if ecn else "off",
+        }
+    )
+    fast = simulate(scenario)
+    assert fast.state_hash == simulate(scenario.with_(engine="reference")).state_hash
+    port = trunk(fast)
+    assert (port["packets_marked"] > 0) == ecn
+    assert ecn or port["packets_lost_refused"] > 0
+
+
+@needs_tshark
+@pytest.mark.parametrize("policy", ["red", "codel"])
+def test_a_capture_has_the_marks_and_their_answers(policy: str, tmp_path: Path) -> None:
+    path = tmp_path / "sink.pcapng"
+    scenario = LINK.with_(
+        **{
+            "duration": "10 s",
+            "network.sources": 1,
+            "switch.policy": {"kind": policy, "ecn": True},
+            "tcp.ecn": "classic",
+        }
+    )
+    result = simulate(scenario, captures={"host:sink1": path})
+    packets = tshark(path, "ip.dsfield.ecn", "tcp.flags.cwr", "tcp.flags.ece", "tcp.len", "ip.src")
+    data = packets[packets["tcp.len"].astype(int) > 0]
+    marked, reduced = data["ip.dsfield.ecn"] == "3", data["tcp.flags.cwr"].isin(["1", "True"])
+    told = packets["tcp.flags.ece"].isin(["1", "True"]) & (packets["tcp.len"].astype(int) == 0)
+    assert trunk(result)["packets_marked"] > 0
+    # What the end of the run keeps on the way is in no capture.
+    assert abs(int(marked.sum()) - trunk(result)["packets_marked"]) <= 1
+    assert abs(int(reduced.sum()) - int(result.flows["mark_reductions"].sum())) <= 1
+    assert int(told.sum()) >= int(reduced.sum()) - 1
