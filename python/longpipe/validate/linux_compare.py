@@ -46,7 +46,8 @@ def missing(case: LinuxCase) -> str | None:
     unknown = [flow.control for flow in case.flows if longpipe_name(flow.control) is None]
     if unknown:
         return f"longpipe has no {', '.join(dict.fromkeys(unknown))}"
-    return None if switch_of(case.guest["discipline"], RATE.parse(case.rate)) else f"longpipe has no {case.discipline} of tc"
+    known = switch_of(case.guest["discipline"], RATE.parse(case.rate))
+    return None if known else f"longpipe has no {case.discipline} of tc"
 
 
 def scenario(case: LinuxCase, **changes: object) -> Scenario:

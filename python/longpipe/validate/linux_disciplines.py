@@ -1,8 +1,9 @@
 """Queueing disciplines in the words of tc, as ports of longpipe: policy, room, and whether packets can be marked.
 
-Linux counts 14 bytes of Ethernet headers in each packet, which longpipe's packets lack: bytes are fewer in proportion. A token
-bucket takes a packet off its queue when the one before has left, and holds it until its tokens are there; in longpipe, whose
-packets leave a packet's time after that, one more waits: thresholds are higher by a packet, or by its time.
+Linux counts 14 bytes of Ethernet headers in each packet, which longpipe's packets lack: bytes are fewer in proportion.
+A token bucket takes a packet off its queue when the one before has left, and holds it until its tokens are there; in
+longpipe, whose packets leave a packet's time after that, one more waits: thresholds are higher by a packet, or by its
+time.
 """
 
 from collections.abc import Callable
@@ -28,7 +29,7 @@ Words = dict[str, str]
 def switch_of(discipline: str, rate_bps: int) -> dict[str, Any] | None:
     """Policy and buffer of a switch, as a scenario has them; None for what longpipe does not have.
 
-    `discipline` is as `LinuxCase.guest` has it, with its limit; `rate_bps` is that of the bucket, by Ethernet's packets.
+    `discipline` is as `LinuxCase.guest` has it, with its limit; `rate_bps` is the bucket's, by packets of Ethernet.
     """
     name, *words = discipline.split()
     make = _KINDS.get(name)
