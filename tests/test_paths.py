@@ -16,13 +16,14 @@ MS = 10**9
 
 
 def over(path: object, duration: str = "10 s", **network: object) -> Scenario:
-    return Scenario(
-        framing="ip",
-        duration=duration,
-        switch={"buffer": "100 packets"},
-        network={"kind": "dumbbell", "sources": 1, "trunk_rate": "10 Mbit/s", "path": path, **network},
-        tcp={"recovery": "newreno", "mss": "1460 B", "receiver_window": "100 KB", "timer": "fine"},
-    )
+    fields: dict[str, Any] = {
+        "framing": "ip",
+        "duration": duration,
+        "switch": {"buffer": "100 packets"},
+        "network": {"kind": "dumbbell", "sources": 1, "trunk_rate": "10 Mbit/s", "path": path, **network},
+        "tcp": {"recovery": "newreno", "mss": "1460 B", "receiver_window": "100 KB", "timer": "fine"},
+    }
+    return Scenario(**fields)
 
 
 def motions(scenario: Scenario) -> list[dict[str, Any]]:
@@ -79,7 +80,7 @@ def test_a_rate_of_zero_holds_and_bits_sent_stay_sent() -> None:
 
 
 def test_outages_drop_what_waits_and_what_is_on_the_wire_as_chosen() -> None:
-    delay = {"delay": [["0 s", "20 ms"]]}
+    delay: dict[str, Any] = {"delay": [["0 s", "20 ms"]]}
     held = simulate(over({**delay, "outages": {"every": "2 s", "phase": "1 s", "gap": "200 ms"}}))
     assert held.ports[["packets_lost_outage", "packets_lost_on_wire"]].to_numpy().sum() == 0
     drops = {"waiting": "drop", "in_flight": "drop", "arriving": "drop", "in_service": "drop"}
@@ -164,8 +165,9 @@ def test_paths_that_cannot_be_are_refused(path: object, said: str) -> None:
 
 
 def test_cells_have_no_path_that_moves() -> None:
+    network: Any = {"kind": "dumbbell", "path": {"delay": [["0 s", "1 ms"]]}}
     with pytest.raises(ScenarioError, match=r"^network.path: moving; moves packets, needs framing 'ip'$"):
-        Scenario(network={"kind": "dumbbell", "path": {"delay": [["0 s", "1 ms"]]}})
+        Scenario(network=network)
 
 
 @pytest.mark.parametrize("name", MOVING)

@@ -117,7 +117,7 @@ def _fq_codel(words: Words) -> dict[str, Any]:
 
 
 def _pie(words: Words) -> dict[str, Any]:
-    policy = {
+    policy: dict[str, Any] = {
         "kind": "pie",
         "rules": "linux",
         # None goes below twice the MTU.
