@@ -124,12 +124,33 @@ def test_red_keeps_the_mean_queue_between_its_thresholds_and_pie_the_delay_near_
     assert 15 / 1.5 < mean_delay_ms(simulate(LINK.with_(**{"switch.policy": "pie"}))) < 15 * 1.5
 
 
-def test_flows_of_different_round_trips_share_by_fq_codel_but_not_by_tail_drop() -> None:
-    groups = [{"name": f"rtt{delay}", "count": 1, "access_delay": f"{delay} ms"} for delay in (1, 20, 50)]
-    mixed = LINK.with_(**{"network.group": groups, "network.sources": 3, "duration": "60 s"})
+def test_flows_of_different_round_trips_share_by_fq_codel_but_not_by_codel() -> None:
+    delays = {"near": "1 ms", "middle": "10 ms", "far": "40 ms"}
+    access = [{"between": [host, "r1"], "rate": "1 Gbit/s", "delay": delay} for host, delay in delays.items()]
+    ends = [{"between": ["r2", f"{host}-sink"], "rate": "1 Gbit/s", "delay": "0 s"} for host in delays]
+    network = {
+        "kind": "graph",
+        "nodes": [
+            *({"name": name, "kind": "switch"} for name in ("r1", "r2")),
+            *({"name": name, "kind": "host"} for host in delays for name in (host, f"{host}-sink")),
+        ],
+        "links": [{"between": ["r1", "r2"], "rate": f"{MBIT} Mbit/s", "delay": "5 ms"}, *access, *ends],
+        "flows": [{"name": host, "from": host, "to": f"{host}-sink"} for host in delays],
+    }
+    mixed = LINK.with_(network=network, duration="60 s")
     shared = simulate(mixed.with_(**{"switch.policy": "fq-codel"}))
     assert shared.fairness > 0.99
     assert simulate(mixed.with_(**{"switch.policy": "codel"})).fairness < shared.fairness
+
+
+def test_web_users_wait_less_beside_downloads_where_flows_have_queues_of_their_own() -> None:
+    groups = [{"name": "bulk", "count": 3}, {"name": "web", "traffic": {"kind": "web", "cycle": "20 s"}}]
+    beside = LINK.with_(**{"network.sources": 4, "network.group": groups, "duration": "60 s"})
+    waits = {
+        policy: float(simulate(beside.with_(**{"switch.policy": policy})).part("waiting")["median_s"][0])
+        for policy in ("tail-drop", "fq-codel")
+    }
+    assert waits["fq-codel"] < waits["tail-drop"] / 3
 
 
 def test_the_share_that_dctcp_has_marked_is_that_of_theory() -> None:

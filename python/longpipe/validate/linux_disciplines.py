@@ -126,8 +126,8 @@ def _pie(words: Words) -> dict[str, Any]:
         "ecn": "ecn" in words,
     }
     policy |= {name: int(words[name]) / PIE_UNIT for name in ("alpha", "beta") if name in words}
-    times = {"target": "target", "tupdate": "update"}
-    policy |= {ours: _time(words[name]) for name, ours in times.items() if name in words}
+    times = {"target": "target", "update": "tupdate"}
+    policy |= {name: _time(words[theirs]) for name, theirs in times.items() if theirs in words}
     return {"buffer": f"{words['limit']} packets", "policy": policy}
 
 

@@ -114,7 +114,7 @@ def _ports(ports: list[Row], framing: Framing, most: float) -> Table:
             "-" if row[f"mean_queue_{unit}"] is None else f"{row[f'mean_queue_{unit}']:.0f}",
             str(row[f"peak_queue_{unit}"]),
             f"{row['utilization']:.1%}",
-            *[_share(row["packets_marked"] or 0, row["packets_in"])] * marks,
+            *([_share(row["packets_marked"], row["packets_in"])] if marks else []),
         )
     return _captioned(table, min(most, len(used)), len(used), "ports, those that lost most or were used most")
 
