@@ -72,6 +72,16 @@ PHASES_OVER: Final[tuple[dict[str, Any], ...]] = (
     {"round_trip": "100 ms", "buffer": 100},
     {"round_trip": "40 ms", "buffer": 1000},
 )
+# Disciplines behind a buffer of 1000 packets, each with how many seeds: those that draw have several.
+QUEUES: Final = {
+    "codel": 1,
+    "codel ecn": 1,
+    "fq_codel": 1,
+    "pie": 4,
+    "red limit 200000 min 30000 max 90000 avpkt 1514 burst 30 probability 0.1": 4,
+}
+# A step at 20 packets, for DCTCP.
+STEP: Final = "red limit 1000000 min 30000 max 30001 avpkt 1514 burst 20 probability 1 ecn"
 PATHS: Final = 20
 # What a path and its buffer hold at most [bytes]: half of what the receiver's largest window lets in.
 MOST_BYTES: Final = 16e6
@@ -143,6 +153,23 @@ def phases(tell: Tell) -> Files:
     return {"phases.csv": pd.DataFrame(rows)}
 
 
+def queues(tell: Tell) -> Files:
+    """Queues that act: 10 Mbit/s, 100 ms, 60 s; CUBIC, Reno and BBR over each, DCTCP over a step."""
+    draws: list[tuple[LinuxControl, str, int]] = [
+        (control, discipline, seed)
+        for discipline, seeds in QUEUES.items()
+        for control in ("cubic", "reno", "bbr")
+        for seed in range(seeds)
+    ]
+    rows = []
+    for control, discipline, seed in [*draws, ("dctcp", STEP, 0)]:
+        case = LinuxCase(buffer=1000, discipline=discipline, seed=seed, flows=(LinuxFlow(control=control),))
+        found = _told(case, f"{control} {discipline} {seed}", tell)
+        about = {"discipline": discipline, "control": control, "seed": seed}
+        rows.append({**about, **measures(found), "marks": found.marks})
+    return {"queues.csv": pd.DataFrame(rows)}
+
+
 def paths(tell: Tell, count: int = PATHS) -> Files:
     """Random paths with random loss: CUBIC, BBR, Reno, 60 s, or 30 s above 25 Mbit/s."""
     rows = []
@@ -161,6 +188,7 @@ TABLES: Final[dict[str, Callable[[Tell], Files]]] = {
     "losses": losses,
     "transfers": transfers,
     "phases": phases,
+    "queues": queues,
     "paths": paths,
 }
 

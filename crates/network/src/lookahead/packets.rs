@@ -78,7 +78,7 @@ impl Ip {
                 return self.send_rest(hosts, flow, link, next(onward), arrival);
             }
         }
-        if !sender.is_spent() | (sender.next_timeout() < state.sender_armed) {
+        if !sender.is_spent() | (sender.next_calm_timeout() < state.sender_armed) {
             self.send_on_ahead(hosts, flow, arrival);
         }
     }

@@ -227,7 +227,15 @@ impl Sender {
         next
     }
 
+    /// The same of a sender that just took a plain ACK.
+    #[inline(always)]
+    pub fn next_calm_timeout(&self) -> MaybeTime {
+        debug_assert!(self.calm && !self.follows);
+        self.timers.next()
+    }
+
     /// When a segment that waits for its time may leave.
+    #[cold]
     fn resume(&self) -> MaybeTime {
         let pacer = self.told.as_ref().and_then(|told| told.pacer.as_ref());
         pacer.map_or(MaybeTime::NONE, Pacer::resume)
