@@ -7,14 +7,16 @@ pub mod check;
 pub mod motion;
 mod policy;
 pub(crate) mod promise;
+mod queue;
 pub mod topology;
 
 use crate::hosts::web::WebConfig;
 use longpipe_tcp::config::TcpConfig;
 use motion::MotionConfig;
-pub use policy::{
-    BlueConfig, CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules, PieConfig, PieDelay, PieRules, PolicyConfig,
-    QueueUnit, RedConfig, RedGap, StepMarkingConfig,
+pub use policy::PolicyConfig;
+pub use queue::{
+    BlueConfig, CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules, PieConfig, PieDelay, PieRules, QueueUnit,
+    RedConfig, RedGap, StepMarkingConfig,
 };
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;

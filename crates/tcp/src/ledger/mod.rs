@@ -2,6 +2,7 @@
 //!
 //! A segment stays as it was cut when it was first sent; what is sent again brings the records that it covers up to date.
 
+mod arrived;
 mod losses;
 
 use crate::congestion::control::RateSample;
@@ -182,116 +183,6 @@ impl Ledger {
                 start = record.end;
                 record.again |= record.sent != latest.sent;
             }
-        }
-    }
-
-    /// An ACK of all below `una` came, with SACK blocks; what it tells.
-    pub fn on_ack(&mut self, now: Time, una: u64, blocks: impl Iterator<Item = (u64, u64)>) -> News {
-        let before = self.delivered;
-        let mut rtt = None;
-        let mut arrivals = Arrivals {
-            highest: self.highest,
-            least_rtt: self.least_rtt,
-            ..Arrivals::default()
-        };
-        while let Some(record) = self.records.front().filter(|record| record.end <= una) {
-            rtt = (!record.again).then(|| now - record.sent);
-            let length = record.end - self.una;
-            if record.arrived {
-                self.beyond -= length;
-            } else {
-                self.delivered += length;
-                arrivals.take(now, record);
-                if let (true, Some(losses)) = (record.lost, &mut self.losses) {
-                    losses.on_arrived(length);
-                }
-            }
-            self.una = record.end;
-            self.records.pop_front();
-        }
-        self.sacked.absorb(una);
-        for (block, place) in blocks.zip(0..) {
-            // Mostly a block but the first is one of the ACK before.
-            if !self.latest.contains(&block) {
-                self.on_block(now, block.0, block.1, &mut arrivals);
-                self.latest[place] = block;
-            }
-        }
-        self.highest = self.highest.max(arrivals.end);
-        if rtt.is_some_and(|rtt| self.least_rtt.is_none_or(|least| rtt < least)) {
-            self.least_rtt = rtt;
-        }
-        News {
-            rtt,
-            least_rtt: self.least_rtt,
-            delivered: self.delivered - before,
-            lost: std::mem::take(&mut self.sent_again),
-            rate: arrivals.newest.map(|newest| self.rate(now, newest)),
-            slow_rtt: arrivals.slow_rtt,
-            latest: arrivals.latest,
-            reordered: arrivals.reordered,
-        }
-    }
-
-    /// Marks what a SACK block covers and none before it did.
-    fn on_block(&mut self, now: Time, start: u64, end: u64, arrivals: &mut Arrivals) {
-        let mut from = start;
-        while let Some((begin, until)) = self.sacked.missing(from, end) {
-            self.on_arrived(now, begin, until, arrivals);
-            from = until;
-        }
-        self.sacked.insert(start, end);
-    }
-
-    /// The place of the first record that ends beyond a byte, and where it begins.
-    fn place_of(&self, byte: u64) -> (usize, u64) {
-        let start = |place: usize| place.checked_sub(1).map_or(self.una, |before| self.records[before].end);
-        // Most segments are as long as the first one.
-        if let Some(length) = self.records.front().map(|first| first.end - self.una) {
-            let guess = (byte.saturating_sub(self.una) / length) as usize;
-            let fits = self.records.get(guess).is_some_and(|record| byte < record.end);
-            if fits && (guess == 0 || start(guess) <= byte) {
-                return (guess, start(guess));
-            }
-        }
-        let place = self.records.partition_point(|record| record.end <= byte);
-        (place, start(place))
-    }
-
-    fn on_arrived(&mut self, now: Time, from: u64, until: u64, arrivals: &mut Arrivals) {
-        let (first, mut start) = self.place_of(from);
-        for record in self.records.range_mut(first..) {
-            if record.end > until {
-                break;
-            }
-            if !record.arrived && start >= from {
-                let length = record.end - start;
-                record.arrived = true;
-                self.delivered += length;
-                self.beyond += length;
-                arrivals.take(now, record);
-                if let (true, Some(losses)) = (record.lost, &mut self.losses) {
-                    losses.on_arrived(length);
-                }
-                record.lost = false;
-            }
-            start = record.end;
-        }
-    }
-
-    /// The rate at which data arrived since `newest` left, at most that at which it was sent.
-    fn rate(&mut self, now: Time, newest: Record) -> RateSample {
-        (self.first_sent, self.delivered_time) = (newest.sent, now);
-        if self.delivered > self.app_limited {
-            self.app_limited = 0;
-        }
-        let sending = newest.sent.since(newest.first_sent);
-        RateSample {
-            delivered: self.delivered - newest.delivered,
-            interval: sending.max(now - newest.delivered_time),
-            prior_delivered: newest.delivered,
-            tx_in_flight: newest.tx_in_flight,
-            app_limited: newest.app_limited,
         }
     }
 }

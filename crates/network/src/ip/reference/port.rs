@@ -1,16 +1,19 @@
 //! An output port in the open: a queue of packets, one of them in service, counted as they come and go.
 
+mod moves;
+
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
-use crate::ip::report::{MotionReport, PacketReport};
-use crate::motion::{Fate, Motion, Passage, Service};
+use crate::ip::report::PacketReport;
+use crate::motion::Motion;
 use crate::packets::{Options, Packet};
 use crate::policies::acting::Acting;
 use crate::policies::{Arrival, Occupancy, Policy, Verdict};
 use crate::scenario::{BufferUnit, LinkConfig, NodeKind, Scenario};
 use longpipe_events::memory::Growing;
-use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
+use longpipe_events::{Rate, Time, PS_PER_SECOND};
+use moves::Moves;
 use std::collections::{BTreeMap, VecDeque};
 
 /// An instant and a fraction of a picosecond.
@@ -215,77 +218,6 @@ impl Port {
         Some(first)
     }
 
-    /// When the packet that has just left arrives, unless it is lost on the wire.
-    pub fn pass(&mut self, now: Time, packet: Packet) -> Option<Time> {
-        let Some(moves) = &mut self.motion else {
-            return Some(now + Span(self.delay));
-        };
-        match moves.motion.pass(now, moves.left) {
-            Passage::Arrives(arrival) => Some(arrival),
-            Passage::Lost(at) => {
-                moves.lost_later.push((at, u64::from(packet.bytes())));
-                None
-            }
-        }
-    }
-
-    /// When an outage begins that drops packets here, after `now`.
-    pub fn next_outage(&mut self, now: Option<Time>) -> Option<Time> {
-        let moves = self.motion.as_mut()?;
-        moves.motion.next_drop(now)
-    }
-
-    /// An outage begins: what waits and what is in service is dropped, as the link has it; whether another is to be served.
-    pub fn drop_all(&mut self, now: Time) -> bool {
-        self.count_time(now);
-        let Some(moves) = &mut self.motion else { return false };
-        let Some((waiting, in_service)) = moves.motion.drops() else {
-            return false;
-        };
-        let begun = moves.service.is_some_and(|service| service.begins < now);
-        let mut kept = VecDeque::new();
-        let mut dropped = vec![];
-        for (place, one) in std::mem::take(&mut self.queue).into_iter().enumerate() {
-            let serving = place == 0 && begun;
-            let drops = if serving {
-                in_service
-            } else {
-                waiting && one.ready < now
-            };
-            if drops {
-                dropped.push(one);
-                moves.report.lost_outage += 1;
-            } else {
-                kept.push_back(one);
-            }
-        }
-        self.queue = kept;
-        let next = !dropped.is_empty() && (in_service || !begun);
-        if next {
-            moves.motion.stop(now);
-            moves.service = None;
-        }
-        for one in &dropped {
-            self.let_go(one);
-            self.report.bytes_lost += u64::from(one.packet.bytes());
-        }
-        next
-    }
-
-    /// Packets and bytes that have left and will be lost on the wire.
-    pub fn lost_later(&mut self, now: Time) -> (u64, u64) {
-        let Some(moves) = &mut self.motion else { return (0, 0) };
-        let report = &mut self.report;
-        for &(_, bytes) in moves.lost_later.iter().filter(|&&(at, _)| at <= now) {
-            moves.report.lose(report, bytes as u32);
-        }
-        moves.lost_later.retain(|&(at, _)| at > now);
-        moves
-            .lost_later
-            .iter()
-            .fold((0, 0), |(packets, sum), &(_, bytes)| (packets + 1, sum + bytes))
-    }
-
     /// A packet is no longer held.
     fn let_go(&mut self, first: &Waiting) {
         let bytes = u64::from(first.packet.bytes());
@@ -406,62 +338,6 @@ impl Port {
             moves.tell(&mut report, now);
         }
         report
-    }
-}
-
-/// What a port of a link that moves has besides.
-#[derive(Clone, Debug)]
-struct Moves {
-    motion: Motion,
-    /// Of the first packet.
-    service: Option<Service>,
-    /// Of the last that left.
-    left: Service,
-    /// Packets on the wire that an outage will lose, and when [byte].
-    lost_later: Vec<(Time, u64)>,
-    report: MotionReport,
-}
-
-impl Moves {
-    fn new(motion: Motion) -> Moves {
-        let begins = Time::ZERO;
-        Moves {
-            motion,
-            service: None,
-            left: Service { begins, ends: begins },
-            lost_later: vec![],
-            report: MotionReport::default(),
-        }
-    }
-
-    /// Whether the first packet needs no room any more.
-    fn has_begun(&self, now: Time) -> bool {
-        self.motion.frees_at_begin() && self.service.is_some_and(|service| service.begins <= now)
-    }
-
-    /// When the next of the packets held leaves, unless an outage drops it.
-    fn leaves(&mut self, waiting: &Waiting) -> Option<Time> {
-        let Some(service) = self.service.take() else {
-            return match self.motion.admit(waiting.ready, waiting.packet.bytes()) {
-                Fate::Leaves(service) => Some(service.ends),
-                Fate::Dropped(_) => None,
-            };
-        };
-        let Some(at) = self.motion.dropped(waiting.ready, service) else {
-            return Some(service.ends);
-        };
-        self.motion.stop(at);
-        None
-    }
-
-    /// What it counted, beside what every port does.
-    fn tell(&mut self, report: &mut PacketReport, now: Time) {
-        let packets = report.packets_out + self.report.lost_on_wire;
-        let used = (packets, report.bytes_out + self.report.bytes_lost_on_wire);
-        self.report.overtakings = self.motion.overtakings(now);
-        self.report.within_capacity = self.motion.can_have_sent(used, now);
-        report.utilization = self.motion.share_used(used, now);
-        report.motion = Some(self.report);
     }
 }
 

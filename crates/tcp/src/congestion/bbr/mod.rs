@@ -2,8 +2,10 @@
 //! al. 2016, draft-cardwell-iccrg-bbr-congestion-control-00, and Linux's numbers).
 
 mod aggregation;
+mod pause;
 mod peak;
 mod policer;
+mod window;
 
 use super::control::{Ack, Cause, Control, Grant, Pacing, Phase, RateSample, Sent, Wants};
 use super::linux::whole_part;
@@ -359,164 +361,6 @@ impl Bbr {
         }
         self.pipe.flat += 1;
         self.pipe.full = self.pipe.flat >= FULL_ROUNDS;
-    }
-
-    /// The shortest round trip of ten seconds; who has seen none as short for so long makes a pause.
-    fn look_at_round_trip(&mut self, ack: &Ack, flight: &Flight) {
-        let old = ack.now.since(self.shortest.since) > RTT_LASTS;
-        if let Some(rtt) = ack.rtt {
-            if old || self.shortest.rtt.is_none_or(|shortest| rtt < shortest) {
-                (self.shortest.rtt, self.shortest.since) = (Some(rtt), ack.now);
-            }
-        }
-        if old && !self.restarts && self.mode != Mode::ProbeRtt {
-            self.mode = Mode::ProbeRtt;
-            self.remember(flight);
-            self.shortest.until = None;
-            self.paused.0 = self.delivered;
-        }
-        if self.mode == Mode::ProbeRtt {
-            self.pause(ack, flight);
-        }
-        self.restarts &= ack.delivered == 0;
-    }
-
-    fn pause(&mut self, ack: &Ack, flight: &Flight) {
-        self.paused.1 = self.delivered + ack.in_flight;
-        if self.shortest.until.is_some() {
-            self.shortest.round_over |= self.rounds.began;
-            if self.shortest.round_over {
-                self.end_pause_in_time(ack.now);
-            }
-        } else if ack.in_flight as f64 <= LEAST_SEGMENTS * flight.mss() {
-            self.shortest.until = Some(ack.now + PAUSE);
-            self.shortest.round_over = false;
-            self.rounds.until = self.delivered;
-        }
-    }
-
-    fn end_pause_in_time(&mut self, now: Time) {
-        if self.shortest.until.is_none_or(|until| now <= until) {
-            return;
-        }
-        self.shortest.since = now;
-        (self.shortest.until, self.shortest.ended) = (None, true);
-        if self.pipe.full {
-            self.probe_bandwidth(now);
-        } else {
-            self.mode = Mode::Startup;
-        }
-    }
-
-    /// The rate follows the bandwidth; before the pipe is full it falls for no reason.
-    fn set_rate(&mut self, gain: f64, srtt: Option<Span>, flight: &Flight) {
-        let bits = |bandwidth: f64, gain: f64| 8.0 * MARGIN * gain * bandwidth;
-        let before = self
-            .rate
-            .or_else(|| srtt.map(|srtt| bits(flight.cwnd() / srtt.as_seconds(), HIGH)));
-        let rate = bits(self.bandwidth(), gain);
-        self.rate = match before {
-            Some(before) if !self.pipe.full && rate <= before => Some(before),
-            None if rate == 0.0 => None,
-            _ => Some(rate),
-        };
-    }
-
-    fn pacing(&self, least_rtt: Option<Span>, flight: &Flight) -> Option<Pacing> {
-        let rate = self.rate?;
-        let least_rtt = least_rtt.or(self.shortest.rtt);
-        Some(pacer::at_rate(rate, least_burst(rate), least_rtt, flight))
-    }
-
-    /// What the window is to have room for: so many bandwidth-delay products and a few bursts, in whole pairs of segments [byte].
-    fn inflight(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
-        self.with_bursts(self.product(bandwidth, gain, flight), flight) * flight.mss()
-    }
-
-    /// So many bandwidth-delay products [segment].
-    fn product(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
-        match self.shortest.rtt {
-            Some(rtt) => rounded_up(gain * bandwidth * rtt.as_seconds() / flight.mss()),
-            None => FIRST_WINDOW,
-        }
-    }
-
-    /// With room for bursts, in whole pairs, and a pair more while more is tried [segment].
-    fn with_bursts(&self, segments: f64, flight: &Flight) -> f64 {
-        let pairs = 2.0 * rounded_up((segments + BURSTS * self.burst(flight)) / 2.0);
-        pairs + if self.mode == Mode::ProbeBw(MORE) { 2.0 } else { 0.0 }
-    }
-
-    /// What leaves at once by the rate [segment].
-    fn burst(&self, flight: &Flight) -> f64 {
-        let rate = self.rate.unwrap_or(0.0);
-        let bytes = (rate / 8.0 / BURSTS_PER_SECOND).min(MOST_BYTES);
-        whole_part(bytes / flight.mss()).clamp(least_burst(rate) as f64, MOST_SEGMENTS)
-    }
-
-    /// The window to go back to after a recovery or a pause.
-    fn remember(&mut self, flight: &Flight) {
-        let cwnd = flight.cwnd();
-        self.prior = if self.phase == Phase::Open && self.mode != Mode::ProbeRtt {
-            cwnd
-        } else {
-            self.prior.max(cwnd)
-        };
-    }
-
-    /// The window after an ACK [byte].
-    fn window(&mut self, ack: &Ack, flight: &Flight) -> f64 {
-        let mss = flight.mss();
-        let arrived = ack.delivered as f64;
-        let mut cwnd = flight.cwnd();
-        if std::mem::take(&mut self.shortest.ended) {
-            cwnd = cwnd.max(self.prior);
-        }
-        if ack.delivered > 0 {
-            let conserved = self.in_recovery(&mut cwnd, ack, mss);
-            cwnd = conserved.unwrap_or_else(|| self.grown(cwnd, arrived, flight));
-        }
-        if self.mode == Mode::ProbeRtt {
-            cwnd = cwnd.min(LEAST_SEGMENTS * mss);
-        }
-        cwnd.min((flight.rwnd as f64).max(mss))
-    }
-
-    /// Takes losses off the window, and goes back to what it was when they are repaired; the window while what leaves is what
-    /// arrived.
-    fn in_recovery(&mut self, cwnd: &mut f64, ack: &Ack, mss: f64) -> Option<f64> {
-        let under_way = (ack.in_flight + ack.delivered) as f64;
-        *cwnd = (*cwnd - ack.lost as f64).max(mss);
-        let before = std::mem::replace(&mut self.phase, ack.phase);
-        if ack.phase == Phase::Recovery && before != Phase::Recovery {
-            self.conserves = true;
-            self.rounds.until = self.delivered;
-            *cwnd = under_way;
-        } else if ack.phase == Phase::Open && before != Phase::Open {
-            self.conserves = false;
-            *cwnd = cwnd.max(self.prior);
-        }
-        self.conserves.then(|| cwnd.max(under_way))
-    }
-
-    /// Towards what the path holds.
-    fn grown(&self, cwnd: f64, arrived: f64, flight: &Flight) -> f64 {
-        let mss = flight.mss();
-        let bandwidth = self.bandwidth();
-        let room = if self.pipe.full {
-            whole_part(self.aggregation.room(self.peak.get()) / mss)
-        } else {
-            0.0
-        };
-        let target = self.with_bursts(self.product(bandwidth, self.window_gain(), flight) + room, flight) * mss;
-        let grown = if self.pipe.full {
-            (cwnd + arrived).min(target)
-        } else if cwnd < target || (self.delivered as f64) < FIRST_WINDOW * mss {
-            cwnd + arrived
-        } else {
-            cwnd
-        };
-        grown.max(LEAST_SEGMENTS * mss)
     }
 }
 

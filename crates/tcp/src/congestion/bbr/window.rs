@@ -1,0 +1,116 @@
+//! What the model of the pipe comes to: a rate, and how much may be in flight.
+
+use super::*;
+
+impl Bbr {
+    /// The rate follows the bandwidth; before the pipe is full it falls for no reason.
+    pub(super) fn set_rate(&mut self, gain: f64, srtt: Option<Span>, flight: &Flight) {
+        let bits = |bandwidth: f64, gain: f64| 8.0 * MARGIN * gain * bandwidth;
+        let before = self
+            .rate
+            .or_else(|| srtt.map(|srtt| bits(flight.cwnd() / srtt.as_seconds(), HIGH)));
+        let rate = bits(self.bandwidth(), gain);
+        self.rate = match before {
+            Some(before) if !self.pipe.full && rate <= before => Some(before),
+            None if rate == 0.0 => None,
+            _ => Some(rate),
+        };
+    }
+
+    pub(super) fn pacing(&self, least_rtt: Option<Span>, flight: &Flight) -> Option<Pacing> {
+        let rate = self.rate?;
+        let least_rtt = least_rtt.or(self.shortest.rtt);
+        Some(pacer::at_rate(rate, least_burst(rate), least_rtt, flight))
+    }
+
+    /// What the window is to have room for: so many bandwidth-delay products and a few bursts, in whole pairs of segments [byte].
+    pub(super) fn inflight(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
+        self.with_bursts(self.product(bandwidth, gain, flight), flight) * flight.mss()
+    }
+
+    /// So many bandwidth-delay products [segment].
+    pub(super) fn product(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
+        match self.shortest.rtt {
+            Some(rtt) => rounded_up(gain * bandwidth * rtt.as_seconds() / flight.mss()),
+            None => FIRST_WINDOW,
+        }
+    }
+
+    /// With room for bursts, in whole pairs, and a pair more while more is tried [segment].
+    pub(super) fn with_bursts(&self, segments: f64, flight: &Flight) -> f64 {
+        let pairs = 2.0 * rounded_up((segments + BURSTS * self.burst(flight)) / 2.0);
+        pairs + if self.mode == Mode::ProbeBw(MORE) { 2.0 } else { 0.0 }
+    }
+
+    /// What leaves at once by the rate [segment].
+    pub(super) fn burst(&self, flight: &Flight) -> f64 {
+        let rate = self.rate.unwrap_or(0.0);
+        let bytes = (rate / 8.0 / BURSTS_PER_SECOND).min(MOST_BYTES);
+        whole_part(bytes / flight.mss()).clamp(least_burst(rate) as f64, MOST_SEGMENTS)
+    }
+
+    /// The window to go back to after a recovery or a pause.
+    pub(super) fn remember(&mut self, flight: &Flight) {
+        let cwnd = flight.cwnd();
+        self.prior = if self.phase == Phase::Open && self.mode != Mode::ProbeRtt {
+            cwnd
+        } else {
+            self.prior.max(cwnd)
+        };
+    }
+
+    /// The window after an ACK [byte].
+    pub(super) fn window(&mut self, ack: &Ack, flight: &Flight) -> f64 {
+        let mss = flight.mss();
+        let arrived = ack.delivered as f64;
+        let mut cwnd = flight.cwnd();
+        if std::mem::take(&mut self.shortest.ended) {
+            cwnd = cwnd.max(self.prior);
+        }
+        if ack.delivered > 0 {
+            let conserved = self.in_recovery(&mut cwnd, ack, mss);
+            cwnd = conserved.unwrap_or_else(|| self.grown(cwnd, arrived, flight));
+        }
+        if self.mode == Mode::ProbeRtt {
+            cwnd = cwnd.min(LEAST_SEGMENTS * mss);
+        }
+        cwnd.min((flight.rwnd as f64).max(mss))
+    }
+
+    /// Takes losses off the window, and goes back to what it was when they are repaired; the window while what leaves is what
+    /// arrived.
+    pub(super) fn in_recovery(&mut self, cwnd: &mut f64, ack: &Ack, mss: f64) -> Option<f64> {
+        let under_way = (ack.in_flight + ack.delivered) as f64;
+        *cwnd = (*cwnd - ack.lost as f64).max(mss);
+        let before = std::mem::replace(&mut self.phase, ack.phase);
+        if ack.phase == Phase::Recovery && before != Phase::Recovery {
+            self.conserves = true;
+            self.rounds.until = self.delivered;
+            *cwnd = under_way;
+        } else if ack.phase == Phase::Open && before != Phase::Open {
+            self.conserves = false;
+            *cwnd = cwnd.max(self.prior);
+        }
+        self.conserves.then(|| cwnd.max(under_way))
+    }
+
+    /// Towards what the path holds.
+    pub(super) fn grown(&self, cwnd: f64, arrived: f64, flight: &Flight) -> f64 {
+        let mss = flight.mss();
+        let bandwidth = self.bandwidth();
+        let room = if self.pipe.full {
+            whole_part(self.aggregation.room(self.peak.get()) / mss)
+        } else {
+            0.0
+        };
+        let target = self.with_bursts(self.product(bandwidth, self.window_gain(), flight) + room, flight) * mss;
+        let grown = if self.pipe.full {
+            (cwnd + arrived).min(target)
+        } else if cwnd < target || (self.delivered as f64) < FIRST_WINDOW * mss {
+            cwnd + arrived
+        } else {
+            cwnd
+        };
+        grown.max(LEAST_SEGMENTS * mss)
+    }
+}
