@@ -15,6 +15,8 @@ from longpipe.examples import EXAMPLES
 LONGPIPE = [str(Path(sys.executable).with_name("longpipe"))]
 ENVIRONMENT = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
 
+POLICIES = "tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel"
+
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [*LONGPIPE, *map(str, arguments)]
@@ -90,7 +92,7 @@ def test_each_example_is_a_scenario_that_needs_no_warning(name: str, tmp_path: P
 def test_an_unknown_example_is_told_those_there_are() -> None:
     refused = run("init", "--example", "gto")
     assert refused.returncode == 2
-    assert refused.stderr.endswith("accepts fiber, geo, leo, aqm, web-and-bulk, lan-96\n")
+    assert refused.stderr.endswith("accepts fiber, geo, leo, starlink, cellular, aqm, web-and-bulk, lan-96\n")
 
 
 def test_fields_are_listed_with_unit_default_source_and_what_they_accept() -> None:
@@ -98,7 +100,7 @@ def test_fields_are_listed_with_unit_default_source_and_what_they_accept() -> No
     assert shown.startswith("tcp.receiver_window [bytes]\n")
     assert "  default: 64 KiB\n  accepts: 1 B to 1 GiB, or auto\n  source: ATM Forum/96-1761" in shown
     policy = run("fields", "switch.policy").stdout
-    assert "accepts: tail-drop, partial-packet-discard, epd, selective-drop, fba\n" in policy
+    assert f"accepts: {POLICIES}\n" in policy
     assert "switch.policy.threshold (of epd) [fraction of the buffer]" in policy
     every = run("fields").stdout.split("\n\n")
     assert len(every) > 100
@@ -109,7 +111,7 @@ def test_fields_are_listed_with_unit_default_source_and_what_they_accept() -> No
 
 def test_init_shows_the_alternatives() -> None:
     text = run("init").stdout
-    assert "\n# One of tail-drop, partial-packet-discard, epd, selective-drop, fba.\n[switch.policy]\n" in text
+    assert f"\n# One of {POLICIES}.\n[switch.policy]\n" in text
     assert "\n# Accepts aal5, ip.\nframing = " in text
 
 
