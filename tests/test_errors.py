@@ -158,12 +158,14 @@ def message(build: Callable[[], object]) -> str:
             "switch.policy",
             "edp",
             "switch.policy: 'edp'; did you mean 'epd'? "
-            "accepts tail-drop, partial-packet-discard, epd, selective-drop, fba",
+            "accepts tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, step-marking, blue, codel, "
+            "fq-codel",
         ),
         (
             "switch.policy",
             {},
-            "switch.policy: {}; needs a kind: tail-drop, partial-packet-discard, epd, selective-drop, fba",
+            "switch.policy: {}; needs a kind: tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, "
+            "step-marking, blue, codel, fq-codel",
         ),
         ("network", "ring", "network: 'ring'; accepts dumbbell, graph"),
         # Values of the wrong shape.
@@ -192,7 +194,12 @@ def test_bad_field_is_named_with_its_value_and_what_is_accepted(field: str, valu
             "switch.buffer: 1001 GB; needs at least one full packet and at most 1000 GB, or 'unlimited'",
         ),
         ("switch.buffer", "900 cells", "switch.buffer: 900 cells; IP routers have no cells, needs packets, bytes or BDP"),
-        ("switch.policy", "epd", "switch.policy: epd; is for cells, IP routers accept tail-drop, selective-drop, fba"),
+        (
+            "switch.policy",
+            "epd",
+            "switch.policy: epd; is for cells, IP routers accept tail-drop, selective-drop, fba, red, pie, step-marking, "
+            "blue, codel, fq-codel",
+        ),
         ("switch.scheduler", "priority", "switch.scheduler: priority; serves cells, IP routers accept fifo"),
         ("switch.ties", "rotating", "switch.ties: rotating; turns every cell time, IP routers accept port-order, random"),
         ("network.vbr", {}, "network.vbr: sends cells, which IP links do not carry; needs framing 'aal5'"),

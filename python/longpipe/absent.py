@@ -64,19 +64,18 @@ CALLED: Final[dict[str, str]] = {
 RENO: Final = "aimd"
 
 
-def homes() -> list[tuple[str, str, tuple[str, ...]]]:
-    """Fields whose values are written in other fields, too: what each of them is, and its names."""
-    # Models say of themselves what is wrong with them by what is here.
-    from longpipe.scenario.base import kinds
-    from longpipe.scenario.congestion import Congestion
-    from longpipe.scenario.recovery import Recovery
-    from longpipe.scenario.switch import Policy
+# Fields whose values are written in other fields, too: what each of them is, and its names, as the models tell.
+_HOMES: dict[str, tuple[str, tuple[str, ...]]] = {}
 
-    return [
-        ("tcp.recovery", "a loss recovery", kinds(Recovery)),
-        ("tcp.congestion", "a congestion control", kinds(Congestion)),
-        ("switch.policy", "a buffer policy", kinds(Policy)),
-    ]
+
+def learn(field: str, what: str, names: tuple[str, ...]) -> None:
+    """The model of a field tells which names it has."""
+    _HOMES[field] = (what, names)
+
+
+def homes() -> list[tuple[str, str, tuple[str, ...]]]:
+    """Fields that told of themselves: name, what it is, its names."""
+    return [(field, what, names) for field, (what, names) in _HOMES.items()]
 
 
 def known(word: str, accepted: Container[str]) -> str | None:

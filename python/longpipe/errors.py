@@ -39,7 +39,9 @@ class RunError(RuntimeError):
 def nearest(word: str, accepted: Iterable[str]) -> str:
     """The clause that names what is accepted, led by the closest name if there is one."""
     names = list(accepted)
-    close = difflib.get_close_matches(word, names, n=1)
+    close = difflib.get_close_matches(word, names, n=3)
+    # Of names that are as close the one of the same letters.
+    close.sort(key=lambda name: (-difflib.SequenceMatcher(None, name, word).ratio(), sorted(name) != sorted(word)))
     return (f"did you mean {close[0]!r}? " if close else "") + f"accepts {', '.join(names)}"
 
 

@@ -144,7 +144,10 @@ fn flows<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult
     integers("retransmitted_bytes", |flow| flow.sender.retransmitted_bytes)?;
     integers("timeouts", |flow| flow.sender.timeouts)?;
     integers("fast_retransmits", |flow| flow.sender.fast_retransmits)?;
-    integers("mark_reductions", |flow| flow.sender.mark_reductions)?;
+    // Results stored before there were marks have no such column.
+    if scenario.flows.iter().any(|flow| !flow.tcp.ecn.is_off()) {
+        integers("mark_reductions", |flow| flow.sender.mark_reductions)?;
+    }
     integers("duplicate_acks", |flow| flow.sender.duplicate_acks)?;
     columns.set_item("start_s", array(py, flows.iter().map(|flow| flow.start.as_seconds())))?;
     columns.set_item(

@@ -10,13 +10,15 @@ from typing import Any, Final, Literal, Self
 import tomli_w
 from pydantic import Field, model_validator
 
+from longpipe.absent import learn
 from longpipe.errors import ScenarioError
 from longpipe.examples import example
-from longpipe.scenario.base import Duration, Model
+from longpipe.scenario.base import Duration, Model, kinds
 from longpipe.scenario.buffers import Framing
-from longpipe.scenario.congestion import VegasOptions
+from longpipe.scenario.congestion import Congestion, VegasOptions
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Network, Node
 from longpipe.scenario.profiles import change as change_profile
+from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.resolve import canonical_json, resolve
 from longpipe.scenario.switch import (
     Epd,
@@ -85,6 +87,10 @@ __all__ = [
     "VegasOptions",
     "Web",
 ]
+
+learn("tcp.recovery", "a loss recovery", kinds(Recovery))
+learn("tcp.congestion", "a congestion control", kinds(Congestion))
+learn("switch.policy", "a buffer policy", kinds(Policy))
 
 # A run is of a scenario and a seed.
 LARGEST_SEED: Final = 2**64 - 1

@@ -12,7 +12,8 @@ from longpipe.files import check_directory, write_bytes
 def linux_tables(
     folder: Annotated[Path, typer.Argument(help="Where the tables are written.")],
     table: Annotated[
-        str | None, typer.Option(metavar="NAME", help="One table alone: controls, losses, transfers, phases, queues, paths.")
+        str | None,
+        typer.Option(metavar="NAME", help="One table alone: controls, losses, transfers, phases, queues, paths."),
     ] = None,
 ) -> None:
     """Run what the tables of tests/data/linux hold in Linux, and write them; the same command writes the same bytes.
