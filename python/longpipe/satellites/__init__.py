@@ -1,11 +1,11 @@
 """Satellites: positions, visibility, routes and round trips of whole constellations, `longpipe[orbits]`.
 
-```python
-from longpipe.satellites import Constellation, round_trips, shell, station
+For example::
 
-kuiper = Constellation.of_shell(shell("kuiper-630"))
-found = round_trips(kuiper, [station("Manila"), station("Dalian")], duration_s=200, step_s=0.1)
-```
+    from longpipe.satellites import Constellation, round_trips, shell, station
+
+    kuiper = Constellation.of_shell(shell("kuiper-630"))
+    found = round_trips(kuiper, [station("Manila"), station("Dalian")], duration_s=200, step_s=0.1)
 """
 
 from longpipe.satellites.constellation import Constellation
