@@ -51,6 +51,7 @@ def sweep_means(study: Study, x: str, y: str, by: str | None = None, *, level: f
         if name not in factors:
             raise ScenarioError(f"factor: {name!r}; {nearest(name, factors)}")
     measures = [str(name) for name in runs.columns if name not in (*factors, "point", "block", "replication", "seed")]
+    y = _column(study, y)
     if y not in measures:
         raise ScenarioError(f"measure: {y!r}; {nearest(y, measures)}")
     others = [name for name in factors if name not in (x, by) and len(runs[name].unique()) > 1]
@@ -64,6 +65,12 @@ def sweep_means(study: Study, x: str, y: str, by: str | None = None, *, level: f
     return pd.DataFrame(rows)
 
 
+def _column(study: Study, measure: str) -> str:
+    """The column of a measure, which may be called without its unit, unless one of that name was asked for."""
+    named = any(asked.name == measure for asked in study.design.asked)
+    return "throughput_bps" if measure == "throughput" and not named else measure
+
+
 def numeric(levels: Iterable[Any]) -> bool:
     """Whether levels are numbers with one unit, which have their places along an axis."""
     return _axis(levels).numeric
@@ -75,7 +82,7 @@ def sweep(
     """A measure over the levels of a factor, a line for each level of `by`, with intervals of the means."""
     means, axis = sweep_means(study, x, y, by, level=level), _axis(_levels(study, x))
     figure, panel = _panel(ax)
-    shown = readable(y, study.design.asked)
+    shown = readable(_column(study, y), study.design.asked)
     lines = list(means.groupby(by, sort=False)) if by else [("", means)]
     for number, (name, rows) in enumerate(lines):
         ordered = rows.assign(at=rows[x].map(axis.at)).sort_values("at")
@@ -107,7 +114,7 @@ def sweep(
 def heat(study: Study, x: str, by: str, y: str, *, ax: Axes | None = None) -> Figure:
     """A measure over the levels of two factors, its mean as colour and number."""
     means = sweep_means(study, x, y, by)
-    shown = readable(y, study.design.asked)
+    shown = readable(_column(study, y), study.design.asked)
     across, up = _levels(study, x), _levels(study, by)
     values = means.pivot_table("mean", by, x).reindex(index=up, columns=across).to_numpy() / shown.scale
     figure, panel = _panel(ax)
