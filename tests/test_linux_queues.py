@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from linux_measures import goodput_mbps, median_srtt_ms
 from longpipe import simulate
 from longpipe.validate.linux import LinuxCase, LinuxFlow
 from longpipe.validate.linux_compare import scenario
 
 TABLE = pd.read_csv(Path(__file__).parent / "data" / "linux" / "queues.csv")
 CASES = list(TABLE[["discipline", "control"]].drop_duplicates().itertuples(index=False, name=None))
-STEADY_S = 20
+STEADY_S, END_S = 20, 60
 RED, STEP = (name for name in TABLE["discipline"].unique() if name.startswith("red"))
 # What is not within 15 % of the packets lost or marked: by how much, as docs/queues.md says.
 COUNT_BEYOND = {
@@ -32,15 +33,9 @@ COUNT_BEYOND = {
 def measured(discipline: str, control: str, seed: int) -> tuple[float, float, int]:
     flow = LinuxFlow.model_validate({"control": control})
     result = simulate(scenario(LinuxCase(buffer=1000, discipline=discipline, flows=(flow,))), seed)
-    acks = result.traces["sequence"].query("event == 1")
-    at = [acks[acks["time_s"] <= time]["sequence_bytes"].iloc[-1] for time in (STEADY_S, 60)]
-    steady = result.traces["rtt"].query("time_s > @STEADY_S")
-    times = np.arange(10 * STEADY_S, 600) / 10
-    place = np.searchsorted(steady["time_s"].to_numpy(), times, side="right") - 1
-    srtt_ms = 1e3 * float(np.median(steady["srtt_s"].to_numpy()[np.maximum(place, 0)]))
     trunk = result.ports.set_index("port").loc["switch1->switch2"]
     counts: Any = trunk[["packets_lost_overflow", "packets_lost_refused", "packets_marked"]]
-    return (at[1] - at[0]) * 8 / (60 - STEADY_S) / 1e6, srtt_ms, int(counts.sum())
+    return goodput_mbps(result, STEADY_S, END_S), median_srtt_ms(result, STEADY_S, END_S), int(counts.sum())
 
 
 @pytest.mark.parametrize(("discipline", "control"), CASES)

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pytest
 
+from linux_measures import at, goodput_mbps, median_srtt_ms
 from longpipe import simulate
 from longpipe.result import Result
 from longpipe.validate.linux import MSS, LinuxCase, LinuxControl, LinuxFlow
@@ -29,29 +29,10 @@ CONNECTS_S = 1.0
 FIRST_WINDOW = "65160 B"
 ELSEWHERE = {8}
 
-Floats = npt.NDArray[np.float64]
-
 
 def run(control: str, *, size: str | None = None, changes: dict[str, Any] | None = None, **case: Any) -> Result:  # noqa: ANN401 - fields of every type
     flow = LinuxFlow.model_validate({"control": control, "size": size})
     return simulate(scenario(LinuxCase(flows=(flow,), **case), **(changes or {})), 1)
-
-
-def at(times: Floats, trace: pd.DataFrame, column: str) -> Floats:
-    place = np.searchsorted(trace["time_s"].to_numpy(), times, side="right") - 1
-    found: Floats = trace[column].to_numpy(dtype=float)[np.maximum(place, 0)]
-    return found
-
-
-def goodput_mbps(result: Result, begin: float, end: float) -> float:
-    acks = result.traces["sequence"].query("event == 1")
-    first, last = at(np.array([begin, end]), acks, "sequence_bytes")
-    return float(last - first) * 8 / (end - begin) / 1e6
-
-
-def median_srtt_ms(result: Result, begin: float, end: float) -> float:
-    times = np.arange(round(begin * 10), round(end * 10)) / 10
-    return float(np.median(at(times, result.traces["rtt"], "srtt_s"))) * 1e3
 
 
 def lost(numbers: object) -> tuple[int, ...]:
