@@ -19,7 +19,6 @@ use crate::lookahead::ahead::Ahead;
 use crate::lookahead::promises::Promises;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
-use crate::observe::watch;
 use crate::packets::packet::Payload;
 use crate::packets::Options;
 use crate::report::state_hash::StateHash;
@@ -107,17 +106,7 @@ impl Medium for Ip {
     fn finish<P: Probe>(&mut self, hosts: &mut Hosts<P>) {
         for (link, wire) in self.wires.iter().enumerate() {
             if let Port::Served(served) = &wire.port {
-                if let Some((held, departure)) = served.in_service() {
-                    let came = Some(held.arrival);
-                    watch::packet(
-                        &mut hosts.probe,
-                        link as u32,
-                        came,
-                        departure,
-                        held.packet,
-                        &held.options,
-                    );
-                }
+                served.watch_in_service(&mut hosts.probe, link as u32);
             }
         }
     }

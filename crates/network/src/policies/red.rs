@@ -24,7 +24,7 @@ pub struct Red {
     moved: Time,
     /// Packets or bytes since one was last refused or marked; none below the lower threshold.
     count: Option<u64>,
-    /// How much more than p the next one to go has to have had, where that is drawn ahead.
+    /// Where the gap is drawn ahead, in [0, 1): the next packet goes when p times the count reaches it.
     drawn: f64,
 }
 

@@ -4,6 +4,8 @@
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
+use crate::observe::probe::Probe;
+use crate::observe::watch;
 use crate::packets::{Options, Packet};
 use crate::queues::codel::{Control, Law};
 use crate::queues::fq_codel::FqCodel;
@@ -199,9 +201,12 @@ impl Served {
         Some(Time(self.free.0))
     }
 
-    /// The packet in service, and when it will have left.
-    pub fn in_service(&self) -> Option<(&Held, Time)> {
-        self.in_service.as_ref().map(|held| (held, Time(self.free.0)))
+    /// The run is over: tells of the packet in service, whose departure is certain though its event never comes.
+    pub fn watch_in_service<P: Probe>(&self, probe: &mut P, link: u32) {
+        if let Some(held) = &self.in_service {
+            let departure = Time(self.free.0);
+            watch::packet(probe, link, Some(held.arrival), departure, held.packet, &held.options);
+        }
     }
 
     fn count_time(&mut self, now: Time) {

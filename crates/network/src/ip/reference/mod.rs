@@ -231,16 +231,8 @@ impl Medium for Reference {
 
     fn finish<P: Probe>(&mut self, hosts: &mut Hosts<P>) {
         for (link, port) in self.ports.iter().enumerate() {
-            if let Some((held, departure)) = self.served[link].as_ref().and_then(|served| served.in_service()) {
-                let came = Some(held.arrival);
-                watch::packet(
-                    &mut hosts.probe,
-                    link as u32,
-                    came,
-                    departure,
-                    held.packet,
-                    &held.options,
-                );
+            if let Some(served) = &self.served[link] {
+                served.watch_in_service(&mut hosts.probe, link as u32);
             }
             for (departure, waiting) in port.departures() {
                 let came = (!port.is_host()).then_some(waiting.arrival);
