@@ -25,6 +25,7 @@ impl Ledger {
                 }
             }
             self.una = record.end;
+            self.passed += 1;
             self.records.pop_front();
         }
         self.sacked.absorb(una);

@@ -3,7 +3,9 @@
 //! A segment stays as it was cut when it was first sent; what is sent again brings the records that it covers up to date.
 
 mod arrived;
+mod in_order;
 mod losses;
+mod place;
 
 use crate::congestion::control::RateSample;
 use crate::ranges::Ranges;
@@ -11,6 +13,7 @@ use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
 pub use losses::Judged;
 use losses::Losses;
+use place::Place;
 use std::collections::VecDeque;
 
 /// The latest transmission of a segment.
@@ -73,8 +76,9 @@ pub struct News {
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     records: VecDeque<Record>,
-    /// First byte under way.
+    /// First byte under way, and segments before it.
     una: u64,
+    passed: u64,
     /// What SACK blocks covered, and the latest ones.
     sacked: Ranges,
     latest: [(u64, u64); 3],
@@ -92,6 +96,8 @@ pub struct Ledger {
     transmissions: u64,
     /// End of what is known to have arrived.
     highest: u64,
+    /// End of what was ever sent again.
+    again_until: u64,
     /// Until so many bytes are known to have arrived, what is under way is what the application had; 0: the window says it.
     app_limited: u64,
     /// What is lost, where a recovery wants to know.
@@ -116,6 +122,15 @@ impl Ledger {
     #[inline]
     pub fn in_flight(&self, max: u64) -> u64 {
         max - self.una - self.beyond - self.losses.as_ref().map_or(0, Losses::bytes)
+    }
+
+    /// The first segment under way.
+    #[inline]
+    fn first(&self) -> Place {
+        Place {
+            number: self.passed,
+            start: self.una,
+        }
     }
 
     /// The application has no more to send, though the window has room.
@@ -159,28 +174,33 @@ impl Ledger {
     }
 
     fn on_sent_again(&mut self, sequence: u64, latest: Record) {
-        let (first, mut start) = self.place_of(sequence);
+        let (first, start) = self.place_of(sequence);
+        let mut place = Place {
+            number: self.passed + first as u64,
+            start,
+        };
+        self.again_until = self.again_until.max(latest.end);
         for record in self.records.range_mut(first..) {
             if record.end > latest.end {
                 break;
             }
             if !record.arrived {
-                let length = record.end - start;
+                let length = record.end - place.start;
                 let mut again = record.again || record.sent != latest.sent;
                 if let Some(losses) = &mut self.losses {
-                    losses.on_sent_again(latest.number, start, if record.lost { length } else { 0 });
+                    losses.on_sent_again(latest.number, place, if record.lost { length } else { 0 });
                     again = true;
                 } else {
                     self.sent_again += length;
                 }
-                start = record.end;
+                place = place.next(record.end);
                 *record = Record {
                     end: record.end,
                     again,
                     ..latest
                 };
             } else {
-                start = record.end;
+                place = place.next(record.end);
                 record.again |= record.sent != latest.sent;
             }
         }

@@ -200,16 +200,14 @@ impl Cubic {
 
     /// The window after `arrived` segments in congestion avoidance.
     fn avoid(&mut self, ack: &Ack, cwnd: f64, arrived: f64) -> f64 {
-        let mut epoch = match self.epoch {
-            Some(epoch) => epoch,
-            None => Epoch::begin(ack.now, cwnd, self.w_max, self.config.scaling),
-        };
-        let grown = match self.config.rules {
-            CubicRules::Rfc9438 => epoch.grow(&self.config, ack, cwnd, arrived, self.cwnd_prior),
-            CubicRules::Linux => epoch.grow_as_linux(&self.config, ack, cwnd, arrived, self.w_max.is_none()),
-        };
-        self.epoch = Some(epoch);
-        grown
+        let (w_max, config) = (self.w_max, &self.config);
+        let epoch = self
+            .epoch
+            .get_or_insert_with(|| Epoch::begin(ack.now, cwnd, w_max, config.scaling));
+        match config.rules {
+            CubicRules::Rfc9438 => epoch.grow(config, ack, cwnd, arrived, self.cwnd_prior),
+            CubicRules::Linux => epoch.grow_as_linux(config, ack, cwnd, arrived, w_max.is_none()),
+        }
     }
 }
 
