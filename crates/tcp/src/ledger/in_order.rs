@@ -21,7 +21,7 @@ impl Ledger {
     pub fn on_ack_in_order(&mut self, now: Time, una: u64) -> News {
         debug_assert!(self.is_in_order(una));
         let first = self.una;
-        let (mut slow_rtt, mut newest) = (None, None);
+        let (mut slow_rtt, mut newest, mut departure) = (None, None, None);
         while let Some(record) = self.records.front().filter(|record| record.end <= una) {
             if newest.is_none() {
                 slow_rtt = Some(now - record.sent);
@@ -30,6 +30,9 @@ impl Ledger {
             self.passed += 1;
             newest = Some(*record);
             self.records.pop_front();
+            if let Some(departures) = &mut self.departures {
+                departure = departures.pop_front();
+            }
         }
         let delivered = self.una - first;
         self.delivered += delivered;
@@ -49,7 +52,9 @@ impl Ledger {
                 number: newest.number,
                 rtt: now - newest.sent,
             }),
-            rate: newest.map(|newest| self.rate(now, newest)),
+            rate: newest
+                .zip(departure)
+                .map(|(newest, departure)| self.rate(now, newest.sent, departure)),
             reordered: false,
         }
     }

@@ -13,7 +13,8 @@ impl Sender {
     /// Takes an ACK without SACK blocks or marks if it acknowledges the first segment under way, and nothing is lost, out of
     /// order or probed; after that `poll_in_order` says what to send.
     pub(super) fn on_ack_in_order(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) -> bool {
-        let (Recovery::Rack(rack), Some(told), None) = (&mut self.recovery, self.told.as_deref_mut(), &self.rare) else {
+        let (Recovery::Rack(rack), Some(told), None) = (&mut self.recovery, self.told.as_deref_mut(), &self.rare)
+        else {
             return false;
         };
         let Some(ledger) = told.ledger.as_mut() else {
@@ -73,7 +74,8 @@ impl Sender {
     /// Sends a segment of MSS bytes never sent before, if nothing is lost, out of order or probed, and the window and the time
     /// allow it: its first byte.
     pub fn poll_in_order(&mut self, now: Time) -> Option<u64> {
-        let (Recovery::Rack(rack), Some(told), None) = (&mut self.recovery, self.told.as_deref_mut(), &self.rare) else {
+        let (Recovery::Rack(rack), Some(told), None) = (&mut self.recovery, self.told.as_deref_mut(), &self.rare)
+        else {
             return None;
         };
         let ledger = told.ledger.as_mut()?;

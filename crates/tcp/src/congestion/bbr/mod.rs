@@ -161,6 +161,7 @@ impl Variant for Bbr {
 impl Control for Bbr {
     fn wants(&self) -> Wants {
         Wants {
+            rates: true,
             sending: true,
             pacing: true,
             ..Wants::RECORDS
