@@ -28,6 +28,8 @@ pub struct GrowingWindow {
 const FIRST: u64 = 65_536;
 /// What is read in the first round trip: an initial window [segment].
 const FIRST_READ: u64 = 10;
+/// A round trip counts for so little of the smoothed one: as the bounds that Linux shows tell.
+const SMOOTH: u64 = 128;
 /// The bound has room for twice what was read, so much of its growth, and some segments.
 const TWICE: u64 = 2;
 const SPARE: u64 = 16;
@@ -71,7 +73,9 @@ impl GrowingWindow {
     fn take_round_trip(&mut self, way: Span) {
         self.least_way = self.least_way.min(way);
         let sample = way.0 + self.least_way.0;
-        let smoothed = self.round_trip.map_or(sample, |old| old.0 - old.0 / 8 + sample / 8);
+        let smoothed = self
+            .round_trip
+            .map_or(sample, |old| old.0 - old.0 / SMOOTH + sample / SMOOTH);
         self.round_trip = Some(Span(smoothed));
     }
 

@@ -13,8 +13,8 @@ impl Sender {
     /// Takes an ACK without SACK blocks or marks if it acknowledges the first segment under way, and nothing is lost, out of
     /// order or probed; after that `poll_in_order` says what to send.
     pub(super) fn on_ack_in_order(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) -> bool {
-        let (Recovery::Rack(rack), Some(told), None) = (&mut self.recovery, self.told.as_deref_mut(), &self.rare)
-        else {
+        let simple = self.is_simple();
+        let (Recovery::Rack(rack), Some(told), true) = (&mut self.recovery, self.told.as_deref_mut(), simple) else {
             return false;
         };
         let Some(ledger) = told.ledger.as_mut() else {
@@ -74,8 +74,8 @@ impl Sender {
     /// Sends a segment of MSS bytes never sent before, if nothing is lost, out of order or probed, and the window and the time
     /// allow it: its first byte.
     pub fn poll_in_order(&mut self, now: Time) -> Option<u64> {
-        let (Recovery::Rack(rack), Some(told), None) = (&mut self.recovery, self.told.as_deref_mut(), &self.rare)
-        else {
+        let simple = self.is_simple() && !self.may_be_idle();
+        let (Recovery::Rack(rack), Some(told), true) = (&mut self.recovery, self.told.as_deref_mut(), simple) else {
             return None;
         };
         let ledger = told.ledger.as_mut()?;
@@ -92,6 +92,9 @@ impl Sender {
         }
         if told.pacer.as_mut().is_some_and(|pacer| pacer.holds(now, mss)) {
             return None;
+        }
+        if let Some(rare) = &mut self.rare {
+            rare.on_sent(now);
         }
         (flight.nxt, flight.max) = (end, end);
         ledger.on_sent(now, sequence, end, end);
@@ -127,7 +130,24 @@ impl Sender {
         self.told.as_deref().is_some_and(waits)
             && self.written - self.flight.nxt >= u64::from(self.flight.mss)
             && matches!(&self.recovery, Recovery::Rack(rack) if !rack.probes())
-            && self.rare.is_none()
+            && self.is_simple()
+            && !self.may_be_idle()
+    }
+
+    /// Whether it neither heeds marks nor estimates the threshold.
+    #[inline]
+    fn is_simple(&self) -> bool {
+        #[cfg(test)]
+        if self.without_shortcuts {
+            return false;
+        }
+        self.rare.as_ref().is_none_or(|rare| rare.restarts_only())
+    }
+
+    /// Whether nothing is under way, so that the window may close.
+    #[inline]
+    fn may_be_idle(&self) -> bool {
+        self.rare.is_some() && self.flight.outstanding() == 0
     }
 
     /// Whether nothing more leaves where `poll_in_order` gives none: nothing is to be repaired, no short segment may go, and the
@@ -139,6 +159,137 @@ impl Sender {
             };
             rack.rests() && told.ledger.as_ref().is_some_and(Ledger::is_calm)
         };
-        self.short_at_end_only && self.written - self.flight.nxt >= u64::from(self.flight.mss) && calm()
+        self.short_at_end_only
+            && self.written - self.flight.nxt >= u64::from(self.flight.mss)
+            && self.is_simple()
+            && !self.may_be_idle()
+            && calm()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::tests::config;
+    use crate::config::{AckConfig, CongestionConfig, RackConfig, RecoveryConfig, TcpConfig, TimerConfig};
+    use crate::congestion::{BbrConfig, CubicConfig, CubicRules, HystartConfig, LinuxRenoConfig};
+    use crate::{AckSegment, DataSegment, Receiver};
+    use longpipe_events::{Span, PS_PER_SECOND};
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    /// What passes over the path.
+    #[derive(Clone, Debug)]
+    enum Passing {
+        Data(DataSegment),
+        Ack(AckSegment),
+        Written(u64),
+    }
+
+    const MSS: u64 = 1000;
+    const WAY: Span = Span::millis(20);
+    const LINE: Span = Span::millis(1);
+
+    /// All that is sent over a line that loses what is numbered so, and the window with each.
+    fn sent(config: &TcpConfig, lost: &[u64], written: &[u64], without_shortcuts: bool) -> Vec<(Time, u64, u32, u64)> {
+        let (mut sender, mut receiver) = (Sender::new(config, Span(0)), Receiver::new(config));
+        sender.without_shortcuts = without_shortcuts;
+        let mut passing: BTreeMap<(Time, u64), Passing> = BTreeMap::new();
+        let (mut number, mut line, mut log) = (0, Time::ZERO, vec![]);
+        let mut total = 0;
+        for (index, segments) in (0..).zip(written) {
+            total += segments;
+            let at = Time(Span::millis(700 * index).0);
+            passing.insert((at, index), Passing::Written(total * MSS - 300));
+        }
+        let mut count = 1_000_000;
+        for _ in 0..20_000 {
+            let timers = [sender.next_timeout(), receiver.next_timeout()];
+            let timer = timers.into_iter().min().and_then(|timer| timer.get());
+            let next = passing.first_key_value().map(|(&(at, _), _)| at);
+            let Some(now) = [timer, next].into_iter().flatten().min() else {
+                break;
+            };
+            if now > Time(60 * PS_PER_SECOND) {
+                break;
+            }
+            if next == Some(now) {
+                match passing.pop_first().map(|(_, what)| what) {
+                    Some(Passing::Data(segment)) => receiver.on_segment(now, &segment),
+                    Some(Passing::Ack(ack)) => sender.on_ack(now, &ack),
+                    Some(Passing::Written(end)) => sender.write_up_to(end),
+                    None => {}
+                }
+            } else {
+                if timers[0] <= now.into() {
+                    sender.on_timeout(now);
+                }
+                if timers[1] <= now.into() {
+                    receiver.on_timeout(now);
+                }
+            }
+            while let Some(ack) = receiver.poll_transmit() {
+                count += 1;
+                passing.insert((now + WAY, count), Passing::Ack(ack));
+            }
+            while let Some(segment) = sender.poll_transmit(now) {
+                log.push((now, segment.sequence, segment.length, sender.flight().cwnd().to_bits()));
+                number += 1;
+                count += 1;
+                line = line.max(now) + LINE;
+                if !lost.contains(&number) {
+                    passing.insert((line + WAY, count), Passing::Data(segment));
+                }
+            }
+        }
+        log
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_sent_is_what_would_be_without_the_short_way(
+            (control, pacing, idle_restart, timestamps) in (0..3, any::<bool>(), any::<bool>(), any::<bool>()),
+            (ack, probe) in (0..3, any::<bool>()),
+            lost in prop::collection::vec(1u64..300, 0..12),
+            written in prop::collection::vec(1u64..200, 1..4),
+        ) {
+            let mut config = TcpConfig {
+                recovery: RecoveryConfig::Rack(RackConfig { blocks: 3, probe, undo: true }),
+                congestion: match control {
+                    0 => CongestionConfig::Bbr(BbrConfig {}),
+                    1 => CongestionConfig::LinuxReno(LinuxRenoConfig {}),
+                    _ => CongestionConfig::Cubic(CubicConfig {
+                        scaling: 0.4,
+                        beta: 0.7,
+                        fast_convergence: true,
+                        reno_friendly: true,
+                        hystart: HystartConfig::Linux,
+                        rules: CubicRules::Linux,
+                    }),
+                },
+                mss_bytes: MSS as u32,
+                initial_window_segments: 10,
+                pacing,
+                idle_restart,
+                ack: match ack {
+                    0 => AckConfig::Immediate {},
+                    1 => AckConfig::Linux { timeout_ps: Span::millis(40).0, quick: 16 },
+                    _ => AckConfig::Delayed { segments: 2, timeout_ps: Span::millis(40).0, quick: 0 },
+                },
+                ..config()
+            };
+            if timestamps {
+                config.timer = TimerConfig::Fine {
+                    granularity_ps: Span::millis(200).0,
+                    min_rto_ps: Span::millis(200).0,
+                    max_rto_ps: Span::seconds(60).0,
+                    initial_rto_ps: Span::seconds(1).0,
+                    timestamps: true,
+                };
+            }
+            let short = sent(&config, &lost, &written, false);
+            prop_assert!(short.len() as u64 >= written.iter().sum::<u64>());
+            prop_assert_eq!(short, sent(&config, &lost, &written, true));
+        }
     }
 }

@@ -92,6 +92,9 @@ pub struct Sender {
     may_be_calm: bool,
     fast_retransmit_restarts_timer: bool,
     silly_window_avoidance: bool,
+    /// What happens in order goes the long way, too.
+    #[cfg(test)]
+    without_shortcuts: bool,
 }
 
 impl Sender {
@@ -145,6 +148,8 @@ impl Sender {
             timestamps: config.timestamps(),
             steady: short_at_end_only && !config.timestamps(),
             counters: SenderCounters::default(),
+            #[cfg(test)]
+            without_shortcuts: false,
         }
     }
 
