@@ -146,7 +146,9 @@ mod tests {
     #[test]
     fn jitter_is_that_of_rfc_3550() {
         let mut delays = Delays::default();
-        [10, 26, 10].map(|ms| delays.take(Span(ms * 1_000_000_000)));
+        [10, 26, 10]
+            .into_iter()
+            .for_each(|ms| delays.take(Span(ms * 1_000_000_000)));
         // 16/16 = 1 ms, then 1 + (16 - 1)/16 ms.
         assert!((delays.jitter() - 0.0019375).abs() < 1e-15, "{}", delays.jitter());
     }
