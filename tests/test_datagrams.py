@@ -13,7 +13,7 @@ import pytest
 from longpipe import Scenario, ScenarioError
 from longpipe.analysis.asked import NamedMeasure
 from longpipe.run import simulate
-from longpipe.scenario import Graph
+from longpipe.scenario import Cbr, Dumbbell, Graph, Group, Switch, Voice
 from longpipe.scenario.network import Flow
 from longpipe.store.packing import pack, unpack
 
@@ -69,12 +69,14 @@ def test_a_flow_sent_back_over_a_dumbbell_takes_its_trunk_back() -> None:
 
 
 def test_a_graph_has_datagrams_both_ways_between_two_hosts() -> None:
-    cbr = {"kind": "cbr", "rate": "800 kbit/s", "payload": "972 B"}
+    cbr = Cbr(rate="800 kbit/s", payload="972 B")
     graph = Graph.of(
         [("a", "s", "10 Mbit/s", "5 ms"), ("s", "b", "10 Mbit/s", "5 ms")],
         [Flow(name="there", from_="a", to="b", traffic=cbr), Flow(name="back", from_="b", to="a", traffic=cbr)],
     )
-    frame = simulate(Scenario(framing="ip", network=graph, duration="1 s", switch={"buffer": "9 packets"}), 1).datagrams
+    frame = simulate(
+        Scenario(framing="ip", network=graph, duration="1 s", switch=Switch(buffer="9 packets")), 1
+    ).datagrams
     # Two links of 5 ms and .8 ms: 11.6 ms each.
     assert frame["mean_delay_s"].tolist() == pytest.approx([0.0116, 0.0116])
     assert frame["sent"].tolist() == [101, 101]
@@ -142,7 +144,7 @@ def test_what_no_datagrams_can_be_is_refused_in_one_line(traffic: dict[str, Any]
 
 def test_cells_carry_none() -> None:
     with pytest.raises(ScenarioError, match=r"network.group\[0\].traffic: voice; sends datagrams, needs framing 'ip'"):
-        Scenario(network={"kind": "dumbbell", "group": [{"name": "f", "traffic": "voice"}]})
+        Scenario(network=Dumbbell(group=(Group(name="f", traffic=Voice()),)))
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="reads captures with tshark")
