@@ -8,6 +8,7 @@ pub mod motion;
 mod policy;
 pub(crate) mod promise;
 mod queue;
+pub(crate) mod queueless;
 pub mod topology;
 
 use crate::hosts::web::WebConfig;

@@ -36,7 +36,7 @@ fn port(schedule: &[u64], limit: u64, unit: BufferUnit) -> (Moving, Line) {
     };
     let motion = Motion::new(&link).expect("a motion");
     let moving = Moving::new(motion, Time(1 << 60), (&link, NodeKind::Switch), None, 1);
-    (moving, Line::new(Span(0), End::Host, false))
+    (moving, Line::new(Span(0), End::Host, Repeats::Never))
 }
 
 /// When each packet leaves, in milliseconds; none if it is refused.
