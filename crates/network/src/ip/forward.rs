@@ -57,7 +57,7 @@ impl Ip {
         let mut options = NO_OPTIONS;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
         let Some(arrival) = wire.send(ready, packet.bytes(), || (0, false)) else {
-            if let Some(departure) = wire.take_left_if(!P::IDLE) {
+            if let Some(departure) = wire.take_left_if(!hosts.probe.is_idle()) {
                 watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
             }
             return None;
@@ -213,7 +213,7 @@ impl Ip {
         let link = loop {
             let link = self.routes.next_link(&packet);
             packet = packet.further();
-            if !P::IDLE {
+            if !hosts.probe.is_idle() {
                 let held = self.held(hosts, link, arrival);
                 hosts.probe.queue(arrival, link, held);
             }
@@ -226,7 +226,7 @@ impl Ip {
                     &*wire
                 }
                 None => {
-                    if let Some(departure) = wire.take_left_if(!P::IDLE) {
+                    if let Some(departure) = wire.take_left_if(!hosts.probe.is_idle()) {
                         watch::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
                     }
                     (arrival, packet) = self.mark_or_hold(hosts, link, reached, packet, options)?;
