@@ -12,7 +12,7 @@ use super::{Ip, NO_OPTIONS};
 use crate::clock::{Actor, CELL, DEPARTURE, UNKNOWN, WHOLE_FRAME};
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
-use crate::observe::watch;
+use crate::observe::watch::{self, Counts};
 use crate::packets::packet::Payload;
 use crate::packets::{OnWire, Options, Packet};
 use crate::scenario::topology::LinkEnd;
@@ -130,7 +130,14 @@ impl Ip {
     /// The same where something else may come at that instant, or before it.
     #[inline(never)]
     fn advance_tied<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
-        let (_, time, _) = self.lanes.first();
+        let (lane, time, tie) = self.lanes.first();
+        let next = hosts.clock.agenda.next_time();
+        if !tie && next != time {
+            if time < next {
+                self.advance_with_options(hosts, lane);
+            }
+            return time < next;
+        }
         let rank = |next| rank(&self.routes, &self.topology.ends, &self.ties, next);
         let first = self.lanes.at(time).map(|(lane, next)| (rank(next), lane)).min();
         let Some(((order, entity), lane)) = first else {
@@ -218,6 +225,11 @@ impl Ip {
                 hosts.probe.queue(arrival, link, held);
             }
             let wire = &mut self.wires[link as usize];
+            let before = if hosts.probe.is_idle() {
+                Counts::default()
+            } else {
+                wire.port.fates()
+            };
             let reached = arrival;
             let asked = || (self.routes.local(&self.topology, packet), packet.is_capable());
             let wire = match wire.send(reached, packet.bytes(), asked) {
@@ -228,6 +240,9 @@ impl Ip {
                 None => {
                     if let Some(departure) = wire.take_left_if(!hosts.probe.is_idle()) {
                         watch::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
+                    }
+                    if !hosts.probe.is_idle() {
+                        watch::fates(&mut hosts.probe, link, reached, before, wire.port.fates());
                     }
                     (arrival, packet) = self.mark_or_hold(hosts, link, reached, packet, options)?;
                     &self.wires[link as usize]
@@ -294,7 +309,9 @@ impl Ip {
         let Port::Served(port) = &mut wire.port else {
             return None;
         };
+        let before = port.served().fates();
         let begun = port.arrive(&mut wire.line, now, packet, options);
+        watch::fates(&mut hosts.probe, link, now, before, port.served().fates());
         let delay = wire.line.delay();
         self.await_next(hosts, link);
         begun.map(|(held, departure)| (departure + delay, held.packet))
@@ -318,9 +335,10 @@ impl Ip {
         loop {
             let wire = &mut self.wires[link as usize];
             let Port::Served(port) = &mut wire.port else { return };
-            let Some(begun) = port.next(&mut wire.line, now) else {
-                return;
-            };
+            let (before, begins) = (port.served().fates(), wire.line.free());
+            let begun = port.next(&mut wire.line, now);
+            watch::fates(&mut hosts.probe, link, begins, before, port.served().fates());
+            let Some(begun) = begun else { return };
             self.leave(hosts, link, begun);
         }
     }

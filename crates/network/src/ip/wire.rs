@@ -10,6 +10,7 @@ use crate::ip::port::moving::Moving;
 use crate::ip::port::prompt::Prompt;
 use crate::ip::port::served::Served;
 use crate::motion::Motion;
+use crate::observe::watch::Counts;
 use crate::packets::ring::Ring;
 use crate::packets::{OnWire, Options};
 use crate::policies::acting::Acting;
@@ -152,6 +153,17 @@ impl Port {
             Port::Router(router) if router.is_plain() => router.queue(line, ready, bytes),
             Port::Router(router) => router.queue_by_rules(line, ready, bytes, asked),
             Port::Served(_) | Port::Delayed(_) | Port::Moving(_) => None,
+        }
+    }
+
+    /// What probes are told of; nothing of hosts.
+    pub fn fates(&self) -> Counts {
+        match self {
+            Port::Interface(_) => Counts::default(),
+            Port::Router(router) => router.fates(),
+            Port::Served(port) => port.served().fates(),
+            Port::Delayed(delayed) => delayed.port.fates(),
+            Port::Moving(moving) => moving.fates(),
         }
     }
 

@@ -8,6 +8,7 @@
 use crate::impairments::loss::Loss;
 use crate::ip::port::accounts::Rules;
 use crate::ip::port::line::Line;
+use crate::observe::watch::Counts;
 use crate::packets::ring::Ring;
 use crate::policies::acting::Acting;
 use crate::policies::{Arrival, Policy, Verdict};
@@ -168,6 +169,17 @@ impl Router {
         let left = rules.admit(&arrival, begins, departure, local, verdict);
         line.let_repeat(rules.is_calm(&arrival, begins));
         left
+    }
+
+    /// What probes are told of.
+    pub(crate) fn fates(&self) -> Counts {
+        let counters = &self.counters;
+        [
+            counters.lost_overflow,
+            counters.lost_refused,
+            counters.lost_forced,
+            counters.packets_marked,
+        ]
     }
 
     /// When the packet leaves that was admitted and marked, if one just was.

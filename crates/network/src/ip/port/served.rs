@@ -5,6 +5,7 @@ use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
 use crate::ip::NO_OPTIONS;
+use crate::observe::watch::Counts;
 use crate::packets::{Options, Packet};
 use crate::queues::codel::{Control, Law};
 use crate::queues::fq_codel::FqCodel;
@@ -141,6 +142,11 @@ impl Served {
         forgets && self.loss.is_none()
     }
 
+    /// What probes are told of.
+    pub fn fates(&self) -> Counts {
+        self.report.fates()
+    }
+
     /// Whether the line sends a packet.
     pub fn is_busy(&self) -> bool {
         self.in_service.is_some()
@@ -163,6 +169,13 @@ impl Served {
             options: packet.has_options().then(|| Box::new(*options)),
             marked: false,
         };
+        let room = self.most_packets > 0 && bytes <= self.most_bytes;
+        if room && self.passes(&held) {
+            self.report.peak_packets = self.report.peak_packets.max(1);
+            self.report.peak_bytes = self.report.peak_bytes.max(bytes);
+            self.in_service = Some(bytes);
+            return Some(held);
+        }
         self.enqueue(held);
         let (packets, bytes) = self.held();
         self.report.peak_packets = self.report.peak_packets.max(packets);
@@ -171,6 +184,24 @@ impl Served {
             return None;
         }
         self.serve(now)
+    }
+
+    /// Whether nothing is here, so that the packet leaves at once, unmarked, whatever else comes; if so, it does.
+    fn passes(&mut self, held: &Held) -> bool {
+        if self.in_service.is_some() || self.waiting().0 > 0 {
+            return false;
+        }
+        match &mut self.discipline {
+            Discipline::Codel { control, .. } => {
+                control.rest();
+                true
+            }
+            Discipline::FqCodel(fq) if fq.is_idle() => {
+                fq.pass(held.packet.vc(), held.bytes());
+                true
+            }
+            Discipline::FqCodel(_) => false,
+        }
     }
 
     /// A packet takes its place, for which others may have to go.

@@ -13,7 +13,7 @@ use crate::clock::{TIMER, UNKNOWN};
 use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
-use crate::observe::watch;
+use crate::observe::watch::{self, Counts};
 use crate::packets::packet::Payload;
 use crate::packets::{Options, Packet};
 use crate::report::state_hash::StateHash;
@@ -258,7 +258,9 @@ impl Reference {
     fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
         let now = hosts.clock.now;
         let (packet, options, came) = if let Some(served) = &mut self.served[link] {
+            let before = served.fates();
             let Some((left, next)) = served.depart(now) else { return };
+            watch::fates(&mut hosts.probe, link as u32, now, before, served.fates());
             if let Some(departure) = next {
                 self.set(departure, Kind::Departure, link);
             }
@@ -286,6 +288,14 @@ impl Reference {
         watch::packet(&mut hosts.probe, link as u32, came, now, packet, &options);
     }
 
+    /// What probes are told of.
+    fn fates(&self, link: usize) -> Counts {
+        match &self.served[link] {
+            Some(served) => served.fates(),
+            None => self.ports[link].fates(),
+        }
+    }
+
     /// Takes the first packet off a wire, unless it is spoilt.
     fn take_whole(&mut self, link: usize) -> Option<(Packet, Options)> {
         let (packet, options) = self.take_first(link)?;
@@ -302,7 +312,9 @@ impl Reference {
             .as_ref()
             .map_or(self.ports[next].held(), Plainly::held);
         hosts.probe.queue(now, next as u32, held);
+        let before = self.fates(next);
         self.arrive(now, now, next, packet.further(), options);
+        watch::fates(&mut hosts.probe, next as u32, now, before, self.fates(next));
     }
 
     fn on_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {

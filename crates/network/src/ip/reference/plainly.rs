@@ -3,7 +3,7 @@
 use crate::ip::port::served::{Held, Served};
 use crate::ip::report::PacketReport;
 use crate::observe::probe::Probe;
-use crate::observe::watch;
+use crate::observe::watch::{self, Counts};
 use crate::packets::{Options, Packet};
 use longpipe_events::{Time, PS_PER_SECOND};
 
@@ -30,6 +30,11 @@ impl Plainly {
     /// Packets held, the one in service included.
     pub fn held(&self) -> u64 {
         self.served.held().0
+    }
+
+    /// What probes are told of.
+    pub fn fates(&self) -> Counts {
+        self.served.fates()
     }
 
     /// A packet comes; when the line will have sent it, if it begins at once.
