@@ -1,7 +1,7 @@
 //! Schedules of mahimahi's, packet by packet.
 
 use super::*;
-use crate::ip::port::line::End;
+use crate::ip::port::line::{End, Repeats};
 use crate::scenario::motion::{MotionConfig, OrderConfig, ServiceConfig};
 use crate::scenario::{BufferConfig, LossConfig, PolicyConfig, SchedulerConfig};
 use longpipe_events::{Span, Stream};
