@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from longpipe.analysis import metrics, web
+from longpipe.analysis import delays, metrics, web
 from longpipe.analysis.limits import limits, told
 from longpipe.captures import Capture
 from longpipe.files import check_directory, write_text
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 # What a store keeps of a result beside its traces, by name.
 PARTS: Final = ("flows", "ports", "classes", "vbr", "datagrams", "web", "response_times", "waiting")
+
+# What the numbers of `reason` in the trace `drops` stand for.
+REASONS: Final = ("overflow", "refused", "forced", "marked")
 
 # Of one table: its columns by name, each a list or an array.
 Columns = Mapping[str, Any]
@@ -53,6 +56,9 @@ class Result:
     def from_columns(cls, scenario: Scenario, seed: int, columns: Mapping[str, Any]) -> Result:
         """A result from what the core returns."""
         parts = {name: part for name, part in columns.items() if name in (*PARTS, "files", "traces")}
+        if (trace := parts["traces"].get("delay")) is not None:
+            ports = parts["ports"]
+            parts["ports"] = {**ports, **delays.by_port(trace, len(ports["port"]))}
         return cls(scenario, seed, columns["state_hash"], columns["events"], parts)
 
     def __repr__(self) -> str:
@@ -79,7 +85,8 @@ class Result:
     def ports(self) -> pd.DataFrame:
         """A row per directed link, named "a->b" by its nodes; cells are those of all classes.
 
-        Queues are those of UBR where it has circuits. With framing "ip" it counts packets and bytes.
+        Queues are those of UBR where it has circuits. With framing "ip" it counts packets and bytes, and with
+        `traces.delay` it has mean, median, 95 and 99 % of the queueing delay [s]: see `analysis.delays.by_port`.
         """
         return _frame(self.part("ports"))
 
@@ -133,7 +140,7 @@ class Result:
 
     @cached_property
     def traces(self) -> dict[str, pd.DataFrame]:
-        """A frame for each trace that the scenario asks for: cwnd, queue, vc_queue, sequence, rtt."""
+        """A frame for each trace that the scenario asks for: cwnd, queue, vc_queue, sequence, rtt, delay, drops."""
         return {kind: _in_time(_named(trace, self._names)) for kind, trace in self.columns["traces"].items()}
 
     def part(self, name: str) -> Columns:
@@ -157,7 +164,7 @@ class Result:
     @property
     def _names(self) -> dict[str, Any]:
         """What the numbers of flows and ports in traces stand for."""
-        return {"flow": self.columns["flows"]["flow"], "port": self.columns["ports"]["port"]}
+        return {"flow": self.columns["flows"]["flow"], "port": self.columns["ports"]["port"], "reason": REASONS}
 
     @cached_property
     def throughputs_bps(self) -> npt.NDArray[np.float64]:

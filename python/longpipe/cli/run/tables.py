@@ -7,6 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from longpipe.analysis.delays import MEAN
+from longpipe.analysis.delays import QUANTILES as DELAYS
 from longpipe.analysis.limits import FlowLimit, limits, told
 from longpipe.analysis.web import QUANTILES
 from longpipe.cli.run.heads import heads
@@ -31,6 +33,8 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
         _flows(records(result.part("flows")), limited, most_flows),
         _ports(records(result.part("ports")), result.scenario.framing, most_ports),
     ]
+    if MEAN in result.part("ports"):
+        tables.append(_delays(records(result.part("ports")), most_ports))
     if sources := records(result.part("vbr")):
         tables.append(_vbr(sources, most_flows))
     if streams := records(result.part("datagrams")):
@@ -119,6 +123,14 @@ def _ports(ports: list[Row], framing: Framing, most: float) -> Table:
             *([_share(row["packets_marked"], row["packets_in"])] if marks else []),
         )
     return _captioned(table, min(most, len(used)), len(used), "ports, those that lost most or were used most")
+
+
+def _delays(ports: list[Row], most: float) -> Table:
+    table = _table("queueing delay at", "mean\n[ms]", "median\n[ms]", "95 %\n[ms]", "99 %\n[ms]")
+    used = sorted((row for row in ports if row[MEAN] is not None), key=lambda row: row[MEAN], reverse=True)
+    for row in used[: _whole(most)]:
+        table.add_row(row["port"], *(f"{1e3 * row[name]:.3f}" for name in (MEAN, *DELAYS)))
+    return _captioned(table, min(most, len(used)), len(used), "ports, those with the longest")
 
 
 def _vbr(sources: list[Row], most: float) -> Table:
