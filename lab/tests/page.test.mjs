@@ -151,6 +151,39 @@ test("a file is opened, one that is no scenario is refused", async () => {
     await done(opened);
 });
 
+test("what no knob has is written as text: groups, VBR, queues that mark", async () => {
+    const opened = await open({ hash: "#preset=lan-5-epd" });
+    const { page } = opened;
+    await page.locator("#text-box summary").click();
+    assert.match(await page.inputValue("#text"), /kind = "dumbbell"/);
+    const groups = `name = "groups"\nframing = "ip"\nduration = "10 s"
+switch = { buffer = "100 packets", policy = { kind = "red", ecn = true } }
+tcp = { mss = "1460 B", receiver_window = "auto", ecn = "classic", recovery = "sack" }
+[network]\nkind = "dumbbell"\ntrunk_rate = "10 Mbit/s"
+[[network.group]]\nname = "bulk"\ncount = 3\n[[network.group]]\nname = "web"\ncount = 2\ntraffic = "web"\n`;
+    await page.fill("#text", groups);
+    await rerun(page, () => page.click("#text-run"));
+    assert.deepEqual(await problems(page), []);
+    assert.equal(await page.locator("#flow option").count(), 5);
+    assert.equal(await page.inputValue('[data-path="tcp.ecn"]'), "classic");
+    const hash = await text(page, "hash");
+    await rerun(page, () => set(page, "tcp.ecn", "off"));
+    const without = await text(page, "hash");
+    assert.notEqual(without, hash);
+    await rerun(page, () => set(page, "tcp.profile", "linux-6"));
+    assert.notEqual(await text(page, "hash"), without);
+    assert.equal(await page.inputValue('[data-path="tcp.recovery"]'), "sack");
+    const vbr = `name = "vbr"\nduration = "1 s"\nswitch.buffer = "1000 cells"\nnetwork = { kind = "dumbbell", vbr = { period = "300 ms" } }\n`;
+    await page.fill("#text", vbr);
+    await rerun(page, () => page.press("#text", "Control+Enter"));
+    assert.deepEqual(await problems(page), []);
+    assert.match(await text(page, "command"), /vbr\.toml/);
+    await page.fill("#text", "duration = 5");
+    await page.click("#text-run");
+    assert.match((await problems(page))[0], /^duration: /);
+    await done(opened);
+});
+
 test("a link gives the scenario and the seed back, one that was cut says so", async () => {
     const opened = await open({ hash: "#preset=wan-5-sack" });
     const { page } = opened;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
@@ -18,6 +18,7 @@ from longpipe.files import check_file
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from longpipe.pictures.compare import Kind as Compared
     from longpipe.pictures.recorded import Run
     from longpipe.scenario import Scenario
 
@@ -32,6 +33,10 @@ class Kind(StrEnum):
     QUEUE = "queue"
     THROUGHPUT = "throughput"
     RTT = "rtt"
+    DELAY = "delay"
+    CDF = "delay-cdf"
+    DROPS = "drops"
+    SHARES = "shares"
 
 
 # What needs no run: what a scenario's links do over time.
@@ -43,10 +48,16 @@ NEEDS: Final = {
     Kind.QUEUE: ("vc_queue",),
     Kind.THROUGHPUT: ("sequence",),
     Kind.RTT: ("rtt",),
+    Kind.DELAY: ("delay",),
+    Kind.CDF: ("delay",),
+    Kind.DROPS: ("drops",),
+    Kind.SHARES: ("sequence",),
 }
 # Flows of which the terminal has a line, and shares that are worth a word.
 MOST_TOLD: Final = 5
 LEAST_TOLD: Final = 0.005
+# Those that are of a port, and those of them that are of it alone.
+OF_PORT: Final = (Kind.QUEUE, Kind.DELAY, Kind.CDF, Kind.DROPS)
 # Those that count bytes.
 COUNTING: Final = (Kind.WINDOW, Kind.SEQUENCE)
 
@@ -81,7 +92,8 @@ def plot(
     ] = None,
     flow: Annotated[list[str] | None, typer.Option(help="Only this flow; more than once for several.")] = None,
     port: Annotated[
-        str | None, typer.Option(metavar="A->B", help="For queue: a switch port; else the fullest.")
+        str | None,
+        typer.Option(metavar="A->B", help="For queue, delay, delay-cdf, drops: a switch port; else the fullest."),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Draw every flow, not the largest alone.")] = False,
     unit: Annotated[
@@ -132,8 +144,10 @@ def plot(
     if everything and (flow or compared or kind is Kind.SEQUENCE):
         with_what = "--flow" if flow else "--compare" if compared else "sequence, which is of one flow"
         raise ScenarioError(f"--all: not with {with_what}")
-    if port is not None and kind is not Kind.QUEUE:
-        raise ScenarioError(f"--port: {kind.value} is by flow; needs --flow, or the picture queue")
+    if flow and kind is Kind.DROPS:
+        raise ScenarioError("--flow: drops is by port; needs --port, or another picture")
+    if port is not None and kind not in OF_PORT:
+        raise ScenarioError(f"--port: {kind.value} is by flow; needs --flow, or the picture {' or '.join(OF_PORT)}")
     if unit is not None and kind not in COUNTING:
         raise ScenarioError(f"--unit: {kind.value} counts none; needs {' or '.join(COUNTING)}")
     runs = _runs(_existing(source), kind, seed, changes or [], compared, flow)
@@ -230,18 +244,25 @@ def _draw(
 ) -> Figure:
     from longpipe import pictures
 
+    if kind is Kind.CDF:
+        whole: dict[str, Any] = {"most": None} if everything else {}
+        return pictures.delay_cdf(runs if len(runs) > 1 else next(iter(runs.values())), flows, **options, **whole)
     if len(runs) > 1:
-        return pictures.compare(runs, kind.value, flows, **options)
+        return pictures.compare(runs, cast("Compared", kind.value), flows, **options)
     # Each picture has a number of its own of flows that can be told apart.
     most: dict[str, Any] = {"most": None} if everything else {}
     (run,) = runs.values()
     if kind is Kind.QUEUE:
         return pictures.queue(run, **options, **most)
+    if kind is Kind.DROPS:
+        return pictures.drops(run, **options)
     by_flow: dict[Kind, Callable[..., Figure]] = {
         Kind.WINDOW: pictures.window,
         Kind.SEQUENCE: pictures.sequence,
         Kind.THROUGHPUT: pictures.throughput,
         Kind.RTT: pictures.rtt,
+        Kind.DELAY: pictures.delay,
+        Kind.SHARES: pictures.shares,
     }
     return by_flow[kind](run, flows, **options, **most)
 

@@ -40,6 +40,10 @@ impl<P: Probe> Hosts<P> {
         since: Time,
     ) -> M::Certain {
         let (flow, frame) = ((packet.vc() / 2) as usize, packet.frame());
+        if packet.is_datagram() {
+            self.on_datagram(flow, frame, &packet.datagram());
+            return M::Certain::default();
+        }
         match (packet.is_data(), packet.is_of_request()) {
             (true, false) => return self.on_data(medium, flow, frame, &packet.segment(options), since),
             (false, false) => self.on_ack(medium, flow, frame, &packet.ack(options)),
@@ -117,6 +121,9 @@ impl<P: Probe> Hosts<P> {
         if self.flows[flow].requests.is_some() {
             return self.on_client_clock(medium, flow);
         }
+        if self.flows[flow].datagrams.is_some() {
+            return self.send_datagrams(medium, flow);
+        }
         let size = self.flows[flow].size;
         self.flows[flow].sender.write_up_to(size);
         self.send_data(medium, flow);
@@ -166,7 +173,7 @@ impl<P: Probe> Hosts<P> {
     /// Tells the probe what may have moved a sender's timer.
     #[inline(always)]
     fn watch_timer(&mut self, flow: usize) {
-        if !P::IDLE {
+        if !self.probe.is_idle() {
             let sender = &mut self.flows[flow].sender;
             let measured = sender.take_measured();
             let timer = sender.timer();

@@ -1,5 +1,7 @@
 //! One TCP connection in the network: its end points and the frames between them.
 
+use super::datagrams::source::Source;
+use super::datagrams::Datagrams;
 use super::requests::Requests;
 use crate::packets::circuit::{Circuit, REQUEST};
 use crate::scenario::topology::Entry;
@@ -44,6 +46,8 @@ pub struct Flow {
     pub acks: Circuit<AckSegment>,
     /// When the last byte was delivered.
     pub completion: Option<Time>,
+    /// What it sends in place of TCP's segments, if it does.
+    pub datagrams: Option<Box<Datagrams>>,
 }
 
 impl Flow {
@@ -114,6 +118,11 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
                 GREEDY,
                 Some(Box::new(Requests::new(web, &flow.tcp, phase, seed, entity))),
             ),
+            TrafficConfig::Cbr(_)
+            | TrafficConfig::OnOff(_)
+            | TrafficConfig::Poisson(_)
+            | TrafficConfig::Video(_)
+            | TrafficConfig::Arrivals(_) => (0, None),
         };
         let mut sender = Sender::new(&flow.tcp, phase);
         sender.draw_from(Stream::new(seed, "control", entity));
@@ -132,6 +141,7 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
             sender_armed: MaybeTime::NONE,
             receiver_armed: MaybeTime::NONE,
             requests,
+            datagrams: Source::new(&flow.traffic, Stream::new(seed, "datagrams", entity)).map(Datagrams::new),
         }
     });
     flows.collect()

@@ -49,7 +49,7 @@ impl Ip {
             };
             return self.set_out_ahead(hosts, link, next, arrival);
         }
-        let reaching = self.travel(hosts, (onward, packet), &NO_OPTIONS, false, false);
+        let reaching = self.travel(hosts, (onward, packet), &NO_OPTIONS, false, None);
         if let Some(Reaching { arrival, packet, .. }) = reaching {
             self.take_plain_ack(hosts, arrival, packet);
         }

@@ -1,7 +1,7 @@
 //! What watches a run. A probe that is `()` compiles away.
 
 use crate::atm::aal5::Cell;
-use crate::packets::contents::Contents;
+use crate::packets::contents::{Contents, Datagram};
 use longpipe_events::{Span, Time};
 use longpipe_tcp::{AckSegment, DataSegment};
 
@@ -16,10 +16,29 @@ pub struct Slot {
     pub departure: Time,
 }
 
+/// Why a router's port lost a packet, or that it marked it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// There was no room.
+    Overflow,
+    /// The policy had it so.
+    Refused,
+    /// A loss that was asked for.
+    Forced,
+    /// It was marked as having met congestion.
+    Marked,
+}
+
+/// All of them, in the order of their numbers.
+pub const FATES: [Fate; 4] = [Fate::Overflow, Fate::Refused, Fate::Forced, Fate::Marked];
+
 /// Called by the simulation; never changes it.
 pub trait Probe {
-    /// Whether it watches nothing, so that end points may run ahead of each other.
-    const IDLE: bool = false;
+    /// Whether it watches nothing, so that end points may run ahead of each other. The same through the whole run.
+    #[inline(always)]
+    fn is_idle(&self) -> bool {
+        false
+    }
 
     /// cwnd and ssthresh [byte] of a sender after an event that may have changed them.
     fn window(&mut self, _now: Time, _flow: u32, _cwnd: f64, _ssthresh: f64) {}
@@ -35,6 +54,8 @@ pub trait Probe {
     }
     /// Cells held by a switch port when the first cell of a frame arrives.
     fn queue(&mut self, _now: Time, _link: u32, _held: u64) {}
+    /// A router's port lost or marked a packet, at an instant that may lie ahead.
+    fn fate(&mut self, _now: Time, _link: u32, _fate: Fate) {}
     /// A segment handed to the sender's interface, as packet number `frame` of its circuit. For requests, which
     /// carry the mark `REQUEST` in that number, the flow's receiver is the sender, here and in what follows.
     fn sent(&mut self, _now: Time, _flow: u32, _frame: u32, _segment: &DataSegment) {}
@@ -44,6 +65,10 @@ pub trait Probe {
     fn answered(&mut self, _now: Time, _flow: u32, _frame: u32, _ack: &AckSegment) {}
     /// An ACK that reached the sender.
     fn acknowledged(&mut self, _now: Time, _flow: u32, _frame: u32, _ack: &AckSegment) {}
+    /// A datagram handed to its sender's interface, as packet number `frame` of its circuit.
+    fn sent_datagram(&mut self, _now: Time, _flow: u32, _frame: u32, _datagram: &Datagram) {}
+    /// A datagram that reached its receiver.
+    fn received_datagram(&mut self, _now: Time, _flow: u32, _frame: u32, _datagram: &Datagram) {}
     /// A TCP cell got its slot on a link; per link in the order of the slots, which may lie ahead.
     fn cell(&mut self, _slot: Slot, _cell: &Cell, _contents: impl Fn() -> Contents) {}
     /// The same of a whole packet, where there are no cells.
@@ -51,12 +76,18 @@ pub trait Probe {
 }
 
 impl Probe for () {
-    const IDLE: bool = true;
+    #[inline(always)]
+    fn is_idle(&self) -> bool {
+        true
+    }
 }
 
 /// Two probes side by side.
 impl<A: Probe, B: Probe> Probe for (A, B) {
-    const IDLE: bool = A::IDLE && B::IDLE;
+    #[inline(always)]
+    fn is_idle(&self) -> bool {
+        self.0.is_idle() && self.1.is_idle()
+    }
 
     fn window(&mut self, now: Time, flow: u32, cwnd: f64, ssthresh: f64) {
         self.0.window(now, flow, cwnd, ssthresh);
@@ -81,6 +112,11 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         self.1.queue(now, link, held);
     }
 
+    fn fate(&mut self, now: Time, link: u32, fate: Fate) {
+        self.0.fate(now, link, fate);
+        self.1.fate(now, link, fate);
+    }
+
     fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
         self.0.sent(now, flow, frame, segment);
         self.1.sent(now, flow, frame, segment);
@@ -101,6 +137,16 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         self.1.acknowledged(now, flow, frame, ack);
     }
 
+    fn sent_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+        self.0.sent_datagram(now, flow, frame, datagram);
+        self.1.sent_datagram(now, flow, frame, datagram);
+    }
+
+    fn received_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+        self.0.received_datagram(now, flow, frame, datagram);
+        self.1.received_datagram(now, flow, frame, datagram);
+    }
+
     fn cell(&mut self, slot: Slot, cell: &Cell, contents: impl Fn() -> Contents) {
         self.0.cell(slot, cell, &contents);
         self.1.cell(slot, cell, &contents);
@@ -109,5 +155,81 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     fn packet(&mut self, slot: Slot, vc: u32, frame: u32, contents: impl Fn() -> Contents) {
         self.0.packet(slot, vc, frame, &contents);
         self.1.packet(slot, vc, frame, &contents);
+    }
+}
+
+/// A probe that is there or not, as is decided when the run begins: one engine for both, a little slower than `()`.
+impl<A: Probe> Probe for Option<A> {
+    #[inline(always)]
+    fn is_idle(&self) -> bool {
+        self.as_ref().is_none_or(A::is_idle)
+    }
+
+    fn window(&mut self, now: Time, flow: u32, cwnd: f64, ssthresh: f64) {
+        if let Some(probe) = self {
+            probe.window(now, flow, cwnd, ssthresh);
+        }
+    }
+
+    fn timer(&mut self, now: Time, flow: u32, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
+        if let Some(probe) = self {
+            probe.timer(now, flow, measured, srtt, rto);
+        }
+    }
+
+    fn wants_queue(&self) -> bool {
+        self.as_ref().is_some_and(A::wants_queue)
+    }
+
+    fn wants_cells(&self) -> bool {
+        self.as_ref().is_some_and(A::wants_cells)
+    }
+
+    fn queue(&mut self, now: Time, link: u32, held: u64) {
+        if let Some(probe) = self {
+            probe.queue(now, link, held);
+        }
+    }
+
+    fn fate(&mut self, now: Time, link: u32, fate: Fate) {
+        if let Some(probe) = self {
+            probe.fate(now, link, fate);
+        }
+    }
+
+    fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        if let Some(probe) = self {
+            probe.sent(now, flow, frame, segment);
+        }
+    }
+
+    fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        if let Some(probe) = self {
+            probe.received(now, flow, frame, segment);
+        }
+    }
+
+    fn answered(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+        if let Some(probe) = self {
+            probe.answered(now, flow, frame, ack);
+        }
+    }
+
+    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+        if let Some(probe) = self {
+            probe.acknowledged(now, flow, frame, ack);
+        }
+    }
+
+    fn cell(&mut self, slot: Slot, cell: &Cell, contents: impl Fn() -> Contents) {
+        if let Some(probe) = self {
+            probe.cell(slot, cell, contents);
+        }
+    }
+
+    fn packet(&mut self, slot: Slot, vc: u32, frame: u32, contents: impl Fn() -> Contents) {
+        if let Some(probe) = self {
+            probe.packet(slot, vc, frame, contents);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::atm::aal5::Cell;
 use crate::hosts::flow::Flow;
-use crate::observe::probe::{Probe, Slot};
+use crate::observe::probe::{Probe, Slot, FATES};
 use crate::packets::circuit::REQUEST;
 use crate::packets::contents::Contents;
 use crate::packets::{Options, Packet};
@@ -44,6 +44,18 @@ pub(crate) fn cell<P: Probe>(
     }
 }
 
+/// How many packets a port lost or marked so far, by reason in the order of `FATES`.
+pub(crate) type Counts = [u64; 4];
+
+/// Tells of the packets that a port lost or marked at `now`, by what it had counted before and has now.
+pub(crate) fn fates<P: Probe>(probe: &mut P, link: u32, now: Time, before: Counts, after: Counts) {
+    for (fate, (before, after)) in FATES.into_iter().zip(before.into_iter().zip(after)) {
+        for _ in before..after {
+            probe.fate(now, link, fate);
+        }
+    }
+}
+
 /// A packet was given its place on a link.
 #[inline(always)]
 pub(crate) fn packet<P: Probe>(
@@ -54,7 +66,7 @@ pub(crate) fn packet<P: Probe>(
     packet: Packet,
     options: &Options,
 ) {
-    if !P::IDLE {
+    if !probe.is_idle() {
         let slot = Slot {
             link,
             arrival,
