@@ -142,6 +142,15 @@ impl Agenda {
         Some((key.time(), entity))
     }
 
+    /// When the earliest event is, or later than any time.
+    pub fn first(&mut self) -> Time {
+        if self.current.is_empty() {
+            self.turn_wheel();
+        }
+        let near = self.current.last().copied().unwrap_or(Key::NEVER);
+        near.min(self.far.first()).time()
+    }
+
     /// An instant before which nothing is pending.
     #[inline(always)]
     pub fn bound(&self) -> Time {

@@ -1,5 +1,6 @@
 //! One TCP connection in the network: its end points and the frames between them.
 
+use super::foreign::Foreign;
 use super::requests::Requests;
 use crate::packets::circuit::{Circuit, REQUEST};
 use crate::scenario::topology::Entry;
@@ -44,6 +45,8 @@ pub struct Flow {
     pub acks: Circuit<AckSegment>,
     /// When the last byte was delivered.
     pub completion: Option<Time>,
+    /// Packets of programs outside, if it carries those in place of its end points' own.
+    pub(crate) foreign: Option<Box<Foreign>>,
 }
 
 impl Flow {
@@ -78,9 +81,16 @@ impl Flow {
                     requests.segments.get(frame & !REQUEST).packet_bytes()
                 }
             }
+            _ if self.foreign.is_some() => self.foreign_bytes(on_data_circuit, frame),
             _ if on_data_circuit => self.data.get(frame).packet_bytes(),
             _ => self.acks.get(frame).packet_bytes(),
         }
+    }
+
+    #[cold]
+    fn foreign_bytes(&self, on_data_circuit: bool, frame: u32) -> u32 {
+        let packet = self.foreign.as_ref().map(|foreign| foreign.get(u32::from(!on_data_circuit), frame));
+        packet.map_or(0, |packet| u32::from(packet.bytes))
     }
 
     /// When a timer at the sending host is due.
@@ -108,6 +118,7 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
         };
         let phase = clock_phase(&flow.tcp, seed, entity);
         let (size, requests) = match &flow.traffic {
+            _ if flow.foreign => (0, None),
             TrafficConfig::Greedy {} => (GREEDY, None),
             TrafficConfig::Transfer { size_bytes } => (*size_bytes, None),
             TrafficConfig::Web(web) => (
@@ -132,6 +143,7 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
             sender_armed: MaybeTime::NONE,
             receiver_armed: MaybeTime::NONE,
             requests,
+            foreign: flow.foreign.then(Box::default),
         }
     });
     flows.collect()

@@ -24,8 +24,16 @@ const CAPABLE: u64 = 1 << 50;
 const MARKED: u64 = 1 << 51;
 const REDUCED: u64 = 1 << 52;
 const ECHOES_MARK: u64 = 1 << 53;
+/// Of a program outside the run.
+const FOREIGN: u64 = 1 << 54;
 /// What end points have to look at one by one.
-const NOTABLE: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK;
+const NOTABLE: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | FOREIGN;
+
+/// What the packet of a program outside says of congestion, and that it is one.
+pub(crate) fn foreign_bits(capable: bool, marked: bool) -> u64 {
+    let bit = |set: bool, bit: u64| if set { bit } else { 0 };
+    FOREIGN | bit(capable, CAPABLE) | bit(marked, MARKED)
+}
 
 /// The TCP options of a packet that has any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -271,6 +279,16 @@ impl Packet {
         self.rest & CAPABLE != 0
     }
 
+    /// Whether it is of a program outside the run.
+    pub fn is_foreign(&self) -> bool {
+        self.rest & FOREIGN != 0
+    }
+
+    /// Whether it has met congestion.
+    pub fn is_marked(&self) -> bool {
+        self.rest & MARKED != 0
+    }
+
     /// The same packet, marked as having met congestion.
     pub fn marked(self) -> Packet {
         Packet {
@@ -302,7 +320,7 @@ impl Packet {
             timestamp,
             ecn: Ecn {
                 capable: self.is_capable(),
-                marked: self.rest & MARKED != 0,
+                marked: self.is_marked(),
                 reduced: self.rest & REDUCED != 0,
             },
         }

@@ -6,7 +6,7 @@ use crate::impairments::loss;
 use crate::scenario::bounds::{LONGEST_PATH, LONGEST_WAIT};
 use crate::scenario::topology::{LinkEnd, Topology};
 use crate::scenario::{
-    BufferUnit, FlowConfig, Framing, LinkConfig, LossConfig, NodeKind, Scenario, SchedulerConfig, StartConfig, Ties,
+    BufferUnit, Engine, FlowConfig, Framing, LinkConfig, LossConfig, NodeKind, Scenario, SchedulerConfig, StartConfig, Ties,
     TrafficConfig,
 };
 use longpipe_events::key::MAX_ENTITIES;
@@ -196,7 +196,13 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
             "needs off under AAL5, whose cells carry no marks of IP",
         );
     }
+    if flow.foreign && scenario.engine != Engine::Reference {
+        return refuse(field("foreign"), "in a fast engine", "needs engine reference");
+    }
     let (data, mut ack) = flow.tcp.largest_packets_bytes();
+    if flow.foreign {
+        ack = data;
+    }
     if let TrafficConfig::Web(web) = &flow.traffic {
         if let Some((name, value, accepted)) = web.problem() {
             return refuse(field(&format!("traffic.{name}")), value, accepted);

@@ -206,6 +206,7 @@ impl Medium for Reference {
         let mut options = Options::NONE;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
         self.arrive(hosts.clock.now, ready, link as usize, packet, options);
+        self.tell_losses(hosts, link as usize);
     }
 
     /// Handles the first event of the network, if it comes before all timers and not after the end.
@@ -214,7 +215,7 @@ impl Medium for Reference {
             return false;
         };
         // Timers and starts come after all that the network does at their instant.
-        if time > hosts.clock.end || !hosts.clock.agenda.would_be_first(0, time, TIMER - 1) {
+        if time > hosts.clock.until || !hosts.clock.agenda.would_be_first(0, time, TIMER - 1) {
             return false;
         }
         self.pending.pop();
@@ -226,7 +227,12 @@ impl Medium for Reference {
             Kind::AtRouter(_) => self.on_router(hosts, link),
             Kind::AtHost => self.on_host(hosts, link),
         }
+        self.tell_losses(hosts, link);
         true
+    }
+
+    fn next(&self) -> Option<Time> {
+        self.pending.peek().map(|&Reverse((time, ..))| time)
     }
 
     fn finish<P: Probe>(&mut self, hosts: &mut Hosts<P>) {
@@ -253,6 +259,15 @@ impl Medium for Reference {
 }
 
 impl Reference {
+    /// What became of foreign packets that this link has lost.
+    fn tell_losses<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        let losses = match &mut self.served[link] {
+            Some(served) => &mut served.losses,
+            None => &mut self.ports[link].losses,
+        };
+        losses.tell(hosts.clock.now, link, &mut hosts.outcomes);
+    }
+
     fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
         let now = hosts.clock.now;
         let (packet, options, came) = if let Some(served) = &mut self.served[link] {
@@ -301,6 +316,7 @@ impl Reference {
             .map_or(self.ports[next].held(), |served| served.held().0);
         hosts.probe.queue(now, next as u32, held);
         self.arrive(now, now, next, packet.further(), options);
+        self.tell_losses(hosts, next);
     }
 
     fn on_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
