@@ -50,7 +50,8 @@ impl Probe for Witness {
     }
 
     fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
-        self.got.push((now, (circuit(flow, frame, true), frame), segment.ecn.marked));
+        self.got
+            .push((now, (circuit(flow, frame, true), frame), segment.ecn.marked));
     }
 
     fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, _: &AckSegment) {
@@ -104,7 +105,9 @@ fn alike(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
         })
         .collect();
     let data = |name: Name| name.0.is_multiple_of(2) == (name.1 & REQUEST == 0);
-    let known = delivered.into_iter().map(|(time, name, marked)| (time, name, marked && data(name)));
+    let known = delivered
+        .into_iter()
+        .map(|(time, name, marked)| (time, name, marked && data(name)));
     prop_assert_eq!(known.collect::<Vec<_>>(), got);
     prop_assert_eq!(&found, &outcomes(&foreign(&scenario), seed, &sent, 3));
     // A packet has one fate at most.
@@ -117,7 +120,11 @@ fn alike(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
 fn cases() -> ProptestConfig {
     let usual = ProptestConfig::default();
     ProptestConfig {
-        cases: if std::env::var_os("PROPTEST_CASES").is_some() { usual.cases } else { 100 },
+        cases: if std::env::var_os("PROPTEST_CASES").is_some() {
+            usual.cases
+        } else {
+            100
+        },
         failure_persistence: None,
         ..usual
     }
@@ -148,8 +155,20 @@ proptest! {
 #[test]
 fn losses_are_told_with_their_link_and_cause() {
     for (framing, expected) in [
-        (Framing::Ip, Fate::Lost { link: Some(0), cause: Cause::Forced }),
-        (Framing::Aal5, Fate::Lost { link: None, cause: Cause::Cells }),
+        (
+            Framing::Ip,
+            Fate::Lost {
+                link: Some(0),
+                cause: Cause::Forced,
+            },
+        ),
+        (
+            Framing::Aal5,
+            Fate::Lost {
+                link: None,
+                cause: Cause::Cells,
+            },
+        ),
     ] {
         let tcp = common::tcp(RecoveryKind::Reno, 65_535);
         let mut scenario = common::dumbbell(1, 1_000_000, 1000, common::policy("tail-drop"), 1, &tcp);
@@ -164,11 +183,21 @@ fn losses_are_told_with_their_link_and_cause() {
             assert_eq!(first, 2);
         }
         let scenario = foreign(&scenario);
-        let packet = |id: u64| ForeignPacket { id, bytes: 100, capable: false, marked: false };
-        let sent: Vec<_> = (0..3).map(|id| (Time(id * 1_000_000_000), (0, 0), packet(id))).collect();
+        let packet = |id: u64| ForeignPacket {
+            id,
+            bytes: 100,
+            capable: false,
+            marked: false,
+        };
+        let sent: Vec<_> = (0..3)
+            .map(|id| (Time(id * 1_000_000_000), (0, 0), packet(id)))
+            .collect();
         let found = outcomes(&scenario, 1, &sent, 1);
         let expected = match expected {
-            Fate::Lost { link: Some(_), cause } => Fate::Lost { link: Some(first as u32), cause },
+            Fate::Lost { link: Some(_), cause } => Fate::Lost {
+                link: Some(first as u32),
+                cause,
+            },
             other => other,
         };
         let fates: Vec<(u64, Fate)> = found.iter().map(|outcome| (outcome.id, outcome.fate)).collect();

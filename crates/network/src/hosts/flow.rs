@@ -89,7 +89,10 @@ impl Flow {
 
     #[cold]
     fn foreign_bytes(&self, on_data_circuit: bool, frame: u32) -> u32 {
-        let packet = self.foreign.as_ref().map(|foreign| foreign.get(u32::from(!on_data_circuit), frame));
+        let packet = self
+            .foreign
+            .as_ref()
+            .map(|foreign| foreign.get(u32::from(!on_data_circuit), frame));
         packet.map_or(0, |packet| u32::from(packet.bytes))
     }
 
