@@ -1,7 +1,6 @@
 """Real programs through the path. What depends on how busy the machine is, is not asked: decisions, ends and cleanup are."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -80,9 +79,9 @@ def idle(tmp_path: Path) -> str:
     return str(file)
 
 
-def live(*arguments: str, input: str | None = None) -> subprocess.CompletedProcess[str]:
+def live(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "longpipe", "live", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, input=input)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
 def python(tmp_path: Path, name: str, code: str) -> str:
@@ -95,7 +94,7 @@ def python(tmp_path: Path, name: str, code: str) -> str:
 def counted(tmp_path: Path, *arguments: str) -> dict[str, Any]:
     """The certificate of a run that succeeds."""
     file = tmp_path / "certificate.json"
-    done = live(*arguments, "--json", str(file))
+    done = live("--json", str(file), *arguments)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(file.read_text())
     return {**found, "stdout": done.stdout, "stderr": done.stderr}
@@ -103,11 +102,11 @@ def counted(tmp_path: Path, *arguments: str) -> dict[str, Any]:
 
 def test_a_host_is_real_or_simulated() -> None:
     scenario = Scenario.from_toml(IDLE).with_(**{"network.sources": 3})
-    path = plan(scenario, ("source2", "sink2", "source1"))
-    assert [host.name for host in path.hosts] == ["source2", "sink2", "source1"]
+    path = plan(scenario, ("sink2", "source2"))
+    assert [host.name for host in path.hosts] == ["sink2", "source2"]
     flows = json.loads(path.resolved_json)["flows"]
-    assert path.simulated == ("flow3",)
-    assert [flow["name"] for flow in flows if not flow.get("foreign")] == ["flow3"]
+    assert path.simulated == ("flow1", "flow3")
+    assert [flow["name"] for flow in flows if not flow.get("foreign")] == ["flow1", "flow3"]
 
 
 def test_hosts_have_the_addresses_of_captures() -> None:
@@ -123,16 +122,25 @@ def test_hosts_have_the_addresses_of_captures() -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["--at", "sink9", "true"], "--at: 'sink9'; not there, did you mean 'sink1'? accepts source1, source2, sink1, sink2"),
-        (["--at", "switch1", "true"], "--at: 'switch1'; a switch, did you mean 'sink1'? accepts"),
-        (["--at", "source1", "true", "--at", "sink2", "true"], "--at: 'source1'; no flow joins it with sink2: needs one, for its route"),
-        (["--at", "source1", "true", "--at", "source1", "true"], "--at: 'source1' twice; needs one command for each host"),
+        (
+            ["--at", "sink9", "true"],
+            "--at: 'sink9'; not there, did you mean 'sink2'? accepts source1, source2, sink1, sink2",
+        ),
+        (["--at", "switch1", "true"], "--at: 'switch1'; a switch, accepts source1"),
+        (
+            ["--at", "source1", "true", "--at", "sink2", "true"],
+            "--at: 'source1'; no flow joins it with sink2: needs one, for its route",
+        ),
+        (
+            ["--at", "source1", "true", "--at", "source1", "true"],
+            "--at: 'source1' twice; needs one command for each host",
+        ),
         (["--at", "source1", "true", "--", "true"], "--at: beside -- true; needs one of the two"),
         (["--at", "source1"], "--at: 'source1'; needs a host and its command, as in --at sink1 'iperf3 -s'"),
         (["--mtu", "70000", "--", "true"], "--mtu: 70000; needs 68 to 65535 bytes"),
         (["--set", "switch.buffer=400 B", "--mtu", "1500", "--", "true"], "needs at least one full packet"),
         (["--max-late", "soon", "--", "true"], "--max-late: 'soon'"),
-        (["--record", "/nowhere/a.live", "--", "true"], "--record: /nowhere"),
+        (["--record", "/", "--", "true"], "--record: /"),
     ],
 )
 def test_bad_input_is_one_line(idle: str, arguments: list[str], line: str) -> None:
@@ -174,7 +182,9 @@ def test_the_exit_status_is_the_commands(idle: str) -> None:
 @pytest.mark.usefixtures("namespaces")
 @pytest.mark.parametrize("way", [["--device", "any"], ["--device", "packet"], ["--device", "packet", "--as-user"]])
 @pytest.mark.parametrize("ipv6", [[], ["6"]])
-def test_packets_go_there_and_back_and_none_is_early(idle: str, tmp_path: Path, way: list[str], ipv6: list[str]) -> None:
+def test_packets_go_there_and_back_and_none_is_early(
+    idle: str, tmp_path: Path, way: list[str], ipv6: list[str]
+) -> None:
     ask, serve = python(tmp_path, "ask", ASK), python(tmp_path, "serve", SERVE)
     found = counted(
         tmp_path, idle, *way, "--alone",
@@ -213,22 +223,15 @@ FLOOD = """
 import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 2)
+s2 = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s2.settimeout(60)
+s2.bind(("", 5002))
 for n in range(400):
     s.sendto(b"x" * 1000, ("sink1", 5000))
-s.sendto(b"end", ("sink1", 5001))
-s2 = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s2.settimeout(20)
-s2.bind(("", 5002))
-for again in range(20):
-    s.sendto(b"how many?", ("sink1", 5001))
-    try:
-        print(s2.recv(100).decode())
-        break
-    except TimeoutError:
-        pass
+print(s2.recv(100).decode())
 """
 COUNT = """
-import socket, struct, threading
+import socket, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
 s.setsockopt(socket.IPPROTO_IP, 13, 1)  # IP_RECVTOS
@@ -246,14 +249,13 @@ except TimeoutError:
 out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 while True:
     out.sendto(f"{got} {marked}".encode(), ("source1", 5002))
-    import time
     time.sleep(0.2)
 """
 
 
 @pytest.mark.usefixtures("namespaces")
 @pytest.mark.parametrize(
-    ("policy", "buffer"), [("{kind='tail-drop'}", "20 packets"), ("{kind='step-marking', threshold='5 packets'}", "1000 packets")]
+    ("policy", "buffer"), [("{kind='tail-drop'}", "20 packets"), ("{kind='step-marking', threshold=5}", "1000 packets")]
 )
 def test_what_the_path_loses_or_marks_the_other_end_does_not_get_or_sees(
     idle: str, tmp_path: Path, policy: str, buffer: str

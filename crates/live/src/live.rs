@@ -152,7 +152,7 @@ impl Live {
                 continue;
             }
             let now = clock.now();
-            let wait = nanoseconds(now, self.path.next());
+            let wait = nanoseconds(now, self.path.next_due());
             if wait > self.options.spin_ns {
                 let devices = self.hosts.iter().map(|host| host.device.descriptor());
                 let mut descriptors: Vec<PollFd<'_>> = devices

@@ -103,8 +103,8 @@ impl Path {
     }
 
     /// When anything happens next, if nothing enters before.
-    pub fn next(&mut self) -> Time {
-        self.simulation.next()
+    pub fn next_due(&mut self) -> Time {
+        self.simulation.next_due()
     }
 
     /// What time it is on the path.

@@ -29,7 +29,7 @@ pub(crate) trait Medium: Sized {
     fn advance<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool;
 
     /// When what comes next here does, the agenda apart, where somebody outside may ask.
-    fn next(&self) -> Option<Time> {
+    fn next_due(&self) -> Option<Time> {
         None
     }
 

@@ -67,9 +67,9 @@ impl<P: Probe, M: Medium> Run<P, M> {
     }
 
     /// When something happens next.
-    pub fn next(&mut self) -> Time {
+    pub fn next_due(&mut self) -> Time {
         let pending = self.hosts.clock.agenda.first();
-        self.medium.next().map_or(pending, |next| next.min(pending))
+        self.medium.next_due().map_or(pending, |next| next.min(pending))
     }
 
     /// Fraction of the simulated time that is over.

@@ -96,8 +96,8 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// When something happens next.
-    pub fn next(&mut self) -> Time {
-        of!(&mut self.0, run => run.next())
+    pub fn next_due(&mut self) -> Time {
+        of!(&mut self.0, run => run.next_due())
     }
 
     /// A packet of a program outside enters at `time`, after all else that happens then, where circuit `vc` of a foreign flow

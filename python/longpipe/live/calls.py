@@ -1,4 +1,4 @@
-"""System calls that Python 3.11 does not offer: namespaces, mounts, and what becomes of a process whose parent dies (Linux)."""
+"""System calls that Python 3.11 does not offer: namespaces, mounts, and the death of a parent (Linux)."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""The device of a host in its namespace: TUN where that may be opened, else a veth pair with a packet socket at its far end."""
+"""The device of a host in its namespace: TUN where it may be opened, else a veth pair with a packet socket beyond."""
 
 import contextlib
 import ctypes
@@ -139,5 +139,3 @@ def dropped() -> int:
         if name.strip() == NAME:
             return int(counts.split()[11])
     return 0
-
-

@@ -1,7 +1,7 @@
 """One end of the path: a process that makes the namespaces of a host, hands its device over, and runs a command there.
 
-`python -m longpipe.live.end` is started by `longpipe.live.spaces`, which talks to it over a socket. What it makes lives as long
-as its processes do, which the kernel kills when the process that started them is gone.
+`python -m longpipe.live.end` is started by `longpipe.live.spaces`, which talks to it over a socket. What it makes lives
+as long as its processes do, which the kernel kills when the process that started them is gone.
 """
 
 import contextlib
@@ -87,7 +87,7 @@ def _name_hosts(lines: list[str]) -> None:
 
 
 def _run(command: list[str], control: socket.socket) -> int:
-    """Runs the command as a child of the first process of the namespace, with which all others there end; its status."""
+    """Runs the command below the first process of the namespace, with which all others there end; its status."""
     child = os.fork()
     if child == 0:
         control.close()
@@ -106,6 +106,8 @@ def _run(command: list[str], control: socket.socket) -> int:
 def _first_process(command: list[str]) -> int:
     """Runs the command, if any, and looks after whatever loses its parent; the command's status."""
     if not command:
+        # The kernel keeps from the first process what it neither handles nor holds back.
+        signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
         signal.sigwait(FORWARDED)
         return 0
     runs = os.fork()

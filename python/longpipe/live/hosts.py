@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError, nearest
-from longpipe.scenario import Scenario
+from longpipe.scenario import Scenario, Switch, Tcp
 from longpipe.scenario.resolve import canonical_json
 
 # Flows of programs that queues tell apart, between two hosts.
@@ -59,40 +59,23 @@ class Plan:
 
 
 def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = None, alone: bool = False) -> Plan:
-    """Real hosts in place of simulated ones: those named, or the first flow's sender; one alone has the first it talks to beside it.
+    """Real hosts in place of simulated ones: those named, else the first flow's sender; one alone gets a partner.
 
     Flows of real hosts give way to programs, all others are simulated, unless `alone`. `mtu` is the MSS and 40 bytes if
     absent. Raises ScenarioError.
     """
     resolved = scenario.resolve()
     nodes = {node["name"]: number for number, node in enumerate(resolved["nodes"])}
-    hosts = {node["name"] for node in resolved["nodes"] if node["kind"] == "host"}
-    flows = resolved["flows"]
+    flows: list[dict[str, Any]] = resolved["flows"]
     ends = [_ends(resolved, flow) for flow in flows]
-    for name in names:
-        if name not in hosts:
-            what = "a switch" if name in nodes else "not there"
-            raise ScenarioError(f"--at: {name!r}; {what}, {nearest(name, sorted(hosts, key=lambda one: nodes[one]))}")
-    wanted = list(dict.fromkeys(names or ends[0][:1]))
-    if len(wanted) == 1:
-        other = next((b if a == wanted[0] else a for a, b in ends if wanted[0] in (a, b)), None)
-        if other is None or other == wanted[0]:
-            raise ScenarioError(f"network: no flow joins {wanted[0]} with another host; needs one, for its route")
-        wanted.append(other)
+    wanted = _wanted(resolved, ends, names)
     mtu = flows[0]["tcp"]["mss_bytes"] + HEADER_BYTES if mtu is None else mtu
     if not LEAST_MTU <= mtu <= LARGEST_MTU:
         raise ScenarioError(f"--mtu: {mtu}; needs {LEAST_MTU} to {LARGEST_MTU} bytes")
-    kept = [] if alone else [n for n, pair in enumerate(ends) if not set(pair) & set(wanted)]
-    pairs: dict[frozenset[str], int] = {}
-    for number, pair in enumerate(ends):
-        if set(pair) <= set(wanted) and len(set(pair)) == 2:
-            pairs.setdefault(frozenset(pair), number)
-    for name in wanted:
-        if not any(name in pair for pair in pairs):
-            raise ScenarioError(f"--at: {name!r}; no flow joins it with {_others(wanted, name)}: needs one, for its route")
-    foreign, ways = [], []
-    tcp = _tcp(mtu)
-    for number in pairs.values():
+    kept = [] if alone else [flow for flow, pair in zip(flows, ends, strict=True) if not set(pair) & set(wanted)]
+    foreign: list[dict[str, Any]] = []
+    ways, tcp = [], _tcp(mtu)
+    for number in _joining(wanted, ends):
         a, b = ends[number]
         ways.append((wanted.index(a), wanted.index(b), len(kept) + len(foreign), FLOWS))
         foreign += [_foreign(flows[number], tcp, f"live-{number}-{n}") for n in range(FLOWS)]
@@ -100,7 +83,7 @@ def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = N
         **resolved,
         "engine": "reference",
         "duration_ps": LONGEST_PS,
-        "flows": [flows[n] for n in kept] + foreign,
+        "flows": kept + foreign,
         "traces": {name: False if isinstance(value, bool) else value for name, value in resolved["traces"].items()},
     }
     return Plan(
@@ -109,8 +92,39 @@ def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = N
         ways=tuple(ways),
         resolved_json=canonical_json(core),
         mtu=mtu,
-        simulated=tuple(flows[n]["name"] for n in kept),
+        simulated=tuple(flow["name"] for flow in kept),
     )
+
+
+def _wanted(resolved: dict[str, Any], ends: list[tuple[str, str]], names: tuple[str, ...]) -> list[str]:
+    """The real hosts, each once."""
+    kinds = {node["name"]: node["kind"] for node in resolved["nodes"]}
+    for name in names:
+        if kinds.get(name) != "host":
+            what = "a switch" if name in kinds else "not there"
+            raise ScenarioError(
+                f"--at: {name!r}; {what}, {nearest(name, [one for one in kinds if kinds[one] == 'host'])}"
+            )
+    wanted = list(dict.fromkeys(names or ends[0][:1]))
+    if len(wanted) > 1:
+        return wanted
+    other = next((b if a == wanted[0] else a for a, b in ends if wanted[0] in (a, b) and a != b), None)
+    if other is None:
+        raise ScenarioError(f"network: no flow joins {wanted[0]} with another host; needs one, for its route")
+    return [*wanted, other]
+
+
+def _joining(wanted: list[str], ends: list[tuple[str, str]]) -> list[int]:
+    """The first flow between each two of the hosts that have one."""
+    pairs: dict[frozenset[str], int] = {}
+    for number, pair in enumerate(ends):
+        if set(pair) <= set(wanted) and pair[0] != pair[1]:
+            pairs.setdefault(frozenset(pair), number)
+    for name in wanted:
+        if not any(name in pair for pair in pairs):
+            others = " or ".join(other for other in wanted if other != name)
+            raise ScenarioError(f"--at: {name!r}; no flow joins it with {others}: needs one, for its route")
+    return list(pairs.values())
 
 
 def _ends(resolved: dict[str, Any], flow: dict[str, Any]) -> tuple[str, str]:
@@ -118,15 +132,15 @@ def _ends(resolved: dict[str, Any], flow: dict[str, Any]) -> tuple[str, str]:
     return nodes[links[route[0]]["from"]]["name"], nodes[links[route[-1]]["to"]]["name"]
 
 
-def _others(names: list[str], name: str) -> str:
-    return " or ".join(other for other in names if other != name)
-
-
 def _tcp(mtu: int) -> dict[str, Any]:
     """End points that say nothing but how long a packet may be."""
     mss = max(1, mtu - HEADER_BYTES)
-    fields = {"mss": f"{mss} B", "receiver_window": f"{max(65_535, 2 * mss)} B", "timer": {"kind": "fine"}}
-    lonely = Scenario(framing="ip", switch={"buffer": "unlimited"}, tcp=fields)
+    fields: dict[str, Any] = {
+        "mss": f"{mss} B",
+        "receiver_window": f"{max(65_535, 2 * mss)} B",
+        "timer": {"kind": "fine"},
+    }
+    lonely = Scenario(framing="ip", switch=Switch(buffer="unlimited"), tcp=Tcp(**fields))
     found: dict[str, Any] = json.loads(lonely.resolved_json())["flows"][0]["tcp"]
     return found
 

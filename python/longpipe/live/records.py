@@ -61,7 +61,8 @@ def read(file: Path) -> Record:
             head: dict[str, Any] = json.loads(opened.read(length))
             offset = opened.tell()
     except OSError as error:
-        raise ScenarioError(f"{file}: can't be read, {(error.strerror or str(error)).lower()}; needs a record") from None
+        reason = (error.strerror or str(error)).lower()
+        raise ScenarioError(f"{file}: can't be read, {reason}; needs a record") from None
     except (struct.error, ValueError, KeyError) as error:
         if isinstance(error, ScenarioError):
             raise
@@ -104,7 +105,7 @@ class Replay:
 
 
 def replay(file: str | Path, **changes: object) -> Replay:
-    """The arrivals of a record over its own scenario, or one that is changed: `replay("a.live", **{"switch.buffer": "20 packets"})`.
+    """The arrivals of a record over its own scenario, or one with dotted fields changed, in virtual time.
 
     Raises ScenarioError for a file that is no record, or one of another engine unless something is changed.
     """

@@ -91,7 +91,8 @@ def run(
         found = carrier.result()
     overrun = sum(end.dropped for end in ends) + carrier.overrun
     kinds = tuple(f"{end.host.name}: {end.kind}" for end in ends)
-    certificate = Certificate(**found, overrun=overrun, limit_s=settings.limit_s, priority=carrier.priority, devices=kinds)
+    machine: dict[str, Any] = {"overrun": overrun, "priority": carrier.priority, "devices": kinds}
+    certificate = Certificate(**found, **machine, limit_s=settings.limit_s)
     return LiveRun(1 if status is None else status, certificate)
 
 
@@ -206,7 +207,7 @@ class _Carrier:
                 self.watch,
                 None if self._record is None else str(self._record),
             )
-        except BaseException as error:  # noqa: BLE001 - told by `result`
+        except BaseException as error:
             self._error = error
 
     def _hurry(self) -> None:

@@ -18,7 +18,9 @@ from longpipe.live.hosts import RealHost
 # How long an end may take to be made, or to end when it is told to.
 LONGEST_S: Final = 30.0
 GRACE_S: Final = 2.0
-_WAYS: Final = "needs one of root, user namespaces (kernel.unprivileged_userns_clone, user.max_user_namespaces) or CAP_SYS_ADMIN"
+_WAYS: Final = (
+    "needs one of root, user namespaces (kernel.unprivileged_userns_clone, user.max_user_namespaces) or CAP_SYS_ADMIN"
+)
 
 
 @dataclass

@@ -134,7 +134,7 @@ impl Medium for Atm {
         self.advance_edge(hosts)
     }
 
-    fn next(&self) -> Option<Time> {
+    fn next_due(&self) -> Option<Time> {
         Some(self.under_way.first().1)
     }
 

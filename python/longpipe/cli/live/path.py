@@ -54,7 +54,8 @@ def _joined(args: Sequence[str]) -> list[str]:
 def run(
     file: Annotated[str, typer.Argument(metavar="PATH.toml", help="Scenario; `longpipe init` writes one.")],
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- COMMAND ...]", help="What runs at the first flow's sender; a shell.")
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND ...]", help="What runs at the first flow's sender; a shell."),
     ] = None,
     at: Annotated[
         list[str] | None, typer.Option("--at", metavar="HOST COMMAND", help="What runs at this host, by sh. Repeat.")
@@ -67,20 +68,29 @@ def run(
     max_late: Annotated[
         str | None, typer.Option(metavar="TIME", help="Fail if a packet is later than this, or the machine drops one.")
     ] = None,
-    record: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep what enters, for `longpipe live replay`.")] = None,
-    json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the certificate as JSON; - is stdout.")] = None,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep what enters, for `longpipe live replay`.")
+    ] = None,
+    json: Annotated[
+        str | None, typer.Option(metavar="FILE|-", help="Write the certificate as JSON; - is stdout.")
+    ] = None,
     mtu: Annotated[int | None, typer.Option(metavar="BYTES", help="Longest packet. [default: the MSS and 40]")] = None,
     spin: Annotated[str, typer.Option(metavar="TIME", help="Look at the clock, rather than sleep, so long.")] = "50 us",
     no_real_time: Annotated[bool, typer.Option("--no-real-time", help="Ask for no real-time priority.")] = False,
-    device: Annotated[Device, typer.Option(help="TUN, packet sockets over veth, or the first that works.")] = Device.ANY,
-    as_user: Annotated[bool, typer.Option("--as-user", help="In a user namespace, also where root needs none.")] = False,
+    device: Annotated[
+        Device, typer.Option(help="TUN, packet sockets over veth, or the first that works.")
+    ] = Device.ANY,
+    as_user: Annotated[
+        bool, typer.Option("--as-user", help="In a user namespace, also where root needs none.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing beside the commands.")] = False,
     progress: Annotated[bool, typer.Option("--progress", help="Say once a second how it goes.")] = False,
 ) -> None:
     """Run real programs through a scenario's path, in time with the clock; the run ends when the first command does.
 
-    Hosts are named as in the scenario and reach each other by these names. Flows of hosts at which programs run give way to
-    them, all others are simulated beside. Exit status: the first command's; 1 if --max-late is broken. Linux alone.
+    Hosts are named as in the scenario and reach each other by these names. Flows of hosts at which programs run give
+    way to them, all others are simulated beside. Exit status: the first command's; 1 if --max-late is
+    broken. Linux alone.
     """
     _check_machine()
     # The engine takes a while to load.
@@ -100,7 +110,7 @@ def run(
     if not commands:
         commands = {plan.hosts[0].name: command or [os.environ.get("SHELL") or "/bin/sh"]}
     settings = Settings(
-        device=device.value,  # type: ignore[arg-type]
+        device=device.value,
         as_user=as_user,
         spin_s=_seconds("--spin", spin),
         limit_s=limit_s,
@@ -114,8 +124,10 @@ def run(
             errors.print("live: no IPv6, which needs an MTU of 1280")
 
     def tell(found: dict[str, Any]) -> None:
-        worst = found["lateness_s"]["1"] or 0.0
-        errors.print(f"live: {found['elapsed_s']:.0f} s, {found['delivered']} delivered, late by {worst * 1e3:.2f} ms at worst")
+        worst_ms = 1e3 * (found["lateness_s"]["1"] or 0.0)
+        errors.print(
+            f"live: {found['elapsed_s']:.0f} s, {found['delivered']} delivered, late by {worst_ms:.2f} ms at worst"
+        )
 
     done = run_live(
         plan,
@@ -130,7 +142,9 @@ def run(
     if done.status != 0:
         raise typer.Exit(done.status)
     if max_late is not None and not done.certificate.holds:
-        raise RunError(f"--max-late: {done.certificate.late} packets were later than {max_late}, or dropped by the machine")
+        raise RunError(
+            f"--max-late: {done.certificate.late} packets were later than {max_late}, or dropped by the machine"
+        )
 
 
 def _show(certificate: "Certificate", errors: Console, json: str | None, *, quiet: bool) -> None:
@@ -151,7 +165,9 @@ def _check_machine() -> None:
     try:
         import pyroute2  # noqa: F401 - of the extra
     except ImportError:
-        raise RunError("live: pyroute2 is not installed; get it: pip install 'longpipe[live]' (longpipe doctor)") from None
+        raise RunError(
+            "live: pyroute2 is not installed; get it: pip install 'longpipe[live]' (longpipe doctor)"
+        ) from None
 
 
 def _commands(at: list[str], command: list[str]) -> dict[str, list[str]]:

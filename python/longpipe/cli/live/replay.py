@@ -16,7 +16,9 @@ def replay(
         typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the scenario: switch.policy=codel"),
     ] = None,
 ) -> None:
-    """Have the packets of a record enter again, in virtual time: the same path decides the same, another one as it would.
+    """Have the packets of a record enter again, in virtual time.
+
+    The same path decides the same, another one as it would.
 
     Exit status 1 if nothing was changed and a decision differs.
     """

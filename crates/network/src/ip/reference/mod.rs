@@ -231,7 +231,7 @@ impl Medium for Reference {
         true
     }
 
-    fn next(&self) -> Option<Time> {
+    fn next_due(&self) -> Option<Time> {
         self.pending.peek().map(|&Reverse((time, ..))| time)
     }
 
