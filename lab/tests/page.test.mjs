@@ -66,6 +66,7 @@ test("each knob changes what is run", async () => {
         "tcp.timer.min_rto": "300 ms",
         start: "random",
         traffic: "web",
+        "tcp.profile": "linux-6",
         seed: "5",
     };
     const hashes = [await text(page, "hash")];
@@ -148,6 +149,35 @@ test("a file is opened, one that is no scenario is refused", async () => {
         assert.match((await problems(page))[0], words);
         await page.evaluate(() => document.querySelector("#problems").replaceChildren());
     }
+    await done(opened);
+});
+
+test("what no knob has is written as text: groups, VBR, queues that mark", async () => {
+    const opened = await open({ hash: "#preset=lan-5-epd" });
+    const { page } = opened;
+    await page.locator("#text-box summary").click();
+    assert.match(await page.inputValue("#text"), /kind = "dumbbell"/);
+    const groups = `name = "groups"\nframing = "ip"\nduration = "2 s"
+switch = { buffer = "100 packets", policy = "red" }
+tcp = { mss = "1460 B", receiver_window = "auto", ecn = "classic", recovery = "sack" }
+[network]\nkind = "dumbbell"\ntrunk_rate = "10 Mbit/s"
+[[network.group]]\ncount = 3\n[[network.group]]\ncount = 2\ntraffic = "web"\n`;
+    await page.fill("#text", groups);
+    await rerun(page, () => page.click("#text-run"));
+    assert.deepEqual(await problems(page), []);
+    assert.equal(await page.locator("#flow option").count(), 5);
+    assert.equal(await page.inputValue('[data-path="tcp.ecn"]'), "classic");
+    const hash = await text(page, "hash");
+    await rerun(page, () => set(page, "tcp.ecn", "off"));
+    assert.notEqual(await text(page, "hash"), hash);
+    const vbr = `name = "vbr"\nduration = "1 s"\nswitch.buffer = "1000 cells"\nnetwork = { kind = "dumbbell", vbr = { period = "300 ms" } }\n`;
+    await page.fill("#text", vbr);
+    await rerun(page, () => page.press("#text", "Control+Enter"));
+    assert.deepEqual(await problems(page), []);
+    assert.match(await text(page, "command"), /vbr\.toml/);
+    await page.fill("#text", "duration = 5");
+    await page.click("#text-run");
+    assert.match((await problems(page))[0], /^duration: /);
     await done(opened);
 });
 

@@ -56,11 +56,12 @@ impl<P: Probe> Simulation<P> {
         memory::take(fixed_bytes(scenario));
         let topology = Topology::new(scenario)?;
         let promises = Promises::new(scenario, &topology);
-        let ahead = Ahead::new(scenario, &topology, &promises, P::IDLE);
+        let ahead = Ahead::new(scenario, &topology, &promises, probe.is_idle());
         let certain = (&promises, &ahead);
         Ok(Simulation(match (scenario.framing, scenario.engine) {
             (Framing::Aal5, _) => {
-                let atm = Atm::new::<P>(scenario, &topology, certain, seed, probe.wants_cells());
+                let watched = (!probe.is_idle(), probe.wants_cells());
+                let atm = Atm::new(scenario, &topology, certain, seed, watched);
                 let at = (seed, &topology.entries()[..], atm.interval(scenario));
                 let mut run = Run::new(hosts(scenario, &topology, ahead, at, probe), atm);
                 vbr::add_sources(&mut run.medium, &mut run.hosts, &scenario.vbr);
@@ -130,6 +131,11 @@ impl<P: Probe> Simulation<P> {
     /// Cells or bytes that are not accounted for.
     pub fn report(&mut self) -> Result<Report, InvariantError> {
         of!(&mut self.0, run => run.report())
+    }
+
+    /// The probe with what it has seen so far.
+    pub fn probe(&self) -> &P {
+        of!(&self.0, run => &run.hosts.probe)
     }
 
     /// The probe with what it saw.

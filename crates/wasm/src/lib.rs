@@ -6,24 +6,20 @@ mod picture;
 use js_sys::Object;
 use longpipe_events::Time;
 use longpipe_network::{Recorder, Scenario, Simulation};
-use picture::{Picture, Shared, View};
+use picture::{Picture, View};
 use std::cell::RefCell;
 use std::sync::Once;
 use wasm_bindgen::prelude::*;
 
-/// What watches a run that is looked at: the picture, and the rows of every trace that the scenario asks for.
-type Watching = (Shared, Recorder);
-
-enum Runs {
-    Watched(Box<Simulation<Watching>>, Shared),
-    Counted(Box<Simulation<()>>),
-}
+/// What watches a run that is looked at: the picture, and the rows of every trace that the scenario asks for. None of it for
+/// a run that only counts, by the same engine: each type of probe is an engine more in the page.
+type Watching = Option<(Picture, Recorder)>;
 
 /// A run in progress; drop it to cancel.
 #[wasm_bindgen]
 pub struct Run {
     scenario: Scenario,
-    runs: Runs,
+    simulation: Simulation<Watching>,
 }
 
 #[wasm_bindgen]
@@ -34,12 +30,7 @@ impl Run {
     /// What is wrong with the scenario, in one line.
     #[wasm_bindgen(constructor)]
     pub fn new(scenario_json: &str, seed: u64) -> Result<Run, JsError> {
-        let scenario = read(scenario_json)?;
-        let simulation = Simulation::new(&scenario, seed, ()).map_err(|error| JsError::new(&error.to_string()))?;
-        Ok(Run {
-            runs: Runs::Counted(Box::new(simulation)),
-            scenario,
-        })
+        begin(read(scenario_json)?, seed, None)
     }
 
     /// A run at time zero of which a picture is drawn: `bins` intervals from `from_s` to `to_s` [s], the first `flows` flows,
@@ -59,38 +50,24 @@ impl Run {
         let scenario = read(scenario_json)?;
         let view = View::new(from_s, to_s, bins);
         let flows = flows.min(scenario.flows.len());
-        let picture = Shared::new(Picture::new(view, flows, sequence, scenario.links.len()));
+        let picture = Picture::new(view, flows, sequence, scenario.links.len());
         let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
-        let simulation = Simulation::new(&scenario, seed, (picture.clone(), recorder))
-            .map_err(|error| JsError::new(&error.to_string()))?;
-        Ok(Run {
-            runs: Runs::Watched(Box::new(simulation), picture),
-            scenario,
-        })
+        begin(scenario, seed, Some((picture, recorder)))
     }
 
     /// Handles up to `events` events; false once the run is over.
     pub fn advance(&mut self, events: u32) -> bool {
-        match &mut self.runs {
-            Runs::Watched(simulation, _) => simulation.advance(u64::from(events)),
-            Runs::Counted(simulation) => simulation.advance(u64::from(events)),
-        }
+        self.simulation.advance(u64::from(events))
     }
 
     /// Fraction of the simulated time that is over [0, 1].
     pub fn progress(&self) -> f64 {
-        match &self.runs {
-            Runs::Watched(simulation, _) => simulation.progress(),
-            Runs::Counted(simulation) => simulation.progress(),
-        }
+        self.simulation.progress()
     }
 
     /// The picture of a watched run as far as it has gone.
     pub fn picture(&self) -> Option<Object> {
-        match &self.runs {
-            Runs::Watched(_, picture) => Some(picture.columns()),
-            Runs::Counted(_) => None,
-        }
+        self.simulation.probe().as_ref().map(|(picture, _)| picture.columns())
     }
 
     /// Counters of a finished run: `flows`, `ports`, `web`, `state_hash`, `events`; of a watched one `picture` and `traces`.
@@ -98,24 +75,24 @@ impl Run {
     /// # Errors
     /// What does not add up, a defect of longpipe.
     pub fn finish(self) -> Result<Object, JsError> {
-        let scenario = self.scenario;
-        let failed = |error: longpipe_network::report::InvariantError| JsError::new(&error.to_string());
-        match self.runs {
-            Runs::Counted(mut simulation) => {
-                let report = simulation.report().map_err(failed)?;
-                Ok(columns::of_report(&scenario, &report))
-            }
-            Runs::Watched(mut simulation, picture) => {
-                let report = simulation.report().map_err(failed)?;
-                let result = columns::of_report(&scenario, &report);
-                let (_, mut recorder) = simulation.into_probe();
-                recorder.finish(Time(scenario.duration_ps));
-                columns::put(&result, "picture", &picture.columns());
-                columns::put(&result, "traces", &columns::of_traces(&scenario, recorder));
-                Ok(result)
-            }
+        let Run {
+            scenario,
+            mut simulation,
+        } = self;
+        let report = simulation.report().map_err(|error| JsError::new(&error.to_string()))?;
+        let result = columns::of_report(&scenario, &report);
+        if let Some((picture, mut recorder)) = simulation.into_probe() {
+            recorder.finish(Time(scenario.duration_ps));
+            columns::put(&result, "picture", &picture.columns());
+            columns::put(&result, "traces", &columns::of_traces(&scenario, recorder));
         }
+        Ok(result)
     }
+}
+
+fn begin(scenario: Scenario, seed: u64, watching: Watching) -> Result<Run, JsError> {
+    let simulation = Simulation::new(&scenario, seed, watching).map_err(|error| JsError::new(&error.to_string()))?;
+    Ok(Run { scenario, simulation })
 }
 
 fn read(scenario_json: &str) -> Result<Scenario, JsError> {

@@ -6,9 +6,7 @@ use longpipe_events::Time;
 use longpipe_network::Probe;
 use longpipe_network::REQUEST;
 use longpipe_tcp::{AckSegment, DataSegment};
-use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 /// Marks of one kind that a picture holds; more of them are one blot.
 const MOST_MARKS: usize = 50_000;
@@ -276,47 +274,5 @@ impl Probe for Picture {
         if flow == self.sequence {
             self.acknowledged.say(bin, self.acked[index] as f64);
         }
-    }
-}
-
-/// A picture that can be looked at while its run goes on.
-#[derive(Clone, Debug)]
-pub struct Shared(Rc<RefCell<Picture>>);
-
-impl Shared {
-    /// One for the run, a clone of it for who looks.
-    pub fn new(picture: Picture) -> Shared {
-        Shared(Rc::new(RefCell::new(picture)))
-    }
-
-    /// The picture as far as the run has gone.
-    pub fn columns(&self) -> Object {
-        self.0.borrow().columns()
-    }
-}
-
-impl Probe for Shared {
-    fn window(&mut self, now: Time, flow: u32, cwnd: f64, ssthresh: f64) {
-        self.0.borrow_mut().window(now, flow, cwnd, ssthresh);
-    }
-
-    fn wants_queue(&self) -> bool {
-        true
-    }
-
-    fn queue(&mut self, now: Time, link: u32, held: u64) {
-        self.0.borrow_mut().queue(now, link, held);
-    }
-
-    fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
-        self.0.borrow_mut().sent(now, flow, frame, segment);
-    }
-
-    fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
-        self.0.borrow_mut().received(now, flow, frame, segment);
-    }
-
-    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
-        self.0.borrow_mut().acknowledged(now, flow, frame, ack);
     }
 }

@@ -9,6 +9,7 @@ import { fromToml } from "../scenario/toml";
 import { CHARTS, Charts, type Drawn } from "./charts";
 import { learn, segmentsOf, tooMuch } from "./cost";
 import { byId, make } from "./dom";
+import { prepareEditor } from "./editor";
 import { Cancelled, EngineWorker, RunFailed, type Running, runAll } from "./engine";
 import { Form } from "./form";
 import { changed } from "./knobs";
@@ -59,6 +60,7 @@ const form = new Form(byId("knobs"), (path, value, released) => {
     const next = path === "seed" ? fields : changed(fields, path, value);
     take(next, false);
 });
+const showText = prepareEditor((read) => guarded(() => takeOwn(read(), "As written below.")));
 
 /** Takes other fields, if they can be run; `fresh` where they are another scenario's. */
 function take(next: Table, fresh: boolean): void {
@@ -96,6 +98,7 @@ function tell(problems: string[]): void {
 
 function showScenario(): void {
     if (resolved === null) return;
+    showText(fields);
     const name = String(valueOf(resolved.scenario, "name"));
     byId("command").textContent = `longpipe run ${fileName(name)}.toml --seed ${seed}`;
     const flows = resolved.topology.graph.flows.map((flow) => String(valueOf(flow, "name")));

@@ -75,7 +75,7 @@ impl Atm {
             let Some(arrival) = port.on_cell(at, cell.left == 0, local, on_frame) else {
                 return;
             };
-            if !P::IDLE {
+            if !hosts.probe.is_idle() {
                 let departure = arrival - port.delay();
                 watch::cell(&mut hosts.probe, &hosts.flows, next, Some(at), departure, cell);
             }
@@ -95,7 +95,7 @@ impl Atm {
     }
 
     /// A cell will have reached a host at `at`; a frame that it completes is delivered then.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn reach_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize, at: Time, cell: Cell) {
         let Cell { vc, frame, .. } = cell;
         let Some(reassembler) = self.reassemblers.get_mut(vc as usize) else {
@@ -114,7 +114,7 @@ impl Atm {
 
     /// At the end of the run, tells who watches of cells that have left a host and not arrived.
     pub(super) fn watch_wires<P: Probe>(&self, hosts: &mut Hosts<P>) {
-        if P::IDLE || !hosts.probe.wants_cells() {
+        if hosts.probe.is_idle() || !hosts.probe.wants_cells() {
             return;
         }
         for (link, wire) in self.links.iter().enumerate() {

@@ -62,15 +62,15 @@ pub(crate) struct Atm {
 }
 
 impl Atm {
-    /// The idle switches and links of a scenario, whom a probe `P` watches; `by_cells` if it does so with every cell.
-    pub fn new<P: Probe>(
+    /// The idle switches and links of a scenario; whether a probe watches, and that with every cell.
+    pub fn new(
         scenario: &Scenario,
         topology: &Topology,
         (promises, ahead): (&Promises, &Ahead),
         seed: u64,
-        by_cells: bool,
+        watched: (bool, bool),
     ) -> Atm {
-        let plan = Plan::new::<P>(scenario, topology, seed, by_cells);
+        let plan = Plan::new(scenario, topology, seed, watched);
         let (mut links, sweeps) = plan.links();
         let trains = |link: &&Link| matches!(link.feed, Feed::Trains(_));
         if links.iter().filter(trains).count() <= lanes::LANES {

@@ -13,7 +13,6 @@ use crate::atm::port::transit::Transit;
 use crate::atm::port::Port;
 use crate::atm::sweeps::Sweeps;
 use crate::impairments::loss::Loss;
-use crate::observe::probe::Probe;
 use crate::policies::Policy;
 use crate::scenario::topology::Topology;
 use crate::scenario::{Engine, LinkConfig, LossConfig, NodeKind, Scenario};
@@ -42,8 +41,13 @@ pub struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// Looks at every port; a probe `P` may watch, `by_cells` leaves no train.
-    pub fn new<P: Probe>(scenario: &'a Scenario, topology: &'a Topology, seed: u64, by_cells: bool) -> Plan<'a> {
+    /// Looks at every port; a probe may watch, and leaves no train where it does so `by_cells`.
+    pub fn new(
+        scenario: &'a Scenario,
+        topology: &'a Topology,
+        seed: u64,
+        (watched, by_cells): (bool, bool),
+    ) -> Plan<'a> {
         let mut inputs = vec![Vec::new(); scenario.links.len()];
         let mut circuits = vec![Vec::new(); scenario.links.len()];
         let mut earliest = vec![Time(u64::MAX); scenario.links.len()];
@@ -69,7 +73,7 @@ impl<'a> Plan<'a> {
             topology,
             seed,
             by_cells,
-            unwatched: P::IDLE,
+            unwatched: !watched,
             ties: TieRule::new(scenario.ties, seed),
             inputs,
             circuits,

@@ -170,7 +170,7 @@ impl<P: Probe> Hosts<P> {
     /// Tells the probe what may have moved a sender's timer.
     #[inline(always)]
     fn watch_timer(&mut self, flow: usize) {
-        if !P::IDLE {
+        if !self.probe.is_idle() {
             let sender = &mut self.flows[flow].sender;
             let measured = sender.take_measured();
             let timer = sender.timer();

@@ -56,7 +56,7 @@ impl Ip {
         let mut options = NO_OPTIONS;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
         let Some(arrival) = wire.send(ready, packet.bytes(), || (0, false)) else {
-            if let Some(departure) = wire.take_left_if(!P::IDLE) {
+            if let Some(departure) = wire.take_left_if(!hosts.probe.is_idle()) {
                 watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
             }
             return None;
@@ -200,7 +200,7 @@ impl Ip {
             let link = self.routes.next_link(&packet);
             packet = packet.further();
             let wire = &mut self.wires[link as usize];
-            if !P::IDLE {
+            if !hosts.probe.is_idle() {
                 hosts.probe.queue(arrival, link, wire.held(arrival));
             }
             let reached = arrival;
@@ -211,7 +211,7 @@ impl Ip {
                     &*wire
                 }
                 None => {
-                    if let Some(departure) = wire.take_left_if(!P::IDLE) {
+                    if let Some(departure) = wire.take_left_if(!hosts.probe.is_idle()) {
                         watch::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
                     }
                     arrival = self.mark_or_hold(hosts, link, reached, packet, options)?;

@@ -59,7 +59,7 @@ impl Atm {
         self.announce(hosts, frame.packet, frame.cells, frame.accepted());
         let now = hosts.clock.now;
         while self.under_way.arrives_by(lane, frame.last) {
-            self.take_edge(hosts, lane);
+            self.take_edge_apart(hosts, lane);
         }
         hosts.clock.now = now;
     }

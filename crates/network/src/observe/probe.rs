@@ -18,8 +18,11 @@ pub struct Slot {
 
 /// Called by the simulation; never changes it.
 pub trait Probe {
-    /// Whether it watches nothing, so that end points may run ahead of each other.
-    const IDLE: bool = false;
+    /// Whether it watches nothing, so that end points may run ahead of each other. The same through the whole run.
+    #[inline(always)]
+    fn is_idle(&self) -> bool {
+        false
+    }
 
     /// cwnd and ssthresh [byte] of a sender after an event that may have changed them.
     fn window(&mut self, _now: Time, _flow: u32, _cwnd: f64, _ssthresh: f64) {}
@@ -51,12 +54,18 @@ pub trait Probe {
 }
 
 impl Probe for () {
-    const IDLE: bool = true;
+    #[inline(always)]
+    fn is_idle(&self) -> bool {
+        true
+    }
 }
 
 /// Two probes side by side.
 impl<A: Probe, B: Probe> Probe for (A, B) {
-    const IDLE: bool = A::IDLE && B::IDLE;
+    #[inline(always)]
+    fn is_idle(&self) -> bool {
+        self.0.is_idle() && self.1.is_idle()
+    }
 
     fn window(&mut self, now: Time, flow: u32, cwnd: f64, ssthresh: f64) {
         self.0.window(now, flow, cwnd, ssthresh);
@@ -109,5 +118,75 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     fn packet(&mut self, slot: Slot, vc: u32, frame: u32, contents: impl Fn() -> Contents) {
         self.0.packet(slot, vc, frame, &contents);
         self.1.packet(slot, vc, frame, &contents);
+    }
+}
+
+/// A probe that is there or not, as is decided when the run begins: one engine for both, a little slower than `()`.
+impl<A: Probe> Probe for Option<A> {
+    #[inline(always)]
+    fn is_idle(&self) -> bool {
+        self.as_ref().is_none_or(A::is_idle)
+    }
+
+    fn window(&mut self, now: Time, flow: u32, cwnd: f64, ssthresh: f64) {
+        if let Some(probe) = self {
+            probe.window(now, flow, cwnd, ssthresh);
+        }
+    }
+
+    fn timer(&mut self, now: Time, flow: u32, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
+        if let Some(probe) = self {
+            probe.timer(now, flow, measured, srtt, rto);
+        }
+    }
+
+    fn wants_queue(&self) -> bool {
+        self.as_ref().is_some_and(A::wants_queue)
+    }
+
+    fn wants_cells(&self) -> bool {
+        self.as_ref().is_some_and(A::wants_cells)
+    }
+
+    fn queue(&mut self, now: Time, link: u32, held: u64) {
+        if let Some(probe) = self {
+            probe.queue(now, link, held);
+        }
+    }
+
+    fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        if let Some(probe) = self {
+            probe.sent(now, flow, frame, segment);
+        }
+    }
+
+    fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        if let Some(probe) = self {
+            probe.received(now, flow, frame, segment);
+        }
+    }
+
+    fn answered(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+        if let Some(probe) = self {
+            probe.answered(now, flow, frame, ack);
+        }
+    }
+
+    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+        if let Some(probe) = self {
+            probe.acknowledged(now, flow, frame, ack);
+        }
+    }
+
+    fn cell(&mut self, slot: Slot, cell: &Cell, contents: impl Fn() -> Contents) {
+        if let Some(probe) = self {
+            probe.cell(slot, cell, contents);
+        }
+    }
+
+    fn packet(&mut self, slot: Slot, vc: u32, frame: u32, contents: impl Fn() -> Contents) {
+        if let Some(probe) = self {
+            probe.packet(slot, vc, frame, contents);
+        }
     }
 }

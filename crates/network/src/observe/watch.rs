@@ -54,7 +54,7 @@ pub(crate) fn packet<P: Probe>(
     packet: Packet,
     options: &Options,
 ) {
-    if !P::IDLE {
+    if !probe.is_idle() {
         let slot = Slot {
             link,
             arrival,

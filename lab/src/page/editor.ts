@@ -1,0 +1,17 @@
+/** The scenario as text, for what no knob reaches: VBR, groups, graphs, and every field that has a default. */
+import { fromToml, toToml } from "../scenario/toml";
+import { byId } from "./dom";
+
+/** Makes the text and its button work; `taken` hears of what was written. Returns what shows a scenario's fields. */
+export function prepareEditor(taken: (read: () => Record<string, unknown>) => void): (fields: Record<string, unknown>) => void {
+    const text = byId<HTMLTextAreaElement>("text");
+    const use = (): void => taken(() => fromToml(text.value, "text"));
+    byId("text-run").addEventListener("click", use);
+    text.addEventListener("keydown", (event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) use();
+    });
+    return (fields) => {
+        text.value = toToml(fields);
+        text.rows = Math.min(24, text.value.split("\n").length + 1);
+    };
+}
