@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, final
 
 __all__ = [
     "DefectError",
@@ -30,6 +30,7 @@ def run(
 ) -> dict[str, Any]: ...
 def variant_names() -> dict[str, list[str]]: ...
 
+@final
 class LiveWatch:
     def __init__(self) -> None: ...
     def read(self) -> dict[str, Any]: ...
