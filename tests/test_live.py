@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -13,8 +14,10 @@ from typing import Any
 import pytest
 
 from longpipe import Scenario, ScenarioError
-from longpipe.live import plan, replay
+from longpipe.live import Settings, plan, replay
+from longpipe.live.measures import kills, replays
 from longpipe.live.records import MAGIC, read
+from longpipe.validate.kernel import available, compare
 
 # 10 ms each way, nothing in the way.
 IDLE = """
@@ -295,6 +298,52 @@ def test_cells_carry_real_packets_too(tmp_path: Path) -> None:
     )  # fmt: skip
     assert found["delivered"] == 10
     assert replay(record).agrees
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_a_capture_holds_what_entered_left_and_was_lost(idle: str, tmp_path: Path) -> None:
+    capture = tmp_path / "a.pcapng"
+    found = counted(
+        tmp_path, idle, "--alone", "--set", "switch.buffer=5 packets", "--set", "network.trunk_rate=2 Mbit/s",
+        "--capture", str(capture),
+        "--at", "source1", f"{sys.executable} -m longpipe.live.programs talk sink1 9 60",
+        "--at", "sink1", f"{sys.executable} -m longpipe.live.programs ignore 9",
+    )  # fmt: skip
+    lost = found["lost"]["overflow"]
+    assert lost > 0
+    content = capture.read_bytes()
+    assert content.count(b"lost at switch1->switch2, overflow") == lost
+    assert content.count(b" on the path") == found["entered"]
+    # The lengths of all blocks lead to the end of the file.
+    place, packets = 0, 0
+    while place < len(content):
+        kind, length = struct.unpack_from("<II", content, place)
+        packets += kind == 6
+        place += length
+    assert place == len(content)
+    assert packets == found["entered"] + found["delivered"] + lost
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_measures_say_what_they_found_and_what_is_asked() -> None:
+    done = live("measure", "echo", "--seconds", "0.5")
+    assert re.match(r"echo, 10 \+ 10 ms: 2\d\.\d+ ms of 10 echoes; asked 20.0 to 20.1 ms", done.stdout), done.stderr
+    assert done.returncode == (0 if "reached" in done.stdout else 1)
+    done = live("measure", "echos")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "did you mean 'echo'?" in done.stderr
+    assert replays(Settings(), 2).reached
+    assert kills(Settings(), 4).reached
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_the_kernels_tcp_does_as_the_simulated_one() -> None:
+    found = compare(available()[0], duration="2 s", rate="10 Mbit/s", buffer="40 packets")
+    # A busy machine may hold it back, but not by more than this; nothing makes it faster than the line.
+    assert 0.5 < found.goodput_bps.kernel / found.goodput_bps.longpipe < 1.1
+    assert found.certificate.delivered > 1000
+    with pytest.raises(ScenarioError, match="--control: 'cubicc'"):
+        compare("cubicc")
 
 
 def namespaces_of(process: int) -> set[str]:

@@ -1,5 +1,6 @@
 //! The path in time with the clock: what the devices bring enters, and leaves again when it is due.
 
+use crate::capture::Capture;
 use crate::clock::{nanoseconds, sleep, Clock};
 use crate::device::{Device, LARGEST};
 use crate::headers::{headers, mark, FlowKey};
@@ -18,6 +19,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// Packets taken from one device before the others are looked at.
 const BATCH: usize = 64;
+/// Awake for longer than this it sleeps rather than spin, before the kernel has others run in its stead for longer.
+const LONGEST_AWAKE: Span = Span(20_000_000_000);
 /// Longest sleep [ns].
 const LONGEST_SLEEP: u64 = 50_000_000;
 /// Between two looks whether to stop, and two words on how it goes.
@@ -89,6 +92,7 @@ pub struct Live {
     flows: HashMap<FlowKey, u32>,
     store: Store,
     recorder: Option<Recorder>,
+    capture: Option<Capture>,
     options: Options,
     said: Said,
 }
@@ -114,6 +118,7 @@ impl Live {
             flows: HashMap::new(),
             store: Store::default(),
             recorder: None,
+            capture: None,
             options,
             said: Said::default(),
         }
@@ -124,6 +129,11 @@ impl Live {
         self.recorder = Some(recorder);
     }
 
+    /// Writes what passes.
+    pub fn capture(&mut self, capture: Capture) {
+        self.capture = Some(capture);
+    }
+
     /// Carries packets until `stop` can be read or is closed; `watch` hears now and then how it goes.
     ///
     /// # Errors
@@ -131,7 +141,7 @@ impl Live {
     pub fn run(mut self, stop: BorrowedFd<'_>, watch: &Mutex<Said>) -> io::Result<(Said, Path)> {
         let clock = Clock::default();
         let mut buffer = vec![0; LARGEST];
-        let (mut looked, mut told) = (clock.now(), Time::ZERO);
+        let (mut looked, mut told, mut woke) = (clock.now(), Time::ZERO, clock.now());
         loop {
             let now = clock.now();
             self.said.longest_pause_ns = self.said.longest_pause_ns.max(nanoseconds(looked, now));
@@ -153,17 +163,20 @@ impl Live {
             }
             let now = clock.now();
             let wait = nanoseconds(now, self.path.next_due());
-            if wait > self.options.spin_ns {
+            let tired = wait > 0 && now > woke + LONGEST_AWAKE;
+            if tired || wait > self.options.spin_ns {
+                let spin = if tired { 0 } else { self.options.spin_ns };
                 let devices = self.hosts.iter().map(|host| host.device.descriptor());
                 let mut descriptors: Vec<PollFd<'_>> = devices
                     .chain([stop])
                     .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
                     .collect();
-                sleep(&mut descriptors, (wait - self.options.spin_ns).min(LONGEST_SLEEP))?;
+                sleep(&mut descriptors, (wait - spin).min(LONGEST_SLEEP))?;
                 if descriptors.last().is_some_and(|stop| !stop.revents().is_empty()) {
                     break;
                 }
                 looked = clock.now();
+                woke = looked;
             }
         }
         self.finish(&clock, watch)
@@ -175,6 +188,9 @@ impl Live {
         self.tell(now, watch);
         if let Some(recorder) = self.recorder {
             recorder.finish(self.path.now(), self.path.decisions())?;
+        }
+        if let Some(capture) = self.capture {
+            capture.finish()?;
         }
         Ok((self.said, self.path))
     }
@@ -192,15 +208,25 @@ impl Live {
             let Some(mut kept) = self.store.take(outcome.id) else {
                 continue;
             };
-            if let Fate::Delivered { marked } = outcome.fate {
-                if marked {
-                    mark(&mut kept.packet);
+            match outcome.fate {
+                Fate::Delivered { marked } => {
+                    if marked {
+                        mark(&mut kept.packet);
+                    }
+                    let taken = self.hosts[kept.to].device.deliver(&kept.packet);
+                    let late = nanoseconds(outcome.time, clock.now());
+                    self.said.refused += u64::from(!taken);
+                    self.said.late += u64::from(late > self.options.late_ns);
+                    self.said.lateness.add(late);
+                    if let Some(capture) = &mut self.capture {
+                        capture.leaves(outcome.time, &kept.packet);
+                    }
                 }
-                let taken = self.hosts[kept.to].device.deliver(&kept.packet);
-                let late = nanoseconds(outcome.time, clock.now());
-                self.said.refused += u64::from(!taken);
-                self.said.late += u64::from(late > self.options.late_ns);
-                self.said.lateness.add(late);
+                Fate::Lost { link, cause } => {
+                    if let Some(capture) = &mut self.capture {
+                        capture.loses(outcome.time, &kept.packet, link, cause);
+                    }
+                }
             }
             self.store.give_back(kept);
         }
@@ -233,8 +259,13 @@ impl Live {
             if arrival.at >= self.path.end() {
                 return Ok(false);
             }
+            let packet = &packet[..usize::from(found.bytes)];
+            if let Some(capture) = &mut self.capture {
+                let Counts { entered, delivered, .. } = self.path.counts();
+                capture.enters(arrival.at, packet, entered - delivered - self.path.counts().all_lost());
+            }
             self.path.enter(arrival);
-            self.store.put(to, &packet[..usize::from(found.bytes)]);
+            self.store.put(to, packet);
             if let Some(recorder) = &mut self.recorder {
                 recorder.put(&arrival);
             }

@@ -2,6 +2,7 @@
 
 use crate::{DefectError, ScenarioError};
 use longpipe_events::Time;
+use longpipe_live::capture::Capture;
 use longpipe_live::device::{take_over, Device};
 use longpipe_live::lateness::Histogram;
 use longpipe_live::live::{Host, Options, Way};
@@ -49,7 +50,7 @@ fn path(scenario_json: &str, seed: u64) -> PyResult<(Scenario, Path)> {
 /// Hosts are addresses, descriptor of the device, and the kernel's Ethernet address where frames pass; ways are both ends by
 /// number of the host, first foreign flow and how many. All descriptors are closed in the end.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, seed, hosts, ways, longest, options, stop, watch, record=None))]
+#[pyo3(signature = (scenario_json, seed, hosts, ways, longest, options, stop, watch, record=None, capture=None))]
 #[expect(clippy::too_many_arguments)]
 pub(crate) fn live_run<'py>(
     py: Python<'py>,
@@ -62,6 +63,7 @@ pub(crate) fn live_run<'py>(
     stop: i32,
     watch: &LiveWatch,
     record: Option<PathBuf>,
+    capture: Option<PathBuf>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let hosts = hosts.into_iter().map(|(addresses, descriptor, ethernet)| Host {
         addresses,
@@ -92,6 +94,10 @@ pub(crate) fn live_run<'py>(
     let mut live = Live::new(path, hosts, &ways, longest, Options { spin_ns, late_ns });
     if let Some(path) = record {
         live.record(Recorder::append(&path).map_err(os_error)?);
+    }
+    if let Some(path) = capture {
+        let links = (0..scenario.links.len()).map(|link| crate::port_name(&scenario, link));
+        live.capture(Capture::create(&path, links.collect()).map_err(os_error)?);
     }
     let ended = py.detach(|| live.run(stop.as_fd(), &watch.0));
     let (said, mut path) = ended.map_err(os_error)?;

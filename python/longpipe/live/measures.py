@@ -1,7 +1,6 @@
 """What the machine can do for live paths, measured: each beside what it is asked to reach."""
 
 import contextlib
-import io
 import os
 import signal
 import statistics
@@ -14,15 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from longpipe.live.answers import PROGRAMS, answer
 from longpipe.live.certificate import Certificate
-from longpipe.live.hosts import Plan, plan
+from longpipe.live.hosts import plan
 from longpipe.live.records import replay
-from longpipe.live.session import LiveRun, Settings, run
-from longpipe.scenario import Scenario, Switch
+from longpipe.live.session import Settings, run
+from longpipe.scenario import Scenario, Switch, Tcp
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Node
 
 PORT: Final = 5201
-_PROGRAMS: Final = (sys.executable, "-m", "longpipe.live.programs")
 _READY_S: Final = 60.0
 
 
@@ -40,56 +39,46 @@ class Measured:
 def path(rate: str, delay: str, buffer: str = "1000 packets", *, beside: int = 0) -> Scenario:
     """A router between two hosts, so much later each way, with so many simulated flows beside."""
     if beside:
-        # Half of the delay before the trunk and after it, and the hosts' links are not in the way.
         network = Dumbbell(
-            sources=beside + 1, access_rate="1 Gbit/s", trunk_rate=rate, access_delay="0 s", trunk_delay=delay, exit_delay="0 s"
+            sources=beside + 1,
+            access_rate="1 Gbit/s",
+            trunk_rate=rate,
+            access_delay="0 s",
+            trunk_delay=delay,
+            exit_delay="0 s",
         )
-        return Scenario(name="measured", framing="ip", network=network, switch=Switch(buffer=buffer))
+        return Scenario(
+            name="measured", framing="ip", network=network, switch=Switch(buffer=buffer), tcp=Tcp(mss="1460 B")
+        )
     nodes = (Node(name="a", kind="host"), Node(name="r", kind="switch"), Node(name="b", kind="host"))
     links = (
         Link(between=("a", "r"), rate="10 Gbit/s", delay="0 s"),
-        Link(between=("r", "b"), rate=rate, delay=delay, buffer=buffer),
+        Link(between=("r", "b"), rate=rate, delay=delay),
     )
     flows = (Flow(name="f", from_="a", to="b"),)
     network_of = Graph(nodes=nodes, links=links, flows=flows)
-    return Scenario(name="measured", framing="ip", network=network_of, tcp={"mss": "1460 B"})
-
-
-def _run(plan: Plan, settings: Settings, first: Sequence[str], other: Sequence[str]) -> tuple[str, LiveRun]:
-    """A program at the first host and one at the second; what the first one says."""
-    with tempfile.TemporaryFile() as said, _standard_output(said.fileno()):
-        commands = {plan.hosts[0].name: [*_PROGRAMS, *first], plan.hosts[1].name: [*_PROGRAMS, *other]}
-        done = run(plan, commands, settings=settings)
-        said.seek(0)
-        return io.TextIOWrapper(said, encoding="utf-8").read(), done
-
-
-@contextlib.contextmanager
-def _standard_output(descriptor: int) -> Iterator[None]:
-    """What programs print goes there."""
-    sys.stdout.flush()
-    before = os.dup(1)
-    os.dup2(descriptor, 1)
-    try:
-        yield
-    finally:
-        os.dup2(before, 1)
-        os.close(before)
+    return Scenario(
+        name="measured", framing="ip", network=network_of, switch=Switch(buffer=buffer), tcp=Tcp(mss="1460 B")
+    )
 
 
 def echoes(settings: Settings, seconds: float) -> Measured:
     """Echoes through an idle path of 10 ms each way."""
     count = max(10, round(seconds / 0.05))
-    text, done = _run(plan(path("1 Gbit/s", "10 ms")), settings, ["ping", "b", str(count), "0.02"], ["sink", "9"])
+    text, done = answer(plan(path("1 Gbit/s", "10 ms")), ["ping", "b", str(count), "0.02"], ["ignore", "9"], settings)
     median = statistics.median(map(float, text.split()))
     found = f"{median * 1e3:.3f} ms of {count} echoes"
-    return Measured("echo, 10 + 10 ms", found, "20.0 to 20.1 ms in the median", 0.020 <= median <= 0.0201, done.certificate)
+    return Measured(
+        "echo, 10 + 10 ms", found, "20.0 to 20.1 ms in the median", 0.020 <= median <= 0.0201, done.certificate
+    )
 
 
-def _bulk(name: str, scenario: Scenario, settings: Settings, seconds: float, least_bps: float, limit_s: float) -> Measured:
+def _bulk(
+    name: str, scenario: Scenario, settings: Settings, seconds: float, least_bps: float, limit_s: float
+) -> Measured:
     made = plan(scenario)
     sending = ["send", made.hosts[1].name, str(PORT), f"{seconds:g}"]
-    text, done = _run(made, settings, sending, ["receive", str(PORT)])
+    text, done = answer(made, sending, ["receive", str(PORT)], settings)
     goodput, late = float(text), done.certificate.lateness_s["0.99"] or 0.0
     found = f"{goodput / 1e6:.1f} Mbit/s, 99 % within {late * 1e3:.3f} ms"
     asked = f"{least_bps / 1e6:g} Mbit/s, 99 % within {limit_s * 1e3:g} ms"
@@ -108,14 +97,15 @@ def thousand(settings: Settings, seconds: float) -> Measured:
 
 
 def beside(settings: Settings, seconds: float) -> Measured:
-    """One real flow beside 10 000 simulated ones at 100 Mbit/s."""
-    scenario = path("100 Mbit/s", "10 ms", beside=10_000)
-    return _bulk("TCP beside 10 000 flows", scenario, settings, seconds, 0.0, 0.0002)
+    """One real flow beside 9999 simulated ones at 100 Mbit/s."""
+    scenario = path("100 Mbit/s", "10 ms", beside=9_999)
+    return _bulk("TCP beside 9999 flows", scenario, settings, seconds, 0.0, 0.0002)
 
 
 def small(settings: Settings, seconds: float) -> Measured:
     """Datagrams of 64 bytes of IP, as many as two processes here can send."""
-    text, done = _run(plan(path("10 Gbit/s", "1 ms", "100000 packets")), settings, ["flood", "b", "9", f"{seconds:g}", "36"], ["sink", "9"])
+    made = plan(path("10 Gbit/s", "1 ms", "100000 packets"))
+    text, done = answer(made, ["flood", "b", "9", f"{seconds:g}", "36"], ["ignore", "9"], settings)
     lasted = float(text.split()[1])
     rate = done.certificate.delivered / lasted
     late = done.certificate.lateness_s["0.99"] or 0.0
@@ -131,7 +121,7 @@ def replays(settings: Settings, count: int) -> Measured:
             file = Path(folder) / f"{number}.live"
             run(
                 made,
-                {"a": [*_PROGRAMS, "talk", "b", "9", "300"], "b": [*_PROGRAMS, "sink", "9"]},
+                {"a": [*PROGRAMS, "talk", "b", "9", "300"], "b": [*PROGRAMS, "ignore", "9"]},
                 settings=settings,
                 record=file,
                 seed=number + 1,

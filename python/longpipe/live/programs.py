@@ -3,7 +3,9 @@
 They need nothing but sockets, and answer on standard output.
 """
 
+import contextlib
 import os
+import signal
 import socket
 import struct
 import sys
@@ -34,7 +36,8 @@ def receive(port: str) -> None:
     with socket.create_server(("", int(port))) as server:
         while True:
             connection, _ = server.accept()
-            with connection:
+            # Who is ended in the middle of something resets its connection.
+            with connection, contextlib.suppress(ConnectionResetError):
                 buffer = bytearray(_CHUNK)
                 while connection.recv_into(buffer):
                     pass
@@ -89,13 +92,11 @@ def flood(host: str, port: str, seconds: str, length: str) -> None:
         sys.stdout.write(f"{sent} {time.monotonic() - began:.6f}\n")
 
 
-def sink(port: str) -> None:
-    """Takes datagrams and does nothing, until it is ended."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taking:
-        taking.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
-        taking.bind(("", int(port)))
-        while True:
-            taking.recv(_CHUNK)
+def ignore(port: str) -> None:
+    """Is there for datagrams, and reads none, until it is ended."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as there:
+        there.bind(("", int(port)))
+        signal.pause()
 
 
 def talk(host: str, port: str, count: str) -> None:
@@ -109,10 +110,10 @@ def talk(host: str, port: str, count: str) -> None:
 
 PROGRAMS: Final[dict[str, Callable[..., None]]] = {
     "flood": flood,
+    "ignore": ignore,
     "ping": ping,
     "receive": receive,
     "send": send,
-    "sink": sink,
     "talk": talk,
 }
 

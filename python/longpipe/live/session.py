@@ -62,6 +62,7 @@ def run(
     seed: int = 1,
     settings: Settings = Settings(),
     record: Path | None = None,
+    capture: Path | None = None,
     alone: bool = False,
     progress: Callable[[dict[str, Any]], None] | None = None,
 ) -> LiveRun:
@@ -75,7 +76,7 @@ def run(
         ends = _open(stack, plan, commands, settings)
         if record is not None:
             records.begin(record, plan, seed, alone=alone)
-        carrier = _Carrier(plan, ends, seed, settings, record)
+        carrier = _Carrier(plan, ends, seed, settings, (record, capture))
         first = next(end for end in ends if end.host.name == next(iter(commands)))
         with _signals_passed_on(ends), carrier:
             for end in ends:
@@ -149,11 +150,15 @@ def _signals_passed_on(ends: Sequence[End]) -> Iterator[None]:
 class _Carrier:
     """The thread that carries packets, from `with` to its end."""
 
-    def __init__(self, plan: Plan, ends: Sequence[End], seed: int, settings: Settings, record: Path | None) -> None:
+    def __init__(
+        self, plan: Plan, ends: Sequence[End], seed: int, settings: Settings, files: tuple[Path | None, Path | None]
+    ) -> None:
         self.watch = _core.LiveWatch()
         self.priority = "ordinary priority, as asked"
         self.overrun = 0
-        self._plan, self._seed, self._settings, self._record = plan, seed, settings, record
+        self._plan, self._seed, self._settings = plan, seed, settings
+        # The record, and the capture.
+        self._files = [None if file is None else str(file) for file in files]
         self._result: dict[str, Any] | None = None
         self._error: BaseException | None = None
         # To ask packet sockets what they have dropped.
@@ -205,7 +210,7 @@ class _Carrier:
                 (round(settings.spin_s * 1e9), round(settings.limit_s * 1e9)),
                 self._stop,
                 self.watch,
-                None if self._record is None else str(self._record),
+                *self._files,
             )
         except BaseException as error:
             self._error = error

@@ -14,7 +14,9 @@ MISSED = 1
 def measure(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[MEASURE ...]", help="echo, 100-mbit, 1-gbit, small, beside, replay, kill; all of them."),
+        typer.Argument(
+            metavar="[MEASURE ...]", help="echo, 100-mbit, 1-gbit, small, beside, replay, kill; all of them."
+        ),
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.5, help="How long each of them lasts.")] = 10.0,
     device: Annotated[str, typer.Option(metavar="WAY", help="any, tun or packet, as of `longpipe live`.")] = "any",

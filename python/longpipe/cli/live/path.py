@@ -71,6 +71,9 @@ def run(
     record: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep what enters, for `longpipe live replay`.")
     ] = None,
+    capture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what passed as pcapng, with what was lost and why.")
+    ] = None,
     json: Annotated[
         str | None, typer.Option(metavar="FILE|-", help="Write the certificate as JSON; - is stdout.")
     ] = None,
@@ -92,7 +95,7 @@ def run(
     way to them, all others are simulated beside. Exit status: the first command's; 1 if --max-late is
     broken. Linux alone.
     """
-    _check_machine()
+    check_machine()
     # The engine takes a while to load.
     from longpipe.cli.run import scenario_with
     from longpipe.live import Settings
@@ -102,6 +105,8 @@ def run(
     commands = _commands(at or [], command or [])
     if record is not None:
         check_file("--record", record)
+    if capture is not None:
+        check_file("--capture", capture)
     if json not in (None, "-"):
         check_file("--json", Path(str(json)))
     limit_s = _seconds("--max-late", max_late or "1 ms")
@@ -135,6 +140,7 @@ def run(
         seed=seed,
         settings=settings,
         record=record,
+        capture=capture,
         alone=alone,
         progress=tell if progress else None,
     )
@@ -159,7 +165,8 @@ def _show(certificate: "Certificate", errors: Console, json: str | None, *, quie
             errors.print(f"live: {line}", markup=False)
 
 
-def _check_machine() -> None:
+def check_machine() -> None:
+    """RunError where live paths can't be."""
     if sys.platform != "linux":
         raise RunError("live: this is no Linux; needs its network namespaces")
     try:
