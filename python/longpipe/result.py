@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # What a store keeps of a result beside its traces, by name.
-PARTS: Final = ("flows", "ports", "classes", "vbr", "web", "response_times", "waiting")
+PARTS: Final = ("flows", "ports", "classes", "vbr", "datagrams", "web", "response_times", "waiting")
 
 # Of one table: its columns by name, each a list or an array.
 Columns = Mapping[str, Any]
@@ -72,7 +72,7 @@ class Result:
 
     @cached_property
     def flows(self) -> pd.DataFrame:
-        """A row per TCP connection."""
+        """A row per TCP connection, and per flow of datagrams."""
         return _frame(self.part("flows"))
 
     @cached_property
@@ -92,6 +92,14 @@ class Result:
     def vbr(self) -> pd.DataFrame:
         """A row per VBR source; delays [s] run from when a cell is ready to the end of its arrival at the sink."""
         return _frame(self.part("vbr"))
+
+    @cached_property
+    def datagrams(self) -> pd.DataFrame:
+        """A row per flow of datagrams: how many were sent, came and are missing; one-way delays and jitter [s].
+
+        Missing are those among all up to the last that came; the jitter is that of RFC 3550 section 6.4.1 at the end.
+        """
+        return _frame(self.part("datagrams"))
 
     @cached_property
     def web(self) -> pd.DataFrame:
@@ -133,6 +141,9 @@ class Result:
         if name == "flows":
             first, *others = self.columns[name].items()
             return dict([first, ("throughput_bps", self.throughputs_bps), *others])
+        if name == "datagrams":
+            # A stored run may be of a time before there were any.
+            return self.columns.get(name, {})
         if name in ("response_times", "waiting") and name not in self.columns:
             # A run from a store has them, or is of a time before they were kept.
             if not len(self.columns["files"].get("flow", ())):
@@ -173,17 +184,25 @@ class Result:
 
     @cached_property
     def efficiency(self) -> float:
-        """Sum of throughputs over what VBR leaves of the trunk; nan if that is nothing, and for a graph."""
-        return metrics.efficiency(self.throughputs_bps, self.attainable_bps)
+        """Sum of throughputs over what VBR leaves of the trunk; nan if that is nothing, and for a graph.
+
+        Flows that a dumbbell sends back count for nothing.
+        """
+        network = self.scenario.network
+        forth = ~np.asarray(network.sent_back) if isinstance(network, Dumbbell) else slice(None)
+        return metrics.efficiency(self.throughputs_bps[forth], self.attainable_bps)
 
     @cached_property
     def fairness(self) -> float:
-        """Jain's index of the throughputs; nan where nothing was delivered.
+        """Jain's index of the throughputs of TCP; nan where nothing was delivered.
 
         Where all flows carry web traffic over a dumbbell, of throughputs over max-min fair shares of what the servers
         wrote (ATM Forum/98-0876 section 7).
         """
         throughputs = self.throughputs_bps
+        if datagrams := set(self.part("datagrams").get("flow", ())):
+            tcp = [flow not in datagrams for flow in self.columns["flows"]["flow"]]
+            return metrics.fairness(throughputs[np.asarray(tcp)])
         served = self.columns["web"].get("scheduled_bytes", ())
         if len(served) < len(throughputs) or math.isnan(self.attainable_bps):
             return metrics.fairness(throughputs)
@@ -210,7 +229,7 @@ class Result:
         return json.dumps(self.summary(), indent=2, allow_nan=False) + "\n"
 
     def to_csv(self, directory: str | Path) -> list[Path]:
-        """Writes flows.csv, ports.csv, classes.csv, vbr.csv, for web traffic more, one file per trace, scenario.toml.
+        """Writes flows.csv, ports.csv, classes.csv, vbr.csv, for datagrams and web traffic more, traces, scenario.toml.
 
         ScenarioError if the directory can't be written.
         """
@@ -218,6 +237,8 @@ class Result:
         check_directory("directory", directory)
         written = []
         frames = {"flows": self.flows, "ports": self.ports, "classes": self.classes, "vbr": self.vbr, **self.traces}
+        if len(self.datagrams):
+            frames |= {"datagrams": self.datagrams}
         if len(self.web):
             frames |= {"web": self.web, "files": self.files, "response_times": self.response_times}
         for name, frame in frames.items():

@@ -1,12 +1,16 @@
 //! One run: its hosts, with the clock, and one medium.
 
 use crate::clock::Actor;
+use crate::hosts::datagrams::DatagramReport;
 use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::report::state_hash::StateHash;
 use crate::report::{check, FlowReport, InvariantError, Report, WebReport};
 use longpipe_events::Time;
+
+/// What flows, web traffic and datagrams leave behind.
+type FlowReports = (Vec<FlowReport>, Vec<WebReport>, Vec<DatagramReport>);
 
 /// A run in progress.
 #[derive(Clone, Debug)]
@@ -83,11 +87,12 @@ impl<P: Probe, M: Medium> Run<P, M> {
     /// Cells or bytes that are not accounted for.
     pub fn report(&mut self) -> Result<Report, InvariantError> {
         let mut hash = StateHash::default();
-        let (flows, web) = self.flow_reports(&mut hash)?;
+        let (flows, web, datagrams) = self.flow_reports(&mut hash)?;
         let carried = self.medium.report(self.hosts.clock.now, &mut hash)?;
         Ok(Report {
             flows,
             web,
+            datagrams,
             ports: carried.ports,
             packet_ports: carried.packet_ports,
             classes: carried.classes,
@@ -97,11 +102,11 @@ impl<P: Probe, M: Medium> Run<P, M> {
         })
     }
 
-    fn flow_reports(&self, hash: &mut StateHash) -> Result<(Vec<FlowReport>, Vec<WebReport>), InvariantError> {
+    fn flow_reports(&self, hash: &mut StateHash) -> Result<FlowReports, InvariantError> {
         let mut flows = Vec::with_capacity(self.hosts.flows.len());
-        let mut web = Vec::new();
+        let (mut web, mut datagrams) = (Vec::new(), Vec::new());
         for (index, flow) in self.hosts.flows.iter().enumerate() {
-            let report = FlowReport {
+            let mut report = FlowReport {
                 delivered_bytes: flow.receiver.delivered(),
                 highest_sequence_bytes: flow.receiver.highest(),
                 sender: flow.sender.counters(),
@@ -131,8 +136,16 @@ impl<P: Probe, M: Medium> Run<P, M> {
                 hash.web(&report);
                 web.push(report);
             }
+            if let Some(own) = &flow.datagrams {
+                let broken = own.broken();
+                check(broken.is_none(), || format!("datagrams of flow {index}: {broken:?}"))?;
+                let own = own.report(index);
+                hash.datagrams(&own);
+                own.tell(&mut report);
+                datagrams.push(own);
+            }
             flows.push(report);
         }
-        Ok((flows, web))
+        Ok((flows, web, datagrams))
     }
 }

@@ -1,6 +1,7 @@
 //! The boundary: a resolved scenario in, columns out. No model lives here.
 
 mod capture;
+mod datagrams;
 #[cfg(target_os = "linux")]
 mod live;
 mod packet_ports;
@@ -100,6 +101,7 @@ fn columns(
     result.set_item("ports", ports)?;
     result.set_item("classes", classes(py, &scenario, &report)?)?;
     result.set_item("vbr", sources(py, &scenario, &report)?)?;
+    result.set_item("datagrams", datagrams::columns(py, &scenario, &report)?)?;
     result.set_item("web", web::flows(py, &scenario, &report)?)?;
     result.set_item("files", web::files(py, &report)?)?;
     result.set_item("traces", columns)?;

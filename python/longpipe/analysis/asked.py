@@ -13,7 +13,7 @@ import numpy as np
 
 from longpipe.analysis.limits import limits
 from longpipe.analysis.metrics import fairness
-from longpipe.analysis.paths import port_name
+from longpipe.analysis.paths import OVER_TCP, port_name
 from longpipe.errors import ScenarioError, nearest
 
 if TYPE_CHECKING:
@@ -78,12 +78,20 @@ WEB: Final[Mapping[str, Quantity]] = {
     "completed": Quantity("share", _share("completed", "files")),
     "files": Quantity("", _sum("files")),
 }
-OF: Final = {"flow": FLOW, "port": PORT, "web": WEB}
+DATAGRAMS: Final[Mapping[str, Quantity]] = {
+    "delay": Quantity("ms", _mean("mean_delay_s"), 1e-3),
+    "median": Quantity("ms", _mean("median_delay_s"), 1e-3),
+    "p95": Quantity("ms", _mean("p95_delay_s"), 1e-3),
+    "p99": Quantity("ms", _mean("p99_delay_s"), 1e-3),
+    "jitter": Quantity("ms", _mean("jitter_s"), 1e-3),
+    "loss": Quantity("share", _share("lost", "expected")),
+}
+OF: Final = {"flow": FLOW, "port": PORT, "web": WEB, "datagrams": DATAGRAMS}
 
 
 @dataclass(frozen=True)
 class NamedMeasure:
-    """One number of each run: `quantity` of the rows of a `kind` ("flow", "port" or "web") whose name fits `pattern`.
+    """One number of each run: `quantity` of the rows of a `kind` ("flow", "port", "web", "datagrams") of a name.
 
     Throughputs [bit/s] and counts of several flows are added up, shares are of all of them, the completion is the last
     one's; of several ports delays [s] and utilizations are averaged. The web's are of all classes without a pattern.
@@ -135,6 +143,8 @@ class NamedMeasure:
                 raise ScenarioError(f"measure: {self.name!r}: no flow of {scenario.name!r} has web traffic")
             return
         known = [flow["name"] for flow in resolved["flows"]]
+        if self.kind == "datagrams":
+            known = [flow["name"] for flow in resolved["flows"] if flow["traffic"]["kind"] not in OVER_TCP]
         if self.kind == "port":
             known = [port_name(resolved, link) for link in range(len(resolved["links"]))]
         if not any(fnmatchcase(name, self.pattern) for name in known):
@@ -194,7 +204,17 @@ def _web_rows(result: Result) -> Rows:
     return [*by_class, *({**row, "name": ALL} for row in _rows(result.part("waiting")))]
 
 
-_ROWS: Final[Mapping[str, Callable[[Any], Rows]]] = {"flow": _flow_rows, "port": _port_rows, "web": _web_rows}
+def _datagram_rows(result: Result) -> Rows:
+    rows = _rows(result.part("datagrams"))
+    return [{**row, "name": row["flow"], "expected": row["received"] + row["lost"]} for row in rows]
+
+
+_ROWS: Final[Mapping[str, Callable[[Any], Rows]]] = {
+    "flow": _flow_rows,
+    "port": _port_rows,
+    "web": _web_rows,
+    "datagrams": _datagram_rows,
+}
 
 
 def _rows(columns: Mapping[str, Any]) -> Rows:

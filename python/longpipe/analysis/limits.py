@@ -83,12 +83,16 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
         ways = {port_name(resolved, k): resolved["links"][k]["rate_bps"] for k in path.route}
         round_trip_s = path.round_trip_s + sum(ports.delay_s(port, path, rate) for port, rate in ways.items())
         on_the_way = counted["sent_bytes"] / active_s * round_trip_s
-        window_used = min(1.0, on_the_way * path.packet_bytes / path.mss_bytes / path.window_bytes)
+        window_used = (
+            0.0 if path.datagrams else min(1.0, on_the_way * path.packet_bytes / path.mss_bytes / path.window_bytes)
+        )
         busy = min(1.0, ports.utilization[name] * (duration_s / active_s if done else 1.0))
         found.append(
             FlowLimit(
                 flow=path.flow,
-                limited_by=_limit(
+                limited_by="application"
+                if path.datagrams
+                else _limit(
                     busy=busy,
                     window_used=window_used,
                     events=counted["timeouts"] + counted["fast_retransmits"],

@@ -16,6 +16,17 @@ from longpipe.examples import example
 from longpipe.scenario.base import Duration, Model, kinds
 from longpipe.scenario.buffers import Framing
 from longpipe.scenario.congestion import Congestion, VegasOptions
+from longpipe.scenario.datagrams import (
+    Arrivals,
+    Bursts,
+    Cbr,
+    Exponential,
+    FixedTimes,
+    Pareto,
+    Poisson,
+    Video,
+    Voice,
+)
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Network, Node
 from longpipe.scenario.profiles import change as change_profile
 from longpipe.scenario.recovery import Recovery
@@ -49,16 +60,21 @@ from longpipe.scenario.vbr import OnOff, VbrFlow
 from longpipe.scenario.web import Web
 
 __all__ = [
+    "Arrivals",
+    "Bursts",
+    "Cbr",
     "Coarse",
     "CommonPhase",
     "Delayed",
     "Dumbbell",
     "Epd",
+    "Exponential",
     "Fba",
     "Fifo",
     "Fine",
     "FixedPhase",
     "FixedStart",
+    "FixedTimes",
     "Flow",
     "Graph",
     "Greedy",
@@ -68,8 +84,10 @@ __all__ = [
     "Link",
     "Node",
     "OnOff",
+    "Pareto",
     "PartialPacketDiscard",
     "PerFlowPhase",
+    "Poisson",
     "Policy",
     "Priority",
     "RandomStart",
@@ -85,6 +103,8 @@ __all__ = [
     "Transfer",
     "VbrFlow",
     "VegasOptions",
+    "Video",
+    "Voice",
     "Web",
 ]
 
@@ -112,7 +132,11 @@ class Scenario(Model):
     network: Network = Field(default=Dumbbell(), description="Hosts, switches and links: dumbbell or graph")
     switch: Switch = Field(default=Switch(), description="Output ports of switches")
     tcp: Tcp = Field(default=Tcp(), description="Both ends of every connection")
-    traffic: Traffic = Field(default=Greedy(), description="What applications send: greedy, transfer or web")
+    traffic: Traffic = Field(
+        default=Greedy(),
+        description="What applications send: greedy, transfer or web over TCP; as datagrams cbr, poisson, on-off, "
+        "voice, video or arrivals",
+    )
     start: Start = Field(default=FixedStart(), description="When they begin: fixed, staggered or random")
     traces: Traces = Field(default=Traces(), description="What to record over time")
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AliasChoices, Field
 
 from longpipe.scenario.base import FileSize, Instant, Model, SampleInterval, kind_or_table
+from longpipe.scenario.datagrams import Arrivals, Bursts, Cbr, Poisson, Video, Voice
 from longpipe.scenario.web import Web
 
 
@@ -49,7 +50,11 @@ class RandomStart(Model):
     over: Instant = Field(description="Length of the interval [time], as in '100 ms'")
 
 
-Traffic = Annotated[Greedy | Transfer | Web, Field(discriminator="kind"), kind_or_table()]
+Traffic = Annotated[
+    Greedy | Transfer | Web | Cbr | Poisson | Bursts | Voice | Video | Arrivals,
+    Field(discriminator="kind"),
+    kind_or_table(),
+]
 Start = Annotated[FixedStart | StaggeredStart | RandomStart, Field(discriminator="kind"), kind_or_table()]
 
 

@@ -1,5 +1,7 @@
 //! One TCP connection in the network: its end points and the frames between them.
 
+use super::datagrams::source::Source;
+use super::datagrams::Datagrams;
 use super::foreign::Foreign;
 use super::requests::Requests;
 use crate::packets::circuit::{Circuit, REQUEST};
@@ -47,6 +49,8 @@ pub struct Flow {
     pub completion: Option<Time>,
     /// Packets of programs outside, if it carries those in place of its end points' own.
     pub(crate) foreign: Option<Box<Foreign>>,
+    /// What it sends in place of TCP's segments, if it does.
+    pub datagrams: Option<Box<Datagrams>>,
 }
 
 impl Flow {
@@ -128,6 +132,11 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
                 GREEDY,
                 Some(Box::new(Requests::new(web, &flow.tcp, phase, seed, entity))),
             ),
+            TrafficConfig::Cbr(_)
+            | TrafficConfig::OnOff(_)
+            | TrafficConfig::Poisson(_)
+            | TrafficConfig::Video(_)
+            | TrafficConfig::Arrivals(_) => (0, None),
         };
         let mut sender = Sender::new(&flow.tcp, phase);
         sender.draw_from(Stream::new(seed, "control", entity));
@@ -147,6 +156,9 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
             receiver_armed: MaybeTime::NONE,
             requests,
             foreign: flow.foreign.then(Box::default),
+            datagrams: Source::new(&flow.traffic, Stream::new(seed, "datagrams", entity))
+                .filter(|_| !flow.foreign)
+                .map(Datagrams::new),
         }
     });
     flows.collect()

@@ -1,6 +1,7 @@
 //! Hosts: TCP end points, their timers and what their applications ask for.
 
 mod asking;
+pub mod datagrams;
 mod ends;
 pub mod files;
 pub mod flow;

@@ -1,7 +1,7 @@
 //! What watches a run. A probe that is `()` compiles away.
 
 use crate::atm::aal5::Cell;
-use crate::packets::contents::Contents;
+use crate::packets::contents::{Contents, Datagram};
 use longpipe_events::{Span, Time};
 use longpipe_tcp::{AckSegment, DataSegment};
 
@@ -47,6 +47,10 @@ pub trait Probe {
     fn answered(&mut self, _now: Time, _flow: u32, _frame: u32, _ack: &AckSegment) {}
     /// An ACK that reached the sender.
     fn acknowledged(&mut self, _now: Time, _flow: u32, _frame: u32, _ack: &AckSegment) {}
+    /// A datagram handed to its sender's interface, as packet number `frame` of its circuit.
+    fn sent_datagram(&mut self, _now: Time, _flow: u32, _frame: u32, _datagram: &Datagram) {}
+    /// A datagram that reached its receiver.
+    fn received_datagram(&mut self, _now: Time, _flow: u32, _frame: u32, _datagram: &Datagram) {}
     /// A TCP cell got its slot on a link; per link in the order of the slots, which may lie ahead.
     fn cell(&mut self, _slot: Slot, _cell: &Cell, _contents: impl Fn() -> Contents) {}
     /// The same of a whole packet, where there are no cells.
@@ -108,6 +112,16 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
         self.0.acknowledged(now, flow, frame, ack);
         self.1.acknowledged(now, flow, frame, ack);
+    }
+
+    fn sent_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+        self.0.sent_datagram(now, flow, frame, datagram);
+        self.1.sent_datagram(now, flow, frame, datagram);
+    }
+
+    fn received_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+        self.0.received_datagram(now, flow, frame, datagram);
+        self.1.received_datagram(now, flow, frame, datagram);
     }
 
     fn cell(&mut self, slot: Slot, cell: &Cell, contents: impl Fn() -> Contents) {

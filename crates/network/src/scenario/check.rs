@@ -199,9 +199,23 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
     if flow.foreign && scenario.engine != Engine::Reference {
         return refuse(field("foreign"), "in a fast engine", "needs engine reference");
     }
-    let (data, mut ack) = flow.tcp.largest_packets_bytes();
+    if let Some(problem) = flow.traffic.datagram_problem() {
+        let problem = problem.within("traffic");
+        return refuse(field(&problem.field), problem.value, problem.accepted);
+    }
+    if scenario.framing == Framing::Aal5 && flow.traffic.is_datagrams() {
+        return refuse(
+            field("traffic"),
+            "datagrams",
+            "needs greedy, transfer or web under AAL5",
+        );
+    }
+    let (mut data, mut ack) = flow.tcp.largest_packets_bytes();
     if flow.foreign {
         ack = data;
+    } else if let Some(bytes) = flow.traffic.largest_datagram_bytes() {
+        // Nothing answers.
+        (data, ack) = (bytes, 0);
     }
     if let TrafficConfig::Web(web) = &flow.traffic {
         if let Some((name, value, accepted)) = web.problem() {
@@ -217,7 +231,7 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
     }
     match flow.traffic {
         TrafficConfig::Transfer { size_bytes: 0 } => refuse(field("traffic.size"), 0, "needs at least one byte"),
-        TrafficConfig::Transfer { .. } | TrafficConfig::Greedy {} | TrafficConfig::Web(_) => Ok(()),
+        _ => Ok(()),
     }?;
     match flow.start {
         StartConfig::Random { from_ps, over_ps } if from_ps.checked_add(over_ps).is_none() => {

@@ -4,6 +4,7 @@
 
 pub mod bounds;
 pub mod check;
+mod datagrams;
 pub mod motion;
 mod policy;
 pub(crate) mod promise;
@@ -11,6 +12,7 @@ mod queue;
 pub mod topology;
 
 use crate::hosts::web::WebConfig;
+pub use datagrams::{ArrivalsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, Times, VideoConfig};
 use longpipe_tcp::config::TcpConfig;
 use motion::MotionConfig;
 pub use policy::PolicyConfig;
@@ -279,6 +281,16 @@ pub enum TrafficConfig {
     },
     /// Files, each in answer to a request from the flow's far end.
     Web(WebConfig),
+    /// Datagrams at a constant rate, and no TCP, here and in what follows.
+    Cbr(CbrConfig),
+    /// Likewise, in bursts.
+    OnOff(OnOffDatagramsConfig),
+    /// At exponential distances.
+    Poisson(PoissonConfig),
+    /// Frames of video.
+    Video(VideoConfig),
+    /// As listed.
+    Arrivals(ArrivalsConfig),
 }
 
 /// When an application begins.

@@ -94,7 +94,13 @@ impl FlowConfig {
         }
         let silent_between_timers = match self.traffic {
             TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => true,
-            TrafficConfig::Web(_) => false,
+            // Who sends datagrams does so by a clock of its own.
+            TrafficConfig::Web(_)
+            | TrafficConfig::Cbr(_)
+            | TrafficConfig::OnOff(_)
+            | TrafficConfig::Poisson(_)
+            | TrafficConfig::Video(_)
+            | TrafficConfig::Arrivals(_) => false,
         };
         let sending = EndPromise {
             silent_between_timers,
@@ -116,7 +122,12 @@ impl FlowConfig {
             _ if !short_at_end_only => 1,
             TrafficConfig::Transfer { size_bytes } if size_bytes % mss > 0 => size_bytes % mss,
             TrafficConfig::Transfer { .. } | TrafficConfig::Greedy {} => mss,
-            TrafficConfig::Web(_) => 1,
+            TrafficConfig::Web(_)
+            | TrafficConfig::Cbr(_)
+            | TrafficConfig::OnOff(_)
+            | TrafficConfig::Poisson(_)
+            | TrafficConfig::Video(_)
+            | TrafficConfig::Arrivals(_) => 1,
         };
         payload + u64::from(header_bytes(None))
     }

@@ -33,6 +33,8 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     ]
     if sources := records(result.part("vbr")):
         tables.append(_vbr(sources, most_flows))
+    if streams := records(result.part("datagrams")):
+        tables.append(_datagrams(streams, most_flows))
     if classes := records(result.part("response_times")):
         tables.append(_web([*classes, *({**row, "class": "all"} for row in records(result.part("waiting")))]))
     for table in tables:
@@ -127,6 +129,16 @@ def _vbr(sources: list[Row], most: float) -> Table:
         waited = ("-" if delay is None else f"{1e3 * delay:.3f}" for delay in delays)
         table.add_row(row["source"], str(row["cells_sent"]), str(row["cells_lost"]), *waited)
     return _captioned(table, min(most, len(sources)), len(sources), "VBR sources, those that sent most")
+
+
+def _datagrams(flows: list[Row], most: float) -> Table:
+    table = _table("datagrams of", "sent", "lost", "delay\n[ms]", "95 %\n[ms]", "99 %\n[ms]", "jitter\n[ms]")
+    shown = flows if len(flows) <= most else sorted(flows, key=lambda row: row["sent"], reverse=True)
+    for row in shown[: _whole(most)]:
+        delays = (row[name] for name in ("mean_delay_s", "p95_delay_s", "p99_delay_s", "jitter_s"))
+        waited = ("-" if delay is None else f"{1e3 * delay:.3f}" for delay in delays)
+        table.add_row(row["flow"], str(row["sent"]), _share(row["lost"], row["lost"] + row["received"]), *waited)
+    return _captioned(table, min(most, len(flows)), len(flows), "flows of datagrams, those that sent most")
 
 
 def _web(classes: list[Row]) -> Table:

@@ -133,6 +133,7 @@ impl Point {
             match contents {
                 Contents::Data(segment) => connection.data(from, frame, &segment, carried, out),
                 Contents::Ack(ack) => connection.ack(from, frame, &ack, carried, out),
+                Contents::Datagram(datagram) => connection.datagram(from, frame, &datagram, out),
             }
         });
     }
