@@ -26,8 +26,16 @@ const REDUCED: u64 = 1 << 52;
 const ECHOES_MARK: u64 = 1 << 53;
 /// It is no segment of TCP.
 const DATAGRAM: u64 = 1 << 54;
+/// Of a program outside the run.
+const FOREIGN: u64 = 1 << 55;
 /// What end points have to look at one by one.
-const NOTABLE: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM;
+const NOTABLE: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM | FOREIGN;
+
+/// What the packet of a program outside says of congestion, and that it is one.
+pub(crate) fn foreign_bits(capable: bool, marked: bool) -> u64 {
+    let bit = |set: bool, bit: u64| if set { bit } else { 0 };
+    FOREIGN | bit(capable, CAPABLE) | bit(marked, MARKED)
+}
 
 /// The TCP options of a packet that has any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -291,6 +299,16 @@ impl Packet {
         self.rest & CAPABLE != 0
     }
 
+    /// Whether it is of a program outside the run.
+    pub fn is_foreign(&self) -> bool {
+        self.rest & FOREIGN != 0
+    }
+
+    /// Whether it has met congestion.
+    pub fn is_marked(&self) -> bool {
+        self.rest & MARKED != 0
+    }
+
     /// The same packet, marked as having met congestion.
     pub fn marked(self) -> Packet {
         Packet {
@@ -322,7 +340,7 @@ impl Packet {
             timestamp,
             ecn: Ecn {
                 capable: self.is_capable(),
-                marked: self.rest & MARKED != 0,
+                marked: self.is_marked(),
                 reduced: self.rest & REDUCED != 0,
             },
         }

@@ -244,6 +244,10 @@ pub struct FlowConfig {
     pub traffic: TrafficConfig,
     /// When it begins.
     pub start: StartConfig,
+    /// Whether programs outside the run send and receive in place of its end points, both ways: then `traffic` and `start` mean
+    /// nothing, and the MSS bounds the packets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub foreign: bool,
 }
 
 /// A source of VBR cells, on and off in turn.

@@ -253,6 +253,7 @@ impl Draft {
             traffic: draft.traffic.build(pace, tcp.mss_bytes),
             tcp,
             start: StartConfig::Fixed { at_ps: 0 },
+            foreign: false,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! An output port that decides when packets leave: a queueing discipline, and what a line that asks it for the next packet when it
 //! has sent one leaves behind. The line is somebody else's.
 
+use crate::hosts::foreign::{Cause, Losses};
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
@@ -75,6 +76,8 @@ pub(crate) struct Served {
     /// Packets held, summed over time until the last change [packet·ps].
     packet_time: u128,
     changed: Time,
+    /// Foreign packets lost here that were not yet told of.
+    losses: Losses,
 }
 
 impl Served {
@@ -107,7 +110,13 @@ impl Served {
             report: PacketReport::default(),
             packet_time: 0,
             changed: Time::ZERO,
+            losses: Losses::default(),
         })
+    }
+
+    /// Foreign packets that it has lost.
+    pub fn losses(&mut self) -> &mut Losses {
+        &mut self.losses
     }
 
     /// Of its line.
@@ -161,6 +170,7 @@ impl Served {
         if self.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
             self.report.lost_forced += 1;
             self.report.bytes_lost += bytes;
+            self.losses.note(&packet, Cause::Forced);
             return None;
         }
         let held = Held {
@@ -208,10 +218,11 @@ impl Served {
     fn enqueue(&mut self, held: Held) {
         let (packets, bytes) = self.held();
         let full = packets >= self.most_packets || bytes + held.bytes() > self.most_bytes;
-        let report = &mut self.report;
+        let (report, losses) = (&mut self.report, &mut self.losses);
         let mut lose = |lost: Held| {
             report.lost_overflow += 1;
             report.bytes_lost += lost.bytes();
+            losses.note(&lost.packet, Cause::Overflow);
         };
         match &mut self.discipline {
             Discipline::Codel { .. } if full => lose(held),
@@ -236,10 +247,11 @@ impl Served {
 
     /// The line asks for a packet.
     fn serve(&mut self, now: Time) -> Option<Held> {
-        let report = &mut self.report;
+        let (report, losses) = (&mut self.report, &mut self.losses);
         let lose = |lost: Held| {
             report.lost_refused += 1;
             report.bytes_lost += lost.bytes();
+            losses.note(&lost.packet, Cause::Refused);
         };
         let next = match &mut self.discipline {
             Discipline::Codel { law, control, backlog } => control.dequeue(law, now, backlog, 0, lose),
