@@ -45,7 +45,7 @@ from longpipe.scenario.switch import (
     TailDrop,
 )
 from longpipe.scenario.tcp import Tcp
-from longpipe.scenario.timers import Coarse, CommonPhase, Delayed, Fine, FixedPhase, Immediate, PerFlowPhase
+from longpipe.scenario.timers import Coarse, CommonPhase, Delayed, Fine, FixedPhase, Immediate, LinuxAcks, PerFlowPhase
 from longpipe.scenario.traffic import (
     FixedStart,
     Greedy,
@@ -82,6 +82,7 @@ __all__ = [
     "GuaranteedRate",
     "Immediate",
     "Link",
+    "LinuxAcks",
     "Node",
     "OnOff",
     "Pareto",
