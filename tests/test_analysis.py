@@ -167,7 +167,8 @@ def message(build: Callable[[], object]) -> str:
             "y",
             ["material"],
             {},
-            "response: 1 of 36 values of 'y' are not finite; needs numbers",
+            "response: 1 of 36 values of 'y' are not finite, as if it did not end in the run; needs numbers: longer runs, "
+            "a measure that every run has, or without these rows, the worst perhaps (--where 'y>=20')",
         ),
         (BATTERY.assign(y=1.0), "y", ["material"], {}, "response: 'y' is 1 in every row; needs values that vary"),
         (

@@ -41,9 +41,9 @@ class AssumptionWarning(UserWarning):
 def check(found: Anova, *, alpha: float = 0.01) -> pd.DataFrame:
     """Tests normality, equal variance and independence of the errors, each at significance `alpha`.
 
-    Columns: `assumption`, `test`, `statistic`, `p_value`, `verdict` (not rejected, fails, untested), `note`. Every assumption
-    that fails also raises an AssumptionWarning that says what to do. With thousands of rows the slightest departure
-    fails: read the note's numbers too.
+    Columns: `assumption`, `test`, `statistic`, `p_value`, `verdict` (not rejected, fails, untested), `note`. Every
+    assumption that fails also raises an AssumptionWarning that says what to do. With thousands of rows the slightest
+    departure fails: read the note's numbers too.
     """
     residual = found.residuals["residual"].to_numpy()
     if not residual.any():

@@ -15,11 +15,11 @@ from longpipe.analysis.anova import Anova, anova
 from longpipe.analysis.bootstrap import bootstrap
 from longpipe.analysis.checks import AssumptionWarning, check
 from longpipe.analysis.comparisons import tukey
+from longpipe.analysis.conditions import matching
 from longpipe.analysis.factors import check_level
 from longpipe.analysis.ranks import aligned_ranks
 from longpipe.analysis.readable import readable
 from longpipe.cli.analyse.tables import show
-from longpipe.cli.conditions import matching
 from longpipe.cli.console import terminal
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text

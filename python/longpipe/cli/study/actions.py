@@ -107,7 +107,7 @@ def show(name: str, url: str | None, where: Sequence[str], most: int) -> None:
 
 def export(name: str | None, url: str | None, where: Sequence[str], output: Path) -> None:
     """Writes the finished runs of a study, or all of a store."""
-    from longpipe.cli.conditions import matching
+    from longpipe.analysis.conditions import matching
     from longpipe.export import write_table
 
     with opened(url, readonly=True) as store:
@@ -144,7 +144,7 @@ def _matching(runs: Mapping[str, list[Any]], where: Sequence[str]) -> Sequence[i
         return range(len(runs["point"]))
     import pandas as pd
 
-    from longpipe.cli.conditions import matching
+    from longpipe.analysis.conditions import matching
 
     return [int(i) for i in matching(pd.DataFrame(runs), where).index]
 
