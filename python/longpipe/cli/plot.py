@@ -111,11 +111,25 @@ def plot(
     begin: Annotated[float | None, typer.Option("--from", metavar="S", help="Begin of the time shown \\[s].")] = None,
     end: Annotated[float | None, typer.Option("--to", metavar="S", help="End of the time shown \\[s].")] = None,
     x: Annotated[str | None, typer.Option("--x", metavar="FACTOR", help="Of a study: the factor across.")] = None,
-    y: Annotated[str, typer.Option("--y", metavar="MEASURE", help="Of a study: what was measured.")] = "efficiency",
+    y: Annotated[
+        str | None,
+        typer.Option(
+            "--y", metavar="MEASURE", help="Of a study: what was measured.  \\[default: efficiency, else throughput]"
+        ),
+    ] = None,
     by: Annotated[
         str | None, typer.Option("--by", metavar="FACTOR", help="Of a study: a line for each level of this.")
     ] = None,
     heat: Annotated[bool, typer.Option("--map", help="Of a study: --x and --by as a map of colours.")] = False,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--where", metavar="FACTOR=LEVEL", help="Of a study: only these runs, also 'seed<3'. Repeat for more."
+        ),
+    ] = None,
+    y_from_data: Annotated[
+        bool, typer.Option("--y-from-data", help="Of a study: begin the axis up at the data, not at 0.")
+    ] = False,
     store: StoreOption = None,
 ) -> None:
     """Draw a run over time, which is made or was recorded, or a study over its factors.
@@ -132,7 +146,7 @@ def plot(
     if x is not None:
         if name is not None:
             raise ScenarioError(f"KIND: {name!r} is of a run; needs none with --x, which is of a study")
-        save_as(_of_study(source, x, y, by, heat, store), output)
+        save_as(_of_study(source, x, y, by, heat, where or [], store, from_zero=not y_from_data), output)
         return
     if name == PATH:
         from longpipe.pictures.path import path
@@ -228,7 +242,17 @@ def _tell_shares(runs: dict[str, Run], flows: list[str] | None) -> None:
             typer.echo(f"{f'{label}: ' if label else ''}{name} held back by {causes} of its time")
 
 
-def _of_study(name: str, x: str, y: str, by: str | None, heat: bool, url: str | None) -> Figure:
+def _of_study(
+    name: str,
+    x: str,
+    y: str | None,
+    by: str | None,
+    heat: bool,
+    where: list[str],
+    url: str | None,
+    *,
+    from_zero: bool,
+) -> Figure:
     from longpipe import pictures
     from longpipe.study import Study
 
@@ -236,7 +260,9 @@ def _of_study(name: str, x: str, y: str, by: str | None, heat: bool, url: str | 
         raise ScenarioError("--map: of one factor; needs --by FACTOR")
     with opened(url, readonly=True) as store:
         study = Study.open(name, store)
-        return pictures.heat(study, x, by, y) if heat and by else pictures.sweep(study, x, y, by)
+        if heat and by:
+            return pictures.heat(study, x, by, y, where=where)
+        return pictures.sweep(study, x, y, by, where=where, from_zero=from_zero)
 
 
 def _draw(

@@ -11,6 +11,7 @@ from longpipe.analysis.delays import MEAN
 from longpipe.analysis.delays import QUANTILES as DELAYS
 from longpipe.analysis.limits import FlowLimit, limits, told
 from longpipe.analysis.web import QUANTILES
+from longpipe.cli.console import show_table
 from longpipe.cli.run.heads import heads
 from longpipe.result import Result, records
 from longpipe.scenario.buffers import Framing
@@ -43,7 +44,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
         tables.append(_web([*classes, *({**row, "class": "all"} for row in records(result.part("waiting")))]))
     for table in tables:
         console.print()
-        console.print(table)
+        show_table(console, table)
     console.print()
     for name, value, meaning in (
         ("efficiency", result.efficiency, "of what the trunk could carry"),
@@ -166,7 +167,7 @@ def _web(classes: list[Row]) -> Table:
 
 def _table(first: str, *others: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", padding=(0, 2, 0, 0))
-    table.add_column(first, overflow="fold")
+    table.add_column(first)
     for name in others:
         table.add_column(name.replace("[", r"\["), justify="right", no_wrap=True)
     return table
