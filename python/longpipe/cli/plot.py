@@ -61,6 +61,9 @@ OF_PORT: Final = (Kind.QUEUE, Kind.DELAY, Kind.CDF, Kind.DROPS)
 # Those that count bytes.
 COUNTING: Final = (Kind.WINDOW, Kind.SEQUENCE)
 
+# By a run's label and a flow: the link that was all that limited it.
+Busy = dict[tuple[str, str], str]
+
 
 class Unit(StrEnum):
     """What windows and sequence numbers are counted in."""
@@ -164,9 +167,10 @@ def plot(
         raise ScenarioError(f"--port: {kind.value} is by flow; needs --flow, or the picture {' or '.join(OF_PORT)}")
     if unit is not None and kind not in COUNTING:
         raise ScenarioError(f"--unit: {kind.value} counts none; needs {' or '.join(COUNTING)}")
-    runs = _runs(_existing(source), kind, seed, changes or [], compared, flow)
+    busy: Busy = {}
+    runs = _runs(_existing(source), kind, seed, changes or [], compared, flow, busy)
     if kind is Kind.WINDOW:
-        _tell_shares(runs, flow)
+        _tell_shares(runs, flow, busy)
     options: dict[str, Any] = {
         "span_s": _span(next(iter(runs.values())).scenario, begin, end),
         **({"unit": unit.value} if unit else {}),
@@ -191,9 +195,18 @@ def _kind(name: str | None) -> Kind:
 
 
 def _runs(
-    source: Path, kind: Kind, seed: int, changes: list[str], compared: str | None, flows: list[str] | None
+    source: Path,
+    kind: Kind,
+    seed: int,
+    changes: list[str],
+    compared: str | None,
+    flows: list[str] | None,
+    busy: Busy,
 ) -> dict[str, Run]:
-    """What was recorded, or is run now, once or for each level that is compared; by what sets it apart."""
+    """What was recorded, or is run now, once or for each level that is compared; by what sets it apart.
+
+    Of the runs that are made, `busy` gets the links that were all that limited a flow.
+    """
     from longpipe.pictures.recorded import Recorded
 
     if source.is_dir():
@@ -204,17 +217,17 @@ def _runs(
     scenario = scenario_with(source, [*changes, *(f"traces.{needed}=true" for needed in NEEDS[kind])])
     called = ", ".join([scenario.name, *(change.replace('"', "") for change in changes)])
     if compared is None:
-        return {"": _run(scenario, seed, flows, called)}
+        return {"": _run(scenario, seed, flows, called, busy)}
     from longpipe.cli.design.plan import parse_factor
 
     factor = parse_factor(compared, "--compare")
     scenarios = {f"{factor.name} = {level}": scenario.with_(**what) for level, what in factor.levels.items()}
-    return {label: _run(one, seed, flows, called, label) for label, one in scenarios.items()}
+    return {label: _run(one, seed, flows, called, busy, label) for label, one in scenarios.items()}
 
 
-def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, label: str = "") -> Run:
+def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, busy: Busy, label: str = "") -> Run:
     """Runs a scenario, tells what limits it, and gives its traces the name that titles call it by."""
-    from longpipe.analysis.limits import limits, told
+    from longpipe.analysis.limits import limits, notes, told
     from longpipe.cli.progress import RunBar
     from longpipe.cli.warnings import warn
     from longpipe.pictures.recorded import Recorded, check_flows
@@ -224,13 +237,17 @@ def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, la
     warn(scenario)
     with RunBar(label or scenario.name) as bar:
         result = simulate(scenario, seed, bar.update)
-    for line in told(limits(result.scenario, result.columns)):
+    found = limits(result.scenario, result.columns)
+    for line in told(found):
         typer.echo(f"{label}: limited by {line}" if label else f"limited by {line}")
+    for line in notes(found):
+        typer.echo(f"{label}: note: {line}" if label else f"note: {line}")
+    busy.update({(label, one.flow): one.busy_link for one in found if one.busy_link})
     return Recorded(result.scenario, result.traces, called)
 
 
-def _tell_shares(runs: dict[str, Run], flows: list[str] | None) -> None:
-    """A line for each of the first flows with what held it back, where both traces tell."""
+def _tell_shares(runs: dict[str, Run], flows: list[str] | None, busy: Busy) -> None:
+    """A line for each of the first flows with what its sender waited for, where both traces tell."""
     from longpipe.pictures.recorded import flow_names
     from longpipe.pictures.shares import time_shares
 
@@ -239,7 +256,9 @@ def _tell_shares(runs: dict[str, Run], flows: list[str] | None) -> None:
         for name in names[:MOST_TOLD] if {"cwnd", "sequence"} <= run.traces.keys() else ():
             shares = time_shares(run, name).sort_values(ascending=False, kind="stable")
             causes = ", ".join(f"{cause} {share:.0%}" for cause, share in shares.items() if share >= LEAST_TOLD)
-            typer.echo(f"{f'{label}: ' if label else ''}{name} held back by {causes} of its time")
+            # A window is full of what queues before a link that is busy.
+            queue = f", behind {busy[label, name]}" if (label, name) in busy else ""
+            typer.echo(f"{f'{label}: ' if label else ''}{name} held back by {causes} of its time{queue}")
 
 
 def _of_study(

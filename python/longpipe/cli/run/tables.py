@@ -9,7 +9,7 @@ from rich.table import Table
 
 from longpipe.analysis.delays import MEAN
 from longpipe.analysis.delays import QUANTILES as DELAYS
-from longpipe.analysis.limits import FlowLimit, limits, told
+from longpipe.analysis.limits import FlowLimit, limits, notes, told
 from longpipe.analysis.web import QUANTILES
 from longpipe.cli.console import show_table
 from longpipe.cli.run.heads import heads
@@ -53,7 +53,9 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
         if not math.isnan(value):
             console.print(f"{name:<10} [bold]{value:.4f}[/]  [dim]{meaning}[/]", highlight=False)
     for number, line in enumerate(told(limited)):
-        console.print(f"{'' if number else 'limited by':<10} {line}", markup=False, highlight=False)
+        console.print(f"{'' if number else 'limited by':<10} {line}", markup=False, highlight=False, soft_wrap=True)
+    for line in notes(limited):
+        console.print(f"{'note':<10} {line}", markup=False, highlight=False, soft_wrap=True)
     for capture in result.captures:
         # Whatever the name of the file promises.
         form = "" if str(capture.path).endswith(".pcapng") else ", in pcapng's format"
