@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -19,6 +19,8 @@ from longpipe.scenario.buffers import Framing
 Row = dict[str, Any]
 
 MOST_FLOWS, MOST_PORTS = 20, 10
+# What the index is of, by whether flows differ in what they have to send.
+FAIR: Final = {False: ", 1 is equal shares", True: " over max-min shares of what each had to send"}
 
 
 def show(result: Result, console: Console, *, everything: bool = False) -> None:
@@ -48,7 +50,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     console.print()
     for name, value, meaning in (
         ("efficiency", result.efficiency, "of what the trunk could carry"),
-        ("fairness", result.fairness, "Jain's index, 1 is equal shares"),
+        ("fairness", result.fairness, f"Jain's index{FAIR[result.demands_differ]}"),
     ):
         if not math.isnan(value):
             console.print(f"{name:<10} [bold]{value:.4f}[/]  [dim]{meaning}[/]", highlight=False)
