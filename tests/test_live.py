@@ -365,7 +365,7 @@ def test_shells_of_mahimahi_are_links_one_after_the_other(tmp_path: Path) -> Non
     delay, up, down, loss = links[4], links[6], links[7], links[8]
     assert delay["delay_ps"] == 20 * 10**9
     assert (up["buffer"], down["buffer"]) == ({"unit": "packets", "limit": 50}, None)
-    assert [len(link["motion"]["service"]["at_ps"]) for link in (up, down)] == [2, 4]
+    assert [len(link["motion"]["service"]["instants_ps"]) for link in (up, down)] == [2, 4]
     assert loss["loss"] == {"kind": "bernoulli", "probability": 0.1}
     assert links[9]["loss"] == {"kind": "none"}
 

@@ -72,7 +72,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
 
     /// When something happens next.
     pub fn next_due(&mut self) -> Time {
-        let pending = self.hosts.clock.agenda.first();
+        let pending = self.hosts.clock.agenda.next_time();
         self.medium.next_due().map_or(pending, |next| next.min(pending))
     }
 

@@ -47,10 +47,10 @@ pub struct Flow {
     pub acks: Circuit<AckSegment>,
     /// When the last byte was delivered.
     pub completion: Option<Time>,
-    /// Packets of programs outside, if it carries those in place of its end points' own.
-    pub(crate) foreign: Option<Box<Foreign>>,
     /// What it sends in place of TCP's segments, if it does.
     pub datagrams: Option<Box<Datagrams>>,
+    /// Packets of programs outside, if it carries those in place of its end points' own.
+    pub(crate) foreign: Option<Box<Foreign>>,
 }
 
 impl Flow {
@@ -155,10 +155,10 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
             sender_armed: MaybeTime::NONE,
             receiver_armed: MaybeTime::NONE,
             requests,
-            foreign: flow.foreign.then(Box::default),
             datagrams: Source::new(&flow.traffic, Stream::new(seed, "datagrams", entity))
                 .filter(|_| !flow.foreign)
                 .map(Datagrams::new),
+            foreign: flow.foreign.then(Box::default),
         }
     });
     flows.collect()

@@ -196,9 +196,6 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
             "needs off under AAL5, whose cells carry no marks of IP",
         );
     }
-    if flow.foreign && scenario.engine != Engine::Reference {
-        return refuse(field("foreign"), "in a fast engine", "needs engine reference");
-    }
     if let Some(problem) = flow.traffic.datagram_problem() {
         let problem = problem.within("traffic");
         return refuse(field(&problem.field), problem.value, problem.accepted);
@@ -209,6 +206,9 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
             "datagrams",
             "needs greedy, transfer or web under AAL5",
         );
+    }
+    if flow.foreign && scenario.engine != Engine::Reference {
+        return refuse(field("foreign"), "in a fast engine", "needs engine reference");
     }
     let (mut data, mut ack) = flow.tcp.largest_packets_bytes();
     if flow.foreign {

@@ -9,6 +9,7 @@ pub mod motion;
 mod policy;
 pub(crate) mod promise;
 mod queue;
+pub(crate) mod queueless;
 pub mod topology;
 
 use crate::hosts::web::WebConfig;
@@ -328,11 +329,17 @@ pub struct TraceConfig {
     pub vc_queue: bool,
     /// Time between these [ps].
     pub vc_queue_interval_ps: u64,
+    /// How long every packet was at every router's port.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delay: bool,
+    /// Packets that routers' ports lost or marked, with the reason.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drops: bool,
 }
 
 impl TraceConfig {
     /// Whether anything is to be recorded.
     pub fn any(&self) -> bool {
-        self.cwnd || self.queue || self.sequence || self.rtt || self.vc_queue
+        self.cwnd || self.queue || self.sequence || self.rtt || self.vc_queue || self.delay || self.drops
     }
 }

@@ -268,6 +268,8 @@ impl RunDraft {
             rtt: wanted(3),
             vc_queue: wanted(4),
             vc_queue_interval_ps: (duration / self.samples).max(1),
+            delay: wanted(0),
+            drops: wanted(1),
         }
     }
 }

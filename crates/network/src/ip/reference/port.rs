@@ -8,6 +8,7 @@ use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
 use crate::motion::Motion;
+use crate::observe::watch::Counts;
 use crate::packets::{Options, Packet};
 use crate::policies::acting::Acting;
 use crate::policies::{Arrival, Occupancy, Policy, Verdict};
@@ -120,6 +121,11 @@ impl Port {
     /// Whether a host owns it.
     pub fn is_host(&self) -> bool {
         self.host
+    }
+
+    /// What probes are told of.
+    pub fn fates(&self) -> Counts {
+        self.report.fates()
     }
 
     /// Of its line.
