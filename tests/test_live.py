@@ -376,7 +376,7 @@ def test_shells_of_mahimahi_are_links_one_after_the_other(tmp_path: Path) -> Non
         ("mm-delay soon", "mm-delay: 'soon'; needs a whole number of milliseconds"),
         ("mm-link /nowhere /nowhere", "mm-link: /nowhere: can't be read; needs a schedule, a millisecond a line"),
         ("mm-link /nowhere", "mm-link: needs two schedules, of the uplink and of the downlink"),
-        ("mm-link a b --uplink-log=x", "mm-link: --uplink-log; accepts uplink-queue"),
+        ("mm-link a b --uplink-log=x", "mm-link: --uplink-log; did you mean 'uplink-queue'? accepts uplink-queue"),
         ("mm-loss up 0.1", "mm-loss: 'up 0.1'; needs uplink or downlink, and a probability"),
         ("mm-loss uplink much", "mm-loss: 'much'; needs a probability from 0 to 1"),
     ],
