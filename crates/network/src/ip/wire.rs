@@ -207,7 +207,7 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
                 wire(Port::Interface(Interface::new(rate, loss)), repeats)
             }
             NodeKind::Switch => {
-                if let Some(served) = Served::new(link, topology.first_step.len(), seed, index as u64) {
+                if let Some(served) = Served::new(scenario, link, seed, index as u64) {
                     return wire(Port::Served(served), false);
                 }
                 let policy = Policy::new(&link.policy, link.buffer.map_or(u64::MAX, |buffer| buffer.limit));

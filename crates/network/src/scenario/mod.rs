@@ -9,6 +9,7 @@ pub mod motion;
 mod policy;
 pub(crate) mod promise;
 mod queue;
+mod schedulers;
 pub mod topology;
 
 use crate::hosts::web::WebConfig;
@@ -19,6 +20,9 @@ pub use policy::PolicyConfig;
 pub use queue::{
     BlueConfig, CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules, PieConfig, PieDelay, PieRules, QueueUnit,
     RedConfig, RedGap, StepMarkingConfig,
+};
+pub use schedulers::{
+    DrrConfig, DualPi2Config, LowLatencyMarking, SfqConfig, StrictPriorityConfig, TwoQueues, WeightedPriorityConfig,
 };
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
@@ -243,6 +247,16 @@ pub struct FlowConfig {
     pub traffic: TrafficConfig,
     /// When it begins.
     pub start: StartConfig,
+    /// Class in which ports with classes put its packets, both ways; 0 is the first.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub class: u32,
+    /// Whether packets that can be marked say ECT(1): its control is scalable (RFC 9331).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scalable: bool,
+}
+
+fn is_zero(class: &u32) -> bool {
+    *class == 0
 }
 
 /// A source of VBR cells, on and off in turn.

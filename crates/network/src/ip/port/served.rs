@@ -1,16 +1,15 @@
 //! An output port that decides when packets leave: a queueing discipline, and a line that asks it for the next packet when it has
 //! sent one, each with an event.
 
+use super::discipline::Discipline;
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
 use crate::packets::{Options, Packet};
-use crate::queues::codel::{Control, Law};
-use crate::queues::fq_codel::FqCodel;
-use crate::queues::{Backlog, Queued};
-use crate::scenario::{BufferUnit, LinkConfig, PolicyConfig};
+use crate::queues::Queued;
+use crate::scenario::{BufferUnit, LinkConfig, Scenario};
 use longpipe_events::{Rate, Stream, Time, PS_PER_SECOND};
 
 /// A packet at the port.
@@ -22,6 +21,8 @@ pub(crate) struct Held {
     pub options: Options,
     /// Whether it was marked here.
     marked: bool,
+    /// Whether its flow's packets say ECT(1).
+    scalable: bool,
 }
 
 impl Queued for Held {
@@ -33,6 +34,10 @@ impl Queued for Held {
         u64::from(self.packet.bytes())
     }
 
+    fn is_low_latency(&self) -> bool {
+        self.packet.is_marked() || (self.scalable && self.packet.is_capable())
+    }
+
     fn mark(&mut self) -> bool {
         let capable = self.packet.is_capable();
         if capable {
@@ -40,17 +45,6 @@ impl Queued for Held {
         }
         capable
     }
-}
-
-/// The kinds.
-#[derive(Clone, Debug)]
-enum Discipline {
-    Codel {
-        law: Law,
-        control: Control,
-        backlog: Backlog<Held>,
-    },
-    FqCodel(FqCodel<Held>),
 }
 
 /// The port.
@@ -72,20 +66,9 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// An empty port, if the link's policy serves; for so many circuits in the network.
-    pub fn new(link: &LinkConfig, circuits: usize, seed: u64, index: u64) -> Option<Box<Served>> {
-        let discipline = match &link.policy {
-            PolicyConfig::Codel(codel) => Discipline::Codel {
-                law: Law::new(codel),
-                control: Control::default(),
-                backlog: Backlog::default(),
-            },
-            PolicyConfig::FqCodel(fq) => {
-                let salt = Stream::new(seed, "policy", index).below(u64::MAX);
-                Discipline::FqCodel(FqCodel::new(fq, circuits, salt))
-            }
-            _ => return None,
-        };
+    /// An empty port at the beginning of a link, if its policy serves.
+    pub fn new(scenario: &Scenario, link: &LinkConfig, seed: u64, index: u64) -> Option<Box<Served>> {
+        let discipline = Discipline::new(scenario, &link.policy, Stream::new(seed, "policy", index))?;
         let most = |unit| {
             link.buffer
                 .filter(|buffer| buffer.unit == unit)
@@ -112,10 +95,7 @@ impl Served {
 
     /// Packets and bytes held, the one in service included.
     pub fn held(&self) -> (u64, u64) {
-        let (packets, bytes) = match &self.discipline {
-            Discipline::Codel { backlog, .. } => (backlog.len(), backlog.bytes()),
-            Discipline::FqCodel(fq) => fq.held(),
-        };
+        let (packets, bytes) = self.discipline.held();
         let in_service = self.in_service.as_ref();
         (
             packets + u64::from(in_service.is_some()),
@@ -139,6 +119,7 @@ impl Served {
             packet,
             options,
             marked: false,
+            scalable: self.discipline.is_scalable(&packet),
         };
         self.enqueue(held);
         let (packets, bytes) = self.held();
@@ -153,23 +134,20 @@ impl Served {
 
     /// A packet takes its place, for which others may have to go.
     fn enqueue(&mut self, held: Held) {
-        let (packets, bytes) = self.held();
-        let full = packets >= self.most_packets || bytes + held.bytes() > self.most_bytes;
+        let in_service = self.in_service.as_ref().map_or((0, 0), |one| (1, one.bytes()));
         let report = &mut self.report;
-        let mut lose = |lost: Held| {
+        self.discipline.sift(&held, |gone| {
+            report.lost_refused += 1;
+            report.bytes_lost += gone.bytes();
+        });
+        // Classes have the room of the port each.
+        let (packets, bytes) = self.discipline.held_beside(&held);
+        let full = packets + in_service.0 >= self.most_packets || bytes + in_service.1 + held.bytes() > self.most_bytes;
+        let report = &mut self.report;
+        self.discipline.enqueue(held, full, |lost| {
             report.lost_overflow += 1;
             report.bytes_lost += lost.bytes();
-        };
-        match &mut self.discipline {
-            Discipline::Codel { .. } if full => lose(held),
-            Discipline::Codel { backlog, .. } => backlog.push(held),
-            Discipline::FqCodel(fq) => {
-                fq.enqueue(held.packet.vc(), held);
-                if full {
-                    fq.shorten_longest(lose);
-                }
-            }
-        }
+        });
     }
 
     /// The packet in service has left; it, and when the line will have sent the next one.
@@ -188,10 +166,7 @@ impl Served {
             report.lost_refused += 1;
             report.bytes_lost += lost.bytes();
         };
-        self.in_service = match &mut self.discipline {
-            Discipline::Codel { law, control, backlog } => control.dequeue(law, now, backlog, 0, lose),
-            Discipline::FqCodel(fq) => fq.dequeue(now, lose),
-        };
+        self.in_service = self.discipline.dequeue(now, lose);
         let next = self.in_service.as_ref()?;
         self.report.packets_marked += u64::from(next.marked);
         let (whole, part) = self.free;

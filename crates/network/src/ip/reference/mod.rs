@@ -70,7 +70,7 @@ impl Reference {
             ports: (0..scenario.links.len())
                 .map(|link| Port::new(scenario, link, seed))
                 .collect(),
-            served: served(scenario, topology, seed),
+            served: served(scenario, seed),
             wires: vec![Default::default(); scenario.links.len()],
             due: vec![None; scenario.links.len()],
             pending: BinaryHeap::new(),
@@ -311,12 +311,11 @@ impl Reference {
 }
 
 /// The ports of routers whose queue is served, by link.
-fn served(scenario: &Scenario, topology: &Topology, seed: u64) -> Vec<Option<Box<Served>>> {
+fn served(scenario: &Scenario, seed: u64) -> Vec<Option<Box<Served>>> {
     let port = |(index, link): (usize, &LinkConfig)| {
         let router = scenario.nodes[link.from].kind == NodeKind::Switch;
-        let circuits = topology.first_step.len();
         router
-            .then(|| Served::new(link, circuits, seed, index as u64))
+            .then(|| Served::new(scenario, link, seed, index as u64))
             .flatten()
     };
     scenario.links.iter().enumerate().map(port).collect()
