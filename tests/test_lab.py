@@ -69,7 +69,7 @@ KNOBS: dict[str, tuple[object, ...]] = {
     "tcp.window_scale": (3, "as needed"),
     "tcp.initial_window": ("1 segment", "10 segments"),
     "tcp.initial_ssthresh": ("unlimited", "64 KB"),
-    "tcp.ack": ("immediate", "delayed", {"kind": "delayed", "segments": "3 segments", "timeout": "40 ms"}),
+    "tcp.ack": ("immediate", "delayed", "linux", {"kind": "delayed", "segments": "3 segments", "timeout": "40 ms"}),
     "tcp.timer": ("coarse", "fine", {"kind": "fine", "min_rto": "200 ms", "timestamps": True}),
     "tcp.tahoe": ({"guard": True}, {"guard": False}),
     "traffic": (

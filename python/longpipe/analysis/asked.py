@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from longpipe.analysis.delays import MEAN, QUANTILES
 from longpipe.analysis.limits import limits
 from longpipe.analysis.metrics import fairness
 from longpipe.analysis.paths import OVER_TCP, port_name
@@ -67,6 +68,10 @@ FLOW: Final[Mapping[str, Quantity]] = {
 PORT: Final[Mapping[str, Quantity]] = {
     "utilization": Quantity("share", _mean("utilization")),
     "delay": Quantity("ms", _mean("delay_s"), 1e-3),
+    "queueing_mean": Quantity("ms", _mean(MEAN), 1e-3),
+    "queueing_median": Quantity("ms", _mean("queueing_delay_median_s"), 1e-3),
+    "queueing_p95": Quantity("ms", _mean("queueing_delay_p95_s"), 1e-3),
+    "queueing_p99": Quantity("ms", _mean("queueing_delay_p99_s"), 1e-3),
     "loss": Quantity("share", _share("lost", "in")),
     "mean_queue": Quantity("", _mean("mean_queue")),
     "peak_queue": Quantity("", _max("peak_queue")),
@@ -142,6 +147,8 @@ class NamedMeasure:
             if not any(flow["traffic"]["kind"] == "web" for flow in resolved["flows"]):
                 raise ScenarioError(f"measure: {self.name!r}: no flow of {scenario.name!r} has web traffic")
             return
+        if self.quantity.startswith("queueing_") and not scenario.traces.delay:
+            raise ScenarioError(f"measure: {self.name!r}: no delay is recorded; needs traces.delay = true")
         known = [flow["name"] for flow in resolved["flows"]]
         if self.kind == "datagrams":
             known = [flow["name"] for flow in resolved["flows"] if flow["traffic"]["kind"] not in OVER_TCP]
@@ -194,6 +201,7 @@ def _port_rows(result: Result) -> Rows:
                 "in": row[f"{unit}_in"],
                 "mean_queue": row[f"mean_queue_{unit}"],
                 "peak_queue": row[f"peak_queue_{unit}"],
+                **{name: row[name] for name in (MEAN, *QUANTILES) if name in row},
             }
         )
     return found

@@ -16,6 +16,22 @@ pub struct Slot {
     pub departure: Time,
 }
 
+/// Why a router's port lost a packet, or that it marked it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// There was no room.
+    Overflow,
+    /// The policy had it so.
+    Refused,
+    /// A loss that was asked for.
+    Forced,
+    /// It was marked as having met congestion.
+    Marked,
+}
+
+/// All of them, in the order of their numbers.
+pub const FATES: [Fate; 4] = [Fate::Overflow, Fate::Refused, Fate::Forced, Fate::Marked];
+
 /// Called by the simulation; never changes it.
 pub trait Probe {
     /// Whether it watches nothing, so that end points may run ahead of each other. The same through the whole run.
@@ -38,6 +54,8 @@ pub trait Probe {
     }
     /// Cells held by a switch port when the first cell of a frame arrives.
     fn queue(&mut self, _now: Time, _link: u32, _held: u64) {}
+    /// A router's port lost or marked a packet, at an instant that may lie ahead.
+    fn fate(&mut self, _now: Time, _link: u32, _fate: Fate) {}
     /// A segment handed to the sender's interface, as packet number `frame` of its circuit. For requests, which
     /// carry the mark `REQUEST` in that number, the flow's receiver is the sender, here and in what follows.
     fn sent(&mut self, _now: Time, _flow: u32, _frame: u32, _segment: &DataSegment) {}
@@ -92,6 +110,11 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     fn queue(&mut self, now: Time, link: u32, held: u64) {
         self.0.queue(now, link, held);
         self.1.queue(now, link, held);
+    }
+
+    fn fate(&mut self, now: Time, link: u32, fate: Fate) {
+        self.0.fate(now, link, fate);
+        self.1.fate(now, link, fate);
     }
 
     fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
@@ -165,6 +188,12 @@ impl<A: Probe> Probe for Option<A> {
     fn queue(&mut self, now: Time, link: u32, held: u64) {
         if let Some(probe) = self {
             probe.queue(now, link, held);
+        }
+    }
+
+    fn fate(&mut self, now: Time, link: u32, fate: Fate) {
+        if let Some(probe) = self {
+            probe.fate(now, link, fate);
         }
     }
 

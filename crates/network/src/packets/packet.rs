@@ -26,8 +26,16 @@ const REDUCED: u64 = 1 << 52;
 const ECHOES_MARK: u64 = 1 << 53;
 /// It is no segment of TCP.
 const DATAGRAM: u64 = 1 << 54;
+/// Of a program outside the run.
+const FOREIGN: u64 = 1 << 55;
 /// What end points have to look at one by one.
-const NOTABLE: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM;
+const NOTABLE: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM | FOREIGN;
+
+/// What the packet of a program outside says of congestion, and that it is one.
+pub(crate) fn foreign_bits(capable: bool, marked: bool) -> u64 {
+    let bit = |set: bool, bit: u64| if set { bit } else { 0 };
+    FOREIGN | bit(capable, CAPABLE) | bit(marked, MARKED)
+}
 
 /// The TCP options of a packet that has any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -298,18 +306,24 @@ impl Packet {
             (
                 packet.vc(),
                 packet.is_of_request(),
-                packet.rest & (ECHOES_MARK | DATAGRAM),
+                packet.rest & (ECHOES_MARK | DATAGRAM | FOREIGN),
             )
         };
         let sacks = earlier.has_options() && options.blocks[0].end > 0;
         !self.is_data()
             && !self.is_datagram()
+            && !self.is_foreign()
             && one(self) == one(earlier)
             && earlier.sequence < self.sequence
             && !sacks
     }
 
-    /// Whether it was marked as having met congestion.
+    /// Whether it is of a program outside the run.
+    pub fn is_foreign(&self) -> bool {
+        self.rest & FOREIGN != 0
+    }
+
+    /// Whether it has met congestion.
     pub fn is_marked(&self) -> bool {
         self.rest & MARKED != 0
     }
@@ -345,7 +359,7 @@ impl Packet {
             timestamp,
             ecn: Ecn {
                 capable: self.is_capable(),
-                marked: self.rest & MARKED != 0,
+                marked: self.is_marked(),
                 reduced: self.rest & REDUCED != 0,
             },
         }

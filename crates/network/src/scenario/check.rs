@@ -6,8 +6,8 @@ use crate::impairments::loss;
 use crate::scenario::bounds::{LONGEST_PATH, LONGEST_WAIT};
 use crate::scenario::topology::{LinkEnd, Topology};
 use crate::scenario::{
-    BufferUnit, FlowConfig, Framing, LinkConfig, LossConfig, NodeKind, Scenario, SchedulerConfig, StartConfig, Ties,
-    TrafficConfig,
+    BufferUnit, Engine, FlowConfig, Framing, LinkConfig, LossConfig, NodeKind, Scenario, SchedulerConfig, StartConfig,
+    Ties, TrafficConfig,
 };
 use longpipe_events::key::MAX_ENTITIES;
 use longpipe_events::PS_PER_SECOND;
@@ -207,10 +207,16 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
             "needs greedy, transfer or web under AAL5",
         );
     }
+    if flow.foreign && scenario.engine != Engine::Reference {
+        return refuse(field("foreign"), "in a fast engine", "needs engine reference");
+    }
     let (mut data, mut ack) = flow.tcp.largest_packets_bytes();
     if let Some(bytes) = flow.traffic.largest_datagram_bytes() {
         // Nothing answers.
         (data, ack) = (bytes, 0);
+    }
+    if flow.foreign {
+        ack = data;
     }
     if let TrafficConfig::Web(web) = &flow.traffic {
         if let Some((name, value, accepted)) = web.problem() {

@@ -9,6 +9,7 @@ pub mod motion;
 mod policy;
 pub(crate) mod promise;
 mod queue;
+pub(crate) mod queueless;
 mod schedulers;
 pub mod topology;
 
@@ -253,6 +254,10 @@ pub struct FlowConfig {
     /// Whether packets that can be marked say ECT(1): its control is scalable (RFC 9331).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scalable: bool,
+    /// Whether programs outside the run send and receive in place of its end points, both ways: then `traffic` and `start` mean
+    /// nothing, and the MSS bounds the packets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub foreign: bool,
 }
 
 fn is_zero(class: &u32) -> bool {
@@ -338,11 +343,17 @@ pub struct TraceConfig {
     pub vc_queue: bool,
     /// Time between these [ps].
     pub vc_queue_interval_ps: u64,
+    /// How long every packet was at every router's port.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delay: bool,
+    /// Packets that routers' ports lost or marked, with the reason.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drops: bool,
 }
 
 impl TraceConfig {
     /// Whether anything is to be recorded.
     pub fn any(&self) -> bool {
-        self.cwnd || self.queue || self.sequence || self.rtt || self.vc_queue
+        self.cwnd || self.queue || self.sequence || self.rtt || self.vc_queue || self.delay || self.drops
     }
 }

@@ -9,6 +9,8 @@ use longpipe_tcp::segment::header_bytes;
 /// What a link and the port that feeds it make certain.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LinkPromise {
+    /// When a packet has left is certain once it begins to, and before any that leaves later.
+    pub departs_as_begun: bool,
     /// When a packet leaves is certain once it is admitted.
     pub departs_as_admitted: bool,
     /// Packets arrive in the order in which they left.
@@ -60,6 +62,7 @@ impl LinkConfig {
             // When a packet has left a line whose rate moves, or stops, is certain too, but not how soon after another.
             let stands = motion.service.is_none() && motion.outages.is_none();
             return LinkPromise {
+                departs_as_begun: stands,
                 departs_as_admitted: stands,
                 keeps_order: motion.order == OrderConfig::Fifo,
                 loses_none_on_wire: stands,
@@ -68,6 +71,7 @@ impl LinkConfig {
             };
         }
         LinkPromise {
+            departs_as_begun: true,
             departs_as_admitted: !self.policy.serves(),
             keeps_order: true,
             loses_none_on_wire: !matches!(self.loss, LossConfig::BitErrors { .. }),
@@ -89,6 +93,9 @@ impl NodeConfig {
 impl FlowConfig {
     /// What the sending and the receiving end point make certain.
     pub(crate) fn promises(&self) -> [EndPromise; 2] {
+        if self.foreign {
+            return Default::default();
+        }
         let silent_between_timers = match self.traffic {
             TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => true,
             // Who sends datagrams does so by a clock of its own.

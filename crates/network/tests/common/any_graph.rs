@@ -255,6 +255,7 @@ impl Draft {
             start: StartConfig::Fixed { at_ps: 0 },
             class: (index % 3) as u32,
             scalable: index.is_multiple_of(2),
+            foreign: false,
         }
     }
 }
@@ -269,6 +270,8 @@ impl RunDraft {
             rtt: wanted(3),
             vc_queue: wanted(4),
             vc_queue_interval_ps: (duration / self.samples).max(1),
+            delay: wanted(0),
+            drops: wanted(1),
         }
     }
 }

@@ -201,6 +201,7 @@ impl Builder {
             start: StartConfig::Fixed { at_ps: 0 },
             class: 0,
             scalable: false,
+            foreign: false,
         });
     }
 }

@@ -7,7 +7,7 @@ use crate::queues::dualpi2::DualPi2;
 use crate::queues::fq_codel::FqCodel;
 use crate::queues::round_robin::{RoundRobin, Spread};
 use crate::queues::strict::Strict;
-use crate::queues::Backlog;
+use crate::queues::{Backlog, Queued};
 use crate::scenario::{PolicyConfig, Scenario};
 use longpipe_events::{Stream, Time};
 
@@ -99,6 +99,27 @@ impl Discipline {
         }
     }
 
+    /// Whether a packet that finds none here leaves at once and unmarked, and nothing behind that would matter to a later one.
+    pub fn forgets_when_idle(&self) -> bool {
+        // Elsewhere whose turn it is stays until the line asks again, or a controller goes on.
+        matches!(self, Discipline::Codel { .. })
+    }
+
+    /// Whether a packet that finds none here leaves at once, unmarked, whatever else comes; if so, it does.
+    pub fn passes(&mut self, held: &Held) -> bool {
+        match self {
+            Discipline::Codel { control, .. } => {
+                control.rest();
+                true
+            }
+            Discipline::FqCodel(fq) if fq.is_idle() => {
+                fq.pass(held.packet.vc(), held.bytes());
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Those that share the room of one that comes.
     pub fn held_beside(&self, held: &Held) -> (u64, u64) {
         match self {
@@ -111,7 +132,7 @@ impl Discipline {
     /// What one that comes makes needless goes.
     pub fn sift(&mut self, coming: &Held, gone: impl FnMut(&Held)) {
         if let Discipline::AckFilter(backlog) = self {
-            backlog.sift(|held| !coming.packet.replaces(&held.packet, &held.options), gone);
+            backlog.sift(|held| !coming.packet.replaces(&held.packet, held.options()), gone);
         }
     }
 
