@@ -44,8 +44,10 @@ def compare(
     """The same picture of several runs, a panel each, titled by the mapping's keys; axes are alike where units are.
 
     Window, sequence and rtt are of one flow, by default the first, in segments where they count bytes; throughput is of
-    up to eight. `options` are those of the picture: `port`, `interval_s`, `unit`, `rto`. With `overlaid` all are in one
-    axis, a line each: of a window cwnd, of a sequence what is acknowledged, of throughput and a buffer the sum of flows.
+    up to eight. `options` are those of the picture: `port`, `interval_s`, `unit`, `rto`.
+
+    With `overlaid` all are in one axis, a line each: of a window cwnd, of a sequence what is acknowledged, of
+    throughput and a buffer the sum of flows.
     """
     if kind not in get_args(Kind):
         raise ScenarioError(f"kind: {kind!r}; {nearest(str(kind), get_args(Kind))}")

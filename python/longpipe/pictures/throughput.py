@@ -65,7 +65,7 @@ def _merged(spans: np.ndarray, floor: float) -> np.ndarray:
 def capacity_bps(run: Run, flows: Sequence[str]) -> float | None:
     """What the slowest link of these flows carries of their data [bit/s]: its rate less headers (and cells' tax).
 
-    None where it is no one number: another link or another segment for some of them, a link that moves.
+    None where it is no one number: another link or another segment for some of them, a rate that moves.
     """
     resolved = run.scenario.resolve()
     own = [path for path in paths(resolved) if path.flow in flows]
@@ -73,7 +73,7 @@ def capacity_bps(run: Run, flows: Sequence[str]) -> float | None:
     if len(of) != 1:
         return None
     ((link, mss_bytes, packet_bytes),) = of
-    if "motion" in resolved["links"][link]:
+    if "service" in resolved["links"][link].get("motion", {}):
         return None
     return float(resolved["links"][link]["rate_bps"] * mss_bytes / packet_bytes)
 
