@@ -10,6 +10,8 @@ import pytest
 from longpipe import Result, Scenario, ScenarioError, pictures, simulate
 from longpipe.cli.plot import NEEDS, Kind
 from longpipe.pictures import Recorded
+from longpipe.pictures.compare import Kind as Compared
+from longpipe.pictures.overlay import OVERLAID
 from longpipe.pictures.queue import queue_by_flow
 from longpipe.pictures.rtt import rtt_points
 from longpipe.pictures.saving import save_as
@@ -103,10 +105,12 @@ def test_the_axis_of_round_trips_is_theirs_and_the_timer_is_there_if_asked_for()
     assert figure.get_suptitle().endswith("round trips and retransmission timeout")
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_runs_are_compared_in_one_axis(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", OVERLAID)
+def test_runs_are_compared_in_one_axis(kind: Compared) -> None:
     runs = {"a": run(), "b": run()}
-    (panel,) = pictures.compare(runs, kind.value, overlaid=True).axes
+    with pytest.raises(ScenarioError, match="overlaid: 'shares' is stacked"):
+        pictures.compare(runs, "shares", overlaid=True)
+    (panel,) = pictures.compare(runs, kind, overlaid=True).axes
     assert [line.get_label() for line in panel.get_lines()] == ["a", "b"]
     assert len(np.asarray(panel.get_lines()[0].get_xdata())) > 10
 

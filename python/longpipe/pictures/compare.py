@@ -7,17 +7,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError, nearest
+from longpipe.pictures.delay import delay, drops
 from longpipe.pictures.figure import Picture
 from longpipe.pictures.overlay import overlay
 from longpipe.pictures.queue import queue
 from longpipe.pictures.recorded import Run, check_flows, flow_names, name_of, shown_s
 from longpipe.pictures.rtt import WITH_RTO, rtt
 from longpipe.pictures.sequence import sequence
+from longpipe.pictures.share import shares
 from longpipe.pictures.style import PALETTE, legend, plain, wrapped
 from longpipe.pictures.throughput import INTERVALS, averaged, throughput
 from longpipe.pictures.window import window
 
-Kind = Literal["window", "sequence", "queue", "throughput", "rtt"]
+Kind = Literal["window", "sequence", "queue", "throughput", "rtt", "delay", "drops", "shares"]
 
 MOST_RUNS: Final = 6
 # Of one flow each; the others are of several.
@@ -29,6 +31,9 @@ _OF_ONE: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
 _OF_SEVERAL: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
     "throughput": (throughput, "data acknowledged"),
     "queue": (queue, "buffer by flow"),
+    "delay": (delay, "queueing delay"),
+    "drops": (drops, "packets lost or marked"),
+    "shares": (shares, "shares of the data acknowledged"),
 }
 
 
@@ -43,8 +48,8 @@ def compare(
 ) -> Figure:
     """The same picture of several runs, a panel each, titled by the mapping's keys; axes are alike where units are.
 
-    Window, sequence and rtt are of one flow, by default the first, in segments where they count bytes; throughput is of
-    up to eight. `options` are those of the picture: `port`, `interval_s`, `unit`, `rto`.
+    Window, sequence and rtt are of one flow, by default the first, in segments where they count bytes; throughput,
+    shares and delay are of up to eight. `options` are those of the picture: `port`, `interval_s`, `unit`, `rto`.
 
     With `overlaid` all are in one axis, a line each: of a window cwnd, of a sequence what is acknowledged, of
     throughput and a buffer the sum of flows.
@@ -63,12 +68,13 @@ def compare(
     if kind in _OF_ONE:
         options = {"flows": names, **({} if kind == "rtt" else {"unit": "segments"}), **options}
         what = f"{WITH_RTO if options.get('rto') else what} of {names[0]}"
-    elif kind == "throughput":
+    elif kind in ("throughput", "shares", "delay"):
+        # By name, each has its colour in every panel.
+        options = {"flows": names or flow_names(first.scenario)[: len(PALETTE)], **options}
+    if kind == "throughput":
         lengths = {end - begin for begin, end in (shown_s(run, span_s) for run in runs.values())}
         # The same for all, else their points could not be compared.
         options = {"interval_s": max(lengths) / INTERVALS, **options}
-        # By name, each has its colour in every panel.
-        options["flows"] = names or flow_names(first.scenario)[: len(PALETTE)]
         what = f"{what}, {averaged(options['interval_s'])}"
     figure = Picture(figsize=(8, max(4.4, 2.4 * len(runs) + 0.8)), layout="constrained")
     axes = list(figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0])

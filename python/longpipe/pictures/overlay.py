@@ -6,6 +6,7 @@ from typing import Final
 import pandas as pd
 from matplotlib.figure import Figure
 
+from longpipe.errors import ScenarioError
 from longpipe.pictures.queue import busiest, queue_by_flow
 from longpipe.pictures.recorded import Run, config_of, flow_names, name_of, shown_s, trace, within
 from longpipe.pictures.rtt import rtt_points
@@ -25,6 +26,7 @@ _COLUMNS: Final[Mapping[str, tuple[Callable[[Run, str, Span], pd.DataFrame], str
         "round trip",
     ),
 }
+OVERLAID: Final = (*_COLUMNS, "queue", "throughput")
 
 
 def overlay(
@@ -41,6 +43,8 @@ def overlay(
 
     Units, and what else `pictures.compare` checks, are as there.
     """
+    if kind not in OVERLAID:
+        raise ScenarioError(f"overlaid: {kind!r} is stacked, or of many points; needs one of {', '.join(OVERLAID)}")
     first = next(iter(runs.values()))
     spans = [shown_s(run, span_s) for run in runs.values()]
     span = (min(begin for begin, _ in spans), max(end for _, end in spans))

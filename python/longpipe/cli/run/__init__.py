@@ -31,6 +31,8 @@ class Trace(StrEnum):
     VC_QUEUE = "vc_queue"
     SEQUENCE = "sequence"
     RTT = "rtt"
+    DELAY = "delay"
+    DROPS = "drops"
 
 
 def run(
