@@ -79,6 +79,7 @@ def test_throughput_counts_what_sack_blocks_tell_when_they_tell_it() -> None:
             assert by_then.iloc[number] == pytest.approx(told(flow, 0.02 * (number + 1)))
     # A recovery ends with a jump of the ACKs' number, not of what arrived: two segments more than the trunk carries at most.
     carried = capacity_bps(run(), FLOWS)
+    assert carried is not None
     assert carried == pytest.approx(10e6 * 512 / (12 * 53))
     assert series.sum(axis=1).max() <= carried + 2 * 8 * 512 / 0.02
 
