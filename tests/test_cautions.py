@@ -40,6 +40,8 @@ def test_a_seed_that_draws_nothing_is_told_of_once_and_before_the_runs() -> None
     [
         {"start": {"kind": "random", "over": "1 s"}},
         {"traffic": "web"},
+        {"traffic": {"kind": "poisson", "rate": "10 Mbit/s"}},
+        {"traffic": "voice"},
         {"network.send_jitter": "1 ms"},
         {"network.trunk_loss": {"kind": "bernoulli", "probability": 0.01}},
         {"network.return_loss": {"kind": "bit-errors", "rate": 1e-4}},
@@ -61,6 +63,12 @@ def test_what_is_said_to_be_copies_is_copies() -> None:
     scenario = silent(**{"network.sources": 1, "switch.policy": "codel", "duration": "20 s"})
     assert "replications are copies" in seedless(scenario)
     assert len({simulate(scenario, seed).state_hash for seed in (1, 2, 3)}) == 1
+
+
+def test_datagrams_at_fixed_times_are_not_drawn() -> None:
+    fixed = {"kind": "on-off", "rate": "10 Mbit/s", "times": "fixed"}
+    for traffic in (fixed, {"kind": "cbr", "rate": "10 Mbit/s"}):
+        assert "replications are copies" in seedless(silent(**{"network.sources": 1, "traffic": traffic}))
 
 
 def test_replications_that_are_copies_are_never_sure_enough() -> None:

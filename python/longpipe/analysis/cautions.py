@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 # What draws random numbers, by kind.
+DRAWN_TRAFFIC: Final = ("web", "poisson", "video")
 DRAWN_LOSSES: Final = ("bernoulli", "over-time", "gilbert-elliott", "gilbert-elliott-in-time", "bit-errors")
 DRAWN_QUEUES: Final = ("red", "pie", "blue")
 DRAWN_PHASES: Final = ("common", "per-flow")
@@ -60,13 +61,18 @@ def _drawn(resolved: Resolved) -> Iterator[bool]:
     for flow in resolved["flows"]:
         start, tcp = flow["start"], flow["tcp"]
         yield start["kind"] == "random" and start["over_ps"] > 1
-        yield flow["traffic"]["kind"] == "web"
+        yield _draws(flow["traffic"])
         yield tcp["timer"].get("phase", {}).get("kind") in DRAWN_PHASES
         yield _kind(tcp["congestion"]) in DRAWN_CONTROLS
     for link in resolved["links"]:
         yield link["loss"]["kind"] in DRAWN_LOSSES
         yield link["policy"]["kind"] in DRAWN_QUEUES
     yield any(node["send_jitter_ps"] > 0 for node in resolved["nodes"])
+
+
+def _draws(traffic: Mapping[str, Any]) -> bool:
+    """Whether what is sent is drawn; bursts by how their times are distributed."""
+    return traffic["kind"] in DRAWN_TRAFFIC or traffic.get("times", {}).get("kind", "fixed") != "fixed"
 
 
 def _kind(chosen: str | Mapping[str, Any]) -> str:

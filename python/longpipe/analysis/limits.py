@@ -99,14 +99,18 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
         queues_s = sum(ports.delay_s(port, rate, duration_s) for port, rate in (*ways.items(), *back.items()))
         round_trip_s = path.round_trip_s + queues_s
         on_the_way = counted["sent_bytes"] / active_s * round_trip_s
-        window_used = min(1.0, on_the_way * path.packet_bytes / path.mss_bytes / path.window_bytes)
+        window_used = (
+            0.0 if path.datagrams else min(1.0, on_the_way * path.packet_bytes / path.mss_bytes / path.window_bytes)
+        )
         of_its_time = duration_s / active_s if done else 1.0
         slowest_back = max(path.return_route, key=lambda k: ports.utilization[port_name(resolved, k)])
         return_link = port_name(resolved, slowest_back)
         found.append(
             FlowLimit(
                 flow=path.flow,
-                limited_by=_limit(
+                limited_by="application"
+                if path.datagrams
+                else _limit(
                     busy=min(1.0, ports.utilization[name] * of_its_time),
                     return_busy=min(1.0, ports.utilization[return_link] * of_its_time),
                     acks_alone=slowest_back not in carry_data,

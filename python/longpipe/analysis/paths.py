@@ -41,6 +41,11 @@ class Path:
     packet_bytes: int
     window_bytes: float
     endless: bool
+    datagrams: bool
+
+
+# Kinds of traffic; all others are datagrams.
+OVER_TCP: Final = ("greedy", "transfer", "web")
 
 
 def paths(resolved: Resolved) -> list[Path]:
@@ -70,6 +75,7 @@ def paths(resolved: Resolved) -> list[Path]:
                 packet_bytes=data,
                 window_bytes=tcp["receiver_window_bytes"] / tcp["mss_bytes"] * data,
                 endless=flow["traffic"]["kind"] == "greedy",
+                datagrams=flow["traffic"]["kind"] not in OVER_TCP,
             )
         )
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
@@ -18,6 +18,7 @@ from longpipe.files import check_file
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from longpipe.pictures.compare import Kind as Compared
     from longpipe.pictures.recorded import Run
     from longpipe.scenario import Scenario
 
@@ -32,6 +33,10 @@ class Kind(StrEnum):
     QUEUE = "queue"
     THROUGHPUT = "throughput"
     RTT = "rtt"
+    DELAY = "delay"
+    CDF = "delay-cdf"
+    DROPS = "drops"
+    SHARES = "shares"
 
 
 # What needs no run: what a scenario's links do over time.
@@ -43,10 +48,16 @@ NEEDS: Final = {
     Kind.QUEUE: ("vc_queue",),
     Kind.THROUGHPUT: ("sequence",),
     Kind.RTT: ("rtt",),
+    Kind.DELAY: ("delay",),
+    Kind.CDF: ("delay",),
+    Kind.DROPS: ("drops",),
+    Kind.SHARES: ("sequence",),
 }
 # Flows of which the terminal has a line, and shares that are worth a word.
 MOST_TOLD: Final = 5
 LEAST_TOLD: Final = 0.005
+# Those that are of a port, and those of them that are of it alone.
+OF_PORT: Final = (Kind.QUEUE, Kind.DELAY, Kind.CDF, Kind.DROPS)
 # Those that count bytes.
 COUNTING: Final = (Kind.WINDOW, Kind.SEQUENCE)
 
@@ -84,7 +95,8 @@ def plot(
     ] = None,
     flow: Annotated[list[str] | None, typer.Option(help="Only this flow; more than once for several.")] = None,
     port: Annotated[
-        str | None, typer.Option(metavar="A->B", help="For queue: a switch port; else the fullest.")
+        str | None,
+        typer.Option(metavar="A->B", help="For queue, delay, delay-cdf, drops: a switch port; else the fullest."),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Draw every flow, not the largest alone.")] = False,
     unit: Annotated[
@@ -102,11 +114,25 @@ def plot(
     begin: Annotated[float | None, typer.Option("--from", metavar="S", help="Begin of the time shown \\[s].")] = None,
     end: Annotated[float | None, typer.Option("--to", metavar="S", help="End of the time shown \\[s].")] = None,
     x: Annotated[str | None, typer.Option("--x", metavar="FACTOR", help="Of a study: the factor across.")] = None,
-    y: Annotated[str, typer.Option("--y", metavar="MEASURE", help="Of a study: what was measured.")] = "efficiency",
+    y: Annotated[
+        str | None,
+        typer.Option(
+            "--y", metavar="MEASURE", help="Of a study: what was measured.  \\[default: efficiency, else throughput]"
+        ),
+    ] = None,
     by: Annotated[
         str | None, typer.Option("--by", metavar="FACTOR", help="Of a study: a line for each level of this.")
     ] = None,
     heat: Annotated[bool, typer.Option("--map", help="Of a study: --x and --by as a map of colours.")] = False,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--where", metavar="FACTOR=LEVEL", help="Of a study: only these runs, also 'seed<3'. Repeat for more."
+        ),
+    ] = None,
+    y_from_data: Annotated[
+        bool, typer.Option("--y-from-data", help="Of a study: begin the axis up at the data, not at 0.")
+    ] = False,
     store: StoreOption = None,
 ) -> None:
     """Draw a run over time, which is made or was recorded, or a study over its factors.
@@ -123,7 +149,7 @@ def plot(
     if x is not None:
         if name is not None:
             raise ScenarioError(f"KIND: {name!r} is of a run; needs none with --x, which is of a study")
-        save_as(_of_study(source, x, y, by, heat, store), output)
+        save_as(_of_study(source, x, y, by, heat, where or [], store, from_zero=not y_from_data), output)
         return
     if name == PATH:
         from longpipe.pictures.path import path
@@ -135,8 +161,10 @@ def plot(
     if everything and (flow or compared or kind is Kind.SEQUENCE):
         with_what = "--flow" if flow else "--compare" if compared else "sequence, which is of one flow"
         raise ScenarioError(f"--all: not with {with_what}")
-    if port is not None and kind is not Kind.QUEUE:
-        raise ScenarioError(f"--port: {kind.value} is by flow; needs --flow, or the picture queue")
+    if flow and kind is Kind.DROPS:
+        raise ScenarioError("--flow: drops is by port; needs --port, or another picture")
+    if port is not None and kind not in OF_PORT:
+        raise ScenarioError(f"--port: {kind.value} is by flow; needs --flow, or the picture {' or '.join(OF_PORT)}")
     if unit is not None and kind not in COUNTING:
         raise ScenarioError(f"--unit: {kind.value} counts none; needs {' or '.join(COUNTING)}")
     busy: Busy = {}
@@ -233,7 +261,17 @@ def _tell_shares(runs: dict[str, Run], flows: list[str] | None, busy: Busy) -> N
             typer.echo(f"{f'{label}: ' if label else ''}{name} held back by {causes} of its time{queue}")
 
 
-def _of_study(name: str, x: str, y: str, by: str | None, heat: bool, url: str | None) -> Figure:
+def _of_study(
+    name: str,
+    x: str,
+    y: str | None,
+    by: str | None,
+    heat: bool,
+    where: list[str],
+    url: str | None,
+    *,
+    from_zero: bool,
+) -> Figure:
     from longpipe import pictures
     from longpipe.study import Study
 
@@ -241,7 +279,9 @@ def _of_study(name: str, x: str, y: str, by: str | None, heat: bool, url: str | 
         raise ScenarioError("--map: of one factor; needs --by FACTOR")
     with opened(url, readonly=True) as store:
         study = Study.open(name, store)
-        return pictures.heat(study, x, by, y) if heat and by else pictures.sweep(study, x, y, by)
+        if heat and by:
+            return pictures.heat(study, x, by, y, where=where)
+        return pictures.sweep(study, x, y, by, where=where, from_zero=from_zero)
 
 
 def _draw(
@@ -249,18 +289,25 @@ def _draw(
 ) -> Figure:
     from longpipe import pictures
 
+    if kind is Kind.CDF:
+        whole: dict[str, Any] = {"most": None} if everything else {}
+        return pictures.delay_cdf(runs if len(runs) > 1 else next(iter(runs.values())), flows, **options, **whole)
     if len(runs) > 1:
-        return pictures.compare(runs, kind.value, flows, **options)
+        return pictures.compare(runs, cast("Compared", kind.value), flows, **options)
     # Each picture has a number of its own of flows that can be told apart.
     most: dict[str, Any] = {"most": None} if everything else {}
     (run,) = runs.values()
     if kind is Kind.QUEUE:
         return pictures.queue(run, **options, **most)
+    if kind is Kind.DROPS:
+        return pictures.drops(run, **options)
     by_flow: dict[Kind, Callable[..., Figure]] = {
         Kind.WINDOW: pictures.window,
         Kind.SEQUENCE: pictures.sequence,
         Kind.THROUGHPUT: pictures.throughput,
         Kind.RTT: pictures.rtt,
+        Kind.DELAY: pictures.delay,
+        Kind.SHARES: pictures.shares,
     }
     return by_flow[kind](run, flows, **options, **most)
 

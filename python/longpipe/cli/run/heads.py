@@ -47,9 +47,9 @@ def _exceptions(scenario: Scenario) -> list[str]:
     found = [f"{name}: {own}" for name, tcp in parts if tcp and (own := _own(tcp))]
     if isinstance(network, Graph):
         for link in network.links:
-            own = [link.policy.kind] if link.policy else []
-            own += [f"at {link.buffer}"] if link.buffer else []
-            found += [f"{'->'.join(link.between)}: {' '.join(own)}"] if own else []
+            said: list[str] = [link.policy.kind] if link.policy else []
+            said += [f"at {link.buffer}"] if link.buffer else []
+            found += [f"{'->'.join(link.between)}: {' '.join(said)}"] if said else []
     elif network.return_buffer is not None:
         found.append(f"switch2->switch1: at {network.return_buffer}")
     if not found:
