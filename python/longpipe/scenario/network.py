@@ -25,7 +25,14 @@ from longpipe.scenario.vbr import OnOff, VbrFlow
 
 def _only_overrides(tcp: Tcp | None, handler: SerializerFunctionWrapHandler) -> dict[str, Any] | None:
     written = handler(tcp)
-    return None if tcp is None else {name: v for name, v in written.items() if name in tcp.model_fields_set}
+    if tcp is None:
+        return None
+    own = {name: v for name, v in written.items() if name in tcp.model_fields_set}
+    if isinstance(own.get("congestion"), dict):
+        # What is not said of it may be as the scenario's profile has it.
+        said = {"kind", *tcp.congestion.model_fields_set}
+        own["congestion"] = {name: v for name, v in own["congestion"].items() if name in said}
+    return own
 
 
 OwnTcp = Annotated[Tcp | None, WrapSerializer(_only_overrides)]

@@ -14,6 +14,7 @@ from longpipe.scenario.core import core_fields
 from longpipe.scenario.datagrams import KINDS, core_datagrams
 from longpipe.scenario.ecn import EcnDctcp
 from longpipe.scenario.network import Dumbbell, Flow, Graph, flow_field
+from longpipe.scenario.profiles import by_rules
 from longpipe.scenario.series import Series, series
 from longpipe.scenario.switch import Fifo, TailDrop
 from longpipe.scenario.tcp import Tcp
@@ -119,11 +120,16 @@ def _largest(tcps: Sequence[Tcp]) -> Packet:
 def _merged(tcp: Tcp, flows: Sequence[Flow]) -> list[Tcp]:
     """Each flow's TCP; flows that have the same of their own share it."""
     owns = {id(flow.tcp): flow.tcp for flow in flows}
-    merged = {
-        key: tcp if own is None else tcp.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
-        for key, own in owns.items()
-    }
+    merged = {key: tcp if own is None else _with_own(tcp, own) for key, own in owns.items()}
     return [merged[id(flow.tcp)] for flow in flows]
+
+
+def _with_own(tcp: Tcp, own: Tcp) -> Tcp:
+    fields = {name: getattr(own, name) for name in own.model_fields_set}
+    if "congestion" in fields:
+        # What a flow leaves unsaid is as the profile has it that it has, its own or the scenario's.
+        fields["congestion"] = by_rules(fields.get("profile", tcp.profile), own.congestion)
+    return tcp.model_copy(update=fields)
 
 
 def _links(scenario: "Scenario", topology: Topology, largest: Packet) -> Iterator[dict[str, Any]]:

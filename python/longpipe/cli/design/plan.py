@@ -15,7 +15,7 @@ from longpipe.cli.naming import check_whole
 from longpipe.cli.progress import Bar
 from longpipe.cli.run import scenario_with
 from longpipe.cli.storing import opened, resumable
-from longpipe.cli.warnings import warn_of_points
+from longpipe.cli.warnings import warn_of_design
 from longpipe.design import Design, Factor
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
@@ -73,7 +73,7 @@ def show_plan(design: Design) -> None:
         console.print(f"Fraction of resolution {design.fraction.resolution}. One effect stands for all of its line:")
         for row in design.fraction.alias_structure().to_dict("records"):
             console.print(f"  {row['effect']} = {row['aliases'].replace(', ', ' = ')}", markup=False)
-    warn_of_points(design.scenarios)
+    warn_of_design(design)
 
 
 def run(
