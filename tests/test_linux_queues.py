@@ -18,14 +18,11 @@ STEADY_S, END_S = 20, 60
 RED, STEP = (name for name in TABLE["discipline"].unique() if name.startswith("red"))
 # What is not within 15 % of the packets lost or marked: by how much, as docs/queues.md says.
 COUNT_BEYOND = {
-    ("codel", "cubic"): 0.32,
-    ("codel ecn", "cubic"): -0.20,
+    ("codel ecn", "cubic"): -0.23,
     ("codel ecn", "bbr"): -0.23,
-    ("fq_codel", "cubic"): 0.32,
-    ("pie", "cubic"): 1.00,
+    ("pie", "cubic"): 0.53,
     ("pie", "bbr"): 0.47,
-    (RED, "cubic"): 0.67,
-    (RED, "reno"): 0.69,
+    (RED, "reno"): 0.38,
     (STEP, "dctcp"): 0.32,
 }
 
