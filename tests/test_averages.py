@@ -21,7 +21,7 @@ def test_configurations_with_the_same_seeds_are_averaged_by_seed() -> None:
 
 
 def test_the_average_of_configurations_with_fewer_seeds_is_that_of_their_means() -> None:
-    lan, wan = {seed: float(seed) for seed in range(1, 21)}, {seed: 1.0 for seed in range(1, 11)}
+    lan, wan = {seed: float(seed) for seed in range(1, 21)}, dict.fromkeys(range(1, 11), 1.0)
     found = estimate_average([lan, wan])
     assert found.mean == pytest.approx((10.5 + 1) / 2)
     assert math.isnan(estimate_average([lan, {1: 1.0}]).mean_low)

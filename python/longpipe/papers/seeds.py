@@ -13,7 +13,7 @@ FEW: Final = 4
 
 
 def told(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str]) -> str:
-    """ "20 seeds (WAN 10)": how many seeds the rows of a table have by their column `seeds`, and whether these are few.
+    """How many seeds the rows of a table have by their column `seeds`, as in "20 seeds (WAN 10)", and whether few.
 
     `factors` are those by which the number of seeds may differ, `names` what levels are called.
     """
@@ -33,7 +33,7 @@ def told(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str]) -> s
 def _those_with_fewer(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str], most: int) -> str:
     for factor in factors:
         by_level = rows.groupby(factor, sort=False)["seeds"]
-        if (by_level.nunique() == 1).all():
+        if (by_level.min() == by_level.max()).all():
             fewer = {str(level): int(count) for level, count in by_level.first().items() if count != most}
             return ", ".join(f"{names.get(level, level.upper())} {count}" for level, count in fewer.items())
     return f"of some rows {int(rows['seeds'].min())}"
