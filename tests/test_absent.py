@@ -24,7 +24,6 @@ def refused(**changes: object) -> str:
         ("tcp.congestion", "copa", "nearest is tcp.congestion = 'vegas'"),
         ("tcp.recovery", "fack", "nearest is tcp.recovery = 'rack'"),
         ("tcp.ecn", "accecn", "nearest is tcp.ecn = 'dctcp' with switch.policy = 'step-marking'"),
-        ("traffic", "udp", "nearest is network.vbr"),
     ],
 )
 def test_what_is_absent_says_so_and_names_what_is_nearest(field: str, value: object, nearest: str) -> None:
@@ -39,6 +38,7 @@ def test_what_is_absent_says_so_and_names_what_is_nearest(field: str, value: obj
 def test_what_is_called_otherwise_or_is_elsewhere_says_so() -> None:
     assert "it is 'tail-drop' here; accepts tail-drop" in refused(**{"switch.policy": "DropTail"})
     assert "it is 'transfer' here" in refused(traffic="ftp")
+    assert "it is 'cbr' here" in refused(traffic="udp")
     reno = "it is a loss recovery, tcp.recovery = 'reno'; the window that goes with it is 'aimd'; accepts aimd, "
     assert reno in refused(**{"tcp.congestion": "reno"})
     for control in ("vegas", "cubic", "hybla"):

@@ -14,8 +14,8 @@ from longpipe.scenario.timers import Ack, Phase, Timer
 from longpipe.scenario.traffic import Start, Traffic
 from longpipe.scenario.web import CycleFrom, PoissonCut
 
-# A staggered start reaches the core as a fixed start of each flow.
-RESOLVED = {"staggered": "fixed"}
+# A staggered start reaches the core as a fixed start of each flow, voice as bursts.
+RESOLVED = {"staggered": "fixed", "voice": "on-off"}
 
 
 def names(annotation: object) -> set[str]:

@@ -66,7 +66,6 @@ test("each knob changes what is run", async () => {
         "tcp.timer.min_rto": "300 ms",
         start: "random",
         traffic: "web",
-        "tcp.profile": "linux-6",
         seed: "5",
     };
     const hashes = [await text(page, "hash")];
@@ -157,11 +156,11 @@ test("what no knob has is written as text: groups, VBR, queues that mark", async
     const { page } = opened;
     await page.locator("#text-box summary").click();
     assert.match(await page.inputValue("#text"), /kind = "dumbbell"/);
-    const groups = `name = "groups"\nframing = "ip"\nduration = "2 s"
-switch = { buffer = "100 packets", policy = "red" }
+    const groups = `name = "groups"\nframing = "ip"\nduration = "10 s"
+switch = { buffer = "100 packets", policy = { kind = "red", ecn = true } }
 tcp = { mss = "1460 B", receiver_window = "auto", ecn = "classic", recovery = "sack" }
 [network]\nkind = "dumbbell"\ntrunk_rate = "10 Mbit/s"
-[[network.group]]\ncount = 3\n[[network.group]]\ncount = 2\ntraffic = "web"\n`;
+[[network.group]]\nname = "bulk"\ncount = 3\n[[network.group]]\nname = "web"\ncount = 2\ntraffic = "web"\n`;
     await page.fill("#text", groups);
     await rerun(page, () => page.click("#text-run"));
     assert.deepEqual(await problems(page), []);
@@ -169,7 +168,11 @@ tcp = { mss = "1460 B", receiver_window = "auto", ecn = "classic", recovery = "s
     assert.equal(await page.inputValue('[data-path="tcp.ecn"]'), "classic");
     const hash = await text(page, "hash");
     await rerun(page, () => set(page, "tcp.ecn", "off"));
-    assert.notEqual(await text(page, "hash"), hash);
+    const without = await text(page, "hash");
+    assert.notEqual(without, hash);
+    await rerun(page, () => set(page, "tcp.profile", "linux-6"));
+    assert.notEqual(await text(page, "hash"), without);
+    assert.equal(await page.inputValue('[data-path="tcp.recovery"]'), "sack");
     const vbr = `name = "vbr"\nduration = "1 s"\nswitch.buffer = "1000 cells"\nnetwork = { kind = "dumbbell", vbr = { period = "300 ms" } }\n`;
     await page.fill("#text", vbr);
     await rerun(page, () => page.press("#text", "Control+Enter"));

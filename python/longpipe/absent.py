@@ -30,10 +30,6 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         ("fack", "dsack", "d-sack", "f-rto", "frto", "rfc6675", "rfc-6675"),
         ("a loss recovery", "tcp.recovery = 'rack'"),
     ),
-    **dict.fromkeys(
-        ("udp", "cbr", "voip", "rtp", "datagrams", "poisson", "pareto"),
-        ("traffic without TCP", "network.vbr, over cells"),
-    ),
     **dict.fromkeys(("quic", "http2", "http3", "http/2", "http/3"), ("a protocol", "traffic = 'web' over TCP")),
     **dict.fromkeys(
         ("pep", "split", "dvb-s2x", "acm"),
@@ -48,6 +44,8 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("ftp", "bulk", "file"), "transfer"),
     **dict.fromkeys(("infinite", "iperf"), "greedy"),
     **dict.fromkeys(("http", "browser"), "web"),
+    **dict.fromkeys(("udp", "datagrams"), "cbr"),
+    **dict.fromkeys(("voip", "rtp"), "voice"),
     **dict.fromkeys(("fq_codel", "fqcodel"), "fq-codel"),
     **dict.fromkeys(("step", "threshold-marking"), "step-marking"),
     **dict.fromkeys(("ecn", "rfc3168", "rfc-3168"), "classic"),

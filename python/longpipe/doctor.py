@@ -51,6 +51,7 @@ PROGRAMS: Final = (
 # Extras of the package that users choose, with what for.
 EXTRAS: Final = {
     "dask": "runs on a cluster: --executor dask://HOST:PORT",
+    "live": "real programs through a path: longpipe live",
     "orbits": "paths over satellites: longpipe satellites",
     "postgres": "stores on a PostgreSQL server",
 }

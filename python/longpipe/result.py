@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from longpipe.analysis import metrics, shares, web
+from longpipe.analysis import delays, metrics, shares, web
 from longpipe.analysis.limits import limits, told
 from longpipe.analysis.paths import paths
 from longpipe.captures import Capture
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # What a store keeps of a result beside its traces, by name.
-PARTS: Final = ("flows", "ports", "classes", "vbr", "web", "response_times", "waiting")
+PARTS: Final = ("flows", "ports", "classes", "vbr", "datagrams", "web", "response_times", "waiting")
+
+# What the numbers of `reason` in the trace `drops` stand for.
+REASONS: Final = ("overflow", "refused", "forced", "marked")
 
 # Of one table: its columns by name, each a list or an array.
 Columns = Mapping[str, Any]
@@ -54,6 +57,9 @@ class Result:
     def from_columns(cls, scenario: Scenario, seed: int, columns: Mapping[str, Any]) -> Result:
         """A result from what the core returns."""
         parts = {name: part for name, part in columns.items() if name in (*PARTS, "files", "traces")}
+        if (trace := parts["traces"].get("delay")) is not None:
+            ports = parts["ports"]
+            parts["ports"] = {**ports, **delays.by_port(trace, len(ports["port"]))}
         return cls(scenario, seed, columns["state_hash"], columns["events"], parts)
 
     def __repr__(self) -> str:
@@ -73,14 +79,15 @@ class Result:
 
     @cached_property
     def flows(self) -> pd.DataFrame:
-        """A row per TCP connection."""
+        """A row per TCP connection, and per flow of datagrams."""
         return _frame(self.part("flows"))
 
     @cached_property
     def ports(self) -> pd.DataFrame:
         """A row per directed link, named "a->b" by its nodes; cells are those of all classes.
 
-        Queues are those of UBR where it has circuits. With framing "ip" it counts packets and bytes.
+        Queues are those of UBR where it has circuits. With framing "ip" it counts packets and bytes, and with
+        `traces.delay` it has mean, median, 95 and 99 % of the queueing delay [s]: see `analysis.delays.by_port`.
         """
         return _frame(self.part("ports"))
 
@@ -93,6 +100,14 @@ class Result:
     def vbr(self) -> pd.DataFrame:
         """A row per VBR source; delays [s] run from when a cell is ready to the end of its arrival at the sink."""
         return _frame(self.part("vbr"))
+
+    @cached_property
+    def datagrams(self) -> pd.DataFrame:
+        """A row per flow of datagrams: how many were sent, came and are missing; one-way delays and jitter [s].
+
+        Missing are those among all up to the last that came; the jitter is that of RFC 3550 section 6.4.1 at the end.
+        """
+        return _frame(self.part("datagrams"))
 
     @cached_property
     def web(self) -> pd.DataFrame:
@@ -126,7 +141,7 @@ class Result:
 
     @cached_property
     def traces(self) -> dict[str, pd.DataFrame]:
-        """A frame for each trace that the scenario asks for: cwnd, queue, vc_queue, sequence, rtt."""
+        """A frame for each trace that the scenario asks for: cwnd, queue, vc_queue, sequence, rtt, delay, drops."""
         return {kind: _in_time(_named(trace, self._names)) for kind, trace in self.columns["traces"].items()}
 
     def part(self, name: str) -> Columns:
@@ -134,6 +149,9 @@ class Result:
         if name == "flows":
             first, *others = self.columns[name].items()
             return dict([first, ("throughput_bps", self.throughputs_bps), *others])
+        if name == "datagrams":
+            # A stored run may be of a time before there were any.
+            return self.columns.get(name, {})
         if name in ("response_times", "waiting") and name not in self.columns:
             # A run from a store has them, or is of a time before they were kept.
             if not len(self.columns["files"].get("flow", ())):
@@ -147,7 +165,7 @@ class Result:
     @property
     def _names(self) -> dict[str, Any]:
         """What the numbers of flows and ports in traces stand for."""
-        return {"flow": self.columns["flows"]["flow"], "port": self.columns["ports"]["port"]}
+        return {"flow": self.columns["flows"]["flow"], "port": self.columns["ports"]["port"], "reason": REASONS}
 
     @cached_property
     def throughputs_bps(self) -> npt.NDArray[np.float64]:
@@ -174,8 +192,13 @@ class Result:
 
     @cached_property
     def efficiency(self) -> float:
-        """Sum of throughputs over what VBR leaves of the trunk; nan if that is nothing, and for a graph."""
-        return metrics.efficiency(self.throughputs_bps, self.attainable_bps)
+        """Sum of throughputs over what VBR leaves of the trunk; nan if that is nothing, and for a graph.
+
+        Flows that a dumbbell sends back count for nothing.
+        """
+        network = self.scenario.network
+        forth = ~np.asarray(network.sent_back) if isinstance(network, Dumbbell) else slice(None)
+        return metrics.efficiency(self.throughputs_bps[forth], self.attainable_bps)
 
     @cached_property
     def demands_bps(self) -> npt.NDArray[np.float64]:
@@ -189,18 +212,23 @@ class Result:
 
     @cached_property
     def fairness(self) -> float:
-        """Jain's index of the throughputs; nan where nothing was delivered.
+        """Jain's index of the throughputs of TCP; nan where nothing was delivered.
 
         Where flows differ in what they have to send, of throughputs over max-min fair shares of that: a flow that gets
-        all it asks for has its share, however little it is (ATM Forum/98-0876 section 7).
+        all it asks for has its share, however little it is (ATM Forum/98-0876 section 7). Beside datagrams, of the
+        throughputs as they are.
         """
+        throughputs = self.throughputs_bps
+        if datagrams := set(self.part("datagrams").get("flow", ())):
+            tcp = [flow not in datagrams for flow in self.columns["flows"]["flow"]]
+            return metrics.fairness(throughputs[np.asarray(tcp)])
         if not self.demands_differ:
-            return metrics.fairness(self.throughputs_bps)
+            return metrics.fairness(throughputs)
         network, left_bps = self.scenario.network, {}
         if isinstance(network, Dumbbell):
             trunk = next(path.route for path in paths(self.scenario.resolve()))[1]
             left_bps[trunk] = self._trunk_bps(network) - vbr_bps(network)
-        return metrics.fairness(shares.of_paths(self.scenario, self.throughputs_bps, self.demands_bps, left_bps))
+        return metrics.fairness(shares.of_paths(self.scenario, throughputs, self.demands_bps, left_bps))
 
     def summary(self) -> dict[str, Any]:
         """The run without its traces, JSON-ready: nan becomes None."""
@@ -222,7 +250,7 @@ class Result:
         return json.dumps(self.summary(), indent=2, allow_nan=False) + "\n"
 
     def to_csv(self, directory: str | Path) -> list[Path]:
-        """Writes flows.csv, ports.csv, classes.csv, vbr.csv, for web traffic more, one file per trace, scenario.toml.
+        """Writes flows.csv, ports.csv, classes.csv, vbr.csv, for datagrams and web traffic more, traces, scenario.toml.
 
         ScenarioError if the directory can't be written.
         """
@@ -230,6 +258,8 @@ class Result:
         check_directory("directory", directory)
         written = []
         frames = {"flows": self.flows, "ports": self.ports, "classes": self.classes, "vbr": self.vbr, **self.traces}
+        if len(self.datagrams):
+            frames |= {"datagrams": self.datagrams}
         if len(self.web):
             frames |= {"web": self.web, "files": self.files, "response_times": self.response_times}
         for name, frame in frames.items():

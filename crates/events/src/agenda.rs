@@ -151,13 +151,24 @@ impl Agenda {
     /// Whether an event would come before all that are pending, so that it need not be set.
     #[inline]
     pub fn would_be_first(&mut self, entity: Entity, time: Time, order: Order) -> bool {
+        Key::new(time, order, entity) < self.first()
+    }
+
+    /// When the next event comes, or a time after all if none is pending.
+    #[inline]
+    pub fn next_time(&mut self) -> Time {
+        self.first().time()
+    }
+
+    #[inline]
+    fn first(&mut self) -> Key {
         if self.current.is_empty() {
             self.turn_wheel();
         }
         let near = self.current.last().copied().unwrap_or(Key::NEVER);
         let first = near.min(self.far.first());
         self.bound = first.time().0;
-        Key::new(time, order, entity) < first
+        first
     }
 
     /// The next bucket that holds anything and its event, if that is the only one there and before the far events.

@@ -1,11 +1,16 @@
 //! One run: its hosts, with the clock, and one medium.
 
 use crate::clock::Actor;
+use crate::hosts::datagrams::DatagramReport;
 use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::report::state_hash::StateHash;
 use crate::report::{check, FlowReport, InvariantError, Report, WebReport};
+use longpipe_events::Time;
+
+/// What flows, web traffic and datagrams leave behind.
+type FlowReports = (Vec<FlowReport>, Vec<WebReport>, Vec<DatagramReport>);
 
 /// A run in progress.
 #[derive(Clone, Debug)]
@@ -26,28 +31,49 @@ impl<P: Probe, M: Medium> Run<P, M> {
 
     /// Handles up to `events` events; false once the run is over.
     pub fn advance(&mut self, events: u64) -> bool {
-        let Run { hosts, medium } = self;
         for _ in 0..events {
-            if medium.advance(hosts) {
-                continue;
-            }
-            let end = hosts.clock.end;
-            let Some((time, entity)) = hosts.clock.agenda.pop(end) else {
-                hosts.clock.now = end;
-                medium.finish(hosts);
+            if !self.step() {
+                self.hosts.clock.now = self.hosts.clock.end;
+                self.medium.finish(&mut self.hosts);
                 return false;
-            };
-            hosts.clock.begin(time);
-            match hosts.clock.actor(entity) {
-                Actor::Link(link) => medium.on_arrival(hosts, link),
-                Actor::Sender(flow) => hosts.on_sender_timer(medium, flow),
-                Actor::Receiver(flow) => hosts.on_receiver_timer(medium, flow),
-                Actor::Start(flow) => hosts.on_start(medium, flow),
-                Actor::Source(source) => medium.on_source(hosts, source),
-                Actor::Port(port) => medium.on_port(hosts, port),
             }
         }
         true
+    }
+
+    /// Handles what comes next; false if nothing does for now.
+    #[inline(always)]
+    fn step(&mut self) -> bool {
+        let Run { hosts, medium } = self;
+        if medium.advance(hosts) {
+            return true;
+        }
+        let Some((time, entity)) = hosts.clock.agenda.pop(hosts.clock.until) else {
+            return false;
+        };
+        hosts.clock.begin(time);
+        match hosts.clock.actor(entity) {
+            Actor::Link(link) => medium.on_arrival(hosts, link),
+            Actor::Sender(flow) => hosts.on_sender_timer(medium, flow),
+            Actor::Receiver(flow) => hosts.on_receiver_timer(medium, flow),
+            Actor::Start(flow) => hosts.on_start(medium, flow),
+            Actor::Source(source) => medium.on_source(hosts, source),
+            Actor::Port(port) => medium.on_port(hosts, port),
+        }
+        true
+    }
+
+    /// Handles all that happens up to `time`, which then it is.
+    pub fn advance_to(&mut self, time: Time) {
+        self.hosts.clock.until = time;
+        while self.step() {}
+        self.hosts.clock.now = time;
+    }
+
+    /// When something happens next.
+    pub fn next_due(&mut self) -> Time {
+        let pending = self.hosts.clock.agenda.next_time();
+        self.medium.next_due().map_or(pending, |next| next.min(pending))
     }
 
     /// Fraction of the simulated time that is over.
@@ -61,11 +87,12 @@ impl<P: Probe, M: Medium> Run<P, M> {
     /// Cells or bytes that are not accounted for.
     pub fn report(&mut self) -> Result<Report, InvariantError> {
         let mut hash = StateHash::default();
-        let (flows, web) = self.flow_reports(&mut hash)?;
+        let (flows, web, datagrams) = self.flow_reports(&mut hash)?;
         let carried = self.medium.report(self.hosts.clock.now, &mut hash)?;
         Ok(Report {
             flows,
             web,
+            datagrams,
             ports: carried.ports,
             packet_ports: carried.packet_ports,
             classes: carried.classes,
@@ -75,11 +102,11 @@ impl<P: Probe, M: Medium> Run<P, M> {
         })
     }
 
-    fn flow_reports(&self, hash: &mut StateHash) -> Result<(Vec<FlowReport>, Vec<WebReport>), InvariantError> {
+    fn flow_reports(&self, hash: &mut StateHash) -> Result<FlowReports, InvariantError> {
         let mut flows = Vec::with_capacity(self.hosts.flows.len());
-        let mut web = Vec::new();
+        let (mut web, mut datagrams) = (Vec::new(), Vec::new());
         for (index, flow) in self.hosts.flows.iter().enumerate() {
-            let report = FlowReport {
+            let mut report = FlowReport {
                 delivered_bytes: flow.receiver.delivered(),
                 highest_sequence_bytes: flow.receiver.highest(),
                 sender: flow.sender.counters(),
@@ -109,8 +136,16 @@ impl<P: Probe, M: Medium> Run<P, M> {
                 hash.web(&report);
                 web.push(report);
             }
+            if let Some(own) = &flow.datagrams {
+                let broken = own.broken();
+                check(broken.is_none(), || format!("datagrams of flow {index}: {broken:?}"))?;
+                let own = own.report(index);
+                hash.datagrams(&own);
+                own.tell(&mut report);
+                datagrams.push(own);
+            }
             flows.push(report);
         }
-        Ok((flows, web))
+        Ok((flows, web, datagrams))
     }
 }

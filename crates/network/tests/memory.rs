@@ -91,6 +91,8 @@ fn what_is_recorded_and_asked_for_ends_a_run() {
         rtt: true,
         vc_queue: true,
         vc_queue_interval_ps: 1_000_000_000,
+        delay: true,
+        drops: true,
     };
     ends(
         Scenario {

@@ -1,6 +1,9 @@
 //! The boundary: a resolved scenario in, columns out. No model lives here.
 
 mod capture;
+mod datagrams;
+#[cfg(target_os = "linux")]
+mod live;
 mod packet_ports;
 mod traces;
 mod web;
@@ -98,6 +101,7 @@ fn columns(
     result.set_item("ports", ports)?;
     result.set_item("classes", classes(py, &scenario, &report)?)?;
     result.set_item("vbr", sources(py, &scenario, &report)?)?;
+    result.set_item("datagrams", datagrams::columns(py, &scenario, &report)?)?;
     result.set_item("web", web::flows(py, &scenario, &report)?)?;
     result.set_item("files", web::files(py, &report)?)?;
     result.set_item("traces", columns)?;
@@ -287,5 +291,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DefectError", module.py().get_type::<DefectError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(variant_names, module)?)?;
+    #[cfg(target_os = "linux")]
+    {
+        module.add_class::<live::LiveWatch>()?;
+        module.add_function(wrap_pyfunction!(live::live_run, module)?)?;
+        module.add_function(wrap_pyfunction!(live::live_replay, module)?)?;
+    }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Traces as columns.
 
 use crate::array;
-use longpipe_events::Time;
+use longpipe_events::{Time, PS_PER_SECOND};
 use longpipe_network::scenario::Framing;
 use longpipe_network::{Recorder, Scenario};
 use numpy::IntoPyArray;
@@ -66,6 +66,44 @@ pub(crate) fn columns<'py>(
         columns.set_item("acks", acks.into_pyarray(py))?;
         columns.set_item(held, queues.held.into_pyarray(py))?;
         traces.set_item("vc_queue", columns)?;
+    }
+    if wanted.delay {
+        let columns = PyDict::new(py);
+        let delays = recorder.delays;
+        // What is left without the packet's own bits, where the rate stands.
+        let own = |(&port, &bytes): (&u32, &u32)| {
+            let link = &scenario.links[port as usize];
+            let stands = link.motion.as_ref().is_none_or(|motion| motion.service.is_none());
+            let lasts = 8 * u128::from(bytes) * u128::from(PS_PER_SECOND) / u128::from(link.rate_bps);
+            if stands {
+                lasts as u64
+            } else {
+                0
+            }
+        };
+        let own = delays.port.iter().zip(&delays.bytes).map(own);
+        let waited: Vec<u64> = delays
+            .delay
+            .iter()
+            .zip(own)
+            .map(|(all, own)| all.saturating_sub(own))
+            .collect();
+        columns.set_item("time_s", seconds(delays.time))?;
+        columns.set_item("port", delays.port.into_pyarray(py))?;
+        let flows: Vec<u32> = delays.vc.iter().map(|vc| vc / 2).collect();
+        columns.set_item("flow", flows.into_pyarray(py))?;
+        let acks: Vec<bool> = delays.vc.iter().map(|vc| vc % 2 == 1).collect();
+        columns.set_item("acks", acks.into_pyarray(py))?;
+        columns.set_item("bytes", delays.bytes.into_pyarray(py))?;
+        columns.set_item("delay_s", seconds(waited))?;
+        traces.set_item("delay", columns)?;
+    }
+    if wanted.drops {
+        let columns = PyDict::new(py);
+        columns.set_item("time_s", seconds(recorder.drops.time))?;
+        columns.set_item("port", recorder.drops.port.into_pyarray(py))?;
+        columns.set_item("reason", recorder.drops.reason.into_pyarray(py))?;
+        traces.set_item("drops", columns)?;
     }
     Ok(())
 }

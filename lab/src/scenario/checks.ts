@@ -9,6 +9,9 @@ import { RATE, SIZE, TICKS, TIME, UNLIMITED } from "./units";
 
 const OF_CELLS = "tail-drop, partial-packet-discard, epd, selective-drop, fba";
 const ACTIVE = new Set(["red", "pie", "step-marking", "blue", "codel", "fq-codel"]);
+const OVER_TCP = new Set(["greedy", "transfer", "web"]);
+// Resolved by Python alone: presets, and files.
+const ELSEWHERE = new Set(["voice", "arrivals"]);
 const OF_PACKETS = `tail-drop, selective-drop, fba, ${[...ACTIVE].join(", ")}`;
 
 /** ScenarioError for connections and framing that can't be; `tcps` are those of the flows, in their order. */
@@ -42,6 +45,21 @@ export function checkStands(scenario: Part): void {
                 throw new ScenarioError([`${field}: moves, which this page can't show; longpipe run can`]);
             }
         }
+    }
+}
+
+/** ScenarioError for datagrams as cells, and for those that the page does not have. */
+export function checkDatagrams(scenario: Part, flows: Part[]): void {
+    const network = valueOf(scenario, "network") as Part;
+    for (const [i, flow] of flows.entries()) {
+        const own = valueOf(flow, "traffic") as Part | null;
+        const kind = kindOf(own ?? (valueOf(scenario, "traffic") as Part));
+        const field = own === null ? "traffic" : `${flowField(network, i)}.traffic`;
+        if (OVER_TCP.has(kind)) continue;
+        if (valueOf(scenario, "framing") === "aal5") {
+            throw new ScenarioError([`${field}: ${kind}; sends datagrams, needs framing 'ip'`]);
+        }
+        if (ELSEWHERE.has(kind)) throw new ScenarioError([`${field}: ${kind}; is not on this page; longpipe run has it`]);
     }
 }
 

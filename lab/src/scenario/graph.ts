@@ -47,9 +47,10 @@ function dumbbell(network: Part): Graph {
         return_buffer: get("return_buffer"),
     });
     const flow = made("Flow", { name: "flow1", from: "source1", to: "sink1" });
-    const flows = ownOf(network, numbers.length).map(([name, own], i) => {
-        const [a, b] = [`source${i + 1}`, `sink${i + 1}`];
-        return changed(flow, { ...own, name, from: a, to: b, route: [a, "switch1", "switch2", b] });
+    const flows = ownOf(network, numbers.length).map(([name, own, back], i) => {
+        const way = [`source${i + 1}`, "switch1", "switch2", `sink${i + 1}`];
+        if (back) way.reverse();
+        return changed(flow, { ...own, name, from: way[0] as string, to: way[3] as string, route: way });
     });
     const nodes = [
         ...numbers.map((i) => changed(host, { name: `source${i}` })),
@@ -74,16 +75,17 @@ function dumbbell(network: Part): Graph {
     return { nodes, links, flows, vbr: [vbr] };
 }
 
-/** Name of each flow of a dumbbell, and what it has of its own. */
-function ownOf(network: Part, sources: number): [string, Record<string, Value>][] {
+/** Name of each flow of a dumbbell, what it has of its own, and whether it is sent back. */
+function ownOf(network: Part, sources: number): [string, Record<string, Value>, boolean][] {
     const groups = valueOf(network, "group") as Part[] | null;
-    if (groups === null) return Array.from({ length: sources }, (_, i) => [`flow${i + 1}`, {}]);
+    if (groups === null) return Array.from({ length: sources }, (_, i) => [`flow${i + 1}`, {}, false]);
     if (groups.length === 0) throw new ScenarioError(["network.group: empty; needs at least one group"]);
-    const flows: [string, Record<string, Value>][] = [];
+    const flows: [string, Record<string, Value>, boolean][] = [];
     for (const group of groups) {
         const own = { tcp: valueOf(group, "tcp"), traffic: valueOf(group, "traffic"), start: valueOf(group, "start") };
         const [name, count] = [String(valueOf(group, "name")), Number(valueOf(group, "count"))];
-        for (let i = 1; i <= count; i++) flows.push([count === 1 ? name : `${name}${i}`, own]);
+        const back = valueOf(group, "direction") === "back";
+        for (let i = 1; i <= count; i++) flows.push([count === 1 ? name : `${name}${i}`, own, back]);
     }
     if (flows.length !== sources) {
         const problem = `${sources}; its groups have ${flows.length}, needs that or nothing`;

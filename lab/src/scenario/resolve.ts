@@ -1,7 +1,7 @@
 /** The resolved scenario, as the core requires it: every field present, every quantity a whole number. */
 import { type Packet, autoWindow, bufferOf, packetOf } from "./buffers";
 import { type Part, checkPart, kindOf, parts, valueOf } from "./check";
-import { checkBegin, checkStands, checkTogether, checkVbr } from "./checks";
+import { checkBegin, checkDatagrams, checkStands, checkTogether, checkVbr } from "./checks";
 import { type JsonTable, coreFields } from "./core";
 import { ScenarioError } from "./errors";
 import { asGraph, flowField } from "./graph";
@@ -37,6 +37,7 @@ function coreOf(scenario: Part, topology: Topology): JsonTable {
         tcps = fitted(tcps, topology, known);
     }
     checkTogether(scenario, topology, tcps);
+    checkDatagrams(scenario, graph.flows);
     const switches = valueOf(scenario, "switch") as Part;
     return {
         ...coreFields(scenario, ["name", "network", "switch", "tcp", "traffic", "start"]),

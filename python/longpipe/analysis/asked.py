@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from longpipe.analysis.delays import MEAN, QUANTILES
 from longpipe.analysis.limits import limits
 from longpipe.analysis.metrics import fairness
-from longpipe.analysis.paths import port_name
+from longpipe.analysis.paths import OVER_TCP, port_name
 from longpipe.errors import ScenarioError, nearest
 
 if TYPE_CHECKING:
@@ -67,6 +68,10 @@ FLOW: Final[Mapping[str, Quantity]] = {
 PORT: Final[Mapping[str, Quantity]] = {
     "utilization": Quantity("share", _mean("utilization")),
     "delay": Quantity("ms", _mean("delay_s"), 1e-3),
+    "queueing_mean": Quantity("ms", _mean(MEAN), 1e-3),
+    "queueing_median": Quantity("ms", _mean("queueing_delay_median_s"), 1e-3),
+    "queueing_p95": Quantity("ms", _mean("queueing_delay_p95_s"), 1e-3),
+    "queueing_p99": Quantity("ms", _mean("queueing_delay_p99_s"), 1e-3),
     "loss": Quantity("share", _share("lost", "in")),
     "mean_queue": Quantity("", _mean("mean_queue")),
     "peak_queue": Quantity("", _max("peak_queue")),
@@ -78,12 +83,20 @@ WEB: Final[Mapping[str, Quantity]] = {
     "completed": Quantity("share", _share("completed", "files")),
     "files": Quantity("", _sum("files")),
 }
-OF: Final = {"flow": FLOW, "port": PORT, "web": WEB}
+DATAGRAMS: Final[Mapping[str, Quantity]] = {
+    "delay": Quantity("ms", _mean("mean_delay_s"), 1e-3),
+    "median": Quantity("ms", _mean("median_delay_s"), 1e-3),
+    "p95": Quantity("ms", _mean("p95_delay_s"), 1e-3),
+    "p99": Quantity("ms", _mean("p99_delay_s"), 1e-3),
+    "jitter": Quantity("ms", _mean("jitter_s"), 1e-3),
+    "loss": Quantity("share", _share("lost", "expected")),
+}
+OF: Final = {"flow": FLOW, "port": PORT, "web": WEB, "datagrams": DATAGRAMS}
 
 
 @dataclass(frozen=True)
 class NamedMeasure:
-    """One number of each run: `quantity` of the rows of a `kind` ("flow", "port" or "web") whose name fits `pattern`.
+    """One number of each run: `quantity` of the rows of a `kind` ("flow", "port", "web", "datagrams") of a name.
 
     Throughputs [bit/s] and counts of several flows are added up, shares are of all of them, the completion is the last
     one's; of several ports delays [s] and utilizations are averaged. The web's are of all classes without a pattern.
@@ -134,7 +147,11 @@ class NamedMeasure:
             if not any(flow["traffic"]["kind"] == "web" for flow in resolved["flows"]):
                 raise ScenarioError(f"measure: {self.name!r}: no flow of {scenario.name!r} has web traffic")
             return
+        if self.quantity.startswith("queueing_") and not scenario.traces.delay:
+            raise ScenarioError(f"measure: {self.name!r}: no delay is recorded; needs traces.delay = true")
         known = [flow["name"] for flow in resolved["flows"]]
+        if self.kind == "datagrams":
+            known = [flow["name"] for flow in resolved["flows"] if flow["traffic"]["kind"] not in OVER_TCP]
         if self.kind == "port":
             known = [port_name(resolved, link) for link in range(len(resolved["links"]))]
         if not any(fnmatchcase(name, self.pattern) for name in known):
@@ -184,6 +201,7 @@ def _port_rows(result: Result) -> Rows:
                 "in": row[f"{unit}_in"],
                 "mean_queue": row[f"mean_queue_{unit}"],
                 "peak_queue": row[f"peak_queue_{unit}"],
+                **{name: row[name] for name in (MEAN, *QUANTILES) if name in row},
             }
         )
     return found
@@ -194,7 +212,17 @@ def _web_rows(result: Result) -> Rows:
     return [*by_class, *({**row, "name": ALL} for row in _rows(result.part("waiting")))]
 
 
-_ROWS: Final[Mapping[str, Callable[[Any], Rows]]] = {"flow": _flow_rows, "port": _port_rows, "web": _web_rows}
+def _datagram_rows(result: Result) -> Rows:
+    rows = _rows(result.part("datagrams"))
+    return [{**row, "name": row["flow"], "expected": row["received"] + row["lost"]} for row in rows]
+
+
+_ROWS: Final[Mapping[str, Callable[[Any], Rows]]] = {
+    "flow": _flow_rows,
+    "port": _port_rows,
+    "web": _web_rows,
+    "datagrams": _datagram_rows,
+}
 
 
 def _rows(columns: Mapping[str, Any]) -> Rows:

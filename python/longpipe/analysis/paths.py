@@ -33,6 +33,7 @@ class Path:
 
     flow: str
     route: tuple[int, ...]
+    return_route: tuple[int, ...]
     bottleneck: int
     propagation_ps: int
     round_trip_s: float
@@ -40,6 +41,11 @@ class Path:
     packet_bytes: int
     window_bytes: float
     endless: bool
+    datagrams: bool
+
+
+# Kinds of traffic; all others are datagrams.
+OVER_TCP: Final = ("greedy", "transfer", "web")
 
 
 def paths(resolved: Resolved) -> list[Path]:
@@ -61,6 +67,7 @@ def paths(resolved: Resolved) -> list[Path]:
             Path(
                 flow=flow["name"],
                 route=tuple(route),
+                return_route=tuple(back),
                 bottleneck=min(route, key=key),
                 propagation_ps=propagation_ps,
                 round_trip_s=propagation_ps / 1e12 + sending_s,
@@ -68,6 +75,7 @@ def paths(resolved: Resolved) -> list[Path]:
                 packet_bytes=data,
                 window_bytes=tcp["receiver_window_bytes"] / tcp["mss_bytes"] * data,
                 endless=flow["traffic"]["kind"] == "greedy",
+                datagrams=flow["traffic"]["kind"] not in OVER_TCP,
             )
         )
     return found

@@ -15,6 +15,7 @@ from longpipe.cli import (
     fields,
     init,
     lab,
+    live,
     plot,
     report,
     reproduce,
@@ -74,6 +75,7 @@ app.command("design")(design.design)
 app.command("analyse")(analyse.analyse)
 app.command("doctor")(doctor.doctor)
 app.add_typer(study.app, name="study")
+app.add_typer(live.app, name="live", help="Real programs through a simulated path, in time with the clock (Linux).")
 app.add_typer(validate.app, name="validate", help="Compare longpipe with an independent simulator.")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
@@ -18,6 +18,7 @@ from longpipe.files import check_file
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from longpipe.pictures.compare import Kind as Compared
     from longpipe.pictures.recorded import Run
     from longpipe.scenario import Scenario
 
@@ -32,6 +33,10 @@ class Kind(StrEnum):
     QUEUE = "queue"
     THROUGHPUT = "throughput"
     RTT = "rtt"
+    DELAY = "delay"
+    CDF = "delay-cdf"
+    DROPS = "drops"
+    SHARES = "shares"
 
 
 # What needs no run: what a scenario's links do over time.
@@ -43,12 +48,21 @@ NEEDS: Final = {
     Kind.QUEUE: ("vc_queue",),
     Kind.THROUGHPUT: ("sequence",),
     Kind.RTT: ("rtt",),
+    Kind.DELAY: ("delay",),
+    Kind.CDF: ("delay",),
+    Kind.DROPS: ("drops",),
+    Kind.SHARES: ("sequence",),
 }
 # Flows of which the terminal has a line, and shares that are worth a word.
 MOST_TOLD: Final = 5
 LEAST_TOLD: Final = 0.005
+# Those that are of a port, and those of them that are of it alone.
+OF_PORT: Final = (Kind.QUEUE, Kind.DELAY, Kind.CDF, Kind.DROPS)
 # Those that count bytes.
 COUNTING: Final = (Kind.WINDOW, Kind.SEQUENCE)
+
+# By a run's label and a flow: the link that was all that limited it.
+Busy = dict[tuple[str, str], str]
 
 
 class Unit(StrEnum):
@@ -81,7 +95,8 @@ def plot(
     ] = None,
     flow: Annotated[list[str] | None, typer.Option(help="Only this flow; more than once for several.")] = None,
     port: Annotated[
-        str | None, typer.Option(metavar="A->B", help="For queue: a switch port; else the fullest.")
+        str | None,
+        typer.Option(metavar="A->B", help="For queue, delay, delay-cdf, drops: a switch port; else the fullest."),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Draw every flow, not the largest alone.")] = False,
     unit: Annotated[
@@ -99,11 +114,25 @@ def plot(
     begin: Annotated[float | None, typer.Option("--from", metavar="S", help="Begin of the time shown \\[s].")] = None,
     end: Annotated[float | None, typer.Option("--to", metavar="S", help="End of the time shown \\[s].")] = None,
     x: Annotated[str | None, typer.Option("--x", metavar="FACTOR", help="Of a study: the factor across.")] = None,
-    y: Annotated[str, typer.Option("--y", metavar="MEASURE", help="Of a study: what was measured.")] = "efficiency",
+    y: Annotated[
+        str | None,
+        typer.Option(
+            "--y", metavar="MEASURE", help="Of a study: what was measured.  \\[default: efficiency, else throughput]"
+        ),
+    ] = None,
     by: Annotated[
         str | None, typer.Option("--by", metavar="FACTOR", help="Of a study: a line for each level of this.")
     ] = None,
     heat: Annotated[bool, typer.Option("--map", help="Of a study: --x and --by as a map of colours.")] = False,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--where", metavar="FACTOR=LEVEL", help="Of a study: only these runs, also 'seed<3'. Repeat for more."
+        ),
+    ] = None,
+    y_from_data: Annotated[
+        bool, typer.Option("--y-from-data", help="Of a study: begin the axis up at the data, not at 0.")
+    ] = False,
     store: StoreOption = None,
 ) -> None:
     """Draw a run over time, which is made or was recorded, or a study over its factors.
@@ -120,7 +149,7 @@ def plot(
     if x is not None:
         if name is not None:
             raise ScenarioError(f"KIND: {name!r} is of a run; needs none with --x, which is of a study")
-        save_as(_of_study(source, x, y, by, heat, store), output)
+        save_as(_of_study(source, x, y, by, heat, where or [], store, from_zero=not y_from_data), output)
         return
     if name == PATH:
         from longpipe.pictures.path import path
@@ -132,13 +161,16 @@ def plot(
     if everything and (flow or compared or kind is Kind.SEQUENCE):
         with_what = "--flow" if flow else "--compare" if compared else "sequence, which is of one flow"
         raise ScenarioError(f"--all: not with {with_what}")
-    if port is not None and kind is not Kind.QUEUE:
-        raise ScenarioError(f"--port: {kind.value} is by flow; needs --flow, or the picture queue")
+    if flow and kind is Kind.DROPS:
+        raise ScenarioError("--flow: drops is by port; needs --port, or another picture")
+    if port is not None and kind not in OF_PORT:
+        raise ScenarioError(f"--port: {kind.value} is by flow; needs --flow, or the picture {' or '.join(OF_PORT)}")
     if unit is not None and kind not in COUNTING:
         raise ScenarioError(f"--unit: {kind.value} counts none; needs {' or '.join(COUNTING)}")
-    runs = _runs(_existing(source), kind, seed, changes or [], compared, flow)
+    busy: Busy = {}
+    runs = _runs(_existing(source), kind, seed, changes or [], compared, flow, busy)
     if kind is Kind.WINDOW:
-        _tell_shares(runs, flow)
+        _tell_shares(runs, flow, busy)
     options: dict[str, Any] = {
         "span_s": _span(next(iter(runs.values())).scenario, begin, end),
         **({"unit": unit.value} if unit else {}),
@@ -163,9 +195,18 @@ def _kind(name: str | None) -> Kind:
 
 
 def _runs(
-    source: Path, kind: Kind, seed: int, changes: list[str], compared: str | None, flows: list[str] | None
+    source: Path,
+    kind: Kind,
+    seed: int,
+    changes: list[str],
+    compared: str | None,
+    flows: list[str] | None,
+    busy: Busy,
 ) -> dict[str, Run]:
-    """What was recorded, or is run now, once or for each level that is compared; by what sets it apart."""
+    """What was recorded, or is run now, once or for each level that is compared; by what sets it apart.
+
+    Of the runs that are made, `busy` gets the links that were all that limited a flow.
+    """
     from longpipe.pictures.recorded import Recorded
 
     if source.is_dir():
@@ -176,17 +217,17 @@ def _runs(
     scenario = scenario_with(source, [*changes, *(f"traces.{needed}=true" for needed in NEEDS[kind])])
     called = ", ".join([scenario.name, *(change.replace('"', "") for change in changes)])
     if compared is None:
-        return {"": _run(scenario, seed, flows, called)}
+        return {"": _run(scenario, seed, flows, called, busy)}
     from longpipe.cli.design.plan import parse_factor
 
     factor = parse_factor(compared, "--compare")
     scenarios = {f"{factor.name} = {level}": scenario.with_(**what) for level, what in factor.levels.items()}
-    return {label: _run(one, seed, flows, called, label) for label, one in scenarios.items()}
+    return {label: _run(one, seed, flows, called, busy, label) for label, one in scenarios.items()}
 
 
-def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, label: str = "") -> Run:
+def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, busy: Busy, label: str = "") -> Run:
     """Runs a scenario, tells what limits it, and gives its traces the name that titles call it by."""
-    from longpipe.analysis.limits import limits, told
+    from longpipe.analysis.limits import limits, notes, told
     from longpipe.cli.progress import RunBar
     from longpipe.cli.warnings import warn
     from longpipe.pictures.recorded import Recorded, check_flows
@@ -196,13 +237,17 @@ def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, la
     warn(scenario)
     with RunBar(label or scenario.name) as bar:
         result = simulate(scenario, seed, bar.update)
-    for line in told(limits(result.scenario, result.columns)):
+    found = limits(result.scenario, result.columns)
+    for line in told(found):
         typer.echo(f"{label}: limited by {line}" if label else f"limited by {line}")
+    for line in notes(found):
+        typer.echo(f"{label}: note: {line}" if label else f"note: {line}")
+    busy.update({(label, one.flow): one.busy_link for one in found if one.busy_link})
     return Recorded(result.scenario, result.traces, called)
 
 
-def _tell_shares(runs: dict[str, Run], flows: list[str] | None) -> None:
-    """A line for each of the first flows with what held it back, where both traces tell."""
+def _tell_shares(runs: dict[str, Run], flows: list[str] | None, busy: Busy) -> None:
+    """A line for each of the first flows with what its sender waited for, where both traces tell."""
     from longpipe.pictures.recorded import flow_names
     from longpipe.pictures.shares import time_shares
 
@@ -211,10 +256,22 @@ def _tell_shares(runs: dict[str, Run], flows: list[str] | None) -> None:
         for name in names[:MOST_TOLD] if {"cwnd", "sequence"} <= run.traces.keys() else ():
             shares = time_shares(run, name).sort_values(ascending=False, kind="stable")
             causes = ", ".join(f"{cause} {share:.0%}" for cause, share in shares.items() if share >= LEAST_TOLD)
-            typer.echo(f"{f'{label}: ' if label else ''}{name} held back by {causes} of its time")
+            # A window is full of what queues before a link that is busy.
+            queue = f", behind {busy[label, name]}" if (label, name) in busy else ""
+            typer.echo(f"{f'{label}: ' if label else ''}{name} held back by {causes} of its time{queue}")
 
 
-def _of_study(name: str, x: str, y: str, by: str | None, heat: bool, url: str | None) -> Figure:
+def _of_study(
+    name: str,
+    x: str,
+    y: str | None,
+    by: str | None,
+    heat: bool,
+    where: list[str],
+    url: str | None,
+    *,
+    from_zero: bool,
+) -> Figure:
     from longpipe import pictures
     from longpipe.study import Study
 
@@ -222,7 +279,9 @@ def _of_study(name: str, x: str, y: str, by: str | None, heat: bool, url: str | 
         raise ScenarioError("--map: of one factor; needs --by FACTOR")
     with opened(url, readonly=True) as store:
         study = Study.open(name, store)
-        return pictures.heat(study, x, by, y) if heat and by else pictures.sweep(study, x, y, by)
+        if heat and by:
+            return pictures.heat(study, x, by, y, where=where)
+        return pictures.sweep(study, x, y, by, where=where, from_zero=from_zero)
 
 
 def _draw(
@@ -230,18 +289,25 @@ def _draw(
 ) -> Figure:
     from longpipe import pictures
 
+    if kind is Kind.CDF:
+        whole: dict[str, Any] = {"most": None} if everything else {}
+        return pictures.delay_cdf(runs if len(runs) > 1 else next(iter(runs.values())), flows, **options, **whole)
     if len(runs) > 1:
-        return pictures.compare(runs, kind.value, flows, **options)
+        return pictures.compare(runs, cast("Compared", kind.value), flows, **options)
     # Each picture has a number of its own of flows that can be told apart.
     most: dict[str, Any] = {"most": None} if everything else {}
     (run,) = runs.values()
     if kind is Kind.QUEUE:
         return pictures.queue(run, **options, **most)
+    if kind is Kind.DROPS:
+        return pictures.drops(run, **options)
     by_flow: dict[Kind, Callable[..., Figure]] = {
         Kind.WINDOW: pictures.window,
         Kind.SEQUENCE: pictures.sequence,
         Kind.THROUGHPUT: pictures.throughput,
         Kind.RTT: pictures.rtt,
+        Kind.DELAY: pictures.delay,
+        Kind.SHARES: pictures.shares,
     }
     return by_flow[kind](run, flows, **options, **most)
 

@@ -7,16 +7,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError, nearest
+from longpipe.pictures.delay import delay, drops
 from longpipe.pictures.figure import Picture
 from longpipe.pictures.queue import queue
 from longpipe.pictures.recorded import Run, check_flows, flow_names, name_of, shown_s
 from longpipe.pictures.rtt import rtt
 from longpipe.pictures.sequence import sequence
+from longpipe.pictures.share import shares
 from longpipe.pictures.style import PALETTE, legend, plain, wrapped
 from longpipe.pictures.throughput import throughput
 from longpipe.pictures.window import window
 
-Kind = Literal["window", "sequence", "queue", "throughput", "rtt"]
+Kind = Literal["window", "sequence", "queue", "throughput", "rtt", "delay", "drops", "shares"]
 
 MOST_RUNS: Final = 6
 # Of one flow each; the others are of several.
@@ -28,6 +30,9 @@ _OF_ONE: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
 _OF_SEVERAL: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
     "throughput": (throughput, "data acknowledged"),
     "queue": (queue, "buffer by flow"),
+    "delay": (delay, "queueing delay"),
+    "drops": (drops, "packets lost or marked"),
+    "shares": (shares, "shares of the data acknowledged"),
 }
 
 
@@ -40,8 +45,8 @@ def compare(
 ) -> Figure:
     """The same picture of several runs, a panel each, titled by the mapping's keys; axes are alike where units are.
 
-    Window, sequence and rtt are of one flow, by default the first, in segments where they count bytes; throughput is of
-    up to eight. `options` are those of the picture: `port`, `interval_s`, `unit`.
+    Window, sequence and rtt are of one flow, by default the first, in segments where they count bytes; throughput,
+    shares and delay are of up to eight. `options` are those of the picture: `port`, `interval_s`, `unit`.
     """
     if kind not in get_args(Kind):
         raise ScenarioError(f"kind: {kind!r}; {nearest(str(kind), get_args(Kind))}")
@@ -57,7 +62,7 @@ def compare(
             raise ScenarioError(f"flows: {', '.join(names)}; needs one flow to compare by {kind}")
         options = {"flows": names, **({} if kind == "rtt" else {"unit": "segments"}), **options}
         what = f"{what} of {names[0]}"
-    elif kind == "throughput":
+    elif kind in ("throughput", "shares", "delay"):
         # By name, each has its colour in every panel.
         options = {"flows": flows or flow_names(first.scenario)[: len(PALETTE)], **options}
     figure = Picture(figsize=(8, max(4.4, 2.4 * len(runs) + 0.8)), layout="constrained")

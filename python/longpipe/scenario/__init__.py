@@ -16,6 +16,17 @@ from longpipe.examples import example
 from longpipe.scenario.base import Duration, Model, kinds
 from longpipe.scenario.buffers import Framing
 from longpipe.scenario.congestion import Congestion, VegasOptions
+from longpipe.scenario.datagrams import (
+    Arrivals,
+    Bursts,
+    Cbr,
+    Exponential,
+    FixedTimes,
+    Pareto,
+    Poisson,
+    Video,
+    Voice,
+)
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Network, Node
 from longpipe.scenario.profiles import change as change_profile
 from longpipe.scenario.recovery import Recovery
@@ -34,7 +45,7 @@ from longpipe.scenario.switch import (
     TailDrop,
 )
 from longpipe.scenario.tcp import Tcp
-from longpipe.scenario.timers import Coarse, CommonPhase, Delayed, Fine, FixedPhase, Immediate, PerFlowPhase
+from longpipe.scenario.timers import Coarse, CommonPhase, Delayed, Fine, FixedPhase, Immediate, LinuxAcks, PerFlowPhase
 from longpipe.scenario.traffic import (
     FixedStart,
     Greedy,
@@ -49,16 +60,21 @@ from longpipe.scenario.vbr import OnOff, VbrFlow
 from longpipe.scenario.web import Web
 
 __all__ = [
+    "Arrivals",
+    "Bursts",
+    "Cbr",
     "Coarse",
     "CommonPhase",
     "Delayed",
     "Dumbbell",
     "Epd",
+    "Exponential",
     "Fba",
     "Fifo",
     "Fine",
     "FixedPhase",
     "FixedStart",
+    "FixedTimes",
     "Flow",
     "Graph",
     "Greedy",
@@ -66,10 +82,13 @@ __all__ = [
     "GuaranteedRate",
     "Immediate",
     "Link",
+    "LinuxAcks",
     "Node",
     "OnOff",
+    "Pareto",
     "PartialPacketDiscard",
     "PerFlowPhase",
+    "Poisson",
     "Policy",
     "Priority",
     "RandomStart",
@@ -85,6 +104,8 @@ __all__ = [
     "Transfer",
     "VbrFlow",
     "VegasOptions",
+    "Video",
+    "Voice",
     "Web",
 ]
 
@@ -112,12 +133,19 @@ class Scenario(Model):
     network: Network = Field(default=Dumbbell(), description="Hosts, switches and links: dumbbell or graph")
     switch: Switch = Field(default=Switch(), description="Output ports of switches")
     tcp: Tcp = Field(default=Tcp(), description="Both ends of every connection")
-    traffic: Traffic = Field(default=Greedy(), description="What applications send: greedy, transfer or web")
+    traffic: Traffic = Field(
+        default=Greedy(),
+        description="What applications send: greedy, transfer or web over TCP; as datagrams cbr, poisson, on-off, "
+        "voice, video or arrivals",
+    )
     start: Start = Field(default=FixedStart(), description="When they begin: fixed, staggered or random")
     traces: Traces = Field(default=Traces(), description="What to record over time")
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Self:
+        for name in ("delay", "drops"):
+            if self.framing == "aal5" and getattr(self.traces, name):
+                raise ScenarioError(f'traces.{name}: true; needs framing = "ip": ports of cells keep no record of packets')
         _latest[:] = [(weakref.ref(self), resolve(self))]
         return self
 

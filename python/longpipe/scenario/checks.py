@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import ScenarioError
+from longpipe.scenario.datagrams import KINDS
 from longpipe.scenario.network import Dumbbell, flow_field
 from longpipe.scenario.queues import ACTIVE, CodelOptions, Red
 from longpipe.scenario.switch import Fifo
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from longpipe.scenario.switch import Switch
     from longpipe.scenario.tcp import Tcp
     from longpipe.scenario.topology import Topology
+    from longpipe.scenario.traffic import Traffic
 
 _OF_CELLS: Final = "tail-drop, partial-packet-discard, epd, selective-drop, fba"
 _OF_PACKETS: Final = "tail-drop, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel"
@@ -53,6 +55,16 @@ def _path_problems(topology: Topology) -> Iterator[str]:
         if (delay := sum(topology.delays_ps[link] for link in route)) > LONGEST_PATH_PS:
             shown = f"{len(route)} links of {delay / 10**12:.0f} s in all"
             yield f"{field}: {shown}; needs at most {TIME.format(LONGEST_PATH_PS)}"
+
+
+def check_datagrams(framing: Framing, network: Network, traffic: Traffic, flows: Sequence[Flow]) -> None:
+    """ScenarioError for datagrams as cells."""
+    if framing == "ip":
+        return
+    for i, flow in enumerate(flows):
+        if isinstance(flow.traffic or traffic, KINDS):
+            field = "traffic" if flow.traffic is None else f"{flow_field(network, i)}.traffic"
+            raise ScenarioError(f"{field}: {(flow.traffic or traffic).kind}; sends datagrams, needs framing 'ip'")
 
 
 def check_begin(duration: str, field: str, at_ps: int) -> int:

@@ -39,6 +39,9 @@ class Group(Model):
     tcp: OwnTcp = Field(default=None, description="TCP fields that differ from the scenario's")
     traffic: Traffic | None = Field(default=None, description="Traffic, if not the scenario's")
     start: Start | None = Field(default=None, description="Start, if not the scenario's")
+    direction: Literal["forth", "back"] = Field(
+        default="forth", description="Whether they send from source to sink (forth) or from sink to source (back)"
+    )
 
     @property
     def flows(self) -> list[str]:
@@ -47,7 +50,7 @@ class Group(Model):
 
 
 class Dumbbell(Model):
-    """N sources share one trunk: source1..N, switch1, switch2, sink1..N; flow i runs from source i to sink i.
+    """N sources share one trunk: source1..N, switch1, switch2, sink1..N; flow i runs from source i to sink i, or back.
 
     All links are duplex. With the default delays the round-trip propagation time is 30 us.
     """
@@ -90,6 +93,13 @@ class Dumbbell(Model):
     vbr: OnOff | None = Field(
         default=None, description="VBR over the trunk, from a host at switch1 to one at switch2; none if absent"
     )
+
+    @property
+    def sent_back(self) -> list[bool]:
+        """Of each flow, whether it is sent from sink to source."""
+        if self.group is None:
+            return [False] * self.sources
+        return [group.direction == "back" for group in self.group for _ in group.flows]
 
     @model_serializer(mode="wrap")
     def _groups_say_how_many(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -149,7 +159,7 @@ class Link(Model):
 
 
 class Flow(Model):
-    """One TCP connection between two hosts; what it does not set it takes from the scenario."""
+    """One TCP connection, or datagrams, between two hosts; what it does not set it takes from the scenario."""
 
     name: Name = Field(description="A name of letters, digits, '_', '.', '-'; unique")
     from_: Name = Field(

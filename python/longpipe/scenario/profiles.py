@@ -18,7 +18,7 @@ PROFILES: Final[dict[str, dict[str, Any]]] = {
         "initial_window": "10 segments",
         "idle_restart": True,
         "timer": {"kind": "fine", "granularity": "200 ms", "min_rto": "200 ms", "max_rto": "120 s", "timestamps": True},
-        "ack": {"kind": "delayed", "segments": "2 segments", "timeout": "40 ms", "quick": 16},
+        "ack": {"kind": "linux"},
     },
 }
 

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import AS_NEEDED, AUTO
 from longpipe.scenario.buffers import Packet, buffer
-from longpipe.scenario.checks import check, check_begin, check_vbr
+from longpipe.scenario.checks import check, check_begin, check_datagrams, check_vbr
 from longpipe.scenario.core import core_fields
+from longpipe.scenario.datagrams import KINDS, core_datagrams
 from longpipe.scenario.network import Dumbbell, Flow, Graph, flow_field
 from longpipe.scenario.series import Series, series
 from longpipe.scenario.switch import Fifo, TailDrop
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology, as_graph
-from longpipe.scenario.traffic import RandomStart, StaggeredStart
+from longpipe.scenario.traffic import RandomStart, StaggeredStart, Traffic
 from longpipe.scenario.windows import fitted
 from longpipe.units import RATE, TIME
 
@@ -41,6 +42,7 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
     if any(tcp.receiver_window == AUTO for tcp in tcps):
         tcps = fitted(tcps, topology, list(_links(scenario, topology, _largest(tcps))))
     check(scenario.framing, scenario.network, scenario.switch, topology, tcps)
+    check_datagrams(scenario.framing, scenario.network, scenario.traffic, topology.graph.flows)
     links = list(_links(scenario, topology, _largest(tcps)))
     for link, one in moving.items():
         links[link] |= _moving(one, links[link])
@@ -169,7 +171,10 @@ def _buffers(
 
 def _flows(scenario: "Scenario", topology: Topology, tcps: list[Tcp]) -> Iterator[dict[str, Any]]:
     shared = {key: _tcp(tcp) for key, tcp in {id(tcp): tcp for tcp in tcps}.items()}
-    traffic = core_fields(scenario.traffic)
+    # Files of arrivals are read once.
+    known = {
+        id(one): _traffic(one) for one in (scenario.traffic, *(flow.traffic for flow in topology.graph.flows)) if one
+    }
     for i, (flow, tcp) in enumerate(zip(topology.graph.flows, tcps, strict=True)):
         route, return_route = topology.routes[i]
         yield {
@@ -177,9 +182,13 @@ def _flows(scenario: "Scenario", topology: Topology, tcps: list[Tcp]) -> Iterato
             "route": route,
             "return_route": return_route,
             "tcp": shared[id(tcp)],
-            "traffic": traffic if flow.traffic is None else core_fields(flow.traffic),
+            "traffic": known[id(flow.traffic or scenario.traffic)],
             "start": _start(scenario, i, flow),
         }
+
+
+def _traffic(traffic: Traffic) -> dict[str, Any]:
+    return core_datagrams(traffic) if isinstance(traffic, KINDS) else core_fields(traffic)
 
 
 def _tcp(tcp: Tcp) -> dict[str, Any]:

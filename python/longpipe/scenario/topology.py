@@ -41,9 +41,10 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
     leave = [last.model_copy(update={"between": ("switch2", f"sink{i}")}) for i in numbers]
     flow = Flow(name="flow1", from_="source1", to="sink1")
     flows = []
-    for i, (name, own) in zip(numbers, _own(network), strict=True):
-        a, b = f"source{i}", f"sink{i}"
-        ends = {"name": name, "from_": a, "to": b, "route": (a, "switch1", "switch2", b)}
+    for i, (name, own), back in zip(numbers, _own(network), network.sent_back, strict=True):
+        way = (f"source{i}", "switch1", "switch2", f"sink{i}")
+        way = way[::-1] if back else way
+        ends = {"name": name, "from_": way[0], "to": way[-1], "route": way}
         flows.append(flow.model_copy(update={**own, **ends}))
     nodes = [*hosts["source"], *switches, *hosts["sink"]]
     links = [*entry, trunk, *leave]

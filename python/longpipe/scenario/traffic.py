@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
 
-from longpipe.scenario.base import FileSize, Instant, Model, SampleInterval, kind_or_table
+from longpipe.scenario.base import LATER, FileSize, Instant, Model, SampleInterval, kind_or_table
+from longpipe.scenario.datagrams import Arrivals, Bursts, Cbr, Poisson, Video, Voice
 from longpipe.scenario.web import Web
 
 
@@ -49,7 +50,11 @@ class RandomStart(Model):
     over: Instant = Field(description="Length of the interval [time], as in '100 ms'")
 
 
-Traffic = Annotated[Greedy | Transfer | Web, Field(discriminator="kind"), kind_or_table()]
+Traffic = Annotated[
+    Greedy | Transfer | Web | Cbr | Poisson | Bursts | Voice | Video | Arrivals,
+    Field(discriminator="kind"),
+    kind_or_table(),
+]
 Start = Annotated[FixedStart | StaggeredStart | RandomStart, Field(discriminator="kind"), kind_or_table()]
 
 
@@ -66,3 +71,10 @@ class Traces(Model):
     vc_queue_interval: SampleInterval = Field(default="1 ms", description="Time between the samples of vc_queue [time]")
     sequence: bool = Field(default=False, description="Segments sent, ACKs and SACK blocks received by every sender")
     rtt: bool = Field(default=False, description="Round trips measured by every sender, and its RTO")
+    delay: Annotated[bool, LATER] = Field(
+        default=False,
+        description="Queueing delay of every packet at every router port, and its quantiles among the results; IP only",
+    )
+    drops: Annotated[bool, LATER] = Field(
+        default=False, description="Packets that router ports lost or marked, each with the reason; IP only"
+    )

@@ -38,7 +38,7 @@ def pack(result: Result, seconds: float = math.nan) -> Packed:
     """A run as bytes; `seconds` is how long it took."""
     waits = {part: result.part(part) for part in ("response_times", "waiting")}
     columns = {**result.columns, **waits}
-    kept = {part: dict(columns[part]) for part in PARTS}
+    kept = {part: dict(columns.get(part, {})) for part in PARTS}
     return Packed(
         summary=compressed(_json({**kept, "state_hash": result.state_hash, "events": result.events})),
         measures=_json(measure(result)).decode(),

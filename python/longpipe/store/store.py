@@ -18,6 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from longpipe import _core
 from longpipe.errors import ScenarioError
 from longpipe.interrupts import deferred
+from longpipe.result import REASONS
 from longpipe.store import migrations, schema
 from longpipe.store.address import WRITES, Address
 from longpipe.store.engines import earlier_names, engine_version, holds
@@ -109,7 +110,8 @@ class Store:
         engine, summary = min(rows, key=lambda row: engines.index(row.engine))
         result = unpack(scenario, seed, summary)
         if kinds := _traces_of(scenario):
-            names = {"flow": result.columns["flows"]["flow"], "port": result.columns["ports"]["port"]}
+            flows, ports = result.columns["flows"]["flow"], result.columns["ports"]["port"]
+            names = {"flow": flows, "port": ports, "reason": REASONS}
             folder = self._traces.found(digest, seed, engine)
             result.traces.update(self._traces.read(folder, kinds, names))
         return result

@@ -98,6 +98,8 @@ pub fn describe(cases: impl Iterator<Item = Kept>) {
                 "files complete",
                 reference.flows.iter().any(|flow| flow.completion.is_some()),
             ),
+            ("datagrams", reference.datagrams.iter().any(|flow| flow.received > 0)),
+            ("datagrams lost", reference.datagrams.iter().any(|flow| flow.lost > 0)),
             ("web traffic", scenario.flows.iter().any(web)),
             ("files asked for", reference.web.iter().any(|web| !web.files.is_empty())),
             ("VBR sources", !scenario.vbr.is_empty()),

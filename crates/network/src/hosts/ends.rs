@@ -39,7 +39,15 @@ impl<P: Probe> Hosts<P> {
         options: &Options,
         since: Time,
     ) -> M::Certain {
+        if packet.is_foreign() {
+            self.hand_over(packet);
+            return M::Certain::default();
+        }
         let (flow, frame) = ((packet.vc() / 2) as usize, packet.frame());
+        if packet.is_datagram() {
+            self.on_datagram(flow, frame, &packet.datagram());
+            return M::Certain::default();
+        }
         match (packet.is_data(), packet.is_of_request()) {
             (true, false) => return self.on_data(medium, flow, frame, &packet.segment(options), since),
             (false, false) => self.on_ack(medium, flow, frame, &packet.ack(options)),
@@ -116,6 +124,9 @@ impl<P: Probe> Hosts<P> {
         self.foresee_nothing(2 * flow);
         if self.flows[flow].requests.is_some() {
             return self.on_client_clock(medium, flow);
+        }
+        if self.flows[flow].datagrams.is_some() {
+            return self.send_datagrams(medium, flow);
         }
         let size = self.flows[flow].size;
         self.flows[flow].sender.write_up_to(size);

@@ -1,5 +1,8 @@
 //! One TCP connection in the network: its end points and the frames between them.
 
+use super::datagrams::source::Source;
+use super::datagrams::Datagrams;
+use super::foreign::Foreign;
 use super::requests::Requests;
 use crate::packets::circuit::{Circuit, REQUEST};
 use crate::scenario::topology::Entry;
@@ -44,6 +47,10 @@ pub struct Flow {
     pub acks: Circuit<AckSegment>,
     /// When the last byte was delivered.
     pub completion: Option<Time>,
+    /// What it sends in place of TCP's segments, if it does.
+    pub datagrams: Option<Box<Datagrams>>,
+    /// Packets of programs outside, if it carries those in place of its end points' own.
+    pub(crate) foreign: Option<Box<Foreign>>,
 }
 
 impl Flow {
@@ -78,9 +85,19 @@ impl Flow {
                     requests.segments.get(frame & !REQUEST).packet_bytes()
                 }
             }
+            _ if self.foreign.is_some() => self.foreign_bytes(on_data_circuit, frame),
             _ if on_data_circuit => self.data.get(frame).packet_bytes(),
             _ => self.acks.get(frame).packet_bytes(),
         }
+    }
+
+    #[cold]
+    fn foreign_bytes(&self, on_data_circuit: bool, frame: u32) -> u32 {
+        let packet = self
+            .foreign
+            .as_ref()
+            .map(|foreign| foreign.get(u32::from(!on_data_circuit), frame));
+        packet.map_or(0, |packet| u32::from(packet.bytes))
     }
 
     /// When a timer at the sending host is due.
@@ -108,12 +125,18 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
         };
         let phase = clock_phase(&flow.tcp, seed, entity);
         let (size, requests) = match &flow.traffic {
+            _ if flow.foreign => (0, None),
             TrafficConfig::Greedy {} => (GREEDY, None),
             TrafficConfig::Transfer { size_bytes } => (*size_bytes, None),
             TrafficConfig::Web(web) => (
                 GREEDY,
                 Some(Box::new(Requests::new(web, &flow.tcp, phase, seed, entity))),
             ),
+            TrafficConfig::Cbr(_)
+            | TrafficConfig::OnOff(_)
+            | TrafficConfig::Poisson(_)
+            | TrafficConfig::Video(_)
+            | TrafficConfig::Arrivals(_) => (0, None),
         };
         let mut sender = Sender::new(&flow.tcp, phase);
         sender.draw_from(Stream::new(seed, "control", entity));
@@ -132,6 +155,8 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
             sender_armed: MaybeTime::NONE,
             receiver_armed: MaybeTime::NONE,
             requests,
+            datagrams: Source::new(&flow.traffic, Stream::new(seed, "datagrams", entity)).map(Datagrams::new),
+            foreign: flow.foreign.then(Box::default),
         }
     });
     flows.collect()

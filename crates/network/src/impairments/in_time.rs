@@ -75,7 +75,7 @@ impl States {
 
 /// A time of an exponential distribution with this mean, by comparisons alone (von Neumann 1951), so that it is the same on
 /// every machine.
-fn exponential(stream: &mut Stream, mean: u64) -> u64 {
+pub(crate) fn exponential(stream: &mut Stream, mean: u64) -> u64 {
     let mut whole = 0u64;
     loop {
         let first = stream.below(u64::MAX);

@@ -1,5 +1,5 @@
 //! What links do to packets besides carrying them.
 
 pub mod bit_errors;
-mod in_time;
+pub(crate) mod in_time;
 pub mod loss;

@@ -19,7 +19,7 @@ fn report_of(port: &mut Port, line: &mut Line, under_way: (u64, u64), now: Time)
             let report = PacketReport::of_router(router, line, now);
             (report, router.accounts_agree(line, now), router.rate)
         }
-        Port::Served(served) => (served.report(now), true, served.rate()),
+        Port::Served(port) => (port.report(line, now), true, port.served().rate()),
         Port::Delayed(delayed) => {
             let (mut report, agree, rate) = report_of(&mut delayed.port, line, under_way, now);
             let within = report.conserves(rate, now);
@@ -74,9 +74,9 @@ impl Ip {
             if end != End::Host {
                 let lost = report.packets_lost();
                 let node = self.topology.ends[index].node as usize;
-                // What a FIFO admitted is under way at once.
+                // What a FIFO admitted is under way at once; what waits to be served is not.
                 let held = match port {
-                    Port::Served(_) => (report.packets_held, report.bytes_held),
+                    Port::Served(port) => port.served().waiting(),
                     Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::Moving(_) => (0, 0),
                 };
                 sum(

@@ -5,13 +5,14 @@
 //! there, as cells do. What it carries goes with it.
 
 use super::port::line::End;
+use super::port::prompt::{Begun, Event};
 use super::routes::Routes;
 use super::wire::Port;
 use super::{Ip, NO_OPTIONS};
 use crate::clock::{Actor, CELL, DEPARTURE, UNKNOWN, WHOLE_FRAME};
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
-use crate::observe::watch;
+use crate::observe::watch::{self, Counts};
 use crate::packets::packet::Payload;
 use crate::packets::{OnWire, Options, Packet};
 use crate::scenario::topology::LinkEnd;
@@ -94,7 +95,7 @@ impl Ip {
     #[inline(always)]
     pub(super) fn advance_lane<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
         let (lane, time, tie) = self.lanes.first();
-        if time > hosts.clock.end {
+        if time > hosts.clock.until {
             return false;
         }
         if tie | (time >= hosts.clock.agenda.bound()) {
@@ -129,7 +130,14 @@ impl Ip {
     /// The same where something else may come at that instant, or before it.
     #[inline(never)]
     fn advance_tied<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
-        let (_, time, _) = self.lanes.first();
+        let (lane, time, tie) = self.lanes.first();
+        let next = hosts.clock.agenda.next_time();
+        if !tie && next != time {
+            if time < next {
+                self.advance_with_options(hosts, lane);
+            }
+            return time < next;
+        }
         let rank = |next| rank(&self.routes, &self.topology.ends, &self.ties, next);
         let first = self.lanes.at(time).map(|(lane, next)| (rank(next), lane)).min();
         let Some(((order, entity), lane)) = first else {
@@ -179,7 +187,20 @@ impl Ip {
     /// goes on at once.
     #[inline(always)]
     fn forward<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: (Time, Packet), options: &Options, busy: bool) {
-        if let Some(reaching) = self.travel(hosts, next, options, busy, true) {
+        self.forward_since(hosts, next, options, busy, UNKNOWN);
+    }
+
+    /// The same of a packet that left the first port of this way at `since`, unless that is not known.
+    #[inline(always)]
+    fn forward_since<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        next: (Time, Packet),
+        options: &Options,
+        busy: bool,
+        since: Time,
+    ) {
+        if let Some(reaching) = self.travel(hosts, next, options, busy, Some(since)) {
             self.reach_quiet_host(hosts, reaching, options);
         }
     }
@@ -193,16 +214,22 @@ impl Ip {
         (mut arrival, mut packet): (Time, Packet),
         options: &Options,
         busy: bool,
-        answered: bool,
+        answered: Option<Time>,
     ) -> Option<Reaching> {
-        let mut since = UNKNOWN;
+        let mut since = answered.unwrap_or(UNKNOWN);
         let link = loop {
             let link = self.routes.next_link(&packet);
             packet = packet.further();
-            let wire = &mut self.wires[link as usize];
             if !hosts.probe.is_idle() {
-                hosts.probe.queue(arrival, link, wire.held(arrival));
+                let held = self.held(hosts, link, arrival);
+                hosts.probe.queue(arrival, link, held);
             }
+            let wire = &mut self.wires[link as usize];
+            let before = if hosts.probe.is_idle() {
+                Counts::default()
+            } else {
+                wire.port.fates()
+            };
             let reached = arrival;
             let asked = || (self.routes.local(&self.topology, packet), packet.is_capable());
             let wire = match wire.send(reached, packet.bytes(), asked) {
@@ -214,8 +241,10 @@ impl Ip {
                     if let Some(departure) = wire.take_left_if(!hosts.probe.is_idle()) {
                         watch::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
                     }
-                    arrival = self.mark_or_hold(hosts, link, reached, packet, options)?;
-                    packet = packet.marked();
+                    if !hosts.probe.is_idle() {
+                        watch::fates(&mut hosts.probe, link, reached, before, wire.port.fates());
+                    }
+                    (arrival, packet) = self.mark_or_hold(hosts, link, reached, packet, options)?;
                     &self.wires[link as usize]
                 }
             };
@@ -227,7 +256,7 @@ impl Ip {
                 packet,
                 options,
             );
-            if answered {
+            if answered.is_some() {
                 // It leaves each port later than the one before.
                 since = since.min(arrival - wire.line.delay());
             }
@@ -243,9 +272,9 @@ impl Ip {
         None
     }
 
-    /// A packet did not go on as it is: it was lost, or is held where the queue is served; if it goes on marked, when it arrives
-    /// downstream.
-    #[cold]
+    /// A packet did not go on as it is: it was lost, or is held where the queue is served; if it goes on, when it arrives downstream,
+    /// and maybe marked.
+    #[inline(never)]
     fn mark_or_hold<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
@@ -253,37 +282,96 @@ impl Ip {
         now: Time,
         packet: Packet,
         options: &Options,
-    ) -> Option<Time> {
+    ) -> Option<(Time, Packet)> {
         let wire = &mut self.wires[link as usize];
         match &mut wire.port {
             Port::Interface(_) | Port::Delayed(_) | Port::Moving(_) => None,
-            Port::Router(router) => router.take_marked().map(|departure| departure + wire.line.delay()),
-            Port::Served(served) => {
-                debug_assert_eq!(now, hosts.clock.now);
-                if let Some(departure) = served.arrive(now, packet, *options) {
-                    hosts.clock.set(Actor::Port(link as usize), departure, DEPARTURE);
-                }
-                None
+            Port::Router(router) => {
+                let departure = router.take_marked()?;
+                Some((departure + wire.line.delay(), packet.marked()))
             }
+            Port::Served(_) => self.hold(hosts, link, now, packet, options),
         }
     }
 
-    /// The packet in service at a port has left.
-    pub(super) fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        let now = hosts.clock.now;
-        let wire = &mut self.wires[link];
-        let Port::Served(served) = &mut wire.port else { return };
-        let Some((left, next)) = served.depart(now) else {
-            return;
+    /// A packet comes to a port whose queue is served, after all that leaves before; if it begins to leave, when it arrives
+    /// downstream.
+    fn hold<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        link: u32,
+        now: Time,
+        packet: Packet,
+        options: &Options,
+    ) -> Option<(Time, Packet)> {
+        self.begin_before(hosts, link, now);
+        let wire = &mut self.wires[link as usize];
+        let Port::Served(port) = &mut wire.port else {
+            return None;
         };
-        match next {
-            Some(departure) => hosts.clock.set(Actor::Port(link), departure, DEPARTURE),
-            None => hosts.clock.cancel(Actor::Port(link)),
+        let before = port.served().fates();
+        let begun = port.arrive(&mut wire.line, now, packet, options);
+        watch::fates(&mut hosts.probe, link, now, before, port.served().fates());
+        let delay = wire.line.delay();
+        self.await_next(hosts, link);
+        begun.map(|(held, departure)| (departure + delay, held.packet))
+    }
+
+    /// Packets held by a port when another one comes.
+    fn held<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, now: Time) -> u64 {
+        if matches!(self.wires[link as usize].port, Port::Served(_)) {
+            self.serve(hosts, link, now);
         }
-        let (packet, options) = (left.packet, left.options);
-        let arrival = now + wire.line.delay();
-        watch::packet(&mut hosts.probe, link as u32, Some(left.arrival), now, packet, &options);
-        self.set_out(hosts, link as u32, OnWire { arrival, packet }, &options);
+        self.wires[link as usize].held(now)
+    }
+
+    /// What begins to leave a port whose queue is served by `now` does so.
+    pub(super) fn serve<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, now: Time) {
+        self.begin_before(hosts, link, now);
+        self.await_next(hosts, link);
+    }
+
+    fn begin_before<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, now: Time) {
+        loop {
+            let wire = &mut self.wires[link as usize];
+            let Port::Served(port) = &mut wire.port else { return };
+            let (before, begins) = (port.served().fates(), wire.line.free());
+            let begun = port.next(&mut wire.line, now);
+            watch::fates(&mut hosts.probe, link, begins, before, port.served().fates());
+            let Some(begun) = begun else { return };
+            self.leave(hosts, link, begun);
+        }
+    }
+
+    /// A packet begins to leave a port whose queue is served, and all that follows.
+    fn leave<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, (held, departure): Begun) {
+        let (packet, options) = (held.packet, held.options());
+        watch::packet(&mut hosts.probe, link, Some(held.arrival), departure, packet, options);
+        let line = &self.wires[link as usize].line;
+        let arrival = departure + line.delay();
+        let busy = hosts.ahead.busy;
+        match line.end {
+            End::Through if arrival <= hosts.clock.end => {
+                self.forward_since(hosts, (arrival, packet), options, busy, departure);
+            }
+            End::Host if (arrival <= line.quiet_until) & !busy => {
+                let since = departure;
+                self.reach_quiet_host(hosts, Reaching { arrival, packet, since }, options);
+            }
+            _ => self.stop(hosts, link, OnWire { arrival, packet }, options, departure),
+        }
+    }
+
+    /// What waits at a port has an event for when it may leave.
+    fn await_next<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32) {
+        let wire = &mut self.wires[link as usize];
+        let Port::Served(port) = &mut wire.port else { return };
+        let actor = Actor::Port(link as usize);
+        match port.event(&wire.line) {
+            Event::At(time) => hosts.clock.set(actor, time, DEPARTURE),
+            Event::Never => hosts.clock.cancel(actor),
+            Event::AsBefore => {}
+        }
     }
 
     /// A packet is on a wire whose end it reaches later, or not for certain before all else.

@@ -31,7 +31,7 @@ use lanes::Lanes;
 use longpipe_events::{Span, Time};
 use port::line::End;
 use routes::Routes;
-use wire::{Port, Wire};
+use wire::Wire;
 
 /// The routers and wires of a run, each packet with an event where it may meet those of other wires alone.
 #[derive(Clone, Debug)]
@@ -100,15 +100,7 @@ impl Medium for Ip {
     }
 
     fn on_port<P: Probe>(&mut self, hosts: &mut Hosts<P>, port: usize) {
-        self.on_departure(hosts, port);
-    }
-
-    fn finish<P: Probe>(&mut self, hosts: &mut Hosts<P>) {
-        for (link, wire) in self.wires.iter().enumerate() {
-            if let Port::Served(served) = &wire.port {
-                served.watch_in_service(&mut hosts.probe, link as u32);
-            }
-        }
+        self.serve(hosts, port as u32, hosts.clock.now);
     }
 
     #[inline(always)]
@@ -135,4 +127,4 @@ impl Medium for Ip {
 }
 
 /// Of a packet that has none.
-pub(crate) const NO_OPTIONS: Options = Options::NONE;
+pub(crate) static NO_OPTIONS: Options = Options::NONE;

@@ -5,16 +5,19 @@ use crate::impairments::loss::Loss;
 use crate::ip::port::delayed::Delayed;
 use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
-use crate::ip::port::line::{End, Line};
+use crate::ip::port::line::{End, Line, Repeats};
 use crate::ip::port::moving::Moving;
+use crate::ip::port::prompt::Prompt;
 use crate::ip::port::served::Served;
 use crate::motion::Motion;
+use crate::observe::watch::Counts;
 use crate::packets::ring::Ring;
 use crate::packets::{OnWire, Options};
 use crate::policies::acting::Acting;
 use crate::policies::Policy;
+use crate::scenario::queueless::queueless;
 use crate::scenario::topology::Topology;
-use crate::scenario::{NodeKind, Scenario};
+use crate::scenario::{NodeKind, PolicyConfig, Scenario};
 use longpipe_events::{Rate, Span, Time};
 
 /// An output port with its wire.
@@ -135,7 +138,7 @@ pub(crate) enum Port {
     /// A router's output port.
     Router(Router),
     /// Likewise, whose queue is served.
-    Served(Box<Served>),
+    Served(Box<Prompt>),
     /// Either, of a link whose delay alone moves.
     Delayed(Box<Delayed>),
     /// Either, of a link that moves.
@@ -153,6 +156,17 @@ impl Port {
         }
     }
 
+    /// What probes are told of; nothing of hosts.
+    pub fn fates(&self) -> Counts {
+        match self {
+            Port::Interface(_) => Counts::default(),
+            Port::Router(router) => router.fates(),
+            Port::Served(port) => port.served().fates(),
+            Port::Delayed(delayed) => delayed.port.fates(),
+            Port::Moving(moving) => moving.fates(),
+        }
+    }
+
     fn held(&mut self, line: &mut Line, now: Time) -> u64 {
         match self {
             Port::Interface(_) => 0,
@@ -160,7 +174,7 @@ impl Port {
                 router.settle(line, now);
                 router.held(line, now).0
             }
-            Port::Served(served) => served.held().0,
+            Port::Served(port) => port.served().held().0,
             Port::Delayed(delayed) => delayed.port.held(line, now),
             Port::Moving(moving) => moving.held(now),
         }
@@ -169,7 +183,13 @@ impl Port {
 
 /// Every wire of a scenario of IP packets, idle.
 pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], seed: u64) -> Vec<Wire> {
+    let queueless = queueless(scenario, topology);
     let wires = scenario.links.iter().enumerate().map(|(index, link)| {
+        // Where none waits, none is judged, or served before another.
+        let policy = match queueless[index] {
+            true => &PolicyConfig::TailDrop {},
+            false => &link.policy,
+        };
         let (rate, loss) = (Rate(link.rate_bps), Loss::new(&link.loss, seed, index as u64));
         let end = &topology.ends[index];
         let end = match (end.host, end.unshared) {
@@ -184,8 +204,8 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
         let errors = BitErrors::new(&link.loss, seed, index as u64).map(|errors| (errors, end));
         let seen = if errors.is_some() { End::Uncertain } else { end };
         let least = Span(link.promise().least_delay);
-        let wire = |port, repeats: bool| Wire {
-            line: Line::new(least, seen, repeats && stands),
+        let wire = |port, repeats| Wire {
+            line: Line::new(least, seen, if stands { repeats } else { Repeats::Never }),
             packets: Ring::default(),
             options: Ring::default(),
             lead: leads[index],
@@ -199,21 +219,32 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
         let kind = scenario.nodes[link.from].kind;
         if let Some(motion) = motion {
             let moving = Moving::new(motion, Time(scenario.duration_ps), (link, kind), loss, vcs);
-            return wire(Port::Moving(Box::new(moving)), false);
+            return wire(Port::Moving(Box::new(moving)), Repeats::Never);
         }
         match kind {
             NodeKind::Host => {
-                let repeats = loss.is_none();
+                let repeats = if loss.is_none() {
+                    Repeats::Always
+                } else {
+                    Repeats::Never
+                };
                 wire(Port::Interface(Interface::new(rate, loss)), repeats)
             }
             NodeKind::Switch => {
-                if let Some(served) = Served::new(link, topology.first_step.len(), seed, index as u64) {
-                    return wire(Port::Served(served), false);
+                if policy.serves() {
+                    let served = Served::new(link, topology.first_step.len(), seed, index as u64);
+                    if let Some(served) = served {
+                        return wire(Port::Served(Box::new(Prompt::new(served))), Repeats::WhenLet);
+                    }
                 }
-                let policy = Policy::new(&link.policy, link.buffer.map_or(u64::MAX, |buffer| buffer.limit));
-                let acting = Acting::new(&link.policy, link.rate_bps, seed, index as u64);
+                let acting = Acting::new(policy, link.rate_bps, seed, index as u64);
+                let policy = Policy::new(policy, link.buffer.map_or(u64::MAX, |buffer| buffer.limit));
                 let router = Router::new(rate, link.buffer, (policy, acting), loss, vcs);
-                let repeats = router.is_plain();
+                let repeats = if router.is_plain() {
+                    Repeats::Always
+                } else {
+                    Repeats::WhenLet
+                };
                 wire(Port::Router(router), repeats)
             }
         }

@@ -50,6 +50,12 @@ pub(crate) fn leads(scenario: &Scenario, topology: &Topology, promises: &Promise
             *port = Port::Others;
             continue;
         };
+        // What left the trunk before and is held on its way might be answered any time.
+        let mut between = forth[trunk + 1..].iter().chain(&back[..meets]);
+        if !between.all(|&link| promises.holds_none_back(link)) {
+            *port = Port::Others;
+            continue;
+        }
         let bytes = promises.circuits[data].end.least_packet_bytes;
         let latency = least_latency(scenario, promises, bytes, &forth[trunk..], &back[..meets]);
         *port = port.with(forth[trunk], latency);

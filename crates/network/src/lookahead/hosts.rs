@@ -1,6 +1,6 @@
 //! End points ahead of time: a packet whose arrival at its host is certain is handed over at once.
 //!
-//! What leaves a FIFO port over wires that meet no other arrives in a known order at known times. If such a host has
+//! What begins to leave a port over wires that meet no other arrives in a known order at known times. If such a host has
 //! one way in, nothing but its timers and its applications' starts can come between. So its packets are handed to TCP
 //! as soon as they leave the last shared port, each with its own time of arrival, and what comes before one of them
 //! happens first. Results are those of events in order; a probe would see them out of order, so this is for runs that

@@ -1,8 +1,9 @@
 //! What is certain of a scenario's links and circuits, gathered from what its parts promise.
 
 use crate::scenario::promise::{EndPromise, HostPromise, LinkPromise};
+use crate::scenario::queueless::queueless;
 use crate::scenario::topology::Topology;
-use crate::scenario::Scenario;
+use crate::scenario::{LinkConfig, Scenario};
 
 /// What is certain of a circuit's packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,21 +42,32 @@ impl Promises {
                 has_acks: true,
             };
         }
+        let queueless = queueless(scenario, topology);
+        let link = |(link, queueless): (&LinkConfig, bool)| {
+            let mut promise = link.promise();
+            promise.departs_as_admitted |= queueless;
+            promise
+        };
         Promises {
-            links: scenario.links.iter().map(|link| link.promise()).collect(),
+            links: scenario.links.iter().zip(queueless).map(link).collect(),
             hosts: scenario.nodes.iter().map(|node| node.promise()).collect(),
             circuits,
         }
     }
 
-    /// Whether when and in which order packets arrive over a link is certain once they are admitted to its port.
+    /// Whether when and in which order packets arrive over a link is certain once they begin to leave its port.
     pub(super) fn foretells(&self, link: usize) -> bool {
         let LinkPromise {
-            departs_as_admitted,
+            departs_as_begun,
             keeps_order,
             loses_none_on_wire,
             ..
         } = self.links[link];
-        departs_as_admitted && keeps_order && loses_none_on_wire
+        departs_as_begun && keeps_order && loses_none_on_wire
+    }
+
+    /// Whether no packet is held at a link's port whose departure is not known.
+    pub(super) fn holds_none_back(&self, link: usize) -> bool {
+        self.links[link].departs_as_admitted
     }
 }

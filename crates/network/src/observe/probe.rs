@@ -1,7 +1,7 @@
 //! What watches a run. A probe that is `()` compiles away.
 
 use crate::atm::aal5::Cell;
-use crate::packets::contents::Contents;
+use crate::packets::contents::{Contents, Datagram};
 use longpipe_events::{Span, Time};
 use longpipe_tcp::{AckSegment, DataSegment};
 
@@ -15,6 +15,22 @@ pub struct Slot {
     /// When its last bit leaves.
     pub departure: Time,
 }
+
+/// Why a router's port lost a packet, or that it marked it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// There was no room.
+    Overflow,
+    /// The policy had it so.
+    Refused,
+    /// A loss that was asked for.
+    Forced,
+    /// It was marked as having met congestion.
+    Marked,
+}
+
+/// All of them, in the order of their numbers.
+pub const FATES: [Fate; 4] = [Fate::Overflow, Fate::Refused, Fate::Forced, Fate::Marked];
 
 /// Called by the simulation; never changes it.
 pub trait Probe {
@@ -38,6 +54,8 @@ pub trait Probe {
     }
     /// Cells held by a switch port when the first cell of a frame arrives.
     fn queue(&mut self, _now: Time, _link: u32, _held: u64) {}
+    /// A router's port lost or marked a packet, at an instant that may lie ahead.
+    fn fate(&mut self, _now: Time, _link: u32, _fate: Fate) {}
     /// A segment handed to the sender's interface, as packet number `frame` of its circuit. For requests, which
     /// carry the mark `REQUEST` in that number, the flow's receiver is the sender, here and in what follows.
     fn sent(&mut self, _now: Time, _flow: u32, _frame: u32, _segment: &DataSegment) {}
@@ -47,6 +65,10 @@ pub trait Probe {
     fn answered(&mut self, _now: Time, _flow: u32, _frame: u32, _ack: &AckSegment) {}
     /// An ACK that reached the sender.
     fn acknowledged(&mut self, _now: Time, _flow: u32, _frame: u32, _ack: &AckSegment) {}
+    /// A datagram handed to its sender's interface, as packet number `frame` of its circuit.
+    fn sent_datagram(&mut self, _now: Time, _flow: u32, _frame: u32, _datagram: &Datagram) {}
+    /// A datagram that reached its receiver.
+    fn received_datagram(&mut self, _now: Time, _flow: u32, _frame: u32, _datagram: &Datagram) {}
     /// A TCP cell got its slot on a link; per link in the order of the slots, which may lie ahead.
     fn cell(&mut self, _slot: Slot, _cell: &Cell, _contents: impl Fn() -> Contents) {}
     /// The same of a whole packet, where there are no cells.
@@ -90,6 +112,11 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         self.1.queue(now, link, held);
     }
 
+    fn fate(&mut self, now: Time, link: u32, fate: Fate) {
+        self.0.fate(now, link, fate);
+        self.1.fate(now, link, fate);
+    }
+
     fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
         self.0.sent(now, flow, frame, segment);
         self.1.sent(now, flow, frame, segment);
@@ -108,6 +135,16 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
         self.0.acknowledged(now, flow, frame, ack);
         self.1.acknowledged(now, flow, frame, ack);
+    }
+
+    fn sent_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+        self.0.sent_datagram(now, flow, frame, datagram);
+        self.1.sent_datagram(now, flow, frame, datagram);
+    }
+
+    fn received_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+        self.0.received_datagram(now, flow, frame, datagram);
+        self.1.received_datagram(now, flow, frame, datagram);
     }
 
     fn cell(&mut self, slot: Slot, cell: &Cell, contents: impl Fn() -> Contents) {
@@ -151,6 +188,12 @@ impl<A: Probe> Probe for Option<A> {
     fn queue(&mut self, now: Time, link: u32, held: u64) {
         if let Some(probe) = self {
             probe.queue(now, link, held);
+        }
+    }
+
+    fn fate(&mut self, now: Time, link: u32, fate: Fate) {
+        if let Some(probe) = self {
+            probe.fate(now, link, fate);
         }
     }
 

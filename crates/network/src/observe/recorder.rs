@@ -1,7 +1,7 @@
 //! What a scenario asks to have recorded over time, as columns.
 
 use crate::atm::aal5::Cell;
-use crate::observe::probe::{Probe, Slot};
+use crate::observe::probe::{Fate, Probe, Slot};
 use crate::observe::vc_queue::VcQueues;
 use crate::packets::circuit::REQUEST;
 use crate::packets::contents::Contents;
@@ -49,6 +49,32 @@ pub struct QueueTrace {
     pub held: Vec<u64>,
 }
 
+/// Packets that left routers' ports, and how long they were there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DelayTrace {
+    /// When the last bit left [ps].
+    pub time: Vec<u64>,
+    /// Link index.
+    pub port: Vec<u32>,
+    /// Circuit.
+    pub vc: Vec<u32>,
+    /// Length, headers included [byte].
+    pub bytes: Vec<u32>,
+    /// Since its arrival [ps].
+    pub delay: Vec<u64>,
+}
+
+/// Packets that routers' ports lost or marked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DropTrace {
+    /// Instant [ps].
+    pub time: Vec<u64>,
+    /// Link index.
+    pub port: Vec<u32>,
+    /// Number of the reason, as in `FATES`.
+    pub reason: Vec<u8>,
+}
+
 /// Segments sent and ACKs received.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SequenceTrace {
@@ -86,6 +112,10 @@ pub struct Recorder {
     pub vc_queues: VcQueues,
     /// Sequence numbers over time.
     pub sequences: SequenceTrace,
+    /// Delays at routers' ports.
+    pub delays: DelayTrace,
+    /// What routers' ports lost or marked.
+    pub drops: DropTrace,
 }
 
 impl Recorder {
@@ -110,6 +140,30 @@ impl Recorder {
         permute(&order, time);
         permute(&order, port);
         permute(&order, held);
+        let DelayTrace {
+            time,
+            port,
+            vc,
+            bytes,
+            delay,
+        } = &mut self.delays;
+        let order = sorted(time.len(), |row| (time[row], port[row]));
+        permute(&order, time);
+        permute(&order, port);
+        permute(&order, vc);
+        permute(&order, bytes);
+        permute(&order, delay);
+        let within = time.partition_point(|&time| time <= end.0);
+        time.truncate(within);
+        port.truncate(within);
+        vc.truncate(within);
+        bytes.truncate(within);
+        delay.truncate(within);
+        let DropTrace { time, port, reason } = &mut self.drops;
+        let order = sorted(time.len(), |row| (time[row], port[row], reason[row]));
+        permute(&order, time);
+        permute(&order, port);
+        permute(&order, reason);
     }
 
     fn hold(&mut self, slot: Slot, vc: u32) {
@@ -214,7 +268,23 @@ impl Probe for Recorder {
         self.hold(slot, cell.vc);
     }
 
-    fn packet(&mut self, slot: Slot, vc: u32, _frame: u32, _contents: impl Fn() -> Contents) {
+    fn packet(&mut self, slot: Slot, vc: u32, _frame: u32, contents: impl Fn() -> Contents) {
         self.hold(slot, vc);
+        if let Some(arrival) = slot.arrival.filter(|_| self.wanted.delay) {
+            let delays = &mut self.delays;
+            delays.time.put(slot.departure.0);
+            delays.port.put(slot.link);
+            delays.vc.put(vc);
+            delays.bytes.put(contents().packet_bytes());
+            delays.delay.put((slot.departure - arrival).0);
+        }
+    }
+
+    fn fate(&mut self, now: Time, link: u32, fate: Fate) {
+        if self.wanted.drops {
+            self.drops.time.put(now.0);
+            self.drops.port.put(link);
+            self.drops.reason.put(fate as u8);
+        }
     }
 }

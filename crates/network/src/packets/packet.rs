@@ -1,7 +1,7 @@
 //! A packet and what it carries, in as few bytes as a long pipe full of them asks for.
 
 use super::circuit::REQUEST;
-use super::contents::Contents;
+use super::contents::{Contents, Datagram, DATAGRAM_HEADER_BYTES};
 use longpipe_events::Time;
 use longpipe_tcp::segment::{header_bytes, Ecn, SackBlock, MAX_SACK_BLOCKS};
 use longpipe_tcp::{AckSegment, DataSegment};
@@ -24,8 +24,18 @@ const CAPABLE: u64 = 1 << 50;
 const MARKED: u64 = 1 << 51;
 const REDUCED: u64 = 1 << 52;
 const ECHOES_MARK: u64 = 1 << 53;
+/// It is no segment of TCP.
+const DATAGRAM: u64 = 1 << 54;
+/// Of a program outside the run.
+const FOREIGN: u64 = 1 << 55;
 /// What end points have to look at one by one.
-const NOTABLE: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK;
+const NOTABLE: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM | FOREIGN;
+
+/// What the packet of a program outside says of congestion, and that it is one.
+pub(crate) fn foreign_bits(capable: bool, marked: bool) -> u64 {
+    let bit = |set: bool, bit: u64| if set { bit } else { 0 };
+    FOREIGN | bit(capable, CAPABLE) | bit(marked, MARKED)
+}
 
 /// The TCP options of a packet that has any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,9 +71,27 @@ pub trait Payload: Copy {
     fn sequence(&self) -> (u64, bool);
     /// TCP options, if it has any.
     fn options(&self) -> Option<Options>;
-    /// What it says of congestion, as bits of a packet.
+    /// What else it says, of congestion for one, as bits of a packet.
     fn congestion(&self) -> u64 {
         0
+    }
+}
+
+impl Payload for Datagram {
+    fn packet_bytes(&self) -> u32 {
+        Datagram::packet_bytes(self)
+    }
+
+    fn sequence(&self) -> (u64, bool) {
+        (self.sent.0, false)
+    }
+
+    fn options(&self) -> Option<Options> {
+        None
+    }
+
+    fn congestion(&self) -> u64 {
+        DATAGRAM
     }
 }
 
@@ -271,6 +299,16 @@ impl Packet {
         self.rest & CAPABLE != 0
     }
 
+    /// Whether it is of a program outside the run.
+    pub fn is_foreign(&self) -> bool {
+        self.rest & FOREIGN != 0
+    }
+
+    /// Whether it has met congestion.
+    pub fn is_marked(&self) -> bool {
+        self.rest & MARKED != 0
+    }
+
     /// The same packet, marked as having met congestion.
     pub fn marked(self) -> Packet {
         Packet {
@@ -302,7 +340,7 @@ impl Packet {
             timestamp,
             ecn: Ecn {
                 capable: self.is_capable(),
-                marked: self.rest & MARKED != 0,
+                marked: self.is_marked(),
                 reduced: self.rest & REDUCED != 0,
             },
         }
@@ -324,9 +362,24 @@ impl Packet {
         }
     }
 
-    /// Either of these.
+    /// Whether it is a datagram of UDP.
+    pub fn is_datagram(&self) -> bool {
+        self.rest & DATAGRAM != 0
+    }
+
+    /// Likewise, of a datagram.
+    pub fn datagram(&self) -> Datagram {
+        Datagram {
+            sent: Time(self.sequence),
+            length: u32::from(self.bytes()) - DATAGRAM_HEADER_BYTES,
+        }
+    }
+
+    /// Any of these.
     pub fn contents(&self, options: &Options) -> Contents {
-        if self.is_data() {
+        if self.is_datagram() {
+            Contents::Datagram(self.datagram())
+        } else if self.is_data() {
             Contents::Data(self.segment(options))
         } else {
             Contents::Ack(self.ack(options))
@@ -360,6 +413,10 @@ mod tests {
             let packet = Packet::new(u32::from(!request), mark, 7, &ack, &mut options);
             prop_assert_eq!(packet.contents(&options), Contents::Ack(ack));
             prop_assert_eq!((u32::from(packet.bytes()), packet.frame()), (ack.packet_bytes(), mark));
+            let datagram = Datagram { sent: Time(sequence), length };
+            let packet = Packet::new(4, 1, 7, &datagram, &mut options);
+            prop_assert_eq!(packet.contents(&options), Contents::Datagram(datagram));
+            prop_assert!(packet.is_notable() && !packet.is_plain_data());
         }
     }
 

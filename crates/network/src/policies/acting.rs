@@ -61,7 +61,22 @@ impl Acting {
         }
     }
 
+    /// Whether all packets that find the line idle enter unmarked, and leave no trace here, after this one, whose service begins at
+    /// `begins`.
+    #[inline(always)]
+    pub fn is_calm(&self, arrival: &Arrival, begins: Time) -> bool {
+        match &self.kind {
+            Kind::Red(red) => red.is_calm(),
+            Kind::Pie(pie) => pie.is_calm(arrival, begins),
+            // None waits, and the threshold is at least 1.
+            Kind::StepMarking(_) => true,
+            // An idle line lowers its probability, and each arrival draws.
+            Kind::Blue(_) => false,
+        }
+    }
+
     /// A packet entered whose service will begin at `begins`.
+    #[inline(always)]
     pub fn admit(&mut self, arrival: &Arrival, begins: Time) {
         if let Kind::Pie(pie) = &mut self.kind {
             pie.admit(arrival, begins);

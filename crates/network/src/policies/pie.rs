@@ -112,6 +112,13 @@ impl Pie {
         }
     }
 
+    /// Whether packets that find the line idle leave all as it is, after this one, whose service begins at `begins`: none of them
+    /// waits, so that each only says again, as RFC 8033 counts, that the delay is zero.
+    pub fn is_calm(&self, arrival: &Arrival, begins: Time) -> bool {
+        let PieConfig { delay, rules, .. } = self.config;
+        delay == PieDelay::Sojourn && rules == PieRules::Rfc8033 && begins == arrival.now
+    }
+
     /// A packet entered whose service will begin at `begins`.
     pub fn admit(&mut self, arrival: &Arrival, begins: Time) {
         self.bytes_waiting += arrival.bytes;

@@ -52,6 +52,12 @@ impl Red {
         self.average
     }
 
+    /// Whether packets that find the line idle leave all as it is: a mean of zero stays so, and max_p cannot fall.
+    pub fn is_calm(&self) -> bool {
+        let falls = self.config.adaptive && self.max_p > LEAST_MAX_P;
+        self.average == 0.0 && self.config.min > 0.0 && !falls
+    }
+
     /// Takes an arrival into the mean, and judges it; `draw` gives numbers in [0, 1).
     pub fn judge(&mut self, arrival: &Arrival, draw: impl FnMut() -> f64) -> Verdict {
         let (waiting, size) = if self.by_bytes() {
@@ -127,10 +133,14 @@ impl Red {
     /// The mean after an arrival; an idle line counts as the packets that it could have sent.
     fn observe(&mut self, arrival: &Arrival, waiting: f64) {
         let RedConfig { weight, adaptive, .. } = self.config;
-        let idle = arrival
-            .idle_since
-            .map_or(0.0, |since| (arrival.now - since).0 as f64 / self.packet_time);
-        self.average = self.average * power(1.0 - weight, idle as u64 + 1) + weight * waiting;
+        let kept = match arrival.idle_since {
+            Some(since) => {
+                let idle = (arrival.now - since).0 as f64 / self.packet_time;
+                power(1.0 - weight, idle as u64 + 1)
+            }
+            None => 1.0 - weight,
+        };
+        self.average = self.average * kept + weight * waiting;
         if adaptive && arrival.now - self.moved > STEP_TIME {
             self.adapt(arrival.now);
         }

@@ -126,6 +126,11 @@ impl Control {
         packet
     }
 
+    /// A packet passes that did not wait, or none does: nothing waited for too long.
+    pub fn rest(&mut self) {
+        (self.first_above, self.dropping) = (None, false);
+    }
+
     /// Dropping begins, where it ended if that was not long ago.
     fn begin(&mut self, law: &Law, at: u64) {
         self.dropping = true;

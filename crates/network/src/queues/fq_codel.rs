@@ -63,12 +63,30 @@ impl<T: Queued> FqCodel<T> {
         }
     }
 
-    /// A packet of a flow comes.
-    pub fn enqueue(&mut self, flow: u32, packet: T) {
-        let queue = match self.salt {
+    fn queue_of(&self, flow: u32) -> u32 {
+        match self.salt {
             Some(salt) => (mix(salt ^ u64::from(flow)) % self.flows.len() as u64) as u32,
             None => flow,
-        };
+        }
+    }
+
+    /// A packet of a flow, so long, comes where no queue has a turn, and leaves at once.
+    pub fn pass(&mut self, flow: u32, bytes: u64) {
+        let queue = self.queue_of(flow);
+        let flow = &mut self.flows[queue as usize];
+        flow.control.rest();
+        (flow.waits, flow.deficit) = (true, self.quantum - bytes as i64);
+        self.new.push_back(queue);
+    }
+
+    /// Whether no queue has a turn.
+    pub fn is_idle(&self) -> bool {
+        self.new.is_empty() && self.old.is_empty()
+    }
+
+    /// A packet of a flow comes.
+    pub fn enqueue(&mut self, flow: u32, packet: T) {
+        let queue = self.queue_of(flow);
         self.packets += 1;
         self.bytes += packet.bytes();
         let flow = &mut self.flows[queue as usize];
@@ -100,6 +118,15 @@ impl<T: Queued> FqCodel<T> {
 
     /// The packet that leaves now, if any.
     pub fn dequeue(&mut self, now: longpipe_events::Time, mut dropped: impl FnMut(T)) -> Option<T> {
+        if self.packets == 0 {
+            // Each turn would find its queue empty.
+            for queue in self.new.drain(..).chain(self.old.drain(..)) {
+                let flow = &mut self.flows[queue as usize];
+                flow.control.rest();
+                flow.waits = false;
+            }
+            return None;
+        }
         loop {
             let (queue, is_new) = match (self.new.front(), self.old.front()) {
                 (Some(&queue), _) => (queue, true),

@@ -4,6 +4,7 @@ pub(crate) mod state_hash;
 
 use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::class::Class;
+use crate::hosts::datagrams::DatagramReport;
 use crate::hosts::files::File;
 use crate::ip::report::PacketReport;
 use longpipe_events::{Span, Time};
@@ -109,6 +110,8 @@ pub struct Report {
     pub flows: Vec<FlowReport>,
     /// By flow with web traffic.
     pub web: Vec<WebReport>,
+    /// By flow of datagrams.
+    pub datagrams: Vec<DatagramReport>,
     /// By link, under AAL5.
     pub ports: Vec<PortReport>,
     /// By link, for IP packets.

@@ -1,5 +1,6 @@
 //! The hash of a run's final state; equal for equal runs, whatever the engine.
 
+use crate::hosts::datagrams::DatagramReport;
 use crate::hosts::flow::Flow;
 use crate::report::{ClassReport, FlowReport, PortReport, SourceReport, WebReport};
 use longpipe_events::{mix, Time};
@@ -58,6 +59,20 @@ impl StateHash {
             self.instant(file.answered);
             self.instant(file.completed);
         }
+    }
+
+    pub(crate) fn datagrams(&mut self, report: &DatagramReport) {
+        let counted = [
+            report.sent,
+            report.sent_bytes,
+            report.received,
+            report.received_bytes,
+            report.lost,
+        ];
+        counted
+            .into_iter()
+            .chain(report.delays.words())
+            .for_each(|word| self.word(word));
     }
 
     pub(crate) fn class(&mut self, report: &ClassReport) {

@@ -6,8 +6,8 @@ use crate::impairments::loss;
 use crate::scenario::bounds::{LONGEST_PATH, LONGEST_WAIT};
 use crate::scenario::topology::{LinkEnd, Topology};
 use crate::scenario::{
-    BufferUnit, FlowConfig, Framing, LinkConfig, LossConfig, NodeKind, Scenario, SchedulerConfig, StartConfig, Ties,
-    TrafficConfig,
+    BufferUnit, Engine, FlowConfig, Framing, LinkConfig, LossConfig, NodeKind, Scenario, SchedulerConfig, StartConfig,
+    Ties, TrafficConfig,
 };
 use longpipe_events::key::MAX_ENTITIES;
 use longpipe_events::PS_PER_SECOND;
@@ -196,7 +196,28 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
             "needs off under AAL5, whose cells carry no marks of IP",
         );
     }
-    let (data, mut ack) = flow.tcp.largest_packets_bytes();
+    if let Some(problem) = flow.traffic.datagram_problem() {
+        let problem = problem.within("traffic");
+        return refuse(field(&problem.field), problem.value, problem.accepted);
+    }
+    if scenario.framing == Framing::Aal5 && flow.traffic.is_datagrams() {
+        return refuse(
+            field("traffic"),
+            "datagrams",
+            "needs greedy, transfer or web under AAL5",
+        );
+    }
+    if flow.foreign && scenario.engine != Engine::Reference {
+        return refuse(field("foreign"), "in a fast engine", "needs engine reference");
+    }
+    let (mut data, mut ack) = flow.tcp.largest_packets_bytes();
+    if let Some(bytes) = flow.traffic.largest_datagram_bytes() {
+        // Nothing answers.
+        (data, ack) = (bytes, 0);
+    }
+    if flow.foreign {
+        ack = data;
+    }
     if let TrafficConfig::Web(web) = &flow.traffic {
         if let Some((name, value, accepted)) = web.problem() {
             return refuse(field(&format!("traffic.{name}")), value, accepted);
@@ -211,7 +232,7 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
     }
     match flow.traffic {
         TrafficConfig::Transfer { size_bytes: 0 } => refuse(field("traffic.size"), 0, "needs at least one byte"),
-        TrafficConfig::Transfer { .. } | TrafficConfig::Greedy {} | TrafficConfig::Web(_) => Ok(()),
+        _ => Ok(()),
     }?;
     match flow.start {
         StartConfig::Random { from_ps, over_ps } if from_ps.checked_add(over_ps).is_none() => {

@@ -4,13 +4,16 @@
 
 pub mod bounds;
 pub mod check;
+mod datagrams;
 pub mod motion;
 mod policy;
 pub(crate) mod promise;
 mod queue;
+pub(crate) mod queueless;
 pub mod topology;
 
 use crate::hosts::web::WebConfig;
+pub use datagrams::{ArrivalsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, Times, VideoConfig};
 use longpipe_tcp::config::TcpConfig;
 use motion::MotionConfig;
 pub use policy::PolicyConfig;
@@ -241,6 +244,10 @@ pub struct FlowConfig {
     pub traffic: TrafficConfig,
     /// When it begins.
     pub start: StartConfig,
+    /// Whether programs outside the run send and receive in place of its end points, both ways: then `traffic` and `start` mean
+    /// nothing, and the MSS bounds the packets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub foreign: bool,
 }
 
 /// A source of VBR cells, on and off in turn.
@@ -275,6 +282,16 @@ pub enum TrafficConfig {
     },
     /// Files, each in answer to a request from the flow's far end.
     Web(WebConfig),
+    /// Datagrams at a constant rate, and no TCP, here and in what follows.
+    Cbr(CbrConfig),
+    /// Likewise, in bursts.
+    OnOff(OnOffDatagramsConfig),
+    /// At exponential distances.
+    Poisson(PoissonConfig),
+    /// Frames of video.
+    Video(VideoConfig),
+    /// As listed.
+    Arrivals(ArrivalsConfig),
 }
 
 /// When an application begins.
@@ -312,11 +329,17 @@ pub struct TraceConfig {
     pub vc_queue: bool,
     /// Time between these [ps].
     pub vc_queue_interval_ps: u64,
+    /// How long every packet was at every router's port.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delay: bool,
+    /// Packets that routers' ports lost or marked, with the reason.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drops: bool,
 }
 
 impl TraceConfig {
     /// Whether anything is to be recorded.
     pub fn any(&self) -> bool {
-        self.cwnd || self.queue || self.sequence || self.rtt || self.vc_queue
+        self.cwnd || self.queue || self.sequence || self.rtt || self.vc_queue || self.delay || self.drops
     }
 }

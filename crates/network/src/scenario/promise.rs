@@ -9,6 +9,8 @@ use longpipe_tcp::segment::header_bytes;
 /// What a link and the port that feeds it make certain.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LinkPromise {
+    /// When a packet has left is certain once it begins to, and before any that leaves later.
+    pub departs_as_begun: bool,
     /// When a packet leaves is certain once it is admitted.
     pub departs_as_admitted: bool,
     /// Packets arrive in the order in which they left.
@@ -60,6 +62,7 @@ impl LinkConfig {
             // When a packet has left a line whose rate moves, or stops, is certain too, but not how soon after another.
             let stands = motion.service.is_none() && motion.outages.is_none();
             return LinkPromise {
+                departs_as_begun: stands,
                 departs_as_admitted: stands,
                 keeps_order: motion.order == OrderConfig::Fifo,
                 loses_none_on_wire: stands,
@@ -68,6 +71,7 @@ impl LinkConfig {
             };
         }
         LinkPromise {
+            departs_as_begun: true,
             departs_as_admitted: !self.policy.serves(),
             keeps_order: true,
             loses_none_on_wire: !matches!(self.loss, LossConfig::BitErrors { .. }),
@@ -89,9 +93,18 @@ impl NodeConfig {
 impl FlowConfig {
     /// What the sending and the receiving end point make certain.
     pub(crate) fn promises(&self) -> [EndPromise; 2] {
+        if self.foreign {
+            return Default::default();
+        }
         let silent_between_timers = match self.traffic {
             TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => true,
-            TrafficConfig::Web(_) => false,
+            // Who sends datagrams does so by a clock of its own.
+            TrafficConfig::Web(_)
+            | TrafficConfig::Cbr(_)
+            | TrafficConfig::OnOff(_)
+            | TrafficConfig::Poisson(_)
+            | TrafficConfig::Video(_)
+            | TrafficConfig::Arrivals(_) => false,
         };
         let sending = EndPromise {
             silent_between_timers,
@@ -113,7 +126,12 @@ impl FlowConfig {
             _ if !short_at_end_only => 1,
             TrafficConfig::Transfer { size_bytes } if size_bytes % mss > 0 => size_bytes % mss,
             TrafficConfig::Transfer { .. } | TrafficConfig::Greedy {} => mss,
-            TrafficConfig::Web(_) => 1,
+            TrafficConfig::Web(_)
+            | TrafficConfig::Cbr(_)
+            | TrafficConfig::OnOff(_)
+            | TrafficConfig::Poisson(_)
+            | TrafficConfig::Video(_)
+            | TrafficConfig::Arrivals(_) => 1,
         };
         payload + u64::from(header_bytes(None))
     }

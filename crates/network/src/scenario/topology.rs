@@ -38,7 +38,7 @@ pub struct LinkEnd {
     /// Whether that node is a host.
     pub host: bool,
     /// Whether what is on the wire never again meets what is on another: it ends at a host, or at ports that have
-    /// no other input, decide when it comes, and feed such wires in turn.
+    /// no other input and feed such wires in turn.
     pub unshared: bool,
     /// The link's number among the inputs of that node.
     pub input: u32,
@@ -105,7 +105,7 @@ impl Topology {
         Ok(topology)
     }
 
-    /// A wire is unshared if each port it feeds has no other input, decides when packets come, and feeds, in turn, an unshared wire.
+    /// A wire is unshared if each port it feeds has no other input and feeds, in turn, an unshared wire.
     fn find_unshared(&mut self, scenario: &Scenario) {
         let pairs = self
             .steps
@@ -115,7 +115,7 @@ impl Topology {
             .map(|pair| (pair[0].link as usize, pair[1].link as usize))
             .collect();
         let mut input = vec![None; self.ends.len()];
-        let mut several_inputs: Vec<bool> = scenario.links.iter().map(|link| link.policy.serves()).collect();
+        let mut several_inputs = vec![false; self.ends.len()];
         for &(from, to) in &hops {
             several_inputs[to] |= input[to].is_some_and(|other| other != from);
             input[to] = Some(from);

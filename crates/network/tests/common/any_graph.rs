@@ -253,6 +253,7 @@ impl Draft {
             traffic: draft.traffic.build(pace, tcp.mss_bytes),
             tcp,
             start: StartConfig::Fixed { at_ps: 0 },
+            foreign: false,
         }
     }
 }
@@ -267,6 +268,8 @@ impl RunDraft {
             rtt: wanted(3),
             vc_queue: wanted(4),
             vc_queue_interval_ps: (duration / self.samples).max(1),
+            delay: wanted(0),
+            drops: wanted(1),
         }
     }
 }

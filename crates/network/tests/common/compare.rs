@@ -2,6 +2,7 @@
 
 use super::transfers_agree;
 use longpipe_events::{Stream, Time};
+use longpipe_network::ip::report::PacketReport;
 use longpipe_network::scenario::{Engine, Scenario};
 use longpipe_network::{Probe, Recorder, Report, Simulation};
 use proptest::test_runner::TestCaseError;
@@ -210,6 +211,8 @@ fn same_records(one: &Recorder, other: &Recorder) -> Result<(), Finding> {
         ("sequences", one.sequences != other.sequences),
         ("timers", timers(one) != timers(other)),
         ("queues of VCs", vc_queues(one) != vc_queues(other)),
+        ("delays", one.delays != other.delays),
+        ("drops", one.drops != other.drops),
     ];
     match differing.into_iter().find(|&(_, differ)| differ) {
         None => Ok(()),
@@ -226,7 +229,13 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
         kind: kind.to_owned(),
         detail: format!("{recorded} and {counted}"),
     };
-    let sent: u64 = report.flows.iter().map(|flow| flow.sender.sent_segments).sum();
+    // Datagrams are no segments of TCP.
+    let flows = report
+        .flows
+        .iter()
+        .zip(&scenario.flows)
+        .filter(|(_, config)| !config.traffic.is_datagrams());
+    let sent: u64 = flows.map(|(flow, _)| flow.sender.sent_segments).sum();
     let recorded = recorder.sequences.event.iter().filter(|&&event| event == 0).count() as u64;
     if scenario.traces.sequence && recorded != sent {
         return Err(unequal("not all segments are recorded", recorded, sent));
@@ -236,15 +245,25 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
         .iter()
         .filter(|port| port.mean_queue.is_some())
         .map(|port| port.frames_in);
-    let packets = report
-        .packet_ports
-        .iter()
-        .filter(|port| !port.host)
-        .map(|port| port.packets_in);
+    let routers = || report.packet_ports.iter().filter(|port| !port.host);
+    let packets = routers().map(|port| port.packets_in);
     let came: u64 = frames.chain(packets).sum();
     let recorded = recorder.queues.held.len() as u64;
     if scenario.traces.queue && recorded != came {
         return Err(unequal("not all queues are recorded", recorded, came));
+    }
+    // Outages drop what has a departure by then.
+    let standing = scenario.links.iter().all(|link| link.motion.is_none());
+    let left: u64 = routers().map(|port| port.packets_out).sum();
+    let recorded = recorder.delays.delay.len() as u64;
+    if scenario.traces.delay && standing && recorded != left {
+        return Err(unequal("not all delays are recorded", recorded, left));
+    }
+    let lost = |port: &PacketReport| port.lost_overflow + port.lost_refused + port.lost_forced + port.packets_marked;
+    let lost: u64 = routers().map(lost).sum();
+    let recorded = recorder.drops.reason.len() as u64;
+    if scenario.traces.drops && recorded != lost {
+        return Err(unequal("not all drops are recorded", recorded, lost));
     }
     if !transfers_agree(scenario, report) {
         return Err(unequal("files are complete without all bytes, or not with them", 0, 0));

@@ -149,6 +149,7 @@ impl Entry {
             rtt: true,
             vc_queue: true,
             vc_queue_interval_ps: reference.duration_ps.div_ceil(64),
+            ..TraceConfig::default()
         };
         let recorder = Recorder::new(all, trains.flows.len(), trains.links.len());
         let (by_cell, ()) = finished(&reference, self.seed, ());

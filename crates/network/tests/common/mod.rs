@@ -199,6 +199,7 @@ impl Builder {
             tcp,
             traffic: TrafficConfig::Greedy {},
             start: StartConfig::Fixed { at_ps: 0 },
+            foreign: false,
         });
     }
 }

@@ -47,7 +47,7 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Tab
         caption_justify="left", caption_style="dim",
     )  # fmt: skip
     for name in names:
-        table.add_column(escape(name), overflow="fold")
+        table.add_column(escape(name))
     for metric in metrics:
         table.add_column(escape(metric.head), justify="right", no_wrap=True)
     table.add_column("limited by", no_wrap=True)

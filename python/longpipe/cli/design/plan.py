@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 
 from longpipe.analysis.readable import UNITS, readable
+from longpipe.cli.console import show_table, terminal
 from longpipe.cli.design.means import limits_by_point, means, shown_metrics
 from longpipe.cli.naming import check_whole
 from longpipe.cli.progress import Bar
@@ -61,7 +61,7 @@ def parse_factor(text: str, option: str = "--factor") -> Factor:
 
 def show_plan(design: Design) -> None:
     """Prints the factors, the cost, what a fraction can't tell apart, and warnings."""
-    console = Console(highlight=False)
+    console = terminal()
     for factor in design.factors:
         levels = ", ".join(map(str, factor.levels))
         console.print(f"[bold]{escape(factor.name)}[/]: {escape(levels)}")
@@ -111,9 +111,9 @@ def run(
         limited = limits_by_point(study)
     if csv is not None:
         write_text(csv, runs.to_csv(index=False))
-    console = Console(highlight=False)
+    console = terminal()
     console.print()
-    console.print(means(design, runs, limited))
+    show_table(console, means(design, runs, limited), len(design.factors))
     if not reached:
         console.print(f"{until}: not reached by every point in {design.replications} replications", style="yellow")
     names = ",".join(factor.name for factor in design.factors)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from longpipe.captures import CaptureError
 from longpipe.cli.completers import field_and_level
@@ -31,6 +30,8 @@ class Trace(StrEnum):
     VC_QUEUE = "vc_queue"
     SEQUENCE = "sequence"
     RTT = "rtt"
+    DELAY = "delay"
+    DROPS = "drops"
 
 
 def run(
@@ -62,6 +63,7 @@ def run(
     The run is stored, and the same scenario and seed are read from there the next time.
     """
     # Other commands begin faster without them.
+    from longpipe.cli.console import terminal
     from longpipe.cli.progress import RunBar
     from longpipe.cli.run.tables import show
     from longpipe.cli.warnings import warn, warn_of_memory
@@ -101,7 +103,7 @@ def run(
     else:
         if json is not None:
             write_text(Path(json), result.to_json())
-        show(result, Console(highlight=False), everything=everything)
+        show(result, terminal(), everything=everything)
     if failure is not None:
         raise failure
 

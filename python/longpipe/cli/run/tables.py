@@ -7,8 +7,11 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from longpipe.analysis.limits import FlowLimit, limits, told
+from longpipe.analysis.delays import MEAN
+from longpipe.analysis.delays import QUANTILES as DELAYS
+from longpipe.analysis.limits import FlowLimit, limits, notes, told
 from longpipe.analysis.web import QUANTILES
+from longpipe.cli.console import show_table
 from longpipe.cli.run.heads import heads
 from longpipe.result import Result, records
 from longpipe.scenario.buffers import Framing
@@ -33,13 +36,17 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
         _flows(records(result.part("flows")), limited, most_flows),
         _ports(records(result.part("ports")), result.scenario.framing, most_ports),
     ]
+    if MEAN in result.part("ports"):
+        tables.append(_delays(records(result.part("ports")), most_ports))
     if sources := records(result.part("vbr")):
         tables.append(_vbr(sources, most_flows))
+    if streams := records(result.part("datagrams")):
+        tables.append(_datagrams(streams, most_flows))
     if classes := records(result.part("response_times")):
         tables.append(_web([*classes, *({**row, "class": "all"} for row in records(result.part("waiting")))]))
     for table in tables:
         console.print()
-        console.print(table)
+        show_table(console, table)
     console.print()
     for name, value, meaning in (
         ("efficiency", result.efficiency, "of what the trunk could carry"),
@@ -48,7 +55,9 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
         if not math.isnan(value):
             console.print(f"{name:<10} [bold]{value:.4f}[/]  [dim]{meaning}[/]", highlight=False)
     for number, line in enumerate(told(limited)):
-        console.print(f"{'' if number else 'limited by':<10} {line}", markup=False, highlight=False)
+        console.print(f"{'' if number else 'limited by':<10} {line}", markup=False, highlight=False, soft_wrap=True)
+    for line in notes(limited):
+        console.print(f"{'note':<10} {line}", markup=False, highlight=False, soft_wrap=True)
     for capture in result.captures:
         # Whatever the name of the file promises.
         form = "" if str(capture.path).endswith(".pcapng") else ", in pcapng's format"
@@ -121,6 +130,14 @@ def _ports(ports: list[Row], framing: Framing, most: float) -> Table:
     return _captioned(table, min(most, len(used)), len(used), "ports, those that lost most or were used most")
 
 
+def _delays(ports: list[Row], most: float) -> Table:
+    table = _table("queueing delay at", "mean\n[ms]", "median\n[ms]", "95 %\n[ms]", "99 %\n[ms]")
+    used = sorted((row for row in ports if row[MEAN] is not None), key=lambda row: row[MEAN], reverse=True)
+    for row in used[: _whole(most)]:
+        table.add_row(row["port"], *(f"{1e3 * row[name]:.3f}" for name in (MEAN, *DELAYS)))
+    return _captioned(table, min(most, len(used)), len(used), "ports, those with the longest")
+
+
 def _vbr(sources: list[Row], most: float) -> Table:
     table = _table("VBR source", "cells sent", "lost", "mean delay\n[ms]", "longest\n[ms]")
     shown = sources if len(sources) <= most else sorted(sources, key=lambda row: row["cells_sent"], reverse=True)
@@ -129,6 +146,16 @@ def _vbr(sources: list[Row], most: float) -> Table:
         waited = ("-" if delay is None else f"{1e3 * delay:.3f}" for delay in delays)
         table.add_row(row["source"], str(row["cells_sent"]), str(row["cells_lost"]), *waited)
     return _captioned(table, min(most, len(sources)), len(sources), "VBR sources, those that sent most")
+
+
+def _datagrams(flows: list[Row], most: float) -> Table:
+    table = _table("datagrams of", "sent", "lost", "delay\n[ms]", "95 %\n[ms]", "99 %\n[ms]", "jitter\n[ms]")
+    shown = flows if len(flows) <= most else sorted(flows, key=lambda row: row["sent"], reverse=True)
+    for row in shown[: _whole(most)]:
+        delays = (row[name] for name in ("mean_delay_s", "p95_delay_s", "p99_delay_s", "jitter_s"))
+        waited = ("-" if delay is None else f"{1e3 * delay:.3f}" for delay in delays)
+        table.add_row(row["flow"], str(row["sent"]), _share(row["lost"], row["lost"] + row["received"]), *waited)
+    return _captioned(table, min(most, len(flows)), len(flows), "flows of datagrams, those that sent most")
 
 
 def _web(classes: list[Row]) -> Table:
@@ -144,7 +171,7 @@ def _web(classes: list[Row]) -> Table:
 
 def _table(first: str, *others: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", padding=(0, 2, 0, 0))
-    table.add_column(first, overflow="fold")
+    table.add_column(first)
     for name in others:
         table.add_column(name.replace("[", r"\["), justify="right", no_wrap=True)
     return table

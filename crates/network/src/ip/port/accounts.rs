@@ -26,10 +26,17 @@ pub(super) struct Rules {
     marked: Option<Time>,
     /// Whether X, X_i and K count bytes rather than packets.
     by_bytes: bool,
-    /// X_i of every circuit.
-    held_by_vc: Vec<u64>,
+    /// Who holds what, where the policy goes by it.
+    by_vc: Option<Box<ByVc>>,
+}
+
+/// X_i of every circuit.
+#[derive(Clone, Debug)]
+struct ByVc {
+    by_bytes: bool,
+    held: Vec<u64>,
     /// N_a.
-    active_vcs: u64,
+    active: u64,
     /// Packets not known to have left, in order.
     packets: Ring<Held>,
 }
@@ -42,42 +49,62 @@ impl Rules {
         by_bytes: bool,
         vcs: usize,
     ) -> Rules {
+        let by_vc = policy.asks_for_vcs().then(|| {
+            Box::new(ByVc {
+                by_bytes,
+                held: vec![0; vcs],
+                active: 0,
+                packets: Ring::default(),
+            })
+        });
         Rules {
             loss,
             policy,
             acting,
             marked: None,
             by_bytes,
-            held_by_vc: vec![0; vcs],
-            active_vcs: 0,
-            packets: Ring::default(),
+            by_vc,
         }
     }
 
     /// Whether the packet that arrives at `now` is lost by force.
+    #[inline(always)]
     pub fn loses(&mut self, now: Time) -> bool {
         self.loss.as_mut().is_some_and(|loss| loss.loses(now))
     }
 
-    /// What the policy says of a packet of circuit `local` that arrives where so much is held.
-    pub fn judge(&mut self, arrival: &mut Arrival, (held, bytes_held): (u64, u64), local: u32) -> Verdict {
-        self.settle(arrival.now);
-        let occupancy = Occupancy {
-            held: if self.by_bytes { bytes_held } else { held },
-            vc_held: self.held_by_vc[local as usize],
-            active_vcs: self.active_vcs,
-        };
-        if self.policy.refuses(occupancy) {
-            return Verdict::Refuse;
+    /// What the policy says of a packet of circuit `local` that arrives where so much is held, `in_service` bytes of it in service.
+    #[inline(always)]
+    pub fn judge(
+        &mut self,
+        arrival: &mut Arrival,
+        (held, bytes_held): (u64, u64),
+        in_service: u64,
+        local: u32,
+    ) -> Verdict {
+        if let Some(acting) = &mut self.acting {
+            arrival.packets_waiting = held.saturating_sub(1);
+            arrival.bytes_waiting = bytes_held - in_service;
+            return acting.judge(arrival);
         }
-        let Some(acting) = &mut self.acting else {
-            return Verdict::Admit;
-        };
-        // The first one is in service.
-        let in_service = self.packets.first().map_or(0, |first| u64::from(first.bytes));
-        arrival.packets_waiting = held.saturating_sub(1);
-        arrival.bytes_waiting = bytes_held - in_service;
-        acting.judge(arrival)
+        let held = if self.by_bytes { bytes_held } else { held };
+        if self.refuses(arrival.now, held, local) {
+            Verdict::Refuse
+        } else {
+            Verdict::Admit
+        }
+    }
+
+    fn refuses(&mut self, now: Time, held: u64, local: u32) -> bool {
+        let (vc_held, active_vcs) = self.by_vc.as_mut().map_or((0, 0), |by_vc| {
+            by_vc.settle(now);
+            (by_vc.held[local as usize], by_vc.active)
+        });
+        self.policy.refuses(Occupancy {
+            held,
+            vc_held,
+            active_vcs,
+        })
     }
 
     /// A packet that was not refused found no room.
@@ -92,7 +119,16 @@ impl Rules {
         self.marked.take()
     }
 
+    /// Whether all packets that find the line idle enter, and change nothing that is kept here, after one whose service began at
+    /// `begins`.
+    #[inline(always)]
+    pub fn is_calm(&self, arrival: &Arrival, begins: Time) -> bool {
+        let acting = self.acting.as_ref().filter(|_| self.loss.is_none());
+        acting.is_some_and(|acting| acting.is_calm(arrival, begins))
+    }
+
     /// A packet enters that begins to leave at `begins`; nothing if it is marked, which who sends it has to ask for.
+    #[inline(always)]
     pub fn admit(
         &mut self,
         arrival: &Arrival,
@@ -103,8 +139,9 @@ impl Rules {
     ) -> Option<Time> {
         if let Some(acting) = &mut self.acting {
             acting.admit(arrival, begins);
+        } else if let Some(by_vc) = &mut self.by_vc {
+            by_vc.hold(departure, arrival.bytes as u32, local);
         }
-        self.hold(departure, arrival.bytes as u32, local);
         if verdict == Verdict::Mark {
             self.marked = Some(departure);
             return None;
@@ -112,6 +149,15 @@ impl Rules {
         Some(departure)
     }
 
+    /// Whether X_i of every circuit and N_a are what the packets held at `now` come to.
+    pub fn agree(&mut self, now: Time, held: u64, bytes_held: u64) -> bool {
+        self.by_vc
+            .as_mut()
+            .is_none_or(|by_vc| by_vc.agree(now, held, bytes_held))
+    }
+}
+
+impl ByVc {
     fn hold(&mut self, departure: Time, bytes: u32, local: u32) {
         self.packets.push(Held {
             departure,
@@ -119,8 +165,8 @@ impl Rules {
             local,
         });
         let size = self.size(bytes);
-        let held = &mut self.held_by_vc[local as usize];
-        self.active_vcs += u64::from(*held == 0);
+        let held = &mut self.held[local as usize];
+        self.active += u64::from(*held == 0);
         *held += size;
     }
 
@@ -128,9 +174,9 @@ impl Rules {
         while let Some(&packet) = self.packets.first().filter(|packet| packet.departure <= now) {
             self.packets.pop();
             let size = self.size(packet.bytes);
-            let held = &mut self.held_by_vc[packet.local as usize];
+            let held = &mut self.held[packet.local as usize];
             *held -= size;
-            self.active_vcs -= u64::from(*held == 0);
+            self.active -= u64::from(*held == 0);
         }
     }
 
@@ -142,15 +188,14 @@ impl Rules {
         }
     }
 
-    /// Whether the port holds at `now` what it says, and X_i of every circuit and N_a are what that comes to.
-    pub fn agree(&mut self, now: Time, held: u64, bytes_held: u64) -> bool {
+    fn agree(&mut self, now: Time, held: u64, bytes_held: u64) -> bool {
         self.settle(now);
-        let mut by_vc = vec![0; self.held_by_vc.len()];
+        let mut by_vc = vec![0; self.held.len()];
         for packet in self.packets.iter() {
             by_vc[packet.local as usize] += self.size(packet.bytes);
         }
         let bytes: u64 = self.packets.iter().map(|packet| u64::from(packet.bytes)).sum();
         let active = by_vc.iter().filter(|&&held| held > 0).count() as u64;
-        (self.packets.len(), bytes) == (held, bytes_held) && by_vc == self.held_by_vc && active == self.active_vcs
+        (self.packets.len(), bytes) == (held, bytes_held) && by_vc == self.held && active == self.active
     }
 }

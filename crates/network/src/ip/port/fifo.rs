@@ -8,6 +8,7 @@
 use crate::impairments::loss::Loss;
 use crate::ip::port::accounts::Rules;
 use crate::ip::port::line::Line;
+use crate::observe::watch::Counts;
 use crate::packets::ring::Ring;
 use crate::policies::acting::Acting;
 use crate::policies::{Arrival, Policy, Verdict};
@@ -153,6 +154,7 @@ impl Router {
             ..Arrival::default()
         };
         let verdict = self.judge(line, &mut arrival, local);
+        line.let_repeat(false);
         if verdict == Verdict::Refuse {
             return None;
         }
@@ -164,7 +166,20 @@ impl Router {
             return None;
         };
         self.counters.packets_marked += u64::from(verdict == Verdict::Mark);
-        rules.admit(&arrival, begins, departure, local, verdict)
+        let left = rules.admit(&arrival, begins, departure, local, verdict);
+        line.let_repeat(rules.is_calm(&arrival, begins));
+        left
+    }
+
+    /// What probes are told of.
+    pub(crate) fn fates(&self) -> Counts {
+        let counters = &self.counters;
+        [
+            counters.lost_overflow,
+            counters.lost_refused,
+            counters.lost_forced,
+            counters.packets_marked,
+        ]
     }
 
     /// When the packet leaves that was admitted and marked, if one just was.
@@ -176,6 +191,16 @@ impl Router {
     #[inline(always)]
     fn at_most(&self) -> (u64, u64) {
         (self.before.len() + 1, self.counters.bytes_admitted - self.bytes_out)
+    }
+
+    /// Bytes of the packet in service, of a port that is settled and holds one.
+    #[inline(always)]
+    fn in_service(&self) -> u64 {
+        let end = self
+            .before
+            .first()
+            .map_or(self.counters.bytes_admitted, |first| first.end);
+        end - self.bytes_out
     }
 
     /// Settles every departure up to `now`, which precedes whatever arrives at `now`, but for the last packet's.
@@ -216,13 +241,17 @@ impl Router {
         self.settle(line, arrival.now);
         let held = self.held(line, arrival.now);
         arrival.idle_since = (held.0 == 0).then(|| line.free());
+        let in_service = if held.0 == 0 { 0 } else { self.in_service() };
         let Some(rules) = &mut self.rules else {
             return Verdict::Admit;
         };
         let (verdict, lost) = if rules.loses(arrival.now) {
             (Verdict::Refuse, &mut self.counters.lost_forced)
         } else {
-            (rules.judge(arrival, held, local), &mut self.counters.lost_refused)
+            (
+                rules.judge(arrival, held, in_service, local),
+                &mut self.counters.lost_refused,
+            )
         };
         if verdict == Verdict::Refuse {
             *lost += 1;

@@ -18,6 +18,17 @@ pub enum End {
     Uncertain,
 }
 
+/// Whether an idle line may send a packet as it sent the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeats {
+    /// Somebody has to be asked each time.
+    Never,
+    /// Nothing but the line decides about its packets.
+    Always,
+    /// While whoever decides lets it.
+    WhenLet,
+}
+
 /// When packets leave: `max(free, ready) + 8·L/rate`, exactly, so that rounding never accumulates. One line of cache
 /// holds all that a packet touches where it need not wait.
 #[derive(Clone, Debug)]
@@ -39,7 +50,7 @@ pub struct Line {
     /// The same where such a packet may be sent by `repeat`, else 0.
     repeatable: u16,
     /// Whether any may.
-    repeats: bool,
+    repeats: Repeats,
     /// Whether each packet's departure is kept from passing `AFTER_ANY_RUN`.
     bounded: bool,
     /// What happens at its end.
@@ -47,8 +58,8 @@ pub struct Line {
 }
 
 impl Line {
-    /// An idle line; `repeats` if nothing but the line decides about its packets.
-    pub fn new(delay: Span, end: End, repeats: bool) -> Line {
+    /// An idle line.
+    pub fn new(delay: Span, end: End, repeats: Repeats) -> Line {
         Line {
             free: 0,
             part: 0,
@@ -143,7 +154,24 @@ impl Line {
             return;
         }
         self.bytes = bytes;
-        self.repeatable = if self.repeats { bytes } else { 0 };
+        self.repeatable = if self.repeats == Repeats::Always { bytes } else { 0 };
+    }
+
+    /// The line is idle, and sends next what comes at `now`.
+    #[inline(always)]
+    pub fn restart(&mut self, now: Time) {
+        (self.free, self.part) = (now.0, 0);
+    }
+
+    /// From now on packets as long as the last one may be sent by `repeat`, or no longer, for all that others decide.
+    #[inline(always)]
+    pub fn let_repeat(&mut self, may: bool) {
+        // Where each packet is measured there is no such length.
+        self.repeatable = if may & (self.repeats == Repeats::WhenLet) {
+            self.bytes
+        } else {
+            0
+        };
     }
 
     /// When the last packet has left.
@@ -181,7 +209,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn line() -> Line {
-        Line::new(Span(0), End::Host, true)
+        Line::new(Span(0), End::Host, Repeats::Always)
     }
 
     #[test]

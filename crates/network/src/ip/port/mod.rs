@@ -6,4 +6,5 @@ pub mod fifo;
 pub mod interface;
 pub mod line;
 pub mod moving;
+pub(crate) mod prompt;
 pub(crate) mod served;

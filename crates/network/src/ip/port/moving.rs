@@ -4,6 +4,7 @@ use crate::impairments::loss::Loss;
 use crate::ip::port::line::Line;
 use crate::ip::report::{MotionReport, PacketReport};
 use crate::motion::{Fate, Motion, Passage};
+use crate::observe::watch::Counts;
 use crate::packets::ring::Ring;
 use crate::policies::{Occupancy, Policy};
 use crate::scenario::{BufferUnit, LinkConfig, NodeKind};
@@ -200,6 +201,11 @@ impl Moving {
     /// When the packet leaves that was just sent in vain, if it does.
     pub fn take_left(&mut self) -> Option<Time> {
         self.left.take()
+    }
+
+    /// What probes are told of.
+    pub(crate) fn fates(&self) -> Counts {
+        self.report.fates()
     }
 
     /// Packets held at `now`.

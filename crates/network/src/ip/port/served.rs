@@ -1,27 +1,36 @@
-//! An output port that decides when packets leave: a queueing discipline, and a line that asks it for the next packet when it has
-//! sent one, each with an event.
+//! An output port that decides when packets leave: a queueing discipline, and what a line that asks it for the next packet when it
+//! has sent one leaves behind. The line is somebody else's.
 
+use crate::hosts::foreign::{Cause, Losses};
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
-use crate::observe::probe::Probe;
-use crate::observe::watch;
+use crate::ip::NO_OPTIONS;
+use crate::observe::watch::Counts;
 use crate::packets::{Options, Packet};
 use crate::queues::codel::{Control, Law};
 use crate::queues::fq_codel::FqCodel;
 use crate::queues::{Backlog, Queued};
 use crate::scenario::{BufferUnit, LinkConfig, PolicyConfig};
-use longpipe_events::{Rate, Stream, Time, PS_PER_SECOND};
+use longpipe_events::{Rate, Stream, Time};
 
 /// A packet at the port.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Held {
     /// When it came.
     pub arrival: Time,
     pub packet: Packet,
-    pub options: Options,
+    /// If it has any.
+    options: Option<Box<Options>>,
     /// Whether it was marked here.
     marked: bool,
+}
+
+impl Held {
+    /// What it has, which may be nothing.
+    pub fn options(&self) -> &Options {
+        self.options.as_deref().unwrap_or(&NO_OPTIONS)
+    }
 }
 
 impl Queued for Held {
@@ -56,24 +65,24 @@ enum Discipline {
 /// The port.
 #[derive(Clone, Debug)]
 pub(crate) struct Served {
-    rate: u64,
+    rate: Rate,
     discipline: Discipline,
     loss: Option<Box<Loss>>,
     most_packets: u64,
     most_bytes: u64,
-    /// The packet that the line sends.
-    in_service: Option<Held>,
-    /// When it has left: whole picoseconds and the rest [1/rate ps].
-    free: (u64, u64),
+    /// Bytes of the packet that the line sends.
+    in_service: Option<u64>,
     report: PacketReport,
     /// Packets held, summed over time until the last change [packet·ps].
     packet_time: u128,
     changed: Time,
+    /// Foreign packets lost here that were not yet told of.
+    losses: Losses,
 }
 
 impl Served {
     /// An empty port, if the link's policy serves; for so many circuits in the network.
-    pub fn new(link: &LinkConfig, circuits: usize, seed: u64, index: u64) -> Option<Box<Served>> {
+    pub fn new(link: &LinkConfig, circuits: usize, seed: u64, index: u64) -> Option<Served> {
         let discipline = match &link.policy {
             PolicyConfig::Codel(codel) => Discipline::Codel {
                 law: Law::new(codel),
@@ -91,40 +100,69 @@ impl Served {
                 .filter(|buffer| buffer.unit == unit)
                 .map_or(u64::MAX, |buffer| buffer.limit)
         };
-        Some(Box::new(Served {
-            rate: link.rate_bps,
+        Some(Served {
+            rate: Rate(link.rate_bps),
             discipline,
             loss: Loss::new(&link.loss, seed, index),
             most_packets: most(BufferUnit::Packets),
             most_bytes: most(BufferUnit::Bytes),
             in_service: None,
-            free: (0, 0),
             report: PacketReport::default(),
             packet_time: 0,
             changed: Time::ZERO,
-        }))
+            losses: Losses::default(),
+        })
+    }
+
+    /// Foreign packets that it has lost.
+    pub fn losses(&mut self) -> &mut Losses {
+        &mut self.losses
     }
 
     /// Of its line.
     pub fn rate(&self) -> Rate {
-        Rate(self.rate)
+        self.rate
+    }
+
+    /// Packets and bytes that wait.
+    pub fn waiting(&self) -> (u64, u64) {
+        match &self.discipline {
+            Discipline::Codel { backlog, .. } => (backlog.len(), backlog.bytes()),
+            Discipline::FqCodel(fq) => fq.held(),
+        }
     }
 
     /// Packets and bytes held, the one in service included.
     pub fn held(&self) -> (u64, u64) {
-        let (packets, bytes) = match &self.discipline {
-            Discipline::Codel { backlog, .. } => (backlog.len(), backlog.bytes()),
-            Discipline::FqCodel(fq) => fq.held(),
-        };
-        let in_service = self.in_service.as_ref();
-        (
-            packets + u64::from(in_service.is_some()),
-            bytes + in_service.map_or(0, Queued::bytes),
-        )
+        let (packets, bytes) = self.waiting();
+        match self.in_service {
+            Some(in_service) => (packets + 1, bytes + in_service),
+            None => (packets, bytes),
+        }
     }
 
-    /// A packet comes; when the line will have sent it, if it begins at once.
-    pub fn arrive(&mut self, now: Time, packet: Packet, options: Options) -> Option<Time> {
+    /// Whether a packet that finds none here leaves at once and unmarked, and nothing behind that would matter to a later one.
+    pub fn forgets_when_idle(&self) -> bool {
+        let forgets = match &self.discipline {
+            Discipline::Codel { .. } => true,
+            // Whose turn it is stays until the line asks again.
+            Discipline::FqCodel(_) => false,
+        };
+        forgets && self.loss.is_none()
+    }
+
+    /// What probes are told of.
+    pub fn fates(&self) -> Counts {
+        self.report.fates()
+    }
+
+    /// Whether the line sends a packet.
+    pub fn is_busy(&self) -> bool {
+        self.in_service.is_some()
+    }
+
+    /// A packet comes; the one that the line sends now, if it sent none.
+    pub fn arrive(&mut self, now: Time, packet: Packet, options: &Options) -> Option<Held> {
         let bytes = u64::from(packet.bytes());
         self.count_time(now);
         self.report.packets_in += 1;
@@ -132,14 +170,22 @@ impl Served {
         if self.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
             self.report.lost_forced += 1;
             self.report.bytes_lost += bytes;
+            self.losses.note(&packet, Cause::Forced);
             return None;
         }
         let held = Held {
             arrival: now,
             packet,
-            options,
+            options: packet.has_options().then(|| Box::new(*options)),
             marked: false,
         };
+        let room = self.most_packets > 0 && bytes <= self.most_bytes;
+        if room && self.passes(&held) {
+            self.report.peak_packets = self.report.peak_packets.max(1);
+            self.report.peak_bytes = self.report.peak_bytes.max(bytes);
+            self.in_service = Some(bytes);
+            return Some(held);
+        }
         self.enqueue(held);
         let (packets, bytes) = self.held();
         self.report.peak_packets = self.report.peak_packets.max(packets);
@@ -147,18 +193,36 @@ impl Served {
         if self.in_service.is_some() {
             return None;
         }
-        self.free = (now.0, 0);
         self.serve(now)
+    }
+
+    /// Whether nothing is here, so that the packet leaves at once, unmarked, whatever else comes; if so, it does.
+    fn passes(&mut self, held: &Held) -> bool {
+        if self.in_service.is_some() || self.waiting().0 > 0 {
+            return false;
+        }
+        match &mut self.discipline {
+            Discipline::Codel { control, .. } => {
+                control.rest();
+                true
+            }
+            Discipline::FqCodel(fq) if fq.is_idle() => {
+                fq.pass(held.packet.vc(), held.bytes());
+                true
+            }
+            Discipline::FqCodel(_) => false,
+        }
     }
 
     /// A packet takes its place, for which others may have to go.
     fn enqueue(&mut self, held: Held) {
         let (packets, bytes) = self.held();
         let full = packets >= self.most_packets || bytes + held.bytes() > self.most_bytes;
-        let report = &mut self.report;
+        let (report, losses) = (&mut self.report, &mut self.losses);
         let mut lose = |lost: Held| {
             report.lost_overflow += 1;
             report.bytes_lost += lost.bytes();
+            losses.note(&lost.packet, Cause::Overflow);
         };
         match &mut self.discipline {
             Discipline::Codel { .. } if full => lose(held),
@@ -172,41 +236,42 @@ impl Served {
         }
     }
 
-    /// The packet in service has left; it, and when the line will have sent the next one.
-    pub fn depart(&mut self, now: Time) -> Option<(Held, Option<Time>)> {
+    /// The packet in service has left; the one that the line sends next.
+    pub fn depart(&mut self, now: Time) -> Option<Held> {
         self.count_time(now);
-        let left = self.in_service.take()?;
+        let bytes = self.in_service.take()?;
         self.report.packets_out += 1;
-        self.report.bytes_out += left.bytes();
-        Some((left, self.serve(now)))
+        self.report.bytes_out += bytes;
+        self.serve(now)
     }
 
-    /// The line asks for a packet; when it will have sent it.
-    fn serve(&mut self, now: Time) -> Option<Time> {
-        let report = &mut self.report;
+    /// The line asks for a packet.
+    fn serve(&mut self, now: Time) -> Option<Held> {
+        let (report, losses) = (&mut self.report, &mut self.losses);
         let lose = |lost: Held| {
             report.lost_refused += 1;
             report.bytes_lost += lost.bytes();
+            losses.note(&lost.packet, Cause::Refused);
         };
-        self.in_service = match &mut self.discipline {
+        let next = match &mut self.discipline {
             Discipline::Codel { law, control, backlog } => control.dequeue(law, now, backlog, 0, lose),
             Discipline::FqCodel(fq) => fq.dequeue(now, lose),
-        };
-        let next = self.in_service.as_ref()?;
+        }?;
+        self.in_service = Some(next.bytes());
         self.report.packets_marked += u64::from(next.marked);
-        let (whole, part) = self.free;
-        let lasts = 8 * u128::from(next.bytes()) * u128::from(PS_PER_SECOND) + u128::from(part);
-        let rate = u128::from(self.rate);
-        self.free = (whole + (lasts / rate) as u64, (lasts % rate) as u64);
-        Some(Time(self.free.0))
+        Some(next)
     }
 
-    /// The run is over: tells of the packet in service, whose departure is certain though its event never comes.
-    pub fn watch_in_service<P: Probe>(&self, probe: &mut P, link: u32) {
-        if let Some(held) = &self.in_service {
-            let departure = Time(self.free.0);
-            watch::packet(probe, link, Some(held.arrival), departure, held.packet, &held.options);
-        }
+    /// So many packets, of so many bytes and so long each, came one by one where nothing was held; the last one at `now`, and has
+    /// yet to leave.
+    pub fn pass(&mut self, packets: u64, bytes: u64, lasted: u64, now: Time) {
+        let before = packets - 1;
+        self.report.packets_in += packets;
+        self.report.bytes_in += packets * bytes;
+        self.report.packets_out += before;
+        self.report.bytes_out += before * bytes;
+        self.packet_time += u128::from(before) * u128::from(lasted);
+        (self.in_service, self.changed) = (Some(bytes), now);
     }
 
     fn count_time(&mut self, now: Time) {

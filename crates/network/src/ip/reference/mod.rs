@@ -4,6 +4,7 @@
 //! shortcuts. At one instant departures come first, then packets that reach a router in the order of the tie rule, then
 //! packets that reach a host by number of the link, then timers and starts, which the agenda keeps.
 
+mod plainly;
 mod port;
 
 use super::port::served::Served;
@@ -12,7 +13,7 @@ use crate::clock::{TIMER, UNKNOWN};
 use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
-use crate::observe::watch;
+use crate::observe::watch::{self, Counts};
 use crate::packets::packet::Payload;
 use crate::packets::{Options, Packet};
 use crate::report::state_hash::StateHash;
@@ -22,6 +23,7 @@ use crate::scenario::{LinkConfig, NodeKind, Scenario};
 use crate::ties::TieRule;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Order, Time};
+use plainly::Plainly;
 use port::Port;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -47,7 +49,7 @@ type Event = (Time, Kind, usize);
 pub(crate) struct Reference {
     ports: Vec<Port>,
     /// Those of them whose queue is served.
-    served: Vec<Option<Box<Served>>>,
+    served: Vec<Option<Plainly>>,
     /// Packets on each link's wire, in the order of their arrivals.
     wires: Vec<VecDeque<(Time, Packet, Options)>>,
     /// When the first of them arrives, and as what, where that is pending.
@@ -100,7 +102,7 @@ impl Reference {
     /// A packet comes to a port, where it may leave from `ready` on.
     fn arrive(&mut self, now: Time, ready: Time, link: usize, packet: Packet, options: Options) {
         if let Some(served) = &mut self.served[link] {
-            if let Some(departure) = served.arrive(now, packet, options) {
+            if let Some(departure) = served.arrive(now, packet, &options) {
                 self.set(departure, Kind::Departure, link);
             }
             return;
@@ -206,6 +208,7 @@ impl Medium for Reference {
         let mut options = Options::NONE;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
         self.arrive(hosts.clock.now, ready, link as usize, packet, options);
+        self.tell_losses(hosts, link as usize);
     }
 
     /// Handles the first event of the network, if it comes before all timers and not after the end.
@@ -214,7 +217,7 @@ impl Medium for Reference {
             return false;
         };
         // Timers and starts come after all that the network does at their instant.
-        if time > hosts.clock.end || !hosts.clock.agenda.would_be_first(0, time, TIMER - 1) {
+        if time > hosts.clock.until || !hosts.clock.agenda.would_be_first(0, time, TIMER - 1) {
             return false;
         }
         self.pending.pop();
@@ -226,7 +229,12 @@ impl Medium for Reference {
             Kind::AtRouter(_) => self.on_router(hosts, link),
             Kind::AtHost => self.on_host(hosts, link),
         }
+        self.tell_losses(hosts, link);
         true
+    }
+
+    fn next_due(&self) -> Option<Time> {
+        self.pending.peek().map(|&Reverse((time, ..))| time)
     }
 
     fn finish<P: Probe>(&mut self, hosts: &mut Hosts<P>) {
@@ -253,14 +261,25 @@ impl Medium for Reference {
 }
 
 impl Reference {
+    /// What became of foreign packets that this link has lost.
+    fn tell_losses<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        let losses = match &mut self.served[link] {
+            Some(served) => served.losses(),
+            None => &mut self.ports[link].losses,
+        };
+        losses.tell(hosts.clock.now, link, &mut hosts.outcomes);
+    }
+
     fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
         let now = hosts.clock.now;
         let (packet, options, came) = if let Some(served) = &mut self.served[link] {
+            let before = served.fates();
             let Some((left, next)) = served.depart(now) else { return };
+            watch::fates(&mut hosts.probe, link as u32, now, before, served.fates());
             if let Some(departure) = next {
                 self.set(departure, Kind::Departure, link);
             }
-            (left.packet, left.options, Some(left.arrival))
+            (left.packet, *left.options(), Some(left.arrival))
         } else {
             let Some(left) = self.ports[link].depart(now) else {
                 return;
@@ -284,6 +303,14 @@ impl Reference {
         watch::packet(&mut hosts.probe, link as u32, came, now, packet, &options);
     }
 
+    /// What probes are told of.
+    fn fates(&self, link: usize) -> Counts {
+        match &self.served[link] {
+            Some(served) => served.fates(),
+            None => self.ports[link].fates(),
+        }
+    }
+
     /// Takes the first packet off a wire, unless it is spoilt.
     fn take_whole(&mut self, link: usize) -> Option<(Packet, Options)> {
         let (packet, options) = self.take_first(link)?;
@@ -298,9 +325,12 @@ impl Reference {
         let next = self.ways[packet.vc() as usize][packet.step() as usize];
         let held = self.served[next]
             .as_ref()
-            .map_or(self.ports[next].held(), |served| served.held().0);
+            .map_or(self.ports[next].held(), Plainly::held);
         hosts.probe.queue(now, next as u32, held);
+        let before = self.fates(next);
         self.arrive(now, now, next, packet.further(), options);
+        watch::fates(&mut hosts.probe, next as u32, now, before, self.fates(next));
+        self.tell_losses(hosts, next);
     }
 
     fn on_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
@@ -311,13 +341,12 @@ impl Reference {
 }
 
 /// The ports of routers whose queue is served, by link.
-fn served(scenario: &Scenario, topology: &Topology, seed: u64) -> Vec<Option<Box<Served>>> {
+fn served(scenario: &Scenario, topology: &Topology, seed: u64) -> Vec<Option<Plainly>> {
     let port = |(index, link): (usize, &LinkConfig)| {
         let router = scenario.nodes[link.from].kind == NodeKind::Switch;
         let circuits = topology.first_step.len();
-        router
-            .then(|| Served::new(link, circuits, seed, index as u64))
-            .flatten()
+        let served = router.then(|| Served::new(link, circuits, seed, index as u64));
+        served.flatten().map(Plainly::new)
     };
     scenario.links.iter().enumerate().map(port).collect()
 }

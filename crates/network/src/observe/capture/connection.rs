@@ -50,7 +50,12 @@ pub struct Packet {
 
 impl Packet {
     fn is_data(&self) -> bool {
-        matches!(self.contents, Contents::Data(_))
+        matches!(self.contents, Contents::Data(_) | Contents::Datagram(_))
+    }
+
+    /// Whether it is of UDP.
+    pub fn is_datagram(&self) -> bool {
+        matches!(self.contents, Contents::Datagram(_))
     }
 
     /// 0: the flow's data and its ACKs; 1: requests and theirs.
@@ -68,7 +73,8 @@ impl FlowState {
     /// Nothing sent.
     pub fn new(scenario: &Scenario, flow: usize) -> FlowState {
         let connection = Connection::new(scenario, flow);
-        let more = connection.timestamps || matches!(scenario.flows[flow].traffic, TrafficConfig::Web(_));
+        let tcp = !scenario.flows[flow].traffic.is_datagrams();
+        let more = (tcp && connection.timestamps) || matches!(scenario.flows[flow].traffic, TrafficConfig::Web(_));
         let side = Side {
             recent: 0,
             next: 0,
@@ -105,6 +111,7 @@ impl FlowState {
                 side.acknowledged = on_wire(ack.acknowledgement);
                 way.acks.send(packet.carried);
             }
+            Contents::Datagram(_) => {}
         }
         packet
     }

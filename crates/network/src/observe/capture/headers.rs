@@ -23,8 +23,8 @@ const CWR: u8 = 0x80;
 const CAPABLE: u8 = 0b10;
 const MARKED: u8 = 0b11;
 const SYN: u8 = 0x02;
-const DONT_FRAGMENT: u16 = 0x4000;
-const TTL: u8 = 64;
+pub(super) const DONT_FRAGMENT: u16 = 0x4000;
+pub(super) const TTL: u8 = 64;
 const TCP: u8 = 6;
 const NOP: u8 = 1;
 /// Picoseconds of a tick of the timestamp clock: 1 ms, the finest that RFC 7323 section 5.4 allows.
@@ -57,16 +57,16 @@ pub fn timestamp(time: Time) -> u32 {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct End {
-    address: u32,
-    port: u16,
+pub(super) struct End {
+    pub address: u32,
+    pub port: u16,
 }
 
 /// What every header of a connection has in common.
 #[derive(Clone, Debug)]
 pub struct Connection {
     /// The flow's sending and its receiving host.
-    ends: [End; 2],
+    pub(super) ends: [End; 2],
     /// Which of them sends the SYN: the one with something to send or to ask for.
     pub opener: usize,
     /// MSS option: a segment's payload and the options in it (RFC 6691).
@@ -256,7 +256,7 @@ pub fn ends(scenario: &Scenario, flow: usize) -> [usize; 2] {
 }
 
 /// IP's identification: after those of the handshake, and another one for requests.
-fn identification(frame: u32) -> u16 {
+pub(super) fn identification(frame: u32) -> u16 {
     (frame as u16).wrapping_add(2) ^ ((frame & REQUEST) >> 16) as u16
 }
 
@@ -320,7 +320,7 @@ impl Fields<'_> {
 }
 
 /// Sum of 16-bit words.
-fn sum(bytes: &[u8]) -> u32 {
+pub(super) fn sum(bytes: &[u8]) -> u32 {
     bytes
         .chunks_exact(2)
         .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
@@ -328,7 +328,7 @@ fn sum(bytes: &[u8]) -> u32 {
 }
 
 /// The Internet checksum (RFC 1071).
-fn checksum(sum: u32) -> u16 {
+pub(super) fn checksum(sum: u32) -> u16 {
     let folded = (sum & 0xffff) + (sum >> 16);
     !((folded & 0xffff) + (folded >> 16)) as u16
 }

@@ -7,10 +7,11 @@ mod connection;
 mod headers;
 pub mod pcapng;
 mod point;
+mod udp;
 
 use crate::atm::aal5::{frame_cells, Cell};
 use crate::observe::probe::{Probe, Slot};
-use crate::packets::contents::Contents;
+use crate::packets::contents::{Contents, Datagram};
 use crate::scenario::Scenario;
 use connection::{FlowState, Packet};
 use headers::Handshake;
@@ -127,13 +128,15 @@ impl Captures {
             } else {
                 Direction::Inbound
             };
-            let packets = [
+            let handshake = [
                 (Handshake::Syn, opener),
                 (Handshake::SynAck, opener.reversed()),
                 (Handshake::Ack, opener),
             ];
+            // Datagrams need none.
+            let packets: &[(Handshake, Direction)] = if packet.is_datagram() { &[] } else { &handshake };
             let point = &mut self.points[index];
-            point.begin(flow, now, &state.connection, &packets, None);
+            point.begin(flow, now, &state.connection, packets, None);
             point.packet(now, direction, &state.connection, packet, None);
         }
     }
@@ -142,7 +145,9 @@ impl Captures {
         if let Some(index) = self.links[link as usize] {
             let state = &self.flows[(vc / 2) as usize];
             let packet = state.packet(frame, contents);
-            let packets: &[(Handshake, Direction)] = if packet.from() == state.connection.opener {
+            let packets: &[(Handshake, Direction)] = if packet.is_datagram() {
+                &[]
+            } else if packet.from() == state.connection.opener {
                 &[
                     (Handshake::Syn, Direction::Outbound),
                     (Handshake::Ack, Direction::Outbound),
@@ -177,6 +182,14 @@ impl Probe for Captures {
 
     fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
         self.arrives(now, flow, frame, Contents::Ack(*ack));
+    }
+
+    fn sent_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+        self.leaves(now, flow, frame, Contents::Datagram(*datagram));
+    }
+
+    fn received_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+        self.arrives(now, flow, frame, Contents::Datagram(*datagram));
     }
 
     fn cell(&mut self, slot: Slot, cell: &Cell, contents: impl FnOnce() -> Contents) {

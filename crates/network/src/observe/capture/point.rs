@@ -65,6 +65,7 @@ impl Point {
         let interface = Interface {
             name: &name,
             description,
+            comment: "simulated; times count from the start of the run, payload is zero and cut off",
             link_type: if cells { LinkType::SunAtm } else { LinkType::Raw },
             snap_length: SNAP_LENGTH,
             speed,
@@ -132,6 +133,7 @@ impl Point {
             match contents {
                 Contents::Data(segment) => connection.data(from, frame, &segment, carried, out),
                 Contents::Ack(ack) => connection.ack(from, frame, &ack, carried, out),
+                Contents::Datagram(datagram) => connection.datagram(from, frame, &datagram, out),
             }
         });
     }

@@ -3,7 +3,9 @@
 use super::pace::{any_packets, part, Pace, Packets};
 use crate::common::SECOND;
 use longpipe_network::hosts::web::{CycleFrom, PoissonCut, WebConfig};
-use longpipe_network::scenario::{StartConfig, TrafficConfig};
+use longpipe_network::scenario::{
+    ArrivalsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, StartConfig, Times, TrafficConfig, VideoConfig,
+};
 use proptest::prelude::*;
 
 /// What an application sends.
@@ -13,6 +15,16 @@ pub enum TrafficDraft {
     /// Whole segments and bytes beyond.
     File(u64, u64),
     Web(WebDraft),
+    Datagrams(DatagramsDraft),
+}
+
+/// Datagrams of any kind, of any payload; some packet times of the usual link apart, and numbers of 1 to 1000.
+#[derive(Clone, Debug)]
+pub struct DatagramsDraft {
+    kind: u8,
+    payload: u32,
+    apart: Packets,
+    numbers: [u16; 3],
 }
 
 /// Requests of a client.
@@ -46,7 +58,20 @@ pub fn any_traffic() -> impl Strategy<Value = TrafficDraft> {
         2 => (1u64..60).prop_map(|segments| TrafficDraft::File(segments, 0)),
         1 => (0u64..60, 1u64..1500).prop_map(|(segments, bytes)| TrafficDraft::File(segments, bytes)),
         1 => any_web().prop_map(TrafficDraft::Web),
+        1 => any_datagrams().prop_map(TrafficDraft::Datagrams),
     ]
+}
+
+fn any_datagrams() -> impl Strategy<Value = DatagramsDraft> {
+    let payload = prop_oneof![2 => Just(172u32), 1 => Just(1), 2 => 1u32..1472, 1 => Just(9000)];
+    (0u8..7, payload, any_packets(40), prop::array::uniform3(1u16..=1000)).prop_map(
+        |(kind, payload, apart, numbers)| DatagramsDraft {
+            kind,
+            payload,
+            apart,
+            numbers,
+        },
+    )
 }
 
 fn any_web() -> impl Strategy<Value = WebDraft> {
@@ -93,6 +118,8 @@ impl TrafficDraft {
                 size_bytes: segments * u64::from(mss) + bytes,
             },
             TrafficDraft::Web(draft) => TrafficConfig::Web(draft.build(pace)),
+            TrafficDraft::Datagrams(_) if !pace.of_packets => TrafficConfig::Greedy {},
+            TrafficDraft::Datagrams(draft) => draft.build(pace),
         }
     }
 }
@@ -122,6 +149,52 @@ impl WebDraft {
             },
             class_shares_ppb: shares,
             kilobyte_bytes: if self.choices & 4 == 0 { 1000 } else { 1024 },
+        }
+    }
+}
+
+impl DatagramsDraft {
+    fn build(&self, pace: Pace) -> TrafficConfig {
+        let payload_bytes = self.payload;
+        let apart_ps = pace.packets(self.apart).clamp(1, SECOND);
+        let bits = u128::from(8 * (payload_bytes + 28)) * u128::from(SECOND);
+        let rate_bps = (bits / u128::from(apart_ps)).clamp(1_000, 10_000_000_000_000) as u64;
+        let [a, b, c] = self.numbers.map(u64::from);
+        let shares = [a, b].map(|share| share as f64 / 1000.0);
+        match self.kind {
+            0 | 1 => TrafficConfig::Cbr(CbrConfig {
+                rate_bps,
+                payload_bytes,
+            }),
+            2 => TrafficConfig::Poisson(PoissonConfig {
+                rate_bps,
+                payload_bytes,
+            }),
+            3 | 4 => TrafficConfig::OnOff(OnOffDatagramsConfig {
+                rate_bps,
+                payload_bytes,
+                on_ps: (apart_ps * a / 30).clamp(1_000_000, 1_000 * SECOND),
+                off_ps: (apart_ps * b / 30).min(1_000 * SECOND),
+                times: match c % 3 {
+                    0 => Times::Fixed {},
+                    1 => Times::Exponential {},
+                    _ => Times::Pareto {
+                        shape: 1.05 + c as f64 / 300.0,
+                    },
+                },
+            }),
+            5 => TrafficConfig::Video(VideoConfig {
+                rate_bps,
+                frame_ps: (apart_ps * c / 100).clamp(SECOND / 10_000, 1_000 * SECOND),
+                payload_bytes,
+                size_spread: shares[0],
+                time_spread: shares[1],
+            }),
+            _ => TrafficConfig::Arrivals(ArrivalsConfig {
+                sent_ps: (0..c)
+                    .map(|k| (k / (1 + a % 5) * apart_ps, 1 + (k * b % 1400) as u32))
+                    .collect(),
+            }),
         }
     }
 }

@@ -60,14 +60,40 @@ fn add_load(scenario: &Scenario, flow: &FlowConfig, loads: &mut [f64]) -> f64 {
     let timeouts = 1.0 / round_trip.min(seconds(most)).max(seconds(least));
     let requests = match &flow.traffic {
         TrafficConfig::Web(web) => web.requests_mean.min(f64::from(web.requests_most)) / seconds(web.cycle_ps),
-        TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => 0.0,
+        _ => 0.0,
     };
+    if let Some(packets) = datagrams_per_second(&flow.traffic) {
+        flow.route.iter().for_each(|&link| loads[link] += packets);
+        return packets;
+    }
     let packets = sent + timeouts + requests;
     flow.route.iter().for_each(|&link| loads[link] += packets * units);
     flow.return_route
         .iter()
         .for_each(|&link| loads[link] += packets * ack_units);
     timeouts + requests
+}
+
+/// Most datagrams that an application sends [1/s], if it sends any.
+fn datagrams_per_second(traffic: &TrafficConfig) -> Option<f64> {
+    let packets = |rate_bps: u64, payload: u32| rate_bps as f64 / (8.0 * f64::from(payload + 28));
+    match traffic {
+        TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } | TrafficConfig::Web(_) => None,
+        TrafficConfig::Cbr(cbr) => Some(packets(cbr.rate_bps, cbr.payload_bytes)),
+        TrafficConfig::Poisson(poisson) => Some(packets(poisson.rate_bps, poisson.payload_bytes)),
+        // A burst has a packet at the least.
+        TrafficConfig::OnOff(config) => {
+            let bursts = SECOND as f64 / (config.on_ps + config.off_ps) as f64;
+            Some(packets(config.rate_bps, config.payload_bytes) + bursts)
+        }
+        TrafficConfig::Video(video) => {
+            Some(packets(video.rate_bps, video.payload_bytes) * 2.0 + SECOND as f64 / video.frame_ps as f64)
+        }
+        TrafficConfig::Arrivals(list) => {
+            let last = list.sent_ps.last().map_or(1, |last| last.0.max(1));
+            Some(list.sent_ps.len() as f64 * SECOND as f64 / last as f64)
+        }
+    }
 }
 
 /// The smallest and the largest RTO [ps].

@@ -1,7 +1,7 @@
 //! Schedules of mahimahi's, packet by packet.
 
 use super::*;
-use crate::ip::port::line::End;
+use crate::ip::port::line::{End, Repeats};
 use crate::scenario::motion::{MotionConfig, OrderConfig, ServiceConfig};
 use crate::scenario::{BufferConfig, LossConfig, PolicyConfig, SchedulerConfig};
 use longpipe_events::{Span, Stream};
@@ -36,7 +36,7 @@ fn port(schedule: &[u64], limit: u64, unit: BufferUnit) -> (Moving, Line) {
     };
     let motion = Motion::new(&link).expect("a motion");
     let moving = Moving::new(motion, Time(1 << 60), (&link, NodeKind::Switch), None, 1);
-    (moving, Line::new(Span(0), End::Host, false))
+    (moving, Line::new(Span(0), End::Host, Repeats::Never))
 }
 
 /// When each packet leaves, in milliseconds; none if it is refused.

@@ -1,0 +1,335 @@
+//! When an application sends which datagram: evenly, in bursts, at random, in frames of video, or from a list.
+//!
+//! What is drawn comes from the flow's own random stream, so that two networks under one seed are sent the same, and by
+//! operations that are exact to the bit, so that two machines are.
+
+use crate::impairments::in_time::exponential;
+use crate::packets::contents::DATAGRAM_HEADER_BYTES;
+use crate::scenario::{OnOffDatagramsConfig, Times, TrafficConfig, VideoConfig};
+use longpipe_events::{Stream, Time, PS_PER_SECOND};
+
+/// Bits of a fraction that decide a power; more than a number of 53 bits tells apart.
+const POWER_BITS: u32 = 60;
+
+/// An application that sends datagrams.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pattern: Pattern,
+    stream: Stream,
+    /// The next one: when, after the start [ps], and its payload [byte].
+    next: Option<(u64, u32)>,
+}
+
+/// Datagrams of one length, of which each takes so long at a rate.
+#[derive(Clone, Copy, Debug)]
+struct Even {
+    rate_bps: u64,
+    payload: u32,
+}
+
+impl Even {
+    /// When number `count` of a row is sent, after the first [ps].
+    fn at(self, count: u64) -> u64 {
+        let bits = 8 * u128::from(self.payload + DATAGRAM_HEADER_BYTES) * u128::from(count);
+        (bits * u128::from(PS_PER_SECOND) / u128::from(self.rate_bps)).min(u128::from(u64::MAX)) as u64
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Pattern {
+    Even {
+        even: Even,
+        count: u64,
+    },
+    OnOff {
+        even: Even,
+        config: OnOffDatagramsConfig,
+        count: u64,
+        /// When this burst began and how long it lasts [ps].
+        burst: (u64, u64),
+    },
+    Poisson {
+        even: Even,
+    },
+    Video {
+        config: VideoConfig,
+        /// When this frame is sent [ps], and the rest of its payload [byte].
+        frame: (u64, u64),
+    },
+    List {
+        sent: Vec<(u64, u32)>,
+        count: usize,
+    },
+}
+
+impl Source {
+    /// The application of a flow, if it sends datagrams.
+    pub fn new(traffic: &TrafficConfig, stream: Stream) -> Option<Source> {
+        let even = |rate_bps, payload| Even { rate_bps, payload };
+        let pattern = match traffic {
+            TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } | TrafficConfig::Web(_) => return None,
+            TrafficConfig::Cbr(cbr) => Pattern::Even {
+                even: even(cbr.rate_bps, cbr.payload_bytes),
+                count: 0,
+            },
+            TrafficConfig::OnOff(config) => Pattern::OnOff {
+                even: even(config.rate_bps, config.payload_bytes),
+                config: config.clone(),
+                count: 0,
+                burst: (0, 0),
+            },
+            TrafficConfig::Poisson(poisson) => Pattern::Poisson {
+                even: even(poisson.rate_bps, poisson.payload_bytes),
+            },
+            TrafficConfig::Video(config) => Pattern::Video {
+                config: config.clone(),
+                frame: (0, 0),
+            },
+            TrafficConfig::Arrivals(list) => Pattern::List {
+                sent: list.sent_ps.clone(),
+                count: 0,
+            },
+        };
+        let mut source = Source {
+            pattern,
+            stream,
+            next: None,
+        };
+        source.begin();
+        Some(source)
+    }
+
+    /// The next datagram of an application that began at `start`: when, and its payload [byte]; none if that is the end.
+    pub fn due(&self, start: Time) -> Option<(Time, u32)> {
+        let (after, payload) = self.next?;
+        Some((Time(start.0.checked_add(after)?), payload))
+    }
+
+    fn begin(&mut self) {
+        self.next = match &mut self.pattern {
+            Pattern::Even { even, .. } => Some((0, even.payload)),
+            Pattern::OnOff {
+                even, config, burst, ..
+            } => {
+                burst.1 = time(config.times, config.on_ps, &mut self.stream);
+                Some((0, even.payload))
+            }
+            Pattern::Poisson { even } => {
+                let first = exponential(&mut self.stream, even.at(1));
+                Some((first, even.payload))
+            }
+            Pattern::Video { config, frame } => {
+                frame.1 = frame_bytes(config, &mut self.stream);
+                Some(next_of_frame(config, frame))
+            }
+            Pattern::List { sent, .. } => sent.first().copied(),
+        };
+    }
+
+    /// The next one is sent, and the one after it is next.
+    pub fn step(&mut self) {
+        let Some((before, _)) = self.next else { return };
+        self.next = match &mut self.pattern {
+            Pattern::Even { even, count } => {
+                *count += 1;
+                Some((even.at(*count), even.payload))
+            }
+            Pattern::OnOff {
+                even,
+                config,
+                count,
+                burst,
+            } => {
+                *count += 1;
+                if even.at(*count) >= burst.1 {
+                    let off = time(config.times, config.off_ps, &mut self.stream);
+                    let begins = burst.0.saturating_add(burst.1).saturating_add(off);
+                    // A burst of no length would never let time go on.
+                    *burst = (begins, time(config.times, config.on_ps, &mut self.stream).max(1));
+                    *count = 0;
+                }
+                Some((burst.0.saturating_add(even.at(*count)), even.payload))
+            }
+            Pattern::Poisson { even } => {
+                let gap = exponential(&mut self.stream, even.at(1));
+                Some((before.saturating_add(gap), even.payload))
+            }
+            Pattern::Video { config, frame } => {
+                if frame.1 == 0 {
+                    let gap = deviate(config.frame_ps, config.time_spread, &mut self.stream);
+                    *frame = (
+                        frame.0.saturating_add(gap.max(1)),
+                        frame_bytes(config, &mut self.stream),
+                    );
+                }
+                Some(next_of_frame(config, frame))
+            }
+            Pattern::List { sent, count } => {
+                *count += 1;
+                sent.get(*count).copied()
+            }
+        };
+    }
+}
+
+/// A time of such a distribution [ps].
+fn time(times: Times, mean: u64, stream: &mut Stream) -> u64 {
+    match times {
+        Times::Fixed {} => mean,
+        Times::Exponential {} => exponential(stream, mean),
+        Times::Pareto { shape } => {
+            // The least of all, and a factor of u^(-1/shape) beyond it; u in (0, 1].
+            let least = mean as f64 * ((shape - 1.0) / shape);
+            (least / power(1.0 - stream.fraction(), 1.0 / shape)) as u64
+        }
+    }
+}
+
+/// `base` to an exponent in [0, 1), by square roots alone, which IEEE 754 rounds alike on every machine.
+fn power(base: f64, exponent: f64) -> f64 {
+    let mut bits = (exponent * (1u64 << POWER_BITS) as f64) as u64;
+    let (mut root, mut product) = (base, 1.0);
+    for _ in 0..POWER_BITS {
+        root = root.sqrt();
+        bits <<= 1;
+        if bits >> POWER_BITS & 1 == 1 {
+            product *= root;
+        }
+    }
+    product
+}
+
+/// A frame's payload [byte].
+fn frame_bytes(config: &VideoConfig, stream: &mut Stream) -> u64 {
+    let mean = u128::from(config.rate_bps) * u128::from(config.frame_ps) / (8 * u128::from(PS_PER_SECOND));
+    deviate(mean as u64, config.size_spread, stream).max(1)
+}
+
+/// The next datagram of a frame, whose payload is taken off its rest.
+fn next_of_frame(config: &VideoConfig, frame: &mut (u64, u64)) -> (u64, u32) {
+    let payload = frame.1.min(u64::from(config.payload_bytes));
+    frame.1 -= payload;
+    (frame.0, payload as u32)
+}
+
+/// A number of a Laplacian distribution about its mean, whose mean deviation is this share of it; never below 0, and as much
+/// above twice the mean.
+fn deviate(mean: u64, spread: f64, stream: &mut Stream) -> u64 {
+    let scale = (mean as f64 * spread) as u64;
+    if scale == 0 {
+        return mean;
+    }
+    let deviation = exponential(stream, scale).min(mean);
+    if stream.below(2) == 0 {
+        mean - deviation
+    } else {
+        mean + deviation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{ArrivalsConfig, CbrConfig};
+
+    fn first(traffic: &TrafficConfig, count: usize) -> Vec<(u64, u32)> {
+        let mut source = Source::new(traffic, Stream::new(1, "test", 0)).expect("of datagrams");
+        let mut next = || {
+            let due = source.due(Time(0)).map(|(at, bytes)| (at.0, bytes));
+            source.step();
+            due
+        };
+        (0..count).map_while(|_| next()).collect()
+    }
+
+    /// 200-byte packets at 80 kbit/s are 20 ms apart; at 3 bit/s a thousand of them are at k·1600/3 s, rounded down.
+    #[test]
+    fn a_constant_rate_is_kept_to_the_picosecond() {
+        let cbr = |rate_bps| {
+            TrafficConfig::Cbr(CbrConfig {
+                rate_bps,
+                payload_bytes: 172,
+            })
+        };
+        assert!((0..)
+            .zip(first(&cbr(80_000), 1000))
+            .all(|(k, (at, _))| at == k * PS_PER_SECOND / 50));
+        let expected = |k: u64| (u128::from(k) * 1600 * 1_000_000_000_000 / 3) as u64;
+        assert!((0..).zip(first(&cbr(3), 1000)).all(|(k, (at, _))| at == expected(k)));
+    }
+
+    #[test]
+    fn powers_by_roots() {
+        for (base, exponent) in [(0.5, 0.5), (0.001, 2.0 / 3.0), (0.9, 0.01), (1e-9, 0.95), (1.0, 0.3)] {
+            let (found, expected) = (power(base, exponent), f64::powf(base, exponent));
+            assert!(
+                (found / expected - 1.0).abs() < 1e-13,
+                "{base}^{exponent}: {found} {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn times_have_their_mean_and_their_tail() {
+        let mut stream = Stream::new(1, "test", 0);
+        let shape = 2.5;
+        let drawn: Vec<f64> = (0..1_000_000)
+            .map(|_| time(Times::Pareto { shape }, 1_000_000, &mut stream) as f64 / 1e6)
+            .collect();
+        let mean = drawn.iter().sum::<f64>() / 1e6;
+        // Its variance is x² a/((a - 1)² (a - 2)) with x = .6: a deviation of .9 for one, of .0009 for the mean.
+        assert!((mean - 1.0).abs() < 0.004, "{mean}");
+        for at in [1.0f64, 2.0, 5.0] {
+            let above = drawn.iter().filter(|&&one| one > at).count() as f64 / 1e6;
+            let expected = (0.6 / at).powf(shape);
+            let deviation = (expected * (1.0 - expected) / 1e6).sqrt();
+            assert!((above - expected).abs() < 3.5 * deviation, "{at}: {above}");
+        }
+    }
+
+    /// A burst of 50 ms holds 5 packets of 10 ms, of 51 ms 6.
+    #[test]
+    fn bursts_of_a_fixed_length_are_arithmetic() {
+        let bursts = |on_ps| {
+            TrafficConfig::OnOff(OnOffDatagramsConfig {
+                rate_bps: 80_000,
+                payload_bytes: 72,
+                on_ps,
+                off_ps: PS_PER_SECOND / 20,
+                times: Times::Fixed {},
+            })
+        };
+        let ms = |sent: Vec<(u64, u32)>| -> Vec<u64> { sent.iter().map(|one| one.0 / 1_000_000_000).collect() };
+        assert_eq!(ms(first(&bursts(PS_PER_SECOND / 20), 7)), [0, 10, 20, 30, 40, 100, 110]);
+        let longer = bursts(51 * PS_PER_SECOND / 1000);
+        assert_eq!(ms(first(&longer, 8)), [0, 10, 20, 30, 40, 50, 101, 111]);
+    }
+
+    #[test]
+    fn frames_of_video_have_their_rate_and_go_in_datagrams() {
+        let video = TrafficConfig::Video(VideoConfig {
+            rate_bps: 1_500_000,
+            frame_ps: PS_PER_SECOND / 30,
+            payload_bytes: 1200,
+            size_spread: 0.15,
+            time_spread: 0.15,
+        });
+        let sent = first(&video, 300_000);
+        let bytes: u64 = sent.iter().map(|one| u64::from(one.1)).sum();
+        let rate = 8.0 * bytes as f64 / (sent[sent.len() - 1].0 as f64 / 1e12);
+        assert!((rate / 1.5e6 - 1.0).abs() < 0.01, "{rate}");
+        let frames: std::collections::BTreeSet<u64> = sent.iter().map(|one| one.0).collect();
+        // 6250 bytes are 5 datagrams of 1200 and one of 250.
+        let in_frame = sent.len() as f64 / frames.len() as f64;
+        assert!((5.5..6.0).contains(&in_frame), "{in_frame}");
+    }
+
+    #[test]
+    fn a_list_is_sent_as_it_is() {
+        let sent_ps = vec![(5, 100), (5, 200), (9, 1)];
+        let list = TrafficConfig::Arrivals(ArrivalsConfig {
+            sent_ps: sent_ps.clone(),
+        });
+        assert_eq!(first(&list, 10), sent_ps);
+    }
+}

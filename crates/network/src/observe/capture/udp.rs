@@ -1,0 +1,39 @@
+//! IPv4 and UDP headers of simulated datagrams (RFC 791, RFC 768).
+
+use super::headers::{checksum, identification, sum, Connection, DONT_FRAGMENT, TTL};
+use crate::packets::contents::Datagram;
+use longpipe_tcp::segment::IP_HEADER_BYTES;
+
+const UDP: u8 = 17;
+const UDP_HEADER_BYTES: u32 = 8;
+
+impl Connection {
+    /// Appends the headers of a datagram that leaves end `from`; `frame` numbers its circuit's packets. Its payload is all zero.
+    pub fn datagram(&self, from: usize, frame: u32, datagram: &Datagram, out: &mut Vec<u8>) {
+        let begin = out.len();
+        let [from, to] = [self.ends[from], self.ends[1 - from]];
+        let length = (UDP_HEADER_BYTES + datagram.length) as u16;
+        out.extend_from_slice(&[0x45, 0]);
+        out.extend_from_slice(&(datagram.packet_bytes() as u16).to_be_bytes());
+        out.extend_from_slice(&identification(frame).to_be_bytes());
+        out.extend_from_slice(&DONT_FRAGMENT.to_be_bytes());
+        out.extend_from_slice(&[TTL, UDP, 0, 0]);
+        out.extend_from_slice(&from.address.to_be_bytes());
+        out.extend_from_slice(&to.address.to_be_bytes());
+        let udp = begin + IP_HEADER_BYTES as usize;
+        out.extend_from_slice(&from.port.to_be_bytes());
+        out.extend_from_slice(&to.port.to_be_bytes());
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(&[0; 2]);
+        let ip_sum = checksum(sum(&out[begin..udp]));
+        out[begin + 10..begin + 12].copy_from_slice(&ip_sum.to_be_bytes());
+        // The pseudo-header: both addresses, the protocol, the length.
+        let pseudo = sum(&out[begin + 12..udp]) + u32::from(UDP) + u32::from(length);
+        // A sum of zero would say that there is none.
+        let udp_sum = match checksum(pseudo + sum(&out[udp..])) {
+            0 => u16::MAX,
+            sum => sum,
+        };
+        out[udp + 6..udp + 8].copy_from_slice(&udp_sum.to_be_bytes());
+    }
+}

@@ -1,0 +1,212 @@
+//! Traffic of datagrams, beside TCP: what their applications send, and what that may be.
+
+use super::bounds::LONGEST_WAIT;
+use crate::packets::contents::DATAGRAM_HEADER_BYTES;
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+use strum::VariantNames;
+
+/// Datagrams of one length at even distances.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct CbrConfig {
+    /// Of the IP packets, headers included [bit/s].
+    pub rate_bps: u64,
+    /// Payload of each [byte].
+    pub payload_bytes: u32,
+}
+
+/// The same while on, and nothing while off.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct OnOffDatagramsConfig {
+    /// Of the IP packets while on, headers included [bit/s].
+    pub rate_bps: u64,
+    /// Payload of each [byte].
+    pub payload_bytes: u32,
+    /// Mean time on [ps].
+    pub on_ps: u64,
+    /// Mean time off [ps].
+    pub off_ps: u64,
+    /// How both are distributed.
+    pub times: Times,
+}
+
+/// How times are distributed about their mean.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Times {
+    /// Each is the mean.
+    Fixed {},
+    /// Exponentially.
+    Exponential {},
+    /// By Pareto's law.
+    Pareto {
+        /// What a tail falls by: less than 2 has no variance.
+        shape: f64,
+    },
+}
+
+/// Datagrams of one length at exponential distances.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct PoissonConfig {
+    /// Mean rate of the IP packets, headers included [bit/s].
+    pub rate_bps: u64,
+    /// Payload of each [byte].
+    pub payload_bytes: u32,
+}
+
+/// Frames of video, each of several datagrams (RFC 8593 section 5).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct VideoConfig {
+    /// Mean rate of the frames' payload [bit/s].
+    pub rate_bps: u64,
+    /// Mean time from frame to frame [ps].
+    pub frame_ps: u64,
+    /// Most payload of a datagram [byte].
+    pub payload_bytes: u32,
+    /// Mean deviation of a frame's length, of a Laplacian distribution [fraction].
+    pub size_spread: f64,
+    /// Likewise of the time from frame to frame.
+    pub time_spread: f64,
+}
+
+/// Datagrams as listed.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct ArrivalsConfig {
+    /// When each is sent after the start [ps], ascending, and its payload [byte].
+    pub sent_ps: Vec<(u64, u32)>,
+}
+
+/// Slowest and fastest rate [bit/s].
+const RATES: std::ops::RangeInclusive<u64> = 1_000..=10_000_000_000_000;
+/// Most payload that an IP packet takes, as of a segment [byte].
+const MOST_PAYLOAD: u32 = 65_000;
+/// Shortest time from frame to frame [ps].
+const LEAST_FRAME: u64 = longpipe_events::PS_PER_SECOND / 10_000;
+
+fn refuse_unless(fits: bool, field: &str, value: impl ToString, accepted: &str) -> Option<Problem> {
+    (!fits).then(|| Problem::new(field, value, accepted))
+}
+
+/// What is wrong with a rate and a payload, if anything is.
+fn rate_problem(rate_bps: u64, payload_bytes: u32) -> Option<Problem> {
+    refuse_unless(
+        RATES.contains(&rate_bps),
+        "rate",
+        rate_bps,
+        "needs 1 kbit/s to 10 Tbit/s, in bit/s",
+    )
+    .or_else(|| {
+        let fits = (1..=MOST_PAYLOAD).contains(&payload_bytes);
+        refuse_unless(fits, "payload", payload_bytes, "needs 1 to 65 000 bytes")
+    })
+}
+
+impl CbrConfig {
+    pub(super) fn problem(&self) -> Option<Problem> {
+        rate_problem(self.rate_bps, self.payload_bytes)
+    }
+}
+
+impl PoissonConfig {
+    pub(super) fn problem(&self) -> Option<Problem> {
+        rate_problem(self.rate_bps, self.payload_bytes)
+    }
+}
+
+impl OnOffDatagramsConfig {
+    pub(super) fn problem(&self) -> Option<Problem> {
+        rate_problem(self.rate_bps, self.payload_bytes)
+            .or_else(|| {
+                let fits = (1_000_000..=LONGEST_WAIT).contains(&self.on_ps);
+                refuse_unless(fits, "on", self.on_ps, "needs 1 us to 1000 s, in ps")
+            })
+            .or_else(|| {
+                let fits = self.off_ps <= LONGEST_WAIT;
+                refuse_unless(fits, "off", self.off_ps, "needs at most 1000 s, in ps")
+            })
+            .or_else(|| match self.times {
+                Times::Pareto { shape } => refuse_unless(
+                    shape > 1.0 && shape <= 100.0,
+                    "times.shape",
+                    shape,
+                    "needs more than 1, so that there is a mean, and at most 100",
+                ),
+                Times::Fixed {} | Times::Exponential {} => None,
+            })
+    }
+}
+
+impl VideoConfig {
+    pub(super) fn problem(&self) -> Option<Problem> {
+        let share = |field: &str, share: f64| {
+            refuse_unless((0.0..=1.0).contains(&share), field, share, "needs a number in [0, 1]")
+        };
+        rate_problem(self.rate_bps, self.payload_bytes)
+            .or_else(|| {
+                let fits = (LEAST_FRAME..=LONGEST_WAIT).contains(&self.frame_ps);
+                refuse_unless(fits, "frame", self.frame_ps, "needs 100 us to 1000 s, in ps")
+            })
+            .or_else(|| share("size_spread", self.size_spread))
+            .or_else(|| share("time_spread", self.time_spread))
+    }
+}
+
+impl ArrivalsConfig {
+    pub(super) fn problem(&self) -> Option<Problem> {
+        let before = self.sent_ps.windows(2).position(|pair| pair[0].0 > pair[1].0);
+        let odd = self
+            .sent_ps
+            .iter()
+            .find(|(_, bytes)| !(1..=MOST_PAYLOAD).contains(bytes));
+        let late = self
+            .sent_ps
+            .last()
+            .filter(|last| last.0 > 100 * 86_400 * longpipe_events::PS_PER_SECOND);
+        before
+            .map(|at| Problem::new("sent", self.sent_ps[at + 1].0, "needs times that never go back, in ps"))
+            .or_else(|| odd.map(|&(_, bytes)| Problem::new("sent", bytes, "needs a payload of 1 to 65 000 bytes")))
+            .or_else(|| late.map(|&(at, _)| Problem::new("sent", at, "needs at most 100 days, in ps")))
+    }
+}
+
+impl super::TrafficConfig {
+    /// Whether it is datagrams rather than TCP.
+    pub fn is_datagrams(&self) -> bool {
+        self.largest_datagram_bytes().is_some()
+    }
+
+    /// Length of its longest datagram as an IP packet, if it is of these [byte].
+    pub fn largest_datagram_bytes(&self) -> Option<u32> {
+        let payload = match self {
+            super::TrafficConfig::Greedy {} | super::TrafficConfig::Transfer { .. } | super::TrafficConfig::Web(_) => {
+                return None
+            }
+            super::TrafficConfig::Cbr(cbr) => cbr.payload_bytes,
+            super::TrafficConfig::OnOff(on_off) => on_off.payload_bytes,
+            super::TrafficConfig::Poisson(poisson) => poisson.payload_bytes,
+            super::TrafficConfig::Video(video) => video.payload_bytes,
+            super::TrafficConfig::Arrivals(list) => list.sent_ps.iter().map(|sent| sent.1).max().unwrap_or(0),
+        };
+        Some(payload.saturating_add(DATAGRAM_HEADER_BYTES))
+    }
+
+    /// What is wrong with datagrams, if anything is.
+    pub(super) fn datagram_problem(&self) -> Option<Problem> {
+        match self {
+            super::TrafficConfig::Greedy {} | super::TrafficConfig::Transfer { .. } | super::TrafficConfig::Web(_) => {
+                None
+            }
+            super::TrafficConfig::Cbr(cbr) => cbr.problem(),
+            super::TrafficConfig::OnOff(on_off) => on_off.problem(),
+            super::TrafficConfig::Poisson(poisson) => poisson.problem(),
+            super::TrafficConfig::Video(video) => video.problem(),
+            super::TrafficConfig::Arrivals(list) => list.problem(),
+        }
+    }
+}

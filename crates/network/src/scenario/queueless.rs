@@ -1,0 +1,61 @@
+//! Ports at which no packet ever waits: a faster line behind a slower one.
+
+use super::topology::Topology;
+use super::{BufferUnit, FlowConfig, NodeKind, Scenario};
+use longpipe_events::PS_PER_SECOND;
+use longpipe_tcp::segment::header_bytes;
+
+/// Two arrivals lie this much further apart than a packet lasts, at the least, for rounding on the way [ps].
+const ROUNDED: u128 = 4;
+
+/// By link: whether each packet finds the line idle and room for it. That is known where all packets come over one line that
+/// stands, the shortest lasts longer there than the longest does here, and the lengths are known.
+pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
+    let links = &scenario.links;
+    let mut inputs: Vec<Option<usize>> = vec![None; links.len()];
+    let mut lengths = vec![(u64::MAX, 0); links.len()];
+    let mut known = vec![true; links.len()];
+    for (circuit, &first) in topology.first_step.iter().enumerate() {
+        let of_circuit = scenario
+            .flows
+            .get(circuit / 2)
+            .and_then(|flow| bounds(flow, circuit % 2));
+        let mut before = None;
+        for (_, link) in topology.route(first) {
+            match of_circuit {
+                Some((least, most)) => lengths[link] = (lengths[link].0.min(least), lengths[link].1.max(most)),
+                None => known[link] = false,
+            }
+            known[link] &= before.is_some() && inputs[link].is_none_or(|other| Some(other) == before);
+            inputs[link] = before;
+            before = Some(link);
+        }
+    }
+    let queueless = |(index, link): (usize, &super::LinkConfig)| {
+        let (least, most) = lengths[index];
+        let input = inputs[index].map(|input| &links[input]).filter(|_| known[index])?;
+        let room = link.buffer.is_none_or(|buffer| match buffer.unit {
+            BufferUnit::Packets => buffer.limit >= 1,
+            BufferUnit::Bytes => buffer.limit >= most,
+            BufferUnit::Cells => false,
+        });
+        let stand = input.motion.is_none() && link.motion.is_none();
+        let router = scenario.nodes[link.from].kind == NodeKind::Switch;
+        let lasts = |bytes: u64, rate: u64| 8 * u128::from(bytes) * u128::from(PS_PER_SECOND) / u128::from(rate);
+        let apart = lasts(most, link.rate_bps) + ROUNDED <= lasts(least, input.rate_bps);
+        Some(room && stand && router && apart)
+    };
+    let all = links.iter().enumerate();
+    all.map(|link| queueless(link).unwrap_or(false)).collect()
+}
+
+/// Least and greatest length of the packets of a flow's data or ACKs, where nothing else is among them [byte].
+fn bounds(flow: &FlowConfig, direction: usize) -> Option<(u64, u64)> {
+    let [sending, _] = flow.promises();
+    let (data, ack) = flow.tcp.largest_packets_bytes();
+    let bounds = match direction {
+        0 => (sending.least_packet_bytes, u64::from(data)),
+        _ => (u64::from(header_bytes(None)), u64::from(ack)),
+    };
+    sending.silent_between_timers.then_some(bounds)
+}

@@ -1,0 +1,175 @@
+//! Datagrams against closed forms: what waits at a port, and for how long, is known for evenly spaced and for Poisson arrivals.
+
+mod common;
+
+use common::packets::{ip, packets};
+use common::{run, tcp, watched, SECOND};
+use longpipe_network::hosts::datagrams::DatagramReport;
+use longpipe_network::scenario::{
+    ArrivalsConfig, BufferUnit, CbrConfig, Engine, LossConfig, OnOffDatagramsConfig, PoissonConfig, Scenario, Times,
+    TrafficConfig, VideoConfig,
+};
+use longpipe_network::Report;
+use longpipe_tcp::config::RecoveryKind;
+
+const ACCESS_BPS: u64 = 1_000_000_000;
+const TRUNK_BPS: u64 = 10_000_000;
+const DELAY: u64 = SECOND / 100;
+/// Of IP packets of 1250 bytes, of which one lasts 1 ms on the trunk and 10 us elsewhere.
+const PAYLOAD: u32 = 1_222;
+
+/// Flows over one trunk of 10 Mbit/s between links of 1 Gbit/s, each link 10 ms long.
+fn dumbbell(traffic: &[TrafficConfig], seconds: u64) -> Scenario {
+    let tcp = tcp(RecoveryKind::Reno, 65_536);
+    let mut scenario = packets(traffic.len(), DELAY, 1_000_000, "tail-drop", seconds, &tcp);
+    scenario.links.iter_mut().for_each(|link| link.rate_bps = ACCESS_BPS);
+    let trunk = scenario.flows[0].route[1];
+    scenario.links[trunk].rate_bps = TRUNK_BPS;
+    for (flow, own) in scenario.flows.iter_mut().zip(traffic) {
+        flow.traffic = own.clone();
+    }
+    scenario
+}
+
+fn cbr(rate_bps: u64) -> TrafficConfig {
+    TrafficConfig::Cbr(CbrConfig {
+        rate_bps,
+        payload_bytes: PAYLOAD,
+    })
+}
+
+/// The same in both engines, watched or not.
+fn both(scenario: &Scenario) -> Report {
+    let mut reference = scenario.clone();
+    reference.engine = Engine::Reference;
+    let (fast, plain) = (run(scenario, 1), run(&reference, 1));
+    assert_eq!((fast.state_hash, &fast.datagrams), (plain.state_hash, &plain.datagrams));
+    assert_eq!(fast.state_hash, watched(scenario, 1).0.state_hash);
+    fast
+}
+
+fn only(report: &Report) -> &DatagramReport {
+    &report.datagrams[0]
+}
+
+/// Three links, two of 10 us and one of 1 ms for a packet, and three delays of 10 ms.
+const UNLOADED: f64 = 0.03102;
+
+#[test]
+fn an_even_flow_over_an_idle_path_takes_the_path_s_time_and_has_no_jitter() {
+    let report = both(&dumbbell(&[cbr(1_000_000)], 10));
+    let flow = only(&report);
+    // One each 10 ms from 0 s to 10 s; 31.02 ms later they are there, so that the last four are not.
+    assert_eq!((flow.sent, flow.received, flow.lost), (1001, 997, 0));
+    assert_eq!(flow.received_bytes, 997 * u64::from(PAYLOAD));
+    let (least, most) = flow.delays.extremes();
+    assert!(
+        (least - UNLOADED).abs() < 1e-11 && (most - UNLOADED).abs() < 1e-11,
+        "{least} {most}"
+    );
+    assert_eq!(flow.delays.jitter(), 0.0);
+    assert_eq!(report.flows[0].delivered_bytes, flow.received_bytes);
+}
+
+/// D/D/1 at twice its rate: packet k comes at k·.5 ms and waits for k packets of 1 ms; of a buffer of 50, half are lost.
+#[test]
+fn an_even_flow_at_twice_the_rate_fills_the_buffer_as_arithmetic_has_it() {
+    let report = both(&dumbbell(&[cbr(20_000_000)], 1));
+    let flow = only(&report);
+    // The k-th, from 0 on, comes k ms after the first, at 31.02 ms: 969 of them within a second.
+    assert_eq!((flow.sent, flow.received, flow.lost), (2001, 969, 0));
+    let (least, most) = flow.delays.extremes();
+    assert!((least - UNLOADED).abs() < 1e-11 && (most - UNLOADED - 968.0 * 0.0005).abs() < 1e-11);
+    let mean = UNLOADED + 0.0005 * 968.0 / 2.0;
+    assert!((flow.delays.mean() - mean).abs() < 1e-11);
+    // Each takes .5 ms longer than the one before.
+    assert!((flow.delays.jitter() - 0.0005).abs() < 1e-9, "{}", flow.delays.jitter());
+
+    let mut scenario = dumbbell(&[cbr(20_000_000)], 10);
+    let trunk = scenario.flows[0].route[1];
+    scenario = ip(scenario, BufferUnit::Packets, 50);
+    let report = both(&scenario);
+    let (flow, port) = (only(&report), &report.packet_ports[trunk]);
+    let sure = port.packets_in - port.packets_out - port.packets_held;
+    assert_eq!(port.lost_overflow, sure);
+    // Half of what is sent while the last ones are under way, 81 ms, is not missed yet.
+    assert!((sure - flow.lost).abs_diff(81) < 20, "{} {sure}", flow.lost);
+    let most = flow.delays.extremes().1;
+    assert!((most - UNLOADED - 0.049).abs() < 0.001, "{most}");
+}
+
+/// Pollaczek and Khinchine for constant service S and load r: a mean wait of r S/(2 (1 - r)).
+#[test]
+fn a_poisson_flow_waits_at_a_port_as_in_m_d_1() {
+    for (rate_bps, load) in [(3_000_000, 0.3), (5_000_000, 0.5), (8_000_000, 0.8)] {
+        let poisson = TrafficConfig::Poisson(PoissonConfig {
+            rate_bps,
+            payload_bytes: PAYLOAD,
+        });
+        let report = both(&dumbbell(&[poisson], 500));
+        let flow = only(&report);
+        let wait = flow.delays.mean() - UNLOADED;
+        // Arrivals of a link of 1 Gbit/s are 10 us apart at the least, which takes a hundredth off the wait there.
+        let expected = load * 0.001 / (2.0 * (1.0 - load)) - load / 100.0 * 0.00001 / (2.0 * (1.0 - load / 100.0));
+        assert!(
+            (wait / expected - 1.0).abs() < 0.04,
+            "{load}: {wait} s, M/D/1 has {expected} s"
+        );
+        let sent = rate_bps as f64 / 10_000.0 * 500.0;
+        assert!((flow.sent as f64 - sent).abs() < 4.0 * sent.sqrt(), "{}", flow.sent);
+        // Who finds the port idle does not wait: 1 - r of all (PASTA).
+        let idle = flow.delays.quantile(1.0 - load - 0.02) - UNLOADED;
+        assert!(idle < 0.0001, "{idle}");
+    }
+}
+
+/// Voice of 20 ms that talks for 1.004 s and is silent for 1.587 s: 39 % of the time on.
+#[test]
+fn voice_has_its_share_of_time_and_crosses_bulk_as_packets_do() {
+    let voice = TrafficConfig::OnOff(OnOffDatagramsConfig {
+        rate_bps: 80_000,
+        payload_bytes: 172,
+        on_ps: 1_004 * SECOND / 1000,
+        off_ps: 1_587 * SECOND / 1000,
+        times: Times::Exponential {},
+    });
+    let mut scenario = dumbbell(&[voice, TrafficConfig::Greedy {}], 300);
+    scenario.flows[1].tcp = tcp(RecoveryKind::Reno, 600_000);
+    scenario = ip(scenario, BufferUnit::Packets, 20);
+    let report = both(&scenario);
+    let flow = only(&report);
+    // 1.004 s hold 50.7 packets on average: each 20 ms from the first on.
+    let expected = 300.0 / 2.591 * 50.7;
+    assert!(
+        (flow.sent as f64 / expected - 1.0).abs() < 0.2,
+        "{} {expected}",
+        flow.sent
+    );
+    assert!(flow.lost > 0 && flow.delays.jitter() > 0.0);
+    assert!(report.flows[1].delivered_bytes > 200_000_000);
+}
+
+#[test]
+fn frames_of_video_and_lists_arrive_but_for_what_is_lost_by_number() {
+    let video = TrafficConfig::Video(VideoConfig {
+        rate_bps: 1_500_000,
+        frame_ps: SECOND / 30,
+        payload_bytes: 1_200,
+        size_spread: 0.15,
+        time_spread: 0.15,
+    });
+    let sent_ps: Vec<(u64, u32)> = (0..100).map(|k| (k / 3 * SECOND / 100, 100 + k as u32)).collect();
+    let list = TrafficConfig::Arrivals(ArrivalsConfig { sent_ps });
+    let mut scenario = dumbbell(&[video, list], 2);
+    let access = scenario.flows[1].route[0];
+    scenario.links[access].loss = LossConfig::Packets {
+        indices: vec![0, 7, 99],
+    };
+    let report = both(&scenario);
+    let [video, list] = &report.datagrams[..] else {
+        panic!("two of them")
+    };
+    assert!(video.sent > 300 && video.sent - video.received < 20 && video.lost == 0);
+    // The last one that is lost is followed by none that would show it.
+    assert_eq!((list.sent, list.received, list.lost), (100, 97, 2));
+}

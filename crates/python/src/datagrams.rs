@@ -1,0 +1,34 @@
+//! Columns of flows of datagrams.
+
+use crate::array;
+use longpipe_network::hosts::datagrams::DatagramReport;
+use longpipe_network::report::Report;
+use longpipe_network::Scenario;
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// One row per flow of datagrams; nan where nothing came.
+pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    let rows = &report.datagrams;
+    let names = rows.iter().map(|row| scenario.flows[row.flow].name.as_str());
+    columns.set_item("flow", names.collect::<Vec<&str>>())?;
+    let integers = |name, column: fn(&DatagramReport) -> u64| {
+        columns.set_item(name, rows.iter().map(column).collect::<Vec<u64>>().into_pyarray(py))
+    };
+    integers("sent", |row| row.sent)?;
+    integers("received", |row| row.received)?;
+    integers("lost", |row| row.lost)?;
+    integers("sent_bytes", |row| row.sent_bytes)?;
+    integers("received_bytes", |row| row.received_bytes)?;
+    let seconds = |name, column: fn(&DatagramReport) -> f64| columns.set_item(name, array(py, rows.iter().map(column)));
+    seconds("mean_delay_s", |row| row.delays.mean())?;
+    seconds("min_delay_s", |row| row.delays.extremes().0)?;
+    seconds("median_delay_s", |row| row.delays.quantile(0.5))?;
+    seconds("p95_delay_s", |row| row.delays.quantile(0.95))?;
+    seconds("p99_delay_s", |row| row.delays.quantile(0.99))?;
+    seconds("max_delay_s", |row| row.delays.extremes().1)?;
+    seconds("jitter_s", |row| row.delays.jitter())?;
+    Ok(columns)
+}

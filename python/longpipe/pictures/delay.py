@@ -1,0 +1,208 @@
+"""Queueing delay at a port: over time, as a distribution, and what the port lost or marked."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from longpipe.errors import ScenarioError, nearest
+from longpipe.pictures.figure import Picture
+from longpipe.pictures.recorded import Run, chosen, name_of, shown_s, trace, within
+from longpipe.pictures.style import (
+    BLUE,
+    DASHES,
+    GREEN,
+    GREY,
+    MOST_SHAPES,
+    ORANGE,
+    PALETTE,
+    VERMILION,
+    legend,
+    panels,
+    plain,
+    titled,
+    wrapped,
+)
+from longpipe.result import REASONS
+
+MOST_FLOWS: Final = 8
+INTERVALS: Final = 100
+# What a reader is told of each reason.
+_TOLD: Final = {
+    "overflow": ("no room", VERMILION),
+    "refused": ("dropped by the policy", ORANGE),
+    "forced": ("lost by the link", GREY),
+    "marked": ("marked", GREEN),
+}
+
+
+def port_of(run: Run, port: str | None) -> str:
+    """The port asked for, by default the one whose packets waited longest on average; ScenarioError if none left it."""
+    rows = trace(run, "delay")
+    means = rows.groupby(rows["port"].astype(str))["delay_s"].mean()
+    if not len(means):
+        raise ScenarioError("port: no packet left any; needs a longer run")
+    if port is not None and port not in means.index:
+        raise ScenarioError(
+            f"port: {port!r}, which no packet left; {nearest(port, [str(name) for name in means.index])}"
+        )
+    return port or str(means.idxmax())
+
+
+def delay_points(run: Run, port: str | None = None, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
+    """The packets that left a port: time_s, flow, acks, bytes and delay_s, what each waited for others' bits."""
+    rows = trace(run, "delay")
+    rows = rows[rows["port"].astype(str) == port_of(run, port)]
+    return within(rows, span_s)[["time_s", "flow", "acks", "bytes", "delay_s"]].reset_index(drop=True)
+
+
+def drop_counts(
+    run: Run, port: str | None = None, span_s: tuple[float, float] | None = None, interval_s: float | None = None
+) -> pd.DataFrame:
+    """Packets that a port lost or marked in each interval, a column for each reason; the index is its begin [s].
+
+    By default of the port that lost or marked most, and of a hundredth of the time shown.
+    """
+    rows = trace(run, "drops")
+    if port is None and len(rows):
+        port = str(rows["port"].astype(str).value_counts().idxmax())
+    rows = rows[rows["port"].astype(str) == port]
+    begin_s, end_s = shown_s(run, span_s)
+    interval_s = interval_s or (end_s - begin_s) / INTERVALS
+    edges = np.arange(begin_s, end_s + interval_s / 2, interval_s)
+    reasons = rows["reason"].astype(str)
+    counts = {name: np.histogram(rows["time_s"][reasons == name], edges)[0] for name in REASONS}
+    return pd.DataFrame(counts, index=pd.Index(edges[:-1], name="time_s"))
+
+
+def delay(
+    run: Run,
+    flows: Sequence[str] | None = None,
+    span_s: tuple[float, float] | None = None,
+    *,
+    port: str | None = None,
+    most: int | None = MOST_FLOWS,
+    ax: Axes | None = None,
+) -> Figure:
+    """What each packet waited at a port over time, by flow, and the mean of all; from `traces.delay`.
+
+    By default of the port at which packets waited longest; without `flows` of the `most` with most packets, None for
+    all.
+    """
+    port = port_of(run, port)
+    points = delay_points(run, port, span_s)
+    counts = points["flow"].astype(str).value_counts()
+    names, note = chosen(run, flows, most, counts, "most packets")
+    begin_s, end_s = shown_s(run, span_s)
+    title = titled(f"{name_of(run)}: queueing delay at {port}", note)
+    figure, (panel,) = panels(1, title, (begin_s, end_s), height=3.6, ax=ax)
+    for number, name in enumerate(names):
+        own = points[points["flow"].astype(str) == name]
+        if len(own):
+            (dots,) = panel.plot(
+                own["time_s"], 1e3 * own["delay_s"], ".", ms=2, color=PALETTE[number % len(PALETTE)], label=name
+            )
+            dots.set_rasterized(len(own) > MOST_SHAPES)
+    edges = np.linspace(begin_s, end_s, INTERVALS + 1)
+    packets, _ = np.histogram(points["time_s"], edges)
+    waited, _ = np.histogram(points["time_s"], edges, weights=points["delay_s"])
+    means = np.divide(1e3 * waited, packets, out=np.full(INTERVALS, np.nan), where=packets > 0)
+    over = (end_s - begin_s) / INTERVALS
+    shown = f"{1e3 * over:g} ms" if over < 1 else f"{over:g} s"
+    panel.plot((edges[:-1] + edges[1:]) / 2, means, color="black", lw=1.2, label=f"mean of all over {shown}")
+    panel.set_ylim(bottom=0)
+    panel.set_ylabel("queueing delay [ms]")
+    legend(figure, [panel], ax)
+    return figure
+
+
+def drops(
+    run: Run, span_s: tuple[float, float] | None = None, *, port: str | None = None, ax: Axes | None = None
+) -> Figure:
+    """Packets that a port lost or marked, by reason, in each hundredth of the time shown; from `traces.drops`.
+
+    By default of the port that lost or marked most.
+    """
+    rows = trace(run, "drops")
+    known = sorted(set(rows["port"].astype(str)))
+    if port is None and not known:
+        raise ScenarioError("port: none lost or marked a packet; needs a fuller buffer, or a policy that acts")
+    if port is not None and port not in known:
+        raise ScenarioError(f"port: {port!r} lost or marked no packet; {nearest(port, known)}")
+    port = port or str(rows["port"].astype(str).value_counts().idxmax())
+    counts = drop_counts(run, port, span_s)
+    begin_s, end_s = shown_s(run, span_s)
+    interval_s = (end_s - begin_s) / INTERVALS
+    each = f"{1e3 * interval_s:g} ms" if interval_s < 1 else f"{interval_s:g} s"
+    title = f"{name_of(run)}: packets that {port} lost or marked"
+    figure, (panel,) = panels(1, title, (begin_s, end_s), height=3.6, ax=ax)
+    below = np.zeros(len(counts))
+    for name in REASONS:
+        if counts[name].any():
+            told, colour = _TOLD[name]
+            label = f"{told}: {counts[name].sum()}"
+            panel.bar(counts.index, counts[name], interval_s, below, align="edge", color=colour, label=label)
+            below = below + counts[name].to_numpy()
+    panel.yaxis.set_major_locator(MaxNLocator(integer=True))
+    panel.set_ylim(bottom=0)
+    panel.set_ylabel(f"packets in {each}")
+    legend(figure, [panel], ax)
+    return figure
+
+
+def delay_cdf(
+    runs: Run | Mapping[str, Run],
+    flows: Sequence[str] | None = None,
+    span_s: tuple[float, float] | None = None,
+    *,
+    port: str | None = None,
+    most: int | None = MOST_FLOWS,
+) -> Figure:
+    """Share of a port's packets that waited no longer than so long; from `traces.delay`.
+
+    Of one run a line for each flow and one for all, of several a line for each by its name in the mapping. By default
+    of the port at which packets waited longest, in the first run.
+    """
+    several = runs if isinstance(runs, Mapping) else {"": runs}
+    first = next(iter(several.values()))
+    port = port_of(first, port)
+    note, lines = "", {}
+    if len(several) > 1:
+        lines = {label: delay_points(run, port, span_s)["delay_s"] for label, run in several.items()}
+    else:
+        points = delay_points(first, port, span_s)
+        names, note = chosen(first, flows, most, points["flow"].astype(str).value_counts(), "most packets")
+        by_flow = {name: points["delay_s"][points["flow"].astype(str) == name] for name in names}
+        lines = {name: own for name, own in by_flow.items() if len(own)}
+        if len(lines) > 1:
+            lines = {"all packets": points["delay_s"], **lines}
+    figure = Picture(figsize=(8, 4.4), layout="constrained")
+    panel = figure.subplots()
+    plain(panel)
+    for number, (label, waits) in enumerate(lines.items()):
+        ordered = np.sort(1e3 * waits.to_numpy())
+        shares = np.arange(1, len(ordered) + 1) / len(ordered)
+        whole = label == "all packets"
+        again, colour = divmod(number - ("all packets" in lines), len(PALETTE))
+        panel.step(
+            np.concatenate(([0.0], ordered)),
+            np.concatenate(([0.0], shares)),
+            where="post",
+            color="black" if whole else PALETTE[colour] if len(lines) > 1 else BLUE,
+            ls="-" if whole else DASHES[again % len(DASHES)],
+            lw=1.8 if whole else 1.2,
+            label=label,
+        )
+    panel.set_xlim(left=0)
+    panel.set_ylim(0, 1)
+    panel.set_xlabel("queueing delay [ms]")
+    panel.set_ylabel("share of packets that waited no longer")
+    called = ", ".join(dict.fromkeys(name_of(run) for run in several.values()))
+    figure.suptitle(wrapped(titled(f"{called}: queueing delay at {port}", note)), fontsize=11)
+    if len(lines) > 1:
+        legend(figure, [panel])
+    return figure

@@ -1,0 +1,194 @@
+"""Traffic of datagrams beside TCP: UDP over IP, which nothing answers."""
+
+import csv
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from longpipe.errors import ScenarioError
+from longpipe.scenario.base import BurstTime, Delay, FrameTime, Model, Probability, Rate, SegmentSize, kind_or_table
+from longpipe.scenario.core import core_fields
+from longpipe.units import SIZE, TIME
+
+# Headers of IPv4 and UDP (RFC 791, RFC 768), and of RTP before voice (RFC 3550) [bytes].
+HEADERS: Final = 28
+RTP_HEADER: Final = 12
+# Voice a packet each 20 ms, as RFC 3551 section 4.2 has it [bytes of payload].
+VOICE_INTERVAL: Final = "20 ms"
+VOICE: Final = {"g711": 160, "g729": 20}
+MOST_LINES: Final = 10_000_000
+LATEST_PS: Final = TIME.parse("2400 h")
+COLUMNS: Final = ("time", "bytes")
+
+IpRate = Annotated[Rate, Field(description="Rate of the IP packets, their headers of 28 bytes included [bit/s]")]
+Payload = Annotated[SegmentSize, Field(description="Payload of each datagram [bytes]")]
+
+
+class Cbr(Model):
+    """Datagrams of one length at a constant rate."""
+
+    kind: Literal["cbr"] = "cbr"
+    rate: IpRate
+    payload: Payload = "1000 B"
+
+
+class Poisson(Model):
+    """Datagrams of one length at exponential distances."""
+
+    kind: Literal["poisson"] = "poisson"
+    rate: IpRate
+    payload: Payload = "1000 B"
+
+
+class FixedTimes(Model):
+    """Each time is the mean."""
+
+    kind: Literal["fixed"] = "fixed"
+
+
+class Exponential(Model):
+    """Exponential times."""
+
+    kind: Literal["exponential"] = "exponential"
+
+
+class Pareto(Model):
+    """Times of Pareto's law, whose tail makes many such flows self-similar (Willinger et al. 1997)."""
+
+    kind: Literal["pareto"] = "pareto"
+    shape: float = Field(
+        default=1.5, gt=1, le=100, description="How fast the tail falls: below 2 there is no variance; ns-2 manual"
+    )
+
+
+Times = Annotated[FixedTimes | Exponential | Pareto, Field(discriminator="kind"), kind_or_table()]
+BurstTimes = Annotated[Times, Field(description="How both times are distributed: exponential, pareto or fixed")]
+
+
+class Bursts(Model):
+    """Datagrams of one length at a constant rate while on, nothing while off."""
+
+    kind: Literal["on-off"] = "on-off"
+    rate: IpRate
+    payload: Payload = "1000 B"
+    on: BurstTime = Field(default="500 ms", description="Mean time on [time]; ns-2 manual")
+    off: Delay = Field(default="500 ms", description="Mean time off [time]; ns-2 manual")
+    times: BurstTimes = Exponential()
+
+
+class Voice(Model):
+    """One way of a telephone call over RTP: a packet each 20 ms while somebody talks."""
+
+    kind: Literal["voice"] = "voice"
+    codec: Literal["g711", "g729"] = Field(
+        default="g711", description="160 or 20 bytes of speech in a packet, 80 or 24 kbit/s as IP; RFC 3551 section 4.5"
+    )
+    on: BurstTime = Field(default="1.004 s", description="Mean length of a talkspurt [time]; ITU-T P.59")
+    off: Delay = Field(default="1.587 s", description="Mean length of a pause [time]; ITU-T P.59")
+    times: BurstTimes = Exponential()
+
+    def bursts(self) -> Bursts:
+        """The same as bursts of datagrams."""
+        payload = VOICE[self.codec] + RTP_HEADER
+        rate_bps = Fraction(8 * (payload + HEADERS) * 10**12, TIME.parse(VOICE_INTERVAL))
+        return Bursts(rate=f"{rate_bps} bit/s", payload=f"{payload} B", on=self.on, off=self.off, times=self.times)
+
+
+class Video(Model):
+    """Live video of a steady rate: frames whose length and spacing vary, each sent as datagrams at once (RFC 8593)."""
+
+    kind: Literal["video"] = "video"
+    rate: Rate = Field(
+        default="1 Mbit/s", description="Mean rate of the payload [bit/s]; RFC 8593 has 150 kbit/s to 1.5 Mbit/s"
+    )
+    frame: FrameTime = Field(
+        default="33.333 ms", description="Mean time from frame to frame [time]; RFC 8593 section 5, 30 a second"
+    )
+    payload: SegmentSize = Field(default="1200 B", description="Most payload of a datagram [bytes]")
+    size_spread: Probability = Field(
+        default=0.15, description="Mean deviation of a frame's length, Laplacian [fraction]; RFC 8593 section 5"
+    )
+    time_spread: Probability = Field(
+        default=0.15, description="Mean deviation of the time to the next frame, Laplacian [fraction]; RFC 8593"
+    )
+
+
+class Arrivals(Model):
+    """Datagrams from a CSV file with a head: time after the start, in seconds or with a unit, and bytes of payload."""
+
+    kind: Literal["arrivals"] = "arrivals"
+    file: str = Field(min_length=1, max_length=4096, description="A path of a file, read when the scenario is checked")
+
+
+Datagrams = Cbr | Poisson | Bursts | Voice | Video | Arrivals
+KINDS: Final = (Cbr, Poisson, Bursts, Voice, Video, Arrivals)
+
+
+def core_datagrams(traffic: Datagrams) -> dict[str, Any]:
+    """What the core has for datagrams; ScenarioError for a file that can't be read, its line named."""
+    if isinstance(traffic, Voice):
+        return core_fields(traffic.bursts())
+    if isinstance(traffic, Arrivals):
+        return {"kind": "arrivals", "sent_ps": _sent(traffic.file)}
+    return core_fields(traffic)
+
+
+def longest_bytes(core: dict[str, Any]) -> int:
+    """Length of the longest datagram of a flow as an IP packet, of what the core has for it [bytes]."""
+    if core["kind"] == "arrivals":
+        return HEADERS + max((payload for _, payload in core["sent_ps"]), default=0)
+    return HEADERS + int(core["payload_bytes"])
+
+
+def _sent(file: str) -> list[list[int]]:
+    """When each is sent [ps] and its payload [bytes]."""
+    try:
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ScenarioError(f"{file}: can't be read, {reason}; needs a CSV file of time and bytes") from None
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{file}: not text; needs a CSV file of time and bytes") from None
+    if not 1 < len(lines) <= MOST_LINES:
+        raise ScenarioError(f"{file}: {len(lines)} lines; needs a head and 1 to {MOST_LINES - 1} datagrams")
+    rows = csv.reader(lines)
+    heads = [name.strip() for name in next(rows)]
+    if sorted(heads) != sorted(COLUMNS):
+        raise ScenarioError(f"{file}:1: {', '.join(heads)}; needs a head of {' and '.join(COLUMNS)}")
+    time, size = heads.index("time"), heads.index("bytes")
+    sent: list[list[int]] = []
+    for number, row in enumerate(rows, 2):
+        if len(row) != len(COLUMNS):
+            raise ScenarioError(f"{file}:{number}: {len(row)} cells; needs 2, {' and '.join(heads)}")
+        at = _time(f"{file}:{number}", row[time].strip())
+        if sent and at < sent[-1][0]:
+            before = TIME.format(sent[-1][0])
+            raise ScenarioError(
+                f"{file}:{number}: time {TIME.format(at)} after {before}; needs times that never go back"
+            )
+        sent.append([at, _bytes(f"{file}:{number}", row[size].strip())])
+    return sent
+
+
+def _time(where: str, cell: str) -> int:
+    try:
+        value = round(Fraction(cell) * 10**12) if cell[-1:].isdigit() and len(cell) < 40 else TIME.parse(cell)
+    except ValueError:
+        value = -1
+    if not 0 <= value <= LATEST_PS:
+        raise ScenarioError(
+            f"{where}: time {cell[:20]!r}; needs 0 s to {TIME.format(LATEST_PS)}, as in 0.02 or '20 ms'"
+        )
+    return value
+
+
+def _bytes(where: str, cell: str) -> int:
+    try:
+        value = int(cell) if cell.isascii() and cell.isdigit() and len(cell) < 10 else SIZE.parse(cell)
+    except ValueError:
+        value = 0
+    if not 1 <= value <= 65_000:
+        raise ScenarioError(f"{where}: bytes {cell[:20]!r}; needs a payload of 1 to 65000")
+    return value

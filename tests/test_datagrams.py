@@ -1,0 +1,174 @@
+"""Datagrams beside TCP: what is said of them, what is refused, and that they are what their kinds say."""
+
+import ipaddress
+import json
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longpipe import Scenario, ScenarioError
+from longpipe.analysis.asked import NamedMeasure
+from longpipe.run import simulate
+from longpipe.scenario import Cbr, Dumbbell, Graph, Group, Switch, Voice
+from longpipe.scenario.network import Flow
+from longpipe.store.packing import pack, unpack
+
+TRUNK: dict[str, Any] = {
+    "trunk_rate": "10 Mbit/s",
+    "access_rate": "1 Gbit/s",
+    "access_delay": "10 ms",
+    "trunk_delay": "10 ms",
+    "exit_delay": "10 ms",
+}
+
+
+def scenario(*groups: dict[str, Any], **more: Any) -> Scenario:  # noqa: ANN401 - fields of a scenario
+    network = {"kind": "dumbbell", "group": groups, **TRUNK}
+    fields = {"framing": "ip", "duration": "5 s", "network": network, "switch": {"buffer": "50 packets"}, **more}
+    return Scenario(**fields)
+
+
+def test_voice_beside_bulk_is_a_row_of_its_own_and_no_part_of_fairness() -> None:
+    mixed = scenario(
+        {"name": "bulk", "count": 2, "tcp": {"receiver_window": "1 MB", "window_scale": "as needed"}},
+        {"name": "call", "traffic": {"kind": "voice", "on": "100 s", "times": "fixed"}},
+        {
+            "name": "heard",
+            "direction": "back",
+            "traffic": {"kind": "voice", "codec": "g729", "on": "100 s", "times": "fixed"},
+        },
+    )
+    result = simulate(mixed, 1)
+    call, heard = (row for _, row in result.datagrams.iterrows())
+    # A packet each 20 ms from 0 s on; those of the last moments are under way.
+    assert call["sent"] == heard["sent"] == 251
+    assert call["received"] + call["lost"] <= 251
+    assert call["received_bytes"] == 172 * call["received"]
+    # On the way back there is nothing but ACKs and 60-byte packets.
+    assert heard["mean_delay_s"] == pytest.approx(0.03 + 60 * 8 / 1e7 + 2 * 60 * 8 / 1e9, abs=5e-4)
+    assert call["mean_delay_s"] > heard["mean_delay_s"]
+    assert call["jitter_s"] > 0
+    bulk_bps = result.throughputs_bps[:2]
+    assert result.fairness == pytest.approx(bulk_bps.sum() ** 2 / (2 * (bulk_bps**2).sum()))
+    assert list(result.limits["limited_by"][2:]) == ["application", "application"]
+    assert NamedMeasure.parse("datagrams:call.p95")(result) == call["p95_delay_s"]
+    assert list(result.flows["sent_segments"][2:]) == [251, 251]
+    assert "datagrams" in json.loads(result.to_json())
+
+
+def test_a_flow_sent_back_over_a_dumbbell_takes_its_trunk_back() -> None:
+    result = simulate(scenario({"name": "up", "direction": "back", "traffic": {"kind": "cbr", "rate": "1 Mbit/s"}}), 1)
+    used = dict(zip(result.ports["port"], result.ports["utilization"], strict=True))
+    assert used["switch2->switch1"] == pytest.approx(0.1, rel=0.02)
+    assert used["switch1->switch2"] == 0
+    assert result.efficiency == 0
+
+
+def test_a_graph_has_datagrams_both_ways_between_two_hosts() -> None:
+    cbr = Cbr(rate="800 kbit/s", payload="972 B")
+    graph = Graph.of(
+        [("a", "s", "10 Mbit/s", "5 ms"), ("s", "b", "10 Mbit/s", "5 ms")],
+        [Flow(name="there", from_="a", to="b", traffic=cbr), Flow(name="back", from_="b", to="a", traffic=cbr)],
+    )
+    frame = simulate(
+        Scenario(framing="ip", network=graph, duration="1 s", switch=Switch(buffer="9 packets")), 1
+    ).datagrams
+    # Two links of 5 ms and .8 ms: 11.6 ms each.
+    assert frame["mean_delay_s"].tolist() == pytest.approx([0.0116, 0.0116])
+    assert frame["sent"].tolist() == [101, 101]
+    assert frame["received"].tolist() == [99, 99]
+
+
+def test_a_stored_run_keeps_them_and_one_of_before_has_none() -> None:
+    result = simulate(scenario({"name": "v", "traffic": "video"}), 1)
+    packed = pack(result)
+    again = unpack(result.scenario, 1, packed.summary)
+    assert again.datagrams.equals(result.datagrams.astype(again.datagrams.dtypes.to_dict()))
+    older = type(result)(
+        result.scenario, 1, "", 0, {name: part for name, part in result.columns.items() if name != "datagrams"}
+    )
+    assert older.datagrams.empty
+
+
+def test_arrivals_are_those_of_their_file(tmp_path: Path) -> None:
+    file = tmp_path / "sent.csv"
+    file.write_text("time,bytes\n0,100\n0.5,200\n500 ms,1 KB\n")
+    asked = scenario({"name": "f", "traffic": {"kind": "arrivals", "file": str(file)}})
+    row = simulate(asked, 1).datagrams.iloc[0]
+    assert (row["sent"], row["received"], row["sent_bytes"]) == (3, 3, 1300)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("time,bytes\n1,100\n0.5,100\n", ":3: time 500 ms after 1 s; needs times that never go back"),
+        ("time,bytes\nsoon,100\n", ":2: time 'soon'; needs 0 s to 2400 h, as in 0.02 or '20 ms'"),
+        ("time,bytes\n1,0\n", ":2: bytes '0'; needs a payload of 1 to 65000"),
+        ("time,bytes\n1\n", ":2: 1 cells; needs 2, time and bytes"),
+        ("when,bytes\n1,1\n", ":1: when, bytes; needs a head of time and bytes"),
+        ("time,bytes\n", ": 1 lines; needs a head and 1 to 9999999 datagrams"),
+    ],
+)
+def test_a_file_that_is_none_is_refused_with_its_line(tmp_path: Path, text: str, line: str) -> None:
+    file = tmp_path / "sent.csv"
+    file.write_text(text)
+    with pytest.raises(ScenarioError) as error:
+        scenario({"name": "f", "traffic": {"kind": "arrivals", "file": str(file)}})
+    assert str(error.value) == f"{file}{line}"
+
+
+@pytest.mark.parametrize(
+    ("traffic", "line"),
+    [
+        ({"kind": "cbr"}, "network.group[0].traffic.rate: "),
+        ({"kind": "cbr", "rate": "1 bit/s"}, "network.group[0].traffic.rate: "),
+        ({"kind": "cbr", "rate": "1 Mbit/s", "payload": "70000 B"}, "network.group[0].traffic.payload: "),
+        (
+            {"kind": "on-off", "rate": "1 Mbit/s", "times": {"kind": "pareto", "shape": 1}},
+            "network.group[0].traffic.times",
+        ),
+        ({"kind": "voice", "codec": "opus"}, "network.group[0].traffic.codec: "),
+        ({"kind": "video", "size_spread": 2}, "network.group[0].traffic.size_spread: "),
+    ],
+)
+def test_what_no_datagrams_can_be_is_refused_in_one_line(traffic: dict[str, Any], line: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        scenario({"name": "f", "traffic": traffic})
+    assert str(error.value).startswith(line)
+    assert "\n" not in str(error.value)
+
+
+def test_cells_carry_none() -> None:
+    with pytest.raises(ScenarioError, match=r"network.group\[0\].traffic: voice; sends datagrams, needs framing 'ip'"):
+        Scenario(network=Dumbbell(group=(Group(name="f", traffic=Voice()),)))
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="reads captures with tshark")
+def test_captures_hold_udp_whose_checksums_are_right(tmp_path: Path) -> None:
+    file = tmp_path / "sent.pcapng"
+    result = simulate(scenario({"name": "f", "traffic": "video"}), 1, captures={"link:switch1->switch2": str(file)})
+    names = [
+        "ip.checksum.status",
+        "udp.checksum",
+        "udp.length",
+        "ip.len",
+        "ip.src",
+        "ip.dst",
+        "udp.srcport",
+        "udp.dstport",
+    ]
+    fields = [part for name in names for part in ("-e", name)]
+    command = ["tshark", "-r", str(file), "-o", "ip.check_checksum:TRUE", "-T", "fields", *fields]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(lines) == result.captures[0].packets > 500
+    for line in lines:
+        ip_status, checksum, length, total, *ends = line.split("\t")
+        assert (ip_status, int(total)) == ("1", int(length) + 20)
+        # Of the pseudo-header and the header: the payload is all zero (RFC 768).
+        addresses = b"".join(ipaddress.ip_address(address).packed for address in ends[:2])
+        words = [*struct.unpack("!4H", addresses), 17, int(length), *map(int, ends[2:]), int(length), int(checksum, 16)]
+        assert sum(words) % 0xFFFF == 0
