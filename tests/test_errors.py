@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from longpipe import Scenario, ScenarioError
+from longpipe.cli import main
 from longpipe.scenario import Dumbbell, Switch
 
 LINK: dict[str, Any] = {"rate": "1 Mbit/s", "delay": "1 ms"}
@@ -41,7 +42,8 @@ def message(build: Callable[[], object]) -> str:
         (
             "switch.buffer",
             "10 ms",
-            "switch.buffer: '10 ms' is not a buffer size; accepts cells, packets, BDP, B, KB, KiB, MB, MiB, "
+            "switch.buffer: '10 ms' is not a buffer size but a time: it is rate times time, 1 s at 10 Mbit/s is "
+            "'1.25 MB'; accepts cells, packets, BDP, B, KB, KiB, MB, MiB, "
             "GB, GiB, as in '1000 cells', or 'unlimited'",
         ),
         (
@@ -58,8 +60,8 @@ def message(build: Callable[[], object]) -> str:
         ),
         (
             "network.trunk_rate",
-            "155 Mbps",
-            "network.trunk_rate: '155 Mbps' is not a bit rate; "
+            "155 mbit/s",
+            "network.trunk_rate: '155 mbit/s' is not a bit rate, it is 'Mbit/s' here; "
             "accepts bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, as in '155.52 Mbit/s'",
         ),
         # Negative and absurd quantities.
@@ -377,3 +379,27 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
 
 def test_smallest_buffer_holds_exactly_one_packet() -> None:
     Scenario().with_(**{"switch.buffer": "12 cells"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("run --seed abc a.toml", "--seed: 'abc'; needs a whole number"),
+        ("run a.toml --set", "--set: nothing given; needs a value"),
+        ("run a.toml --trace=cwn", "--trace: 'cwn'; accepts cwnd, queue, vc_queue, sequence, rtt, delay, drops"),
+        ("run a.toml --sed 1", "--sed: no such option of longpipe run; did you mean '--seed'?"),
+        ("run", "FILE.toml: missing; `longpipe run --help` says what it is"),
+        ("reproduce", "PAPER: missing; `longpipe reproduce --help` says what it is"),
+        ("reproduce frr-96 --seeds 0", "--seeds: '0'; needs at least 1"),
+        ("plot a.toml window", "--output: missing; `longpipe plot --help` says what it is"),
+        ("rum", "no such command 'rum'; did you mean 'run'?; `longpipe --help` shows what there is"),
+    ],
+)
+def test_a_bad_command_line_is_one_line(
+    arguments: str, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["longpipe", *arguments.split()])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    assert capsys.readouterr().err == f"error: {expected}\n"

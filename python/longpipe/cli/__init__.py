@@ -24,6 +24,7 @@ from longpipe.cli import (
     study,
     validate,
 )
+from longpipe.cli.usage import told
 from longpipe.errors import RunError, ScenarioError
 
 HELP = (
@@ -35,6 +36,9 @@ HELP = (
 EPILOG = "Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted."
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+# Of Typer's errors that which all others about a command line are.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
@@ -83,7 +87,17 @@ def main() -> NoReturn:
     """Runs the command line; every error is one line per problem on stderr, never a traceback."""
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
     try:
-        app()
+        # Errors of the command line itself are told like any other; what comes back is the status of an early exit.
+        status = app(prog_name="longpipe", standalone_mode=False)
+    except UsageError as error:
+        # A command alone shows its help, which is no mistake to tell of.
+        if problem := told(error):
+            errors.print("[bold red]error:[/]", end=" ")
+            errors.print(problem, markup=False)
+        sys.exit(BAD_INPUT)
+    except typer.Abort:
+        errors.print("aborted")
+        sys.exit(FAILED)
     except (ScenarioError, CaptureError) as error:
         for problem in error.problems:
             errors.print("[bold red]error:[/]", end=" ")
@@ -108,4 +122,4 @@ def main() -> NoReturn:
         errors.print(f"run failed: {type(error).__name__}: {error}", markup=False)
         errors.print("LONGPIPE_TRACEBACK=1 shows where.")
         sys.exit(FAILED)
-    sys.exit(0)
+    sys.exit(status if isinstance(status, int) else 0)
