@@ -30,6 +30,8 @@ class Dimension:
     aliases: Mapping[str, str] = field(default_factory=dict)
     singular: Mapping[str, str] = field(default_factory=dict)
     unlimited: bool = False
+    # What to say of units of another dimension.
+    other: Mapping[str, str] = field(default_factory=dict)
 
     def split(self, text: str) -> tuple[Fraction, str]:
         """Number and canonical unit; ValueError names the value and what is accepted."""
@@ -85,14 +87,12 @@ def _parse(dimension: Dimension, text: str) -> int:
 
 
 def _meant(dimension: Dimension, written: str) -> str:
-    """What a unit is called here that was written with letters of another size, or is of a buffer in time."""
+    """What a unit is called here that was written with letters of another size, or is one of another quantity."""
     names = {**{name: name for name in dimension.units}, **dimension.aliases}
     found = {unit for name, unit in names.items() if name.lower() == written.lower()}
     if len(found) == 1:
         return f", it is {found.pop()!r} here"
-    if dimension is BUFFER and TIME.aliases.get(written, written) in TIME.units:
-        return " but a time: it is rate times time, 1 s at 10 Mbit/s is '1.25 MB'"
-    return ""
+    return dimension.other.get(written, "")
 
 
 def _decimal(number: Fraction) -> str:
@@ -192,4 +192,7 @@ BUFFER: Final = Dimension(
     aliases=SIZE.aliases,
     unlimited=True,
     singular={"cells": "cell", "packets": "packet"},
+    other=dict.fromkeys(
+        (*TIME.units, *TIME.aliases), " but a time: it is rate times time, 1 s at 10 Mbit/s is '1.25 MB'"
+    ),
 )
