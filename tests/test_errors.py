@@ -17,6 +17,8 @@ GRAPH: dict[str, Any] = {
     "flows": [{"name": "f", "from": "a", "to": "b"}],
 }
 
+LOSSES = "none, packets, at-times, bernoulli, over-time, gilbert-elliott-in-time, gilbert-elliott, bit-errors"
+
 
 def message(build: Callable[[], object]) -> str:
     with pytest.raises(ScenarioError) as error:
@@ -168,6 +170,22 @@ def message(build: Callable[[], object]) -> str:
             {},
             "switch.policy: {}; needs a kind: tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, "
             "step-marking, blue, codel, fq-codel",
+        ),
+        (
+            "switch.policy",
+            "RED",
+            "switch.policy: 'RED'; it is 'red' here; accepts tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel",
+        ),
+        ("tcp.ecn", True, "tcp.ecn: True; accepts off, classic, dctcp"),
+        (
+            "network.trunk_loss",
+            0.01,
+            f"network.trunk_loss: 0.01; accepts {LOSSES}, as in {{kind = 'bernoulli', probability = 0.01}}",
+        ),
+        (
+            "network.trunk_loss",
+            "1 %",
+            f"network.trunk_loss: '1 %'; accepts {LOSSES}, as in {{kind = 'bernoulli', probability = 0.01}}",
         ),
         ("network", "ring", "network: 'ring'; accepts dumbbell, graph"),
         # Values of the wrong shape.
@@ -403,3 +421,13 @@ def test_a_bad_command_line_is_one_line(
         main()
     assert left.value.code == 2
     assert capsys.readouterr().err == f"error: {expected}\n"
+
+
+def test_a_change_may_replace_what_is_wrong_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text('[switch]\nbuffer = "12 parsec"\n[tcp]\nrecovery = "reno"\n')
+    changes = {"switch.buffer": "3000 cells", "tcp.recovery": "sack"}
+    found = Scenario.from_toml(path, changes)
+    assert (found.switch.buffer, found.tcp.recovery.kind) == ("3000 cells", "sack")
+    assert "12 parsec" in message(lambda: Scenario.from_toml(path, {"tcp.recovery": "sack"}))
+    assert "recovery" in message(lambda: Scenario.from_toml(path, {"switch.buffer": "3000 cells", "tcp.recovery": "x"}))

@@ -13,7 +13,9 @@ _NEEDS: Final = {
     "Input should be a valid boolean": "true or false",
 }
 _CHOICES: Final = re.compile(r"is not one of (.*?)\.?$")
-_BOUND: Final = re.compile(r"Input should be (greater than or equal to|less than or equal to|greater than|less than) (\S+)")
+_BOUND: Final = re.compile(
+    r"Input should be (greater than or equal to|less than or equal to|greater than|less than) (\S+)"
+)
 _BOUNDS: Final = {
     "greater than or equal to": "at least",
     "less than or equal to": "at most",

@@ -57,7 +57,8 @@ class Reproduction:
         chosen = self.runs[self.runs["replicated"] & (self.runs["table"] == caption.table)]
         found = []
         for level, runs in chosen.groupby(column, sort=False):
-            of_rows = [group.set_index("seed")[metric].to_dict() for _, group in runs.groupby(list(self.paper.factors))]
+            by_row = runs.groupby(list(self.paper.factors))
+            of_rows = [dict(zip(group["seed"], group[metric], strict=True)) for _, group in by_row]
             mean = estimate_average(of_rows)
             average = published.loc[published[column] == level, "published"].mean()
             found.append((level, average, mean.mean, mean.mean_low, mean.mean_high))
