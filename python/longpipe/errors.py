@@ -92,8 +92,8 @@ def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> s
         case "literal_error":
             return f"{shown}; {_accepts(str(error['input']), _quoted(context['expected']))}"
         case "union_tag_invalid":
-            accepted = _accepts(context["tag"], _quoted(context["expected_tags"]))
-            return f"{context['tag']!r}; {accepted}{_table(owners, name, _percent(context['tag']))}"
+            named = _accepts(context["tag"], _quoted(context["expected_tags"]))
+            return f"{context['tag']!r}; {named}{_table(owners, name, _percent(context['tag']))}"
         case "union_tag_not_found":
             return f"{shown}; needs a kind: {', '.join(_kinds(owners, name))}"
         case "model_type" | "model_attributes_type" if kinds := _kinds(owners, name):

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from typing import Annotated, NoReturn
 
 import typer
@@ -86,34 +87,29 @@ app.add_typer(validate.app, name="validate", help="Compare longpipe with an inde
 def main() -> NoReturn:
     """Runs the command line; every error is one line per problem on stderr, never a traceback."""
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    def tell(problems: Iterable[str], status: int) -> NoReturn:
+        for problem in problems:
+            errors.print("[bold red]error:[/]", end=" ")
+            errors.print(problem, markup=False)
+        sys.exit(status)
+
     try:
         # Errors of the command line itself are told like any other; what comes back is the status of an early exit.
         status = app(prog_name="longpipe", standalone_mode=False)
     except UsageError as error:
         # A command alone shows its help, which is no mistake to tell of.
-        if problem := told(error):
-            errors.print("[bold red]error:[/]", end=" ")
-            errors.print(problem, markup=False)
-        sys.exit(BAD_INPUT)
-    except typer.Abort:
-        errors.print("aborted")
-        sys.exit(FAILED)
-    except (ScenarioError, CaptureError) as error:
-        for problem in error.problems:
-            errors.print("[bold red]error:[/]", end=" ")
-            errors.print(problem, markup=False)
-        sys.exit(BAD_INPUT if isinstance(error, ScenarioError) else FAILED)
+        tell(filter(None, [told(error)]), BAD_INPUT)
+    except ScenarioError as error:
+        tell(error.problems, BAD_INPUT)
+    except CaptureError as error:
+        tell(error.problems, FAILED)
     except RunError as error:
-        for problem in str(error).splitlines():
-            errors.print("[bold red]error:[/]", end=" ")
-            errors.print(problem, markup=False)
-        sys.exit(FAILED)
+        tell(str(error).splitlines(), FAILED)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        errors.print("[bold red]error:[/]", end=" ")
-        errors.print(f"{where}{(error.strerror or str(error)).lower()}", markup=False)
-        sys.exit(FAILED)
-    except KeyboardInterrupt:
+        tell([f"{where}{(error.strerror or str(error)).lower()}"], FAILED)
+    except (KeyboardInterrupt, typer.Abort):
         errors.print("interrupted")
         sys.exit(INTERRUPTED)
     except Exception as error:

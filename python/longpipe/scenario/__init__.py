@@ -182,7 +182,7 @@ class Scenario(Model):
 
     @classmethod
     def example(cls, name: str) -> Self:
-        """A scenario to start from: "fiber", "geo", "leo", "starlink", "cellular", "aqm", "home", ... of `longpipe.examples`.
+        """A scenario to start from: "fiber", "geo", "leo", "starlink", "cellular", "aqm" or another of EXAMPLES.
 
         `longpipe init --example NAME` writes it as a file. Raises ScenarioError for another name.
         """
