@@ -102,9 +102,7 @@ def main() -> NoReturn:
         tell(filter(None, [told(error)]), BAD_INPUT)
     except ScenarioError as error:
         tell(error.problems, BAD_INPUT)
-    except CaptureError as error:
-        tell(error.problems, FAILED)
-    except RunError as error:
+    except (CaptureError, RunError) as error:
         tell(str(error).splitlines(), FAILED)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
