@@ -67,7 +67,10 @@ def test_copies_instead_of_replications_are_noticed() -> None:
     copies = frame.assign(y=frame["a"] * 0.1 + (frame["b"] == "x") * 0.7)
     found = anova(copies, "y", ["a", "b"])
     assert found.standard_error == 0
-    assert np.isinf(found.variation.set_index("component")["f"]["a"])
+    assert found.variation[["f", "p_value"]].isna().all(axis=None)
+    assert found.effects()[["low", "high"]].isna().all(axis=None)
+    assert np.isnan(found.mean_interval()).all()
+    assert "the replications are copies" in repr(found)
     assert "the replications are copies" in check(found)["note"].iloc[-1]
 
 

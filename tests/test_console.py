@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def printed(store: Path, *arguments: str, columns: int | None) -> list[str]:
     return [line.rstrip() for line in done.stdout.splitlines()]
 
 
-def table_of(columns: int, rows: list[tuple[str, ...]], width: int, heads: int) -> list[str]:
+def table_of(columns: int, rows: Sequence[tuple[str, ...]], width: int, heads: int) -> list[str]:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for number in range(columns):
         table.add_column(f"column{number}", no_wrap=number >= heads)

@@ -44,8 +44,18 @@ KNOBS: dict[str, tuple[object, ...]] = {
     ),
     "framing": ("aal5", "ip"),
     "switch.buffer": ("0.25 BDP", "2 BDP", "1000 cells", "64 packets", "64 KB", "unlimited", "1 cell"),
-    "switch.policy": ("tail-drop", "epd", "selective-drop", {"kind": "fba", "threshold": 0.7, "z": 1}, "red", "codel"),
-    "tcp.ecn": ("classic", "dctcp", {"kind": "classic", "abe": True}),
+    "switch.policy": (
+        "tail-drop",
+        "epd",
+        "selective-drop",
+        {"kind": "fba", "threshold": 0.7, "z": 1},
+        "red",
+        "codel",
+        "dualpi2",
+        "drr",
+    ),
+    "network.return_policy": ("ack-filter", {"kind": "sfq", "perturb": "10 s"}),
+    "tcp.ecn": ("classic", "dctcp", {"kind": "dctcp", "ect": 1}, {"kind": "classic", "abe": True}),
     "tcp.recovery": ("vanilla", "tahoe", "newreno", "sack", {"kind": "reno", "guard": True}),
     "tcp.congestion": (
         "aimd",
@@ -79,6 +89,9 @@ WRONG: list[dict[str, Any]] = [
     {"duration": 5},
     {"duraton": "5 s"},
     {"traffic": "video"},
+    {"network": {"kind": "dumbbell", "return_policy": "ack-filter"}},
+    {"framing": "ip", "network": {"group": [{"name": "a", "class": 2}]}, "switch": {"policy": "weighted-priority"}},
+    {"framing": "ip", "switch": {"policy": {"kind": "dualpi2", "marking": {"kind": "ramp", "min": "3 ms"}}}},
     {"framing": "ip", "traffic": {"kind": "cbr", "rate": "1 bit/s"}},
     {"framing": "ip", "traffic": "poisson"},
     {"name": ""},
@@ -223,7 +236,7 @@ def test_a_page_that_was_not_built_is_told_how_to_build(tmp_path: Path, monkeypa
     monkeypatch.setattr(lab, "PAGE", tmp_path / "page.html")
     with pytest.raises(RunError, match=r"`make lab` in its sources, which takes node 18.19.*docs/lab.md"):
         lab.address()
-    with pytest.raises(ScenarioError, match="nope.toml: can't be read"):
+    with pytest.raises(ScenarioError, match=r"nope\.toml: can't be read"):
         lab.address(Path("nope.toml"))
 
 

@@ -27,6 +27,10 @@ def limits(result: Result) -> list[FlowLimit]:
     return limits_of(result.scenario, result.columns)
 
 
+def at_port(result: Result, port: str, column: str) -> float:
+    return float(result.part("ports")[column][list(result.part("ports")["port"]).index(port)])
+
+
 def limited_by(scenario: Scenario) -> set[str]:
     return {one.limited_by for one in limits(simulate(scenario))}
 
@@ -82,7 +86,7 @@ def test_the_window_in_use_counts_what_waits_for_acks_in_their_queue() -> None:
     (one,) = limits(result)
     window = paths(result.scenario.resolve())[0]
     # The round trip by hand: nothing else has a queue.
-    queue = result.ports.set_index("port").loc["switch2->switch1", "mean_queue_packets"]
+    queue = at_port(result, "switch2->switch1", "mean_queue_packets")
     round_trip_s = 0.04 + queue * 8 * 52 / 2e6
     by_hand = result.throughputs_bps[0] / 8 * round_trip_s / (window.window_bytes / window.packet_bytes * 1448)
     assert one.window_used == pytest.approx(by_hand, rel=0.01)
@@ -92,8 +96,8 @@ def test_the_window_in_use_counts_what_waits_for_acks_in_their_queue() -> None:
 def test_acks_that_are_lost_in_a_short_buffer_are_told_of() -> None:
     result = simulate(narrow_way_back(**{"tcp.ack": "immediate", "network.return_buffer": "6 packets"}))
     (one,) = limits(result)
-    ports = result.ports.set_index("port").loc["switch2->switch1"]
-    assert one.acks_lost == pytest.approx(ports["packets_lost_overflow"] / ports["packets_in"])
+    lost, came = (at_port(result, "switch2->switch1", name) for name in ("packets_lost_overflow", "packets_in"))
+    assert one.acks_lost == pytest.approx(lost / came)
     (line,) = notes([one])
     assert line == f"ACKs of 1 of 1 flows: {one.acks_lost:.1%} lost on their way back, by switch2->switch1"
 

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from longpipe.analysis import delays, metrics, shares, web
-from longpipe.analysis.limits import limits, told
+from longpipe.analysis.cautions import cautions
+from longpipe.analysis.limits import limits, notes, told
 from longpipe.captures import Capture
 from longpipe.files import check_directory, write_text
 from longpipe.scenario import Dumbbell, Scenario
@@ -69,7 +70,7 @@ class Result:
         return (
             f"Result of {self.scenario.name!r}, seed {self.seed}: {self.scenario.duration}, "
             f"{len(self.throughputs_bps)} flows, {self.throughputs_bps.sum() / 1e6:.3f} Mbit/s in all, {shown}\n"
-            f"limited by {limited}"
+            f"limited by {limited}" + "".join(f"\nwarning: {line}" for line in self.warnings)
         )
 
     def _repr_html_(self) -> str:
@@ -137,6 +138,15 @@ class Result:
         import pandas as pd
 
         return pd.DataFrame(map(asdict, limits(self.scenario, self.columns)))
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What its scenario can't show, a line each, as `longpipe run` prints them.
+
+        Of windows that fill neither pipe nor buffer, of paths that end before the run, and of many ACKs lost.
+        """
+        found = limits(self.scenario, self.columns)
+        return (*cautions(self.scenario), *notes(found))
 
     @cached_property
     def traces(self) -> dict[str, pd.DataFrame]:

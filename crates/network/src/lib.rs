@@ -32,6 +32,7 @@ pub use hosts::foreign::{Cause, Fate, ForeignPacket, Outcome};
 pub use observe::probe::Probe;
 pub use observe::recorder::Recorder;
 pub use packets::circuit::REQUEST;
+pub use packets::contents::Datagram;
 pub use report::Report;
 pub use scenario::check::ScenarioError;
 pub use scenario::Scenario;

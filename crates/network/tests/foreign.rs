@@ -6,7 +6,7 @@ use common::any_graph::any_scenario;
 use common::any_graph::motion::{self, any_motions};
 use longpipe_events::Time;
 use longpipe_network::scenario::{Engine, Framing, LossConfig, Scenario};
-use longpipe_network::{Cause, Fate, ForeignPacket, Outcome, Probe, Simulation, REQUEST};
+use longpipe_network::{Cause, Datagram, Fate, ForeignPacket, Outcome, Probe, Simulation, REQUEST};
 use longpipe_tcp::config::RecoveryKind;
 use longpipe_tcp::{AckSegment, DataSegment};
 use proptest::prelude::*;
@@ -52,6 +52,14 @@ impl Probe for Witness {
     fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
         self.got
             .push((now, (circuit(flow, frame, true), frame), segment.ecn.marked));
+    }
+
+    fn sent_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+        self.sends(now, (2 * flow, frame), datagram.packet_bytes(), false);
+    }
+
+    fn received_datagram(&mut self, now: Time, flow: u32, frame: u32, _: &Datagram) {
+        self.got.push((now, (2 * flow, frame), false));
     }
 
     fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, _: &AckSegment) {

@@ -1,16 +1,23 @@
 """Mean and 95 % intervals of replicated measurements (Student's t)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from longpipe.analysis.quantiles import t_quantile
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 CONFIDENCE: Final = 0.95
+# Sums of the same numbers in another order differ by less.
+ROUNDING: Final = 1e-12
 
 
 @dataclass(frozen=True)
@@ -64,3 +71,15 @@ def estimate_average(measured: Sequence[Mapping[int, float]], *, level: float = 
                 variance += float(np.cov(x, y)[0, 1]) * len(shared) / (len(one) * len(other))
     margin = t_quantile(level, fewest - 1) * math.sqrt(max(variance, 0.0)) / len(measured)
     return Estimate(mean, math.nan, math.nan, mean - margin, mean + margin)
+
+
+def copies(runs: pd.DataFrame) -> str:
+    """A line if the replications of every point have the same measures, else ""; `runs` is as a study's frame."""
+    measures = [name for name in runs.select_dtypes("number") if name not in ("point", "block", "replication", "seed")]
+    points = runs.groupby("point")[measures]
+    if not measures or points.size().min() < 2:
+        return ""
+    spread = (points.max() - points.min()).fillna(0.0)
+    if (spread > ROUNDING * points.max().abs()).to_numpy().any():
+        return ""
+    return "the replications of each point are copies: the seed draws nothing that changes them"

@@ -27,6 +27,7 @@ from longpipe.cli import (
 )
 from longpipe.cli.usage import told
 from longpipe.errors import RunError, ScenarioError
+from longpipe.interrupts import TerminatedError
 
 HELP = (
     "Simulate TCP over long, fat pipes of ATM cells or IP packets, each one by one.\n\n"
@@ -34,9 +35,9 @@ HELP = (
     "The same scenario and seed give the same result on every machine.\n\n"
     "Begin with:  [bold]longpipe init geo.toml --example geo[/]\n\nand then:  [bold]longpipe run geo.toml[/]"
 )
-EPILOG = "Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted."
+EPILOG = "Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated."
 
-FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
 # Of Typer's errors that which all others about a command line are.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -107,6 +108,9 @@ def main() -> NoReturn:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         tell([f"{where}{(error.strerror or str(error)).lower()}"], FAILED)
+    except TerminatedError:
+        errors.print("terminated")
+        sys.exit(TERMINATED)
     except (KeyboardInterrupt, typer.Abort):
         errors.print("interrupted")
         sys.exit(INTERRUPTED)
@@ -116,4 +120,4 @@ def main() -> NoReturn:
         errors.print(f"run failed: {type(error).__name__}: {error}", markup=False)
         errors.print("LONGPIPE_TRACEBACK=1 shows where.")
         sys.exit(FAILED)
-    sys.exit(status if isinstance(status, int) else 0)
+    sys.exit(status or 0)

@@ -48,8 +48,8 @@ def blocks(console: Console, table: Table, heads: int = 1) -> Iterator[Table]:
         kept = {column: least[column] for column in named}
     parts: list[list[int]] = [[]]
     for column in others:
-        widths = [*kept.values(), *(least[one] for one in [*parts[-1], column])]
-        if parts[-1] and _total(table, widths) > console.width:
+        wanted = [*kept.values(), *(least[one] for one in [*parts[-1], column])]
+        if parts[-1] and _total(table, wanted) > console.width:
             parts.append([])
         parts[-1].append(column)
     for number, part in enumerate(parts):

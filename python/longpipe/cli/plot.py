@@ -111,6 +111,13 @@ def plot(
             autocompletion=field_and_level,
         ),
     ] = None,
+    overlaid: Annotated[
+        bool, typer.Option("--overlay", help="With --compare: all runs in one axis, a line each.")
+    ] = False,
+    rto: Annotated[
+        bool, typer.Option("--rto", help="For rtt: draw the retransmission timeout, however long it is.")
+    ] = False,
+    title: Annotated[str | None, typer.Option(help="Title of the picture, in place of its own.")] = None,
     begin: Annotated[float | None, typer.Option("--from", metavar="S", help="Begin of the time shown \\[s].")] = None,
     end: Annotated[float | None, typer.Option("--to", metavar="S", help="End of the time shown \\[s].")] = None,
     x: Annotated[str | None, typer.Option("--x", metavar="FACTOR", help="Of a study: the factor across.")] = None,
@@ -149,13 +156,16 @@ def plot(
     if x is not None:
         if name is not None:
             raise ScenarioError(f"KIND: {name!r} is of a run; needs none with --x, which is of a study")
-        save_as(_of_study(source, x, y, by, heat, where or [], store, from_zero=not y_from_data), output)
+        figure = _of_study(source, x, y, by, heat, where or [], store, from_zero=not y_from_data)
+        save_as(_titled(figure, title), output)
         return
+    if where or y_from_data:
+        raise ScenarioError(f"{'--where' if where else '--y-from-data'}: of a study; needs --x FACTOR")
     if name == PATH:
         from longpipe.pictures.path import path
 
         scenario = scenario_with(_existing(source), changes or [])
-        save_as(path(scenario, _span(scenario, begin, end)), output)
+        save_as(_titled(path(scenario, _span(scenario, begin, end)), title), output)
         return
     kind = _kind(name)
     if everything and (flow or compared or kind is Kind.SEQUENCE):
@@ -163,20 +173,36 @@ def plot(
         raise ScenarioError(f"--all: not with {with_what}")
     if flow and kind is Kind.DROPS:
         raise ScenarioError("--flow: drops is by port; needs --port, or another picture")
-    if port is not None and kind not in OF_PORT:
-        raise ScenarioError(f"--port: {kind.value} is by flow; needs --flow, or the picture {' or '.join(OF_PORT)}")
-    if unit is not None and kind not in COUNTING:
-        raise ScenarioError(f"--unit: {kind.value} counts none; needs {' or '.join(COUNTING)}")
+    if overlaid and (compared is None or rto):
+        raise ScenarioError(f"--overlay: not with {'--rto' if rto else 'one run; needs --compare FIELD=LEVEL,LEVEL'}")
+    # Runs are lines of one picture there anyway.
+    options = _options(kind, unit, port, rto=rto, overlaid=overlaid and kind is not Kind.CDF)
     busy: Busy = {}
     runs = _runs(_existing(source), kind, seed, changes or [], compared, flow, busy)
     if kind is Kind.WINDOW:
         _tell_shares(runs, flow, busy)
-    options: dict[str, Any] = {
-        "span_s": _span(next(iter(runs.values())).scenario, begin, end),
-        **({"unit": unit.value} if unit else {}),
-        **({"port": port} if port else {}),
-    }
-    save_as(_draw(runs, kind, flow, options, everything), output)
+    options["span_s"] = _span(next(iter(runs.values())).scenario, begin, end)
+    save_as(_titled(_draw(runs, kind, flow, options, everything), title), output)
+
+
+def _options(kind: Kind, unit: Unit | None, port: str | None, *, rto: bool, overlaid: bool) -> dict[str, Any]:
+    """What a picture is told, of that alone which was asked for; ScenarioError for what it has no use for."""
+    if port is not None and kind not in OF_PORT:
+        raise ScenarioError(f"--port: {kind.value} is by flow; needs --flow, or the picture {' or '.join(OF_PORT)}")
+    if unit is not None and kind not in COUNTING:
+        raise ScenarioError(f"--unit: {kind.value} counts none; needs {' or '.join(COUNTING)}")
+    if rto and kind is not Kind.RTT:
+        raise ScenarioError(f"--rto: {kind.value} shows none; needs rtt")
+    asked = {"unit": unit and unit.value, "port": port, "rto": rto, "overlaid": overlaid}
+    return {name: value for name, value in asked.items() if value}
+
+
+def _titled(figure: Figure, title: str | None) -> Figure:
+    from longpipe.pictures.style import wrapped
+
+    if title is not None:
+        figure.suptitle(wrapped(title), fontsize=11)
+    return figure
 
 
 def _existing(source: str) -> Path:
@@ -292,7 +318,7 @@ def _draw(
     if kind is Kind.CDF:
         whole: dict[str, Any] = {"most": None} if everything else {}
         return pictures.delay_cdf(runs if len(runs) > 1 else next(iter(runs.values())), flows, **options, **whole)
-    if len(runs) > 1:
+    if len(runs) > 1 or "overlaid" in options:
         return pictures.compare(runs, cast("Compared", kind.value), flows, **options)
     # Each picture has a number of its own of flows that can be told apart.
     most: dict[str, Any] = {"most": None} if everything else {}

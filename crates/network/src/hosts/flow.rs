@@ -155,7 +155,9 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
             sender_armed: MaybeTime::NONE,
             receiver_armed: MaybeTime::NONE,
             requests,
-            datagrams: Source::new(&flow.traffic, Stream::new(seed, "datagrams", entity)).map(Datagrams::new),
+            datagrams: Source::new(&flow.traffic, Stream::new(seed, "datagrams", entity))
+                .filter(|_| !flow.foreign)
+                .map(Datagrams::new),
             foreign: flow.foreign.then(Box::default),
         }
     });

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from longpipe.analysis.anova import Anova
+from longpipe.analysis.anova import COPIES, Anova
 from longpipe.analysis.checks import ADVICE, FAILS
 from longpipe.analysis.factors import name_of
 from longpipe.cli.console import show_table
@@ -29,6 +29,8 @@ def show(found: Anova, level: float, tables: Mapping[str, pd.DataFrame], console
     error = "no error term" if found.error_df == 0 else f"s_e {_short(found.standard_error)}, {found.error_df} df"
     console.print(f"mean {_short(found.mean)}{interval}; {error}", markup=False)
     console.print(_describe(found), markup=False, style="dim")
+    if found.copied:
+        console.print(COPIES, markup=False, style="yellow", soft_wrap=True)
     for table, heads in (
         (_variation(found.variation), 1),
         (_effects(tables["effects"], found, f"Main effects, {percent} intervals; bold if without 0", percent), 2),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import tomllib
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -108,7 +109,7 @@ def run(
         raise failure
 
 
-def scenario_with(file: Path, changes: list[str]) -> Scenario:
+def scenario_with(file: Path, changes: Sequence[str]) -> Scenario:
     """A scenario from a file, with changes as `--set` takes them."""
     from longpipe.scenario import Scenario
 

@@ -54,15 +54,19 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     ):
         if not math.isnan(value):
             console.print(f"{name:<10} [bold]{value:.4f}[/]  [dim]{meaning}[/]", highlight=False)
-    for number, line in enumerate(told(limited)):
-        console.print(f"{'' if number else 'limited by':<10} {line}", markup=False, highlight=False, soft_wrap=True)
-    for line in notes(limited):
-        console.print(f"{'note':<10} {line}", markup=False, highlight=False, soft_wrap=True)
+    _tell_limits(limited, console)
     for capture in result.captures:
         # Whatever the name of the file promises.
         form = "" if str(capture.path).endswith(".pcapng") else ", in pcapng's format"
         said = f"captured {capture.packets} packets of {capture.place} in {capture.path}{form}"
         console.print(said, markup=False, soft_wrap=True)
+
+
+def _tell_limits(limited: Sequence[FlowLimit], console: Console) -> None:
+    heads = ["limited by", *[""] * len(limited)]
+    lines = [*zip(heads, told(limited), strict=False), *(("note", line) for line in notes(limited))]
+    for head, line in lines:
+        console.print(f"{head:<10} {line}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _flows(flows: list[Row], limited: Sequence[FlowLimit], most: float) -> Table:

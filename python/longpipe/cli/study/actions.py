@@ -12,6 +12,7 @@ from rich.table import Table
 from longpipe.cli.console import show_table, terminal
 from longpipe.cli.progress import Bar
 from longpipe.cli.storing import opened, resumable
+from longpipe.cli.warnings import warn_of_design
 from longpipe.store import engine_version, studies
 from longpipe.store.engines import earlier_names
 from longpipe.study import Status, Study
@@ -38,6 +39,7 @@ def run(
         study = Study.open(name, store)
         if replications is not None:
             study.grow(replications)
+        warn_of_design(study.design)
         with resumable(study), Bar(name) as bar:
             study.run(executor, workers=workers, memory=memory, fresh=fresh, progress=bar.update)
         console = terminal()

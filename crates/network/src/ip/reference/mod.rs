@@ -72,7 +72,7 @@ impl Reference {
             ports: (0..scenario.links.len())
                 .map(|link| Port::new(scenario, link, seed))
                 .collect(),
-            served: served(scenario, topology, seed),
+            served: served(scenario, seed),
             wires: vec![Default::default(); scenario.links.len()],
             due: vec![None; scenario.links.len()],
             pending: BinaryHeap::new(),
@@ -341,11 +341,10 @@ impl Reference {
 }
 
 /// The ports of routers whose queue is served, by link.
-fn served(scenario: &Scenario, topology: &Topology, seed: u64) -> Vec<Option<Plainly>> {
+fn served(scenario: &Scenario, seed: u64) -> Vec<Option<Plainly>> {
     let port = |(index, link): (usize, &LinkConfig)| {
         let router = scenario.nodes[link.from].kind == NodeKind::Switch;
-        let circuits = topology.first_step.len();
-        let served = router.then(|| Served::new(link, circuits, seed, index as u64));
+        let served = router.then(|| Served::new(scenario, link, seed, index as u64));
         served.flatten().map(Plainly::new)
     };
     scenario.links.iter().enumerate().map(port).collect()
