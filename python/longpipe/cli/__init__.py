@@ -108,12 +108,10 @@ def main() -> NoReturn:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         tell([f"{where}{(error.strerror or str(error)).lower()}"], FAILED)
-    except TerminatedError:
-        errors.print("terminated")
-        sys.exit(TERMINATED)
-    except (KeyboardInterrupt, typer.Abort):
-        errors.print("interrupted")
-        sys.exit(INTERRUPTED)
+    except (KeyboardInterrupt, typer.Abort, TerminatedError) as error:
+        terminated = isinstance(error, TerminatedError)
+        errors.print("terminated" if terminated else "interrupted")
+        sys.exit(TERMINATED if terminated else INTERRUPTED)
     except Exception as error:
         if os.environ.get("LONGPIPE_TRACEBACK"):
             raise
