@@ -144,7 +144,7 @@ class Scenario(Model):
     def _fields_agree(self) -> Self:
         for name in ("delay", "drops"):
             if self.framing == "aal5" and getattr(self.traces, name):
-                raise ScenarioError(f'traces.{name}: true; needs framing = "ip": ports of cells keep no record of packets')
+                raise ScenarioError(f'traces.{name}: true; needs framing = "ip", as cells have no such record')
         _latest[:] = [(weakref.ref(self), resolve(self))]
         return self
 

@@ -28,20 +28,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     for line in heads(result):
         console.print(line, markup=False, highlight=False)
     limited = limits(result.scenario, result.columns)
-    most_flows, most_ports = (math.inf, math.inf) if everything else (MOST_FLOWS, MOST_PORTS)
-    tables = [
-        _flows(records(result.part("flows")), limited, most_flows),
-        _ports(records(result.part("ports")), result.scenario.framing, most_ports),
-    ]
-    if MEAN in result.part("ports"):
-        tables.append(_delays(records(result.part("ports")), most_ports))
-    if sources := records(result.part("vbr")):
-        tables.append(_vbr(sources, most_flows))
-    if streams := records(result.part("datagrams")):
-        tables.append(_datagrams(streams, most_flows))
-    if classes := records(result.part("response_times")):
-        tables.append(_web([*classes, *({**row, "class": "all"} for row in records(result.part("waiting")))]))
-    for table in tables:
+    for table in _tables(result, limited, everything):
         console.print()
         console.print(table)
     console.print()
@@ -58,6 +45,24 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
         form = "" if str(capture.path).endswith(".pcapng") else ", in pcapng's format"
         said = f"captured {capture.packets} packets of {capture.place} in {capture.path}{form}"
         console.print(said, markup=False, soft_wrap=True)
+
+
+def _tables(result: Result, limited: Sequence[FlowLimit], everything: bool) -> list[Table]:
+    most_flows, most_ports = (math.inf, math.inf) if everything else (MOST_FLOWS, MOST_PORTS)
+    ports = records(result.part("ports"))
+    tables = [
+        _flows(records(result.part("flows")), limited, most_flows),
+        _ports(ports, result.scenario.framing, most_ports),
+    ]
+    if MEAN in result.part("ports"):
+        tables.append(_delays(ports, most_ports))
+    if sources := records(result.part("vbr")):
+        tables.append(_vbr(sources, most_flows))
+    if streams := records(result.part("datagrams")):
+        tables.append(_datagrams(streams, most_flows))
+    if classes := records(result.part("response_times")):
+        tables.append(_web([*classes, *({**row, "class": "all"} for row in records(result.part("waiting")))]))
+    return tables
 
 
 def _flows(flows: list[Row], limited: Sequence[FlowLimit], most: float) -> Table:
