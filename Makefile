@@ -37,7 +37,7 @@ reproduce: setup
 test: setup
 	cargo test --workspace --profile ci
 	# In the order of names, as files of few tests, which come last otherwise, are those that take long.
-	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder --durations 25
 
 # One wheel for Python 3.11 and newer on this kind of machine, in dist/; who installs it needs no Rust. By the same Python
 # as `setup`, or all crates are compiled again.

@@ -113,7 +113,11 @@ tcps = st.fixed_dictionaries(
         "pacing": st.booleans(),
         "tahoe": st.fixed_dictionaries({"guard": st.booleans()}),
         "timer": timers,
-        "ack": kinds({"kind": st.just("immediate")}, {"kind": st.just("delayed"), "timeout": times("20 ms", "200 ms")}),
+        "ack": kinds(
+            {"kind": st.just("immediate")},
+            {"kind": st.just("delayed"), "timeout": times("20 ms", "200 ms")},
+            {"kind": st.just("linux")},
+        ),
     }
 ).map(_possible)
 

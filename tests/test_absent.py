@@ -18,12 +18,12 @@ def refused(**changes: object) -> str:
     [
         ("switch.policy", "WRED", "nearest is switch.policy = 'red' or 'pie'"),
         ("switch.policy", "cake", "nearest is switch.policy = 'fq-codel'"),
-        ("switch.policy", "sfq", "nearest is switch.policy = 'fq-codel'"),
+        ("switch.policy", "wfq", "nearest is switch.policy = 'fq-codel'"),
         ("tcp.congestion", "compound", "nearest is tcp.congestion = 'cubic'"),
         ("tcp.congestion", "bbr3", "nearest is tcp.congestion = 'bbr'"),
         ("tcp.congestion", "copa", "nearest is tcp.congestion = 'vegas'"),
         ("tcp.recovery", "fack", "nearest is tcp.recovery = 'rack'"),
-        ("tcp.ecn", "accecn", "nearest is tcp.ecn = 'dctcp' with switch.policy = 'step-marking'"),
+        ("tcp.ecn", "accecn", "nearest is tcp.ecn = {kind = 'dctcp', ect = 1} with switch.policy = 'dualpi2'"),
     ],
 )
 def test_what_is_absent_says_so_and_names_what_is_nearest(field: str, value: object, nearest: str) -> None:

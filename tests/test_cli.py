@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from longpipe import Scenario, simulate
+from longpipe import Flow, Graph, Link, Scenario, simulate
 from longpipe.examples import EXAMPLES
 
 LONGPIPE = [str(Path(sys.executable).with_name("longpipe"))]
@@ -256,3 +256,25 @@ def interrupted(command: list[str], ready: Callable[[], bool]) -> tuple[int, str
         finally:
             process.kill()
     return process.returncode, errors
+
+
+def test_the_head_of_a_run_says_what_is_not_as_it_says(tmp_path: Path) -> None:
+    from longpipe.cli.run.heads import heads
+
+    hosts = [("a", "r1"), ("b", "r1"), ("r2", "c"), ("r2", "d")]
+    links = [Link(between=ends, rate="1 Gbit/s", delay="1 ms") for ends in hosts]
+    links.append(
+        Link.model_validate({"between": ("r1", "r2"), "rate": "50 Mbit/s", "delay": "5 ms", "policy": "fq-codel"})
+    )
+    flows = [
+        Flow(name="x1", from_="a", to="c"),
+        Flow.model_validate({"name": "x2", "from": "b", "to": "d", "tcp": {"congestion": "bbr", "mss": "1000 B"}}),
+    ]
+    scenario = Scenario.model_validate(
+        {
+            "duration": "10 ms", "framing": "ip", "switch": {"buffer": "100 packets"},
+            "tcp": {"profile": "linux-6"}, "network": Graph.of(links, flows),
+        }
+    )  # fmt: skip
+    assert heads(simulate(scenario))[-1] == "but x2: bbr, mss 1000 B; r1->r2: fq-codel"
+    assert not heads(simulate(Scenario(duration="1 ms")))[-1].startswith("but")

@@ -8,6 +8,7 @@ import pytest
 
 from longpipe import Scenario, ScenarioError
 from longpipe.cli import app
+from longpipe.cli.design.plan import plan
 from longpipe.design import Design, Factor
 from longpipe.store import engine_version
 from longpipe.study import Study
@@ -100,6 +101,16 @@ def test_all_runs_of_a_store_are_exported_without_a_name(
     found = pd.read_parquet(path)
     assert len(found) == 8
     assert set(found["scenario"]) == {scenario.name for scenario in DESIGN.scenarios}
+
+
+def test_a_design_changes_fields_of_every_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = tmp_path / "lan.toml"
+    scenario.write_text(BASE.to_toml())
+    found = plan(scenario, ["tcp.recovery=vanilla,reno"], changes=["duration=30 ms"], one_at_a_time=False,
+                 generators=None, confounded=None)  # fmt: skip
+    assert [one.duration for one in found.scenarios] == ["30 ms"] * 2
+    shown = output(capsys, "design", scenario, "--factor", "tcp.recovery=vanilla,reno", "--set", "duration=5 s")
+    assert "2 runs, 10 s of simulated time" in "\n".join(shown)
 
 
 def test_a_study_is_run_on_with_more_replications(tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from longpipe.interrupts import deferred
+from longpipe.interrupts import TerminatedError, deferred, terminable
 from longpipe.store import Store
 
 
@@ -84,3 +87,36 @@ def test_a_transaction_is_whole_or_not_begun_and_its_lock_free_whenever_ctrl_c_c
         with closing(sqlite3.connect(path, timeout=0)) as other:
             other.execute("begin immediate")
             assert other.execute("select number from half").fetchall() == [(1,)]
+
+
+def test_a_sigterm_ends_a_block_as_ctrl_c_does_and_is_what_it_was_after_it() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(TerminatedError), terminable():
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def finished(path: Path) -> int:
+    with closing(sqlite3.connect(path, timeout=60)) as database:
+        try:
+            return int(database.execute("select count(*) from runs").fetchone()[0])
+        except sqlite3.OperationalError:
+            return 0
+
+
+def test_a_sigterm_of_a_study_tells_how_to_go_on(tmp_path: Path) -> None:
+    toml = 'duration = "200 ms"\nframing = "ip"\nswitch.buffer = "100 packets"\n'
+    (tmp_path / "many.toml").write_text(toml, encoding="utf-8")
+    design = ["design", "many.toml", "--factor", "switch.buffer=100 packets,200 packets", "--replications", "2000"]
+    command = [sys.executable, "-m", "longpipe", *design, "--run", "many", "--store", "runs.db", "--workers", "1"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        deadline = time.monotonic() + 120
+        while not finished(tmp_path / "runs.db") and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.terminate()
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 143
+    assert "finished runs are stored; go on with: longpipe design many.toml" in errors
+    assert errors.rstrip().endswith("terminated")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from longpipe import Result, Scenario, simulate
-from longpipe.analysis.limits import FlowLimit
+from longpipe import Graph, Result, Scenario, Switch, simulate
+from longpipe.analysis.limits import FlowLimit, notes, told
 from longpipe.analysis.limits import limits as limits_of
 from longpipe.analysis.paths import paths, window_warnings
 
@@ -27,6 +27,10 @@ def limits(result: Result) -> list[FlowLimit]:
     return limits_of(result.scenario, result.columns)
 
 
+def at_port(result: Result, port: str, column: str) -> float:
+    return float(result.part("ports")[column][list(result.part("ports")["port"]).index(port)])
+
+
 def limited_by(scenario: Scenario) -> set[str]:
     return {one.limited_by for one in limits(simulate(scenario))}
 
@@ -46,6 +50,68 @@ def limited_by(scenario: Scenario) -> set[str]:
 )
 def test_a_flow_is_limited_by_what_holds_it_back(changes: dict[str, object], limit: str) -> None:
     assert limited_by(geo(**changes)) == {limit}
+
+
+def narrow_way_back(**changes: object) -> Scenario:
+    """100 Mbit/s there, 1 Mbit/s for the ACKs, a long queue before it."""
+    return geo(
+        **{
+            "duration": "20 s",
+            "network.sources": 1,
+            "network.access_rate": "1 Gbit/s",
+            "network.trunk_rate": "100 Mbit/s",
+            "network.trunk_delay": "20 ms",
+            "network.return_rate": "1 Mbit/s",
+            "network.return_buffer": "1000 packets",
+            "tcp.profile": "linux-6",
+            **changes,
+        }
+    )
+
+
+def test_acks_that_fill_their_way_back_are_what_limits() -> None:
+    result = simulate(narrow_way_back())
+    (one,) = limits(result)
+    # Each ACK of 52 bytes tells of two segments.
+    by_hand_bps = 1e6 / (8 * 52) * 2 * 8 * 1448
+    assert result.throughputs_bps[0] == pytest.approx(by_hand_bps, rel=0.03)
+    assert (one.limited_by, one.return_link, one.busy_link) == ("return link", "switch2->switch1", "switch2->switch1")
+    (line,) = told([one])
+    assert line.endswith(f"its ACKs was busy: switch2->switch1, {one.return_link_busy:.1%} used")
+    assert notes([one]) == []
+
+
+def test_the_window_in_use_counts_what_waits_for_acks_in_their_queue() -> None:
+    result = simulate(narrow_way_back(**{"tcp.ack": "immediate", "network.return_rate": "2 Mbit/s"}))
+    (one,) = limits(result)
+    window = paths(result.scenario.resolve())[0]
+    # The round trip by hand: nothing else has a queue.
+    queue = at_port(result, "switch2->switch1", "mean_queue_packets")
+    round_trip_s = 0.04 + queue * 8 * 52 / 2e6
+    by_hand = result.throughputs_bps[0] / 8 * round_trip_s / (window.window_bytes / window.packet_bytes * 1448)
+    assert one.window_used == pytest.approx(by_hand, rel=0.01)
+    assert one.limited_by == "return link"
+
+
+def test_acks_that_are_lost_in_a_short_buffer_are_told_of() -> None:
+    result = simulate(narrow_way_back(**{"tcp.ack": "immediate", "network.return_buffer": "6 packets"}))
+    (one,) = limits(result)
+    lost, came = (at_port(result, "switch2->switch1", name) for name in ("packets_lost_overflow", "packets_in"))
+    assert one.acks_lost == pytest.approx(lost / came)
+    (line,) = notes([one])
+    assert line == f"ACKs of 1 of 1 flows: {one.acks_lost:.1%} lost on their way back, by switch2->switch1"
+
+
+def test_a_link_that_carries_data_both_ways_is_busy_whatever_the_acks_do() -> None:
+    hosts = [("a1", "s"), ("a2", "s"), ("t", "b1"), ("t", "b2")]
+    links = [(*ends, "100 Mbit/s", "1 ms") for ends in hosts] + [("s", "t", "10 Mbit/s", "20 ms")]
+    graph = Graph.of(links, {"there": ("a1", "b1"), "back": ("b2", "a2")})
+    lossy = {"kind": "bernoulli", "probability": 0.02}
+    graph_of_ip = Scenario(framing="ip", duration="60 s", network=graph, switch=Switch(buffer="1 BDP"))
+    scenario = graph_of_ip.with_(**{"network.links.4.loss": lossy, "tcp.profile": "linux-6"})
+    there, back = limits(simulate(scenario))
+    assert there.return_link_busy >= 0.9
+    assert (there.limited_by, back.limited_by) == ("loss", "link")
 
 
 def test_a_file_that_has_arrived_leaves_its_flow_idle() -> None:

@@ -137,3 +137,24 @@ def test_a_design_over_a_graph_has_no_nan_and_its_next_command_works(tmp_path: P
     following = done.stdout.splitlines()[-1]
     assert following.startswith("longpipe analyse")
     subprocess.run([longpipe, *following.split()[1:]], cwd=tmp_path, capture_output=True, check=True)
+
+
+@pytest.mark.parametrize(
+    ("measure", "problem"),
+    [
+        ("flow:blk.throughput", "no flow 'blk'; did you mean 'bulk'? accepts web1, web2"),
+        ("port:switch1-switch2.delay", "no port 'switch1-switch2'; did you mean 'switch1->switch2'? accepts source1"),
+        ("web:9.p95", "no class '9' of files; needs 0, 1, 2, 3, 4 or all"),
+    ],
+)
+def test_a_name_that_is_not_there_is_refused_before_the_runs_with_the_nearest_of_all(
+    measure: str, problem: str
+) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        NamedMeasure.parse(measure).check(Scenario.example("web-and-bulk"))
+    assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize("measure", ["web.p95", "web:4.p95", "web:all.median", "web:[0-2].p99"])
+def test_classes_of_files_that_are_there_are_measured(measure: str) -> None:
+    NamedMeasure.parse(measure).check(Scenario.example("web-and-bulk"))

@@ -182,6 +182,16 @@ def test_examples_of_paths_that_move_run_and_are_drawn(name: str) -> None:
     assert pictures.path(scenario).axes
 
 
+def test_a_delay_that_jumps_between_knots_is_drawn_as_a_jump() -> None:
+    knots = [["0 s", "20 ms"], ["1 s", "22 ms"], ["1 s", "30 ms"], ["2 s", "32 ms"]]
+    scenario = Scenario(duration="2 s").with_(
+        **{"framing": "ip", "switch.buffer": "1 BDP", "network.path": {"delay": knots, "between": "linear"}}
+    )
+    table = path_series(scenario)["switch1->switch2"]
+    assert table["time_s"].tolist() == [0.0, 1.0, 1.0, 2.0]
+    assert table["delay_s"].tolist() == pytest.approx([0.020, 0.022, 0.030, 0.032])
+
+
 def test_a_picture_of_a_path_needs_one() -> None:
     with pytest.raises(ScenarioError, match=r"^path: no link moves; needs network.path"):
         pictures.path(Scenario())

@@ -10,11 +10,13 @@ import pytest
 from longpipe import Result, Scenario, ScenarioError, pictures, simulate
 from longpipe.cli.plot import NEEDS, Kind
 from longpipe.pictures import Recorded
+from longpipe.pictures.compare import Kind as Compared
+from longpipe.pictures.overlay import OVERLAID
 from longpipe.pictures.queue import queue_by_flow
 from longpipe.pictures.rtt import rtt_points
 from longpipe.pictures.saving import save_as
 from longpipe.pictures.sequence import sequence_events
-from longpipe.pictures.throughput import throughput_series
+from longpipe.pictures.throughput import capacity_bps, throughput_series
 from longpipe.pictures.window import window_steps
 
 TRACES = ("cwnd", "queue", "vc_queue", "sequence", "rtt")
@@ -56,10 +58,72 @@ def test_the_sequence_graph_has_every_segment_once() -> None:
     assert (events.sacked["end_bytes"] <= events.sent["end_bytes"].max()).all()
 
 
+FLOWS = ("flow1", "flow2")
+
+
+def told(flow: str, until_s: float) -> float:
+    """Bytes that ACKs and SACK blocks have told of by an instant, one by one."""
+    events = sequence_events(run(), flow, (0.0, until_s))
+    known = np.zeros(2_000_000, dtype=bool)
+    known[: int(events.acknowledged["ack_bytes"].max())] = True
+    for begin, end in events.sacked[["begin_bytes", "end_bytes"]].to_numpy():
+        known[begin:end] = True
+    return float(known.sum())
+
+
+def test_throughput_counts_what_sack_blocks_tell_when_they_tell_it() -> None:
+    series = throughput_series(run(), FLOWS, 0.02)
+    for flow in FLOWS:
+        by_then = series[flow].cumsum() * 0.02 / 8
+        for number in (20, 45, 70):
+            assert by_then.iloc[number] == pytest.approx(told(flow, 0.02 * (number + 1)))
+    # A recovery ends with a jump of the ACKs' number, not of what arrived: two segments more than the trunk carries at most.
+    carried = capacity_bps(run(), FLOWS)
+    assert carried is not None
+    assert carried == pytest.approx(10e6 * 512 / (12 * 53))
+    assert series.sum(axis=1).max() <= carried + 2 * 8 * 512 / 0.02
+
+
+def test_throughput_has_a_line_for_the_link_where_it_is_one_number() -> None:
+    panel = pictures.throughput(run()).axes[0]
+    (line,) = [line for line in panel.get_lines() if line.get_label() == "what the link carries"]
+    assert np.asarray(line.get_ydata())[0] == pytest.approx(10 * 512 / (12 * 53))
+    rates = {"network.path": {"rate": [["0 s", "10 Mbit/s"], ["1 s", "5 Mbit/s"]]}, "switch.buffer": "30 packets"}
+    moving = Recorded(SCENARIO.with_(framing="ip", **rates), {})
+    assert capacity_bps(moving, FLOWS) is None
+
+
+def test_the_axis_of_round_trips_is_theirs_and_the_timer_is_there_if_asked_for() -> None:
+    panel = pictures.rtt(run(), ["flow1"]).axes[0]
+    # The coarse timer's SRTT is in ticks of 100 ms.
+    longest = rtt_points(run(), "flow1")[["rtt_s", "srtt_s"]].max().max() * 1e3
+    assert panel.get_yscale() == "linear"
+    assert panel.get_ylim()[1] < 1.2 * longest
+    assert panel.get_ylabel() == "round trip, flow1 [ms]"
+    assert "RTO" not in {line.get_label() for line in panel.get_lines()}
+    figure = pictures.rtt(run(), ["flow1"], rto=True)
+    assert "RTO" in {line.get_label() for line in figure.axes[0].get_lines()}
+    assert figure.get_suptitle().endswith("round trips and retransmission timeout")
+
+
+@pytest.mark.parametrize("kind", OVERLAID)
+def test_runs_are_compared_in_one_axis(kind: Compared) -> None:
+    runs = {"a": run(), "b": run()}
+    with pytest.raises(ScenarioError, match="overlaid: 'shares' is stacked"):
+        pictures.compare(runs, "shares", overlaid=True)
+    (panel,) = pictures.compare(runs, kind, overlaid=True).axes
+    assert [line.get_label() for line in panel.get_lines()] == ["a", "b"]
+    assert len(np.asarray(panel.get_lines()[0].get_xdata())) > 10
+
+
+def test_a_comparison_of_throughputs_says_what_each_point_averages_over() -> None:
+    figure = pictures.compare({"a": run(), "b": run()}, "throughput")
+    assert figure.get_suptitle() == "wan: data acknowledged, over 20 ms each"
+
+
 def test_throughput_adds_up_to_what_was_acknowledged() -> None:
     series = throughput_series(run(), ["flow1", "flow2"], 0.1)
-    acknowledged = [sequence_events(run(), flow).acknowledged["ack_bytes"].max() for flow in ("flow1", "flow2")]
-    assert (series.to_numpy().sum(axis=0) * 0.1 / 8).tolist() == pytest.approx([float(a) for a in acknowledged])
+    assert (series.to_numpy().sum(axis=0) * 0.1 / 8).tolist() == pytest.approx([told(flow, 2.0) for flow in FLOWS])
     assert len(series) == 20
     # A trunk of 10 Mbit/s carries no more.
     assert series.to_numpy().sum(axis=1).mean() < 10e6 * 512 / (12 * 53)
@@ -171,7 +235,7 @@ def test_pictures_of_many_flows_draw_the_largest_and_say_what_they_leave_out() -
 def test_pictures_draw_every_flow_where_all_are_asked_for(kind: str) -> None:
     title, words = drawn(kind, most=None)
     assert "of 12" not in title
-    assert {"large", "small11"} <= {word.split(" [")[0] for word in words}
+    assert {"large", "small11"} <= {word.split(" [")[0].removeprefix("round trip, ") for word in words}
     assert not any(word.endswith("others") for word in words)
 
 
@@ -179,6 +243,7 @@ def test_all_that_is_drawn_adds_up_to_all_that_was_acknowledged() -> None:
     figure = pictures.throughput(many())
     lines = {str(line.get_label()): np.asarray(line.get_ydata()) for line in figure.axes[0].get_lines()}
     whole = lines.pop("all 12")
+    lines.pop("what the link carries")
     assert sum(lines.values()) == pytest.approx(whole)
     delivered = many().flows["delivered_bytes"].sum() * 8 / 1e6 / 2
     assert whole.mean() == pytest.approx(delivered, rel=0.05)
@@ -200,6 +265,9 @@ def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def test_the_command_runs_and_draws_or_draws_what_was_recorded(tmp_path: Path) -> None:
     scenario, stored = tmp_path / "wan.toml", tmp_path / "out"
     scenario.write_text(SCENARIO.with_(duration="300 ms").to_toml())
+    said = command("plot", scenario, "rtt", "--title", "Of my own", "-o", tmp_path / "titled.svg")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "<!-- Of my own -->" in (tmp_path / "titled.svg").read_text()
     drawn = command("plot", scenario, "sequence", "-o", tmp_path / "fresh.svg")
     assert (drawn.returncode, drawn.stderr) == (0, "")
     assert command("run", scenario, "--csv", stored, "--trace", "sequence").returncode == 0
@@ -217,6 +285,9 @@ def test_the_command_runs_and_draws_or_draws_what_was_recorded(tmp_path: Path) -
         (["sequence", "-o", "a.svg", "--all"], "--all: not with sequence, which is of one flow"),
         (["queue", "-o", "a.svg", "--port", "a->b"], "port: 'a->b' held nothing; accepts"),
         (["rtt", "-o", "a.svg", "--from", "3"], "--from, --to: 3 s to 0.3 s; needs a time within 0 s and 0.3 s"),
+        (["window", "-o", "a.svg", "--rto"], "--rto: window shows none; needs rtt"),
+        (["window", "-o", "a.svg", "--overlay"], "--overlay: not with one run; needs --compare FIELD=LEVEL,LEVEL"),
+        (["window", "-o", "a.svg", "--where", "tcp=reno"], "--where: of a study; needs --x FACTOR"),
         (["window", "-o", "/dev/null/a.svg"], "--output: /dev/null can't be written"),
     ],
 )

@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 from longpipe import Scenario, ScenarioError, simulate
 from longpipe.cli import app
 from longpipe.scenario import Tcp
+from longpipe.scenario.congestion import Cubic, HighSpeed
 from longpipe.scenario.profiles import PROFILES
 
 
@@ -21,6 +22,40 @@ def test_the_classic_profile_is_what_there_was_to_the_digest() -> None:
     assert Tcp(profile="classic") == Tcp()
     assert Scenario().with_(**{"tcp.profile": "classic"}).digest() == Scenario().digest()
     assert "profile" not in str(Scenario().with_(**{"tcp.profile": "linux-6"}).resolve())
+
+
+IP = {"framing": "ip", "switch": {"buffer": "100 packets"}}
+
+
+@pytest.mark.parametrize("named", ["cubic", {"kind": "cubic"}, Cubic()])
+def test_a_control_that_is_named_goes_by_the_profiles_rules(named: object) -> None:
+    plain = Scenario.model_validate({**IP, "tcp": {"profile": "linux-6"}})
+    assert plain.with_(**{"tcp.congestion": named}).digest() == plain.digest()
+    assert Tcp.model_validate({"profile": "linux-6", "congestion": "highspeed"}).congestion == HighSpeed(rules="linux")
+    assert Tcp.model_validate({"congestion": named}).congestion == Cubic(rules="rfc-9438")
+
+
+def test_rules_that_are_said_win_over_the_profile() -> None:
+    said = {"kind": "cubic", "rules": "rfc-9438"}
+    assert Tcp.model_validate({"profile": "linux-6", "congestion": said}).congestion == Cubic(rules="rfc-9438")
+    changed = Scenario.model_validate({**IP, "tcp": {"profile": "linux-6"}}).with_(
+        **{"tcp.congestion.rules": "rfc-9438"}
+    )
+    assert changed.tcp.congestion == Cubic(rules="rfc-9438")
+    assert Scenario.from_toml(changed.to_toml()).digest() == changed.digest()
+
+
+def test_a_flow_of_its_own_control_goes_by_the_scenarios_profile(tmp_path: Path) -> None:
+    groups = [{"name": "named", "tcp": {"congestion": "cubic"}}, {"name": "unnamed"}]
+    mixed = Scenario.model_validate(
+        {**IP, "tcp": {"profile": "linux-6"}, "network": {"kind": "dumbbell", "group": groups}}
+    )
+    named, unnamed = (flow["tcp"] for flow in mixed.resolve()["flows"])
+    assert named == unnamed
+    assert mixed.with_(name="again").digest() == mixed.digest()
+    path = tmp_path / "mixed.toml"
+    path.write_text(mixed.to_toml())
+    assert Scenario.from_toml(path).digest() == mixed.digest()
 
 
 def test_another_profile_changes_what_was_not_said_otherwise() -> None:

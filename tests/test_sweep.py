@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from longpipe import Design, Factor, Scenario, ScenarioError, Study, pictures
@@ -16,14 +17,13 @@ FACTORS = [
     Factor.over("switch.buffer", ["500 cells", "1000 cells", "5000 cells"], "buffer"),
     Factor.over("tcp.recovery", ["reno", "sack"], "tcp"),
 ]
+MEASURES = ["one=flow:flow1.throughput", "ended=flow:flow1.completion"]
 BASE = Scenario(name="lan", duration="100 ms").with_(start={"kind": "random", "over": "10 ms"})
 
 
 @cache
 def study(factors: int = 2) -> Study:
-    found = Study(
-        Design.full_factorial(BASE, FACTORS[:factors], replications=3, measures=["one=flow:flow1.throughput"])
-    )
+    found = Study(Design.full_factorial(BASE, FACTORS[:factors], replications=3, measures=MEASURES))
     found.run(workers=1)
     return found
 
@@ -39,7 +39,11 @@ def test_means_are_those_of_the_runs_of_a_level() -> None:
 
 def test_a_sweep_is_drawn_at_the_numbers_of_its_levels_in_units_of_a_reader() -> None:
     (panel,) = pictures.sweep(study(), "buffer", "one", "tcp").axes
-    assert (panel.get_xlabel(), panel.get_ylabel(), panel.get_xscale()) == ("buffer [cells]", "one [Mbit/s]", "log")
+    assert (panel.get_xlabel(), panel.get_ylabel(), panel.get_xscale()) == (
+        "buffer [cells], logarithmic",
+        "one [Mbit/s]",
+        "log",
+    )
     lines = [np.asarray(container.lines[0].get_xdata()).tolist() for container in panel.containers]  # type: ignore[attr-defined]
     assert lines == [[500, 1000, 5000]] * 2
     (panel,) = pictures.sweep(study(), "tcp", "throughput_bps", "buffer").axes
@@ -50,18 +54,77 @@ def test_a_sweep_is_drawn_at_the_numbers_of_its_levels_in_units_of_a_reader() ->
 def test_a_map_has_the_mean_of_every_pair() -> None:
     panel, _ = pictures.heat(study(), "buffer", "tcp", "efficiency").axes
     means = sweep_means(study(), "buffer", "efficiency", "tcp")
-    assert sorted(text.get_text() for text in panel.texts) == sorted(f"{mean:.3g}" for mean in means["mean"])
+    assert sorted(text.get_text() for text in panel.texts) == sorted(f"{mean:.3f}" for mean in means["mean"])
+    assert [text.get_text() for text in panel.get_yticklabels()] == ["reno", "sack"]
+    assert panel.yaxis_inverted()
+
+
+def test_over_other_factors_replications_are_averaged_and_the_title_says_so() -> None:
+    means, runs = sweep_means(study(), "buffer", None), study().frame()
+    for row in means.to_dict("records"):
+        own = runs[runs["buffer"] == row["buffer"]].groupby("replication")["efficiency"].mean()
+        wanted = estimate(own)
+        assert (row["runs"], row["mean"]) == (6, pytest.approx(wanted.mean))
+        assert (row["low"], row["high"]) == (pytest.approx(wanted.mean_low), pytest.approx(wanted.mean_high))
+    title = pictures.sweep(study(), "buffer").get_suptitle()
+    assert "means of 3 replications, 95 % intervals\neach the mean over tcp (reno, sack)" in title
+    one = sweep_means(study(), "buffer", "efficiency", where=["tcp=sack"])
+    whole = sweep_means(study(), "buffer", "efficiency", "tcp")
+    pd.testing.assert_frame_equal(one, whole[whole["tcp"] == "sack"].drop(columns="tcp").reset_index(drop=True))
+    assert "where tcp=sack" in pictures.sweep(study(), "buffer", where=["tcp=sack"]).get_suptitle()
+    assert study().means("throughput").equals(study().means("throughput_bps"))
+
+
+def test_a_mean_that_some_run_lacks_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = study().frame()
+    runs.loc[(runs["buffer"] == "1000 cells") & (runs["tcp"] == "sack") & (runs["seed"] < 3), "efficiency"] = np.nan
+    monkeypatch.setattr(study(), "frame", lambda: runs)
+    (panel,) = pictures.sweep(study(), "buffer", "efficiency", "tcp").axes
+    assert [text.get_text() for text in panel.texts] == ["2 of 3"]
+    (cross,) = [line for line in panel.get_lines() if line.get_marker() == "x"]
+    assert list(cross.get_xdata()) == [1000]  # type: ignore[arg-type]
+    assert "no mean, for so many of the runs have no value" in str(panel.figure.get_suptitle())
+    cells, _ = pictures.heat(study(), "buffer", "tcp", "efficiency").axes
+    assert [text.get_text() for text in cells.texts].count("no value in\n2 of 3 runs") == 1
+
+
+def test_levels_without_an_order_are_not_joined_and_lines_don_t_overlie() -> None:
+    (panel,) = pictures.sweep(study(), "tcp", "fairness", "buffer").axes
+    assert {container.lines[0].get_linestyle() for container in panel.containers} == {"None"}  # type: ignore[attr-defined]
+    (panel,) = pictures.sweep(study(), "buffer", "fairness", "tcp", from_zero=False).axes
+    places = [container.lines[0].get_transform().transform((500, 0.5))[0] for container in panel.containers]  # type: ignore[attr-defined]
+    assert abs(places[1] - places[0]) > 4
+    assert panel.get_ylim()[1] < 1.1
+    edges = sweep_means(study(), "buffer", "efficiency", where=["tcp=sack"])["mean"]
+    (panel,) = pictures.sweep(study(), "buffer", "efficiency", where=["tcp=sack"], from_zero=False, level=0.01).axes
+    assert edges.min() > panel.get_ylim()[0] > 0
+    assert pictures.sweep(study(), "buffer", "efficiency", level=0.01).axes[0].get_ylim()[0] == 0
 
 
 def test_what_can_t_be_drawn_is_one_line() -> None:
     for arguments, message in (
         (("bufer", "efficiency"), "factor: 'bufer'; did you mean 'buffer'? accepts buffer, tcp"),
         (("buffer", "eficiency", "tcp"), "measure: 'eficiency'; did you mean 'efficiency'?"),
-        (("buffer", "efficiency"), "factor: besides 'buffer' vary tcp; needs one of them as by (--by)"),
+        (
+            ("buffer", "web.p95"),
+            "measure: 'web.p95'; accepts one, ended, efficiency, fairness, throughput_bps, cells_lost,",
+        ),
+        (
+            ("buffer", "ended"),
+            "measure: 'ended' has no value in any of 18 runs; needs one of one, efficiency, fairness,",
+        ),
     ):
         with pytest.raises(ScenarioError) as error:
             pictures.sweep(study(), *arguments)
         assert str(error.value).startswith(message)
+    some = Design.one_at_a_time(BASE, FACTORS)
+    uneven = Study(some, name="uneven")
+    uneven.run(workers=1)
+    with pytest.raises(
+        ScenarioError, match=r"not alike at each buffer; needs runs of one level, as where \(--where\) 'tcp=reno'"
+    ):
+        pictures.sweep(uneven, "buffer")
+    assert pictures.sweep(uneven, "buffer", where=["tcp=reno"]).axes
     waiting = Study(Design.full_factorial(BASE, FACTORS[:1]))
     with pytest.raises(ScenarioError, match="has no finished run; needs longpipe study run lan"):
         pictures.sweep(waiting, "buffer", "efficiency")

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from longpipe import Result, Scenario, ScenarioError, simulate
-from longpipe.analysis.web import max_min_shares, relative_throughputs, response_times
+from longpipe.analysis.shares import max_min_shares, relative_throughputs
+from longpipe.analysis.web import response_times
 from longpipe.cli.run import run
 from longpipe.store import Store, pack
 

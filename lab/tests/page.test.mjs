@@ -156,11 +156,11 @@ test("what no knob has is written as text: groups, VBR, queues that mark", async
     const { page } = opened;
     await page.locator("#text-box summary").click();
     assert.match(await page.inputValue("#text"), /kind = "dumbbell"/);
-    const groups = `name = "groups"\nframing = "ip"\nduration = "2 s"
-switch = { buffer = "100 packets", policy = "red" }
+    const groups = `name = "groups"\nframing = "ip"\nduration = "10 s"
+switch = { buffer = "100 packets", policy = { kind = "red", ecn = true } }
 tcp = { mss = "1460 B", receiver_window = "auto", ecn = "classic", recovery = "sack" }
 [network]\nkind = "dumbbell"\ntrunk_rate = "10 Mbit/s"
-[[network.group]]\ncount = 3\n[[network.group]]\ncount = 2\ntraffic = "web"\n`;
+[[network.group]]\nname = "bulk"\ncount = 3\n[[network.group]]\nname = "web"\ncount = 2\ntraffic = "web"\n`;
     await page.fill("#text", groups);
     await rerun(page, () => page.click("#text-run"));
     assert.deepEqual(await problems(page), []);

@@ -1,7 +1,18 @@
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, final
 
-__all__ = ["DefectError", "MemoryLimitError", "ScenarioError", "__engine__", "__version__", "run", "variant_names"]
+__all__ = [
+    "DefectError",
+    "LiveWatch",
+    "MemoryLimitError",
+    "ScenarioError",
+    "__engine__",
+    "__version__",
+    "live_replay",
+    "live_run",
+    "run",
+    "variant_names",
+]
 
 __version__: str
 __engine__: str
@@ -18,3 +29,22 @@ def run(
     memory_bytes: int = ...,
 ) -> dict[str, Any]: ...
 def variant_names() -> dict[str, list[str]]: ...
+
+@final
+class LiveWatch:
+    def __init__(self) -> None: ...
+    def read(self) -> dict[str, Any]: ...
+
+def live_run(
+    scenario_json: str,
+    seed: int,
+    hosts: Sequence[tuple[Sequence[str], int, bytes | None]],
+    ways: Sequence[tuple[int, int, int, int]],
+    longest: int,
+    options: tuple[int, int],
+    stop: int,
+    watch: LiveWatch,
+    record: str | None = None,
+    capture: str | None = None,
+) -> dict[str, Any]: ...
+def live_replay(scenario_json: str, seed: int, file: str, offset: int) -> dict[str, Any]: ...

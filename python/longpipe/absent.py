@@ -17,14 +17,14 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         ("a congestion control", "tcp.congestion = 'vegas', which goes by round trips too"),
     ),
     **dict.fromkeys(
-        ("l4s", "dualpi2", "dualq", "prague", "accecn"),
-        ("marks of low latency", "tcp.ecn = 'dctcp' with switch.policy = 'step-marking'"),
+        ("l4s", "prague", "accecn"),
+        ("marks of low latency", "tcp.ecn = {kind = 'dctcp', ect = 1} with switch.policy = 'dualpi2'"),
     ),
     **dict.fromkeys(("wred", "gred", "choke", "avq", "pi", "rem"), ("a queue", "switch.policy = 'red' or 'pie'")),
     **dict.fromkeys(("cake", "cobalt"), ("a queue", "switch.policy = 'fq-codel'")),
     **dict.fromkeys(
-        ("fq", "sfq", "drr", "wfq", "fair-queueing", "fq-pie", "fq_pie"),
-        ("a queue for each flow", "switch.policy = 'fq-codel'"),
+        ("fq", "wfq", "fair-queueing", "fq-pie", "fq_pie"),
+        ("a queue for each flow", "switch.policy = 'fq-codel' or 'drr'"),
     ),
     **dict.fromkeys(
         ("fack", "dsack", "d-sack", "f-rto", "frto", "rfc6675", "rfc-6675"),
@@ -47,6 +47,9 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("udp", "datagrams"), "cbr"),
     **dict.fromkeys(("voip", "rtp"), "voice"),
     **dict.fromkeys(("fq_codel", "fqcodel"), "fq-codel"),
+    **dict.fromkeys(("dualq", "dual-pi2"), "dualpi2"),
+    **dict.fromkeys(("prio",), "strict-priority"),
+    **dict.fromkeys(("wrr",), "weighted-priority"),
     **dict.fromkeys(("step", "threshold-marking"), "step-marking"),
     **dict.fromkeys(("ecn", "rfc3168", "rfc-3168"), "classic"),
     **dict.fromkeys(("ared",), "red"),

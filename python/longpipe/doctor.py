@@ -51,6 +51,7 @@ PROGRAMS: Final = (
 # Extras of the package that users choose, with what for.
 EXTRAS: Final = {
     "dask": "runs on a cluster: --executor dask://HOST:PORT",
+    "live": "real programs through a path: longpipe live",
     "orbits": "paths over satellites: longpipe satellites",
     "postgres": "stores on a PostgreSQL server",
 }
@@ -58,7 +59,17 @@ EXTRAS: Final = {
 
 def examine() -> list[Part]:
     """Everything there is to say, what is required first."""
-    return [_python(), *_core(), *_libraries(), _simulation(), _store(), *_extras(), *map(_program, PROGRAMS), _linux()]
+    return [
+        _python(),
+        *_core(),
+        *_libraries(),
+        _simulation(),
+        _store(),
+        *_extras(),
+        *map(_program, PROGRAMS),
+        _linux(),
+        _live(),
+    ]
 
 
 def _python() -> Part:
@@ -167,6 +178,23 @@ def _linux() -> Part:
     kernel, problem = linux_kernel.find(), linux_kernel.problem()
     found = "-" if kernel is None else kernel.version
     return Part(linux_kernel.PROGRAM, found, use, required=False, problem=problem)
+
+
+def _live() -> Part:
+    """Which of the ways to namespaces and devices of a live path are open."""
+    name, use = "live paths", "real programs through a path: longpipe live"
+    code = "from longpipe.live import calls; calls.unshare({} | calls.NEW_NETWORK)"
+    ways = {"root": "calls.NEW_MOUNTS", "user namespaces": "calls.NEW_USER"}
+    tried = {
+        way: subprocess.run([sys.executable, "-c", code.format(flag)], capture_output=True, check=False).returncode  # noqa: S603
+        for way, flag in ways.items()
+        if sys.platform == "linux"
+    }
+    found = [way for way, status in tried.items() if status == 0]
+    if not found:
+        return Part(name, "-", use, False, "no namespaces; needs Linux, as root or with user namespaces")
+    device = "TUN" if os.access("/dev/net/tun", os.R_OK | os.W_OK) else "packet sockets"
+    return Part(name, device, f"{use}; by {' or '.join(found)}", required=False)
 
 
 def _line(error: Exception) -> str:

@@ -36,13 +36,14 @@ class RunError(RuntimeError):
     """Runs that can't be done, or not be kept; `str()` gives one line per problem."""
 
 
-def nearest(word: str, accepted: Iterable[str]) -> str:
-    """The clause that names what is accepted, led by the closest name if there is one."""
+def nearest(word: str, accepted: Iterable[str], most: int | None = None) -> str:
+    """The clause that names what is accepted, `most` of it, led by the closest name of all if there is one."""
     names = list(accepted)
     close = difflib.get_close_matches(word, names, n=3)
     # Of names that are as close the one of the same letters.
     close.sort(key=lambda name: (-difflib.SequenceMatcher(None, name, word).ratio(), sorted(name) != sorted(word)))
-    return (f"did you mean {close[0]!r}? " if close else "") + f"accepts {', '.join(names)}"
+    more = f" and {len(names) - most} more" if most is not None and len(names) > most else ""
+    return (f"did you mean {close[0]!r}? " if close else "") + f"accepts {', '.join(names[:most])}{more}"
 
 
 def _lines(error: ErrorDetails, model: type[BaseModel]) -> tuple[str, ...]:

@@ -1,10 +1,31 @@
-"""Ctrl-C at a time when nothing is half done."""
+"""Ctrl-C, and SIGTERM as batch systems send it, at a time when nothing is half done."""
 
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+
+class TerminatedError(KeyboardInterrupt):
+    """A SIGTERM where a Ctrl-C would have been heard."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Has a SIGTERM end the block as a Ctrl-C does, by TerminatedError; only the main thread can."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def terminate(_number: int, _frame: FrameType | None) -> None:
+        raise TerminatedError
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

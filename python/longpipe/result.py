@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from longpipe.analysis import delays, metrics, web
-from longpipe.analysis.limits import limits, told
+from longpipe.analysis import delays, metrics, shares, web
+from longpipe.analysis.cautions import cautions
+from longpipe.analysis.limits import limits, notes, told
+from longpipe.analysis.paths import paths
 from longpipe.captures import Capture
 from longpipe.files import check_directory, write_text
 from longpipe.scenario import Dumbbell, Scenario
@@ -69,7 +71,7 @@ class Result:
         return (
             f"Result of {self.scenario.name!r}, seed {self.seed}: {self.scenario.duration}, "
             f"{len(self.throughputs_bps)} flows, {self.throughputs_bps.sum() / 1e6:.3f} Mbit/s in all, {shown}\n"
-            f"limited by {limited}"
+            f"limited by {limited}" + "".join(f"\nwarning: {line}" for line in self.warnings)
         )
 
     def _repr_html_(self) -> str:
@@ -139,6 +141,15 @@ class Result:
         return pd.DataFrame(map(asdict, limits(self.scenario, self.columns)))
 
     @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What its scenario can't show, a line each, as `longpipe run` prints them.
+
+        Of windows that fill neither pipe nor buffer, of paths that end before the run, and of many ACKs lost.
+        """
+        found = limits(self.scenario, self.columns)
+        return (*cautions(self.scenario), *notes(found))
+
+    @cached_property
     def traces(self) -> dict[str, pd.DataFrame]:
         """A frame for each trace that the scenario asks for: cwnd, queue, vc_queue, sequence, rtt, delay, drops."""
         return {kind: _in_time(_named(trace, self._names)) for kind, trace in self.columns["traces"].items()}
@@ -200,21 +211,34 @@ class Result:
         return metrics.efficiency(self.throughputs_bps[forth], self.attainable_bps)
 
     @cached_property
+    def demands_bps(self) -> npt.NDArray[np.float64]:
+        """What each flow's application had to send, over the whole run [bit/s], shape (flows,); inf if it is greedy."""
+        return shares.demands_bps(self.scenario, self.columns)
+
+    @property
+    def demands_differ(self) -> bool:
+        """Whether flows had more or less to send than others, so that equal throughputs would not be fair."""
+        return len(set(self.demands_bps.tolist())) > 1
+
+    @cached_property
     def fairness(self) -> float:
         """Jain's index of the throughputs of TCP; nan where nothing was delivered.
 
-        Where all flows carry web traffic over a dumbbell, of throughputs over max-min fair shares of what the servers
-        wrote (ATM Forum/98-0876 section 7).
+        Where flows differ in what they have to send, of throughputs over max-min fair shares of that: a flow that gets
+        all it asks for has its share, however little it is (ATM Forum/98-0876 section 7). Beside datagrams, of the
+        throughputs as they are.
         """
         throughputs = self.throughputs_bps
         if datagrams := set(self.part("datagrams").get("flow", ())):
             tcp = [flow not in datagrams for flow in self.columns["flows"]["flow"]]
             return metrics.fairness(throughputs[np.asarray(tcp)])
-        served = self.columns["web"].get("scheduled_bytes", ())
-        if len(served) < len(throughputs) or math.isnan(self.attainable_bps):
+        if not self.demands_differ:
             return metrics.fairness(throughputs)
-        demands = np.asarray(served) * 8 / duration_s(self.scenario)
-        return metrics.fairness(web.relative_throughputs(throughputs, demands, self.attainable_bps))
+        network, left_bps = self.scenario.network, {}
+        if isinstance(network, Dumbbell):
+            trunk = next(path.route for path in paths(self.scenario.resolve()))[1]
+            left_bps[trunk] = self._trunk_bps(network) - vbr_bps(network)
+        return metrics.fairness(shares.of_paths(self.scenario, throughputs, self.demands_bps, left_bps))
 
     def summary(self) -> dict[str, Any]:
         """The run without its traces, JSON-ready: nan becomes None."""

@@ -44,6 +44,8 @@ pub(crate) enum Actor {
 pub(crate) struct Clock {
     pub now: Time,
     pub end: Time,
+    /// What happens later waits: the end, unless somebody outside may yet send before it.
+    pub until: Time,
     pub agenda: Agenda,
     /// Events handled.
     pub events: u64,
@@ -58,6 +60,7 @@ impl Clock {
         Clock {
             now: Time::ZERO,
             end,
+            until: end,
             // Each link has an end, and a port.
             agenda: Agenda::new(2 * links + 3 * flows + sources, interval),
             events: 0,

@@ -28,9 +28,11 @@ mod ties;
 /// run again; `tests/golden.rs` holds the results of this one.
 pub const ENGINE: u32 = 1;
 
+pub use hosts::foreign::{Cause, Fate, ForeignPacket, Outcome};
 pub use observe::probe::Probe;
 pub use observe::recorder::Recorder;
 pub use packets::circuit::REQUEST;
+pub use packets::contents::Datagram;
 pub use report::Report;
 pub use scenario::check::ScenarioError;
 pub use scenario::Scenario;

@@ -28,6 +28,11 @@ pub(crate) trait Medium: Sized {
     /// Handles what comes next here, if it comes before all on the agenda and not after the end.
     fn advance<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool;
 
+    /// When what comes next here does, the agenda apart, where somebody outside may ask.
+    fn next_due(&self) -> Option<Time> {
+        None
+    }
+
     /// What a link brings next has arrived at its end, as the agenda was told.
     fn on_arrival<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _link: usize) {}
 

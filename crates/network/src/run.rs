@@ -7,6 +7,7 @@ use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::report::state_hash::StateHash;
 use crate::report::{check, FlowReport, InvariantError, Report, WebReport};
+use longpipe_events::Time;
 
 /// What flows, web traffic and datagrams leave behind.
 type FlowReports = (Vec<FlowReport>, Vec<WebReport>, Vec<DatagramReport>);
@@ -30,28 +31,49 @@ impl<P: Probe, M: Medium> Run<P, M> {
 
     /// Handles up to `events` events; false once the run is over.
     pub fn advance(&mut self, events: u64) -> bool {
-        let Run { hosts, medium } = self;
         for _ in 0..events {
-            if medium.advance(hosts) {
-                continue;
-            }
-            let end = hosts.clock.end;
-            let Some((time, entity)) = hosts.clock.agenda.pop(end) else {
-                hosts.clock.now = end;
-                medium.finish(hosts);
+            if !self.step() {
+                self.hosts.clock.now = self.hosts.clock.end;
+                self.medium.finish(&mut self.hosts);
                 return false;
-            };
-            hosts.clock.begin(time);
-            match hosts.clock.actor(entity) {
-                Actor::Link(link) => medium.on_arrival(hosts, link),
-                Actor::Sender(flow) => hosts.on_sender_timer(medium, flow),
-                Actor::Receiver(flow) => hosts.on_receiver_timer(medium, flow),
-                Actor::Start(flow) => hosts.on_start(medium, flow),
-                Actor::Source(source) => medium.on_source(hosts, source),
-                Actor::Port(port) => medium.on_port(hosts, port),
             }
         }
         true
+    }
+
+    /// Handles what comes next; false if nothing does for now.
+    #[inline(always)]
+    fn step(&mut self) -> bool {
+        let Run { hosts, medium } = self;
+        if medium.advance(hosts) {
+            return true;
+        }
+        let Some((time, entity)) = hosts.clock.agenda.pop(hosts.clock.until) else {
+            return false;
+        };
+        hosts.clock.begin(time);
+        match hosts.clock.actor(entity) {
+            Actor::Link(link) => medium.on_arrival(hosts, link),
+            Actor::Sender(flow) => hosts.on_sender_timer(medium, flow),
+            Actor::Receiver(flow) => hosts.on_receiver_timer(medium, flow),
+            Actor::Start(flow) => hosts.on_start(medium, flow),
+            Actor::Source(source) => medium.on_source(hosts, source),
+            Actor::Port(port) => medium.on_port(hosts, port),
+        }
+        true
+    }
+
+    /// Handles all that happens up to `time`, which then it is.
+    pub fn advance_to(&mut self, time: Time) {
+        self.hosts.clock.until = time;
+        while self.step() {}
+        self.hosts.clock.now = time;
+    }
+
+    /// When something happens next.
+    pub fn next_due(&mut self) -> Time {
+        let pending = self.hosts.clock.agenda.next_time();
+        self.medium.next_due().map_or(pending, |next| next.min(pending))
     }
 
     /// Fraction of the simulated time that is over.

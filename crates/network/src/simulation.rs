@@ -8,6 +8,7 @@ use crate::atm::aal5::Reassembler;
 use crate::atm::link::Link;
 use crate::atm::{vbr, Atm};
 use crate::hosts::flow::Flow;
+use crate::hosts::foreign::{ForeignPacket, Outcome};
 use crate::hosts::hosts;
 use crate::ip::reference::Reference;
 use crate::ip::wire::Wire;
@@ -20,7 +21,7 @@ use crate::run::Run;
 use crate::scenario::check::ScenarioError;
 use crate::scenario::topology::{Step, Topology};
 use crate::scenario::{Engine, Framing, Scenario};
-use longpipe_events::memory;
+use longpipe_events::{memory, Time};
 
 /// A run in progress.
 #[derive(Clone, Debug)]
@@ -88,6 +89,35 @@ impl<P: Probe> Simulation<P> {
     /// Runs to the end.
     pub fn run(&mut self) {
         while self.advance(u64::MAX) {}
+    }
+
+    /// Handles all that happens up to `time`, which then it is: no earlier than it was, and no later than the end.
+    pub fn advance_to(&mut self, time: Time) {
+        of!(&mut self.0, run => run.advance_to(time));
+    }
+
+    /// When something happens next.
+    pub fn next_due(&mut self) -> Time {
+        of!(&mut self.0, run => run.next_due())
+    }
+
+    /// A packet of a program outside enters at `time`, after all else that happens then, where circuit `vc` of a foreign flow
+    /// begins: 2f leads from flow f's sender to its receiver, 2f + 1 back.
+    pub fn enter(&mut self, time: Time, vc: u32, packet: ForeignPacket) {
+        of!(&mut self.0, run => {
+            run.advance_to(time);
+            run.hosts.enter(&mut run.medium, vc, packet);
+        });
+    }
+
+    /// What became of such packets since this was last emptied, in the order in which it happened.
+    pub fn outcomes(&mut self) -> &mut Vec<Outcome> {
+        of!(&mut self.0, run => &mut run.hosts.outcomes)
+    }
+
+    /// Ends the run at the time that it is, rather than when its scenario does.
+    pub fn stop(&mut self) {
+        of!(&mut self.0, run => run.hosts.clock.end = run.hosts.clock.now);
     }
 
     /// Fraction of the simulated time that is over.

@@ -2,6 +2,8 @@
 
 mod capture;
 mod datagrams;
+#[cfg(target_os = "linux")]
+mod live;
 mod packet_ports;
 mod traces;
 mod web;
@@ -289,5 +291,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DefectError", module.py().get_type::<DefectError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(variant_names, module)?)?;
+    #[cfg(target_os = "linux")]
+    {
+        module.add_class::<live::LiveWatch>()?;
+        module.add_function(wrap_pyfunction!(live::live_run, module)?)?;
+        module.add_function(wrap_pyfunction!(live::live_replay, module)?)?;
+    }
     Ok(())
 }

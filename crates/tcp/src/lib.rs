@@ -15,6 +15,7 @@
 pub mod config;
 pub mod congestion;
 pub mod flight;
+mod growing_window;
 mod ledger;
 mod marks;
 mod pacer;

@@ -60,6 +60,12 @@ impl Pacer {
         !goes
     }
 
+    /// Whether a segment waits already, and no shorter one may go before.
+    #[inline]
+    pub fn waits(&self, now: Time) -> bool {
+        self.resume != MaybeTime::NONE && now < self.next && now != self.began
+    }
+
     /// A segment leaves at that rate.
     #[inline]
     pub fn on_sent(&mut self, now: Time, length: u64, pacing: Option<Pacing>) {

@@ -27,6 +27,12 @@ impl Rare {
         })
     }
 
+    /// Whether nothing but an idle time concerns it.
+    #[inline]
+    pub fn restarts_only(&self) -> bool {
+        self.startup.is_none() && self.marks.is_none()
+    }
+
     /// An ACK came; the segments that the path holds, where it shows them.
     #[cold]
     pub fn on_ack(&mut self, now: Time) -> Option<u64> {

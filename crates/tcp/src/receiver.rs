@@ -1,6 +1,7 @@
 //! The receiving end point: reassembly and acknowledgement.
 
 use crate::config::{AckConfig, EcnConfig, TcpConfig};
+use crate::growing_window::GrowingWindow;
 use crate::ranges::Ranges;
 use crate::segment::{AckSegment, DataSegment, Ecn, SackBlock, MAX_SACK_BLOCKS};
 use longpipe_events::{MaybeTime, Span, Time};
@@ -34,6 +35,8 @@ pub struct Receiver {
     /// Timestamp to echo (RFC 7323 section 4).
     echo: MaybeTime,
     ack: AckConfig,
+    /// Of one that acknowledges at once while it grows.
+    window: Option<Box<GrowingWindow>>,
     /// Segments that were acknowledged at once because they came first.
     received: u32,
     ecn: EcnConfig,
@@ -45,6 +48,9 @@ pub struct Receiver {
     reported: [u64; MAX_SACK_BLOCKS],
 }
 
+/// Linux acknowledges at least every so many segments.
+const EACH: u32 = 2;
+
 impl Receiver {
     /// A receiver that has received nothing.
     pub fn new(config: &TcpConfig) -> Receiver {
@@ -54,6 +60,8 @@ impl Receiver {
             highest: 0,
             beyond: Ranges::default(),
             ack: config.ack.clone(),
+            window: matches!(config.ack, AckConfig::Linux { .. })
+                .then(|| Box::new(GrowingWindow::new(config.advertised_window(), config.mss_bytes))),
             received: 0,
             ecn: config.ecn,
             echoes_mark: false,
@@ -100,10 +108,16 @@ impl Receiver {
         if !in_order && segment.sequence > self.next {
             self.beyond.insert(segment.sequence, segment.end());
         }
+        let grew = in_order && self.window_grows(now, segment.timestamp);
         match self.ack {
-            AckConfig::Delayed { quick, .. } if self.received < quick => {
+            AckConfig::Delayed { quick, .. } | AckConfig::Linux { quick, .. } if self.received < quick => {
                 self.received += 1;
                 self.pending = true;
+            }
+            AckConfig::Linux { timeout_ps, .. }
+                if in_order && !filled && !grew && self.beyond.is_empty() && self.unacknowledged < EACH =>
+            {
+                self.deadline = self.deadline.min((now + Span(timeout_ps)).into());
             }
             AckConfig::Delayed {
                 segments, timeout_ps, ..
@@ -116,6 +130,15 @@ impl Receiver {
             *due = std::mem::replace(&mut self.pending, true);
         }
         self.plain = self.at_once && self.beyond.is_empty();
+    }
+
+    /// Whether a window that grows did so by a segment in order.
+    #[inline]
+    fn window_grows(&mut self, now: Time, sent: Option<Time>) -> bool {
+        match (&mut self.window, sent) {
+            (Some(window), Some(sent)) => window.on_segment(now, sent, self.next),
+            _ => false,
+        }
     }
 
     /// What a segment says of congestion.

@@ -140,7 +140,11 @@ pub struct CoarseTimer {
 }
 
 impl CoarseTimer {
+    #[inline]
     fn ticks_by(&self, t: Time) -> u64 {
+        if t.0.wrapping_sub(self.current.0) < self.tick {
+            return self.current.1;
+        }
         (t.0 + self.tick - self.phase) / self.tick
     }
 
@@ -148,7 +152,7 @@ impl CoarseTimer {
     #[inline(always)]
     fn ticks_by_now(&mut self, now: Time) -> u64 {
         if now.0.wrapping_sub(self.current.0) >= self.tick {
-            let ticks = self.ticks_by(now);
+            let ticks = (now.0 + self.tick - self.phase) / self.tick;
             self.current = ((ticks * self.tick + self.phase).wrapping_sub(self.tick), ticks);
         }
         self.current.1

@@ -29,11 +29,7 @@ impl Told {
     pub fn new(wants: Wants, config: &TcpConfig) -> Told {
         let most = config.pacing_burst_segments.map_or(u64::MAX, u64::from);
         Told {
-            ledger: if wants.losses {
-                Some(Ledger::with_losses())
-            } else {
-                wants.records.then(Ledger::default)
-            },
+            ledger: (wants.records || wants.losses).then(|| Ledger::new(wants)),
             least_rtt: None,
             pacing: None,
             pacer: (config.pacing || wants.pacing)

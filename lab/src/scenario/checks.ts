@@ -4,11 +4,12 @@ import { ScenarioError, repr } from "./errors";
 import { flowField } from "./graph";
 import { NUMBERS } from "./model";
 import { leastWindowScale } from "./resolve";
-import { type Topology, isFifo } from "./topology";
+import { type Topology, between, isFifo } from "./topology";
 import { RATE, SIZE, TICKS, TIME, UNLIMITED } from "./units";
 
 const OF_CELLS = "tail-drop, partial-packet-discard, epd, selective-drop, fba";
-const ACTIVE = new Set(["red", "pie", "step-marking", "blue", "codel", "fq-codel"]);
+const CHOOSING = ["drr", "sfq", "strict-priority", "weighted-priority", "dualpi2", "ack-filter"];
+const ACTIVE = new Set(["red", "pie", "step-marking", "blue", "codel", "fq-codel", ...CHOOSING]);
 const OVER_TCP = new Set(["greedy", "transfer", "web"]);
 // Resolved by Python alone: presets, and files.
 const ELSEWHERE = new Set(["voice", "arrivals"]);
@@ -61,6 +62,32 @@ export function checkDatagrams(scenario: Part, flows: Part[]): void {
         }
         if (ELSEWHERE.has(kind)) throw new ScenarioError([`${field}: ${kind}; is not on this page; longpipe run has it`]);
     }
+}
+
+/** ScenarioError for a flow whose class is beyond those of a port on its way. */
+export function checkClasses(scenario: Part, topology: Topology): void {
+    const usual = valueOf(valueOf(scenario, "switch") as Part, "policy") as Part;
+    for (const [i, flow] of topology.graph.flows.entries()) {
+        for (const at of topology.routes[i]?.flat() ?? []) {
+            const link = topology.graph.links[Math.floor(at / 2)] as Part;
+            const ends = between(link);
+            const [a, b] = at % 2 === 0 ? ends : ([...ends].reverse() as [string, string]);
+            const back = at % 2 === 0 ? null : (valueOf(link, "return_policy") as Part | null);
+            const policy = back ?? (valueOf(link, "policy") as Part | null) ?? usual;
+            const classes = classesOf(policy);
+            const own = Number(valueOf(flow, "class"));
+            if (topology.kinds.get(a) === "switch" && classes !== null && own >= classes) {
+                const field = `${flowField(valueOf(scenario, "network") as Part, i)}.class`;
+                const accepted = `needs less than ${classes}, the classes of ${kindOf(policy)} at ${a}->${b}`;
+                throw new ScenarioError([`${field}: ${own}; ${accepted}`]);
+            }
+        }
+    }
+}
+
+function classesOf(policy: Part): number | null {
+    if (kindOf(policy) === "strict-priority") return Number(valueOf(policy, "classes"));
+    return kindOf(policy) === "weighted-priority" ? (valueOf(policy, "weights") as unknown[]).length : null;
 }
 
 /** ScenarioError unless something can begin at this instant [ps]. */
@@ -155,7 +182,10 @@ function* framingProblems(scenario: Part, topology: Topology): Generator<string>
     const policies: [string, Part][] = [["switch.policy", valueOf(switches, "policy") as Part]];
     for (const [i, link] of topology.graph.links.entries()) {
         const own = valueOf(link, "policy") as Part | null;
+        const back = valueOf(link, "return_policy") as Part | null;
+        const dumbbell = kindOf(valueOf(scenario, "network") as Part) === "dumbbell";
         if (own !== null) policies.push([`network.links[${i}].policy`, own]);
+        if (back !== null) policies.push([dumbbell ? "network.return_policy" : `network.links[${i}].return_policy`, back]);
     }
     for (const [field, policy] of policies) {
         const kind = kindOf(policy);
@@ -187,6 +217,12 @@ function* queueProblems(policy: Part): Generator<[string, string]> {
         if (min >= max) yield ["max", `${Number(max.toPrecision(6))}; needs more than min, ${Number(min.toPrecision(6))}`];
         if (get("gap") === "drawn" && (valueOf(policy, "gentle") === true || valueOf(policy, "adaptive") === true)) {
             yield ["gap", "drawn; needs gentle = false and adaptive = false, as Linux has it"];
+        }
+    } else if (kind === "dualpi2") {
+        const marking = valueOf(policy, "marking") as Part;
+        const [min, max] = ["min", "max"].map((name) => (kindOf(marking) === "ramp" ? String(valueOf(marking, name)) : "0 s"));
+        if (kindOf(marking) === "ramp" && TIME.parse(max as string) <= TIME.parse(min as string)) {
+            yield ["marking.max", `${max}; needs more than min, ${min}`];
         }
     } else if (kind === "codel" || kind === "fq-codel") {
         if (TIME.parse(get("interval")) < TIME.parse(get("target"))) {

@@ -45,6 +45,7 @@ function dumbbell(network: Part): Graph {
         return_rate: get("return_rate"),
         return_delay: get("return_delay"),
         return_buffer: get("return_buffer"),
+        return_policy: get("return_policy"),
     });
     const flow = made("Flow", { name: "flow1", from: "source1", to: "sink1" });
     const flows = ownOf(network, numbers.length).map(([name, own, back], i) => {
@@ -82,7 +83,8 @@ function ownOf(network: Part, sources: number): [string, Record<string, Value>, 
     if (groups.length === 0) throw new ScenarioError(["network.group: empty; needs at least one group"]);
     const flows: [string, Record<string, Value>, boolean][] = [];
     for (const group of groups) {
-        const own = { tcp: valueOf(group, "tcp"), traffic: valueOf(group, "traffic"), start: valueOf(group, "start") };
+        const names = ["tcp", "traffic", "start", "class"];
+        const own = Object.fromEntries(names.map((name) => [name, valueOf(group, name)]));
         const [name, count] = [String(valueOf(group, "name")), Number(valueOf(group, "count"))];
         const back = valueOf(group, "direction") === "back";
         for (let i = 1; i <= count; i++) flows.push([count === 1 ? name : `${name}${i}`, own, back]);

@@ -1,7 +1,7 @@
 /** The resolved scenario, as the core requires it: every field present, every quantity a whole number. */
 import { type Packet, autoWindow, bufferOf, packetOf } from "./buffers";
 import { type Part, checkPart, kindOf, parts, valueOf } from "./check";
-import { checkBegin, checkDatagrams, checkStands, checkTogether, checkVbr } from "./checks";
+import { checkBegin, checkClasses, checkDatagrams, checkStands, checkTogether, checkVbr } from "./checks";
 import { type JsonTable, coreFields } from "./core";
 import { ScenarioError } from "./errors";
 import { asGraph, flowField } from "./graph";
@@ -38,6 +38,7 @@ function coreOf(scenario: Part, topology: Topology): JsonTable {
     }
     checkTogether(scenario, topology, tcps);
     checkDatagrams(scenario, graph.flows);
+    checkClasses(scenario, topology);
     const switches = valueOf(scenario, "switch") as Part;
     return {
         ...coreFields(scenario, ["name", "network", "switch", "tcp", "traffic", "start"]),
@@ -93,6 +94,8 @@ function links(scenario: Part, topology: Topology, packet: Packet): JsonTable[] 
     const scheduler = coreFields(valueOf(switches, "scheduler") as Part);
     return topology.graph.links.flatMap((link, i) => {
         const own = valueOf(link, "policy") as Part | null;
+        const ownBack = valueOf(link, "return_policy") as Part | null;
+        const returning = ownBack === null ? null : coreFields(ownBack);
         const buffers = buffersOf(scenario, topology, packet, i);
         return [0, 1].map((back): JsonTable => {
             const [a, b] = back === 0 ? between(link) : ([...between(link)].reverse() as [string, string]);
@@ -103,7 +106,7 @@ function links(scenario: Part, topology: Topology, packet: Packet): JsonTable[] 
                 to: topology.position.get(b) as number,
                 rate_bps: RATE.parse(topology.rates[2 * i + back] as string),
                 delay_ps: topology.delaysPs[2 * i + back] as bigint,
-                policy: own === null ? policy : coreFields(own),
+                policy: (back === 1 ? returning : null) ?? (own === null ? policy : coreFields(own)),
                 scheduler,
                 ...port,
                 loss: coreFields(loss),
@@ -150,6 +153,7 @@ function flows(scenario: Part, topology: Topology, tcps: Part[]): JsonTable[] {
             tcp: shared.get(tcps[i] as Part) as JsonTable,
             traffic: own === null ? traffic : coreFields(own),
             start: start(scenario, i, flow),
+            ...(saysEct1(tcps[i] as Part) ? { scalable: true } : {}),
         };
     });
 }
@@ -160,9 +164,17 @@ export function leastWindowScale(tcp: Part): number {
     return Math.min(Math.max(0, bits - 16), NUMBERS.most_window_scale);
 }
 
+function saysEct1(tcp: Part): boolean {
+    const ecn = valueOf(tcp, "ecn") as Part;
+    return kindOf(ecn) === "dctcp" && Number(valueOf(ecn, "ect")) === 1;
+}
+
 function coreTcp(tcp: Part): JsonTable {
     const scale = valueOf(tcp, "window_scale");
-    return { ...coreFields(tcp, ["profile"]), window_scale: scale === "as needed" ? leastWindowScale(tcp) : (scale as bigint) };
+    const fields = coreFields(tcp, ["profile"]);
+    // What says ECT(1) is a flow of the network, not a rule of TCP.
+    if (saysEct1(tcp)) fields.ecn = { kind: "dctcp" };
+    return { ...fields, window_scale: scale === "as needed" ? leastWindowScale(tcp) : (scale as bigint) };
 }
 
 function start(scenario: Part, i: number, flow: Part): JsonTable {

@@ -28,6 +28,7 @@ from longpipe.errors import ScenarioError
 
 # Below this share of the sum of squares an error is what rounding left of none.
 ROUNDING = 1e-22
+COPIES = "no error: the replications are copies, there is nothing to test against; needs a seed that draws something"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,7 +50,8 @@ class Anova:
         """The response, and what explains how much of its variation."""
         shown = self.variation[["component", "percent", "df", "p_value"]].dropna(subset="percent")
         table = shown.to_string(index=False, float_format="{:.4g}".format)
-        return f"Anova of {self.response!r} over {', '.join(self.factors)}\n{table}"
+        copied = f"\n{COPIES}" if self.copied else ""
+        return f"Anova of {self.response!r} over {', '.join(self.factors)}\n{table}{copied}"
 
     def _repr_html_(self) -> str:
         """The allocation of variation, for a notebook."""
@@ -73,6 +75,11 @@ class Anova:
         return float(np.sqrt(self._error / self.error_df))
 
     @property
+    def copied(self) -> bool:
+        """Whether the model leaves no error though runs were left for one: replications that are copies."""
+        return self.error_df > 0 and self._error == 0
+
+    @property
     def _error(self) -> float:
         squares = self.fit.error_sum_of_squares
         return squares if squares > ROUNDING * float(np.sum(self.cells.y**2)) else 0.0
@@ -82,9 +89,9 @@ class Anova:
         """Allocation of variation, a row per component.
 
         Columns: `component`, `sum_of_squares` (unit of the response squared), `percent` of the total variation, `df`,
-        `mean_square`, `f` and `p_value` of the F test against the error. The first rows are the individual values, the
-        overall mean and the total variation; then the terms; then "error". Unless the design is balanced or
-        orthogonal, the terms' sums of squares are of type III and need not add up to the total.
+        `mean_square`, `f` and `p_value` of the F test against the error, nan if that is zero. The first rows are the
+        individual values, the overall mean and the total variation; then the terms; then "error". Unless the design is
+        balanced or orthogonal, the terms' sums of squares are of type III and need not add up to the total.
         """
         y = self.cells.y
         total = float(np.sum((y - y.mean()) ** 2))
@@ -99,7 +106,7 @@ class Anova:
             effect = self.fit.effects[term]
             square = effect.sum_of_squares / effect.df
             ratio = _ratio(square, error_square)
-            p_value = f_tail(ratio, effect.df, self.error_df) if self.error_df else np.nan
+            p_value = f_tail(ratio, effect.df, self.error_df) if self.error_df and error else np.nan
             share = 100 * effect.sum_of_squares / total
             rows.append((name_of(term), effect.sum_of_squares, share, effect.df, square, ratio, p_value))
         rows.append(("error", error, 100 * error / total, self.error_df, error_square, np.nan, np.nan))
@@ -129,8 +136,8 @@ class Anova:
             yield name_of(term), label, float(value), error, float(value) - t * error, float(value) + t * error
 
     def quantile(self, level: float) -> float:
-        """Quantile of Student's t for a two-sided interval at a confidence level, with the error's df."""
-        return t_quantile(level, self.error_df) if self.error_df else float("nan")
+        """Quantile of Student's t for a two-sided interval at a confidence level, with the error's df, if any."""
+        return t_quantile(level, self.error_df) if self.error_df and self._error else float("nan")
 
     def mean_interval(self, level: float = 0.9) -> tuple[float, float]:
         """Interval of the overall mean, in the response's unit.
@@ -142,7 +149,7 @@ class Anova:
         if self.blocks is not None:
             block = self.fit.effects[(self.blocks,)]
             error = float(np.sqrt(block.sum_of_squares / block.df)) * self.fit.mean_scale
-            t = t_quantile(level, block.df)
+            t = t_quantile(level, block.df) if self._error else float("nan")
         return self.mean - t * error, self.mean + t * error
 
     def means(self, *factors: str) -> pd.DataFrame:
@@ -236,6 +243,5 @@ def _combinations(cells: Cells, factors: tuple[str, ...]) -> int:
 
 
 def _ratio(square: float, error: float) -> float:
-    if error == 0:
-        return float("inf") if square > 0 else float("nan")
-    return square / error
+    # Replications that are copies have no error: against none, nothing can be tested.
+    return square / error if error > 0 else float("nan")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
@@ -144,8 +144,14 @@ class NamedMeasure:
         """ScenarioError if the scenario has nothing of that name."""
         resolved = scenario.resolve()
         if self.kind == "web":
-            if not any(flow["traffic"]["kind"] == "web" for flow in resolved["flows"]):
+            web = [flow["traffic"] for flow in resolved["flows"] if flow["traffic"]["kind"] == "web"]
+            if not web:
                 raise ScenarioError(f"measure: {self.name!r}: no flow of {scenario.name!r} has web traffic")
+            shares = [traffic["class_shares_ppb"] for traffic in web]
+            classes = [str(i) for i in range(max(map(len, shares))) if any(one[i : i + 1] > [0] for one in shares)]
+            if self.pattern and not any(fnmatchcase(name, self.pattern) for name in (*classes, ALL)):
+                accepted = f"needs {', '.join(classes)} or {ALL}"
+                raise ScenarioError(f"measure: {self.name!r}: no class {self.pattern!r} of files; {accepted}")
             return
         if self.quantity.startswith("queueing_") and not scenario.traces.delay:
             raise ScenarioError(f"measure: {self.name!r}: no delay is recorded; needs traces.delay = true")
@@ -155,7 +161,7 @@ class NamedMeasure:
         if self.kind == "port":
             known = [port_name(resolved, link) for link in range(len(resolved["links"]))]
         if not any(fnmatchcase(name, self.pattern) for name in known):
-            accepted = _nearest(self.pattern, known)
+            accepted = nearest(self.pattern, known, _MOST_NAMED)
             raise ScenarioError(f"measure: {self.name!r}: no {self.kind} {self.pattern!r}; {accepted}")
 
     def __call__(self, result: Result) -> float:
@@ -170,11 +176,6 @@ class NamedMeasure:
 # Of response times, those of all classes.
 ALL: Final = "all"
 _MOST_NAMED: Final = 12
-
-
-def _nearest(pattern: str, known: Sequence[str]) -> str:
-    more = f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""
-    return nearest(pattern, known[:_MOST_NAMED]) + more
 
 
 def _flow_rows(result: Result) -> Rows:

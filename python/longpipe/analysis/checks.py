@@ -21,7 +21,8 @@ DRAWS, FEWEST_DRAWS, MOST_DRAWN = 1999, 199, 5_000_000
 MOST_CELLS_TO_PROJECT: Final = 2000
 TINY: Final = np.finfo(float).tiny
 
-HOLDS, FAILS, UNTESTED = "holds", "fails", "untested"
+# A test that finds nothing proves nothing: it does not reject.
+NOT_REJECTED, FAILS, UNTESTED = "not rejected", "fails", "untested"
 Row = tuple[str, str, float, float, str]
 
 
@@ -40,9 +41,9 @@ class AssumptionWarning(UserWarning):
 def check(found: Anova, *, alpha: float = 0.01) -> pd.DataFrame:
     """Tests normality, equal variance and independence of the errors, each at significance `alpha`.
 
-    Columns: `assumption`, `test`, `statistic`, `p_value`, `verdict` (holds, fails, untested), `note`. Every assumption
-    that fails also raises an AssumptionWarning that says what to do. With thousands of rows the slightest departure
-    fails: read the note's numbers too.
+    Columns: `assumption`, `test`, `statistic`, `p_value`, `verdict` (not rejected, fails, untested), `note`. Every
+    assumption that fails also raises an AssumptionWarning that says what to do. With thousands of rows the slightest
+    departure fails: read the note's numbers too.
     """
     residual = found.residuals["residual"].to_numpy()
     if not residual.any():
@@ -51,7 +52,7 @@ def check(found: Anova, *, alpha: float = 0.01) -> pd.DataFrame:
     else:
         rows = [_normality(residual), _equal_variance(found, residual), _independence(found, residual)]
     table = pd.DataFrame(rows, columns=["assumption", "test", "statistic", "p_value", "note"])
-    verdicts = np.where(table["p_value"] < alpha, FAILS, HOLDS)
+    verdicts = np.where(table["p_value"] < alpha, FAILS, NOT_REJECTED)
     table.insert(4, "verdict", np.where(table["p_value"].isna(), UNTESTED, verdicts))
     for row in table[table["verdict"] == FAILS].itertuples():
         message = f"{found.response}: {row.assumption} fails ({row.test}, p = {row.p_value:.2g}; {row.note})"

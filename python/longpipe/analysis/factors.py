@@ -166,7 +166,14 @@ def _response(frame: pd.DataFrame, response: str) -> Floats:
     y = column.to_numpy(dtype=float, na_value=np.nan)
     missing = int((~np.isfinite(y)).sum())
     if missing:
-        raise ScenarioError(f"response: {missing} of {len(y)} values of {response!r} are not finite; needs numbers")
+        least = y[np.isfinite(y)].min(initial=np.inf)
+        without = (
+            f", or without these rows, the worst perhaps (--where '{response}>={least:g}')" if least < np.inf else ""
+        )
+        raise ScenarioError(
+            f"response: {missing} of {len(y)} values of {response!r} are not finite, as if it did not end in the run; "
+            f"needs numbers: longer runs, a measure that every run has{without}"
+        )
     if np.ptp(y) == 0:
         raise ScenarioError(f"response: {response!r} is {y[0]:g} in every row; needs values that vary")
     return y

@@ -1,16 +1,23 @@
 """Mean and 95 % intervals of replicated measurements (Student's t)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from longpipe.analysis.quantiles import t_quantile
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 CONFIDENCE: Final = 0.95
+# Sums of the same numbers in another order differ by less.
+ROUNDING: Final = 1e-12
 
 
 @dataclass(frozen=True)
@@ -42,3 +49,15 @@ def estimate(
     of_one = t * deviation * math.sqrt(1 + 1 / x.size)
     low, high = max(mean - of_one, bounds[0]), min(mean + of_one, bounds[1])
     return Estimate(mean, low, high, mean - of_mean, mean + of_mean)
+
+
+def copies(runs: pd.DataFrame) -> str:
+    """A line if the replications of every point have the same measures, else ""; `runs` is as a study's frame."""
+    measures = [name for name in runs.select_dtypes("number") if name not in ("point", "block", "replication", "seed")]
+    points = runs.groupby("point")[measures]
+    if not measures or points.size().min() < 2:
+        return ""
+    spread = (points.max() - points.min()).fillna(0.0)
+    if (spread > ROUNDING * points.max().abs()).to_numpy().any():
+        return ""
+    return "the replications of each point are copies: the seed draws nothing that changes them"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from longpipe.aal5 import CELL_BYTES
-from longpipe.analysis.paths import Path, paths, port_name
+from longpipe.analysis.paths import paths, port_name
 from longpipe.units import TIME
 
 if TYPE_CHECKING:
@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
 # By part and name, as the core gives them.
 Columns = Mapping[str, Mapping[str, Any]]
-Limit = Literal["link", "window", "buffer", "loss", "timeouts", "marks", "slow start", "congestion", "application"]
+Limit = Literal[
+    "link", "return link", "window", "buffer", "loss", "timeouts", "marks", "slow start", "congestion", "application"
+]
 
 # What a table's short names stand for.
 MEANINGS: Final[Mapping[Limit, str]] = {
     "link": "its slowest link was busy",
+    "return link": "the way back of its ACKs was busy",
     "window": "the receiver's window was full",
     "buffer": "a full buffer, or its policy, lost packets",
     "loss": "a link lost packets, by force or by bit errors",
@@ -55,7 +58,9 @@ class FlowLimit:
 
     `link` is the directed link that left it least, `link_busy` the share of the run's time in which that was sending,
     `window_used` the share of the receiver's window that was under way on average (estimated from rates, delays and
-    mean queues), `idle` the share of its time after its last byte was delivered.
+    mean queues, of both directions), `idle` the share of its time after its last byte was delivered. `return_link` is
+    the link on its ACKs' way back that was busy most, `return_link_busy` the share of time in which it was, and
+    `acks_lost` the share of all that came to the ports of the way back which was lost there.
     """
 
     flow: str
@@ -64,6 +69,14 @@ class FlowLimit:
     link_busy: float
     window_used: float
     idle: float
+    return_link: str
+    return_link_busy: float
+    acks_lost: float
+
+    @property
+    def busy_link(self) -> str:
+        """The link whose rate is what limits, or ""."""
+        return {"link": self.link, "return link": self.return_link}.get(self.limited_by, "")
 
 
 def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
@@ -72,6 +85,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     ports, duration_s = _Ports(columns["ports"], scenario.framing), TIME.parse(scenario.duration) / 1e12
     flows = {name: np.asarray(column).tolist() for name, column in columns["flows"].items()}
     served = _served(columns)
+    carry_data = {link for flow in (*resolved["flows"], *resolved["vbr"]) for link in flow["route"]}
     found = []
     for i, path in enumerate(paths(resolved)):
         counted = {name: column[i] for name, column in flows.items()}
@@ -81,19 +95,25 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
         idle = 1 - active_s / max(duration_s - start_s, 1e-12) if done else 0.0
         name = port_name(resolved, path.bottleneck)
         ways = {port_name(resolved, k): resolved["links"][k]["rate_bps"] for k in path.route}
-        round_trip_s = path.round_trip_s + sum(ports.delay_s(port, path, rate) for port, rate in ways.items())
+        back = {port_name(resolved, k): resolved["links"][k]["rate_bps"] for k in path.return_route}
+        queues_s = sum(ports.delay_s(port, rate, duration_s) for port, rate in (*ways.items(), *back.items()))
+        round_trip_s = path.round_trip_s + queues_s
         on_the_way = counted["sent_bytes"] / active_s * round_trip_s
         window_used = (
             0.0 if path.datagrams else min(1.0, on_the_way * path.packet_bytes / path.mss_bytes / path.window_bytes)
         )
-        busy = min(1.0, ports.utilization[name] * (duration_s / active_s if done else 1.0))
+        of_its_time = duration_s / active_s if done else 1.0
+        slowest_back = max(path.return_route, key=lambda k: ports.utilization[port_name(resolved, k)])
+        return_link = port_name(resolved, slowest_back)
         found.append(
             FlowLimit(
                 flow=path.flow,
                 limited_by="application"
                 if path.datagrams
                 else _limit(
-                    busy=busy,
+                    busy=min(1.0, ports.utilization[name] * of_its_time),
+                    return_busy=min(1.0, ports.utilization[return_link] * of_its_time),
+                    acks_alone=slowest_back not in carry_data,
                     window_used=window_used,
                     events=counted["timeouts"] + counted["fast_retransmits"],
                     # Runs that were stored before there were marks have no such column.
@@ -106,6 +126,9 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
                 link_busy=ports.utilization[name],
                 window_used=window_used,
                 idle=idle,
+                return_link=return_link,
+                return_link_busy=ports.utilization[return_link],
+                acks_lost=ports.lost_share(back),
             )
         )
     return found
@@ -115,7 +138,10 @@ def told(found: Iterable[FlowLimit]) -> list[str]:
     """A line for each limit, the most frequent first: what it is, and how many flows it held."""
     found = list(found)
     counts = Counter(one.limited_by for one in found)
-    lines = [f"{limit}: {count} of {len(found)} flows, {MEANINGS[limit]}" for limit, count in counts.most_common()]
+    lines = [
+        f"{limit}: {count} of {len(found)} flows, {MEANINGS[limit]}{_where(limit, found)}"
+        for limit, count in counts.most_common()
+    ]
     idle = [one.idle for one in found if one.idle >= MUCH]
     if idle:
         lines.append(
@@ -124,9 +150,32 @@ def told(found: Iterable[FlowLimit]) -> list[str]:
     return lines
 
 
+def notes(found: Iterable[FlowLimit]) -> list[str]:
+    """A line of what limits no flow by itself and is seen nowhere else: many ACKs lost."""
+    found = list(found)
+    lost = [one.acks_lost for one in found if one.acks_lost >= MUCH]
+    if not lost:
+        return []
+    where = Counter(one.return_link for one in found if one.acks_lost >= MUCH).most_common(1)[0][0]
+    return [
+        f"ACKs of {len(lost)} of {len(found)} flows: {sum(lost) / len(lost):.1%} lost on their way back, by {where}"
+    ]
+
+
+def _where(limit: Limit, found: Iterable[FlowLimit]) -> str:
+    """Of ACKs that were held up, the link that did so most often: nobody looks for it there."""
+    if limit != "return link":
+        return ""
+    links = Counter((one.return_link, one.return_link_busy) for one in found if one.limited_by == limit)
+    ((link, busy), _), *others = links.most_common()
+    return f": {link}, {busy:.1%} used{' and others' if others else ''}"
+
+
 def _limit(
     *,
     busy: float,
+    return_busy: float,
+    acks_alone: bool,
     window_used: float,
     events: int,
     marks: int,
@@ -138,6 +187,9 @@ def _limit(
         return "application"
     if busy >= BUSY:
         return "link"
+    # Beside data a link is busy whatever the ACKs do.
+    if return_busy >= BUSY and acks_alone:
+        return "return link"
     if window_used >= IN_USE:
         return "window"
     if events:
@@ -145,6 +197,8 @@ def _limit(
         return "timeouts" if not (in_buffers or by_force) else "buffer" if in_buffers >= by_force else "loss"
     if marks:
         return "marks"
+    if return_busy >= BUSY:
+        return "return link"
     if window_used >= MOSTLY:
         return "window"
     return "slow start" if round_trips < SLOW_START_ROUND_TRIPS else "congestion"
@@ -160,13 +214,25 @@ class _Ports:
         self._columns = ports
         self.utilization: dict[str, float] = dict(zip(ports["port"], ports["utilization"], strict=True))
 
-    def delay_s(self, port: str, path: Path, rate_bps: int) -> float:
-        """What the mean queue of a port keeps a packet waiting [s]."""
-        queue = self._columns[f"mean_queue_{self._unit}"][self._names[port]]
-        if queue is None or math.isnan(queue):
+    def delay_s(self, port: str, rate_bps: int, duration_s: float) -> float:
+        """How long a packet waits at a port on average, its own sending apart [s]."""
+        i = self._names[port]
+        queue, left = self._columns[f"mean_queue_{self._unit}"][i], self._columns[f"{self._unit}_out"][i]
+        if queue is None or math.isnan(queue) or not left:
             return 0.0
-        size = path.packet_bytes if self._unit == "packets" else CELL_BYTES
-        return float(8 * size * queue / rate_bps)
+        if self._unit == "cells":
+            # The mean is that of one class alone.
+            return float(8 * CELL_BYTES * queue / rate_bps)
+        return float(max(0.0, queue - self.utilization[port]) * duration_s / left)
+
+    def lost_share(self, ports: Iterable[str]) -> float:
+        """Share of what came to these ports, one behind the other, that was lost there."""
+        arrives = 1.0
+        for port in ports:
+            i = self._names[port]
+            lost = sum(self._columns[name][i] for name in self._columns if name.startswith(f"{self._unit}_lost_"))
+            arrives *= 1 - min(1.0, lost / (self._columns[f"{self._unit}_in"][i] or 1))
+        return 1 - arrives
 
     def losses(self, ports: Iterable[str]) -> tuple[int, int]:
         """What was lost at these ports in buffers, and by their links [packets or cells; frames with wrong bits]."""

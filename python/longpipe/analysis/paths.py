@@ -33,6 +33,7 @@ class Path:
 
     flow: str
     route: tuple[int, ...]
+    return_route: tuple[int, ...]
     bottleneck: int
     propagation_ps: int
     round_trip_s: float
@@ -66,6 +67,7 @@ def paths(resolved: Resolved) -> list[Path]:
             Path(
                 flow=flow["name"],
                 route=tuple(route),
+                return_route=tuple(back),
                 bottleneck=min(route, key=key),
                 propagation_ps=propagation_ps,
                 round_trip_s=propagation_ps / 1e12 + sending_s,

@@ -39,6 +39,12 @@ class Readable:
         return f"{self.name} [{self.unit}]" if self.unit else self.name
 
 
+def column_of(measure: str, asked: Iterable[NamedMeasure] = ()) -> str:
+    """The column of a measure: throughput may be called without its unit, unless one of that name was asked for."""
+    named = any(one.name == measure for one in asked)
+    return "throughput_bps" if measure == "throughput" and not named else measure
+
+
 def readable(column: str, asked: Iterable[NamedMeasure] = (), unit: str | None = None) -> Readable:
     """How a column is shown: as it was asked for, in the unit that is wanted, or else by what its name ends in.
 

@@ -1,13 +1,9 @@
-"""What web traffic is measured by: max-min fair shares, and how long a user waits for a file."""
+"""What web traffic is measured by: how long a user waits for a file."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
-import numpy.typing as npt
-from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,28 +12,6 @@ QUANTILES: Final = {"median_s": 0.5, "p95_s": 0.95, "p99_s": 0.99}
 # Of `waiting`, and of `response_times`.
 WAITING: Final = ("files", "completed", *QUANTILES)
 COLUMNS: Final = ("class", *WAITING)
-
-
-def max_min_shares(demands_bps: ArrayLike, capacity_bps: float) -> npt.NDArray[np.float64]:
-    """Max-min fair share of each demand [bit/s], shape (n,): all of it, or an equal part of what smaller ones leave.
-
-    ATM Forum/98-0876 section 7 (Bertsekas and Gallager 1992, section 6.5.2).
-    """
-    demands = np.asarray(demands_bps, dtype=float)
-    shares = np.zeros_like(demands)
-    left = capacity_bps
-    for rank, flow in enumerate(np.argsort(demands, kind="stable")):
-        shares[flow] = min(demands[flow], left / (demands.size - rank))
-        left -= shares[flow]
-    return shares
-
-
-def relative_throughputs(
-    throughputs_bps: ArrayLike, demands_bps: ArrayLike, capacity_bps: float
-) -> npt.NDArray[np.float64]:
-    """x_i / e_i of the flows that demand anything: throughput over max-min fair share (ATM Forum/98-0876 section 7)."""
-    x, shares = np.asarray(throughputs_bps, dtype=float), max_min_shares(demands_bps, capacity_bps)
-    return x[shares > 0] / shares[shares > 0]
 
 
 def response_times(files: pd.DataFrame, duration_s: float) -> pd.DataFrame:

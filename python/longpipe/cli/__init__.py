@@ -15,6 +15,7 @@ from longpipe.cli import (
     fields,
     init,
     lab,
+    live,
     plot,
     report,
     reproduce,
@@ -24,6 +25,7 @@ from longpipe.cli import (
     validate,
 )
 from longpipe.errors import RunError, ScenarioError
+from longpipe.interrupts import TerminatedError
 
 HELP = (
     "Simulate TCP over long, fat pipes of ATM cells or IP packets, each one by one.\n\n"
@@ -31,9 +33,9 @@ HELP = (
     "The same scenario and seed give the same result on every machine.\n\n"
     "Begin with:  [bold]longpipe init geo.toml --example geo[/]\n\nand then:  [bold]longpipe run geo.toml[/]"
 )
-EPILOG = "Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted."
+EPILOG = "Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated."
 
-FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
@@ -74,6 +76,7 @@ app.command("design")(design.design)
 app.command("analyse")(analyse.analyse)
 app.command("doctor")(doctor.doctor)
 app.add_typer(study.app, name="study")
+app.add_typer(live.app, name="live", help="Real programs through a simulated path, in time with the clock (Linux).")
 app.add_typer(validate.app, name="validate", help="Compare longpipe with an independent simulator.")
 
 
@@ -97,6 +100,9 @@ def main() -> NoReturn:
         errors.print("[bold red]error:[/]", end=" ")
         errors.print(f"{where}{(error.strerror or str(error)).lower()}", markup=False)
         sys.exit(FAILED)
+    except TerminatedError:
+        errors.print("terminated")
+        sys.exit(TERMINATED)
     except KeyboardInterrupt:
         errors.print("interrupted")
         sys.exit(INTERRUPTED)

@@ -1,8 +1,9 @@
 """`longpipe doctor`: what is installed, what is missing, how to get it."""
 
 import typer
-from rich.console import Console
 from rich.table import Table
+
+from longpipe.cli.console import show_table, terminal
 
 BROKEN = 1
 
@@ -15,12 +16,12 @@ def doctor() -> None:
     from longpipe.doctor import Part, examine
 
     parts = examine()
-    console = Console(highlight=False)
+    console = terminal()
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    table.add_column()
 
     def add(part: Part) -> None:
         mark = "[green]ok[/]" if part.problem is None else "[red]broken[/]" if part.required else "[yellow]missing[/]"
@@ -33,7 +34,7 @@ def doctor() -> None:
         for part in parts:
             if part.required is required:
                 add(part)
-    console.print(table)
+    show_table(console, table, 3)
     broken = [part.name for part in parts if part.required and part.problem is not None]
     if broken:
         console.print(f"[bold red]broken:[/] {', '.join(broken)}")

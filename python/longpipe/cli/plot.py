@@ -61,6 +61,9 @@ OF_PORT: Final = (Kind.QUEUE, Kind.DELAY, Kind.CDF, Kind.DROPS)
 # Those that count bytes.
 COUNTING: Final = (Kind.WINDOW, Kind.SEQUENCE)
 
+# By a run's label and a flow: the link that was all that limited it.
+Busy = dict[tuple[str, str], str]
+
 
 class Unit(StrEnum):
     """What windows and sequence numbers are counted in."""
@@ -108,14 +111,35 @@ def plot(
             autocompletion=field_and_level,
         ),
     ] = None,
+    overlaid: Annotated[
+        bool, typer.Option("--overlay", help="With --compare: all runs in one axis, a line each.")
+    ] = False,
+    rto: Annotated[
+        bool, typer.Option("--rto", help="For rtt: draw the retransmission timeout, however long it is.")
+    ] = False,
+    title: Annotated[str | None, typer.Option(help="Title of the picture, in place of its own.")] = None,
     begin: Annotated[float | None, typer.Option("--from", metavar="S", help="Begin of the time shown \\[s].")] = None,
     end: Annotated[float | None, typer.Option("--to", metavar="S", help="End of the time shown \\[s].")] = None,
     x: Annotated[str | None, typer.Option("--x", metavar="FACTOR", help="Of a study: the factor across.")] = None,
-    y: Annotated[str, typer.Option("--y", metavar="MEASURE", help="Of a study: what was measured.")] = "efficiency",
+    y: Annotated[
+        str | None,
+        typer.Option(
+            "--y", metavar="MEASURE", help="Of a study: what was measured.  \\[default: efficiency, else throughput]"
+        ),
+    ] = None,
     by: Annotated[
         str | None, typer.Option("--by", metavar="FACTOR", help="Of a study: a line for each level of this.")
     ] = None,
     heat: Annotated[bool, typer.Option("--map", help="Of a study: --x and --by as a map of colours.")] = False,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--where", metavar="FACTOR=LEVEL", help="Of a study: only these runs, also 'seed<3'. Repeat for more."
+        ),
+    ] = None,
+    y_from_data: Annotated[
+        bool, typer.Option("--y-from-data", help="Of a study: begin the axis up at the data, not at 0.")
+    ] = False,
     store: StoreOption = None,
 ) -> None:
     """Draw a run over time, which is made or was recorded, or a study over its factors.
@@ -132,13 +156,16 @@ def plot(
     if x is not None:
         if name is not None:
             raise ScenarioError(f"KIND: {name!r} is of a run; needs none with --x, which is of a study")
-        save_as(_of_study(source, x, y, by, heat, store), output)
+        figure = _of_study(source, x, y, by, heat, where or [], store, from_zero=not y_from_data)
+        save_as(_titled(figure, title), output)
         return
+    if where or y_from_data:
+        raise ScenarioError(f"{'--where' if where else '--y-from-data'}: of a study; needs --x FACTOR")
     if name == PATH:
         from longpipe.pictures.path import path
 
         scenario = scenario_with(_existing(source), changes or [])
-        save_as(path(scenario, _span(scenario, begin, end)), output)
+        save_as(_titled(path(scenario, _span(scenario, begin, end)), title), output)
         return
     kind = _kind(name)
     if everything and (flow or compared or kind is Kind.SEQUENCE):
@@ -146,19 +173,36 @@ def plot(
         raise ScenarioError(f"--all: not with {with_what}")
     if flow and kind is Kind.DROPS:
         raise ScenarioError("--flow: drops is by port; needs --port, or another picture")
+    if overlaid and (compared is None or rto):
+        raise ScenarioError(f"--overlay: not with {'--rto' if rto else 'one run; needs --compare FIELD=LEVEL,LEVEL'}")
+    # Runs are lines of one picture there anyway.
+    options = _options(kind, unit, port, rto=rto, overlaid=overlaid and kind is not Kind.CDF)
+    busy: Busy = {}
+    runs = _runs(_existing(source), kind, seed, changes or [], compared, flow, busy)
+    if kind is Kind.WINDOW:
+        _tell_shares(runs, flow, busy)
+    options["span_s"] = _span(next(iter(runs.values())).scenario, begin, end)
+    save_as(_titled(_draw(runs, kind, flow, options, everything), title), output)
+
+
+def _options(kind: Kind, unit: Unit | None, port: str | None, *, rto: bool, overlaid: bool) -> dict[str, Any]:
+    """What a picture is told, of that alone which was asked for; ScenarioError for what it has no use for."""
     if port is not None and kind not in OF_PORT:
         raise ScenarioError(f"--port: {kind.value} is by flow; needs --flow, or the picture {' or '.join(OF_PORT)}")
     if unit is not None and kind not in COUNTING:
         raise ScenarioError(f"--unit: {kind.value} counts none; needs {' or '.join(COUNTING)}")
-    runs = _runs(_existing(source), kind, seed, changes or [], compared, flow)
-    if kind is Kind.WINDOW:
-        _tell_shares(runs, flow)
-    options: dict[str, Any] = {
-        "span_s": _span(next(iter(runs.values())).scenario, begin, end),
-        **({"unit": unit.value} if unit else {}),
-        **({"port": port} if port else {}),
-    }
-    save_as(_draw(runs, kind, flow, options, everything), output)
+    if rto and kind is not Kind.RTT:
+        raise ScenarioError(f"--rto: {kind.value} shows none; needs rtt")
+    asked = {"unit": unit and unit.value, "port": port, "rto": rto, "overlaid": overlaid}
+    return {name: value for name, value in asked.items() if value}
+
+
+def _titled(figure: Figure, title: str | None) -> Figure:
+    from longpipe.pictures.style import wrapped
+
+    if title is not None:
+        figure.suptitle(wrapped(title), fontsize=11)
+    return figure
 
 
 def _existing(source: str) -> Path:
@@ -177,9 +221,18 @@ def _kind(name: str | None) -> Kind:
 
 
 def _runs(
-    source: Path, kind: Kind, seed: int, changes: list[str], compared: str | None, flows: list[str] | None
+    source: Path,
+    kind: Kind,
+    seed: int,
+    changes: list[str],
+    compared: str | None,
+    flows: list[str] | None,
+    busy: Busy,
 ) -> dict[str, Run]:
-    """What was recorded, or is run now, once or for each level that is compared; by what sets it apart."""
+    """What was recorded, or is run now, once or for each level that is compared; by what sets it apart.
+
+    Of the runs that are made, `busy` gets the links that were all that limited a flow.
+    """
     from longpipe.pictures.recorded import Recorded
 
     if source.is_dir():
@@ -190,17 +243,17 @@ def _runs(
     scenario = scenario_with(source, [*changes, *(f"traces.{needed}=true" for needed in NEEDS[kind])])
     called = ", ".join([scenario.name, *(change.replace('"', "") for change in changes)])
     if compared is None:
-        return {"": _run(scenario, seed, flows, called)}
+        return {"": _run(scenario, seed, flows, called, busy)}
     from longpipe.cli.design.plan import parse_factor
 
     factor = parse_factor(compared, "--compare")
     scenarios = {f"{factor.name} = {level}": scenario.with_(**what) for level, what in factor.levels.items()}
-    return {label: _run(one, seed, flows, called, label) for label, one in scenarios.items()}
+    return {label: _run(one, seed, flows, called, busy, label) for label, one in scenarios.items()}
 
 
-def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, label: str = "") -> Run:
+def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, busy: Busy, label: str = "") -> Run:
     """Runs a scenario, tells what limits it, and gives its traces the name that titles call it by."""
-    from longpipe.analysis.limits import limits, told
+    from longpipe.analysis.limits import limits, notes, told
     from longpipe.cli.progress import RunBar
     from longpipe.cli.warnings import warn
     from longpipe.pictures.recorded import Recorded, check_flows
@@ -210,13 +263,17 @@ def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, la
     warn(scenario)
     with RunBar(label or scenario.name) as bar:
         result = simulate(scenario, seed, bar.update)
-    for line in told(limits(result.scenario, result.columns)):
+    found = limits(result.scenario, result.columns)
+    for line in told(found):
         typer.echo(f"{label}: limited by {line}" if label else f"limited by {line}")
+    for line in notes(found):
+        typer.echo(f"{label}: note: {line}" if label else f"note: {line}")
+    busy.update({(label, one.flow): one.busy_link for one in found if one.busy_link})
     return Recorded(result.scenario, result.traces, called)
 
 
-def _tell_shares(runs: dict[str, Run], flows: list[str] | None) -> None:
-    """A line for each of the first flows with what held it back, where both traces tell."""
+def _tell_shares(runs: dict[str, Run], flows: list[str] | None, busy: Busy) -> None:
+    """A line for each of the first flows with what its sender waited for, where both traces tell."""
     from longpipe.pictures.recorded import flow_names
     from longpipe.pictures.shares import time_shares
 
@@ -225,10 +282,22 @@ def _tell_shares(runs: dict[str, Run], flows: list[str] | None) -> None:
         for name in names[:MOST_TOLD] if {"cwnd", "sequence"} <= run.traces.keys() else ():
             shares = time_shares(run, name).sort_values(ascending=False, kind="stable")
             causes = ", ".join(f"{cause} {share:.0%}" for cause, share in shares.items() if share >= LEAST_TOLD)
-            typer.echo(f"{f'{label}: ' if label else ''}{name} held back by {causes} of its time")
+            # A window is full of what queues before a link that is busy.
+            queue = f", behind {busy[label, name]}" if (label, name) in busy else ""
+            typer.echo(f"{f'{label}: ' if label else ''}{name} held back by {causes} of its time{queue}")
 
 
-def _of_study(name: str, x: str, y: str, by: str | None, heat: bool, url: str | None) -> Figure:
+def _of_study(
+    name: str,
+    x: str,
+    y: str | None,
+    by: str | None,
+    heat: bool,
+    where: list[str],
+    url: str | None,
+    *,
+    from_zero: bool,
+) -> Figure:
     from longpipe import pictures
     from longpipe.study import Study
 
@@ -236,7 +305,9 @@ def _of_study(name: str, x: str, y: str, by: str | None, heat: bool, url: str | 
         raise ScenarioError("--map: of one factor; needs --by FACTOR")
     with opened(url, readonly=True) as store:
         study = Study.open(name, store)
-        return pictures.heat(study, x, by, y) if heat and by else pictures.sweep(study, x, y, by)
+        if heat and by:
+            return pictures.heat(study, x, by, y, where=where)
+        return pictures.sweep(study, x, y, by, where=where, from_zero=from_zero)
 
 
 def _draw(
@@ -247,7 +318,7 @@ def _draw(
     if kind is Kind.CDF:
         whole: dict[str, Any] = {"most": None} if everything else {}
         return pictures.delay_cdf(runs if len(runs) > 1 else next(iter(runs.values())), flows, **options, **whole)
-    if len(runs) > 1:
+    if len(runs) > 1 or "overlaid" in options:
         return pictures.compare(runs, cast("Compared", kind.value), flows, **options)
     # Each picture has a number of its own of flows that can be told apart.
     most: dict[str, Any] = {"most": None} if everything else {}

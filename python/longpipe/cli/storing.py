@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from longpipe.errors import ScenarioError
+from longpipe.interrupts import terminable
 
 # The database takes half a second to load; commands that don't need it need not wait for it.
 if TYPE_CHECKING:
@@ -89,9 +90,10 @@ def opened_if_wanted(url: str | None, *, no_store: bool) -> Iterator[Store]:
 
 @contextmanager
 def repeatable(store: Store) -> Iterator[None]:
-    """Has an interruption of runs that are no study tell how to go on."""
+    """Has an interruption, or a SIGTERM, of runs that are no study tell how to go on."""
     try:
-        yield
+        with terminable():
+            yield
     except KeyboardInterrupt:
         typer.echo(f"{store.count()} finished runs are in {store.name}; the same command goes on from there", err=True)
         raise
@@ -99,9 +101,10 @@ def repeatable(store: Store) -> Iterator[None]:
 
 @contextmanager
 def resumable(study: Study) -> Iterator[None]:
-    """Has an interruption of a study tell how to go on."""
+    """Has an interruption, or a SIGTERM, of a study tell how to go on."""
     try:
-        yield
+        with terminable():
+            yield
     except KeyboardInterrupt:
         finished = study.status().finished
         # What was typed, for its outputs are still to come.

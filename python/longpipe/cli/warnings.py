@@ -1,25 +1,30 @@
 """What commands say, before they run it, of a scenario that can't show what it seems to ask."""
 
-from collections.abc import Iterable
-from typing import Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
 
 import typer
 
-from longpipe.analysis.paths import most_held_bytes, window_warnings
+from longpipe.analysis.cautions import cautions
+from longpipe.analysis.paths import most_held_bytes
 from longpipe.memory import limit_bytes, shown
 from longpipe.scenario import Scenario
+
+if TYPE_CHECKING:
+    from longpipe.design import Design
 
 # Lines about one scenario.
 MOST: Final = 3
 
 
 def warn(scenario: Scenario) -> None:
-    """Warns on stderr of windows that fill neither pipe nor buffer."""
-    found = window_warnings(scenario)
+    """Warns on stderr of windows that fill neither pipe nor buffer, and of paths that end before the run."""
+    found = cautions(scenario)
     for line in found[:MOST]:
         typer.echo(f"warning: {line}", err=True)
     if len(found) > MOST:
-        typer.echo(f"warning: and {len(found) - MOST} ports more", err=True)
+        typer.echo(f"warning: and {len(found) - MOST} more", err=True)
 
 
 def warn_of_memory(scenario: Scenario, memory: str | None) -> None:
@@ -33,10 +38,7 @@ def warn_of_memory(scenario: Scenario, memory: str | None) -> None:
         )
 
 
-def warn_of_points(scenarios: Iterable[Scenario]) -> None:
-    """Likewise of the points of a design: the first that has such windows, and how many do."""
-    scenarios = list(scenarios)
-    found = [(scenario, lines) for scenario in scenarios if (lines := window_warnings(scenario))]
-    if found:
-        first, lines = found[0]
-        typer.echo(f"warning: {len(found)} of {len(scenarios)} points, as {first.name}: {lines[0]}", err=True)
+def warn_of_design(design: Design) -> None:
+    """Likewise of a design: see `Design.warnings`."""
+    for line in design.warnings:
+        typer.echo(f"warning: {line}", err=True)

@@ -75,12 +75,13 @@ class Design:
             raise ScenarioError(f"first_seed: {self.first_seed}; needs 0 to {LARGEST_SEED} for all seeds")
 
     def __repr__(self) -> str:
-        """Factors with their numbers of levels, points, replications, and what is asked for."""
+        """Factors with their numbers of levels, points, replications, what is asked for, and warnings."""
         factors = " x ".join(f"{factor.name} ({len(factor.levels)})" for factor in self.factors)
         asked = f", measuring {', '.join(self.measures)}" if self.measures else ""
+        warnings = "".join(f"\nwarning: {line}" for line in self.warnings)
         return (
             f"Design over {self.base.name!r}: {factors}, {len(self.points)} points, "
-            f"{self.replications} replications from seed {self.first_seed}{asked}"
+            f"{self.replications} replications from seed {self.first_seed}{asked}{warnings}"
         )
 
     @classmethod
@@ -176,6 +177,16 @@ class Design:
             for scenario in found:
                 measure.check(scenario)
         return tuple(found)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What its points can't show, a line each; `longpipe design` prints them before the runs.
+
+        Of windows that fill neither pipe nor buffer, of paths that end before the run, and of seeds that draw nothing.
+        """
+        from longpipe.analysis import cautions
+
+        return tuple(cautions.of_points(self.scenarios, self.replications))
 
     @cached_property
     def asked(self) -> tuple[NamedMeasure, ...]:

@@ -9,13 +9,14 @@ from matplotlib.figure import Figure
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.delay import delay, drops
 from longpipe.pictures.figure import Picture
+from longpipe.pictures.overlay import overlay
 from longpipe.pictures.queue import queue
 from longpipe.pictures.recorded import Run, check_flows, flow_names, name_of, shown_s
-from longpipe.pictures.rtt import rtt
+from longpipe.pictures.rtt import WITH_RTO, rtt
 from longpipe.pictures.sequence import sequence
 from longpipe.pictures.share import shares
 from longpipe.pictures.style import PALETTE, legend, plain, wrapped
-from longpipe.pictures.throughput import throughput
+from longpipe.pictures.throughput import INTERVALS, averaged, throughput
 from longpipe.pictures.window import window
 
 Kind = Literal["window", "sequence", "queue", "throughput", "rtt", "delay", "drops", "shares"]
@@ -25,7 +26,7 @@ MOST_RUNS: Final = 6
 _OF_ONE: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
     "window": (window, "congestion window and slow start threshold"),
     "sequence": (sequence, "segments and ACKs"),
-    "rtt": (rtt, "round trips and retransmission timeout"),
+    "rtt": (rtt, "round trips"),
 }
 _OF_SEVERAL: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
     "throughput": (throughput, "data acknowledged"),
@@ -41,12 +42,17 @@ def compare(
     kind: Kind = "window",
     flows: Sequence[str] | None = None,
     span_s: tuple[float, float] | None = None,
+    *,
+    overlaid: bool = False,
     **options: Any,  # noqa: ANN401 - those of the picture
 ) -> Figure:
     """The same picture of several runs, a panel each, titled by the mapping's keys; axes are alike where units are.
 
     Window, sequence and rtt are of one flow, by default the first, in segments where they count bytes; throughput,
-    shares and delay are of up to eight. `options` are those of the picture: `port`, `interval_s`, `unit`.
+    shares and delay are of up to eight. `options` are those of the picture: `port`, `interval_s`, `unit`, `rto`.
+
+    With `overlaid` all are in one axis, a line each: of a window cwnd, of a sequence what is acknowledged, of
+    throughput and a buffer the sum of flows.
     """
     if kind not in get_args(Kind):
         raise ScenarioError(f"kind: {kind!r}; {nearest(str(kind), get_args(Kind))}")
@@ -55,16 +61,21 @@ def compare(
     first = next(iter(runs.values()))
     for run in runs.values():
         check_flows(run.scenario, flows)
+    names = _one_flow(kind, flows, first) if kind in _OF_ONE else list(flows or ())
+    if overlaid:
+        return overlay(runs, kind, names, span_s, **options)
     picture, what = {**_OF_ONE, **_OF_SEVERAL}[kind]
     if kind in _OF_ONE:
-        names = list(flows or flow_names(first.scenario)[:1])
-        if len(names) > 1:
-            raise ScenarioError(f"flows: {', '.join(names)}; needs one flow to compare by {kind}")
         options = {"flows": names, **({} if kind == "rtt" else {"unit": "segments"}), **options}
-        what = f"{what} of {names[0]}"
+        what = f"{WITH_RTO if options.get('rto') else what} of {names[0]}"
     elif kind in ("throughput", "shares", "delay"):
         # By name, each has its colour in every panel.
-        options = {"flows": flows or flow_names(first.scenario)[: len(PALETTE)], **options}
+        options = {"flows": names or flow_names(first.scenario)[: len(PALETTE)], **options}
+    if kind == "throughput":
+        lengths = {end - begin for begin, end in (shown_s(run, span_s) for run in runs.values())}
+        # The same for all, else their points could not be compared.
+        options = {"interval_s": max(lengths) / INTERVALS, **options}
+        what = f"{what}, {averaged(options['interval_s'])}"
     figure = Picture(figsize=(8, max(4.4, 2.4 * len(runs) + 0.8)), layout="constrained")
     axes = list(figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0])
     for panel, (label, run) in zip(axes, runs.items(), strict=True):
@@ -82,6 +93,13 @@ def compare(
     figure.suptitle(wrapped(f"{', '.join(called)}: {what}"), fontsize=11)
     legend(figure, axes)
     return figure
+
+
+def _one_flow(kind: str, flows: Sequence[str] | None, first: Run) -> list[str]:
+    names = list(flows or flow_names(first.scenario)[:1])
+    if len(names) > 1:
+        raise ScenarioError(f"flows: {', '.join(names)}; needs one flow to compare by {kind}")
+    return names
 
 
 def _alike(axes: Sequence[Axes]) -> None:

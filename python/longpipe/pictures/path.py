@@ -25,7 +25,9 @@ def path_series(scenario: Scenario) -> dict[str, pd.DataFrame]:
     """What each link that moves does, by its name: rows by `time_s`, of each instant at which something changes.
 
     Columns: `rate_bps` from then on (of a schedule the mean over a part of the run), `delay_s` at that instant,
-    `loss`, a probability from then on, and `out`, whether an outage begins or goes on. Nothing is drawn at random.
+    `loss`, a probability from then on, and `out`, whether an outage begins or goes on. Where the delay jumps between
+    knots that a line joins there are two rows of one instant, the first with the delay before. Nothing is drawn at
+    random.
     """
     resolved = scenario.resolve()
     names = [node["name"] for node in resolved["nodes"]]
@@ -52,8 +54,14 @@ def _of_link(link: dict[str, Any], end_s: float) -> pd.DataFrame:
     for series in (rate, loss, out):
         table[series.name] = series.sort_index().reindex(times, method="ffill")
     table["delay_s"] = _read(times, knot_s, delay_s, linear=knots["between"] == "linear")
-    table.attrs["drawn"] = "steps-post" if knots["between"] == "hold" else "default"
-    return table.reset_index()[["time_s", "rate_bps", "delay_s", "loss", "out"]]
+    linear = knots["between"] == "linear"
+    jumps = knot_s[1:][(np.diff(knot_s) == 0) & (knot_s[1:] <= end_s)] if linear else np.empty(0)
+    if jumps.size:
+        before = table.loc[np.unique(jumps)]
+        first = np.searchsorted(knot_s, before.index.to_numpy(), side="left")
+        table = pd.concat([before.assign(delay_s=delay_s[first]), table]).sort_index(kind="stable")
+    table.attrs["drawn"] = "default" if linear else "steps-post"
+    return table.reset_index(names="time_s")[["time_s", "rate_bps", "delay_s", "loss", "out"]]
 
 
 def _rates(service: dict[str, Any] | None, stands_bps: int, end_s: float) -> Iterator[tuple[float, float]]:
@@ -104,7 +112,7 @@ def path(scenario: Scenario, span_s: tuple[float, float] | None = None) -> Figur
         ends = table["time_s"][~table["out"] & table["out"].shift(fill_value=False)]
         for begin, end in zip(begins, [*ends, end_s], strict=False):
             for panel in axes:
-                panel.axvspan(begin, end, color=VERMILION, alpha=0.25, lw=0)
+                panel.axvspan(begin, end, color=VERMILION, alpha=0.25, lw=0.8)
     axes[0].set_ylabel("rate [Mbit/s]")
     axes[1].set_ylabel("delay [ms]")
     for panel in axes:

@@ -59,7 +59,7 @@ def queue(
         raise ScenarioError("port: none held anything at a sample; needs a queue, or a shorter vc_queue_interval")
     if port is not None and port not in known:
         raise ScenarioError(f"port: {port!r} held nothing; {nearest(port, known)}")
-    port = port or _busiest(samples, f"queue_{unit}")
+    port = port or busiest(samples, f"queue_{unit}")
     held = queue_by_flow(run, port, span_s, most=most)
     figure, (panel,) = panels(1, f"{name_of(run)}: buffer of {port}", shown_s(run, span_s), height=3.6, ax=ax)
     beside = [name for name in held.columns if name == ACKS or name.endswith(OTHERS)]
@@ -78,14 +78,15 @@ def queue(
     )
     capacity = _capacity(run, port, unit)
     if capacity is not None:
-        panel.axhline(capacity, color="black", lw=1, ls="--", label=f"all {capacity} {unit}")
+        panel.axhline(capacity, color="black", lw=1, ls="--", label=f"limit, {capacity} {unit}")
     panel.set_ylim(bottom=0)
     panel.set_ylabel(f"held [{unit}]")
     legend(figure, [panel], ax)
     return figure
 
 
-def _busiest(samples: pd.DataFrame, unit: str) -> str:
+def busiest(samples: pd.DataFrame, unit: str) -> str:
+    """The port that held most in the column `unit` of `traces.vc_queue`."""
     return str(samples.groupby("port", observed=True)[unit].max().idxmax())
 
 

@@ -12,6 +12,9 @@ from longpipe.pictures.style import BLUE, GREEN, MOST_SHAPES, VERMILION, legend,
 MOST_FLOWS = 5
 # From this ratio of the largest RTO to the smallest round trip on, a logarithmic axis shows both.
 WIDE = 15
+# Likewise to the longest one, up to which the RTO leaves the round trips room.
+NEAR = 1.5
+WITH_RTO = "round trips and retransmission timeout"
 
 
 def rtt_points(run: Run, flow: str) -> pd.DataFrame:
@@ -26,30 +29,36 @@ def rtt(
     span_s: tuple[float, float] | None = None,
     *,
     most: int | None = MOST_FLOWS,
+    rto: bool = False,
     ax: Axes | None = None,
 ) -> Figure:
-    """Round trips as measured, smoothed, and the RTO with its backoff, a panel per flow, from `traces.rtt`.
+    """Round trips as measured and smoothed, a panel per flow, from `traces.rtt`; the axis is theirs.
 
-    Without `flows`, of the `most` with the longest round trips; None for all.
+    The RTO with its backoff is drawn where that axis has room for it, and with `rto` always, on a logarithmic axis if
+    that must be. Without `flows`, of the `most` with the longest round trips; None for all.
     """
     longest = trace(run, "rtt").groupby("flow", observed=True)["rtt_s"].max()
     names, note = chosen(run, flows, most, longest, "longest round trips")
     shown = shown_s(run, span_s)
-    title = titled(f"{name_of(run)}: round trips and retransmission timeout", note)
+    title = titled(f"{name_of(run)}: {WITH_RTO if rto else 'round trips'}", note)
     figure, axes = panels(len(names), title, shown, ax=ax)
     for panel, name in zip(axes, names, strict=True):
         points = rtt_points(run, name)
         measured = within(points.dropna(subset=["rtt_s"]), shown)
-        (dots,) = panel.plot(measured["time_s"], 1e3 * measured["rtt_s"], ".", ms=3, color=BLUE, label="measured")
-        dots.set_rasterized(len(measured) > MOST_SHAPES)
         steps = as_steps(points, shown)
-        panel.step(steps["time_s"], 1e3 * steps["srtt_s"], where="post", color=GREEN, lw=1.1, label="SRTT")
-        panel.step(steps["time_s"], 1e3 * steps["rto_s"], where="post", color=VERMILION, lw=1.1, label="RTO")
-        if len(measured) and steps["rto_s"].max() > WIDE * measured["rtt_s"].min():
+        # Under what was measured, which it covers where ACKs are dense.
+        panel.step(steps["time_s"], 1e3 * steps["srtt_s"], where="post", color=GREEN, lw=1.1, label="SRTT", zorder=2)
+        (dots,) = panel.plot(
+            measured["time_s"], 1e3 * measured["rtt_s"], ".", ms=2, color=BLUE, label="measured", zorder=3
+        )
+        dots.set_rasterized(len(measured) > MOST_SHAPES)
+        if rto or (len(measured) and steps["rto_s"].max() <= NEAR * measured["rtt_s"].max()):
+            panel.step(steps["time_s"], 1e3 * steps["rto_s"], where="post", color=VERMILION, lw=1.1, label="RTO")
+        if rto and len(measured) and steps["rto_s"].max() > WIDE * measured["rtt_s"].min():
             panel.set_yscale("log")
             panel.yaxis.set_major_formatter("{x:g}")
-        else:
+        elif rto or measured.empty:
             panel.set_ylim(bottom=0)
-        panel.set_ylabel(f"{name} [ms]")
+        panel.set_ylabel(f"round trip, {name} [ms]")
     legend(figure, axes, ax)
     return figure

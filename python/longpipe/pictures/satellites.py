@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -38,6 +39,9 @@ def round_trips_over_time(found: RoundTrips) -> Figure:
     above.set_ylabel("round trip [ms]")
     below.set_ylabel("links one way")
     below.yaxis.set_major_locator(MaxNLocator(integer=True))
+    # A count that doesn't change has no range of its own.
+    low, high = below.get_ylim()
+    below.set_ylim(math.ceil(low) - 0.5, math.floor(high) + 0.5)
     legend(figure, [above])
     return figure
 

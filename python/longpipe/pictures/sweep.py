@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,12 +13,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, NullLocator
+from matplotlib.transforms import ScaledTranslation
 
+from longpipe.analysis.conditions import matching
 from longpipe.analysis.intervals import estimate
-from longpipe.analysis.readable import readable
+from longpipe.analysis.readable import Readable, column_of, readable
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.figure import Picture
-from longpipe.pictures.style import BLUE, PALETTE, plain
+from longpipe.pictures.style import BLUE, PALETTE, plain, wrapped
 
 if TYPE_CHECKING:
     from longpipe.study import Study
@@ -25,6 +28,10 @@ if TYPE_CHECKING:
 _LEVEL: Final = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S.*)?")
 # Levels that span this much are spread over a logarithmic axis.
 _WIDE: Final = 8
+# Those that are from 0 to 1.
+_INDEXES: Final = ("efficiency", "fairness")
+# Points [1/72 inch] between the marks of neighbouring lines, and between those of the first and the last at most.
+_ASIDE, _ALL_ASIDE = 5.0, 30.0
 
 
 @dataclass(frozen=True)
@@ -37,12 +44,33 @@ class _Axis:
     logarithmic: bool
 
 
-def sweep_means(study: Study, x: str, y: str, by: str | None = None, *, level: float = 0.95) -> pd.DataFrame:
-    """Mean of a measure at each level of one factor, or of two: `x`, `by`, `runs`, `mean`, `low`, `high`.
+def sweep_means(
+    study: Study, x: str, y: str | None, by: str | None = None, *, level: float = 0.95, where: Iterable[str] = ()
+) -> pd.DataFrame:
+    """Mean of a measure at each level of one factor, or of two.
 
-    The interval holds the true mean with confidence `level` (0 to 1), nan for a single run. ScenarioError for a factor
-    or a measure that the study does not have, and where other factors vary too.
+    Columns `x`, `by`, `runs`, `mean`, `low`, `high` and `undefined`, how many of those runs have no value: where any
+    has none the mean is nan. The interval holds the true mean with confidence `level` (0 to 1), nan for a single
+    replication. `y` None is efficiency, or throughput where there is none. `where` keeps runs, as "rtt=10 ms" does.
+    Over factors that vary besides, each replication is averaged first, and intervals are over replications.
+    ScenarioError for a factor or a measure that the study does not have, a measure without a value in any run, and
+    factors that vary besides where not every mean would be over the same of their levels.
     """
+    return _swept(study, x, y, by, level, where).means
+
+
+@dataclass(frozen=True)
+class _Swept:
+    """What is drawn: means, the measure's column, replications of each, and what a title says of other factors."""
+
+    means: pd.DataFrame
+    column: str
+    replications: int
+    notes: list[str]
+
+
+def _swept(study: Study, x: str, y: str | None, by: str | None, level: float, where: Iterable[str]) -> _Swept:
+    where = list(where)
     runs = study.frame()
     if runs.empty:
         raise ScenarioError(f"study: {study.name!r} has no finished run; needs longpipe study run {study.name}")
@@ -50,25 +78,53 @@ def sweep_means(study: Study, x: str, y: str, by: str | None = None, *, level: f
     for name in (x, *([by] if by else [])):
         if name not in factors:
             raise ScenarioError(f"factor: {name!r}; {nearest(name, factors)}")
+    heads = [x, by] if by else [x]
+    column = _measured(study, runs, y)
+    runs = matching(runs, where)
+    others = [name for name in factors if name not in heads and len(runs[name].unique()) > 1]
+    _check_even(runs, heads, others)
+    rows = []
+    for levels, group in runs.groupby(heads, sort=False):
+        # Levels of other factors are no replications: what differs between them is no error.
+        by_replication = group.groupby("replication")[column].apply(lambda values: np.mean(values.to_numpy()))
+        found = estimate(by_replication, level=level)
+        interval = {"mean": found.mean, "low": found.mean_low, "high": found.mean_high}
+        undefined = int((~np.isfinite(group[column])).sum())
+        if undefined:
+            interval = dict.fromkeys(interval, np.nan)
+        rows.append({**dict(zip(heads, levels, strict=True)), "runs": len(group), **interval, "undefined": undefined})
+    notes = [f"where {', '.join(where)}"] if where else []
+    if others:
+        averaged = (f"{name} ({', '.join(map(str, runs[name].unique()))})" for name in others)
+        notes.append(f"each the mean over {' and '.join(averaged)}")
+    return _Swept(pd.DataFrame(rows), column, runs["replication"].nunique(), notes)
+
+
+def _measured(study: Study, runs: pd.DataFrame, y: str | None) -> str:
+    """The column of a measure, which may be called without its unit; of none the usual one."""
+    factors = [factor.name for factor in study.design.factors]
     measures = [str(name) for name in runs.columns if name not in (*factors, "point", "block", "replication", "seed")]
-    y = _column(study, y)
+    known = [name for name in measures if np.isfinite(runs[name]).any()]
+    if y is None:
+        return "efficiency" if "efficiency" in known else "throughput_bps"
+    y = column_of(y, study.design.asked)
     if y not in measures:
         raise ScenarioError(f"measure: {y!r}; {nearest(y, measures)}")
-    others = [name for name in factors if name not in (x, by) and len(runs[name].unique()) > 1]
-    if others:
-        raise ScenarioError(f"factor: besides {x!r} vary {', '.join(others)}; needs one of them as by (--by), no more")
-    rows = []
-    for levels, group in runs.groupby([x, by] if by else [x], sort=False):
-        found = estimate(group[y], level=level)
-        heads = dict(zip((x, by) if by else (x,), levels, strict=True))
-        rows.append({**heads, "runs": len(group), "mean": found.mean, "low": found.mean_low, "high": found.mean_high})
-    return pd.DataFrame(rows)
+    if y not in known:
+        raise ScenarioError(f"measure: {y!r} has no value in any of {len(runs)} runs; needs one of {', '.join(known)}")
+    return y
 
 
-def _column(study: Study, measure: str) -> str:
-    """The column of a measure, which may be called without its unit, unless one of that name was asked for."""
-    named = any(asked.name == measure for asked in study.design.asked)
-    return "throughput_bps" if measure == "throughput" and not named else measure
+def _check_even(runs: pd.DataFrame, heads: list[str], others: list[str]) -> None:
+    """ScenarioError unless each mean is over equally many of the levels of each other factor."""
+    for name in others:
+        counts = runs.pivot_table("seed", heads, name, aggfunc="count", fill_value=0, sort=False).to_numpy()
+        if counts.min() != counts.max():
+            first = runs[name].iloc[0]
+            raise ScenarioError(
+                f"factor: {name!r} varies too, and not alike at each {' and '.join(heads)}; needs runs of one level, "
+                f"as where (--where) '{name}={first}'"
+            )
 
 
 def numeric(levels: Iterable[Any]) -> bool:
@@ -77,60 +133,144 @@ def numeric(levels: Iterable[Any]) -> bool:
 
 
 def sweep(
-    study: Study, x: str, y: str, by: str | None = None, *, level: float = 0.95, ax: Axes | None = None
+    study: Study,
+    x: str,
+    y: str | None = None,
+    by: str | None = None,
+    *,
+    level: float = 0.95,
+    where: Iterable[str] = (),
+    from_zero: bool = True,
+    ax: Axes | None = None,
 ) -> Figure:
-    """A measure over the levels of a factor, a line for each level of `by`, with intervals of the means."""
-    means, axis = sweep_means(study, x, y, by, level=level), _axis(_levels(study, x))
+    """A measure over the levels of a factor, a line for each level of `by`, with intervals of the means.
+
+    Arguments and errors are those of `sweep_means`. Without `from_zero` the axis up has the range of the data. A mean
+    that is not known, for some run has no value, is a cross at the top with how many have none.
+    """
+    found, axis = _swept(study, x, y, by, level, where), _axis(_levels(study, x))
+    means, notes = found.means, list(found.notes)
     figure, panel = _panel(ax)
-    shown = readable(_column(study, y), study.design.asked)
+    shown = readable(found.column, study.design.asked)
+    means = means.assign(**{edge: _within(means[edge], shown) for edge in ("low", "high")})
     lines = list(means.groupby(by, sort=False)) if by else [("", means)]
     for number, (name, rows) in enumerate(lines):
         ordered = rows.assign(at=rows[x].map(axis.at)).sort_values("at")
         error = np.stack([ordered["mean"] - ordered["low"], ordered["high"] - ordered["mean"]]) / shown.scale
+        aside = panel.transData + ScaledTranslation(
+            _aside_points(number, len(lines), axis) / 72, 0, panel.figure.dpi_scale_trans
+        )
+        colour = PALETTE[number % len(PALETTE)] if by else BLUE
         panel.errorbar(
             ordered["at"],
             ordered["mean"] / shown.scale,
-            yerr=np.nan_to_num(error),
-            color=PALETTE[number % len(PALETTE)] if by else BLUE,
+            yerr=np.nan_to_num(error).clip(min=0),
+            color=colour,
+            # Between levels without an order there is nothing to read off a line.
+            ls="-" if axis.numeric else "none",
             marker="o",
-            ms=4,
+            ms=4 if axis.numeric else 6,
             lw=1.3,
             capsize=3,
             label=str(name),
+            transform=aside,
         )
+        _cross(panel, ordered[ordered["undefined"] > 0], colour, _aside_points(number, len(lines), axis))
     _levels_along(panel, axis)
-    panel.set_xlabel(f"{x} [{axis.unit}]" if axis.unit else x)
+    _range_up(panel, means[["mean", "low", "high"]] / shown.scale, from_zero=from_zero)
+    panel.set_xlabel(
+        ", ".join([f"{x} [{axis.unit}]" if axis.unit else x, *(["logarithmic"] if axis.logarithmic else [])])
+    )
     panel.set_ylabel(shown.head)
-    if (means["mean"].dropna() >= 0).all():
-        panel.set_ylim(bottom=0)
-    runs = means["runs"].max()
-    seeds = f"means of {runs} runs, {level:.0%} intervals" if runs > 1 else "one run each"
-    _titled(figure, ax, f"{study.name}: {shown.name} over {x}, {seeds}")
+    if (means["undefined"] > 0).any():
+        notes.append("\N{MULTIPLICATION SIGN}: no mean, for so many of the runs have no value")
+    once = found.replications == 1
+    seeds = "one run each" if once else f"means of {found.replications} replications, {100 * level:g} % intervals"
+    _titled(figure, ax, "\n".join([f"{study.name}: {shown.name} over {x}, {seeds}", *notes]))
     if by:
         panel.legend(title=by, frameon=False)
     return figure
 
 
-def heat(study: Study, x: str, by: str, y: str, *, ax: Axes | None = None) -> Figure:
-    """A measure over the levels of two factors, its mean as colour and number."""
-    means = sweep_means(study, x, y, by)
-    shown = readable(_column(study, y), study.design.asked)
-    across, up = _levels(study, x), _levels(study, by)
-    values = means.pivot_table("mean", by, x).reindex(index=up, columns=across).to_numpy() / shown.scale
+def heat(
+    study: Study, x: str, by: str, y: str | None = None, *, where: Iterable[str] = (), ax: Axes | None = None
+) -> Figure:
+    """A measure over the levels of two factors, its mean as colour and number; a cell without a mean says why.
+
+    Arguments and errors are those of `sweep_means`; levels of `by` go from the top down.
+    """
+    found = _swept(study, x, y, by, 0.95, where)
+    means, shown = found.means, readable(found.column, study.design.asked)
+    across, up = ([level for level in _levels(study, name) if level in set(means[name])] for name in (x, by))
+    values = np.full((len(up), len(across)), np.nan)
+    cells = {(row[by], row[x]): row for row in means.to_dict("records")}
+    for (level, other), row in cells.items():
+        values[up.index(level), across.index(other)] = row["mean"] / shown.scale
     figure, panel = _panel(ax)
     panel.grid(visible=False)
-    image = panel.imshow(values, origin="lower", aspect="auto", cmap="viridis")
-    middle = np.nanmean([np.nanmin(values), np.nanmax(values)])
+    image = panel.imshow(values, aspect="auto", cmap="viridis")
+    known = np.isfinite(values)
+    middle = np.mean([values[known].min(), values[known].max()]) if known.any() else 0.0
+    digits = _decimals(values[known])
     for (row, column), value in np.ndenumerate(values):
-        if np.isfinite(value):
-            panel.text(column, row, f"{value:.3g}", ha="center", va="center", color="w" if value < middle else "k")
+        if known[row, column]:
+            text, colour = f"{value:.{digits}f}", "w" if value < middle else "k"
+        else:
+            cell = cells.get((up[row], across[column]))
+            text = f"no value in\n{cell['undefined']} of {cell['runs']} runs" if cell else "not run"
+            colour = "0.35"
+        panel.text(column, row, text, ha="center", va="center", color=colour)
     panel.set_xticks(range(len(across)), list(map(str, across)))
     panel.set_yticks(range(len(up)), list(map(str, up)))
     panel.set_xlabel(x)
     panel.set_ylabel(by)
-    _titled(figure, ax, f"{study.name}: {shown.name}, means of {means['runs'].max()} runs")
-    panel.figure.colorbar(image, ax=panel, label=shown.head)
+    runs = "one run each" if found.replications == 1 else f"means of {found.replications} replications"
+    _titled(figure, ax, "\n".join([f"{study.name}: {shown.name}, {runs}", *found.notes]))
+    if known.any():
+        panel.figure.colorbar(image, ax=panel, label=shown.head)
     return figure
+
+
+def _within(values: pd.Series, shown: Readable) -> pd.Series:
+    """Edges of intervals, cut to what shares and indexes can be."""
+    return values.clip(0, 1) if shown.unit == "share" or shown.column in _INDEXES else values
+
+
+def _aside_points(number: int, lines: int, axis: _Axis) -> float:
+    """How far a line is moved aside, for its intervals not to lie over those of others."""
+    step = min(_ASIDE, _ALL_ASIDE / lines) * (1 if axis.numeric else 2)
+    return step * (number - (lines - 1) / 2)
+
+
+def _cross(panel: Axes, rows: pd.DataFrame, colour: str, aside: float) -> None:
+    """Marks at the top edge of means that are not known, with how many of the runs have no value."""
+    moved = ScaledTranslation(aside / 72, 0, panel.figure.dpi_scale_trans)
+    place = panel.get_xaxis_transform() + moved
+    for row in rows.to_dict("records"):
+        panel.plot([row["at"]], [0.97], "x", color=colour, mew=1.6, ms=7, transform=place, zorder=5)
+        panel.annotate(
+            f"{row['undefined']} of {row['runs']}", (row["at"], 0.97), xycoords=place, xytext=(0, -7),
+            textcoords="offset points", ha="center", va="top", fontsize="x-small", color=colour, rotation=90,
+        )  # fmt: skip
+
+
+def _range_up(panel: Axes, edges: pd.DataFrame, *, from_zero: bool) -> None:
+    values = edges.to_numpy()[np.isfinite(edges.to_numpy())]
+    if not values.size:
+        return
+    low, high = float(values.min()), float(values.max())
+    if from_zero and (edges["mean"].dropna() >= 0).all():
+        panel.set_ylim(0, 1.06 * high or 1.0)
+    else:
+        margin = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
+        never_below = 0.0 if (edges["mean"].dropna() >= 0).all() else -np.inf
+        panel.set_ylim(max(low - margin, never_below), high + margin)
+
+
+def _decimals(values: np.ndarray) -> int:
+    """Decimals of three digits of the largest."""
+    largest = float(np.abs(values).max()) if values.size else 0.0
+    return max(0, 2 - math.floor(math.log10(largest))) if largest > 0 else 0
 
 
 def _panel(ax: Axes | None) -> tuple[Figure, Axes]:
@@ -145,9 +285,9 @@ def _panel(ax: Axes | None) -> tuple[Figure, Axes]:
 
 def _titled(figure: Figure, ax: Axes | None, title: str) -> None:
     if ax is None:
-        figure.suptitle(title, fontsize=11)
+        figure.suptitle(wrapped(title), fontsize=11)
     else:
-        ax.set_title(title, fontsize=11)
+        ax.set_title(wrapped(title), fontsize=11)
 
 
 def _levels(study: Study, factor: str) -> list[Any]:
@@ -171,6 +311,11 @@ def _levels_along(panel: Axes, axis: _Axis) -> None:
         panel.set_xscale("log")
         panel.xaxis.set_minor_locator(NullLocator())
         panel.xaxis.set_minor_formatter(NullFormatter())
-    panel.set_xticks(
-        list(axis.at.values()), [f"{at:g}" for at in axis.at.values()] if axis.numeric else map(str, axis.at)
-    )
+    places = list(axis.at.values())
+    if axis.logarithmic:
+        margin = (max(places) / min(places)) ** 0.06
+        panel.set_xlim(min(places) / margin, max(places) * margin)
+    else:
+        margin = 0.06 * (max(places) - min(places)) or 1.0 if axis.numeric else 0.5
+        panel.set_xlim(min(places) - margin, max(places) + margin)
+    panel.set_xticks(places, [f"{at:g}" for at in axis.at.values()] if axis.numeric else map(str, axis.at))

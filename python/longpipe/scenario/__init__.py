@@ -45,7 +45,7 @@ from longpipe.scenario.switch import (
     TailDrop,
 )
 from longpipe.scenario.tcp import Tcp
-from longpipe.scenario.timers import Coarse, CommonPhase, Delayed, Fine, FixedPhase, Immediate, PerFlowPhase
+from longpipe.scenario.timers import Coarse, CommonPhase, Delayed, Fine, FixedPhase, Immediate, LinuxAcks, PerFlowPhase
 from longpipe.scenario.traffic import (
     FixedStart,
     Greedy,
@@ -82,6 +82,7 @@ __all__ = [
     "GuaranteedRate",
     "Immediate",
     "Link",
+    "LinuxAcks",
     "Node",
     "OnOff",
     "Pareto",
@@ -144,7 +145,9 @@ class Scenario(Model):
     def _fields_agree(self) -> Self:
         for name in ("delay", "drops"):
             if self.framing == "aal5" and getattr(self.traces, name):
-                raise ScenarioError(f'traces.{name}: true; needs framing = "ip", as cells have no such record')
+                raise ScenarioError(
+                    f'traces.{name}: true; needs framing = "ip": ports of cells keep no record of packets'
+                )
         _latest[:] = [(weakref.ref(self), resolve(self))]
         return self
 

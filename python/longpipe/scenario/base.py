@@ -219,6 +219,7 @@ FileSize = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
 SegmentSize = Annotated[str, _quantity(SIZE, "1 B", "65000 B")]
 Backlog = Annotated[str, _quantity(SIZE, "0 B", "1 GB")]
 Quantum = Annotated[str, _quantity(SIZE, "1 B", "1 GB")]
+TurnQuantum = Annotated[str, _quantity(SIZE, "64 B", "1 GB")]
 # RFC 7323 scales a window to 1 GiB at most.
 LARGEST_WINDOW: Final = "1 GiB"
 Window = Annotated[str, _or_auto(_quantity(SIZE, "1 B", LARGEST_WINDOW))]

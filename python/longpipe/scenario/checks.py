@@ -9,19 +9,23 @@ from longpipe.errors import ScenarioError
 from longpipe.scenario.datagrams import KINDS
 from longpipe.scenario.network import Dumbbell, flow_field
 from longpipe.scenario.queues import ACTIVE, CodelOptions, Red
+from longpipe.scenario.schedulers import CHOOSING, DualPi2, StrictPriority, WeightedPriority
 from longpipe.scenario.switch import Fifo
 from longpipe.units import RATE, TIME
 
 if TYPE_CHECKING:
     from longpipe.scenario.buffers import Framing
     from longpipe.scenario.network import Flow, Network
-    from longpipe.scenario.switch import Switch
+    from longpipe.scenario.switch import Policy, Switch
     from longpipe.scenario.tcp import Tcp
     from longpipe.scenario.topology import Topology
     from longpipe.scenario.traffic import Traffic
 
 _OF_CELLS: Final = "tail-drop, partial-packet-discard, epd, selective-drop, fba"
-_OF_PACKETS: Final = "tail-drop, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel"
+_OF_PACKETS: Final = (
+    "tail-drop, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel, drr, sfq, strict-priority, "
+    "weighted-priority, dualpi2, ack-filter"
+)
 # With the longest run, as far as 64 bits of picoseconds reach: crates/network/src/scenario/bounds.rs.
 LONGEST_PATH_PS: Final = TIME.parse("1000000 s")
 
@@ -41,7 +45,7 @@ def check(framing: Framing, network: Network, switch: Switch, topology: Topology
         for i, tcp in distinct.values()
         if framing == "aal5" and tcp.ecn.kind != "off"
     ]
-    problems += _framing_problems(framing, switch, topology)
+    problems += _framing_problems(framing, network, switch, topology)
     problems += _path_problems(topology)
     if problems:
         raise ScenarioError(*dict.fromkeys(problems))
@@ -65,6 +69,29 @@ def check_datagrams(framing: Framing, network: Network, traffic: Traffic, flows:
         if isinstance(flow.traffic or traffic, KINDS):
             field = "traffic" if flow.traffic is None else f"{flow_field(network, i)}.traffic"
             raise ScenarioError(f"{field}: {(flow.traffic or traffic).kind}; sends datagrams, needs framing 'ip'")
+
+
+def check_classes(network: Network, switch: Switch, topology: Topology) -> None:
+    """ScenarioError for a flow whose class is beyond those of a port on its way."""
+    graph = topology.graph
+    for i, (flow, ways) in enumerate(zip(graph.flows, topology.routes, strict=True)):
+        for link in (link for way in ways for link in way):
+            a, b = graph.links[link // 2].between[:: -1 if link % 2 else 1]
+            own = graph.links[link // 2]
+            policy = (own.return_policy if link % 2 else None) or own.policy or switch.policy
+            classes = _classes(policy)
+            if topology.kinds[a] == "switch" and classes is not None and flow.class_ >= classes:
+                field = f"{flow_field(network, i)}.class"
+                raise ScenarioError(
+                    f"{field}: {flow.class_}; needs less than {classes}, the classes of {policy.kind} at {a}->{b}"
+                )
+
+
+def _classes(policy: Policy) -> int | None:
+    """How many a policy tells apart, if it does."""
+    if isinstance(policy, StrictPriority):
+        return policy.classes
+    return len(policy.weights) if isinstance(policy, WeightedPriority) else None
 
 
 def check_begin(duration: str, field: str, at_ps: int) -> int:
@@ -95,15 +122,21 @@ def _tcp_field(network: Network, i: int, flow: Flow, name: str) -> str:
     return f"{flow_field(network, i)}.tcp.{name}" if own else f"tcp.{name}"
 
 
-def _framing_problems(framing: Framing, switch: Switch, topology: Topology) -> Iterator[str]:
-    policies = [("switch.policy", switch.policy)]
-    policies += [
-        (f"network.links[{i}].policy", link.policy) for i, link in enumerate(topology.graph.links) if link.policy
-    ]
+def _policies(network: Network, switch: Switch, topology: Topology) -> Iterator[tuple[str, Policy]]:
+    """Each that is written, with its field."""
+    yield "switch.policy", switch.policy
+    for i, link in enumerate(topology.graph.links):
+        back = "network.return_policy" if isinstance(network, Dumbbell) else f"network.links[{i}].return_policy"
+        owns = ((f"network.links[{i}].policy", link.policy), (back, link.return_policy))
+        yield from ((field, own) for field, own in owns if own is not None)
+
+
+def _framing_problems(framing: Framing, network: Network, switch: Switch, topology: Topology) -> Iterator[str]:
+    policies = list(_policies(network, switch, topology))
     for field, policy in policies:
-        if isinstance(policy, Red | CodelOptions):
+        if isinstance(policy, Red | CodelOptions | DualPi2):
             yield from (f"{field}.{name}: {problem}" for name, problem in policy.problems())
-        if framing == "aal5" and isinstance(policy, ACTIVE):
+        if framing == "aal5" and isinstance(policy, (*ACTIVE, *CHOOSING)):
             yield f"{field}: {policy.kind}; is for IP packets, ATM switches accept {_OF_CELLS}"
     if framing == "aal5":
         return

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from longpipe.scenario.base import Model, kind_or_table
+from longpipe.scenario.base import LATER, Model, kind_or_table
 
 
 class EcnOff(Model):
@@ -27,6 +27,10 @@ class EcnDctcp(Model):
     """ACKs say of all data whether it was marked (RFC 8257 section 3.2)."""
 
     kind: Literal["dctcp"] = "dctcp"
+    ect: Annotated[Literal[0, 1], LATER] = Field(
+        default=0,
+        description="What data say: ECT(0), or ECT(1) for queues of low latency; RFC 9331 section 4.1",
+    )
 
 
 Ecn = Annotated[EcnOff | EcnClassic | EcnDctcp, Field(discriminator="kind"), kind_or_table()]

@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from longpipe.errors import ScenarioError
-from longpipe.scenario.base import Buffer, Delay, Model, Name, Rate, kind_or_table
+from longpipe.scenario.base import LATER, Buffer, Delay, Model, Name, Rate, kind_or_table
 from longpipe.scenario.loss import Loss, NoLoss
 from longpipe.scenario.motion import Path
 from longpipe.scenario.switch import Policy
@@ -25,7 +25,14 @@ from longpipe.scenario.vbr import OnOff, VbrFlow
 
 def _only_overrides(tcp: Tcp | None, handler: SerializerFunctionWrapHandler) -> dict[str, Any] | None:
     written = handler(tcp)
-    return None if tcp is None else {name: v for name, v in written.items() if name in tcp.model_fields_set}
+    if tcp is None:
+        return None
+    own = {name: v for name, v in written.items() if name in tcp.model_fields_set}
+    if isinstance(own.get("congestion"), dict):
+        # What is not said of it may be as the scenario's profile has it.
+        said = {"kind", *tcp.congestion.model_fields_set}
+        own["congestion"] = {name: v for name, v in own["congestion"].items() if name in said}
+    return own
 
 
 OwnTcp = Annotated[Tcp | None, WrapSerializer(_only_overrides)]
@@ -39,6 +46,14 @@ class Group(Model):
     tcp: OwnTcp = Field(default=None, description="TCP fields that differ from the scenario's")
     traffic: Traffic | None = Field(default=None, description="Traffic, if not the scenario's")
     start: Start | None = Field(default=None, description="Start, if not the scenario's")
+    class_: Annotated[int, LATER] = Field(
+        default=0,
+        ge=0,
+        le=255,
+        validation_alias=AliasChoices("class", "class_"),
+        serialization_alias="class",
+        description="Class in which ports with classes put its packets, both ways; 0 is the first",
+    )
     direction: Literal["forth", "back"] = Field(
         default="forth", description="Whether they send from source to sink (forth) or from sink to source (back)"
     )
@@ -79,6 +94,9 @@ class Dumbbell(Model):
     return_buffer: Buffer | None = Field(
         default=None,
         description="Buffer of switch2 to switch1 [cells, packets, bytes or BDP]; switch.buffer if absent",
+    )
+    return_policy: Policy | None = Field(
+        default=None, description="Policy of switch2 to switch1; switch.policy if absent"
     )
     send_jitter: Delay = Field(default="0 s", description="Hosts delay each packet uniformly by less than this [time]")
     trunk_loss: Loss = Field(default=NoLoss(), description="What the trunk loses of itself, switch1 to switch2")
@@ -148,6 +166,9 @@ class Link(Model):
         default=None, description="Buffer of the second node's port [cells, packets, bytes or BDP]; the same if absent"
     )
     policy: Policy | None = Field(default=None, description="Policy of its switch ports")
+    return_policy: Policy | None = Field(
+        default=None, description="Policy of the second node's port; the same as policy if absent"
+    )
     loss: Loss = Field(default=NoLoss(), description="What the link loses of itself, from first node to second")
     return_loss: Loss = Field(default=NoLoss(), description="What the link loses of itself, from second node to first")
     path: Path | None = Field(
@@ -173,6 +194,14 @@ class Flow(Model):
     tcp: OwnTcp = Field(default=None, description="TCP fields that differ from the scenario's")
     traffic: Traffic | None = Field(default=None, description="Traffic, if not the scenario's")
     start: Start | None = Field(default=None, description="Start, if not the scenario's")
+    class_: Annotated[int, LATER] = Field(
+        default=0,
+        ge=0,
+        le=255,
+        validation_alias=AliasChoices("class", "class_"),
+        serialization_alias="class",
+        description="Class in which ports with classes put its packets, both ways; 0 is the first",
+    )
 
 
 def _link(one: Link | tuple[str, str, str, str]) -> Link:

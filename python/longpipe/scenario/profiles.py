@@ -1,6 +1,10 @@
 """Whole connections in a word: what the fields of `tcp` are where a scenario says nothing else."""
 
+from collections.abc import Mapping
 from typing import Any, Final, Literal
+
+from longpipe.scenario.congestion import Cubic, HighSpeed
+from longpipe.scenario.variant import Variant
 
 Profile = Literal["classic", "linux-6"]
 
@@ -18,16 +22,42 @@ PROFILES: Final[dict[str, dict[str, Any]]] = {
         "initial_window": "10 segments",
         "idle_restart": True,
         "timer": {"kind": "fine", "granularity": "200 ms", "min_rto": "200 ms", "max_rto": "120 s", "timestamps": True},
-        "ack": {"kind": "delayed", "segments": "2 segments", "timeout": "40 ms", "quick": 16},
+        "ack": {"kind": "linux"},
     },
 }
 
+# Controls that go by a paper or by Linux, and what a profile has them go by unless that is said.
+RULES: Final[dict[str, str]] = {"linux-6": "linux"}
+RULED: Final[Mapping[str, type[Variant]]] = {"cubic": Cubic, "highspeed": HighSpeed}
+
 
 def filled(fields: Any) -> Any:  # noqa: ANN401 - whatever was written
-    """The fields of a connection with those of its profile; each field that is there stays."""
+    """The fields of a connection with those of its profile; each field that is there stays, each option too."""
     if not isinstance(fields, dict):
         return fields
-    return {**PROFILES.get(str(fields.get("profile")), {}), **fields}
+    profile = str(fields.get("profile"))
+    whole = {**PROFILES.get(profile, {}), **fields}
+    if "congestion" in whole:
+        whole["congestion"] = by_rules(profile, whole["congestion"])
+    return whole
+
+
+def by_rules(profile: str, congestion: Any) -> Any:  # noqa: ANN401 - whatever was written
+    """A congestion control by the rules of a profile, where it has such an option and nothing is said of it."""
+    rules = RULES.get(profile)
+    if rules is None:
+        return congestion
+    if isinstance(congestion, Variant):
+        unsaid = congestion.kind in RULED and "rules" not in congestion.model_fields_set
+        return RULED[congestion.kind](**{**_said(congestion), "rules": rules}) if unsaid else congestion
+    table = {"kind": congestion} if isinstance(congestion, str) else congestion
+    if isinstance(table, dict) and table.get("kind") in RULED:
+        return {**table, "rules": table.get("rules", rules)}
+    return congestion
+
+
+def _said(chosen: Variant) -> dict[str, Any]:
+    return {name: getattr(chosen, name) for name in chosen.model_fields_set}
 
 
 def change(table: dict[str, Any], name: object, defaults: dict[str, Any]) -> None:

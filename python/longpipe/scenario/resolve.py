@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import AS_NEEDED, AUTO
 from longpipe.scenario.buffers import Packet, buffer
-from longpipe.scenario.checks import check, check_begin, check_datagrams, check_vbr
+from longpipe.scenario.checks import check, check_begin, check_classes, check_datagrams, check_vbr
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.datagrams import KINDS, core_datagrams
+from longpipe.scenario.ecn import EcnDctcp
 from longpipe.scenario.network import Dumbbell, Flow, Graph, flow_field
+from longpipe.scenario.profiles import by_rules
 from longpipe.scenario.series import Series, series
 from longpipe.scenario.switch import Fifo, TailDrop
 from longpipe.scenario.tcp import Tcp
@@ -43,6 +45,7 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
         tcps = fitted(tcps, topology, list(_links(scenario, topology, _largest(tcps))))
     check(scenario.framing, scenario.network, scenario.switch, topology, tcps)
     check_datagrams(scenario.framing, scenario.network, scenario.traffic, topology.graph.flows)
+    check_classes(scenario.network, scenario.switch, topology)
     links = list(_links(scenario, topology, _largest(tcps)))
     for link, one in moving.items():
         links[link] |= _moving(one, links[link])
@@ -117,11 +120,16 @@ def _largest(tcps: Sequence[Tcp]) -> Packet:
 def _merged(tcp: Tcp, flows: Sequence[Flow]) -> list[Tcp]:
     """Each flow's TCP; flows that have the same of their own share it."""
     owns = {id(flow.tcp): flow.tcp for flow in flows}
-    merged = {
-        key: tcp if own is None else tcp.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
-        for key, own in owns.items()
-    }
+    merged = {key: tcp if own is None else _with_own(tcp, own) for key, own in owns.items()}
     return [merged[id(flow.tcp)] for flow in flows]
+
+
+def _with_own(tcp: Tcp, own: Tcp) -> Tcp:
+    fields = {name: getattr(own, name) for name in own.model_fields_set}
+    if "congestion" in fields:
+        # What a flow leaves unsaid is as the profile has it that it has, its own or the scenario's.
+        fields["congestion"] = by_rules(fields.get("profile", tcp.profile), own.congestion)
+    return tcp.model_copy(update=fields)
 
 
 def _links(scenario: "Scenario", topology: Topology, largest: Packet) -> Iterator[dict[str, Any]]:
@@ -130,7 +138,9 @@ def _links(scenario: "Scenario", topology: Topology, largest: Packet) -> Iterato
     host_port = {"buffer": None, "policy": core_fields(TailDrop()), "scheduler": core_fields(Fifo())}
     policy, scheduler = core_fields(switch.policy), core_fields(switch.scheduler)
     for i, link in enumerate(topology.graph.links):
-        own_policy = policy if link.policy is None else core_fields(link.policy)
+        policies = [
+            policy if own is None else core_fields(own) for own in (link.policy, link.return_policy or link.policy)
+        ]
         buffers = _buffers(scenario, topology, largest, i)
         losses = (core_fields(link.loss), core_fields(link.return_loss))
         for back, (a, b) in enumerate((link.between, link.between[::-1])):
@@ -139,7 +149,7 @@ def _links(scenario: "Scenario", topology: Topology, largest: Packet) -> Iterato
                 "to": topology.position[b],
                 "rate_bps": RATE.parse(topology.rates[2 * i + back]),
                 "delay_ps": topology.delays_ps[2 * i + back],
-                "policy": own_policy,
+                "policy": policies[back],
                 "scheduler": scheduler,
                 **({"buffer": buffers[back]} if kinds[a] == "switch" else host_port),
                 "loss": losses[back],
@@ -184,6 +194,8 @@ def _flows(scenario: "Scenario", topology: Topology, tcps: list[Tcp]) -> Iterato
             "tcp": shared[id(tcp)],
             "traffic": known[id(flow.traffic or scenario.traffic)],
             "start": _start(scenario, i, flow),
+            # What says ECT(1) is a flow of the network, not a rule of TCP.
+            **({"scalable": True} if isinstance(tcp.ecn, EcnDctcp) and tcp.ecn.ect == 1 else {}),
         }
 
 
@@ -193,7 +205,10 @@ def _traffic(traffic: Traffic) -> dict[str, Any]:
 
 def _tcp(tcp: Tcp) -> dict[str, Any]:
     scale = tcp.least_window_scale if tcp.window_scale == AS_NEEDED else tcp.window_scale
-    return {**core_fields(tcp, without=("profile",)), "window_scale": scale}
+    fields = {**core_fields(tcp, without=("profile",)), "window_scale": scale}
+    if isinstance(tcp.ecn, EcnDctcp):
+        fields["ecn"] = {"kind": tcp.ecn.kind}
+    return fields
 
 
 def _start(scenario: "Scenario", i: int, flow: Flow) -> dict[str, Any]:

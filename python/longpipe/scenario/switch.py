@@ -6,6 +6,7 @@ from pydantic import Field
 
 from longpipe.scenario.base import Buffer, Model, PositiveShare, Share, kind_or_table
 from longpipe.scenario.queues import Blue, Codel, FqCodel, Pie, Red, StepMarking
+from longpipe.scenario.schedulers import AckFilter, Drr, DualPi2, Sfq, StrictPriority, WeightedPriority
 
 Ties = Literal["port-order", "rotating", "random"]
 
@@ -55,7 +56,23 @@ class Fba(Model):
 
 
 Policy = Annotated[
-    TailDrop | PartialPacketDiscard | Epd | SelectiveDrop | Fba | Red | Pie | StepMarking | Blue | Codel | FqCodel,
+    TailDrop
+    | PartialPacketDiscard
+    | Epd
+    | SelectiveDrop
+    | Fba
+    | Red
+    | Pie
+    | StepMarking
+    | Blue
+    | Codel
+    | FqCodel
+    | Drr
+    | Sfq
+    | StrictPriority
+    | WeightedPriority
+    | DualPi2
+    | AckFilter,
     Field(discriminator="kind"),
     kind_or_table(),
 ]

@@ -114,5 +114,19 @@ class Delayed(Model):
     )
 
 
+class LinuxAcks(Model):
+    """ACKs as Linux sends them: at once at the start and while the receiver's window grows, else for every second segment.
+
+    That window begins with 64 KiB and grows by two segments with each that arrives, up to a bound that follows what is read in
+    a round trip (tcp_input.c, 6.1). It takes timestamps, and shows in when ACKs leave; the sender goes by `receiver_window`.
+    """
+
+    kind: Literal["linux"] = "linux"
+    timeout: AckDelay = Field(default="40 ms", description="Longest delay [time]; Linux")
+    quick: int = Field(
+        default=16, ge=0, le=1_000_000, description="Segments at the start that are acknowledged at once; Linux"
+    )
+
+
 Timer = Annotated[Coarse | Fine, Field(discriminator="kind"), kind_or_table()]
-Ack = Annotated[Immediate | Delayed, Field(discriminator="kind"), kind_or_table()]
+Ack = Annotated[Immediate | Delayed | LinuxAcks, Field(discriminator="kind"), kind_or_table()]

@@ -33,6 +33,7 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
             "return_rate": network.return_rate,
             "return_delay": network.return_delay,
             "return_buffer": network.return_buffer,
+            "return_policy": network.return_policy,
             "path": network.path,
             "return_path": network.return_path,
         }
@@ -65,7 +66,7 @@ def _own(network: Dumbbell) -> list[tuple[str, Mapping[str, object]]]:
         raise ScenarioError("network.group: empty; needs at least one group")
     flows: list[tuple[str, Mapping[str, object]]] = []
     for group in network.group:
-        own = {"tcp": group.tcp, "traffic": group.traffic, "start": group.start}
+        own = {"tcp": group.tcp, "traffic": group.traffic, "start": group.start, "class_": group.class_}
         flows += ((name, own) for name in group.flows)
     if len(flows) != network.sources:
         raise ScenarioError(f"network.sources: {network.sources}; its groups have {len(flows)}, needs that or nothing")
@@ -186,7 +187,7 @@ class Topology:
             elif ends in seen:
                 yield f"{field}.between: {' and '.join(link.between)} are linked already; needs each pair once"
             seen.add(ends)
-            if (link.buffer or link.return_buffer or link.policy) and all(
+            if (link.buffer or link.return_buffer or link.policy or link.return_policy) and all(
                 self.kinds.get(name) == "host" for name in ends
             ):
                 yield f"{field}: buffer or policy between two hosts; needs a switch at one end"

@@ -70,7 +70,7 @@ def require(store: Store, name: str) -> StudyRecord:
     if (record := find(store, name)) is None:
         with store.reading() as connection:
             names = list(connection.execute(sa.select(STUDIES.c.name).order_by(STUDIES.c.changed_at.desc())).scalars())
-        there = nearest(name, names[:_SHOWN]) if names else "the store has no studies yet"
+        there = nearest(name, names, _SHOWN) if names else "the store has no studies yet"
         raise ScenarioError(f"study: {name!r} is not in {store.name}; {there}")
     return record
 

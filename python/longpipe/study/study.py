@@ -201,24 +201,28 @@ class Study:
         """A row per point with finished runs: `point`, the factors, `runs`, and of each measure its mean and interval.
 
         For a measure `x` these are `x`, `x_low` and `x_high`, which hold the true mean with confidence `level` (0 to 1;
-        Student's t), nan for a single run. Of the measures in `names` alone, if there are any. `measure` is as `frame`
+        Student's t), nan for a single run. Of the measures in `names` alone, if there are any; `throughput` is
+        `throughput_bps`. `measure` is as `frame`
         takes it. Raises ScenarioError for another level, and for a name that is not measured.
         """
         import pandas as pd
 
         from longpipe.analysis.factors import check_level
         from longpipe.analysis.intervals import estimate
+        from longpipe.analysis.readable import column_of
 
         check_level(level)
         frame, heads = self.frame(measure), ["point", *self.design.levels(1)]
         measures = [name for name in frame.columns if name not in (*heads, "replication", "seed")]
-        for name in names:
+        # Measures of the caller's own have the names that they have.
+        wanted = [name if name in measures else column_of(name, self.design.asked) for name in names]
+        for name in wanted:
             if name not in measures:
                 raise ScenarioError(f"measure: {name!r}; {nearest(name, measures)}")
         rows = []
         for _, group in frame.groupby("point"):
             row = {**{name: group[name].iloc[0] for name in heads}, "runs": len(group)}
-            for name in names or measures:
+            for name in wanted or measures:
                 found = estimate(group[name], level=level)
                 row |= {name: found.mean, f"{name}_low": found.mean_low, f"{name}_high": found.mean_high}
             rows.append(row)

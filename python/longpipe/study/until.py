@@ -12,6 +12,7 @@ import pandas as pd
 
 from longpipe.analysis.asked import NamedMeasure
 from longpipe.analysis.factors import check_level
+from longpipe.analysis.intervals import copies
 from longpipe.analysis.measures import names
 from longpipe.analysis.quantiles import t_quantile
 from longpipe.design.design import Design
@@ -66,7 +67,8 @@ def run_until(
     most doubling at a time, and ends at `most` at the latest. Looking again and again lets intervals miss somewhat more
     often than 1 - level (Chow and Robbins, Annals of Mathematical Statistics 36, 1965). `metric` may be one that
     `Design.measures` takes. Raises ScenarioError for a margin that can't be read, a metric that isn't measured (before
-    the first run, unless `measure` says what is) and a maximum below 5.
+    the first run, unless `measure` says what is), a maximum below 5, and after the first runs if their replications are
+    copies of one another at every point.
     """
     check_level(level)
     margin, relative = parse_margin(until)
@@ -82,6 +84,8 @@ def run_until(
         if metric not in runs.columns:
             measured = [column for column in runs.columns if column not in grown.frame().columns]
             raise ScenarioError(f"metric: {metric!r}; {nearest(metric, measured)}")
+        if copied := copies(runs):
+            raise ScenarioError(f"until: {metric} is never more sure, {copied}; needs start = {{kind = 'random', ...}}")
         precision = _precision(grown, runs, metric, margin, relative, level)
         wanted = precision.pop("wanted").max()
         if precision["reached"].all() or replications == most:

@@ -43,7 +43,7 @@ impl Atm {
             let Some((time, order)) = self.next_arrival(link) else {
                 return;
             };
-            if time > hosts.clock.end
+            if time > hosts.clock.until
                 || time >= self.under_way.first().1
                 || !hosts.clock.agenda.would_be_first(link as Entity, time, order)
             {
@@ -142,8 +142,15 @@ fn take_packet(flows: &mut [Flow], vc: u32, frame: u32) -> (Packet, Options) {
                 Packet::new(vc, frame, 0, &requests.segments.take(frame & !REQUEST), &mut options)
             }
         }
+        _ if state.foreign.is_some() => take_foreign(state, vc, frame),
         _ if on_data_circuit => Packet::new(vc, frame, 0, &state.data.take(frame), &mut options),
         _ => Packet::new(vc, frame, 0, &state.acks.take(frame), &mut options),
     };
     (packet, options)
+}
+
+#[cold]
+fn take_foreign(flow: &mut Flow, vc: u32, frame: u32) -> Packet {
+    let packet = flow.foreign.as_mut().map(|foreign| foreign.take(vc, frame));
+    Packet::new(vc, frame, 0, &packet.unwrap_or_default(), &mut Options::NONE.clone())
 }

@@ -118,7 +118,7 @@ impl Atm {
     #[inline(always)]
     pub(super) fn advance_edge<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
         let (lane, time, tie) = self.under_way.first();
-        if time > hosts.clock.end {
+        if time > hosts.clock.until {
             return false;
         }
         // What ports do at one instant depends on nothing else at that instant; only who watches sees an order.

@@ -134,6 +134,10 @@ impl Medium for Atm {
         self.advance_edge(hosts)
     }
 
+    fn next_due(&self) -> Option<Time> {
+        Some(self.under_way.first().1)
+    }
+
     fn on_arrival<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
         self.arrive(hosts, link);
     }

@@ -39,6 +39,10 @@ impl<P: Probe> Hosts<P> {
         options: &Options,
         since: Time,
     ) -> M::Certain {
+        if packet.is_foreign() {
+            self.hand_over(packet);
+            return M::Certain::default();
+        }
         let (flow, frame) = ((packet.vc() / 2) as usize, packet.frame());
         if packet.is_datagram() {
             self.on_datagram(flow, frame, &packet.datagram());

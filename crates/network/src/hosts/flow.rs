@@ -2,6 +2,7 @@
 
 use super::datagrams::source::Source;
 use super::datagrams::Datagrams;
+use super::foreign::Foreign;
 use super::requests::Requests;
 use crate::packets::circuit::{Circuit, REQUEST};
 use crate::scenario::topology::Entry;
@@ -48,6 +49,8 @@ pub struct Flow {
     pub completion: Option<Time>,
     /// What it sends in place of TCP's segments, if it does.
     pub datagrams: Option<Box<Datagrams>>,
+    /// Packets of programs outside, if it carries those in place of its end points' own.
+    pub(crate) foreign: Option<Box<Foreign>>,
 }
 
 impl Flow {
@@ -82,9 +85,19 @@ impl Flow {
                     requests.segments.get(frame & !REQUEST).packet_bytes()
                 }
             }
+            _ if self.foreign.is_some() => self.foreign_bytes(on_data_circuit, frame),
             _ if on_data_circuit => self.data.get(frame).packet_bytes(),
             _ => self.acks.get(frame).packet_bytes(),
         }
+    }
+
+    #[cold]
+    fn foreign_bytes(&self, on_data_circuit: bool, frame: u32) -> u32 {
+        let packet = self
+            .foreign
+            .as_ref()
+            .map(|foreign| foreign.get(u32::from(!on_data_circuit), frame));
+        packet.map_or(0, |packet| u32::from(packet.bytes))
     }
 
     /// When a timer at the sending host is due.
@@ -112,6 +125,7 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
         };
         let phase = clock_phase(&flow.tcp, seed, entity);
         let (size, requests) = match &flow.traffic {
+            _ if flow.foreign => (0, None),
             TrafficConfig::Greedy {} => (GREEDY, None),
             TrafficConfig::Transfer { size_bytes } => (*size_bytes, None),
             TrafficConfig::Web(web) => (
@@ -141,7 +155,10 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
             sender_armed: MaybeTime::NONE,
             receiver_armed: MaybeTime::NONE,
             requests,
-            datagrams: Source::new(&flow.traffic, Stream::new(seed, "datagrams", entity)).map(Datagrams::new),
+            datagrams: Source::new(&flow.traffic, Stream::new(seed, "datagrams", entity))
+                .filter(|_| !flow.foreign)
+                .map(Datagrams::new),
+            foreign: flow.foreign.then(Box::default),
         }
     });
     flows.collect()

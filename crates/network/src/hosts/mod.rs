@@ -5,6 +5,7 @@ pub mod datagrams;
 mod ends;
 pub mod files;
 pub mod flow;
+pub mod foreign;
 mod jitter;
 pub mod requests;
 mod timers;
@@ -16,6 +17,7 @@ use crate::observe::probe::Probe;
 use crate::scenario::topology::{Entry, Topology};
 use crate::scenario::Scenario;
 use flow::{flows, Flow};
+use foreign::Outcome;
 use jitter::Jitter;
 use longpipe_events::{Span, Time};
 
@@ -30,6 +32,8 @@ pub(crate) struct Hosts<P: Probe> {
     pub origins: Vec<u32>,
     pub ahead: Ahead,
     pub probe: P,
+    /// What became of foreign packets since somebody asked.
+    pub outcomes: Vec<Outcome>,
 }
 
 /// The hosts of a scenario at time zero, whose circuits begin at `entries`; most events will be set a few times `interval`
@@ -49,5 +53,6 @@ pub(crate) fn hosts<P: Probe>(
         origins: topology.origins.clone(),
         ahead,
         probe,
+        outcomes: Vec::new(),
     }
 }

@@ -94,7 +94,7 @@ impl Ip {
     #[inline(always)]
     pub(super) fn advance_lane<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
         let (lane, time, tie) = self.lanes.first();
-        if time > hosts.clock.end {
+        if time > hosts.clock.until {
             return false;
         }
         if tie | (time >= hosts.clock.agenda.bound()) {

@@ -232,7 +232,7 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
             }
             NodeKind::Switch => {
                 if policy.serves() {
-                    let served = Served::new(link, topology.first_step.len(), seed, index as u64);
+                    let served = Served::new(scenario, link, seed, index as u64);
                     if let Some(served) = served {
                         return wire(Port::Served(Box::new(Prompt::new(served))), Repeats::WhenLet);
                     }

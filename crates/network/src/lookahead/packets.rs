@@ -61,7 +61,7 @@ impl Ip {
         let state = &mut hosts.flows[flow];
         let sender = &mut state.sender;
         if !sender.take_plain(arrival, packet.sequence()) {
-            return self.hand_over_ahead(hosts, OnWire { arrival, packet }, &NO_OPTIONS, UNKNOWN);
+            return self.take_ack_in_order(hosts, arrival, packet);
         }
         let Entry { link, step } = state.way;
         let wire = &mut self.wires[link as usize];
@@ -79,6 +79,36 @@ impl Ip {
             }
         }
         if !sender.is_spent() | (sender.next_calm_timeout() < state.sender_armed) {
+            self.send_on_ahead(hosts, flow, arrival);
+        }
+    }
+
+    /// The same of a sender that keeps records of what it sends, where they show nothing but that data arrived in order.
+    #[inline(never)]
+    fn take_ack_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, arrival: Time, packet: Packet) {
+        let flow = (packet.vc() / 2) as usize;
+        let state = &mut hosts.flows[flow];
+        let sender = &mut state.sender;
+        if !sender.take_in_order(arrival, packet.sequence()) {
+            return self.hand_over_ahead(hosts, OnWire { arrival, packet }, &NO_OPTIONS, UNKNOWN);
+        }
+        let Entry { link, step } = state.way;
+        let wire = &mut self.wires[link as usize];
+        let mss = sender.mss_bytes();
+        while let Some(sequence) = sender.poll_in_order(arrival) {
+            let mut next = OnWire {
+                arrival,
+                packet: Packet::plain_data(packet.vc() - 1, step, (sequence, false), mss),
+            };
+            let Some(onward) = wire.send(arrival, next.packet.bytes(), || (0, false)) else {
+                continue;
+            };
+            next.arrival = onward;
+            if wire.line.end != End::Shared || !self.lanes.append_plain_data(next) {
+                return self.send_rest(hosts, flow, link, next, arrival);
+            }
+        }
+        if !sender.is_spent_in_order() | (sender.next_timeout() < state.sender_armed) {
             self.send_on_ahead(hosts, flow, arrival);
         }
     }

@@ -41,6 +41,11 @@ impl<T: Copy + Default> Circuit<T> {
         packet
     }
 
+    /// Those before the packet of a frame.
+    pub fn before(&self, frame: u32) -> impl Iterator<Item = &T> {
+        (self.0.head()..self.entry(frame)).map(|number| self.0.get(number))
+    }
+
     /// The packet of a frame.
     pub fn get(&self, frame: u32) -> &T {
         self.0.get(self.entry(frame))

@@ -26,8 +26,16 @@ const REDUCED: u64 = 1 << 52;
 const ECHOES_MARK: u64 = 1 << 53;
 /// It is no segment of TCP.
 const DATAGRAM: u64 = 1 << 54;
+/// Of a program outside the run.
+const FOREIGN: u64 = 1 << 55;
 /// What end points have to look at one by one.
-const NOTABLE: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM;
+const NOTABLE: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM | FOREIGN;
+
+/// What the packet of a program outside says of congestion, and that it is one.
+pub(crate) fn foreign_bits(capable: bool, marked: bool) -> u64 {
+    let bit = |set: bool, bit: u64| if set { bit } else { 0 };
+    FOREIGN | bit(capable, CAPABLE) | bit(marked, MARKED)
+}
 
 /// The TCP options of a packet that has any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -291,6 +299,35 @@ impl Packet {
         self.rest & CAPABLE != 0
     }
 
+    /// Whether it is an ACK that says all that an earlier one of the same connection does (RFC 3449 section 5.2.1): not a
+    /// duplicate of it, nor one without its SACK blocks or its word of marks.
+    pub fn replaces(&self, earlier: &Packet, options: &Options) -> bool {
+        let one = |packet: &Packet| {
+            (
+                packet.vc(),
+                packet.is_of_request(),
+                packet.rest & (ECHOES_MARK | DATAGRAM | FOREIGN),
+            )
+        };
+        let sacks = earlier.has_options() && options.blocks[0].end > 0;
+        !self.is_data()
+            && !self.is_datagram()
+            && !self.is_foreign()
+            && one(self) == one(earlier)
+            && earlier.sequence < self.sequence
+            && !sacks
+    }
+
+    /// Whether it is of a program outside the run.
+    pub fn is_foreign(&self) -> bool {
+        self.rest & FOREIGN != 0
+    }
+
+    /// Whether it has met congestion.
+    pub fn is_marked(&self) -> bool {
+        self.rest & MARKED != 0
+    }
+
     /// The same packet, marked as having met congestion.
     pub fn marked(self) -> Packet {
         Packet {
@@ -322,7 +359,7 @@ impl Packet {
             timestamp,
             ecn: Ecn {
                 capable: self.is_capable(),
-                marked: self.rest & MARKED != 0,
+                marked: self.is_marked(),
                 reduced: self.rest & REDUCED != 0,
             },
         }
@@ -370,40 +407,4 @@ impl Packet {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn contents_survive(
-            sequence in any::<u64>(),
-            length in 0u32..65_000,
-            stamp in prop::option::of(any::<u64>().prop_map(Time)),
-            ends in prop::array::uniform3(0u32..100),
-            [request, capable, marked, reduced] in any::<[bool; 4]>(),
-        ) {
-            let blocks = ends.map(|end| SackBlock { start: end / 2, end });
-            let blocks = if blocks[0].end == 0 { Default::default() } else { blocks };
-            let data = DataSegment { sequence, length, retransmission: request, timestamp: stamp, ecn: Ecn { capable, marked, reduced } };
-            let ack = AckSegment { acknowledgement: sequence, echo: stamp, blocks, echoes_mark: marked };
-            let mark = if request { REQUEST } else { 0 };
-            let mut options = Options::default();
-            let packet = Packet::new(u32::from(request), mark, 7, &data, &mut options).further();
-            prop_assert_eq!(packet.contents(&options), Contents::Data(data));
-            prop_assert_eq!((u32::from(packet.bytes()), packet.step()), (data.packet_bytes(), 8));
-            let packet = Packet::new(u32::from(!request), mark, 7, &ack, &mut options);
-            prop_assert_eq!(packet.contents(&options), Contents::Ack(ack));
-            prop_assert_eq!((u32::from(packet.bytes()), packet.frame()), (ack.packet_bytes(), mark));
-            let datagram = Datagram { sent: Time(sequence), length };
-            let packet = Packet::new(4, 1, 7, &datagram, &mut options);
-            prop_assert_eq!(packet.contents(&options), Contents::Datagram(datagram));
-            prop_assert!(packet.is_notable() && !packet.is_plain_data());
-        }
-    }
-
-    #[test]
-    fn a_packet_on_a_wire_takes_32_bytes() {
-        assert_eq!(size_of::<OnWire>(), 32);
-    }
-}
+mod tests;

@@ -39,7 +39,13 @@ impl Acting {
             | PolicyConfig::SelectiveDrop { .. }
             | PolicyConfig::Fba { .. }
             | PolicyConfig::Codel(_)
-            | PolicyConfig::FqCodel(_) => return None,
+            | PolicyConfig::FqCodel(_)
+            | PolicyConfig::Drr(_)
+            | PolicyConfig::Sfq(_)
+            | PolicyConfig::StrictPriority(_)
+            | PolicyConfig::WeightedPriority(_)
+            | PolicyConfig::DualPi2(_)
+            | PolicyConfig::AckFilter {} => return None,
         };
         let stream = Stream::new(seed, "policy", link);
         Some(Box::new(Acting { kind, ecn, stream }))

@@ -80,7 +80,13 @@ impl Policy {
             | PolicyConfig::StepMarking(_)
             | PolicyConfig::Blue(_)
             | PolicyConfig::Codel(_)
-            | PolicyConfig::FqCodel(_) => Policy::TailDrop,
+            | PolicyConfig::FqCodel(_)
+            | PolicyConfig::Drr(_)
+            | PolicyConfig::Sfq(_)
+            | PolicyConfig::StrictPriority(_)
+            | PolicyConfig::WeightedPriority(_)
+            | PolicyConfig::DualPi2(_)
+            | PolicyConfig::AckFilter {} => Policy::TailDrop,
         }
     }
 

@@ -10,6 +10,10 @@ pub trait Queued {
     fn arrival(&self) -> Time;
     /// Length, headers included [byte].
     fn bytes(&self) -> u64;
+    /// Whether its sender is one of low latency, by ECT(1), or it was marked before (RFC 9331 section 5.1).
+    fn is_low_latency(&self) -> bool {
+        false
+    }
     /// Whether it could be, and is now, marked as having met congestion (RFC 3168 section 5).
     fn mark(&mut self) -> bool;
 }
@@ -57,6 +61,31 @@ impl<T: Queued> Backlog<T> {
         let packet = self.packets.pop_front()?;
         self.bytes -= packet.bytes();
         Some(packet)
+    }
+
+    /// The one that came last goes.
+    pub fn pop_last(&mut self) -> Option<T> {
+        let packet = self.packets.pop_back()?;
+        self.bytes -= packet.bytes();
+        Some(packet)
+    }
+
+    /// Those that do not stay go, the oldest first.
+    pub fn sift(&mut self, mut stays: impl FnMut(&T) -> bool, mut gone: impl FnMut(&T)) {
+        let bytes = &mut self.bytes;
+        self.packets.retain(|packet| {
+            let stays = stays(packet);
+            if !stays {
+                *bytes -= packet.bytes();
+                gone(packet);
+            }
+            stays
+        });
+    }
+
+    /// The one that came first.
+    pub fn first(&self) -> Option<&T> {
+        self.packets.front()
     }
 
     /// All of them, the oldest first.

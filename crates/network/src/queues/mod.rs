@@ -2,6 +2,9 @@
 
 mod backlog;
 pub mod codel;
+pub mod dualpi2;
 pub mod fq_codel;
+pub mod round_robin;
+pub mod strict;
 
 pub use backlog::{Backlog, Queued};

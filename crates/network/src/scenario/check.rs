@@ -6,8 +6,8 @@ use crate::impairments::loss;
 use crate::scenario::bounds::{LONGEST_PATH, LONGEST_WAIT};
 use crate::scenario::topology::{LinkEnd, Topology};
 use crate::scenario::{
-    BufferUnit, FlowConfig, Framing, LinkConfig, LossConfig, NodeKind, Scenario, SchedulerConfig, StartConfig, Ties,
-    TrafficConfig,
+    BufferUnit, Engine, FlowConfig, Framing, LinkConfig, LossConfig, NodeKind, Scenario, SchedulerConfig, StartConfig,
+    Ties, TrafficConfig,
 };
 use longpipe_events::key::MAX_ENTITIES;
 use longpipe_events::PS_PER_SECOND;
@@ -207,8 +207,13 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
             "needs greedy, transfer or web under AAL5",
         );
     }
+    if flow.foreign && scenario.engine != Engine::Reference {
+        return refuse(field("foreign"), "in a fast engine", "needs engine reference");
+    }
     let (mut data, mut ack) = flow.tcp.largest_packets_bytes();
-    if let Some(bytes) = flow.traffic.largest_datagram_bytes() {
+    if flow.foreign {
+        ack = data;
+    } else if let Some(bytes) = flow.traffic.largest_datagram_bytes() {
         // Nothing answers.
         (data, ack) = (bytes, 0);
     }
@@ -228,6 +233,23 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
         TrafficConfig::Transfer { size_bytes: 0 } => refuse(field("traffic.size"), 0, "needs at least one byte"),
         _ => Ok(()),
     }?;
+    for link in flow
+        .route
+        .iter()
+        .chain(&flow.return_route)
+        .filter_map(|&link| scenario.links.get(link))
+    {
+        let switch = scenario.nodes[link.from].kind == NodeKind::Switch;
+        if let Some(classes) = link.policy.classes().filter(|&classes| switch && flow.class >= classes) {
+            let name = |node: usize| scenario.nodes[node].name.as_str();
+            let accepted = format!(
+                "needs less than {classes}, the classes of {}->{}",
+                name(link.from),
+                name(link.to)
+            );
+            return refuse(field("class"), flow.class, accepted);
+        }
+    }
     match flow.start {
         StartConfig::Random { from_ps, over_ps } if from_ps.checked_add(over_ps).is_none() => {
             refuse(field("start"), over_ps, "needs an interval that ends before 213 days")

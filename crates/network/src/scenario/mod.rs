@@ -10,6 +10,7 @@ mod policy;
 pub(crate) mod promise;
 mod queue;
 pub(crate) mod queueless;
+mod schedulers;
 pub mod topology;
 
 use crate::hosts::web::WebConfig;
@@ -20,6 +21,9 @@ pub use policy::PolicyConfig;
 pub use queue::{
     BlueConfig, CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules, PieConfig, PieDelay, PieRules, QueueUnit,
     RedConfig, RedGap, StepMarkingConfig,
+};
+pub use schedulers::{
+    DrrConfig, DualPi2Config, LowLatencyMarking, SfqConfig, StrictPriorityConfig, TwoQueues, WeightedPriorityConfig,
 };
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
@@ -244,6 +248,20 @@ pub struct FlowConfig {
     pub traffic: TrafficConfig,
     /// When it begins.
     pub start: StartConfig,
+    /// Class in which ports with classes put its packets, both ways; 0 is the first.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub class: u32,
+    /// Whether packets that can be marked say ECT(1): its control is scalable (RFC 9331).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scalable: bool,
+    /// Whether programs outside the run send and receive in place of its end points, both ways: then `traffic` and `start` mean
+    /// nothing, and the MSS bounds the packets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub foreign: bool,
+}
+
+fn is_zero(class: &u32) -> bool {
+    *class == 0
 }
 
 /// A source of VBR cells, on and off in turn.

@@ -1,6 +1,7 @@
 //! What a port refuses, marks or drops, each kind with its parameters and what they may be.
 
 use super::queue::{BlueConfig, CodelConfig, FqCodelConfig, PieConfig, RedConfig, StepMarkingConfig};
+use super::schedulers::{DrrConfig, DualPi2Config, SfqConfig, StrictPriorityConfig, WeightedPriorityConfig};
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
@@ -54,6 +55,20 @@ pub enum PolicyConfig {
     Codel(CodelConfig),
     /// A queue for each flow, each under controlled delay.
     FqCodel(FqCodelConfig),
+    /// A queue for each flow, in turn.
+    Drr(DrrConfig),
+    /// Queues in turn among which a hash spreads flows.
+    Sfq(SfqConfig),
+    /// A queue for each class, the first ones first.
+    StrictPriority(StrictPriorityConfig),
+    /// A queue for each class, in turn by weight.
+    WeightedPriority(WeightedPriorityConfig),
+    /// A queue of low latency coupled with a classic one.
+    #[serde(rename = "dualpi2")]
+    #[strum(serialize = "dualpi2")]
+    DualPi2(DualPi2Config),
+    /// ACKs take the place of earlier ones.
+    AckFilter {},
 }
 
 impl PolicyConfig {
@@ -70,7 +85,13 @@ impl PolicyConfig {
             | PolicyConfig::StepMarking(_)
             | PolicyConfig::Blue(_)
             | PolicyConfig::Codel(_)
-            | PolicyConfig::FqCodel(_) => false,
+            | PolicyConfig::FqCodel(_)
+            | PolicyConfig::Drr(_)
+            | PolicyConfig::Sfq(_)
+            | PolicyConfig::StrictPriority(_)
+            | PolicyConfig::WeightedPriority(_)
+            | PolicyConfig::DualPi2(_)
+            | PolicyConfig::AckFilter {} => false,
         }
     }
 
@@ -92,13 +113,32 @@ impl PolicyConfig {
 
     /// Whether it decides when packets leave, rather than when they come.
     pub fn serves(&self) -> bool {
-        matches!(self, PolicyConfig::Codel(_) | PolicyConfig::FqCodel(_))
+        matches!(
+            self,
+            PolicyConfig::Codel(_)
+                | PolicyConfig::FqCodel(_)
+                | PolicyConfig::Drr(_)
+                | PolicyConfig::Sfq(_)
+                | PolicyConfig::StrictPriority(_)
+                | PolicyConfig::WeightedPriority(_)
+                | PolicyConfig::DualPi2(_)
+                | PolicyConfig::AckFilter {}
+        )
+    }
+
+    /// How many classes of flows it has, if it tells classes apart.
+    pub fn classes(&self) -> Option<u32> {
+        match self {
+            PolicyConfig::StrictPriority(strict) => Some(strict.classes),
+            PolicyConfig::WeightedPriority(weighted) => Some(weighted.weights.len() as u32),
+            _ => None,
+        }
     }
 
     /// What is wrong with it, if anything is.
     pub fn problem(&self) -> Option<Problem> {
         match self {
-            PolicyConfig::TailDrop {} | PolicyConfig::PartialPacketDiscard { .. } => None,
+            PolicyConfig::TailDrop {} | PolicyConfig::PartialPacketDiscard { .. } | PolicyConfig::AckFilter {} => None,
             PolicyConfig::Epd { threshold, .. } => threshold_problem(*threshold),
             PolicyConfig::SelectiveDrop { threshold, z, .. } | PolicyConfig::Fba { threshold, z, .. } => {
                 threshold_problem(*threshold)
@@ -110,6 +150,11 @@ impl PolicyConfig {
             PolicyConfig::Blue(blue) => blue.problem(),
             PolicyConfig::Codel(codel) => codel.problem(),
             PolicyConfig::FqCodel(fq) => fq.problem(),
+            PolicyConfig::Drr(drr) => drr.problem(),
+            PolicyConfig::Sfq(sfq) => sfq.problem(),
+            PolicyConfig::StrictPriority(strict) => strict.problem(),
+            PolicyConfig::WeightedPriority(weighted) => weighted.problem(),
+            PolicyConfig::DualPi2(dual) => dual.problem(),
         }
     }
 }

@@ -189,16 +189,16 @@ pub enum FqCodelRules {
 }
 
 /// Least time between updates [ps]: 10 us, or a run would be nothing but these.
-const LEAST_UPDATE: u64 = longpipe_events::PS_PER_SECOND / 100_000;
+pub(super) const LEAST_UPDATE: u64 = longpipe_events::PS_PER_SECOND / 100_000;
 
 /// Longest time of a policy [ps]: 1000 s.
-const LONGEST: u64 = 1_000 * longpipe_events::PS_PER_SECOND;
+pub(super) const LONGEST: u64 = 1_000 * longpipe_events::PS_PER_SECOND;
 
-fn share_problem(field: &str, share: f64) -> Option<Problem> {
+pub(super) fn share_problem(field: &str, share: f64) -> Option<Problem> {
     refuse_unless(share > 0.0 && share <= 1.0, field, share, "needs a number in (0, 1]")
 }
 
-fn time_problem(field: &str, ps: u64) -> Option<Problem> {
+pub(super) fn time_problem(field: &str, ps: u64) -> Option<Problem> {
     refuse_unless((1..=LONGEST).contains(&ps), field, ps, "needs up to 1000 s, in ps")
 }
 

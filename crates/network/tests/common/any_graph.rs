@@ -253,6 +253,9 @@ impl Draft {
             traffic: draft.traffic.build(pace, tcp.mss_bytes),
             tcp,
             start: StartConfig::Fixed { at_ps: 0 },
+            class: (index % 3) as u32,
+            scalable: index.is_multiple_of(2),
+            foreign: false,
         }
     }
 }

@@ -199,6 +199,9 @@ impl Builder {
             tcp,
             traffic: TrafficConfig::Greedy {},
             start: StartConfig::Fixed { at_ps: 0 },
+            class: 0,
+            scalable: false,
+            foreign: false,
         });
     }
 }

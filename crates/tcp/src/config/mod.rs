@@ -219,6 +219,14 @@ pub enum AckConfig {
         #[serde(default, skip_serializing_if = "is_none")]
         quick: u32,
     },
+    /// As Linux does: at once for the first segments and, as timestamps tell, while the receiver's window grows; else for every
+    /// second one.
+    Linux {
+        /// Longest delay [ps].
+        timeout_ps: u64,
+        /// So many segments at the start are acknowledged at once.
+        quick: u32,
+    },
 }
 
 fn is_none<T: Default + PartialEq>(number: &T) -> bool {
@@ -236,7 +244,11 @@ impl AckConfig {
                 let accepted = "needs at least one segment and a timeout of up to 1000 s";
                 Some(Problem::new("ack", value, accepted))
             }
-            AckConfig::Delayed { .. } | AckConfig::Immediate {} => None,
+            AckConfig::Linux { timeout_ps, .. } if timeout_ps == 0 || timeout_ps > LONGEST_ACK_DELAY => {
+                let accepted = "needs a timeout of up to 1000 s";
+                Some(Problem::new("ack", format!("{timeout_ps} ps"), accepted))
+            }
+            AckConfig::Delayed { .. } | AckConfig::Linux { .. } | AckConfig::Immediate {} => None,
         }
     }
 }

@@ -38,8 +38,10 @@ pub trait Control {
 /// What only some controls or recoveries need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
-    /// A record of every transmission, from which round trips, what was delivered and at which rate are told.
+    /// A record of every transmission, from which round trips and what was delivered are told.
     pub records: bool,
+    /// At which rate, too.
+    pub rates: bool,
     /// To hear of every transmission.
     pub sending: bool,
     /// To know of each record whether it is lost, which only a recovery wants.
@@ -52,6 +54,7 @@ impl Wants {
     /// A record of every transmission.
     pub const RECORDS: Wants = Wants {
         records: true,
+        rates: false,
         sending: false,
         losses: false,
         pacing: false,
@@ -61,6 +64,7 @@ impl Wants {
     pub fn or(self, other: Wants) -> Wants {
         Wants {
             records: self.records | other.records,
+            rates: self.rates | other.rates,
             sending: self.sending | other.sending,
             losses: self.losses | other.losses,
             pacing: self.pacing | other.pacing,
@@ -135,7 +139,7 @@ pub struct Ack {
     pub srtt: Option<Span>,
     /// Shortest of all that were measured.
     pub least_rtt: Option<Span>,
-    /// At which rate data arrives, where records are kept.
+    /// At which rate data arrives, where that is asked for.
     pub rate: Option<RateSample>,
 }
 

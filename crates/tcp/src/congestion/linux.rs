@@ -52,7 +52,7 @@ pub fn is_limited(ack: &Ack, flight: &Flight) -> bool {
 /// The whole part of what is not negative: as `floor`, which is a call on machines that need not have an instruction for it.
 #[inline(always)]
 pub fn whole_part(number: f64) -> f64 {
-    number as u64 as f64
+    number as i64 as f64
 }
 
 /// The window in whole segments, within the receiver's.

@@ -19,13 +19,18 @@ impl Ledger {
                 self.beyond -= length;
             } else {
                 self.delivered += length;
-                arrivals.take(now, record);
+                let departure = self.departures.as_ref().and_then(VecDeque::front);
+                arrivals.take(now, record, departure);
                 if let (true, Some(losses)) = (record.lost, &mut self.losses) {
                     losses.on_arrived(length);
                 }
             }
             self.una = record.end;
+            self.passed += 1;
             self.records.pop_front();
+            if let Some(departures) = &mut self.departures {
+                departures.pop_front();
+            }
         }
         self.sacked.absorb(una);
         for (block, place) in blocks.zip(0..) {
@@ -44,7 +49,9 @@ impl Ledger {
             least_rtt: self.least_rtt,
             delivered: self.delivered - before,
             lost: std::mem::take(&mut self.sent_again),
-            rate: arrivals.newest.map(|newest| self.rate(now, newest)),
+            rate: arrivals
+                .newest
+                .map(|(newest, departure)| self.rate(now, newest.sent, departure)),
             slow_rtt: arrivals.slow_rtt,
             latest: arrivals.latest,
             reordered: arrivals.reordered,
@@ -78,7 +85,7 @@ impl Ledger {
 
     pub(super) fn on_arrived(&mut self, now: Time, from: u64, until: u64, arrivals: &mut Arrivals) {
         let (first, mut start) = self.place_of(from);
-        for record in self.records.range_mut(first..) {
+        for (index, record) in (first..).zip(self.records.range_mut(first..)) {
             if record.end > until {
                 break;
             }
@@ -87,7 +94,8 @@ impl Ledger {
                 record.arrived = true;
                 self.delivered += length;
                 self.beyond += length;
-                arrivals.take(now, record);
+                let departure = self.departures.as_ref().and_then(|departures| departures.get(index));
+                arrivals.take(now, record, departure);
                 if let (true, Some(losses)) = (record.lost, &mut self.losses) {
                     losses.on_arrived(length);
                 }
@@ -97,13 +105,13 @@ impl Ledger {
         }
     }
 
-    /// The rate at which data arrived since `newest` left, at most that at which it was sent.
-    pub(super) fn rate(&mut self, now: Time, newest: Record) -> RateSample {
-        (self.first_sent, self.delivered_time) = (newest.sent, now);
+    /// The rate at which data arrived since a segment left that was `sent` like this, at most that at which it was sent.
+    pub(super) fn rate(&mut self, now: Time, sent: Time, newest: Departure) -> RateSample {
+        (self.first_sent, self.delivered_time) = (sent, now);
         if self.delivered > self.app_limited {
             self.app_limited = 0;
         }
-        let sending = newest.sent.since(newest.first_sent);
+        let sending = sent.since(newest.first_sent);
         RateSample {
             delivered: self.delivered - newest.delivered,
             interval: sending.max(now - newest.delivered_time),

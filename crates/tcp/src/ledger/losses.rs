@@ -1,5 +1,6 @@
 //! What is lost, by the time since it was sent: RACK (RFC 8985 section 6.2).
 
+use super::place::Place;
 use super::{Latest, Ledger, Record};
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
@@ -9,12 +10,12 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Default)]
 pub struct Losses {
     bytes: u64,
-    /// All that is lost is from this byte on.
-    from: u64,
-    /// First transmissions of what is below this byte are judged.
-    judged: u64,
-    /// What was sent again, as it left: the number of the transmission, and its first byte.
-    again: VecDeque<(u64, u64)>,
+    /// All that is lost is from this segment on.
+    from: Place,
+    /// First transmissions of what is before this segment are judged.
+    judged: Place,
+    /// What was sent again, as it left: the number of the transmission, and its segment.
+    again: VecDeque<(u64, Place)>,
 }
 
 impl Losses {
@@ -23,10 +24,10 @@ impl Losses {
         self.bytes
     }
 
-    /// The segment from `start` on leaves again by that transmission, of which so many bytes were lost.
-    pub fn on_sent_again(&mut self, number: u64, start: u64, lost: u64) {
+    /// A segment leaves again by that transmission, of which so many bytes were lost.
+    pub fn on_sent_again(&mut self, number: u64, place: Place, lost: u64) {
         self.bytes -= lost;
-        self.again.put((number, start));
+        self.again.put((number, place));
     }
 
     /// So many bytes that were lost are here after all.
@@ -34,9 +35,9 @@ impl Losses {
         self.bytes -= bytes;
     }
 
-    fn add(&mut self, start: u64, length: u64) {
+    fn add(&mut self, place: Place, length: u64) {
         self.bytes += length;
-        self.from = self.from.min(start);
+        self.from = self.from.min(place);
     }
 }
 
@@ -55,22 +56,18 @@ impl Ledger {
     /// Takes what was sent before `latest` to be lost once it has been under way for its round trip and `tolerance`.
     pub fn judge(&mut self, now: Time, latest: &Latest, tolerance: Span) -> Judged {
         let mut judged = Judged::default();
-        let Some(mut losses) = self.losses.take() else {
-            return judged;
-        };
         let allowed = latest.rtt + tolerance;
-        self.judge_first(now, latest, allowed, &mut losses, &mut judged);
-        self.judge_again(now, latest, allowed, &mut losses, &mut judged);
-        self.losses = Some(losses);
+        self.judge_first(now, latest, allowed, &mut judged);
+        self.judge_again(now, latest, allowed, &mut judged);
         judged
     }
 
-    fn judge_first(&mut self, now: Time, latest: &Latest, allowed: Span, losses: &mut Losses, judged: &mut Judged) {
-        losses.judged = losses.judged.max(self.una);
-        let (first, _) = self.place_of(losses.judged);
-        let mut start = losses.judged;
+    fn judge_first(&mut self, now: Time, latest: &Latest, allowed: Span, judged: &mut Judged) {
+        let first = self.first();
+        let Some(losses) = &mut self.losses else { return };
+        let mut place = losses.judged.max(first);
         let mut settled = true;
-        for record in self.records.range_mut(first..) {
+        for record in self.records.range_mut(place.after(first)..) {
             if !(record.again || record.arrived || record.lost) {
                 if record.number >= latest.number {
                     break;
@@ -78,24 +75,26 @@ impl Ledger {
                 let age = now - record.sent;
                 if age >= allowed {
                     record.lost = true;
-                    losses.add(start, record.end - start);
-                    judged.lost += record.end - start;
+                    losses.add(place, record.end - place.start);
+                    judged.lost += record.end - place.start;
                 } else {
                     settled = false;
                     judged.wait = judged.wait.max(Some(Span(allowed.0 - age.0)));
                 }
             }
-            start = record.end;
+            place = place.next(record.end);
             if settled {
-                losses.judged = start;
+                losses.judged = place;
             }
         }
     }
 
-    fn judge_again(&mut self, now: Time, latest: &Latest, allowed: Span, losses: &mut Losses, judged: &mut Judged) {
+    fn judge_again(&mut self, now: Time, latest: &Latest, allowed: Span, judged: &mut Judged) {
+        let first = self.first();
+        let Some(losses) = &mut self.losses else { return };
         let mut index = 0;
-        while let Some(&(number, start)) = losses.again.get(index) {
-            let Some(record) = self.under_way(number, start) else {
+        while let Some(&(number, place)) = losses.again.get(index) {
+            let Some(record) = under_way(&mut self.records, first, number, place) else {
                 // It is here, lost, or was sent yet again.
                 if index == 0 {
                     losses.again.pop_front();
@@ -110,8 +109,8 @@ impl Ledger {
             let age = now - record.sent;
             if age >= allowed {
                 record.lost = true;
-                let length = record.end - start;
-                losses.add(start, length);
+                let length = record.end - place.start;
+                losses.add(place, length);
                 losses.again.pop_front();
                 judged.lost += length;
                 judged.again = true;
@@ -122,33 +121,23 @@ impl Ledger {
         }
     }
 
-    /// The segment from `start` on, if what that transmission sent is still under way.
-    fn under_way(&mut self, number: u64, start: u64) -> Option<&mut Record> {
-        if start < self.una {
-            return None;
-        }
-        let (place, _) = self.place_of(start);
-        let record = self.records.get_mut(place)?;
-        (record.number == number && !record.arrived && !record.lost).then_some(record)
-    }
-
     /// The timer expired: all that is not known to have arrived is lost.
     pub fn lose_all(&mut self) {
+        let mut place = self.first();
         let Some(losses) = &mut self.losses else {
             return;
         };
-        let mut start = self.una;
         losses.bytes = 0;
-        losses.from = start;
+        losses.from = place;
         losses.again.clear();
         for record in &mut self.records {
             record.lost = !record.arrived;
             if record.lost {
-                losses.bytes += record.end - start;
+                losses.bytes += record.end - place.start;
             }
-            start = record.end;
+            place = place.next(record.end);
         }
-        losses.judged = start;
+        losses.judged = place;
     }
 
     /// Nothing was lost after all.
@@ -178,15 +167,15 @@ impl Ledger {
     }
 
     fn look_for_lost(&mut self) -> Option<(u64, u32)> {
-        let from = self.losses.as_ref()?.from.max(self.una);
-        let (first, mut start) = self.place_of(from);
+        let first = self.first();
         let losses = self.losses.as_mut()?;
-        for record in self.records.range(first..) {
+        let mut place = losses.from.max(first);
+        for record in self.records.range(place.after(first)..) {
             if record.lost {
-                losses.from = start;
-                return Some((start, (record.end - start) as u32));
+                losses.from = place;
+                return Some((place.start, (record.end - place.start) as u32));
             }
-            start = record.end;
+            place = place.next(record.end);
         }
         None
     }
@@ -220,17 +209,25 @@ impl Ledger {
 
     /// Whether anything that was sent again is still under way.
     pub fn has_copies(&mut self) -> bool {
-        let Some(mut losses) = self.losses.take() else {
+        let first = self.first();
+        let Some(losses) = &mut self.losses else {
             return false;
         };
-        while let Some(&(number, start)) = losses.again.front() {
-            if self.under_way(number, start).is_some() {
-                break;
+        while let Some(&(number, place)) = losses.again.front() {
+            if under_way(&mut self.records, first, number, place).is_some() {
+                return true;
             }
             losses.again.pop_front();
         }
-        let any = !losses.again.is_empty();
-        self.losses = Some(losses);
-        any
+        false
     }
+}
+
+/// A segment, if what that transmission sent of it is still under way; `first` is the first that is.
+fn under_way(records: &mut VecDeque<Record>, first: Place, number: u64, place: Place) -> Option<&mut Record> {
+    if place < first {
+        return None;
+    }
+    let record = records.get_mut(place.after(first))?;
+    (record.number == number && !record.arrived && !record.lost).then_some(record)
 }

@@ -3,14 +3,17 @@
 //! A segment stays as it was cut when it was first sent; what is sent again brings the records that it covers up to date.
 
 mod arrived;
+mod in_order;
 mod losses;
+mod place;
 
-use crate::congestion::control::RateSample;
+use crate::congestion::control::{RateSample, Wants};
 use crate::ranges::Ranges;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
 pub use losses::Judged;
 use losses::Losses;
+use place::Place;
 use std::collections::VecDeque;
 
 /// The latest transmission of a segment.
@@ -22,6 +25,17 @@ struct Record {
     sent: Time,
     /// Its number among all transmissions.
     number: u64,
+    /// Whether it was sent again since its first instant (Karn).
+    again: bool,
+    /// Whether it is known to have arrived.
+    arrived: bool,
+    /// Whether it is taken to be lost, and was not sent again since.
+    lost: bool,
+}
+
+/// How things stood when it left, of which the rate of delivery is told.
+#[derive(Clone, Copy, Debug)]
+struct Departure {
     /// When the segment left whose delivery was the latest news then: since then its flight was sent.
     first_sent: Time,
     /// Bytes delivered in all by then, and since when.
@@ -29,12 +43,6 @@ struct Record {
     delivered_time: Time,
     /// Bytes under way, itself included.
     tx_in_flight: u64,
-    /// Whether it was sent again since its first instant (Karn).
-    again: bool,
-    /// Whether it is known to have arrived.
-    arrived: bool,
-    /// Whether it is taken to be lost, and was not sent again since.
-    lost: bool,
     /// Whether the application said how much was under way.
     app_limited: bool,
 }
@@ -73,8 +81,11 @@ pub struct News {
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     records: VecDeque<Record>,
-    /// First byte under way.
+    /// Of each record, where somebody asks for rates.
+    departures: Option<VecDeque<Departure>>,
+    /// First byte under way, and segments before it.
     una: u64,
+    passed: u64,
     /// What SACK blocks covered, and the latest ones.
     sacked: Ranges,
     latest: [(u64, u64); 3],
@@ -92,6 +103,8 @@ pub struct Ledger {
     transmissions: u64,
     /// End of what is known to have arrived.
     highest: u64,
+    /// End of what was ever sent again.
+    again_until: u64,
     /// Until so many bytes are known to have arrived, what is under way is what the application had; 0: the window says it.
     app_limited: u64,
     /// What is lost, where a recovery wants to know.
@@ -99,10 +112,11 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// One that finds out what is lost, too.
-    pub fn with_losses() -> Ledger {
+    /// One of which so much is wanted.
+    pub fn new(wants: Wants) -> Ledger {
         Ledger {
-            losses: Some(Losses::default()),
+            losses: wants.losses.then(Losses::default),
+            departures: wants.rates.then(VecDeque::new),
             ..Ledger::default()
         }
     }
@@ -118,6 +132,15 @@ impl Ledger {
         max - self.una - self.beyond - self.losses.as_ref().map_or(0, Losses::bytes)
     }
 
+    /// The first segment under way.
+    #[inline]
+    fn first(&self) -> Place {
+        Place {
+            number: self.passed,
+            start: self.una,
+        }
+    }
+
     /// The application has no more to send, though the window has room.
     pub fn limit_by_app(&mut self, max: u64) {
         self.app_limited = (self.delivered + self.in_flight(max)).max(1);
@@ -131,56 +154,73 @@ impl Ledger {
 
     /// The segment `sequence..end` leaves, the first time or again, after which `max` bytes were sent.
     pub fn on_sent(&mut self, now: Time, sequence: u64, end: u64, max: u64) {
-        let tx_in_flight = self.in_flight(max);
         self.transmissions += 1;
-        if self.records.is_empty() {
-            (self.first_sent, self.delivered_time) = (now, now);
-        }
         let record = Record {
             end,
             sent: now,
             number: self.transmissions,
-            first_sent: self.first_sent,
-            delivered: self.delivered,
-            delivered_time: self.delivered_time,
-            tx_in_flight,
             again: false,
             arrived: false,
             lost: false,
-            app_limited: self.is_app_limited(),
         };
+        let departure = self.departures.is_some().then(|| self.departure(now, max));
         let known = self.records.back().map_or(self.una, |last| last.end);
         if sequence < known {
-            self.on_sent_again(sequence, record);
+            self.on_sent_again(sequence, record, departure);
         }
         if known < end {
             self.records.put(record);
+            if let (Some(departures), Some(departure)) = (&mut self.departures, departure) {
+                departures.put(departure);
+            }
         }
     }
 
-    fn on_sent_again(&mut self, sequence: u64, latest: Record) {
-        let (first, mut start) = self.place_of(sequence);
-        for record in self.records.range_mut(first..) {
+    /// How things stand when a segment leaves.
+    fn departure(&mut self, now: Time, max: u64) -> Departure {
+        if self.records.is_empty() {
+            (self.first_sent, self.delivered_time) = (now, now);
+        }
+        Departure {
+            first_sent: self.first_sent,
+            delivered: self.delivered,
+            delivered_time: self.delivered_time,
+            tx_in_flight: self.in_flight(max),
+            app_limited: self.is_app_limited(),
+        }
+    }
+
+    fn on_sent_again(&mut self, sequence: u64, latest: Record, departure: Option<Departure>) {
+        let (first, start) = self.place_of(sequence);
+        let mut place = Place {
+            number: self.passed + first as u64,
+            start,
+        };
+        self.again_until = self.again_until.max(latest.end);
+        for (index, record) in (first..).zip(self.records.range_mut(first..)) {
             if record.end > latest.end {
                 break;
             }
             if !record.arrived {
-                let length = record.end - start;
+                if let (Some(departures), Some(departure)) = (&mut self.departures, departure) {
+                    departures[index] = departure;
+                }
+                let length = record.end - place.start;
                 let mut again = record.again || record.sent != latest.sent;
                 if let Some(losses) = &mut self.losses {
-                    losses.on_sent_again(latest.number, start, if record.lost { length } else { 0 });
+                    losses.on_sent_again(latest.number, place, if record.lost { length } else { 0 });
                     again = true;
                 } else {
                     self.sent_again += length;
                 }
-                start = record.end;
+                place = place.next(record.end);
                 *record = Record {
                     end: record.end,
                     again,
                     ..latest
                 };
             } else {
-                start = record.end;
+                place = place.next(record.end);
                 record.again |= record.sent != latest.sent;
             }
         }
@@ -193,8 +233,8 @@ struct Arrivals {
     /// End of what had arrived before, and the shortest round trip.
     highest: u64,
     least_rtt: Option<Span>,
-    /// The one sent last.
-    newest: Option<Record>,
+    /// The one sent last, where somebody asks for rates.
+    newest: Option<(Record, Departure)>,
     /// Longest round trip of those sent once.
     slow_rtt: Option<Span>,
     /// The one sent last that can't be a copy of another.
@@ -204,8 +244,12 @@ struct Arrivals {
 }
 
 impl Arrivals {
-    fn take(&mut self, now: Time, record: &Record) {
-        self.newest = later(self.newest, *record);
+    fn take(&mut self, now: Time, record: &Record, departure: Option<&Departure>) {
+        if let Some(departure) = departure {
+            if self.newest.is_none_or(|(newest, _)| newest.number <= record.number) {
+                self.newest = Some((*record, *departure));
+            }
+        }
         self.end = self.end.max(record.end);
         self.reordered |= !record.again && record.end < self.highest;
         if !record.again {
@@ -230,19 +274,18 @@ impl Latest {
     }
 }
 
-/// The one sent later.
-fn later(a: Option<Record>, b: Record) -> Option<Record> {
-    match a {
-        Some(a) if a.number > b.number => Some(a),
-        _ => Some(b),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
+
+    fn ledger() -> Ledger {
+        Ledger::new(Wants {
+            rates: true,
+            ..Wants::RECORDS
+        })
+    }
 
     fn sent(ledger: &mut Ledger, segments: std::ops::Range<u64>, at: u64) {
         for segment in segments {
@@ -252,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_round_trip_is_that_of_the_latest_segment_acknowledged_unless_it_was_sent_again() {
-        let mut ledger = Ledger::default();
+        let mut ledger = ledger();
         sent(&mut ledger, 0..2, 100);
         sent(&mut ledger, 2..4, 130);
         assert_eq!(ledger.on_ack(Time(200), 10, [].into_iter()).rtt, Some(Span(100)));
@@ -272,7 +315,7 @@ mod tests {
     #[test]
     fn the_rate_is_that_at_which_the_bottleneck_lets_data_through() {
         // Four segments leave at once and arrive every 25; each ACK lets two more out, which queue up.
-        let mut ledger = Ledger::default();
+        let mut ledger = ledger();
         sent(&mut ledger, 0..4, 0);
         let mut rates = vec![];
         for segment in 0..40 {
@@ -294,7 +337,7 @@ mod tests {
         fn each_byte_is_delivered_once_however_it_is_reported(
             acks in prop::collection::vec((0u64..30, prop::collection::vec((0u64..30, 1u64..8), 0..3), 0u64..30), 1..40),
         ) {
-            let (mut ledger, mut una, mut arrived, mut total) = (Ledger::default(), 0, BTreeSet::new(), 0);
+            let (mut ledger, mut una, mut arrived, mut total) = (ledger(), 0, BTreeSet::new(), 0);
             sent(&mut ledger, 0..30, 0);
             for (now, (ack, blocks, again)) in acks.into_iter().enumerate() {
                 una = una.max(ack);

@@ -105,7 +105,11 @@ impl Sender {
         let counts = self.recovery.on_ack(ack);
         if self.told.is_some() {
             if self.goes_by_records() {
-                return self.on_recorded_ack(now, ack);
+                let plain = ack.blocks[0].end == 0 && !ack.echoes_mark && ack.acknowledgement > self.flight.una;
+                if !(plain && self.on_ack_in_order(now, ack.acknowledgement, ack.echo)) {
+                    self.on_recorded_ack(now, ack);
+                }
+                return;
             }
             self.on_told_ack(now, ack, counts);
         } else if ack.acknowledgement > self.flight.una {

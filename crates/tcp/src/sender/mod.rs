@@ -1,6 +1,7 @@
 //! The sending end point.
 
 mod acks;
+mod in_order;
 mod records;
 mod timers;
 mod transmit;
@@ -91,6 +92,9 @@ pub struct Sender {
     may_be_calm: bool,
     fast_retransmit_restarts_timer: bool,
     silly_window_avoidance: bool,
+    /// What happens in order goes the long way, too.
+    #[cfg(test)]
+    without_shortcuts: bool,
 }
 
 impl Sender {
@@ -144,6 +148,8 @@ impl Sender {
             timestamps: config.timestamps(),
             steady: short_at_end_only && !config.timestamps(),
             counters: SenderCounters::default(),
+            #[cfg(test)]
+            without_shortcuts: false,
         }
     }
 
@@ -166,10 +172,7 @@ impl Sender {
     /// When the retransmission timer expires if it starts now.
     #[inline(always)]
     fn expiry(&mut self, now: Time) -> MaybeTime {
-        match self.rto {
-            Some(rto) => (now + Span(rto.get())).into(),
-            None => self.rtt.deadline(now).into(),
-        }
+        expiry(self.rto, &mut self.rtt, now)
     }
 
     fn reins(&mut self, now: Time) -> Reins<'_> {
@@ -282,6 +285,16 @@ impl Sender {
     /// Whether all that was written has been acknowledged.
     pub fn is_done(&self) -> bool {
         self.flight.una >= self.written
+    }
+}
+
+/// When a retransmission timer expires that starts now, and runs for so long; where it is not known for how long, the estimator
+/// is asked.
+#[inline(always)]
+fn expiry(rto: Option<NonZeroU64>, rtt: &mut RttEstimator, now: Time) -> MaybeTime {
+    match rto {
+        Some(rto) => (now + Span(rto.get())).into(),
+        None => rtt.deadline(now).into(),
     }
 }
 

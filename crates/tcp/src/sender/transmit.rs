@@ -78,6 +78,21 @@ impl Sender {
             return self.poll_by_recovery(now);
         }
         if self.goes_by_records() {
+            if self.waits(now) {
+                return None;
+            }
+            if let Some(sequence) = self.poll_in_order(now) {
+                return Some(DataSegment {
+                    sequence,
+                    length: self.flight.mss,
+                    retransmission: false,
+                    timestamp: self.timestamps.then_some(now),
+                    ecn: Ecn::default(),
+                });
+            }
+            if self.is_spent_in_order() {
+                return None;
+            }
             return self.poll_recorded(now);
         }
         let mss = self.flight.mss;

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from rich.console import Console
 
 from longpipe.analysis import figures as draw
 from longpipe.analysis.anova import Anova, anova
 from longpipe.analysis.bootstrap import bootstrap
 from longpipe.analysis.checks import AssumptionWarning, check
 from longpipe.analysis.comparisons import tukey
+from longpipe.analysis.conditions import matching
 from longpipe.analysis.factors import check_level
 from longpipe.analysis.ranks import aligned_ranks
 from longpipe.analysis.readable import readable
 from longpipe.cli.analyse.tables import show
-from longpipe.cli.conditions import matching
+from longpipe.cli.console import terminal
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
 from longpipe.pictures.saving import save
@@ -73,7 +73,7 @@ def run(file: Path, question: Question, *, json: str | None, csv: Path | None, f
     if figures is not None:
         _draw(found, question, figures)
     if json != "-":
-        show(found, question.level, _tables(found, question) if shown.unit else tables, Console(highlight=False))
+        show(found, question.level, _tables(found, question) if shown.unit else tables, terminal())
 
 
 def _anova(frame: pd.DataFrame, response: str, question: Question) -> Anova:

@@ -1,4 +1,4 @@
-"""An analysis of variation on a terminal of 80 columns."""
+"""An analysis of variation as tables, which 80 columns have room for."""
 
 import math
 from collections.abc import Mapping
@@ -8,9 +8,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from longpipe.analysis.anova import Anova
+from longpipe.analysis.anova import COPIES, Anova
 from longpipe.analysis.checks import ADVICE, FAILS
 from longpipe.analysis.factors import name_of
+from longpipe.cli.console import show_table
 
 # Effects and pairs shown; --csv writes all.
 MOST_ROWS = 60
@@ -28,21 +29,25 @@ def show(found: Anova, level: float, tables: Mapping[str, pd.DataFrame], console
     error = "no error term" if found.error_df == 0 else f"s_e {_short(found.standard_error)}, {found.error_df} df"
     console.print(f"mean {_short(found.mean)}{interval}; {error}", markup=False)
     console.print(_describe(found), markup=False, style="dim")
-    for table in (
-        _variation(found.variation),
-        _effects(tables["effects"], found, f"Main effects, {percent} intervals; bold if without 0"),
-        _checks(tables["checks"]),
+    if found.copied:
+        console.print(COPIES, markup=False, style="yellow", soft_wrap=True)
+    for table, heads in (
+        (_variation(found.variation), 1),
+        (_effects(tables["effects"], found, f"Main effects, {percent} intervals; bold if without 0", percent), 2),
+        (_checks(tables["checks"]), 1),
     ):
         console.print()
-        console.print(table)
+        show_table(console, table, heads)
     if "comparisons" in tables:
         console.print()
-        console.print(_comparisons(tables["comparisons"], percent))
+        show_table(console, _comparisons(tables["comparisons"], percent), 2)
     if "bootstrap" in tables:
         console.print()
-        console.print(_effects(tables["bootstrap"], found, f"Main effects, {percent} bootstrap-t intervals"))
+        show_table(
+            console, _effects(tables["bootstrap"], found, f"Main effects, {percent} bootstrap-t intervals", percent), 2
+        )
         console.print()
-        console.print(_ranks(tables["ranks"]))
+        show_table(console, _ranks(tables["ranks"]))
 
 
 def _describe(found: Anova) -> str:
@@ -72,10 +77,10 @@ def _variation(variation: pd.DataFrame) -> Table:
     return table
 
 
-def _effects(effects: pd.DataFrame, found: Anova, title: str) -> Table:
+def _effects(effects: pd.DataFrame, found: Anova, title: str, percent: str) -> Table:
     main = {name_of(term) for term in found.terms if len(term) == 1}
     shown = effects[effects["component"].isin(main)]
-    table = _table(title, "factor", "level", "effect", "error", "low", "high")
+    table = _table(title, "factor", "level", "effect", "error", f"low\n{percent}", f"high\n{percent}")
     previous = ""
     for row in shown.head(MOST_ROWS).to_dict("records"):
         sure = row["low"] > 0 or row["high"] < 0
@@ -103,7 +108,7 @@ def _checks(checks: pd.DataFrame) -> Table:
 
 def _comparisons(comparisons: pd.DataFrame, percent: str) -> Table:
     table = _table(f"Differences, {percent} for all pairs of a factor at once (Tukey)", "first", "second", "difference",
-                   "low", "high", "p")  # fmt: skip
+                   f"low\n{percent}", f"high\n{percent}", "p")  # fmt: skip
     table.columns[1].justify = "left"
     for row in comparisons.head(MOST_ROWS).to_dict("records"):
         numbers = [_short(row[name]) for name in ("difference", "low", "high")]
@@ -125,7 +130,7 @@ def _table(title: str, first: str, *others: str) -> Table:
         title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0),
         header_style="bold", caption_justify="left", caption_style="dim",
     )  # fmt: skip
-    table.add_column(first, overflow="fold")
+    table.add_column(first)
     for name in others:
         table.add_column(name, justify="left" if name == "level" else "right", no_wrap=name != "level")
     return table

@@ -22,6 +22,12 @@ def design(
             autocompletion=field_and_level,
         ),
     ],
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="FIELD=VALUE", help="Change a field in every run.", autocompletion=field_and_level
+        ),
+    ] = None,
     replications: Annotated[int, typer.Option(min=1, help="Runs of each point.")] = 1,
     first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication; they count up.")] = 1,
     independent: Annotated[
@@ -76,6 +82,7 @@ def design(
     planned = plan(
         file,
         factors,
+        changes=changes or (),
         one_at_a_time=one_at_a_time,
         generators=generators,
         confounded=confounded,

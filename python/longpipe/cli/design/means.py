@@ -8,7 +8,7 @@ import pandas as pd
 from rich.markup import escape
 from rich.table import Table
 
-from longpipe.analysis.intervals import estimate
+from longpipe.analysis.intervals import copies, estimate
 from longpipe.analysis.limits import limits
 from longpipe.analysis.readable import Readable, readable
 from longpipe.design import Design
@@ -47,7 +47,7 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Tab
         caption_justify="left", caption_style="dim",
     )  # fmt: skip
     for name in names:
-        table.add_column(escape(name), overflow="fold")
+        table.add_column(escape(name))
     for metric in metrics:
         table.add_column(escape(metric.head), justify="right", no_wrap=True)
     table.add_column("limited by", no_wrap=True)
@@ -60,7 +60,9 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Tab
         notes.append(f"{MOST_POINTS} of {len(design.points)} points; `longpipe study export` has all")
     if unknown:
         notes.append(f"-: {', '.join(unknown)} not known in every run, as of a flow that did not end by then")
-    if 1 < design.replications < FEW:
+    if copied := copies(runs):
+        notes.append(copied)
+    elif 1 < design.replications < FEW:
         notes.append(f"{design.replications} replications make wide intervals; --replications 5 adds runs")
     table.caption = "\n".join(notes) or None
     return table

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 
 from longpipe.analysis.readable import UNITS, readable
+from longpipe.cli.console import show_table, terminal
 from longpipe.cli.design.means import limits_by_point, means, shown_metrics
 from longpipe.cli.naming import check_whole
 from longpipe.cli.progress import Bar
+from longpipe.cli.run import scenario_with
 from longpipe.cli.storing import opened, resumable
-from longpipe.cli.warnings import warn_of_points
+from longpipe.cli.warnings import warn_of_design
 from longpipe.design import Design, Factor
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
-from longpipe.scenario import Scenario
 from longpipe.study import Study, run_until
 
 
@@ -26,13 +26,14 @@ def plan(
     file: Path,
     factors: Sequence[str],
     *,
+    changes: Sequence[str] = (),
     one_at_a_time: bool,
     generators: Sequence[str] | None,
     confounded: Sequence[str] | None,
     **seeds: Any,  # noqa: ANN401 - the options that every kind of design takes
 ) -> Design:
     """The design that the options describe; ScenarioError if they contradict each other or its scenarios can't be."""
-    base, chosen = Scenario.from_toml(file), [parse_factor(text) for text in factors]
+    base, chosen = scenario_with(file, changes), [parse_factor(text) for text in factors]
     if one_at_a_time and (generators or confounded):
         raise ScenarioError("--one-at-a-time: not with --generator or --confounded; needs one kind of design")
     if one_at_a_time:
@@ -61,7 +62,7 @@ def parse_factor(text: str, option: str = "--factor") -> Factor:
 
 def show_plan(design: Design) -> None:
     """Prints the factors, the cost, what a fraction can't tell apart, and warnings."""
-    console = Console(highlight=False)
+    console = terminal()
     for factor in design.factors:
         levels = ", ".join(map(str, factor.levels))
         console.print(f"[bold]{escape(factor.name)}[/]: {escape(levels)}")
@@ -72,7 +73,7 @@ def show_plan(design: Design) -> None:
         console.print(f"Fraction of resolution {design.fraction.resolution}. One effect stands for all of its line:")
         for row in design.fraction.alias_structure().to_dict("records"):
             console.print(f"  {row['effect']} = {row['aliases'].replace(', ', ' = ')}", markup=False)
-    warn_of_points(design.scenarios)
+    warn_of_design(design)
 
 
 def run(
@@ -111,9 +112,9 @@ def run(
         limited = limits_by_point(study)
     if csv is not None:
         write_text(csv, runs.to_csv(index=False))
-    console = Console(highlight=False)
+    console = terminal()
     console.print()
-    console.print(means(design, runs, limited))
+    show_table(console, means(design, runs, limited), len(design.factors))
     if not reached:
         console.print(f"{until}: not reached by every point in {design.replications} replications", style="yellow")
     names = ",".join(factor.name for factor in design.factors)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 import time
 import tomllib
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from longpipe.captures import CaptureError
 from longpipe.cli.completers import field_and_level
@@ -64,6 +64,7 @@ def run(
     The run is stored, and the same scenario and seed are read from there the next time.
     """
     # Other commands begin faster without them.
+    from longpipe.cli.console import terminal
     from longpipe.cli.progress import RunBar
     from longpipe.cli.run.tables import show
     from longpipe.cli.warnings import warn, warn_of_memory
@@ -103,12 +104,12 @@ def run(
     else:
         if json is not None:
             write_text(Path(json), result.to_json())
-        show(result, Console(highlight=False), everything=everything)
+        show(result, terminal(), everything=everything)
     if failure is not None:
         raise failure
 
 
-def scenario_with(file: Path, changes: list[str]) -> Scenario:
+def scenario_with(file: Path, changes: Sequence[str]) -> Scenario:
     """A scenario from a file, with changes as `--set` takes them."""
     from longpipe.scenario import Scenario
 

@@ -5,12 +5,16 @@ from typing import Final
 
 from longpipe.analysis.paths import Resolved, paths
 from longpipe.result import Result
+from longpipe.scenario import Graph, Scenario
 from longpipe.scenario.base import AUTO
 from longpipe.scenario.profiles import CLASSIC
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Coarse
 from longpipe.units import RATE
 
+# Flows and links of their own that a head names, and the fields of TCP that it has besides kinds.
+MOST_EXCEPTIONS: Final = 4
+SHOWN: Final = ("mss", "receiver_window", "initial_window")
 _TIMES: Final = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 
 
@@ -25,7 +29,43 @@ def heads(result: Result) -> list[str]:
         f"{'IP packets' if scenario.framing == 'ip' else 'ATM cells'}, {_way(resolved)}",
         f"{_kinds(tcp)}, MSS {tcp.mss}, window {window}, {timer}; "
         f"{scenario.switch.policy.kind} at {scenario.switch.buffer}",
+        *_exceptions(scenario),
     ]
+
+
+def _exceptions(scenario: Scenario) -> list[str]:
+    """A line of the flows and links that are not as the head says, the first of them."""
+    network = scenario.network
+    parts: list[tuple[str, Tcp | None]]
+    if isinstance(network, Graph):
+        parts = [(flow.name, flow.tcp) for flow in network.flows]
+    else:
+        parts = [
+            (group.name if group.count == 1 else f"{group.name}1 to {group.count}", group.tcp)
+            for group in network.group or ()
+        ]
+    found = [f"{name}: {own}" for name, tcp in parts if tcp and (own := _own(tcp))]
+    if isinstance(network, Graph):
+        for link in network.links:
+            said: list[str] = [link.policy.kind] if link.policy else []
+            said += [f"at {link.buffer}"] if link.buffer else []
+            found += [f"{'->'.join(link.between)}: {' '.join(said)}"] if said else []
+    elif network.return_buffer is not None:
+        found.append(f"switch2->switch1: at {network.return_buffer}")
+    if not found:
+        return []
+    more = [f"and {len(found) - MOST_EXCEPTIONS} more"] if len(found) > MOST_EXCEPTIONS else []
+    return [f"but {'; '.join([*found[:MOST_EXCEPTIONS], *more])}"]
+
+
+def _own(tcp: Tcp) -> str:
+    """What a flow has of its own: kinds by name, other fields as they are."""
+    said = tcp.model_fields_set
+    kinds = [getattr(tcp, part).kind for part in ("congestion", "recovery") if part in said and "profile" not in said]
+    if "profile" in said:
+        kinds = [_kinds(tcp)]
+    plain = [f"{field} {value}" for field in SHOWN if field in said and isinstance(value := getattr(tcp, field), str)]
+    return ", ".join([*kinds, *(plain if "profile" not in said else [])])
 
 
 def _kinds(tcp: Tcp) -> str:

@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
 
 from longpipe.analysis.delays import MEAN
 from longpipe.analysis.delays import QUANTILES as DELAYS
-from longpipe.analysis.limits import FlowLimit, limits, told
+from longpipe.analysis.limits import FlowLimit, limits, notes, told
 from longpipe.analysis.web import QUANTILES
+from longpipe.cli.console import show_table
 from longpipe.cli.run.heads import heads
 from longpipe.result import Result, records
 from longpipe.scenario.buffers import Framing
@@ -18,6 +19,8 @@ from longpipe.scenario.buffers import Framing
 Row = dict[str, Any]
 
 MOST_FLOWS, MOST_PORTS = 20, 10
+# What the index is of, by whether flows differ in what they have to send.
+FAIR: Final = {False: ", 1 is equal shares", True: " over max-min shares of what each had to send"}
 
 
 def show(result: Result, console: Console, *, everything: bool = False) -> None:
@@ -28,18 +31,30 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     for line in heads(result):
         console.print(line, markup=False, highlight=False)
     limited = limits(result.scenario, result.columns)
-    for table in _tables(result, limited, everything):
+    most_flows, most_ports = (math.inf, math.inf) if everything else (MOST_FLOWS, MOST_PORTS)
+    tables = [
+        _flows(records(result.part("flows")), limited, most_flows),
+        _ports(records(result.part("ports")), result.scenario.framing, most_ports),
+    ]
+    if MEAN in result.part("ports"):
+        tables.append(_delays(records(result.part("ports")), most_ports))
+    if sources := records(result.part("vbr")):
+        tables.append(_vbr(sources, most_flows))
+    if streams := records(result.part("datagrams")):
+        tables.append(_datagrams(streams, most_flows))
+    if classes := records(result.part("response_times")):
+        tables.append(_web([*classes, *({**row, "class": "all"} for row in records(result.part("waiting")))]))
+    for table in tables:
         console.print()
-        console.print(table)
+        show_table(console, table)
     console.print()
     for name, value, meaning in (
         ("efficiency", result.efficiency, "of what the trunk could carry"),
-        ("fairness", result.fairness, "Jain's index, 1 is equal shares"),
+        ("fairness", result.fairness, f"Jain's index{FAIR[result.demands_differ]}"),
     ):
         if not math.isnan(value):
             console.print(f"{name:<10} [bold]{value:.4f}[/]  [dim]{meaning}[/]", highlight=False)
-    for number, line in enumerate(told(limited)):
-        console.print(f"{'' if number else 'limited by':<10} {line}", markup=False, highlight=False)
+    _tell_limits(limited, console)
     for capture in result.captures:
         # Whatever the name of the file promises.
         form = "" if str(capture.path).endswith(".pcapng") else ", in pcapng's format"
@@ -47,22 +62,11 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
         console.print(said, markup=False, soft_wrap=True)
 
 
-def _tables(result: Result, limited: Sequence[FlowLimit], everything: bool) -> list[Table]:
-    most_flows, most_ports = (math.inf, math.inf) if everything else (MOST_FLOWS, MOST_PORTS)
-    ports = records(result.part("ports"))
-    tables = [
-        _flows(records(result.part("flows")), limited, most_flows),
-        _ports(ports, result.scenario.framing, most_ports),
-    ]
-    if MEAN in result.part("ports"):
-        tables.append(_delays(ports, most_ports))
-    if sources := records(result.part("vbr")):
-        tables.append(_vbr(sources, most_flows))
-    if streams := records(result.part("datagrams")):
-        tables.append(_datagrams(streams, most_flows))
-    if classes := records(result.part("response_times")):
-        tables.append(_web([*classes, *({**row, "class": "all"} for row in records(result.part("waiting")))]))
-    return tables
+def _tell_limits(limited: Sequence[FlowLimit], console: Console) -> None:
+    heads = ["limited by", *[""] * len(limited)]
+    lines = [*zip(heads, told(limited), strict=False), *(("note", line) for line in notes(limited))]
+    for head, line in lines:
+        console.print(f"{head:<10} {line}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _flows(flows: list[Row], limited: Sequence[FlowLimit], most: float) -> Table:
@@ -171,7 +175,7 @@ def _web(classes: list[Row]) -> Table:
 
 def _table(first: str, *others: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", padding=(0, 2, 0, 0))
-    table.add_column(first, overflow="fold")
+    table.add_column(first)
     for name in others:
         table.add_column(name.replace("[", r"\["), justify="right", no_wrap=True)
     return table

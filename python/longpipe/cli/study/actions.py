@@ -9,8 +9,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from longpipe.cli.console import show_table, terminal
 from longpipe.cli.progress import Bar
 from longpipe.cli.storing import opened, resumable
+from longpipe.cli.warnings import warn_of_design
 from longpipe.store import engine_version, studies
 from longpipe.store.engines import earlier_names
 from longpipe.study import Status, Study
@@ -37,26 +39,27 @@ def run(
         study = Study.open(name, store)
         if replications is not None:
             study.grow(replications)
+        warn_of_design(study.design)
         with resumable(study), Bar(name) as bar:
             study.run(executor, workers=workers, memory=memory, fresh=fresh, progress=bar.update)
-        console = Console(highlight=False)
+        console = terminal()
         _show_status(study, console)
         # Pandas, which who looks at a study need not wait for.
         from longpipe.cli.design.means import limits_by_point, means
 
         console.print()
-        console.print(means(study.design, study.frame(), limits_by_point(study)))
+        show_table(console, means(study.design, study.frame(), limits_by_point(study)), len(study.design.factors))
 
 
 def status(name: str, url: str | None) -> None:
     """Shows how far a study is."""
     with opened(url, readonly=True) as store:
-        _show_status(Study.open(name, store), Console(highlight=False))
+        _show_status(Study.open(name, store), terminal())
 
 
 def list_all(url: str | None) -> None:
     """Lists the studies of a store."""
-    console = Console(highlight=False)
+    console = terminal()
     with opened(url, readonly=True) as store:
         found, runs = studies.overview(store), store.count()
         name = store.name
@@ -67,13 +70,13 @@ def list_all(url: str | None) -> None:
     for one in found:
         numbers = (str(one.finished), str(one.runs), str(one.failed or ""))
         table.add_row(escape(one.name), *numbers, f"{one.changed_at:%Y-%m-%d %H:%M}", one.engine)
-    console.print(table)
+    show_table(console, table)
     console.print(f"\n{runs} runs in {name}", markup=False, soft_wrap=True)
 
 
 def show(name: str, url: str | None, where: Sequence[str], most: int) -> None:
     """Shows a study and its runs."""
-    console = Console(highlight=False)
+    console = terminal()
     with opened(url, readonly=True) as store:
         study = Study.open(name, store)
         runs = study.columns()
@@ -101,12 +104,12 @@ def show(name: str, url: str | None, where: Sequence[str], most: int) -> None:
         table.add_row(*(escape(str(runs[head][i])) for head in heads), runs["state"][i], *values)
     if len(chosen) > most:
         table.caption = f"{most} of {len(chosen)} runs; --most shows more, `longpipe study export` has all"
-    console.print(table)
+    show_table(console, table, len(heads))
 
 
 def export(name: str | None, url: str | None, where: Sequence[str], output: Path) -> None:
     """Writes the finished runs of a study, or all of a store."""
-    from longpipe.cli.conditions import matching
+    from longpipe.analysis.conditions import matching
     from longpipe.export import write_table
 
     with opened(url, readonly=True) as store:
@@ -117,7 +120,7 @@ def export(name: str | None, url: str | None, where: Sequence[str], output: Path
             runs = study.runs(finished_only=True).drop(columns=["state", "message"]).assign(engine=study.engine)
     chosen = matching(runs, where)
     write_table(chosen, output)
-    Console(highlight=False).print(f"{len(chosen)} runs: {output}", markup=False, soft_wrap=True)
+    terminal().print(f"{len(chosen)} runs: {output}", markup=False, soft_wrap=True)
 
 
 def _show_status(study: Study, console: Console) -> None:
@@ -143,7 +146,7 @@ def _matching(runs: Mapping[str, list[Any]], where: Sequence[str]) -> Sequence[i
         return range(len(runs["point"]))
     import pandas as pd
 
-    from longpipe.cli.conditions import matching
+    from longpipe.analysis.conditions import matching
 
     return [int(i) for i in matching(pd.DataFrame(runs), where).index]
 
@@ -162,5 +165,5 @@ def _table(*heads: str, right: Sequence[str] = ("finished", "runs", "failed")) -
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.caption_justify, table.caption_style = "left", "dim"
     for head in heads:
-        table.add_column(escape(head), justify="right" if head in right else "left", overflow="fold")
+        table.add_column(escape(head), justify="right" if head in right else "left")
     return table

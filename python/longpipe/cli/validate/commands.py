@@ -2,6 +2,7 @@
 
 import typer
 
+from longpipe.cli.validate.kernel import kernel
 from longpipe.cli.validate.linux import linux
 from longpipe.cli.validate.linux_tables import linux_tables
 from longpipe.cli.validate.ns2 import ns2
@@ -14,3 +15,4 @@ app.command("ns2-random")(ns2_random)
 app.command("ns2-drops")(ns2_drops)
 app.command("linux")(linux)
 app.command("linux-tables")(linux_tables)
+app.command("kernel")(kernel)

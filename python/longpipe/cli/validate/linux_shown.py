@@ -1,8 +1,8 @@
 """What `longpipe validate linux` prints."""
 
-from rich.console import Console
 from rich.table import Table
 
+from longpipe.cli.console import show_table, terminal
 from longpipe.validate.linux_compare import LinuxComparison, missing
 
 LABELS = {
@@ -14,7 +14,7 @@ LABELS = {
 
 def show(found: LinuxComparison, *, asked: bool) -> None:
     """Prints a row for each flow and simulator, and what was lost; `asked`: longpipe was to run, too."""
-    console = Console(highlight=False)
+    console = terminal()
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("flow")
     table.add_column("in")
@@ -26,7 +26,7 @@ def show(found: LinuxComparison, *, asked: bool) -> None:
             values = [form.format(row[f"{simulator}_{name}"]) for name, (_, form) in LABELS.items()]
             named = f"Linux {found.linux.kernel}" if simulator == "linux" else simulator
             table.add_row(row["control"] if simulator == "linux" else "", named, *values)
-    console.print(table)
+    show_table(console, table, 2)
     begin, end = found.steady_s
     lost = ", ".join(
         f"{row['queue']} in the queue and {row['link']} on the link in {'Linux' if name == 'linux' else name}"

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from longpipe.cli.console import show_table, terminal
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_text
 from longpipe.validate.ns2_drops import Comparison, DropCase, compare
@@ -62,7 +63,7 @@ def ns2_drops(
     if csv == "-":
         sys.stdout.write(text)
     else:
-        _show(comparison, Console(highlight=False))
+        _show(comparison, terminal())
         if csv is not None:
             write_text(Path(csv), text)
     if figure is not None:
@@ -101,7 +102,7 @@ def _show(comparison: Comparison, console: Console) -> None:
     shown["differs"] = comparison.differs.map({True: "[red]differs[/]", False: ""})
     for order, row in shown.iterrows():
         table.add_row(str(order), *row)
-    console.print(table)
+    show_table(console, table)
     console.print("[dim]* sent again[/]")
     first = comparison.first_difference
     if first is None:

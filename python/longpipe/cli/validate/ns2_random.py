@@ -28,9 +28,9 @@ def ns2_random(
     if csv not in (None, "-"):
         check_file("--csv", Path(str(csv)))
     import pandas as pd
-    from rich.console import Console
     from rich.table import Table
 
+    from longpipe.cli.console import show_table, terminal
     from longpipe.cli.progress import RunBar
     from longpipe.validate.ns2_random import FLAVORS, count, run
 
@@ -52,7 +52,7 @@ def ns2_random(
         table = Table("ns-2", *chosen, box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
         for did, numbers in counts.iterrows():
             table.add_row(str(did), *map(str, numbers))
-        Console(highlight=False).print(table)
+        show_table(terminal(), table)
         if csv is not None:
             write_text(Path(csv), text)
     if (rows["first_difference"].notna() & rows["rule"].isna()).any():

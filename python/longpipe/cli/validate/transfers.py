@@ -9,6 +9,7 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from longpipe.cli.console import show_table, terminal
 from longpipe.cli.progress import RunBar
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file, write_text
@@ -39,7 +40,7 @@ def run(transfers: Sequence[Transfer], *, guard: bool, json: str | None, figure:
     else:
         if json is not None:
             write_text(Path(json), text)
-        _show(table, Console(highlight=False))
+        _show(table, terminal())
     if figure is not None:
         _draw(found[0], Path(figure))
     return agree
@@ -110,7 +111,7 @@ def _show(table: pd.DataFrame, console: Console) -> None:
             shift if close else f"[red]{shift}[/]",
             *pairs,
         )
-    console.print(shown)
+    show_table(console, shown)
     difference = table["difference"].abs()
     console.print("[dim]one number where both have the same, else longpipe's | ns-2's[/]")
     console.print(

@@ -3,7 +3,8 @@
 from typing import Any, Final
 
 from longpipe.analysis import metrics
-from longpipe.analysis.web import QUANTILES, relative_throughputs
+from longpipe.analysis.shares import relative_throughputs
+from longpipe.analysis.web import QUANTILES
 from longpipe.papers.experiments import Caption, Experiment, Factors
 from longpipe.papers.replicated import ReplicatedPaper
 from longpipe.papers.www_98.claims import CLAIMS

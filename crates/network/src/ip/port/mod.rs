@@ -2,6 +2,7 @@
 
 mod accounts;
 pub mod delayed;
+pub(crate) mod discipline;
 pub mod fifo;
 pub mod interface;
 pub mod line;

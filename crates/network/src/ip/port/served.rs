@@ -1,16 +1,16 @@
 //! An output port that decides when packets leave: a queueing discipline, and what a line that asks it for the next packet when it
 //! has sent one leaves behind. The line is somebody else's.
 
+use super::discipline::Discipline;
+use crate::hosts::foreign::{Cause, Losses};
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
 use crate::ip::NO_OPTIONS;
 use crate::observe::watch::Counts;
 use crate::packets::{Options, Packet};
-use crate::queues::codel::{Control, Law};
-use crate::queues::fq_codel::FqCodel;
-use crate::queues::{Backlog, Queued};
-use crate::scenario::{BufferUnit, LinkConfig, PolicyConfig};
+use crate::queues::Queued;
+use crate::scenario::{BufferUnit, LinkConfig, Scenario};
 use longpipe_events::{Rate, Stream, Time};
 
 /// A packet at the port.
@@ -23,6 +23,8 @@ pub(crate) struct Held {
     options: Option<Box<Options>>,
     /// Whether it was marked here.
     marked: bool,
+    /// Whether its flow's packets say ECT(1).
+    scalable: bool,
 }
 
 impl Held {
@@ -41,6 +43,10 @@ impl Queued for Held {
         u64::from(self.packet.bytes())
     }
 
+    fn is_low_latency(&self) -> bool {
+        self.packet.is_marked() || (self.scalable && self.packet.is_capable())
+    }
+
     fn mark(&mut self) -> bool {
         let capable = self.packet.is_capable();
         if capable {
@@ -48,17 +54,6 @@ impl Queued for Held {
         }
         capable
     }
-}
-
-/// The kinds.
-#[derive(Clone, Debug)]
-enum Discipline {
-    Codel {
-        law: Law,
-        control: Control,
-        backlog: Backlog<Held>,
-    },
-    FqCodel(FqCodel<Held>),
 }
 
 /// The port.
@@ -75,23 +70,14 @@ pub(crate) struct Served {
     /// Packets held, summed over time until the last change [packet·ps].
     packet_time: u128,
     changed: Time,
+    /// Foreign packets lost here that were not yet told of.
+    losses: Losses,
 }
 
 impl Served {
-    /// An empty port, if the link's policy serves; for so many circuits in the network.
-    pub fn new(link: &LinkConfig, circuits: usize, seed: u64, index: u64) -> Option<Served> {
-        let discipline = match &link.policy {
-            PolicyConfig::Codel(codel) => Discipline::Codel {
-                law: Law::new(codel),
-                control: Control::default(),
-                backlog: Backlog::default(),
-            },
-            PolicyConfig::FqCodel(fq) => {
-                let salt = Stream::new(seed, "policy", index).below(u64::MAX);
-                Discipline::FqCodel(FqCodel::new(fq, circuits, salt))
-            }
-            _ => return None,
-        };
+    /// An empty port at the beginning of a link, if its policy serves.
+    pub fn new(scenario: &Scenario, link: &LinkConfig, seed: u64, index: u64) -> Option<Served> {
+        let discipline = Discipline::new(scenario, &link.policy, Stream::new(seed, "policy", index))?;
         let most = |unit| {
             link.buffer
                 .filter(|buffer| buffer.unit == unit)
@@ -107,7 +93,13 @@ impl Served {
             report: PacketReport::default(),
             packet_time: 0,
             changed: Time::ZERO,
+            losses: Losses::default(),
         })
+    }
+
+    /// Foreign packets that it has lost.
+    pub fn losses(&mut self) -> &mut Losses {
+        &mut self.losses
     }
 
     /// Of its line.
@@ -117,10 +109,7 @@ impl Served {
 
     /// Packets and bytes that wait.
     pub fn waiting(&self) -> (u64, u64) {
-        match &self.discipline {
-            Discipline::Codel { backlog, .. } => (backlog.len(), backlog.bytes()),
-            Discipline::FqCodel(fq) => fq.held(),
-        }
+        self.discipline.held()
     }
 
     /// Packets and bytes held, the one in service included.
@@ -134,12 +123,7 @@ impl Served {
 
     /// Whether a packet that finds none here leaves at once and unmarked, and nothing behind that would matter to a later one.
     pub fn forgets_when_idle(&self) -> bool {
-        let forgets = match &self.discipline {
-            Discipline::Codel { .. } => true,
-            // Whose turn it is stays until the line asks again.
-            Discipline::FqCodel(_) => false,
-        };
-        forgets && self.loss.is_none()
+        self.discipline.forgets_when_idle() && self.loss.is_none()
     }
 
     /// What probes are told of.
@@ -161,6 +145,7 @@ impl Served {
         if self.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
             self.report.lost_forced += 1;
             self.report.bytes_lost += bytes;
+            self.losses.note(&packet, Cause::Forced);
             return None;
         }
         let held = Held {
@@ -168,6 +153,7 @@ impl Served {
             packet,
             options: packet.has_options().then(|| Box::new(*options)),
             marked: false,
+            scalable: self.discipline.is_scalable(&packet),
         };
         let room = self.most_packets > 0 && bytes <= self.most_bytes;
         if room && self.passes(&held) {
@@ -191,38 +177,26 @@ impl Served {
         if self.in_service.is_some() || self.waiting().0 > 0 {
             return false;
         }
-        match &mut self.discipline {
-            Discipline::Codel { control, .. } => {
-                control.rest();
-                true
-            }
-            Discipline::FqCodel(fq) if fq.is_idle() => {
-                fq.pass(held.packet.vc(), held.bytes());
-                true
-            }
-            Discipline::FqCodel(_) => false,
-        }
+        self.discipline.passes(held)
     }
 
     /// A packet takes its place, for which others may have to go.
     fn enqueue(&mut self, held: Held) {
-        let (packets, bytes) = self.held();
-        let full = packets >= self.most_packets || bytes + held.bytes() > self.most_bytes;
-        let report = &mut self.report;
-        let mut lose = |lost: Held| {
+        let in_service = self.in_service.map_or((0, 0), |bytes| (1, bytes));
+        let (report, losses) = (&mut self.report, &mut self.losses);
+        self.discipline.sift(&held, |gone| {
+            report.lost_refused += 1;
+            report.bytes_lost += gone.bytes();
+            losses.note(&gone.packet, Cause::Refused);
+        });
+        // Classes have the room of the port each.
+        let (packets, bytes) = self.discipline.held_beside(&held);
+        let full = packets + in_service.0 >= self.most_packets || bytes + in_service.1 + held.bytes() > self.most_bytes;
+        self.discipline.enqueue(held, full, |lost| {
             report.lost_overflow += 1;
             report.bytes_lost += lost.bytes();
-        };
-        match &mut self.discipline {
-            Discipline::Codel { .. } if full => lose(held),
-            Discipline::Codel { backlog, .. } => backlog.push(held),
-            Discipline::FqCodel(fq) => {
-                fq.enqueue(held.packet.vc(), held);
-                if full {
-                    fq.shorten_longest(lose);
-                }
-            }
-        }
+            losses.note(&lost.packet, Cause::Overflow);
+        });
     }
 
     /// The packet in service has left; the one that the line sends next.
@@ -236,15 +210,13 @@ impl Served {
 
     /// The line asks for a packet.
     fn serve(&mut self, now: Time) -> Option<Held> {
-        let report = &mut self.report;
+        let (report, losses) = (&mut self.report, &mut self.losses);
         let lose = |lost: Held| {
             report.lost_refused += 1;
             report.bytes_lost += lost.bytes();
+            losses.note(&lost.packet, Cause::Refused);
         };
-        let next = match &mut self.discipline {
-            Discipline::Codel { law, control, backlog } => control.dequeue(law, now, backlog, 0, lose),
-            Discipline::FqCodel(fq) => fq.dequeue(now, lose),
-        }?;
+        let next = self.discipline.dequeue(now, lose)?;
         self.in_service = Some(next.bytes());
         self.report.packets_marked += u64::from(next.marked);
         Some(next)

@@ -72,7 +72,7 @@ impl Reference {
             ports: (0..scenario.links.len())
                 .map(|link| Port::new(scenario, link, seed))
                 .collect(),
-            served: served(scenario, topology, seed),
+            served: served(scenario, seed),
             wires: vec![Default::default(); scenario.links.len()],
             due: vec![None; scenario.links.len()],
             pending: BinaryHeap::new(),
@@ -208,6 +208,7 @@ impl Medium for Reference {
         let mut options = Options::NONE;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
         self.arrive(hosts.clock.now, ready, link as usize, packet, options);
+        self.tell_losses(hosts, link as usize);
     }
 
     /// Handles the first event of the network, if it comes before all timers and not after the end.
@@ -216,7 +217,7 @@ impl Medium for Reference {
             return false;
         };
         // Timers and starts come after all that the network does at their instant.
-        if time > hosts.clock.end || !hosts.clock.agenda.would_be_first(0, time, TIMER - 1) {
+        if time > hosts.clock.until || !hosts.clock.agenda.would_be_first(0, time, TIMER - 1) {
             return false;
         }
         self.pending.pop();
@@ -228,7 +229,12 @@ impl Medium for Reference {
             Kind::AtRouter(_) => self.on_router(hosts, link),
             Kind::AtHost => self.on_host(hosts, link),
         }
+        self.tell_losses(hosts, link);
         true
+    }
+
+    fn next_due(&self) -> Option<Time> {
+        self.pending.peek().map(|&Reverse((time, ..))| time)
     }
 
     fn finish<P: Probe>(&mut self, hosts: &mut Hosts<P>) {
@@ -255,6 +261,15 @@ impl Medium for Reference {
 }
 
 impl Reference {
+    /// What became of foreign packets that this link has lost.
+    fn tell_losses<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+        let losses = match &mut self.served[link] {
+            Some(served) => served.losses(),
+            None => &mut self.ports[link].losses,
+        };
+        losses.tell(hosts.clock.now, link, &mut hosts.outcomes);
+    }
+
     fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
         let now = hosts.clock.now;
         let (packet, options, came) = if let Some(served) = &mut self.served[link] {
@@ -315,6 +330,7 @@ impl Reference {
         let before = self.fates(next);
         self.arrive(now, now, next, packet.further(), options);
         watch::fates(&mut hosts.probe, next as u32, now, before, self.fates(next));
+        self.tell_losses(hosts, next);
     }
 
     fn on_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
@@ -325,11 +341,10 @@ impl Reference {
 }
 
 /// The ports of routers whose queue is served, by link.
-fn served(scenario: &Scenario, topology: &Topology, seed: u64) -> Vec<Option<Plainly>> {
+fn served(scenario: &Scenario, seed: u64) -> Vec<Option<Plainly>> {
     let port = |(index, link): (usize, &LinkConfig)| {
         let router = scenario.nodes[link.from].kind == NodeKind::Switch;
-        let circuits = topology.first_step.len();
-        let served = router.then(|| Served::new(link, circuits, seed, index as u64));
+        let served = router.then(|| Served::new(scenario, link, seed, index as u64));
         served.flatten().map(Plainly::new)
     };
     scenario.links.iter().enumerate().map(port).collect()

@@ -1,5 +1,6 @@
 //! A port whose queue is served, in the open: the packet in service goes on when it has left.
 
+use crate::hosts::foreign::Losses;
 use crate::ip::port::served::{Held, Served};
 use crate::ip::report::PacketReport;
 use crate::observe::probe::Probe;
@@ -30,6 +31,11 @@ impl Plainly {
     /// Packets held, the one in service included.
     pub fn held(&self) -> u64 {
         self.served.held().0
+    }
+
+    /// Foreign packets that it has lost.
+    pub fn losses(&mut self) -> &mut Losses {
+        self.served.losses()
     }
 
     /// What probes are told of.

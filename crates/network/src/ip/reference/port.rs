@@ -2,6 +2,7 @@
 
 mod moves;
 
+use crate::hosts::foreign::{Cause, Losses};
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
@@ -67,6 +68,8 @@ pub(super) struct Port {
     /// Packets held, summed over time until the last change [packet·ps].
     packet_time: u128,
     changed: Time,
+    /// Foreign packets lost here that were not yet told of.
+    pub losses: Losses,
 }
 
 impl Port {
@@ -111,6 +114,7 @@ impl Port {
             },
             packet_time: 0,
             changed: Time::ZERO,
+            losses: Losses::default(),
         }
     }
 
@@ -148,23 +152,24 @@ impl Port {
         } else {
             self.judge(&arrival, &packet)
         };
-        let lost = if out {
-            self.motion.as_mut().map(|moves| &mut moves.report.lost_outage)
+        let cause = if out {
+            Some(Cause::Outage)
         } else if forced {
-            Some(&mut self.report.lost_forced)
+            Some(Cause::Forced)
         } else if verdict == Verdict::Refuse {
-            Some(&mut self.report.lost_refused)
+            Some(Cause::Refused)
         } else if packets >= self.most_packets || room + bytes > self.most_bytes {
             if let Some(acting) = &mut self.acting {
                 acting.overflow(now);
             }
-            Some(&mut self.report.lost_overflow)
+            Some(Cause::Overflow)
         } else {
             None
         };
-        if let Some(lost) = lost {
-            *lost += 1;
+        if let Some(cause) = cause {
+            self.count_lost(cause);
             self.report.bytes_lost += bytes;
+            self.losses.note(&packet, cause);
             return false;
         }
         if verdict == Verdict::Mark {
@@ -190,10 +195,27 @@ impl Port {
         true
     }
 
+    fn count_lost(&mut self, cause: Cause) {
+        match cause {
+            Cause::Outage => {
+                if let Some(moves) = &mut self.motion {
+                    moves.report.lost_outage += 1;
+                }
+            }
+            Cause::Forced => self.report.lost_forced += 1,
+            Cause::Overflow => self.report.lost_overflow += 1,
+            _ => self.report.lost_refused += 1,
+        }
+    }
+
     /// A packet that left has come to the end of the wire; true if bit errors spoil it.
     pub fn spoil(&mut self, packet: &Packet) -> bool {
         let bits = 8 * u32::from(packet.bytes());
-        self.errors.as_mut().is_some_and(|errors| errors.spoil(bits))
+        let spoilt = self.errors.as_mut().is_some_and(|errors| errors.spoil(bits));
+        if spoilt {
+            self.losses.note(packet, Cause::Spoilt);
+        }
+        spoilt
     }
 
     /// When the packet in service will have left.

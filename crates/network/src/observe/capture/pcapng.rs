@@ -58,6 +58,8 @@ pub struct Interface<'a> {
     pub name: &'a str,
     /// In words.
     pub description: &'a str,
+    /// What is to be known of the whole file.
+    pub comment: &'a str,
     /// What its packets begin with.
     pub link_type: LinkType,
     /// Most bytes captured of a packet.
@@ -93,11 +95,7 @@ impl Writer {
             out.extend_from_slice(&1u16.to_le_bytes());
             out.extend_from_slice(&0u16.to_le_bytes());
             out.extend_from_slice(&u64::MAX.to_le_bytes());
-            option(
-                out,
-                COMMENT,
-                b"simulated; times count from the start of the run, payload is zero and cut off",
-            );
+            option(out, COMMENT, interface.comment.as_bytes());
             option(
                 out,
                 USER_APPLICATION,

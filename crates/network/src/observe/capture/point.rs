@@ -65,6 +65,7 @@ impl Point {
         let interface = Interface {
             name: &name,
             description,
+            comment: "simulated; times count from the start of the run, payload is zero and cut off",
             link_type: if cells { LinkType::SunAtm } else { LinkType::Raw },
             snap_length: SNAP_LENGTH,
             speed,

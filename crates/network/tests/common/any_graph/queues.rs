@@ -1,8 +1,9 @@
 //! Any queue that acts on IP packets, at arrival or when it is served.
 
 use longpipe_network::scenario::{
-    BlueConfig, CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules, PieConfig, PieDelay, PieRules, PolicyConfig,
-    QueueUnit, RedConfig, RedGap, StepMarkingConfig,
+    BlueConfig, CodelArithmetic, CodelConfig, DrrConfig, DualPi2Config, FqCodelConfig, FqCodelRules, LowLatencyMarking,
+    PieConfig, PieDelay, PieRules, PolicyConfig, QueueUnit, RedConfig, RedGap, SfqConfig, StepMarkingConfig,
+    StrictPriorityConfig, TwoQueues, WeightedPriorityConfig,
 };
 use proptest::prelude::*;
 
@@ -17,7 +18,7 @@ pub struct QueueDraft {
 
 /// Any such queue.
 pub fn any_queue() -> impl Strategy<Value = QueueDraft> {
-    (0u8..6, prop::array::uniform5(1u16..=1000), any::<u16>()).prop_map(|(kind, numbers, choices)| QueueDraft {
+    (0u8..12, prop::array::uniform5(1u16..=1000), any::<u16>()).prop_map(|(kind, numbers, choices)| QueueDraft {
         kind,
         numbers,
         choices,
@@ -83,7 +84,62 @@ impl QueueDraft {
                 derandomize: self.choice(2),
                 ecn: self.choice(0),
             }),
-            _ => self.red(packet_bytes),
+            5 => self.red(packet_bytes),
+            _ => self.scheduler(packet_ps, packet_bytes),
+        }
+    }
+
+    /// One that chooses between queues; for three classes at the least.
+    fn scheduler(&self, packet_ps: u64, packet_bytes: u32) -> PolicyConfig {
+        let [a, b, c, d, e] = self.numbers.map(u64::from);
+        let packets = |tenths: u64| (packet_ps * tenths / 10).clamp(1, 1_000_000_000_000_000);
+        let quantum_bytes = 64 + d as u32 * packet_bytes / 500;
+        match self.kind {
+            6 => PolicyConfig::Drr(DrrConfig {
+                quantum_bytes,
+                queues: self.choice(0).then_some(1 + e as u32 % 7),
+            }),
+            7 => PolicyConfig::Sfq(SfqConfig {
+                quantum_bytes,
+                queues: 1 + e as u32 % 7,
+                perturb_ps: self.choice(0).then_some(packets(b)),
+            }),
+            8 => PolicyConfig::StrictPriority(StrictPriorityConfig {
+                classes: 3 + e as u32 % 3,
+            }),
+            9 => PolicyConfig::WeightedPriority(WeightedPriorityConfig {
+                weights: [a, b, c].map(|weight| 1 + weight as u32 % 9).to_vec(),
+                quantum_bytes,
+            }),
+            10 => PolicyConfig::AckFilter {},
+            _ => PolicyConfig::DualPi2(DualPi2Config {
+                target_ps: packets(a / 5),
+                update_ps: packets(b / 5 + 1).max(10_000_000),
+                alpha: (d as f64 * 4e7 / packet_ps as f64).min(1e9),
+                beta: (a as f64 * 4e8 / packet_ps as f64).min(1e9),
+                coupling: 1.0 + c as f64 / 300.0,
+                marking: if self.choice(1) {
+                    LowLatencyMarking::Step {
+                        threshold_ps: packets(e / 20),
+                    }
+                } else {
+                    LowLatencyMarking::Ramp {
+                        min_ps: packets(e / 20),
+                        max_ps: packets(e / 20) + packets(c / 10),
+                    }
+                },
+                least_packets: c % 3,
+                scheduler: if self.choice(2) {
+                    TwoQueues::TimeShifted {
+                        shift_ps: packets(b / 2),
+                    }
+                } else {
+                    TwoQueues::Weighted {
+                        classic: b as f64 / 1001.0,
+                    }
+                },
+                ecn: self.choice(0),
+            }),
         }
     }
 

@@ -96,6 +96,10 @@ pub struct Bbr {
     prior: f64,
     /// Pacing rate [bit/s]; none before a round trip is known.
     rate: Option<f64>,
+    /// What leaves at once by it [segment].
+    burst: f64,
+    /// Its grant, and the shortest round trip that it went by.
+    paced: Option<(f64, Option<Span>, Pacing)>,
 }
 
 /// 2/ln 2: the least gain at which the rate doubles each round; what drains its queue in a round (both in 256ths, as Linux has them).
@@ -148,6 +152,8 @@ impl Variant for Bbr {
             conserves: false,
             prior: 0.0,
             rate: None,
+            burst: least_burst(0.0) as f64,
+            paced: None,
         }
     }
 }
@@ -155,6 +161,7 @@ impl Variant for Bbr {
 impl Control for Bbr {
     fn wants(&self) -> Wants {
         Wants {
+            rates: true,
             sending: true,
             pacing: true,
             ..Wants::RECORDS
@@ -338,7 +345,7 @@ impl Bbr {
         let gain = self.pacing_gain();
         let over = if gain > 1.0 {
             // The next burst is counted as if it had left.
-            let in_flight = in_flight + self.burst(flight) * flight.mss();
+            let in_flight = in_flight + self.burst * flight.mss();
             lasted && (ack.lost > 0 || in_flight >= self.inflight(self.peak.get(), gain, flight))
         } else if gain < 1.0 {
             lasted || in_flight <= self.inflight(self.peak.get(), 1.0, flight)

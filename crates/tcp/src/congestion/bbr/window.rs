@@ -10,22 +10,33 @@ impl Bbr {
             .rate
             .or_else(|| srtt.map(|srtt| bits(flight.cwnd() / srtt.as_seconds(), HIGH)));
         let rate = bits(self.bandwidth(), gain);
-        self.rate = match before {
+        let rate = match before {
             Some(before) if !self.pipe.full && rate <= before => Some(before),
             None if rate == 0.0 => None,
             _ => Some(rate),
         };
+        if rate != self.rate {
+            self.rate = rate;
+            self.burst = burst(rate.unwrap_or(0.0), flight);
+        }
     }
 
-    pub(super) fn pacing(&self, least_rtt: Option<Span>, flight: &Flight) -> Option<Pacing> {
+    pub(super) fn pacing(&mut self, least_rtt: Option<Span>, flight: &Flight) -> Option<Pacing> {
         let rate = self.rate?;
         let least_rtt = least_rtt.or(self.shortest.rtt);
-        Some(pacer::at_rate(rate, least_burst(rate), least_rtt, flight))
+        match self.paced {
+            Some((before, rtt, pacing)) if before == rate && rtt == least_rtt => Some(pacing),
+            _ => {
+                let pacing = pacer::at_rate(rate, least_burst(rate), least_rtt, flight);
+                self.paced = Some((rate, least_rtt, pacing));
+                Some(pacing)
+            }
+        }
     }
 
     /// What the window is to have room for: so many bandwidth-delay products and a few bursts, in whole pairs of segments [byte].
     pub(super) fn inflight(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
-        self.with_bursts(self.product(bandwidth, gain, flight), flight) * flight.mss()
+        self.with_bursts(self.product(bandwidth, gain, flight)) * flight.mss()
     }
 
     /// So many bandwidth-delay products [segment].
@@ -37,16 +48,9 @@ impl Bbr {
     }
 
     /// With room for bursts, in whole pairs, and a pair more while more is tried [segment].
-    pub(super) fn with_bursts(&self, segments: f64, flight: &Flight) -> f64 {
-        let pairs = 2.0 * rounded_up((segments + BURSTS * self.burst(flight)) / 2.0);
+    pub(super) fn with_bursts(&self, segments: f64) -> f64 {
+        let pairs = 2.0 * rounded_up((segments + BURSTS * self.burst) / 2.0);
         pairs + if self.mode == Mode::ProbeBw(MORE) { 2.0 } else { 0.0 }
-    }
-
-    /// What leaves at once by the rate [segment].
-    pub(super) fn burst(&self, flight: &Flight) -> f64 {
-        let rate = self.rate.unwrap_or(0.0);
-        let bytes = (rate / 8.0 / BURSTS_PER_SECOND).min(MOST_BYTES);
-        whole_part(bytes / flight.mss()).clamp(least_burst(rate) as f64, MOST_SEGMENTS)
     }
 
     /// The window to go back to after a recovery or a pause.
@@ -103,7 +107,7 @@ impl Bbr {
         } else {
             0.0
         };
-        let target = self.with_bursts(self.product(bandwidth, self.window_gain(), flight) + room, flight) * mss;
+        let target = self.with_bursts(self.product(bandwidth, self.window_gain(), flight) + room) * mss;
         let grown = if self.pipe.full {
             (cwnd + arrived).min(target)
         } else if cwnd < target || (self.delivered as f64) < FIRST_WINDOW * mss {
@@ -113,4 +117,10 @@ impl Bbr {
         };
         grown.max(LEAST_SEGMENTS * mss)
     }
+}
+
+/// What leaves at once by a rate [segment].
+fn burst(rate: f64, flight: &Flight) -> f64 {
+    let bytes = (rate / 8.0 / BURSTS_PER_SECOND).min(MOST_BYTES);
+    whole_part(bytes / flight.mss()).clamp(least_burst(rate) as f64, MOST_SEGMENTS)
 }

@@ -4,7 +4,7 @@ mod epoch;
 
 use super::control::{Ack, Cause, Control, Grant, Wants};
 use super::hystart::{Hystart, HystartConfig, Start};
-use super::linux::{is_limited, segments};
+use super::linux::{is_limited, segments, whole_part};
 use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
@@ -78,6 +78,8 @@ pub struct Cubic {
 
 /// Least window after a reduction [segment] (RFC 9438 section 4.6).
 const LEAST: f64 = 2.0;
+/// Linux: a window is reduced by so many parts.
+const PARTS: f64 = 1024.0;
 /// Linux: no delays are taken in for so long after a reduction.
 const BLIND: Span = Span::seconds(1);
 
@@ -148,9 +150,18 @@ impl Control for Cubic {
             Cause::Mark { abe: true } => MARK_BETA,
             _ => self.config.beta,
         };
+        // Linux has whole segments, and 1024ths.
+        let (beta, whole): (f64, fn(f64) -> f64) = match self.config.rules {
+            CubicRules::Rfc9438 => (beta, |segments| segments),
+            CubicRules::Linux => ((beta * PARTS).round() / PARTS, whole_part),
+        };
         self.before = (self.w_max, self.cwnd_prior, self.epoch);
         let converges = self.config.fast_convergence && self.w_max.is_some_and(|w_max| cwnd < w_max);
-        self.w_max = Some(if converges { cwnd * (1.0 + beta) / 2.0 } else { cwnd });
+        self.w_max = Some(if converges {
+            whole(cwnd * (1.0 + beta) / 2.0)
+        } else {
+            cwnd
+        });
         self.cwnd_prior = cwnd;
         self.epoch = None;
         self.hystart.on_reduction();
@@ -159,7 +170,7 @@ impl Control for Cubic {
             self.w_max = None;
             self.hystart.on_timeout();
         }
-        Grant::reduced(cause, (beta * cwnd).max(LEAST) * flight.mss(), flight)
+        Grant::reduced(cause, whole(beta * cwnd).max(LEAST) * flight.mss(), flight)
     }
 
     /// Nothing had been lost: the cubic goes on as it was (section 4.9).
@@ -200,16 +211,14 @@ impl Cubic {
 
     /// The window after `arrived` segments in congestion avoidance.
     fn avoid(&mut self, ack: &Ack, cwnd: f64, arrived: f64) -> f64 {
-        let mut epoch = match self.epoch {
-            Some(epoch) => epoch,
-            None => Epoch::begin(ack.now, cwnd, self.w_max, self.config.scaling),
-        };
-        let grown = match self.config.rules {
-            CubicRules::Rfc9438 => epoch.grow(&self.config, ack, cwnd, arrived, self.cwnd_prior),
-            CubicRules::Linux => epoch.grow_as_linux(&self.config, ack, cwnd, arrived, self.w_max.is_none()),
-        };
-        self.epoch = Some(epoch);
-        grown
+        let (w_max, config) = (self.w_max, &self.config);
+        let epoch = self
+            .epoch
+            .get_or_insert_with(|| Epoch::begin(ack.now, cwnd, w_max, config.scaling));
+        match config.rules {
+            CubicRules::Rfc9438 => epoch.grow(config, ack, cwnd, arrived, self.cwnd_prior),
+            CubicRules::Linux => epoch.grow_as_linux(config, ack, cwnd, arrived, w_max.is_none()),
+        }
     }
 }
 

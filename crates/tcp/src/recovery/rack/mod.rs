@@ -163,11 +163,7 @@ impl Rack {
         reins: &mut Reins,
     ) -> Turn {
         self.reordered |= news.reordered;
-        if let Some(latest) = news.latest {
-            if self.latest.is_none_or(|before| before.is_before(&latest)) {
-                self.latest = Some(latest);
-            }
-        }
+        self.take_latest(news.latest);
         let una = reins.flight().una;
         self.look_at_probe(una, news, advanced, reins);
         if advanced && self.is_spurious(echo, una, ledger) {
@@ -198,6 +194,22 @@ impl Rack {
             open: self.phase == Phase::Open && !ledger.has_holes(),
             begins,
             phase: self.phase.name(),
+        }
+    }
+
+    /// Whether it repairs nothing, and waits for nothing but the timers of retransmission and of the probe.
+    #[inline]
+    pub fn rests(&self) -> bool {
+        self.phase == Phase::Open && self.probe.is_none() && !self.probes && self.reorder == MaybeTime::NONE
+    }
+
+    /// The latest news of the path, if any is later than before.
+    #[inline]
+    pub fn take_latest(&mut self, latest: Option<Latest>) {
+        if let Some(latest) = latest {
+            if self.latest.is_none_or(|before| before.is_before(&latest)) {
+                self.latest = Some(latest);
+            }
         }
     }
 
@@ -287,12 +299,12 @@ impl Rack {
             return false;
         };
         let first = matches!((echo, before.first_again), (Some(echo), Some(first)) if echo < first);
-        let over = match self.phase {
+        let over = |ledger: &mut Ledger| match self.phase {
             Phase::Open | Phase::Reduced(_) => false,
             Phase::Recovery(end) => una >= end || !ledger.has_copies(),
             Phase::Loss(_) => true,
         };
-        first && over && una > before.una
+        first && una > before.una && over(ledger)
     }
 
     /// The reduction is taken back.

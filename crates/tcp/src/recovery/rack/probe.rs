@@ -54,6 +54,12 @@ impl Rack {
         std::mem::take(&mut self.probes)
     }
 
+    /// Whether one has to.
+    #[inline]
+    pub fn probes(&self) -> bool {
+        self.probes
+    }
+
     /// The probe is the last segment once more.
     pub fn probe_is_copy(&mut self) {
         if let Some(probe) = &mut self.probe {

@@ -46,7 +46,7 @@ def matching(frame: pd.DataFrame, conditions: Iterable[str]) -> pd.DataFrame:
         else:
             raise ScenarioError(f"--where: {condition!r} compares text by size; accepts {name}= and {name}!=")
         if kept.empty:
-            there = f"; {nearest(value, column.astype(str).unique()[:_SHOWN])}" if sign == "=" else ""
+            there = f"; {nearest(value, column.astype(str).unique(), _SHOWN)}" if sign == "=" else ""
             raise ScenarioError(f"--where: no row has {name} {sign} {value!r}{there}")
         frame = kept
     return frame

@@ -1,0 +1,97 @@
+//! How late things were: counts in buckets whose width is at most 1/64 of their value.
+
+const BITS: u32 = 6;
+const PER_OCTAVE: usize = 1 << BITS;
+const BUCKETS: usize = (64 - BITS as usize) * PER_OCTAVE + PER_OCTAVE;
+
+/// A histogram of lengths of time [ns].
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    counts: Vec<u64>,
+    total: u64,
+    worst: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram {
+            counts: vec![0; BUCKETS],
+            total: 0,
+            worst: 0,
+        }
+    }
+}
+
+/// The bucket of a value.
+fn bucket(value: u64) -> usize {
+    let shift = (64 - value.leading_zeros()).saturating_sub(BITS + 1);
+    ((shift as usize) << BITS) + (value >> shift) as usize
+}
+
+/// The largest value of a bucket.
+fn upper(bucket: usize) -> u64 {
+    let octave = (bucket >> BITS).saturating_sub(1);
+    let within = (bucket - (octave << BITS)) as u64;
+    ((within + 1) << octave).wrapping_sub(1)
+}
+
+impl Histogram {
+    /// Counts a value [ns].
+    pub fn add(&mut self, value: u64) {
+        self.counts[bucket(value)] += 1;
+        self.total += 1;
+        self.worst = self.worst.max(value);
+    }
+
+    /// How many were counted.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The largest [ns].
+    pub fn worst(&self) -> u64 {
+        self.worst
+    }
+
+    /// The value that this share of them does not exceed, too large by 1/64 at most [ns]; none if there are none.
+    pub fn quantile(&self, share: f64) -> Option<u64> {
+        let rank = ((self.total as f64 * share).ceil() as u64).clamp(1, self.total.max(1));
+        let mut sum = 0;
+        let found = self.counts.iter().position(|count| {
+            sum += count;
+            sum >= rank
+        })?;
+        Some(upper(found).min(self.worst))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_bucket_ends_where_the_next_begins() {
+        for number in 1..BUCKETS - PER_OCTAVE {
+            assert_eq!(bucket(upper(number)), number);
+            assert_eq!(bucket(upper(number) + 1), number + 1);
+        }
+        assert!(bucket(u64::MAX) < BUCKETS);
+    }
+
+    #[test]
+    fn quantiles_are_those_of_a_sorted_list_but_for_a_64th() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.quantile(0.5), None);
+        let values: Vec<u64> = (0..10_000).map(|n| n * n).collect();
+        values.iter().for_each(|&value| histogram.add(value));
+        for share in [0.5, 0.95, 0.99, 0.999, 1.0] {
+            let exact = values[(share * 10_000.0) as usize - 1];
+            let found = histogram.quantile(share).expect("values");
+            assert!(
+                exact <= found && found <= exact + exact / 64 + 1,
+                "{share}: {exact} {found}"
+            );
+        }
+        assert_eq!(histogram.worst(), 9_999 * 9_999);
+    }
+}

@@ -1,0 +1,21 @@
+//! Real programs through a simulated path.
+//!
+//! ```text
+//! program ─▶ kernel ─▶ device ─▶ Live (the clock) ─▶ Path (virtual time) ─▶ Live, when it is due ─▶ device ─▶ kernel ─▶ program
+//!                                  └─ record ─▶ Path again: the same decisions
+//! ```
+//!
+//! `Path` alone decides, and knows nothing of clocks; `Live` alone knows what time it is, and decides nothing.
+
+pub mod capture;
+pub mod clock;
+pub mod device;
+pub mod headers;
+pub mod lateness;
+pub mod live;
+pub mod path;
+pub mod record;
+mod store;
+
+pub use live::{Live, Said};
+pub use path::{Arrival, Path};

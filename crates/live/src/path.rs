@@ -1,0 +1,163 @@
+//! The path in virtual time: packets enter at instants that never go back, and each is delivered or lost at one of its own.
+
+use longpipe_events::{mix, Time};
+use longpipe_network::report::{InvariantError, Report};
+use longpipe_network::{Cause, Fate, ForeignPacket, Outcome, Scenario, ScenarioError, Simulation};
+
+/// A packet that enters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When.
+    pub at: Time,
+    /// Circuit of a foreign flow: 2f leads from flow f's sender to its receiver, 2f + 1 back.
+    pub circuit: u32,
+    /// Length of the IP packet [byte].
+    pub bytes: u16,
+    /// Whether it may be marked.
+    pub capable: bool,
+    /// Whether it is marked already.
+    pub marked: bool,
+}
+
+/// What has become of all packets so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// That entered.
+    pub entered: u64,
+    /// That were delivered.
+    pub delivered: u64,
+    /// That were marked here, of those.
+    pub marked: u64,
+    /// That were lost, by cause.
+    pub lost: [u64; CAUSES],
+}
+
+/// Number of causes, whose numbers begin at 1.
+pub const CAUSES: usize = 6;
+
+/// What the causes are called.
+pub const CAUSE_NAMES: [&str; CAUSES] = ["overflow", "policy", "forced", "outage", "bit-errors", "cells"];
+
+/// The hash of no decision.
+const FIRST: u64 = 0x6c6f_6e67_7069_7065;
+
+impl Counts {
+    /// That were lost in any way.
+    pub fn all_lost(&self) -> u64 {
+        self.lost.iter().sum()
+    }
+}
+
+/// A scenario some of whose flows are foreign, at an instant.
+#[derive(Clone, Debug)]
+pub struct Path {
+    simulation: Simulation<()>,
+    now: Time,
+    end: Time,
+    counts: Counts,
+    decisions: u64,
+    taken: Vec<Outcome>,
+}
+
+impl Path {
+    /// The path at time zero.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the scenario.
+    pub fn new(scenario: &Scenario, seed: u64) -> Result<Path, ScenarioError> {
+        Ok(Path {
+            simulation: Simulation::new(scenario, seed, ())?,
+            now: Time::ZERO,
+            end: Time(scenario.duration_ps),
+            counts: Counts::default(),
+            decisions: FIRST,
+            taken: Vec::new(),
+        })
+    }
+
+    /// A packet enters; its number, counted from 0. It does so no earlier than what was last asked for.
+    pub fn enter(&mut self, arrival: Arrival) -> u64 {
+        let id = self.counts.entered;
+        self.counts.entered += 1;
+        self.now = arrival.at.max(self.now).min(self.end);
+        let packet = ForeignPacket {
+            id,
+            bytes: arrival.bytes,
+            capable: arrival.capable,
+            marked: arrival.marked,
+        };
+        self.simulation.enter(self.now, arrival.circuit, packet);
+        id
+    }
+
+    /// What was decided up to `time` and not yet told of, in order.
+    pub fn advance_to(&mut self, time: Time) -> &[Outcome] {
+        self.now = time.max(self.now).min(self.end);
+        self.simulation.advance_to(self.now);
+        self.taken.clear();
+        self.taken.append(self.simulation.outcomes());
+        for outcome in &self.taken {
+            self.decisions = self.counts.take(self.decisions, outcome);
+        }
+        &self.taken
+    }
+
+    /// When anything happens next, if nothing enters before.
+    pub fn next_due(&mut self) -> Time {
+        self.simulation.next_due()
+    }
+
+    /// What time it is on the path.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// When the path ends.
+    pub fn end(&self) -> Time {
+        self.end
+    }
+
+    /// What has become of the packets.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// A hash of everything that was decided: which packet, when, and what.
+    pub fn decisions(&self) -> u64 {
+        self.decisions
+    }
+
+    /// Ends the run now; what ports and flows have counted.
+    ///
+    /// # Errors
+    /// Packets that are not accounted for.
+    pub fn report(&mut self) -> Result<Report, InvariantError> {
+        self.simulation.stop();
+        self.simulation.report()
+    }
+}
+
+impl Counts {
+    /// Counts a decision, and adds it to the hash of those before.
+    fn take(&mut self, hash: u64, outcome: &Outcome) -> u64 {
+        let fate = match outcome.fate {
+            Fate::Delivered { marked } => {
+                self.delivered += 1;
+                self.marked += u64::from(marked);
+                u64::from(marked)
+            }
+            Fate::Lost { link, cause } => {
+                self.lost[cause_number(cause)] += 1;
+                (u64::from(link.map_or(0, |link| link + 1)) << 8) | (cause_number(cause) as u64 + 2)
+            }
+        };
+        [outcome.time.0, outcome.id, fate]
+            .iter()
+            .fold(hash, |hash, word| mix(hash ^ mix(*word)))
+    }
+}
+
+/// A cause, counted from 0.
+pub fn cause_number(cause: Cause) -> usize {
+    cause as usize - 1
+}

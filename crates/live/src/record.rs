@@ -1,0 +1,190 @@
+//! What entered, as a file: entries of 16 bytes, the last of which is the end with the hash of what was decided.
+//!
+//! ```text
+//! arrival:  time [ps] (8), circuit (4), length [byte] (2), flags: 1 may be marked, 2 is marked (1), 0 (1)
+//! end:      time [ps] (8), 0 (7), 1 (1); then the hash (8) and the number of arrivals (8)
+//! ```
+
+use crate::path::Arrival;
+use longpipe_events::Time;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::mpsc::{sync_channel, SyncSender};
+use std::thread::JoinHandle;
+
+/// Bytes of an entry.
+pub const ENTRY: usize = 16;
+/// Entries that are handed to the disk at a time.
+const BATCH: usize = 4096;
+/// Batches that may wait for the disk before the path does.
+const WAITING: usize = 1024;
+const CAPABLE: u8 = 1;
+const MARKED: u8 = 2;
+const END: u8 = 1;
+
+/// How a record ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// When.
+    pub at: Time,
+    /// The hash of all decisions.
+    pub decisions: u64,
+    /// How many packets had entered.
+    pub arrivals: u64,
+}
+
+/// A record being written, by a thread of its own.
+#[derive(Debug)]
+pub struct Recorder {
+    batch: Vec<u8>,
+    arrivals: u64,
+    to: Option<SyncSender<Vec<u8>>>,
+    writer: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Recorder {
+    /// Adds entries to the file at `path`.
+    ///
+    /// # Errors
+    /// The file can't be opened.
+    pub fn append(path: &Path) -> io::Result<Recorder> {
+        let mut file = OpenOptions::new().append(true).open(path)?;
+        let (to, batches) = sync_channel::<Vec<u8>>(WAITING);
+        let writer = std::thread::spawn(move || batches.into_iter().try_for_each(|batch| file.write_all(&batch)));
+        Ok(Recorder {
+            batch: Vec::with_capacity(BATCH * ENTRY),
+            arrivals: 0,
+            to: Some(to),
+            writer: Some(writer),
+        })
+    }
+
+    /// A packet has entered.
+    pub fn put(&mut self, arrival: &Arrival) {
+        let flags = if arrival.capable { CAPABLE } else { 0 } | if arrival.marked { MARKED } else { 0 };
+        self.batch.extend_from_slice(&arrival.at.0.to_le_bytes());
+        self.batch.extend_from_slice(&arrival.circuit.to_le_bytes());
+        self.batch.extend_from_slice(&arrival.bytes.to_le_bytes());
+        self.batch.extend_from_slice(&[flags, 0]);
+        self.arrivals += 1;
+        if self.batch.len() >= BATCH * ENTRY {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH * ENTRY));
+        if let Some(to) = &self.to {
+            // A writer that is gone has an error, which `finish` tells.
+            let _ = to.send(batch);
+        }
+    }
+
+    /// The run is over.
+    ///
+    /// # Errors
+    /// Something could not be written.
+    pub fn finish(mut self, at: Time, decisions: u64) -> io::Result<()> {
+        self.batch.extend_from_slice(&at.0.to_le_bytes());
+        self.batch.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, END]);
+        self.batch.extend_from_slice(&decisions.to_le_bytes());
+        self.batch.extend_from_slice(&self.arrivals.to_le_bytes());
+        self.hand_over();
+        self.to = None;
+        self.writer.take().map_or(Ok(()), |writer| {
+            writer
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("the writer failed")))
+        })
+    }
+}
+
+/// Why a record can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file.
+    #[error("{0}")]
+    File(#[from] io::Error),
+    /// What it holds.
+    #[error("entry {0}: not one of a record")]
+    Entry(u64),
+}
+
+/// Reads the entries of the file at `path`, which begin at byte `offset`; how it ends, unless it was broken off.
+///
+/// # Errors
+/// The file can't be read, or holds something else.
+pub fn read(path: &Path, offset: u64, mut each: impl FnMut(Arrival)) -> Result<Option<End>, ReadError> {
+    let mut bytes = Vec::new();
+    File::open(path)?.read_to_end(&mut bytes)?;
+    let body = bytes.get(offset as usize..).unwrap_or_default();
+    let (mut number, mut last) = (0, Time::ZERO);
+    let mut entries = body.chunks_exact(ENTRY);
+    while let Some(entry) = entries.next() {
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| entry[at + byte]));
+        let at = Time(word(0));
+        if at < last || entry[15] > END {
+            return Err(ReadError::Entry(number));
+        }
+        if entry[15] == END {
+            let Some(rest) = entries.next() else { return Ok(None) };
+            let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| rest[at + byte]));
+            let end = End {
+                at,
+                decisions: word(0),
+                arrivals: word(8),
+            };
+            if end.arrivals != number {
+                return Err(ReadError::Entry(number));
+            }
+            return Ok(Some(end));
+        }
+        each(Arrival {
+            at,
+            circuit: u32::from_le_bytes(std::array::from_fn(|byte| entry[8 + byte])),
+            bytes: u16::from_le_bytes([entry[12], entry[13]]),
+            capable: entry[14] & CAPABLE != 0,
+            marked: entry[14] & MARKED != 0,
+        });
+        (number, last) = (number + 1, at);
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_recorded_is_read() {
+        let path = std::env::temp_dir().join(format!("longpipe-record-{}", std::process::id()));
+        std::fs::write(&path, b"head").expect("a place for files");
+        let mut recorder = Recorder::append(&path).expect("a file");
+        let arrival = |n: u32| Arrival {
+            at: Time(u64::from(n) * 7),
+            circuit: n,
+            bytes: n as u16,
+            capable: n % 2 == 1,
+            marked: n % 4 == 3,
+        };
+        (0..10_000).for_each(|n| recorder.put(&arrival(n)));
+        recorder.finish(Time(80_000), 42).expect("room");
+        let mut found = vec![];
+        let end = read(&path, 4, |arrival| found.push(arrival)).expect("a record");
+        let expected = End {
+            at: Time(80_000),
+            decisions: 42,
+            arrivals: 10_000,
+        };
+        assert_eq!(end, Some(expected));
+        assert!(found.into_iter().eq((0..10_000).map(arrival)));
+        // Broken off.
+        let bytes = std::fs::read(&path).expect("the file");
+        std::fs::write(&path, &bytes[..4 + 3 * ENTRY + 5]).expect("room");
+        assert!(read(&path, 4, |_| ()).is_ok_and(|end| end.is_none()));
+        std::fs::write(&path, [0xff; 64]).expect("room");
+        assert!(matches!(read(&path, 0, |_| ()), Err(ReadError::Entry(0))));
+        std::fs::remove_file(&path).expect("the file");
+    }
+}

@@ -1,0 +1,70 @@
+//! Real packets on the path, by number; what was taken out is used again.
+
+use std::collections::VecDeque;
+
+/// A packet that is kept.
+#[derive(Debug, Default)]
+pub struct Kept {
+    /// The host for which it is.
+    pub to: usize,
+    /// All of it.
+    pub packet: Vec<u8>,
+}
+
+/// All that are kept, numbered as they came.
+#[derive(Debug, Default)]
+pub struct Store {
+    first: u64,
+    kept: VecDeque<Option<Kept>>,
+    spare: Vec<Vec<u8>>,
+}
+
+/// Buffers kept to be used again, at most.
+const SPARE: usize = 4096;
+
+impl Store {
+    /// Keeps a copy of the next packet.
+    pub fn put(&mut self, to: usize, packet: &[u8]) {
+        let mut copy = self.spare.pop().unwrap_or_default();
+        copy.clear();
+        copy.extend_from_slice(packet);
+        self.kept.push_back(Some(Kept { to, packet: copy }));
+    }
+
+    /// Takes out packet number `id`.
+    pub fn take(&mut self, id: u64) -> Option<Kept> {
+        let taken = self.kept.get_mut(id.checked_sub(self.first)? as usize)?.take();
+        while matches!(self.kept.front(), Some(None)) {
+            self.kept.pop_front();
+            self.first += 1;
+        }
+        taken
+    }
+
+    /// Takes back what a packet was kept in.
+    pub fn give_back(&mut self, kept: Kept) {
+        if self.spare.len() < SPARE {
+            self.spare.push(kept.packet);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_found_by_number_and_once() {
+        let mut store = Store::default();
+        (0..5u8).for_each(|n| store.put(usize::from(n), &[n; 3]));
+        for id in [1, 0, 4, 2] {
+            let kept = store.take(id).expect("kept");
+            assert_eq!((kept.to as u64, &kept.packet[..]), (id, &[id as u8; 3][..]));
+            store.give_back(kept);
+            assert!(store.take(id).is_none());
+        }
+        store.put(5, &[]);
+        assert!(store.take(5).is_some_and(|kept| kept.packet.is_empty()));
+        assert!(store.take(9).is_none());
+    }
+}

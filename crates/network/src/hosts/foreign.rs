@@ -1,0 +1,175 @@
+//! Packets of programs outside the run: they enter at one host, leave at another, and no end point here knows them.
+
+use super::Hosts;
+use crate::clock::UNKNOWN;
+use crate::medium::Medium;
+use crate::observe::probe::Probe;
+use crate::packets::circuit::Circuit;
+use crate::packets::packet::{foreign_bits, Payload};
+use crate::packets::{Options, Packet};
+use longpipe_events::Time;
+
+/// Such a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ForeignPacket {
+    /// What it is known by outside.
+    pub id: u64,
+    /// Length of the IP packet [byte].
+    pub bytes: u16,
+    /// Whether it may be marked (RFC 3168 section 5).
+    pub capable: bool,
+    /// Whether it was marked before it came.
+    pub marked: bool,
+}
+
+impl Payload for ForeignPacket {
+    fn packet_bytes(&self) -> u32 {
+        u32::from(self.bytes)
+    }
+
+    fn sequence(&self) -> (u64, bool) {
+        (self.id, false)
+    }
+
+    fn options(&self) -> Option<Options> {
+        None
+    }
+
+    fn congestion(&self) -> u64 {
+        foreign_bits(self.capable, self.marked)
+    }
+}
+
+/// Why a packet was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Cause {
+    /// There was too little room.
+    Overflow = 1,
+    /// The policy refused it, or dropped it from the queue.
+    Refused = 2,
+    /// By force.
+    Forced = 3,
+    /// In an outage.
+    Outage = 4,
+    /// By bit errors.
+    Spoilt = 5,
+    /// Some of its cells were.
+    Cells = 6,
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It has reached its host, marked or not.
+    Delivered {
+        /// Whether it is marked.
+        marked: bool,
+    },
+    /// It will not.
+    Lost {
+        /// The link at whose port or on whose wire it was lost, where that is known.
+        link: Option<u32>,
+        /// Why.
+        cause: Cause,
+    },
+}
+
+/// What became of a packet, and when; of one whose cells were lost, when the next of its circuit came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// When.
+    pub time: Time,
+    /// The packet.
+    pub id: u64,
+    /// What.
+    pub fate: Fate,
+}
+
+/// The packets of a foreign flow that travel as cells, both ways.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Foreign {
+    circuits: [Circuit<ForeignPacket>; 2],
+    /// Those that were lost before the last one taken off each circuit.
+    lost: [Vec<u64>; 2],
+}
+
+impl Foreign {
+    /// A packet's frame number on its circuit: it stays here, unless what it carries travels along.
+    pub fn number(&mut self, vc: u32, travels: bool, packet: ForeignPacket) -> u32 {
+        self.circuits[(vc % 2) as usize].number(travels, packet)
+    }
+
+    /// The packet of a frame.
+    pub fn get(&self, vc: u32, frame: u32) -> &ForeignPacket {
+        self.circuits[(vc % 2) as usize].get(frame)
+    }
+
+    /// Takes it off its circuit, and those before it, which were lost.
+    pub fn take(&mut self, vc: u32, frame: u32) -> ForeignPacket {
+        let way = (vc % 2) as usize;
+        self.lost[way].extend(self.circuits[way].before(frame).map(|packet| packet.id));
+        self.circuits[way].take(frame)
+    }
+
+    /// Those that were lost before the last one taken.
+    pub fn take_lost(&mut self, vc: u32) -> Vec<u64> {
+        std::mem::take(&mut self.lost[(vc % 2) as usize])
+    }
+}
+
+impl<P: Probe> Hosts<P> {
+    /// A packet of a program outside is handed to the interface at the start of a foreign flow's circuit, now.
+    pub fn enter<M: Medium>(&mut self, medium: &mut M, vc: u32, packet: ForeignPacket) {
+        let travels = medium.travels(vc as usize);
+        let Some(foreign) = &mut self.flows[(vc / 2) as usize].foreign else {
+            unreachable!("packets of programs outside take foreign circuits")
+        };
+        let frame = foreign.number(vc, travels, packet);
+        medium.send(self, vc, frame, &packet, UNKNOWN);
+    }
+
+    /// Such a packet has reached its host.
+    pub fn hand_over(&mut self, packet: Packet) {
+        let time = self.clock.now;
+        let foreign = self.flows[(packet.vc() / 2) as usize].foreign.as_mut();
+        let lost = foreign.map(|foreign| foreign.take_lost(packet.vc()));
+        let fate = Fate::Lost {
+            link: None,
+            cause: Cause::Cells,
+        };
+        let lost = lost.into_iter().flatten().map(|id| Outcome { time, id, fate });
+        self.outcomes.extend(lost);
+        self.outcomes.push(Outcome {
+            time,
+            id: packet.sequence(),
+            fate: Fate::Delivered {
+                marked: packet.is_marked(),
+            },
+        });
+    }
+}
+
+/// Foreign packets that a port has lost.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Losses(Vec<(u64, Cause)>);
+
+impl Losses {
+    /// A packet is lost, of whatever kind.
+    pub fn note(&mut self, packet: &Packet, cause: Cause) {
+        if packet.is_foreign() {
+            self.0.push((packet.sequence(), cause));
+        }
+    }
+
+    /// Tells what was lost at a link.
+    pub fn tell(&mut self, time: Time, link: usize, outcomes: &mut Vec<Outcome>) {
+        let link = Some(link as u32);
+        let told = self.0.drain(..).map(|(id, cause)| Outcome {
+            time,
+            id,
+            fate: Fate::Lost { link, cause },
+        });
+        outcomes.extend(told);
+    }
+}

@@ -1,0 +1,35 @@
+use super::*;
+use proptest::prelude::*;
+
+proptest! {
+    #[test]
+    fn contents_survive(
+        sequence in any::<u64>(),
+        length in 0u32..65_000,
+        stamp in prop::option::of(any::<u64>().prop_map(Time)),
+        ends in prop::array::uniform3(0u32..100),
+        [request, capable, marked, reduced] in any::<[bool; 4]>(),
+    ) {
+        let blocks = ends.map(|end| SackBlock { start: end / 2, end });
+        let blocks = if blocks[0].end == 0 { Default::default() } else { blocks };
+        let data = DataSegment { sequence, length, retransmission: request, timestamp: stamp, ecn: Ecn { capable, marked, reduced } };
+        let ack = AckSegment { acknowledgement: sequence, echo: stamp, blocks, echoes_mark: marked };
+        let mark = if request { REQUEST } else { 0 };
+        let mut options = Options::default();
+        let packet = Packet::new(u32::from(request), mark, 7, &data, &mut options).further();
+        prop_assert_eq!(packet.contents(&options), Contents::Data(data));
+        prop_assert_eq!((u32::from(packet.bytes()), packet.step()), (data.packet_bytes(), 8));
+        let packet = Packet::new(u32::from(!request), mark, 7, &ack, &mut options);
+        prop_assert_eq!(packet.contents(&options), Contents::Ack(ack));
+        prop_assert_eq!((u32::from(packet.bytes()), packet.frame()), (ack.packet_bytes(), mark));
+        let datagram = Datagram { sent: Time(sequence), length };
+        let packet = Packet::new(4, 1, 7, &datagram, &mut options);
+        prop_assert_eq!(packet.contents(&options), Contents::Datagram(datagram));
+        prop_assert!(packet.is_notable() && !packet.is_plain_data());
+    }
+}
+
+#[test]
+fn a_packet_on_a_wire_takes_32_bytes() {
+    assert_eq!(size_of::<OnWire>(), 32);
+}

@@ -1,0 +1,184 @@
+//! Two coupled queues: one of low latency for scalable congestion controls, one classic, under one PI controller (RFC 9332).
+
+use super::{Backlog, Queued};
+use crate::scenario::{DualPi2Config, LowLatencyMarking, TwoQueues};
+use longpipe_events::{Time, PS_PER_SECOND};
+
+/// One queue, and what its likelihoods have added up to.
+#[derive(Clone, Debug)]
+struct Side<T> {
+    backlog: Backlog<T>,
+    /// Of the RFC's `recur`.
+    count: f64,
+}
+
+impl<T: Queued> Side<T> {
+    /// How long the first packet has waited [ps]; nothing if there is none.
+    fn delay(&self, now: Time) -> u64 {
+        self.backlog.first().map_or(0, |first| (now - first.arrival()).0)
+    }
+
+    /// True with a likelihood, at even distances (RFC 9332 appendix A.1).
+    fn recurs(&mut self, likelihood: f64) -> bool {
+        self.count += likelihood;
+        let full = self.count > 1.0;
+        if full {
+            self.count -= 1.0;
+        }
+        full
+    }
+}
+
+/// The pair.
+#[derive(Clone, Debug)]
+pub struct DualPi2<T> {
+    config: DualPi2Config,
+    low: Side<T>,
+    classic: Side<T>,
+    /// p'.
+    base: f64,
+    delay_before: u64,
+    next_update: Time,
+    /// What the classic queue has sent beyond its share, weighed [byte].
+    credit: f64,
+}
+
+impl<T: Queued> DualPi2<T> {
+    /// Both empty.
+    pub fn new(config: &DualPi2Config) -> DualPi2<T> {
+        let side = || Side {
+            backlog: Backlog::default(),
+            count: 0.0,
+        };
+        DualPi2 {
+            config: config.clone(),
+            low: side(),
+            classic: side(),
+            base: 0.0,
+            delay_before: 0,
+            next_update: Time(config.update_ps),
+            credit: 0.0,
+        }
+    }
+
+    /// p', the likelihood of a classic mark or drop, and that of a coupled mark: p' itself, p'² and k p'.
+    pub fn probabilities(&self) -> (f64, f64, f64) {
+        (
+            self.base,
+            self.base * self.base,
+            (self.config.coupling * self.base).min(1.0),
+        )
+    }
+
+    /// A packet comes, of low latency where it says so: ECT(1), or marked.
+    pub fn enqueue(&mut self, now: Time, packet: T) {
+        self.update_before(now);
+        if packet.is_low_latency() {
+            self.low.backlog.push(packet);
+        } else {
+            self.classic.backlog.push(packet);
+        }
+    }
+
+    /// The packet that leaves now, if any; those dropped on the way are handed to `dropped`.
+    pub fn dequeue(&mut self, now: Time, mut dropped: impl FnMut(T)) -> Option<T> {
+        self.update_before(now);
+        loop {
+            let low = match (self.low.backlog.is_empty(), self.classic.backlog.is_empty()) {
+                (true, true) => return None,
+                (low, classic) => !low && (classic || self.low_is_first(now)),
+            };
+            let (_, classic, coupled) = self.probabilities();
+            let overload = self.config.coupling * self.base >= 1.0;
+            let native = if low { native(&self.config, &self.low, now) } else { 0.0 };
+            let (side, other) = match low {
+                true => (&mut self.low, &self.classic),
+                false => (&mut self.classic, &self.low),
+            };
+            let alone = other.backlog.is_empty();
+            let mut packet = side.backlog.pop()?;
+            self.count_turn(low, alone, packet.bytes());
+            let side = if low { &mut self.low } else { &mut self.classic };
+            let keeps = match (low, overload) {
+                (true, false) => {
+                    if side.recurs(native.max(coupled)) {
+                        packet.mark();
+                    }
+                    true
+                }
+                // Marks no longer help: both queues lose alike (appendix A.2).
+                (true, true) => {
+                    let goes = side.recurs(classic);
+                    if !goes {
+                        packet.mark();
+                    }
+                    !goes
+                }
+                (false, overload) => !side.recurs(classic) || (self.config.ecn && !overload && packet.mark()),
+            };
+            if keeps {
+                return Some(packet);
+            }
+            dropped(packet);
+        }
+    }
+
+    /// Who sends where both wait.
+    fn low_is_first(&self, now: Time) -> bool {
+        match self.config.scheduler {
+            TwoQueues::TimeShifted { shift_ps } => self.low.delay(now) + shift_ps >= self.classic.delay(now),
+            TwoQueues::Weighted { .. } => self.credit <= 0.0,
+        }
+    }
+
+    /// Bytes of one queue leave while the other waits, or is empty, which settles all.
+    fn count_turn(&mut self, low: bool, other_is_empty: bool, bytes: u64) {
+        if let TwoQueues::Weighted { classic } = self.config.scheduler {
+            self.credit = match (other_is_empty, low) {
+                (true, _) => 0.0,
+                (false, true) => self.credit + classic * bytes as f64,
+                (false, false) => self.credit - (1.0 - classic) * bytes as f64,
+            };
+        }
+    }
+
+    /// Does the updates that are due before `now`.
+    fn update_before(&mut self, now: Time) {
+        while self.next_update < now {
+            let due = self.next_update;
+            self.next_update.0 += self.config.update_ps;
+            let seconds = |ps: u64| ps as f64 / PS_PER_SECOND as f64;
+            let delay = self.low.delay(due).max(self.classic.delay(due));
+            let DualPi2Config { alpha, beta, .. } = self.config;
+            let error = seconds(delay) - seconds(self.config.target_ps);
+            let moved = self.base + alpha * error + beta * (seconds(delay) - seconds(self.delay_before));
+            self.base = moved.clamp(0.0, 1.0);
+            let rests = self.base == 0.0 && delay == 0 && self.delay_before == 0;
+            self.delay_before = delay;
+            if rests && self.low.backlog.is_empty() && self.classic.backlog.is_empty() && self.next_update < now {
+                // Nothing moves it before something comes.
+                let others = (now.0 - self.next_update.0).div_ceil(self.config.update_ps);
+                self.next_update.0 += others * self.config.update_ps;
+            }
+        }
+    }
+
+    /// Packets that wait, and their bytes.
+    pub fn held(&self) -> (u64, u64) {
+        let (low, classic) = (&self.low.backlog, &self.classic.backlog);
+        (low.len() + classic.len(), low.bytes() + classic.bytes())
+    }
+}
+
+/// The likelihood of a mark by the queue of low latency alone.
+fn native<T: Queued>(config: &DualPi2Config, low: &Side<T>, now: Time) -> f64 {
+    let delay = low.delay(now);
+    if low.backlog.len() <= config.least_packets {
+        return 0.0;
+    }
+    match config.marking {
+        LowLatencyMarking::Step { threshold_ps } => f64::from(u8::from(delay >= threshold_ps)),
+        LowLatencyMarking::Ramp { min_ps, max_ps } if delay <= min_ps => f64::from(u8::from(delay >= max_ps)),
+        LowLatencyMarking::Ramp { min_ps, max_ps } => ((delay - min_ps) as f64 / (max_ps - min_ps) as f64).min(1.0),
+    }
+}

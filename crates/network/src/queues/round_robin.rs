@@ -1,0 +1,142 @@
+//! Queues in turn, each of which may send some bytes: deficit round robin (Shreedhar and Varghese 1996), and stochastic fair
+//! queueing, where a hash that may change spreads the flows (McKenney 1990).
+
+use super::{Backlog, Queued};
+use longpipe_events::{mix, Time};
+use std::collections::VecDeque;
+
+/// How flows are spread over queues.
+#[derive(Clone, Copy, Debug)]
+pub enum Spread {
+    /// Each has its own.
+    Apart,
+    /// By a hash, which may change every so often.
+    Hashed {
+        /// Which hash.
+        salt: u64,
+        /// Its period [ps].
+        perturb: Option<u64>,
+    },
+}
+
+/// A queue with what it may yet send.
+#[derive(Clone, Debug)]
+struct Turn<T> {
+    backlog: Backlog<T>,
+    /// Bytes that one turn adds.
+    quantum: u64,
+    /// Bytes left of its turns: nothing once it is empty.
+    deficit: u64,
+    /// Whether it has had this turn's quantum.
+    served: bool,
+}
+
+/// Queues in turn.
+#[derive(Clone, Debug)]
+pub struct RoundRobin<T> {
+    queues: Vec<Turn<T>>,
+    spread: Spread,
+    /// Those where something waits, the one whose turn it is first.
+    active: VecDeque<u32>,
+    packets: u64,
+    bytes: u64,
+}
+
+impl<T: Queued> RoundRobin<T> {
+    /// Queues with these quanta [byte], none of them 0.
+    pub fn new(quanta: impl IntoIterator<Item = u64>, spread: Spread) -> RoundRobin<T> {
+        let turn = |quantum| Turn {
+            backlog: Backlog::default(),
+            quantum,
+            deficit: 0,
+            served: false,
+        };
+        RoundRobin {
+            queues: quanta.into_iter().map(turn).collect(),
+            spread,
+            active: VecDeque::new(),
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    /// The queue of a flow at a time.
+    fn queue_of(&self, now: Time, flow: u32) -> u32 {
+        match self.spread {
+            Spread::Apart => flow,
+            Spread::Hashed { salt, perturb } => {
+                let period = perturb.map_or(0, |perturb| now.0 / perturb);
+                (mix(mix(salt ^ period) ^ u64::from(flow)) % self.queues.len() as u64) as u32
+            }
+        }
+    }
+
+    /// A packet of a flow, or of the class that stands for it, comes.
+    pub fn enqueue(&mut self, now: Time, flow: u32, packet: T) {
+        let queue = self.queue_of(now, flow);
+        self.packets += 1;
+        self.bytes += packet.bytes();
+        let turn = &mut self.queues[queue as usize];
+        if turn.backlog.is_empty() {
+            (turn.deficit, turn.served) = (0, false);
+            self.active.push_back(queue);
+        }
+        turn.backlog.push(packet);
+    }
+
+    /// There are too many: the last packet of the longest queue goes.
+    pub fn shorten_longest(&mut self) -> Option<T> {
+        // The first of equals.
+        let longest = (0..self.queues.len())
+            .rev()
+            .max_by_key(|&queue| self.queues[queue].backlog.bytes())?;
+        let turn = &mut self.queues[longest];
+        let packet = turn.backlog.pop_last()?;
+        self.packets -= 1;
+        self.bytes -= packet.bytes();
+        if turn.backlog.is_empty() {
+            turn.deficit = 0;
+            self.active.retain(|&queue| queue as usize != longest);
+        }
+        Some(packet)
+    }
+
+    /// The packet that leaves now, if any.
+    pub fn dequeue(&mut self) -> Option<T> {
+        loop {
+            let &queue = self.active.front()?;
+            let turn = &mut self.queues[queue as usize];
+            if !turn.served {
+                turn.deficit += turn.quantum;
+                turn.served = true;
+            }
+            let bytes = turn.backlog.first()?.bytes();
+            if bytes > turn.deficit {
+                turn.served = false;
+                // A short quantum would take as many turns as it is short of.
+                self.active.rotate_left(1);
+                continue;
+            }
+            let packet = turn.backlog.pop()?;
+            turn.deficit -= bytes;
+            self.packets -= 1;
+            self.bytes -= bytes;
+            if turn.backlog.is_empty() {
+                (turn.deficit, turn.served) = (0, false);
+                self.active.pop_front();
+            }
+            return Some(packet);
+        }
+    }
+
+    /// Packets that wait, and their bytes.
+    pub fn held(&self) -> (u64, u64) {
+        (self.packets, self.bytes)
+    }
+
+    /// The same in one queue.
+    pub fn held_in(&self, queue: u32) -> (u64, u64) {
+        let backlog = &self.queues[queue as usize].backlog;
+        (backlog.len(), backlog.bytes())
+    }
+}

@@ -1,0 +1,215 @@
+//! Packets of programs outside, against the end points of an ordinary run: entered when these sent theirs, they fare alike.
+
+mod common;
+
+use common::any_graph::any_scenario;
+use common::any_graph::motion::{self, any_motions};
+use longpipe_events::Time;
+use longpipe_network::scenario::{Engine, Framing, LossConfig, Scenario};
+use longpipe_network::{Cause, Datagram, Fate, ForeignPacket, Outcome, Probe, Simulation, REQUEST};
+use longpipe_tcp::config::RecoveryKind;
+use longpipe_tcp::{AckSegment, DataSegment};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// Circuit and number within it.
+type Name = (u32, u32);
+
+/// What end points sent and got.
+#[derive(Clone, Debug, Default)]
+struct Witness {
+    sent: Vec<(Time, Name, ForeignPacket)>,
+    got: Vec<(Time, Name, bool)>,
+}
+
+impl Witness {
+    fn sends(&mut self, now: Time, name: Name, bytes: u32, capable: bool) {
+        let packet = ForeignPacket {
+            id: self.sent.len() as u64,
+            bytes: bytes as u16,
+            capable,
+            marked: false,
+        };
+        self.sent.push((now, name, packet));
+    }
+}
+
+/// Requests travel the other way than the data of their flow.
+fn circuit(flow: u32, frame: u32, data: bool) -> u32 {
+    2 * flow + u32::from((frame & REQUEST == 0) != data)
+}
+
+impl Probe for Witness {
+    fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        let name = (circuit(flow, frame, true), frame);
+        self.sends(now, name, segment.packet_bytes(), segment.ecn.capable);
+    }
+
+    fn answered(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+        self.sends(now, (circuit(flow, frame, false), frame), ack.packet_bytes(), false);
+    }
+
+    fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        self.got
+            .push((now, (circuit(flow, frame, true), frame), segment.ecn.marked));
+    }
+
+    fn sent_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+        self.sends(now, (2 * flow, frame), datagram.packet_bytes(), false);
+    }
+
+    fn received_datagram(&mut self, now: Time, flow: u32, frame: u32, _: &Datagram) {
+        self.got.push((now, (2 * flow, frame), false));
+    }
+
+    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, _: &AckSegment) {
+        self.got.push((now, (circuit(flow, frame, false), frame), false));
+    }
+}
+
+/// Every flow's packets from outside.
+fn foreign(scenario: &Scenario) -> Scenario {
+    let mut foreign = scenario.clone();
+    foreign.flows.iter_mut().for_each(|flow| flow.foreign = true);
+    foreign
+}
+
+/// What became of packets that entered so, asked for `looks` times between two.
+fn outcomes(scenario: &Scenario, seed: u64, sent: &[(Time, Name, ForeignPacket)], looks: u64) -> Vec<Outcome> {
+    let mut simulation = Simulation::new(scenario, seed, ()).expect("a valid scenario");
+    let (mut all, mut now) = (vec![], 0);
+    for &(at, (vc, _), packet) in sent {
+        for look in 1..=looks {
+            simulation.advance_to(Time(now + (at.0 - now) * look / looks));
+            assert!(simulation.next_due() > Time(now + (at.0 - now) * look / looks));
+            all.append(simulation.outcomes());
+        }
+        simulation.enter(at, vc, packet);
+        now = at.0;
+    }
+    simulation.advance_to(Time(scenario.duration_ps));
+    all.append(simulation.outcomes());
+    simulation.stop();
+    simulation.report().expect("what entered is accounted for");
+    all
+}
+
+fn alike(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
+    scenario.engine = Engine::Reference;
+    scenario.duration_ps = scenario.duration_ps.min(common::SECOND);
+    // A host's jitter is drawn anew for each run, but not its own sending times: what is told is when end points sent.
+    let mut simulation = Simulation::new(&scenario, seed, Witness::default()).expect("a valid scenario");
+    simulation.run();
+    let Witness { sent, got } = simulation.into_probe();
+    // Packets of a full segment have to fit both ways.
+    prop_assume!(Simulation::new(&foreign(&scenario), seed, ()).is_ok());
+    let found = outcomes(&foreign(&scenario), seed, &sent, 0);
+    let names: BTreeMap<u64, Name> = sent.iter().map(|&(_, name, packet)| (packet.id, name)).collect();
+    let delivered: Vec<(Time, Name, bool)> = found
+        .iter()
+        .filter_map(|outcome| match outcome.fate {
+            Fate::Delivered { marked } => Some((outcome.time, names[&outcome.id], marked)),
+            Fate::Lost { .. } => None,
+        })
+        .collect();
+    let data = |name: Name| name.0.is_multiple_of(2) == (name.1 & REQUEST == 0);
+    let known = delivered
+        .into_iter()
+        .map(|(time, name, marked)| (time, name, marked && data(name)));
+    prop_assert_eq!(known.collect::<Vec<_>>(), got);
+    prop_assert_eq!(&found, &outcomes(&foreign(&scenario), seed, &sent, 3));
+    // A packet has one fate at most.
+    let mut fates: Vec<u64> = found.iter().map(|outcome| outcome.id).collect();
+    fates.sort_unstable();
+    prop_assert!(fates.windows(2).all(|pair| pair[0] != pair[1]));
+    Ok(())
+}
+
+fn cases() -> ProptestConfig {
+    let usual = ProptestConfig::default();
+    ProptestConfig {
+        cases: if std::env::var_os("PROPTEST_CASES").is_some() {
+            usual.cases
+        } else {
+            100
+        },
+        failure_persistence: None,
+        ..usual
+    }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn over_any_graph_of_routers(scenario in any_scenario(Framing::Ip), seed in any::<u64>()) {
+        alike(scenario, seed)?;
+    }
+
+    #[test]
+    fn over_any_graph_of_switches(scenario in any_scenario(Framing::Aal5), seed in any::<u64>()) {
+        alike(scenario, seed)?;
+    }
+
+    #[test]
+    fn over_links_that_move(scenario in any_scenario(Framing::Ip), motions in any_motions(), seed in any::<u64>()) {
+        let mut scenario = scenario;
+        motion::set(&mut scenario, &motions);
+        alike(scenario, seed)?;
+    }
+}
+
+/// Two packets and one more, lost by force at the first link.
+#[test]
+fn losses_are_told_with_their_link_and_cause() {
+    for (framing, expected) in [
+        (
+            Framing::Ip,
+            Fate::Lost {
+                link: Some(0),
+                cause: Cause::Forced,
+            },
+        ),
+        (
+            Framing::Aal5,
+            Fate::Lost {
+                link: None,
+                cause: Cause::Cells,
+            },
+        ),
+    ] {
+        let tcp = common::tcp(RecoveryKind::Reno, 65_535);
+        let mut scenario = common::dumbbell(1, 1_000_000, 1000, common::policy("tail-drop"), 1, &tcp);
+        scenario.engine = Engine::Reference;
+        scenario.framing = framing;
+        if framing == Framing::Ip {
+            scenario.links.iter_mut().for_each(|link| link.buffer = None);
+        }
+        let first = scenario.flows[0].route[0];
+        scenario.links[first].loss = LossConfig::Packets { indices: vec![1] };
+        if framing == Framing::Ip {
+            assert_eq!(first, 2);
+        }
+        let scenario = foreign(&scenario);
+        let packet = |id: u64| ForeignPacket {
+            id,
+            bytes: 100,
+            capable: false,
+            marked: false,
+        };
+        let sent: Vec<_> = (0..3)
+            .map(|id| (Time(id * 1_000_000_000), (0, 0), packet(id)))
+            .collect();
+        let found = outcomes(&scenario, 1, &sent, 1);
+        let expected = match expected {
+            Fate::Lost { link: Some(_), cause } => Fate::Lost {
+                link: Some(first as u32),
+                cause,
+            },
+            other => other,
+        };
+        let fates: Vec<(u64, Fate)> = found.iter().map(|outcome| (outcome.id, outcome.fate)).collect();
+        let whole = Fate::Delivered { marked: false };
+        assert_eq!(fates, [(0, whole), (1, expected), (2, whole)]);
+    }
+}

@@ -1,0 +1,424 @@
+//! Ports that choose between queues, against arithmetic: shares to the quantum, priorities to a packet, and RFC 9332's
+//! pseudocode step by step.
+
+mod common;
+
+use common::packets::{ip, packets};
+use common::{run, tcp, SECOND};
+use longpipe_events::{Stream, Time};
+use longpipe_network::queues::dualpi2::DualPi2;
+use longpipe_network::queues::round_robin::{RoundRobin, Spread};
+use longpipe_network::queues::Queued;
+use longpipe_network::scenario::{
+    BufferUnit, CbrConfig, DrrConfig, DualPi2Config, Engine, LowLatencyMarking, PolicyConfig, Scenario, SfqConfig,
+    StrictPriorityConfig, TrafficConfig, TwoQueues, WeightedPriorityConfig,
+};
+use longpipe_network::{Report, Simulation};
+use longpipe_tcp::config::{AimdConfig, CongestionConfig, RecoveryKind};
+use std::collections::VecDeque;
+
+const DELAY: u64 = SECOND / 100;
+const TRUNK_BPS: u64 = 10_000_000;
+
+/// A packet of a flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Packet {
+    flow: u32,
+    bytes: u64,
+    arrival: Time,
+    low_latency: bool,
+    capable: bool,
+    marked: bool,
+}
+
+impl Queued for Packet {
+    fn arrival(&self) -> Time {
+        self.arrival
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn is_low_latency(&self) -> bool {
+        self.low_latency
+    }
+
+    fn mark(&mut self) -> bool {
+        self.marked |= self.capable;
+        self.capable
+    }
+}
+
+fn packet(flow: u32, bytes: u64) -> Packet {
+    Packet {
+        flow,
+        bytes,
+        arrival: Time(0),
+        low_latency: false,
+        capable: false,
+        marked: false,
+    }
+}
+
+/// After n turns each of three queues that never empty has sent n Q bytes, rounded down to whole packets of its own
+/// (Shreedhar and Varghese 1996, section 4).
+#[test]
+fn deficit_round_robin_shares_to_a_packet_of_each_flow() {
+    for quantum in [500u64, 1514, 9000] {
+        let lengths = [40u64, 700, 1500];
+        let mut queues = RoundRobin::new([quantum; 3], Spread::Apart);
+        for flow in (0..3).cycle().take(60_000) {
+            queues.enqueue(Time(0), flow, packet(flow, lengths[flow as usize]));
+        }
+        let mut sent = [0u64; 3];
+        for turn in 1..50 {
+            // What this turn lets each send, one flow after the other.
+            for (flow, &length) in (0..).zip(&lengths) {
+                let due = turn * quantum / length;
+                while sent[flow as usize] < due {
+                    let left = queues.dequeue().expect("none is empty");
+                    assert_eq!(left.flow, flow, "turn {turn}, quantum {quantum}: {sent:?}");
+                    sent[flow as usize] += 1;
+                }
+            }
+        }
+    }
+}
+
+/// A queue that empties keeps nothing of its turn.
+#[test]
+fn a_queue_that_empties_loses_its_deficit() {
+    let mut queues = RoundRobin::new([1000; 2], Spread::Apart);
+    queues.enqueue(Time(0), 0, packet(0, 100));
+    assert_eq!(queues.dequeue().map(|one| one.flow), Some(0));
+    (0..2).for_each(|_| queues.enqueue(Time(0), 0, packet(0, 600)));
+    queues.enqueue(Time(0), 1, packet(1, 600));
+    // 900 bytes that were left would let both go at once.
+    let order: Vec<u32> = std::iter::from_fn(|| queues.dequeue()).map(|one| one.flow).collect();
+    assert_eq!(order, [0, 1, 0]);
+}
+
+/// Flows of datagrams with rates [bit/s], payloads and classes over a trunk of 10 Mbit/s with this policy.
+fn scenario(flows: &[(u64, u32, u32)], policy: PolicyConfig, buffer: u64, seconds: u64) -> Scenario {
+    let tcp = tcp(RecoveryKind::Reno, 65_536);
+    let mut scenario = packets(flows.len(), DELAY, 1_000, "tail-drop", seconds, &tcp);
+    scenario = ip(scenario, BufferUnit::Packets, buffer);
+    scenario.links.iter_mut().for_each(|link| link.rate_bps = 1_000_000_000);
+    let trunk = scenario.flows[0].route[1];
+    scenario.links[trunk].rate_bps = TRUNK_BPS;
+    scenario.links[trunk].policy = policy;
+    for (flow, &(rate_bps, payload_bytes, class)) in scenario.flows.iter_mut().zip(flows) {
+        flow.traffic = TrafficConfig::Cbr(CbrConfig {
+            rate_bps,
+            payload_bytes,
+        });
+        flow.class = class;
+    }
+    scenario
+}
+
+fn both(scenario: &Scenario) -> Report {
+    let mut reference = scenario.clone();
+    reference.engine = Engine::Reference;
+    let fast = run(scenario, 1);
+    assert_eq!(fast.state_hash, run(&reference, 1).state_hash);
+    fast
+}
+
+/// Bytes of IP packets that came of each flow.
+fn came(report: &Report) -> Vec<f64> {
+    let bytes = |row: &longpipe_network::hosts::datagrams::DatagramReport| row.received_bytes + 28 * row.received;
+    report.datagrams.iter().map(|row| bytes(row) as f64).collect()
+}
+
+#[test]
+fn overloads_of_two_lengths_share_a_trunk_to_a_turn_under_drr() {
+    let drr = PolicyConfig::Drr(DrrConfig {
+        quantum_bytes: 1514,
+        queues: None,
+    });
+    let report = both(&scenario(&[(9_000_000, 972, 0), (20_000_000, 172, 0)], drr, 100, 10));
+    let [long, short] = came(&report)[..] else { panic!() };
+    // Both wait all the time but for the first packets.
+    assert!((long - short).abs() < 3.0 * 1514.0, "{long} {short}");
+}
+
+#[test]
+fn sfq_of_one_queue_and_priority_of_one_class_are_a_plain_queue() {
+    let flows = [(9_000_000, 972, 0), (7_000_000, 172, 0), (3_000_000, 1300, 0)];
+    let plain = both(&scenario(&flows, PolicyConfig::TailDrop {}, 30, 5));
+    for policy in [
+        PolicyConfig::Sfq(SfqConfig {
+            quantum_bytes: 1514,
+            queues: 1,
+            perturb_ps: None,
+        }),
+        PolicyConfig::StrictPriority(StrictPriorityConfig { classes: 1 }),
+        PolicyConfig::WeightedPriority(WeightedPriorityConfig {
+            weights: vec![1],
+            quantum_bytes: 1514,
+        }),
+    ] {
+        assert_eq!(both(&scenario(&flows, policy, 30, 5)).datagrams, plain.datagrams);
+    }
+}
+
+#[test]
+fn a_hash_that_changes_parts_flows_that_met() {
+    let flows: Vec<(u64, u32, u32)> = (0..8).map(|_| (4_000_000, 972, 0)).collect();
+    let spread = |perturb_ps| {
+        let sfq = PolicyConfig::Sfq(SfqConfig {
+            quantum_bytes: 1000,
+            queues: 8,
+            perturb_ps,
+        });
+        let came = came(&both(&scenario(&flows, sfq, 200, 60)));
+        let (least, most) = came
+            .iter()
+            .fold((f64::MAX, 0f64), |(least, most), &one| (least.min(one), most.max(one)));
+        most / least
+    };
+    let (fixed, moving) = (spread(None), spread(Some(SECOND)));
+    // Of eight flows in eight queues some share one, and get half.
+    assert!(fixed > 1.9 && moving < 1.5, "{fixed} {moving}");
+}
+
+/// The first class waits for one packet in service at the most; the second has what is left, to a packet.
+#[test]
+fn strict_priority_delays_the_first_class_by_no_more_than_a_packet() {
+    let strict = PolicyConfig::StrictPriority(StrictPriorityConfig { classes: 2 });
+    let report = both(&scenario(&[(4_000_000, 472, 0), (20_000_000, 1222, 1)], strict, 20, 10));
+    let first = &report.datagrams[0];
+    // 500 bytes last .4 ms on the trunk and 4 us elsewhere; 1250 of the other class 1 ms.
+    let unloaded = 0.030_408;
+    let (least, most) = first.delays.extremes();
+    assert!(
+        first.lost == 0 && least >= unloaded - 1e-9 && most <= unloaded + 0.001 + 1e-9,
+        "{least} {most}"
+    );
+    let [first, second] = came(&report)[..] else { panic!() };
+    // A second sends 1.25 MB; the last 30 ms and the first of each are under way.
+    let rest = 12_500_000.0 - first * (10.0 / 9.97);
+    assert!((second / rest - 1.0).abs() < 0.006, "{second} {rest}");
+}
+
+#[test]
+fn weights_share_to_a_turn() {
+    let weighted = PolicyConfig::WeightedPriority(WeightedPriorityConfig {
+        weights: vec![5, 2, 1],
+        quantum_bytes: 1514,
+    });
+    let flows = [(9_000_000, 972, 0), (9_000_000, 372, 1), (9_000_000, 1222, 2)];
+    let report = both(&scenario(&flows, weighted, 50, 20));
+    let parts: Vec<f64> = came(&report)
+        .iter()
+        .zip([5.0, 2.0, 1.0])
+        .map(|(bytes, weight)| bytes / weight)
+        .collect();
+    // A turn, and what came before all of them waited.
+    assert!(
+        parts.iter().all(|part| (part - parts[0]).abs() < 3.0 * 1514.0),
+        "{parts:?}"
+    );
+}
+
+#[test]
+fn more_classes_than_a_port_has_are_refused_in_one_line() {
+    let weighted = PolicyConfig::WeightedPriority(WeightedPriorityConfig {
+        weights: vec![5, 2],
+        quantum_bytes: 1514,
+    });
+    let flows = [(9_000_000, 972, 0), (9_000_000, 372, 2)];
+    let error = Simulation::new(&scenario(&flows, weighted, 50, 20), 1, ())
+        .err()
+        .expect("it has two");
+    assert_eq!(
+        error.to_string(),
+        "flows[1].class: 2; needs less than 2, the classes of n0->n1"
+    );
+}
+
+/// RFC 3449 section 2: over a return link of 10 kbit/s an ACK of 40 bytes lasts 32 ms, in which 10 Mbit/s carry 26.7 packets of 1500
+/// bytes. Without a filter each ACK lets one go; with it no more than one waits, and it stands for all.
+#[test]
+fn filtered_acks_fill_a_link_that_a_slow_return_link_would_hold_back() {
+    let throughput = |policy: PolicyConfig| {
+        let mut config = tcp(RecoveryKind::Reno, 300_000);
+        config.mss_bytes = 1460;
+        // Few ACKs open the window by few segments, unless bytes are counted (RFC 3449 section 5.3.1).
+        config.congestion = CongestionConfig::Aimd(AimdConfig { byte_counting: true });
+        let mut scenario = packets(1, DELAY, 100, "tail-drop", 60, &config);
+        // Room for the window, so that nothing is lost but ACKs.
+        scenario = ip(scenario, BufferUnit::Packets, 1000);
+        let [trunk, back] = [scenario.flows[0].route[1], scenario.flows[0].return_route[1]];
+        scenario.links.iter_mut().for_each(|link| link.rate_bps = 1_000_000_000);
+        (scenario.links[trunk].rate_bps, scenario.links[back].rate_bps) = (TRUNK_BPS, 10_000);
+        scenario.links[back].policy = policy;
+        let report = both(&scenario);
+        let port = report.packet_ports[back];
+        (report.flows[0].delivered_bytes as f64 * 8.0 / 60.0, port)
+    };
+    let (plain, _) = throughput(PolicyConfig::TailDrop {});
+    let (filtered, port) = throughput(PolicyConfig::AckFilter {});
+    // The link is full, 1460/1500 of 10 Mbit/s, once the window is open.
+    assert!(filtered > 0.95 * 9.733e6, "{filtered}");
+    // An ACK each 32 ms lets 1460 bytes go, and at the end a window is under way.
+    let slow = 1460.0 * 8.0 / 0.032;
+    assert!(plain > slow && plain < slow + 8.0 * 300_000.0 / 60.0, "{plain}");
+    // One is in service, one waits and stands for all.
+    assert!(port.peak_packets == 2 && port.lost_overflow == 0, "{port:?}");
+    assert!((port.packets_out as f64 - 60.0 / 0.032).abs() < 20.0, "{port:?}");
+}
+
+/// What RFC 9332 appendix A says in its own order and names, in floating-point seconds.
+struct Pseudocode {
+    lq: VecDeque<Packet>,
+    cq: VecDeque<Packet>,
+    p: f64,
+    prevq: f64,
+    count: [f64; 2],
+    updates: u64,
+}
+
+const TUPDATE: f64 = 0.016;
+
+impl Pseudocode {
+    fn time(queue: &VecDeque<Packet>, now: f64) -> f64 {
+        queue.front().map_or(0.0, |head| now - head.arrival.0 as f64 / 1e12)
+    }
+
+    fn recur(&mut self, queue: usize, likelihood: f64) -> bool {
+        self.count[queue] += likelihood;
+        if self.count[queue] > 1.0 {
+            self.count[queue] -= 1.0;
+            return true;
+        }
+        false
+    }
+
+    fn update(&mut self, now: f64) {
+        while (self.updates + 1) as f64 * TUPDATE < now - 1e-13 {
+            self.updates += 1;
+            let at = self.updates as f64 * TUPDATE;
+            let curq = Self::time(&self.cq, at).max(Self::time(&self.lq, at));
+            self.p = (self.p + 0.16 * (curq - 0.015) + 3.2 * (curq - self.prevq)).clamp(0.0, 1.0);
+            self.prevq = curq;
+        }
+    }
+
+    /// What leaves, and what was dropped before it.
+    fn dequeue(&mut self, now: f64) -> (Option<Packet>, Vec<Packet>) {
+        self.update(now);
+        let mut dropped = vec![];
+        loop {
+            let (l, c) = (!self.lq.is_empty(), !self.cq.is_empty());
+            if !l && !c {
+                return (None, dropped);
+            }
+            let (p_cl, p_c) = (2.0 * self.p, self.p * self.p);
+            if l && (!c || Self::time(&self.lq, now) + 0.050 >= Self::time(&self.cq, now)) {
+                let delay = Self::time(&self.lq, now);
+                let ramp = ((delay - 0.0008) / 0.0004).clamp(0.0, 1.0);
+                let native = if self.lq.len() > 1 { ramp } else { 0.0 };
+                let mut pkt = self.lq.pop_front().unwrap();
+                if p_cl < 1.0 {
+                    pkt.marked |= self.recur(0, native.max(p_cl));
+                } else if self.recur(0, p_c) {
+                    dropped.push(pkt);
+                    continue;
+                } else {
+                    pkt.marked = true;
+                }
+                return (Some(pkt), dropped);
+            }
+            let mut pkt = self.cq.pop_front().unwrap();
+            if self.recur(1, p_c) {
+                if !pkt.capable || p_cl >= 1.0 {
+                    dropped.push(pkt);
+                    continue;
+                }
+                pkt.marked = true;
+            }
+            return (Some(pkt), dropped);
+        }
+    }
+}
+
+fn dualpi2() -> DualPi2Config {
+    DualPi2Config {
+        target_ps: 15 * SECOND / 1000,
+        update_ps: 16 * SECOND / 1000,
+        alpha: 0.16,
+        beta: 3.2,
+        coupling: 2.0,
+        marking: LowLatencyMarking::Ramp {
+            min_ps: 8 * SECOND / 10_000,
+            max_ps: 12 * SECOND / 10_000,
+        },
+        least_packets: 1,
+        scheduler: TwoQueues::TimeShifted {
+            shift_ps: 50 * SECOND / 1000,
+        },
+        ecn: true,
+    }
+}
+
+/// Packets at random instants at several loads, over a line that takes 1.2 ms for each: the same go, are marked and are dropped.
+#[test]
+fn dualpi2_does_what_rfc_9332_s_pseudocode_does_packet_by_packet() {
+    for (load, low_share, capable_share) in [(0.9, 0.5, 0.0), (1.02, 0.5, 0.5), (1.1, 0.2, 0.0), (1.5, 0.7, 1.0)] {
+        let mut stream = Stream::new(1, "dualpi2", (load * 100.0) as u64);
+        let mut ours = DualPi2::new(&dualpi2());
+        let mut theirs = Pseudocode {
+            lq: VecDeque::new(),
+            cq: VecDeque::new(),
+            p: 0.0,
+            prevq: 0.0,
+            count: [0.0; 2],
+            updates: 0,
+        };
+        let service = 1_200_000_000u64;
+        let (mut arrival, mut free, mut seen) = (0u64, 0u64, [0u64; 4]);
+        for _ in 0..40_000 {
+            arrival += 1 + stream.below((2.0 * service as f64 / load) as u64);
+            while free < arrival {
+                let mut dropped = vec![];
+                let left = ours.dequeue(Time(free), |packet| dropped.push(packet));
+                let (their, their_dropped) = theirs.dequeue(free as f64 / 1e12);
+                assert_eq!((left, &dropped), (their, &their_dropped), "at {free} ps, load {load}");
+                let (base, classic, coupled) = ours.probabilities();
+                assert!((base - theirs.p).abs() < 1e-9, "{base} {}", theirs.p);
+                // The coupling: p_C = (p_CL/2)².
+                assert!((classic - (coupled / 2.0).powi(2)).abs() < 1e-12 || base > 0.5);
+                let Some(packet) = left else { break };
+                seen[usize::from(packet.low_latency)] += u64::from(packet.marked);
+                seen[2] += dropped.len() as u64;
+                seen[3] += 1;
+                free += service;
+            }
+            if free < arrival {
+                free = arrival;
+            }
+            let low_latency = stream.fraction() < low_share;
+            let packet = Packet {
+                arrival: Time(arrival),
+                low_latency,
+                capable: low_latency || stream.fraction() < capable_share,
+                ..packet(0, 1500)
+            };
+            ours.enqueue(Time(arrival), packet);
+            theirs.update(arrival as f64 / 1e12);
+            if low_latency {
+                theirs.lq.push_back(packet);
+            } else {
+                theirs.cq.push_back(packet);
+            }
+        }
+        let [_, low_marks, drops, _] = seen;
+        assert!(
+            low_marks > 100 && (load < 1.0 || capable_share > 0.4 || drops > 100),
+            "{seen:?}"
+        );
+    }
+}

@@ -1,0 +1,218 @@
+//! Real programs through the path: what Python opened goes in, what was counted comes out.
+
+use crate::{DefectError, ScenarioError};
+use longpipe_events::Time;
+use longpipe_live::capture::Capture;
+use longpipe_live::device::{take_over, Device};
+use longpipe_live::lateness::Histogram;
+use longpipe_live::live::{Host, Options, Way};
+use longpipe_live::path::{Counts, CAUSE_NAMES};
+use longpipe_live::record::{self, ReadError, Recorder};
+use longpipe_live::{Live, Path, Said};
+use longpipe_network::Scenario;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// What a run has counted so far, to be read from another thread.
+#[pyclass(frozen)]
+#[derive(Default)]
+pub(crate) struct LiveWatch(Mutex<Said>);
+
+#[pymethods]
+impl LiveWatch {
+    #[new]
+    fn new() -> LiveWatch {
+        LiveWatch::default()
+    }
+
+    /// What was counted, as `live_run` returns it.
+    fn read<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let said = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        counted(py, &said)
+    }
+}
+
+fn path(scenario_json: &str, seed: u64) -> PyResult<(Scenario, Path)> {
+    let scenario: Scenario =
+        serde_json::from_str(scenario_json).map_err(|error| ScenarioError::new_err(format!("scenario: {error}")))?;
+    let path = Path::new(&scenario, seed).map_err(|error| ScenarioError::new_err(error.to_string()))?;
+    Ok((scenario, path))
+}
+
+/// Carries packets between hosts until `stop` can be read; without the interpreter lock.
+///
+/// Hosts are addresses, descriptor of the device, and the kernel's Ethernet address where frames pass; ways are both ends by
+/// number of the host, first foreign flow and how many. All descriptors are closed in the end.
+#[pyfunction]
+#[pyo3(signature = (scenario_json, seed, hosts, ways, longest, options, stop, watch, record=None, capture=None))]
+#[expect(clippy::too_many_arguments)]
+pub(crate) fn live_run<'py>(
+    py: Python<'py>,
+    scenario_json: &str,
+    seed: u64,
+    hosts: Vec<(Vec<IpAddr>, i32, Option<[u8; 6]>)>,
+    ways: Vec<(usize, usize, u32, u32)>,
+    longest: usize,
+    options: (u64, u64),
+    stop: i32,
+    watch: &LiveWatch,
+    record: Option<PathBuf>,
+    capture: Option<PathBuf>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let hosts = hosts.into_iter().map(|(addresses, descriptor, ethernet)| Host {
+        addresses,
+        device: Device::new(take_over(descriptor), ethernet),
+    });
+    let hosts: Vec<Host> = hosts.collect();
+    let stop = take_over(stop);
+    let (scenario, path) = path(scenario_json, seed)?;
+    let ways: Vec<Way> = ways
+        .into_iter()
+        .map(|(from, to, first, flows)| Way {
+            ends: [from, to],
+            first,
+            flows,
+        })
+        .collect();
+    let known = |way: &Way| {
+        let foreign = (way.first..way.first.saturating_add(way.flows))
+            .all(|flow| scenario.flows.get(flow as usize).is_some_and(|flow| flow.foreign));
+        foreign && way.flows > 0 && way.ends.iter().all(|&end| end < hosts.len())
+    };
+    if !ways.iter().all(known) {
+        return Err(PyValueError::new_err(
+            "ways: needs hosts and foreign flows that are there",
+        ));
+    }
+    let (spin_ns, late_ns) = options;
+    let mut live = Live::new(path, hosts, &ways, longest, Options { spin_ns, late_ns });
+    if let Some(path) = record {
+        live.record(Recorder::append(&path).map_err(os_error)?);
+    }
+    if let Some(path) = capture {
+        let links = (0..scenario.links.len()).map(|link| crate::port_name(&scenario, link));
+        live.capture(Capture::create(&path, links.collect()).map_err(os_error)?);
+    }
+    let ended = py.detach(|| live.run(stop.as_fd(), &watch.0));
+    let (said, mut path) = ended.map_err(os_error)?;
+    let result = counted(py, &said)?;
+    ports(py, &result, &scenario, &mut path)?;
+    Ok(result)
+}
+
+/// Has the arrivals of a record, whose entries begin at byte `offset`, enter again, in virtual time.
+///
+/// ValueError where the file holds something else.
+#[pyfunction]
+pub(crate) fn live_replay<'py>(
+    py: Python<'py>,
+    scenario_json: &str,
+    seed: u64,
+    file: PathBuf,
+    offset: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (scenario, mut path) = path(scenario_json, seed)?;
+    let circuits = 2 * scenario.flows.len() as u32;
+    let foreign = |circuit: u32| circuit < circuits && scenario.flows[(circuit / 2) as usize].foreign;
+    let (mut unknown, mut delays, mut entered) = (0, Histogram::default(), Vec::new());
+    let ended = py.detach(|| {
+        let ended = record::read(&file, offset, |arrival| {
+            if !foreign(arrival.circuit) {
+                unknown += 1;
+                return;
+            }
+            count_delays(path.advance_to(arrival.at), &entered, &mut delays);
+            entered.push(arrival.at);
+            path.enter(arrival);
+        })?;
+        let last = ended.map_or(path.now(), |end| end.at);
+        count_delays(path.advance_to(last), &entered, &mut delays);
+        Ok(ended)
+    });
+    let ended = ended.map_err(|error: ReadError| match error {
+        ReadError::File(error) => os_error(error),
+        ReadError::Entry(_) => PyValueError::new_err(error.to_string()),
+    })?;
+    if unknown > 0 {
+        return Err(PyValueError::new_err(format!(
+            "{unknown} packets: of flows that are not there"
+        )));
+    }
+    let result = PyDict::new(py);
+    numbers(py, &result, path.now(), &path.counts(), path.decisions())?;
+    result.set_item("recorded_decisions", ended.map(|end| format!("{:016x}", end.decisions)))?;
+    result.set_item("delay_s", quantiles(py, &delays)?)?;
+    ports(py, &result, &scenario, &mut path)?;
+    Ok(result)
+}
+
+fn count_delays(outcomes: &[longpipe_network::Outcome], entered: &[Time], delays: &mut Histogram) {
+    for outcome in outcomes {
+        if let longpipe_network::Fate::Delivered { .. } = outcome.fate {
+            delays.add((outcome.time - entered[outcome.id as usize]).0 / 1000);
+        }
+    }
+}
+
+fn counted<'py>(py: Python<'py>, said: &Said) -> PyResult<Bound<'py, PyDict>> {
+    let result = PyDict::new(py);
+    numbers(py, &result, said.elapsed, &said.counts, said.decisions)?;
+    result.set_item("no_way", said.no_way)?;
+    result.set_item("unfit", said.unfit)?;
+    result.set_item("refused", said.refused)?;
+    result.set_item("late", said.late)?;
+    result.set_item("lateness_s", quantiles(py, &said.lateness)?)?;
+    result.set_item("longest_pause_s", said.longest_pause_ns as f64 / 1e9)?;
+    Ok(result)
+}
+
+fn numbers(py: Python<'_>, result: &Bound<'_, PyDict>, elapsed: Time, counts: &Counts, decisions: u64) -> PyResult<()> {
+    result.set_item("elapsed_s", elapsed.as_seconds())?;
+    result.set_item("entered", counts.entered)?;
+    result.set_item("delivered", counts.delivered)?;
+    result.set_item("marked", counts.marked)?;
+    result.set_item("on_path", counts.entered - counts.delivered - counts.all_lost())?;
+    let lost = PyDict::new(py);
+    for (name, count) in CAUSE_NAMES.iter().zip(counts.lost) {
+        lost.set_item(name, count)?;
+    }
+    result.set_item("lost", lost)?;
+    result.set_item("decisions", format!("{decisions:016x}"))
+}
+
+fn quantiles<'py>(py: Python<'py>, histogram: &Histogram) -> PyResult<Bound<'py, PyDict>> {
+    let result = PyDict::new(py);
+    for (name, share) in [
+        ("0.5", 0.5),
+        ("0.95", 0.95),
+        ("0.99", 0.99),
+        ("0.999", 0.999),
+        ("1", 1.0),
+    ] {
+        let found = histogram.quantile(share).map(|value| value as f64 / 1e9);
+        result.set_item(name, found)?;
+    }
+    Ok(result)
+}
+
+/// What the ports of all programs and simulated flows together have counted.
+fn ports(py: Python<'_>, result: &Bound<'_, PyDict>, scenario: &Scenario, path: &mut Path) -> PyResult<()> {
+    let report = path.report().map_err(|error| DefectError::new_err(error.to_string()))?;
+    let columns = match scenario.framing {
+        longpipe_network::scenario::Framing::Aal5 => crate::ports(py, scenario, &report)?,
+        longpipe_network::scenario::Framing::Ip => crate::packet_ports::columns(py, scenario, &report)?,
+    };
+    result.set_item("ports", columns)?;
+    let delivered: Vec<u64> = report.flows.iter().map(|flow| flow.delivered_bytes).collect();
+    result.set_item("flows_delivered_bytes", delivered)
+}
+
+fn os_error(error: io::Error) -> PyErr {
+    PyOSError::new_err((error.raw_os_error().unwrap_or(5), error.to_string()))
+}

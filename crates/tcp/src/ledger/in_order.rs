@@ -1,0 +1,61 @@
+//! ACKs in order where nothing is lost, out of order or sent twice: the first records leave, and the last of them is the news.
+
+use super::{Latest, Ledger, News};
+use longpipe_events::Time;
+
+impl Ledger {
+    /// Whether nothing under way is lost, out of order, or was sent again.
+    #[inline]
+    pub fn is_calm(&self) -> bool {
+        self.beyond == 0 && self.lost() == 0 && self.una >= self.again_until
+    }
+
+    /// Whether an ACK of all below `una` finds it so, and acknowledges the first segment.
+    #[inline]
+    pub fn is_in_order(&self, una: u64) -> bool {
+        self.is_calm() && self.records.front().is_some_and(|first| first.end <= una)
+    }
+
+    /// What such an ACK tells: as `on_ack` says.
+    #[inline]
+    pub fn on_ack_in_order(&mut self, now: Time, una: u64) -> News {
+        debug_assert!(self.is_in_order(una));
+        let first = self.una;
+        let (mut slow_rtt, mut newest, mut departure) = (None, None, None);
+        while let Some(record) = self.records.front().filter(|record| record.end <= una) {
+            if newest.is_none() {
+                slow_rtt = Some(now - record.sent);
+            }
+            self.una = record.end;
+            self.passed += 1;
+            newest = Some(*record);
+            self.records.pop_front();
+            if let Some(departures) = &mut self.departures {
+                departure = departures.pop_front();
+            }
+        }
+        let delivered = self.una - first;
+        self.delivered += delivered;
+        self.highest = self.highest.max(self.una);
+        self.sacked.absorb(una);
+        let rtt = newest.map(|newest| now - newest.sent);
+        if rtt.is_some_and(|rtt| self.least_rtt.is_none_or(|least| rtt < least)) {
+            self.least_rtt = rtt;
+        }
+        News {
+            rtt,
+            least_rtt: self.least_rtt,
+            delivered,
+            lost: std::mem::take(&mut self.sent_again),
+            slow_rtt,
+            latest: newest.map(|newest| Latest {
+                number: newest.number,
+                rtt: now - newest.sent,
+            }),
+            rate: newest
+                .zip(departure)
+                .map(|(newest, departure)| self.rate(now, newest.sent, departure)),
+            reordered: false,
+        }
+    }
+}

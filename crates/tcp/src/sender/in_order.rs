@@ -1,0 +1,295 @@
+//! An ACK in order, and what it lets out, of a sender whose recovery goes by records and has nothing to repair: what
+//! `on_recorded_ack` and `poll_recorded` come to then, without asking for what can't be.
+
+use super::timers::Timer;
+use super::{expiry, Sender};
+use crate::congestion::control::{Ack, Phase, Sent};
+use crate::ledger::Ledger;
+use crate::recovery::Recovery;
+use crate::told::Told;
+use longpipe_events::{MaybeTime, Time};
+
+impl Sender {
+    /// Takes an ACK without SACK blocks or marks if it acknowledges the first segment under way, and nothing is lost, out of
+    /// order or probed; after that `poll_in_order` says what to send.
+    pub(super) fn on_ack_in_order(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) -> bool {
+        let simple = self.is_simple();
+        let (Recovery::Rack(rack), Some(told), true) = (&mut self.recovery, self.told.as_deref_mut(), simple) else {
+            return false;
+        };
+        let Some(ledger) = told.ledger.as_mut() else {
+            return false;
+        };
+        if !(rack.rests() && ledger.is_in_order(acknowledgement)) {
+            return false;
+        }
+        let flight = &mut self.flight;
+        let (una, in_flight_before, cwnd) = (flight.una, flight.outstanding(), flight.cwnd());
+        flight.una = acknowledgement;
+        flight.duplicates = 0;
+        let news = ledger.on_ack_in_order(now, acknowledgement);
+        rack.take_latest(news.latest);
+        if let Some(sent) = news.slow_rtt.map(|rtt| Time(now.0 - rtt.0)).or(echo) {
+            self.rtt.measure(sent, now);
+            self.rto = self.rtt.steady_rto();
+            self.measured = Some(now - sent);
+        }
+        let (in_flight, srtt) = (flight.outstanding(), self.rtt.srtt());
+        let ack = Ack {
+            now,
+            acked: acknowledgement - una,
+            grows: true,
+            open: true,
+            phase: Phase::Open,
+            delivered: news.delivered,
+            lost: 0,
+            marked: 0,
+            in_flight_before,
+            in_flight,
+            cwnd,
+            window_limited: (in_flight_before + u64::from(flight.mss)) as i64 as f64 > cwnd,
+            rtt: news.rtt,
+            srtt,
+            least_rtt: news.least_rtt,
+            rate: news.rate,
+        };
+        let pacing = self.congestion.on_ack(&ack, flight);
+        if in_flight == 0 {
+            rack.rest();
+        } else {
+            rack.rto = expiry(self.rto, &mut self.rtt, now);
+            rack.arm_probe(now, srtt, ledger, in_flight, flight.mss);
+        }
+        self.timers.set(Timer::Retransmission, rack.next_timeout());
+        told.pace(pacing);
+        told.pace_by_window(flight, srtt, news.least_rtt);
+        true
+    }
+
+    /// The same of an ACK without options, where no segment has timestamps.
+    pub fn take_in_order(&mut self, now: Time, acknowledgement: u64) -> bool {
+        !self.timestamps && self.on_ack_in_order(now, acknowledgement, None)
+    }
+
+    /// Sends a segment of MSS bytes never sent before, if nothing is lost, out of order or probed, and the window and the time
+    /// allow it: its first byte.
+    pub fn poll_in_order(&mut self, now: Time) -> Option<u64> {
+        let simple = self.is_simple() && !self.may_be_idle();
+        let (Recovery::Rack(rack), Some(told), true) = (&mut self.recovery, self.told.as_deref_mut(), simple) else {
+            return None;
+        };
+        let ledger = told.ledger.as_mut()?;
+        if !(rack.rests() && ledger.is_calm()) {
+            return None;
+        }
+        let flight = &mut self.flight;
+        let (sequence, mss) = (flight.nxt, u64::from(flight.mss));
+        let end = sequence + mss;
+        let under_way = end - flight.una;
+        let fits = (under_way <= flight.rwnd) & (under_way as i64 as f64 <= flight.cwnd()) & (end <= self.written);
+        if !(fits && sequence == flight.max) {
+            return None;
+        }
+        if told.pacer.as_mut().is_some_and(|pacer| pacer.holds(now, mss)) {
+            return None;
+        }
+        if let Some(rare) = &mut self.rare {
+            rare.on_sent(now);
+        }
+        (flight.nxt, flight.max) = (end, end);
+        ledger.on_sent(now, sequence, end, end);
+        if told.hears_sending {
+            let sent = Sent {
+                now,
+                sequence,
+                end,
+                again: false,
+                in_flight: under_way,
+                app_limited: ledger.is_app_limited(),
+            };
+            let pacing = self.congestion.on_sent(&sent, flight);
+            if pacing.is_some() {
+                told.pacing = pacing;
+            }
+        }
+        if let Some(pacer) = &mut told.pacer {
+            pacer.on_sent(now, mss, told.pacing);
+        }
+        if rack.rto == MaybeTime::NONE {
+            rack.rto = expiry(self.rto, &mut self.rtt, now);
+        }
+        rack.arm_probe(now, self.rtt.srtt(), ledger, under_way, flight.mss);
+        self.timers.set(Timer::Retransmission, rack.next_timeout());
+        Some(sequence)
+    }
+
+    /// Whether it was found already that a segment waits for its time, and nothing else may leave before.
+    #[inline]
+    pub(super) fn waits(&self, now: Time) -> bool {
+        let waits = |told: &Told| told.pacer.as_ref().is_some_and(|pacer| pacer.waits(now));
+        self.told.as_deref().is_some_and(waits)
+            && self.written - self.flight.nxt >= u64::from(self.flight.mss)
+            && matches!(&self.recovery, Recovery::Rack(rack) if !rack.probes())
+            && self.is_simple()
+            && !self.may_be_idle()
+    }
+
+    /// Whether it neither heeds marks nor estimates the threshold.
+    #[inline]
+    fn is_simple(&self) -> bool {
+        #[cfg(test)]
+        if self.without_shortcuts {
+            return false;
+        }
+        self.rare.as_ref().is_none_or(|rare| rare.restarts_only())
+    }
+
+    /// Whether nothing is under way, so that the window may close.
+    #[inline]
+    fn may_be_idle(&self) -> bool {
+        self.rare.is_some() && self.flight.outstanding() == 0
+    }
+
+    /// Whether nothing more leaves where `poll_in_order` gives none: nothing is to be repaired, no short segment may go, and the
+    /// application has more than the window allows.
+    pub fn is_spent_in_order(&self) -> bool {
+        let calm = || {
+            let (Recovery::Rack(rack), Some(told)) = (&self.recovery, &self.told) else {
+                return false;
+            };
+            rack.rests() && told.ledger.as_ref().is_some_and(Ledger::is_calm)
+        };
+        self.short_at_end_only
+            && self.written - self.flight.nxt >= u64::from(self.flight.mss)
+            && self.is_simple()
+            && !self.may_be_idle()
+            && calm()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::tests::config;
+    use crate::config::{AckConfig, CongestionConfig, RackConfig, RecoveryConfig, TcpConfig, TimerConfig};
+    use crate::congestion::{BbrConfig, CubicConfig, CubicRules, HystartConfig, LinuxRenoConfig};
+    use crate::{AckSegment, DataSegment, Receiver};
+    use longpipe_events::{Span, PS_PER_SECOND};
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    /// What passes over the path.
+    #[derive(Clone, Debug)]
+    enum Passing {
+        Data(DataSegment),
+        Ack(AckSegment),
+        Written(u64),
+    }
+
+    const MSS: u64 = 1000;
+    const WAY: Span = Span::millis(20);
+    const LINE: Span = Span::millis(1);
+
+    /// All that is sent over a line that loses what is numbered so, and the window with each.
+    fn sent(config: &TcpConfig, lost: &[u64], written: &[u64], without_shortcuts: bool) -> Vec<(Time, u64, u32, u64)> {
+        let (mut sender, mut receiver) = (Sender::new(config, Span(0)), Receiver::new(config));
+        sender.without_shortcuts = without_shortcuts;
+        let mut passing: BTreeMap<(Time, u64), Passing> = BTreeMap::new();
+        let (mut number, mut line, mut log) = (0, Time::ZERO, vec![]);
+        let mut total = 0;
+        for (index, segments) in (0..).zip(written) {
+            total += segments;
+            let at = Time(Span::millis(700 * index).0);
+            passing.insert((at, index), Passing::Written(total * MSS - 300));
+        }
+        let mut count = 1_000_000;
+        for _ in 0..20_000 {
+            let timers = [sender.next_timeout(), receiver.next_timeout()];
+            let timer = timers.into_iter().min().and_then(|timer| timer.get());
+            let next = passing.first_key_value().map(|(&(at, _), _)| at);
+            let Some(now) = [timer, next].into_iter().flatten().min() else {
+                break;
+            };
+            if now > Time(60 * PS_PER_SECOND) {
+                break;
+            }
+            if next == Some(now) {
+                match passing.pop_first().map(|(_, what)| what) {
+                    Some(Passing::Data(segment)) => receiver.on_segment(now, &segment),
+                    Some(Passing::Ack(ack)) => sender.on_ack(now, &ack),
+                    Some(Passing::Written(end)) => sender.write_up_to(end),
+                    None => {}
+                }
+            } else {
+                if timers[0] <= now.into() {
+                    sender.on_timeout(now);
+                }
+                if timers[1] <= now.into() {
+                    receiver.on_timeout(now);
+                }
+            }
+            while let Some(ack) = receiver.poll_transmit() {
+                count += 1;
+                passing.insert((now + WAY, count), Passing::Ack(ack));
+            }
+            while let Some(segment) = sender.poll_transmit(now) {
+                log.push((now, segment.sequence, segment.length, sender.flight().cwnd().to_bits()));
+                number += 1;
+                count += 1;
+                line = line.max(now) + LINE;
+                if !lost.contains(&number) {
+                    passing.insert((line + WAY, count), Passing::Data(segment));
+                }
+            }
+        }
+        log
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_sent_is_what_would_be_without_the_short_way(
+            (control, pacing, idle_restart, timestamps) in (0..3, any::<bool>(), any::<bool>(), any::<bool>()),
+            (ack, probe) in (0..3, any::<bool>()),
+            lost in prop::collection::vec(1u64..300, 0..12),
+            written in prop::collection::vec(1u64..200, 1..4),
+        ) {
+            let mut config = TcpConfig {
+                recovery: RecoveryConfig::Rack(RackConfig { blocks: 3, probe, undo: true }),
+                congestion: match control {
+                    0 => CongestionConfig::Bbr(BbrConfig {}),
+                    1 => CongestionConfig::LinuxReno(LinuxRenoConfig {}),
+                    _ => CongestionConfig::Cubic(CubicConfig {
+                        scaling: 0.4,
+                        beta: 0.7,
+                        fast_convergence: true,
+                        reno_friendly: true,
+                        hystart: HystartConfig::Linux,
+                        rules: CubicRules::Linux,
+                    }),
+                },
+                mss_bytes: MSS as u32,
+                initial_window_segments: 10,
+                pacing,
+                idle_restart,
+                ack: match ack {
+                    0 => AckConfig::Immediate {},
+                    1 => AckConfig::Linux { timeout_ps: Span::millis(40).0, quick: 16 },
+                    _ => AckConfig::Delayed { segments: 2, timeout_ps: Span::millis(40).0, quick: 0 },
+                },
+                ..config()
+            };
+            if timestamps {
+                config.timer = TimerConfig::Fine {
+                    granularity_ps: Span::millis(200).0,
+                    min_rto_ps: Span::millis(200).0,
+                    max_rto_ps: Span::seconds(60).0,
+                    initial_rto_ps: Span::seconds(1).0,
+                    timestamps: true,
+                };
+            }
+            let short = sent(&config, &lost, &written, false);
+            prop_assert!(short.len() as u64 >= written.iter().sum::<u64>());
+            prop_assert_eq!(short, sent(&config, &lost, &written, true));
+        }
+    }
+}

@@ -1,0 +1,93 @@
+"""Max-min fair shares: what each flow would get if links were shared alike among those that have something to send."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+
+from longpipe.analysis.paths import paths
+from longpipe.units import TIME
+
+if TYPE_CHECKING:
+    from longpipe.scenario import Scenario
+
+
+def max_min_shares(
+    demands_bps: ArrayLike, capacities_bps: ArrayLike, routes: Sequence[Sequence[int]] | None = None
+) -> npt.NDArray[np.float64]:
+    """Max-min fair share of each demand [bit/s], shape (n,): all of it, or an equal part of what smaller ones leave.
+
+    `routes` has the links of each flow, by their place in `capacities_bps`; without it all flows share one link. All
+    shares rise together, until a flow has what it demands or a link on its way is full (Bertsekas and Gallager 1992,
+    section 6.5.2; ATM Forum/98-0876 section 7 for one link).
+    """
+    demands, left = np.asarray(demands_bps, dtype=float), np.atleast_1d(np.asarray(capacities_bps, dtype=float)).copy()
+    routes = [(0,)] * demands.size if routes is None else routes
+    flows = np.repeat(np.arange(demands.size), [len(route) for route in routes])
+    links = np.array([link for route in routes for link in route], dtype=np.int64)
+    shares, rising = np.zeros_like(demands), np.ones(demands.size, dtype=bool)
+    while rising.any():
+        users = np.bincount(links[rising[flows]], minlength=left.size)
+        levels = np.divide(left, users, out=np.full_like(left, math.inf), where=users > 0)
+        full = levels.min()
+        satisfied = rising & (demands <= full)
+        if satisfied.any():
+            shares[satisfied] = demands[satisfied]
+        else:
+            satisfied = np.zeros_like(rising)
+            satisfied[flows[rising[flows] & (levels[links] == full)]] = True
+            shares[satisfied] = full
+        rising &= ~satisfied
+        left -= np.bincount(links, weights=(shares * satisfied)[flows], minlength=left.size)
+        left = np.maximum(left, 0.0)
+    return shares
+
+
+def relative_throughputs(
+    throughputs_bps: ArrayLike,
+    demands_bps: ArrayLike,
+    capacities_bps: ArrayLike,
+    routes: Sequence[Sequence[int]] | None = None,
+) -> npt.NDArray[np.float64]:
+    """x_i / e_i of the flows that demand anything: throughput over max-min fair share (ATM Forum/98-0876 section 7)."""
+    shares = max_min_shares(demands_bps, capacities_bps, routes)
+    x = np.asarray(throughputs_bps, dtype=float)
+    return x[shares > 0] / shares[shares > 0]
+
+
+def demands_bps(scenario: Scenario, columns: Mapping[str, Any]) -> npt.NDArray[np.float64]:
+    """What the application of each flow had to send, over the whole run [bit/s], shape (flows,); inf if it is greedy.
+
+    `columns` are those of the run's `Result`: what the servers of web traffic wrote was drawn.
+    """
+    seconds, web = TIME.parse(scenario.duration) / 1e12, columns["web"]
+    served = dict(zip(web.get("flow", ()), np.asarray(web.get("scheduled_bytes", ())).tolist(), strict=True))
+    found = []
+    for flow in scenario.resolve()["flows"]:
+        size = served.get(flow["name"], flow["traffic"].get("size_bytes", math.inf))
+        found.append(8 * size / seconds)
+    return np.array(found)
+
+
+def of_paths(
+    scenario: Scenario,
+    throughputs_bps: ArrayLike,
+    demands: npt.NDArray[np.float64],
+    rates_bps: Mapping[int, float],
+) -> npt.NDArray[np.float64]:
+    """`relative_throughputs` over the scenario's own links, headers and cells' tax counted.
+
+    `rates_bps` has what is left of links [bit/s] that don't have their whole rate, by number.
+    """
+    resolved = scenario.resolve()
+    known = paths(resolved)
+    # What a byte of the application takes on the wire.
+    wire = np.array([path.packet_bytes / path.mss_bytes for path in known])
+    capacities = [rates_bps.get(number, link["rate_bps"]) for number, link in enumerate(resolved["links"])]
+    sent = np.asarray(throughputs_bps) * wire
+    return relative_throughputs(sent, demands * wire, capacities, [path.route for path in known])

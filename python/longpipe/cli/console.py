@@ -1,0 +1,104 @@
+"""Where commands write their tables: as wide as they are in a pipe or a file, folded where a terminal is narrower."""
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+
+# No table is as wide, and no line of text.
+UNBOUNDED: Final = 100_000
+
+
+def terminal() -> Console:
+    """Stdout: as wide as the terminal or as COLUMNS says; without either nothing is wrapped."""
+    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return Console(highlight=False, width=None if known else UNBOUNDED)
+
+
+def show_table(console: Console, table: Table, heads: int = 1) -> None:
+    """Prints a table whole: columns that don't fit follow in further blocks, each with the first `heads` columns.
+
+    Text is wrapped between words where a column allows it; a word, a name or a number is never cut.
+    """
+    for number, block in enumerate(blocks(console, table, heads)):
+        if number:
+            console.print()
+        # A block whose words alone are wider than the terminal runs over its edge, which cuts nothing.
+        console.print(block, crop=False)
+
+
+def blocks(console: Console, table: Table, heads: int = 1) -> Iterator[Table]:
+    """The table itself where it fits, else tables of some of its columns each, all with the first `heads`."""
+    most = [_measured(console, table, column).maximum for column in range(len(table.columns))]
+    least = [
+        width if column.no_wrap else _measured(console, table, number).minimum
+        for number, (column, width) in enumerate(zip(table.columns, most, strict=True))
+    ]
+    if _total(table, most) <= console.width:
+        yield table
+        return
+    named, others = list(range(heads)), list(range(heads, len(most)))
+    # Names are wrapped only where they leave no room for the widest of the others.
+    kept = {column: most[column] for column in named}
+    if others and _total(table, [*kept.values(), max(least[column] for column in others)]) > console.width:
+        kept = {column: least[column] for column in named}
+    parts: list[list[int]] = [[]]
+    for column in others:
+        wanted = [*kept.values(), *(least[one] for one in [*parts[-1], column])]
+        if parts[-1] and _total(table, wanted) > console.width:
+            parts.append([])
+        parts[-1].append(column)
+    for number, part in enumerate(parts):
+        floor = {**kept, **{column: least[column] for column in part}}
+        widths = _widened(floor, {column: most[column] for column in floor}, console.width - _gaps(table, len(floor)))
+        yield _part(table, widths, console.width, first=number == 0, last=number == len(parts) - 1)
+
+
+def _measured(console: Console, table: Table, number: int) -> Measurement:
+    column, options = table.columns[number], console.options.update_width(UNBOUNDED)
+    found = [Measurement.get(console, options, cell) for cell in (column.header, *column.cells) if cell != ""]
+    return Measurement(max((one.minimum for one in found), default=0), max((one.maximum for one in found), default=0))
+
+
+def _gaps(table: Table, columns: int) -> int:
+    return (columns - 1) * (table.padding[1] + table.padding[3])
+
+
+def _total(table: Table, widths: list[int]) -> int:
+    return sum(widths) + _gaps(table, len(widths))
+
+
+def _widened(least: dict[int, int], most: dict[int, int], room: int) -> dict[int, int]:
+    """Widths of columns: from the least on, room goes to the narrowest that wants more."""
+    widths = dict(least)
+    for _ in range(room - sum(widths.values())):
+        wanting = [column for column in widths if widths[column] < most[column]]
+        if not wanting:
+            break
+        widths[min(wanting, key=widths.__getitem__)] += 1
+    return widths
+
+
+def _part(table: Table, widths: dict[int, int], room: int, *, first: bool, last: bool) -> Table:
+    part = Table(
+        title=table.title if first else None, title_justify=table.title_justify, title_style=table.title_style,
+        caption=table.caption if last else None, caption_justify=table.caption_justify,
+        caption_style=table.caption_style, box=table.box, pad_edge=table.pad_edge, padding=table.padding,
+        header_style=table.header_style, show_header=table.show_header,
+    )  # fmt: skip
+    for number, width in widths.items():
+        column = table.columns[number]
+        part.add_column(
+            column.header, justify=column.justify, no_wrap=column.no_wrap, overflow=column.overflow, width=width
+        )
+    cells = [list(table.columns[number].cells) for number in widths]
+    for row, values in zip(table.rows, zip(*cells, strict=True), strict=True):
+        part.add_row(*values, style=row.style, end_section=row.end_section)
+    total = _total(table, list(widths.values()))
+    if total > room:
+        part.width = total
+    return part

@@ -1,0 +1,51 @@
+"""`longpipe live mm-link ...`: mahimahi's command lines."""
+
+import os
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+LITERALLY = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
+
+
+def shell(name: str, usage: str) -> Callable[..., None]:
+    """The command of a shell."""
+
+    def command(
+        context: typer.Context,
+        outside: Annotated[
+            str | None, typer.Option(metavar="COMMAND", help="What runs at the far end, by sh; comes first.")
+        ] = None,
+        seed: Annotated[int, typer.Option(min=0, help="Seed of every random stream; comes first.")] = 1,
+    ) -> None:
+        from longpipe.cli.live.path import check_machine
+        from longpipe.live import Settings, plan, run
+        from longpipe.live.mahimahi import INSIDE, OUTSIDE, chain
+
+        found = chain([name, *context.args])
+        check_machine()
+        path = plan(found.scenario(), (INSIDE, OUTSIDE))
+        # What mahimahi calls the machine beyond its shells.
+        os.environ["MAHIMAHI_BASE"] = path.hosts[1].address
+        commands = {INSIDE: found.command or [os.environ.get("SHELL") or "/bin/sh"]}
+        if outside is not None:
+            commands[OUTSIDE] = ["/bin/sh", "-c", outside]
+        done = run(path, commands, seed=seed, settings=Settings())
+        errors = Console(stderr=True, highlight=False, soft_wrap=True)
+        for line in done.certificate.lines():
+            errors.print(f"live: {line}", markup=False)
+        if done.status != 0:
+            raise typer.Exit(done.status)
+
+    command.__doc__ = (
+        f"Run a command as mahimahi does: {usage}.\n\n    The far end is the host outside, whose address is in "
+        "MAHIMAHI_BASE, too. Shells may follow each other: mm-delay 20 mm-link up down COMMAND."
+    )
+    return command
+
+
+mm_delay = shell("mm-delay", "mm-delay MILLISECONDS [COMMAND ...]")
+mm_link = shell("mm-link", "mm-link UP DOWN [--uplink-queue=droptail --uplink-queue-args=packets=N ...] [COMMAND ...]")
+mm_loss = shell("mm-loss", "mm-loss uplink|downlink PROBABILITY [COMMAND ...]")

@@ -1,0 +1,52 @@
+"""`longpipe live measure`: what this machine can do."""
+
+import os
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from longpipe.errors import ScenarioError, nearest
+
+MISSED = 1
+
+
+def measure(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MEASURE ...]", help="echo, 100-mbit, 1-gbit, small, beside, replay, kill; all of them."
+        ),
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.5, help="How long each of them lasts.")] = 10.0,
+    device: Annotated[str, typer.Option(metavar="WAY", help="any, tun or packet, as of `longpipe live`.")] = "any",
+    no_real_time: Annotated[bool, typer.Option("--no-real-time", help="Ask for no real-time priority.")] = False,
+) -> None:
+    """Measure how exactly this machine carries real packets, each measure beside what is asked of an idle one.
+
+    Exit status 1 if one is missed.
+    """
+    from longpipe.cli.live.path import check_machine
+    from longpipe.live.measures import MEASURES
+    from longpipe.live.session import Settings
+
+    for name in names or []:
+        if name not in MEASURES:
+            raise ScenarioError(f"MEASURE: {name!r}; {nearest(name, MEASURES)}")
+    if device not in ("any", "tun", "packet"):
+        raise ScenarioError(f"--device: {device!r}; {nearest(device, ('any', 'tun', 'packet'))}")
+    check_machine()
+    settings = Settings(device=device, real_time=not no_real_time)  # type: ignore[arg-type]
+    console = Console(highlight=False, soft_wrap=True)
+    missed = False
+    for name in names or MEASURES:
+        done = MEASURES[name](settings, seconds)
+        missed |= not done.reached
+        console.print(f"{done.name}: {done.found}; asked {done.asked}: {'reached' if done.reached else 'missed'}")
+        if done.certificate is not None:
+            for line in done.certificate.lines():
+                console.print(f"  {line}", markup=False)
+    load, cores = os.getloadavg()[0], os.cpu_count()
+    console.print(f"on {cores} cores with a load of {load:.1f} over the last minute")
+    if missed:
+        raise typer.Exit(MISSED)

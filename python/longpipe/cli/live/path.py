@@ -1,0 +1,199 @@
+"""`longpipe live PATH.toml`: commands at the ends of a path."""
+
+import os
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from typer.core import TyperCommand
+
+from longpipe.errors import RunError, ScenarioError
+from longpipe.files import check_file
+from longpipe.units import TIME
+
+if TYPE_CHECKING:
+    from longpipe.live import Certificate
+
+LATE = 1
+# Between a host and its command in the one argument that the two of --at become.
+BETWEEN = "\0"
+
+
+class Device(StrEnum):
+    """How a host's packets are had."""
+
+    ANY = "any"
+    TUN = "tun"
+    PACKET = "packet"
+
+
+class AtCommand(TyperCommand):
+    """A command whose option --at takes two arguments."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Click's Context
+        """The arguments, with the two of each --at in one."""
+        return super().parse_args(ctx, _joined(args))
+
+
+def _joined(args: Sequence[str]) -> list[str]:
+    joined: list[str] = []
+    place = 0
+    while place < len(args) and args[place] != "--":
+        width = 2 if args[place] == "--at" and len(args) > place + 2 and args[place + 2] != "--" else 0
+        joined.append(args[place])
+        if width:
+            joined.append(BETWEEN.join(args[place + 1 : place + 3]))
+        place += 1 + width
+    return [*joined, *args[place:]]
+
+
+def run(
+    file: Annotated[str, typer.Argument(metavar="PATH.toml", help="Scenario; `longpipe init` writes one.")],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND ...]", help="What runs at the first flow's sender; a shell."),
+    ] = None,
+    at: Annotated[
+        list[str] | None, typer.Option("--at", metavar="HOST COMMAND", help="What runs at this host, by sh. Repeat.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random stream.")] = 1,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the scenario.")
+    ] = None,
+    alone: Annotated[bool, typer.Option("--alone", help="Without the scenario's own flows beside.")] = False,
+    max_late: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Fail if a packet is later than this, or the machine drops one.")
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep what enters, for `longpipe live replay`.")
+    ] = None,
+    capture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what passed as pcapng, with what was lost and why.")
+    ] = None,
+    json: Annotated[
+        str | None, typer.Option(metavar="FILE|-", help="Write the certificate as JSON; - is stdout.")
+    ] = None,
+    mtu: Annotated[int | None, typer.Option(metavar="BYTES", help="Longest packet. [default: the MSS and 40]")] = None,
+    spin: Annotated[str, typer.Option(metavar="TIME", help="Look at the clock, rather than sleep, so long.")] = "50 us",
+    no_real_time: Annotated[bool, typer.Option("--no-real-time", help="Ask for no real-time priority.")] = False,
+    device: Annotated[
+        Device, typer.Option(help="TUN, packet sockets over veth, or the first that works.")
+    ] = Device.ANY,
+    as_user: Annotated[
+        bool, typer.Option("--as-user", help="In a user namespace, also where root needs none.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing beside the commands.")] = False,
+    progress: Annotated[bool, typer.Option("--progress", help="Say once a second how it goes.")] = False,
+) -> None:
+    """Run real programs through a scenario's path, in time with the clock; the run ends when the first command does.
+
+    Hosts are named as in the scenario and reach each other by these names. Flows of hosts at which programs run give
+    way to them, all others are simulated beside. Exit status: the first command's; 1 if --max-late is
+    broken. Linux alone.
+    """
+    check_machine()
+    # The engine takes a while to load.
+    from longpipe.cli.run import scenario_with
+    from longpipe.live import Settings
+    from longpipe.live import plan as planned
+    from longpipe.live import run as run_live
+
+    commands = _commands(at or [], command or [])
+    if record is not None:
+        check_file("--record", record)
+    if capture is not None:
+        check_file("--capture", capture)
+    if json not in (None, "-"):
+        check_file("--json", Path(str(json)))
+    limit_s = _seconds("--max-late", max_late or "1 ms")
+    scenario = scenario_with(Path(file), changes or [])
+    plan = planned(scenario, tuple(commands), mtu=mtu, alone=alone)
+    if not commands:
+        commands = {plan.hosts[0].name: command or [os.environ.get("SHELL") or "/bin/sh"]}
+    settings = Settings(
+        device=device.value,
+        as_user=as_user,
+        spin_s=_seconds("--spin", spin),
+        limit_s=limit_s,
+        real_time=not no_real_time,
+    )
+    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    if not quiet:
+        hosts = ", ".join(f"{host.name} {host.address}" for host in plan.hosts)
+        errors.print(f"live: {scenario.name}, {hosts}, MTU {plan.mtu}, {len(plan.simulated)} flows simulated beside")
+        if not plan.has_ipv6:
+            errors.print("live: no IPv6, which needs an MTU of 1280")
+
+    def tell(found: dict[str, Any]) -> None:
+        worst_ms = 1e3 * (found["lateness_s"]["1"] or 0.0)
+        errors.print(
+            f"live: {found['elapsed_s']:.0f} s, {found['delivered']} delivered, late by {worst_ms:.2f} ms at worst"
+        )
+
+    done = run_live(
+        plan,
+        commands,
+        seed=seed,
+        settings=settings,
+        record=record,
+        capture=capture,
+        alone=alone,
+        progress=tell if progress else None,
+    )
+    _show(done.certificate, errors, json, quiet=quiet)
+    if done.status != 0:
+        raise typer.Exit(done.status)
+    if max_late is not None and not done.certificate.holds:
+        raise RunError(
+            f"--max-late: {done.certificate.late} packets were later than {max_late}, or dropped by the machine"
+        )
+
+
+def _show(certificate: "Certificate", errors: Console, json: str | None, *, quiet: bool) -> None:
+    from longpipe.files import write_text
+
+    if json == "-":
+        sys.stdout.write(certificate.to_json())
+    elif json is not None:
+        write_text(Path(json), certificate.to_json())
+    if not quiet:
+        for line in certificate.lines():
+            errors.print(f"live: {line}", markup=False)
+
+
+def check_machine() -> None:
+    """RunError where live paths can't be."""
+    if sys.platform != "linux":
+        raise RunError("live: this is no Linux; needs its network namespaces")
+    try:
+        import pyroute2  # noqa: F401 - of the extra
+    except ImportError:
+        raise RunError(
+            "live: pyroute2 is not installed; get it: pip install 'longpipe[live]' (longpipe doctor)"
+        ) from None
+
+
+def _commands(at: list[str], command: list[str]) -> dict[str, list[str]]:
+    """Commands by host; none if one runs at the host that comes first."""
+    commands: dict[str, list[str]] = {}
+    if at and command:
+        raise ScenarioError(f"--at: beside -- {command[0]}; needs one of the two")
+    for text in at:
+        host, between, words = text.partition(BETWEEN)
+        if not between:
+            raise ScenarioError(f"--at: {text!r}; needs a host and its command, as in --at sink1 'iperf3 -s'")
+        if host in commands:
+            raise ScenarioError(f"--at: {host!r} twice; needs one command for each host")
+        commands[host] = ["/bin/sh", "-c", words]
+    return commands
+
+
+def _seconds(option: str, text: str) -> float:
+    try:
+        return TIME.parse(text) / 1e12
+    except ValueError as error:
+        raise ScenarioError(f"{option}: {error}") from None

@@ -1,0 +1,50 @@
+"""`longpipe live replay`: a record's packets again, in virtual time."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+DIFFERENT = 1
+
+
+def replay(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Record; `longpipe live --record` writes one.")],
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the scenario: switch.policy=codel"),
+    ] = None,
+) -> None:
+    """Have the packets of a record enter again, in virtual time.
+
+    The same path decides the same, another one as it would.
+
+    Exit status 1 if nothing was changed and a decision differs.
+    """
+    from longpipe.cli.run import change
+    from longpipe.live.records import replay as decide
+
+    done = decide(file, **dict(change(text) for text in changes or []))
+    console = Console(highlight=False)
+    console.print(
+        f"{done.elapsed_s:.1f} s, {done.entered} packets entered, {done.delivered} delivered, "
+        f"{sum(done.lost.values())} lost, {done.marked} marked, {done.on_path} on the path",
+        soft_wrap=True,
+    )
+    if any(done.lost.values()):
+        console.print("lost by " + ", ".join(f"{cause} {count}" for cause, count in done.lost.items() if count))
+    if done.delivered:
+        shown = {"0.5": "median", "0.95": "95 %", "0.99": "99 %", "1": "most"}
+        told = [f"{name} {(done.delay_s[share] or 0) * 1e3:.3f} ms" for share, name in shown.items()]
+        console.print("delay " + ", ".join(told), soft_wrap=True)
+    console.print(f"decisions {done.decisions}")
+    if done.recorded_decisions is None:
+        console.print("the record was broken off: nothing to compare with")
+    elif changes:
+        console.print(f"recorded  {done.recorded_decisions}, of the scenario as it was")
+    elif done.agrees:
+        console.print("every decision is that of the recorded run")
+    else:
+        console.print(f"recorded  {done.recorded_decisions}: decisions differ")
+        raise typer.Exit(DIFFERENT)

@@ -1,0 +1,66 @@
+"""`longpipe validate kernel`: this machine's own TCP over a live path, and here."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+DIFFERENT = 1
+
+
+def kernel(
+    control: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Congestion control. Repeat; all that both have.")
+    ] = None,
+    rate: Annotated[str, typer.Option(help="Of the bottleneck.")] = "50 Mbit/s",
+    round_trip: Annotated[str, typer.Option(help="There and back, with no queue.")] = "40 ms",
+    buffer: Annotated[str, typer.Option(help="Of the bottleneck.")] = "150 packets",
+    duration: Annotated[str, typer.Option(help="How long each sends.")] = "20 s",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random stream.")] = 1,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the scenario.")
+    ] = None,
+    within: Annotated[float, typer.Option(min=0, metavar="SHARE", help="How near the goodput is asked to be.")] = 0.03,
+    queue_within: Annotated[
+        float, typer.Option(min=0, metavar="SHARE", help="How near the mean queue is asked to be.")
+    ] = 0.1,
+) -> None:
+    """Send with the TCP of this machine's kernel through a live path, and simulate the same in virtual time.
+
+    Exit status 1 if goodput or mean queue of a control are further apart than asked. Linux alone.
+    """
+    # pandas and the engine take a second to load.
+    from longpipe.cli.live.path import check_machine
+    from longpipe.cli.run import change
+    from longpipe.validate.kernel import Both, available, compare
+
+    check_machine()
+    told = dict(change(text) for text in changes or [])
+    console = Console(highlight=False, soft_wrap=True)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in ("control", "", "goodput\n\\[Mbit/s]", "mean queue\n\\[packets]", "lost\n\\[packets]"):
+        table.add_column(column, justify="left" if column in ("control", "") else "right")
+    different, late = False, []
+    for name in control or available():
+        found = compare(name, rate=rate, round_trip=round_trip, buffer=buffer, duration=duration, seed=seed, **told)
+        for simulator in ("kernel", "longpipe"):
+
+            def of(both: Both, simulator: str = simulator) -> float:
+                return float(getattr(both, simulator))
+
+            table.add_row(
+                name if simulator == "kernel" else "",
+                simulator,
+                f"{of(found.goodput_bps) / 1e6:.2f}",
+                f"{of(found.queue_packets):.1f}",
+                f"{of(found.lost_packets):.0f}",
+            )
+        table.add_row("", "apart", f"{found.goodput_bps.apart:+.1%}", f"{found.queue_packets.apart:+.1%}", "")
+        different |= abs(found.goodput_bps.apart) > within or abs(found.queue_packets.apart) > queue_within
+        late += [line for line in found.certificate.lines() if line.startswith("late by")]
+    console.print(table)
+    for line in late:
+        console.print(line, markup=False)
+    if different:
+        raise typer.Exit(DIFFERENT)

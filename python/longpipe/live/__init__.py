@@ -1,0 +1,40 @@
+"""Real programs through a simulated path, in time with the clock; Linux, and the extra `longpipe[live]`.
+
+For example::
+
+    from longpipe import Scenario
+    from longpipe.live import plan, run
+
+    path = plan(Scenario.example("geo"), ("source1", "sink1"))
+    done = run(path, {"source1": ["ping", "-c", "3", "sink1"]})
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from longpipe.live.certificate import Certificate
+    from longpipe.live.hosts import Plan, plan
+    from longpipe.live.records import Replay, replay
+    from longpipe.live.session import LiveRun, Settings, run
+
+__all__ = ["Certificate", "LiveRun", "Plan", "Replay", "Settings", "plan", "replay", "run"]
+
+# Not for type checkers, which would take any name for one of these.
+if not TYPE_CHECKING:
+    from longpipe.deferred import deferred
+
+    # Each end of a path is a process that needs none of them.
+    __getattr__, __dir__ = deferred(
+        __name__,
+        {
+            "Certificate": "longpipe.live.certificate",
+            "LiveRun": "longpipe.live.session",
+            "Plan": "longpipe.live.hosts",
+            "Replay": "longpipe.live.records",
+            "Settings": "longpipe.live.session",
+            "plan": "longpipe.live.hosts",
+            "replay": "longpipe.live.records",
+            "run": "longpipe.live.session",
+        },
+    )
+    del deferred

@@ -1,0 +1,44 @@
+"""What the programs of `longpipe.live.programs` say at the ends of a path."""
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from longpipe.errors import RunError
+from longpipe.live.hosts import Plan
+from longpipe.live.session import LiveRun, Settings, run
+
+PROGRAMS: Final = (sys.executable, "-m", "longpipe.live.programs")
+
+
+def answer(
+    plan: Plan, first: Sequence[str], other: Sequence[str], settings: Settings, *, seed: int = 1
+) -> tuple[str, LiveRun]:
+    """A program at the first host and one at the second; what the first one says, and how the run went.
+
+    Raises RunError if the first one fails.
+    """
+    with tempfile.TemporaryFile() as said:
+        with _standard_output(said.fileno()):
+            commands = {plan.hosts[0].name: [*PROGRAMS, *first], plan.hosts[1].name: [*PROGRAMS, *other]}
+            done = run(plan, commands, settings=settings, seed=seed)
+        if done.status != 0:
+            raise RunError(f"live: {' '.join(first)} at {plan.hosts[0].name} failed, exit status {done.status}")
+        said.seek(0)
+        return said.read().decode(), done
+
+
+@contextlib.contextmanager
+def _standard_output(descriptor: int) -> Iterator[None]:
+    """What programs print goes there."""
+    sys.stdout.flush()
+    before = os.dup(1)
+    os.dup2(descriptor, 1)
+    try:
+        yield
+    finally:
+        os.dup2(before, 1)
+        os.close(before)

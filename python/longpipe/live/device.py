@@ -1,0 +1,141 @@
+"""The device of a host in its namespace: TUN where it may be opened, else a veth pair with a packet socket beyond."""
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from longpipe.live import calls
+
+if TYPE_CHECKING:
+    from pyroute2 import IPRoute
+
+NAME: Final = "eth0"
+WIRE: Final = "wire0"
+TUN: Final = "/dev/net/tun"
+# Least that IPv6 asks of a link (RFC 8200 section 5).
+LEAST_MTU_6: Final = 1280
+# Packets that the kernel may hand over before they are taken.
+LONGEST_QUEUE: Final = 10_000
+_SET_INTERFACE: Final = 0x400454CA
+_TUN: Final = 0x0001
+_NO_INFORMATION: Final = 0x1000
+_ALL_PROTOCOLS: Final = 0x0003
+_RECEIVE_BUFFER_FORCED: Final = 33
+_RECEIVE_BUFFER: Final = 1 << 25
+_ETHTOOL: Final = 0x8946
+# ETHTOOL_STXCSUM, _SSG, _STSO, _SGSO, _SGRO.
+_OFFLOADS: Final = (0x17, 0x19, 0x1F, 0x24, 0x2C)
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device: what it is, its descriptor, and the kernel's Ethernet address where frames pass."""
+
+    kind: str
+    descriptor: int
+    ethernet: str | None
+
+
+def opened(way: str, mtu: int) -> Device:
+    """The device of the network namespace that this process is in or, by AF_PACKET, that it is in from now on.
+
+    `way` is "tun", "packet", or "any", the first of them that works. Raises OSError.
+    """
+    if way in ("tun", "any"):
+        try:
+            return Device("tun", _tun(), None)
+        except OSError:
+            if way == "tun":
+                raise
+    return _veth(mtu)
+
+
+def _tun() -> int:
+    descriptor = os.open(TUN, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        # Without flags of offloads the kernel computes checksums and cuts segments itself.
+        fcntl.ioctl(descriptor, _SET_INTERFACE, struct.pack("16sH22x", NAME.encode(), _TUN | _NO_INFORMATION))
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _veth(mtu: int) -> Device:
+    outer = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    calls.unshare(calls.NEW_NETWORK)
+    inner = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    calls.enter(outer, calls.NEW_NETWORK)
+    with _route() as route:
+        route.link("add", ifname=WIRE, kind="veth", peer={"ifname": NAME, "net_ns_fd": inner})
+        _quiet(WIRE)
+        (wire,) = route.link_lookup(ifname=WIRE)
+        # One packet at a time, none of which anybody has joined.
+        route.link("set", index=wire, mtu=mtu, state="up")
+    packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.htons(_ALL_PROTOCOLS))
+    try:
+        packets.setsockopt(socket.SOL_SOCKET, _RECEIVE_BUFFER_FORCED, _RECEIVE_BUFFER)
+    except OSError:
+        packets.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
+    packets.bind((WIRE, _ALL_PROTOCOLS))
+    # Its socket keeps the outer namespace there, and nothing else does.
+    calls.enter(inner, calls.NEW_NETWORK)
+    os.close(outer)
+    os.close(inner)
+    _without_offloads()
+    with _route() as route:
+        (index,) = route.link_lookup(ifname=NAME)
+        (found,) = route.get_links(index)
+        ethernet = found.get_attr("IFLA_ADDRESS")
+    return Device("packet", packets.detach(), ethernet)
+
+
+def configure(mtu: int, address: str, address_6: str | None) -> None:
+    """Brings up the device and the loopback, with addresses, and routes to the hosts of the path."""
+    _quiet(NAME)
+    with _route() as route:
+        (loopback,) = route.link_lookup(ifname="lo")
+        (index,) = route.link_lookup(ifname=NAME)
+        route.link("set", index=loopback, state="up")
+        route.link("set", index=index, mtu=mtu, arp=False, txqlen=LONGEST_QUEUE, state="up")
+        route.addr("add", index=index, address=address, prefixlen=8)
+        if address_6 is not None:
+            # Nobody else has the address, so that nobody need be asked (RFC 4862 section 5.4).
+            route.addr("add", index=index, address=address_6, prefixlen=64, flags=0x02)
+
+
+def _route() -> "IPRoute":
+    from pyroute2 import IPRoute
+
+    return IPRoute()
+
+
+def _quiet(name: str) -> None:
+    """No address of its own accord, and nobody asked for routers."""
+    for key, value in (("addr_gen_mode", "1"), ("router_solicitations", "0"), ("accept_dad", "0")):
+        with contextlib.suppress(OSError):
+            Path(f"/proc/sys/net/ipv6/conf/{name}/{key}").write_text(value)
+
+
+def _without_offloads() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        for command in _OFFLOADS:
+            value = ctypes.create_string_buffer(struct.pack("II", command, 0))
+            request = struct.pack("16sP16x", NAME.encode(), ctypes.addressof(value))
+            with contextlib.suppress(OSError):
+                fcntl.ioctl(asking, _ETHTOOL, request)
+
+
+def dropped() -> int:
+    """Packets that the kernel sent and that the device dropped, for too many were waiting."""
+    for line in Path("/proc/self/net/dev").read_text().splitlines():
+        name, _, counts = line.partition(":")
+        if name.strip() == NAME:
+            return int(counts.split()[11])
+    return 0

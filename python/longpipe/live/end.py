@@ -1,0 +1,148 @@
+"""One end of the path: a process that makes the namespaces of a host, hands its device over, and runs a command there.
+
+`python -m longpipe.live.end` is started by `longpipe.live.spaces`, which talks to it over a socket. What it makes lives
+as long as its processes do, which the kernel kills when the process that started them is gone.
+"""
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final, NoReturn
+
+from longpipe.live import calls, device
+
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+# Where a file system in memory may be for a moment.
+PLACES: Final = ("/run", "/mnt", "/tmp")  # noqa: S108 - a mount of this namespace alone
+HOSTS: Final = "/etc/hosts"
+FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_NAMESPACES: Final = calls.NEW_NETWORK | calls.NEW_MOUNTS | calls.NEW_PROCESSES
+
+
+def main(number: str, parent: str) -> NoReturn:
+    """Makes an end as it is told over the socket of this number, and runs its command when it is told to."""
+    calls.die_with_parent(int(parent))
+    with socket.socket(fileno=int(number)) as control:
+        wanted: dict[str, Any] = json.loads(control.recv(1 << 20))
+        try:
+            made = _made(wanted)
+        except OSError as error:
+            said = {"error": error.strerror or str(error), "errno": error.errno, "what": error.filename or ""}
+            control.send(json.dumps(said).encode())
+            sys.exit(1)
+        calls.die_with_parent(int(parent))
+        told = {"device": made.kind, "ethernet": made.ethernet}
+        socket.send_fds(control, [json.dumps(told).encode()], [made.descriptor])
+        os.close(made.descriptor)
+        if not control.recv(1):
+            sys.exit(1)
+        control.setblocking(True)
+        sys.exit(_run(wanted["command"], control))
+
+
+def _made(wanted: dict[str, Any]) -> device.Device:
+    _own_namespaces(as_user=wanted["as_user"])
+    calls.mount("none", "/", "none", calls.RECURSIVE | calls.PRIVATE)
+    _name_hosts(wanted["hosts"])
+    made = device.opened(wanted["device"], wanted["mtu"])
+    device.configure(wanted["mtu"], wanted["address"], wanted["address_6"])
+    # Whoever runs here may ping.
+    with contextlib.suppress(OSError):
+        Path("/proc/sys/net/ipv4/ping_group_range").write_text("0 2147483647")
+    return made
+
+
+def _own_namespaces(*, as_user: bool) -> None:
+    """Namespaces of this process's own: with root's rights, or within a user namespace."""
+    if not as_user:
+        try:
+            return calls.unshare(_NAMESPACES)
+        except PermissionError:
+            pass
+    user, group = os.geteuid(), os.getegid()
+    calls.unshare(_NAMESPACES | calls.NEW_USER)
+    # Nobody but who runs this is known within, under the same number.
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+    Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    return None
+
+
+def _name_hosts(lines: list[str]) -> None:
+    """Puts a file of names over that of the machine, in this namespace; without it, addresses do."""
+    with contextlib.suppress(OSError):
+        place = next(place for place in PLACES if Path(place).is_dir())
+        before = Path(HOSTS).read_text(encoding="utf-8")
+        calls.mount("longpipe", place, "tmpfs")
+        named = Path(place) / "hosts"
+        named.write_text(before + "\n".join(lines) + "\n", encoding="utf-8")
+        calls.mount(str(named), HOSTS, "none", calls.BIND)
+        calls.unmount(place)
+
+
+def _run(command: list[str], control: socket.socket) -> int:
+    """Runs the command below the first process of the namespace, with which all others there end; its status."""
+    child = os.fork()
+    if child == 0:
+        control.close()
+        # The parent is of another namespace.
+        calls.die_with_parent(0)
+        with contextlib.suppress(OSError):
+            calls.mount("proc", "/proc", "proc")
+        os._exit(_first_process(command))
+    _forward(child)
+    _, status = os.waitpid(child, 0)
+    with contextlib.suppress(OSError):
+        control.send(json.dumps({"dropped": device.dropped()}).encode())
+    return _code(status)
+
+
+def _first_process(command: list[str]) -> int:
+    """Runs the command, if any, and looks after whatever loses its parent; the command's status."""
+    if not command:
+        # The kernel keeps from the first process what it neither handles nor holds back.
+        signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
+        signal.sigwait(FORWARDED)
+        return 0
+    runs = os.fork()
+    if runs == 0:
+        for one in FORWARDED:
+            signal.signal(one, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        try:
+            os.execvp(command[0], command)  # noqa: S606 - what the user asks for
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            sys.stderr.write(f"longpipe live: {command[0]}: can't be run, {reason}\n")
+            sys.stderr.flush()
+            os._exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE)
+    _forward(runs)
+    while True:
+        ended, status = os.wait()
+        if ended == runs:
+            return _code(status)
+
+
+def _forward(process: int) -> None:
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, number)
+
+    for one in FORWARDED:
+        signal.signal(one, pass_on)
+
+
+def _code(status: int) -> int:
+    """An exit status as shells have it: 128 and the signal's number if one ended the process."""
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

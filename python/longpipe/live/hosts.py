@@ -1,0 +1,156 @@
+"""Which hosts of a scenario are real, and the scenario that the core runs between them."""
+
+import json
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any, Final
+
+from longpipe.errors import ScenarioError, nearest
+from longpipe.scenario import Scenario, Switch, Tcp
+from longpipe.scenario.resolve import canonical_json
+
+# Flows of programs that queues tell apart, between two hosts.
+FLOWS: Final = 128
+HEADER_BYTES: Final = 40
+LEAST_MTU: Final = 68
+LARGEST_MTU: Final = 65_535
+LEAST_MTU_6: Final = 1280
+# As long as the core runs at most; a live run ends when its command does.
+LONGEST_PS: Final = 100 * 86_400 * 10**12
+_ADDRESSES: Final = IPv4Address("10.0.0.0")
+_ADDRESSES_6: Final = IPv6Address("fd00::")
+
+
+@dataclass(frozen=True)
+class RealHost:
+    """A host at which programs run, as captures of simulated runs number it."""
+
+    name: str
+    node: int
+
+    @property
+    def address(self) -> str:
+        """10.0.0.0 and the node's number, counted from 1."""
+        return str(_ADDRESSES + self.node + 1)
+
+    @property
+    def address_6(self) -> str:
+        """Likewise from fd00::."""
+        return str(_ADDRESSES_6 + self.node + 1)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a live run is made of."""
+
+    scenario: Scenario
+    hosts: tuple[RealHost, ...]
+    # Both ends by number of the host, the first foreign flow, and how many.
+    ways: tuple[tuple[int, int, int, int], ...]
+    resolved_json: str
+    mtu: int
+    # Flows of the scenario that are simulated beside the programs.
+    simulated: tuple[str, ...]
+
+    @property
+    def has_ipv6(self) -> bool:
+        """Whether packets of IPv6 fit."""
+        return self.mtu >= LEAST_MTU_6
+
+
+def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = None, alone: bool = False) -> Plan:
+    """Real hosts in place of simulated ones: those named, else the first flow's sender; one alone gets a partner.
+
+    Flows of real hosts give way to programs, all others are simulated, unless `alone`. `mtu` is the MSS and 40 bytes if
+    absent. Raises ScenarioError.
+    """
+    resolved = scenario.resolve()
+    nodes = {node["name"]: number for number, node in enumerate(resolved["nodes"])}
+    flows: list[dict[str, Any]] = resolved["flows"]
+    ends = [_ends(resolved, flow) for flow in flows]
+    wanted = _wanted(resolved, ends, names)
+    mtu = flows[0]["tcp"]["mss_bytes"] + HEADER_BYTES if mtu is None else mtu
+    if not LEAST_MTU <= mtu <= LARGEST_MTU:
+        raise ScenarioError(f"--mtu: {mtu}; needs {LEAST_MTU} to {LARGEST_MTU} bytes")
+    kept = [] if alone else [flow for flow, pair in zip(flows, ends, strict=True) if not set(pair) & set(wanted)]
+    foreign: list[dict[str, Any]] = []
+    ways, tcp = [], _tcp(mtu)
+    for number in _joining(wanted, ends):
+        a, b = ends[number]
+        ways.append((wanted.index(a), wanted.index(b), len(kept) + len(foreign), FLOWS))
+        foreign += [_foreign(flows[number], tcp, f"live-{number}-{n}") for n in range(FLOWS)]
+    core = {
+        **resolved,
+        "engine": "reference",
+        "duration_ps": LONGEST_PS,
+        "flows": kept + foreign,
+        "traces": {name: False if isinstance(value, bool) else value for name, value in resolved["traces"].items()},
+    }
+    return Plan(
+        scenario=scenario,
+        hosts=tuple(RealHost(name, nodes[name]) for name in wanted),
+        ways=tuple(ways),
+        resolved_json=canonical_json(core),
+        mtu=mtu,
+        simulated=tuple(flow["name"] for flow in kept),
+    )
+
+
+def _wanted(resolved: dict[str, Any], ends: list[tuple[str, str]], names: tuple[str, ...]) -> list[str]:
+    """The real hosts, each once."""
+    kinds = {node["name"]: node["kind"] for node in resolved["nodes"]}
+    for name in names:
+        if kinds.get(name) != "host":
+            what = "a switch" if name in kinds else "not there"
+            raise ScenarioError(
+                f"--at: {name!r}; {what}, {nearest(name, [one for one in kinds if kinds[one] == 'host'])}"
+            )
+    wanted = list(dict.fromkeys(names or ends[0][:1]))
+    if len(wanted) > 1:
+        return wanted
+    other = next((b if a == wanted[0] else a for a, b in ends if wanted[0] in (a, b) and a != b), None)
+    if other is None:
+        raise ScenarioError(f"network: no flow joins {wanted[0]} with another host; needs one, for its route")
+    return [*wanted, other]
+
+
+def _joining(wanted: list[str], ends: list[tuple[str, str]]) -> list[int]:
+    """The first flow between each two of the hosts that have one."""
+    pairs: dict[frozenset[str], int] = {}
+    for number, pair in enumerate(ends):
+        if set(pair) <= set(wanted) and pair[0] != pair[1]:
+            pairs.setdefault(frozenset(pair), number)
+    for name in wanted:
+        if not any(name in pair for pair in pairs):
+            others = " or ".join(other for other in wanted if other != name)
+            raise ScenarioError(f"--at: {name!r}; no flow joins it with {others}: needs one, for its route")
+    return list(pairs.values())
+
+
+def _ends(resolved: dict[str, Any], flow: dict[str, Any]) -> tuple[str, str]:
+    links, nodes, route = resolved["links"], resolved["nodes"], flow["route"]
+    return nodes[links[route[0]]["from"]]["name"], nodes[links[route[-1]]["to"]]["name"]
+
+
+def _tcp(mtu: int) -> dict[str, Any]:
+    """End points that say nothing but how long a packet may be."""
+    mss = max(1, mtu - HEADER_BYTES)
+    fields: dict[str, Any] = {
+        "mss": f"{mss} B",
+        "receiver_window": f"{max(65_535, 2 * mss)} B",
+        "timer": {"kind": "fine"},
+    }
+    lonely = Scenario(framing="ip", switch=Switch(buffer="unlimited"), tcp=Tcp(**fields))
+    found: dict[str, Any] = json.loads(lonely.resolved_json())["flows"][0]["tcp"]
+    return found
+
+
+def _foreign(flow: dict[str, Any], tcp: dict[str, Any], name: str) -> dict[str, Any]:
+    return {
+        **flow,
+        "name": name,
+        "tcp": tcp,
+        "traffic": {"kind": "greedy"},
+        "start": {"kind": "fixed", "at_ps": 0},
+        "foreign": True,
+    }

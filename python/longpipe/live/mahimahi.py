@@ -1,0 +1,122 @@
+"""Command lines of mahimahi's shells as scenarios: `mm-delay`, `mm-link` and `mm-loss`, one within the other."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from longpipe.errors import ScenarioError, nearest
+from longpipe.scenario import Scenario
+
+INSIDE: Final = "inside"
+OUTSIDE: Final = "outside"
+SHELLS: Final = ("mm-delay", "mm-link", "mm-loss")
+# Packets of Linux with an Ethernet's MTU.
+MSS: Final = 1460
+_FAST: Final = "10 Gbit/s"
+_WAYS: Final = ("uplink", "downlink")
+_QUEUES: Final = ("infinite", "droptail")
+_UNLIMITED: Final = "unlimited"
+
+
+@dataclass
+class Chain:
+    """What shells within each other come to, and the command in the innermost."""
+
+    links: list[dict[str, Any]] = field(default_factory=list)
+    command: list[str] = field(default_factory=list)
+
+    def scenario(self) -> Scenario:
+        """Two hosts, and a router at either end of each shell's link."""
+        routers = [f"r{number}" for number in range(len(self.links) + 1)]
+        nodes = [
+            {"name": INSIDE, "kind": "host"},
+            *({"name": name, "kind": "switch"} for name in routers),
+            {"name": OUTSIDE, "kind": "host"},
+        ]
+        ends = {"rate": _FAST, "delay": "0 s"}
+        links = [{"between": [INSIDE, routers[0]], **ends}, {"between": [routers[-1], OUTSIDE], **ends}]
+        links += [
+            {"between": [one, other], **link}
+            for one, other, link in zip(routers, routers[1:], self.links, strict=False)
+        ]
+        flows = [{"name": "programs", "from": INSIDE, "to": OUTSIDE}]
+        fields: dict[str, Any] = {
+            "name": "mahimahi",
+            "framing": "ip",
+            "network": {"kind": "graph", "nodes": nodes, "links": links, "flows": flows},
+            "switch": {"buffer": _UNLIMITED},
+            "tcp": {"mss": f"{MSS} B"},
+        }
+        return Scenario(**fields)
+
+
+def chain(words: list[str]) -> Chain:
+    """The shells of a command line, which begins with one; ScenarioError where it is none of mahimahi's."""
+    found = Chain()
+    rest = words
+    while rest and rest[0] in SHELLS:
+        make = {"mm-delay": _delay, "mm-link": _link, "mm-loss": _loss}[rest[0]]
+        link, rest = make(rest[1:])
+        found.links.append(link)
+        rest = rest[1:] if rest[:1] == ["--"] else rest
+    found.command = rest
+    return found
+
+
+def _delay(words: list[str]) -> tuple[dict[str, Any], list[str]]:
+    if not words or not words[0].isdecimal():
+        raise ScenarioError(f"mm-delay: {words[0] if words else 'nothing'!r}; needs a whole number of milliseconds")
+    return {"rate": _FAST, "delay": f"{words[0]} ms"}, words[1:]
+
+
+def _loss(words: list[str]) -> tuple[dict[str, Any], list[str]]:
+    if len(words) < 2 or words[0] not in _WAYS:
+        raise ScenarioError(f"mm-loss: {' '.join(words[:2])!r}; needs uplink or downlink, and a probability")
+    try:
+        loss = {"kind": "bernoulli", "probability": float(words[1])}
+    except ValueError:
+        raise ScenarioError(f"mm-loss: {words[1]!r}; needs a probability from 0 to 1") from None
+    return {"rate": _FAST, "delay": "0 s", "loss" if words[0] == "uplink" else "return_loss": loss}, words[2:]
+
+
+def _link(words: list[str]) -> tuple[dict[str, Any], list[str]]:
+    schedules, options, rest = _taken(words)
+    if len(schedules) < len(_WAYS):
+        raise ScenarioError("mm-link: needs two schedules, of the uplink and of the downlink")
+    known = [f"{way}-{what}" for way in _WAYS for what in ("queue", "queue-args")]
+    if unknown := [name for name in options if name not in known]:
+        raise ScenarioError(f"mm-link: --{unknown[0]}; {nearest(unknown[0], known)}")
+    link: dict[str, Any] = {"rate": _FAST, "delay": "0 s"}
+    for way, schedule, key in zip(_WAYS, schedules, ("path", "return_path"), strict=True):
+        if not Path(schedule).is_file():
+            raise ScenarioError(f"mm-link: {schedule}: can't be read; needs a schedule, a millisecond a line")
+        link[key] = {"kind": "file", "file": str(Path(schedule).absolute())}
+        link["buffer" if way == "uplink" else "return_buffer"] = _buffer(way, options)
+    return link, rest
+
+
+def _taken(words: list[str]) -> tuple[list[str], dict[str, str], list[str]]:
+    """Two schedules, the options around them, and what is left."""
+    schedules: list[str] = []
+    options: dict[str, str] = {}
+    rest = list(words)
+    while rest and rest[0] != "--" and (rest[0].startswith("--") or len(schedules) < len(_WAYS)):
+        word = rest.pop(0)
+        if word.startswith("--"):
+            name, equals, value = word[2:].partition("=")
+            options[name] = value if equals or not rest else rest.pop(0)
+        else:
+            schedules.append(word)
+    return schedules, options, rest
+
+
+def _buffer(way: str, options: dict[str, str]) -> str:
+    kind = options.get(f"{way}-queue", "infinite")
+    if kind not in _QUEUES:
+        raise ScenarioError(f"mm-link: --{way}-queue={kind}; accepts {' or '.join(_QUEUES)} beside a schedule")
+    unit, _, number = options.get(f"{way}-queue-args", "").strip("\"'").partition("=")
+    if kind == "infinite":
+        return _UNLIMITED
+    if unit not in ("packets", "bytes") or not number.isdecimal():
+        raise ScenarioError(f"mm-link: --{way}-queue-args={unit}; needs packets=N or bytes=N")
+    return f"{number} packets" if unit == "packets" else f"{number} B"

@@ -1,0 +1,170 @@
+"""What the machine can do for live paths, measured: each beside what it is asked to reach."""
+
+import contextlib
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from longpipe.live.answers import PROGRAMS, answer
+from longpipe.live.certificate import Certificate
+from longpipe.live.hosts import plan
+from longpipe.live.records import replay
+from longpipe.live.session import Settings, run
+from longpipe.scenario import Scenario, Switch, Tcp
+from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Node
+
+PORT: Final = 5201
+_READY_S: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured: its name, what it came to, what is asked, whether it is reached, and how late the path was."""
+
+    name: str
+    found: str
+    asked: str
+    reached: bool
+    certificate: Certificate | None = None
+
+
+def path(rate: str, delay: str, buffer: str = "1000 packets", *, beside: int = 0) -> Scenario:
+    """A router between two hosts, so much later each way, with so many simulated flows beside."""
+    if beside:
+        network = Dumbbell(
+            sources=beside + 1,
+            access_rate="1 Gbit/s",
+            trunk_rate=rate,
+            access_delay="0 s",
+            trunk_delay=delay,
+            exit_delay="0 s",
+        )
+        return Scenario(
+            name="measured", framing="ip", network=network, switch=Switch(buffer=buffer), tcp=Tcp(mss="1460 B")
+        )
+    nodes = (Node(name="a", kind="host"), Node(name="r", kind="switch"), Node(name="b", kind="host"))
+    links = (
+        Link(between=("a", "r"), rate="10 Gbit/s", delay="0 s"),
+        Link(between=("r", "b"), rate=rate, delay=delay),
+    )
+    flows = (Flow(name="f", from_="a", to="b"),)
+    network_of = Graph(nodes=nodes, links=links, flows=flows)
+    return Scenario(
+        name="measured", framing="ip", network=network_of, switch=Switch(buffer=buffer), tcp=Tcp(mss="1460 B")
+    )
+
+
+def echoes(settings: Settings, seconds: float) -> Measured:
+    """Echoes through an idle path of 10 ms each way."""
+    count = max(10, round(seconds / 0.05))
+    text, done = answer(plan(path("1 Gbit/s", "10 ms")), ["ping", "b", str(count), "0.02"], ["ignore", "9"], settings)
+    median = statistics.median(map(float, text.split()))
+    found = f"{median * 1e3:.3f} ms of {count} echoes"
+    return Measured(
+        "echo, 10 + 10 ms", found, "20.0 to 20.1 ms in the median", 0.020 <= median <= 0.0201, done.certificate
+    )
+
+
+def _bulk(
+    name: str, scenario: Scenario, settings: Settings, seconds: float, least_bps: float, limit_s: float
+) -> Measured:
+    made = plan(scenario)
+    sending = ["send", made.hosts[1].name, str(PORT), f"{seconds:g}"]
+    text, done = answer(made, sending, ["receive", str(PORT)], settings)
+    goodput, late = float(text), done.certificate.lateness_s["0.99"] or 0.0
+    found = f"{goodput / 1e6:.1f} Mbit/s, 99 % within {late * 1e3:.3f} ms"
+    asked = f"{least_bps / 1e6:g} Mbit/s, 99 % within {limit_s * 1e3:g} ms"
+    return Measured(name, found, asked, goodput >= least_bps and late <= limit_s, done.certificate)
+
+
+def hundred(settings: Settings, seconds: float) -> Measured:
+    """TCP of the machine over 100 Mbit/s and 100 ms."""
+    return _bulk("TCP, 100 Mbit/s, 100 ms", path("100 Mbit/s", "50 ms"), settings, seconds, 0.0, 0.0002)
+
+
+def thousand(settings: Settings, seconds: float) -> Measured:
+    """Likewise over 1 Gbit/s; what is sent is more than nine tenths of the line after slow start."""
+    scenario = path("1 Gbit/s", "1 ms", "2000 packets")
+    return _bulk("TCP, 1 Gbit/s", scenario, settings, seconds, 0.9e9, 0.001)
+
+
+def beside(settings: Settings, seconds: float) -> Measured:
+    """One real flow beside 9999 simulated ones at 100 Mbit/s."""
+    scenario = path("100 Mbit/s", "10 ms", beside=9_999)
+    return _bulk("TCP beside 9999 flows", scenario, settings, seconds, 0.0, 0.0002)
+
+
+def small(settings: Settings, seconds: float) -> Measured:
+    """Datagrams of 64 bytes of IP, as many as two processes here can send."""
+    made = plan(path("10 Gbit/s", "1 ms", "100000 packets"))
+    text, done = answer(made, ["flood", "b", "9", f"{seconds:g}", "36"], ["ignore", "9"], settings)
+    lasted = float(text.split()[1])
+    rate = done.certificate.delivered / lasted
+    late = done.certificate.lateness_s["0.99"] or 0.0
+    found = f"{rate:,.0f} packets/s, 99 % within {late * 1e3:.3f} ms".replace(",", " ")
+    return Measured("small packets", found, "400 000 packets/s", rate >= 400_000, done.certificate)
+
+
+def replays(settings: Settings, count: int) -> Measured:
+    """Runs that are recorded, and decided again."""
+    made, agree = plan(path("5 Mbit/s", "2 ms", "20 packets")), 0
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(count):
+            file = Path(folder) / f"{number}.live"
+            run(
+                made,
+                {"a": [*PROGRAMS, "talk", "b", "9", "300"], "b": [*PROGRAMS, "ignore", "9"]},
+                settings=settings,
+                record=file,
+                seed=number + 1,
+            )
+            agree += replay(file).agrees
+    return Measured("records decided again", f"{agree} of {count} hashes agree", "all", agree == count)
+
+
+def kills(settings: Settings, count: int) -> Measured:
+    """Runs killed at any moment: what is left of them after a while."""
+    left: set[str] = set()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "path.toml"
+        file.write_text(path("100 Mbit/s", "10 ms").to_toml())
+        marks = [f"longpipe-killed-{os.getpid()}-{number}" for number in range(count)]
+        for number, mark in enumerate(marks):
+            command = [sys.executable, "-m", "longpipe", "live", str(file), "--quiet", "--device", settings.device]
+            told = [*command, "--", "sh", "-c", f": {mark}; sleep 1000 & sleep 1000"]
+            with subprocess.Popen(told, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:  # noqa: S603
+                # From before its namespaces are there to after its command has begun.
+                time.sleep(3.0 * number / count)
+                process.send_signal(signal.SIGKILL)
+        until = time.monotonic() + _READY_S
+        while (left := set(_processes_with((*marks, str(file))))) and time.monotonic() < until:
+            time.sleep(0.1)
+    return Measured("killed at any moment", f"{len(left)} processes left of {count} runs", "none", not left)
+
+
+def _processes_with(words: Sequence[str]) -> Iterator[str]:
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                text = (folder / "cmdline").read_text(errors="replace")
+                if any(word in text for word in words):
+                    yield folder.name
+
+
+MEASURES: Final[dict[str, Callable[[Settings, float], Measured]]] = {
+    "echo": echoes,
+    "100-mbit": hundred,
+    "1-gbit": thousand,
+    "small": small,
+    "beside": beside,
+    "replay": lambda settings, _: replays(settings, 20),
+    "kill": lambda settings, _: kills(settings, 50),
+}

@@ -1,0 +1,121 @@
+"""Small programs that measure a path from within: `python -m longpipe.live.programs NAME ...` at a host of it.
+
+They need nothing but sockets, and answer on standard output.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable
+from typing import Final
+
+_ECHO_REQUEST: Final = 8
+_CHUNK: Final = 1 << 16
+
+
+def ping(host: str, count: str, interval_s: str) -> None:
+    """Prints the round trip of each echo of ICMP [s], as the kernel at the other end answers it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP) as asking:
+        asking.settimeout(10)
+        asking.connect((host, 0))
+        for number in range(int(count)):
+            began_ns = time.monotonic_ns()
+            asking.send(struct.pack("!BBHHH", _ECHO_REQUEST, 0, 0, 0, number) + bytes(48))
+            asking.recv(1000)
+            sys.stdout.write(f"{(time.monotonic_ns() - began_ns) / 1e9:.9f}\n")
+            sys.stdout.flush()
+            time.sleep(float(interval_s))
+
+
+def receive(port: str) -> None:
+    """Takes what connections bring, one after the other, until it is ended."""
+    with socket.create_server(("", int(port))) as server:
+        while True:
+            connection, _ = server.accept()
+            # Who is ended in the middle of something resets its connection.
+            with connection, contextlib.suppress(ConnectionResetError):
+                buffer = bytearray(_CHUNK)
+                while connection.recv_into(buffer):
+                    pass
+
+
+def send(host: str, port: str, seconds: str, control: str = "") -> None:
+    """Sends all it can over TCP for so long; prints the goodput [bit/s] as acknowledged by the other end's kernel."""
+    with _connected(host, int(port), control) as connection:
+        began, chunk = time.monotonic(), bytes(_CHUNK)
+        until = began + float(seconds)
+        while time.monotonic() < until:
+            connection.send(chunk)
+        # bytes_acked of struct tcp_info.
+        acked = struct.unpack_from("Q", connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), 120)[0]
+        sys.stdout.write(f"{8 * acked / (time.monotonic() - began):.0f}\n")
+        # What has not been sent is of no interest.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def _connected(host: str, port: int, control: str) -> socket.socket:
+    until = time.monotonic() + 20
+    while True:
+        connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        if control:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+        try:
+            connection.connect((host, port))
+        except ConnectionRefusedError:
+            connection.close()
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.2)
+        else:
+            return connection
+
+
+def flood(host: str, port: str, seconds: str, length: str) -> None:
+    """Sends datagrams of so many bytes as fast as it can; prints how many, and for how long [s]."""
+    data, sent = bytes(int(length)), 0
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending:
+        sending.connect((host, int(port)))
+        began = time.monotonic()
+        until = began + float(seconds)
+        while time.monotonic() < until:
+            for _ in range(100):
+                try:
+                    sending.send(data)
+                except OSError:
+                    # Nobody listens, or no room for now.
+                    continue
+                sent += 1
+        sys.stdout.write(f"{sent} {time.monotonic() - began:.6f}\n")
+
+
+def ignore(port: str) -> None:
+    """Is there for datagrams, and reads none, until it is ended."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as there:
+        there.bind(("", int(port)))
+        signal.pause()
+
+
+def talk(host: str, port: str, count: str) -> None:
+    """Sends datagrams of several lengths, a few at a time, as the number of this process has it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending:
+        for number in range(int(count)):
+            sending.sendto(bytes(1 + (number * 7919 + os.getpid() * 31) % 1400), (host, int(port)))
+            if number % 10 == 9:
+                time.sleep(0.001)
+
+
+PROGRAMS: Final[dict[str, Callable[..., None]]] = {
+    "flood": flood,
+    "ignore": ignore,
+    "ping": ping,
+    "receive": receive,
+    "send": send,
+    "talk": talk,
+}
+
+if __name__ == "__main__":
+    PROGRAMS[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,132 @@
+"""The ends of a live path, as the process that carries the packets sees them."""
+
+import contextlib
+import errno
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from longpipe.errors import RunError
+from longpipe.live.hosts import RealHost
+
+# How long an end may take to be made, or to end when it is told to.
+LONGEST_S: Final = 30.0
+GRACE_S: Final = 2.0
+_WAYS: Final = (
+    "needs one of root, user namespaces (kernel.unprivileged_userns_clone, user.max_user_namespaces) or CAP_SYS_ADMIN"
+)
+
+
+@dataclass
+class End:
+    """A host's namespaces, with the process that holds them."""
+
+    host: RealHost
+    process: subprocess.Popen[bytes]
+    control: socket.socket
+    kind: str
+    descriptor: int
+    ethernet: bytes | None
+    dropped: int = 0
+
+    def start(self) -> None:
+        """Has its command run."""
+        self.control.send(b"1")
+
+    def signal(self, number: int) -> None:
+        """Passes a signal on to its command."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+
+    def status(self) -> int | None:
+        """The command's exit status as shells have it; none while it runs."""
+        code = self.process.poll()
+        return None if code is None else code if code >= 0 else 128 - code
+
+    def close(self) -> None:
+        """Ends all that runs there, first by SIGTERM; the namespaces go with it."""
+        self.signal(signal.SIGTERM)
+        try:
+            self.process.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        with contextlib.suppress(OSError, ValueError):
+            self.control.setblocking(False)
+            self.dropped = int(json.loads(self.control.recv(1 << 16))["dropped"])
+        self.control.close()
+
+
+def open_end(
+    host: RealHost,
+    others: Sequence[RealHost],
+    command: Sequence[str],
+    *,
+    mtu: int,
+    has_ipv6: bool,
+    device: str,
+    as_user: bool,
+    reads: bool,
+) -> End:
+    """Makes the namespaces of a host, in which `command` is to run, alone with the terminal if it `reads`.
+
+    RunError where that is not permitted.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        process = subprocess.Popen(  # noqa: S603 - this package
+            [sys.executable, "-m", "longpipe.live.end", str(theirs.fileno()), str(os.getpid())],
+            pass_fds=[theirs.fileno()],
+            stdin=None if reads else subprocess.DEVNULL,
+        )
+    wanted = {
+        "command": list(command),
+        "hosts": [line for one in others for line in _lines(one, has_ipv6=has_ipv6)],
+        "address": host.address,
+        "address_6": host.address_6 if has_ipv6 else None,
+        "mtu": mtu,
+        "device": device,
+        "as_user": as_user,
+    }
+    try:
+        ours.settimeout(LONGEST_S)
+        ours.send(json.dumps(wanted).encode())
+        message, descriptors, _, _ = socket.recv_fds(ours, 1 << 16, 1)
+        said: dict[str, Any] = json.loads(message) if message else {"error": "ended at once", "errno": 0, "what": ""}
+        if "error" in said:
+            raise RunError(_refused(host, said))
+        ethernet = said["ethernet"]
+        return End(
+            host=host,
+            process=process,
+            control=ours,
+            kind=said["device"],
+            descriptor=descriptors[0],
+            ethernet=None if ethernet is None else bytes.fromhex(ethernet.replace(":", "")),
+        )
+    except BaseException as error:
+        process.kill()
+        process.wait()
+        ours.close()
+        if isinstance(error, TimeoutError):
+            raise RunError(f"live: {host.name} was not ready within {LONGEST_S:g} s; needs a calmer machine") from None
+        raise
+
+
+def _lines(host: RealHost, *, has_ipv6: bool) -> list[str]:
+    found = [f"{host.address} {host.name}"]
+    return [*found, f"{host.address_6} {host.name}"] if has_ipv6 else found
+
+
+def _refused(host: RealHost, said: dict[str, Any]) -> str:
+    what = f" ({said['what']})" if said["what"] else ""
+    reason = f"live: {host.name}: {said['error'].lower()}{what}"
+    if said["errno"] in (errno.EPERM, errno.EACCES, errno.ENOSPC, errno.EUSERS):
+        return f"{reason}; {_WAYS}"
+    return f"{reason}; needs a Linux kernel with network namespaces, and TUN or veth"

@@ -1,0 +1,110 @@
+"""What is said before runs that can't show what they seem to ask, and after runs that were copies."""
+
+from pathlib import Path
+
+import pytest
+
+from longpipe import Design, Factor, Result, Scenario, ScenarioError, Study, run_until, simulate
+from longpipe.analysis.cautions import cautions, seedless
+
+ROOT = Path(__file__).parents[1]
+SILENT = """
+duration = "5 s"
+framing = "ip"
+switch.buffer = "1 BDP"
+tcp.receiver_window = "auto"
+network = { kind = "dumbbell", sources = 4, access_rate = "1 Gbit/s", trunk_rate = "20 Mbit/s", trunk_delay = "50 ms" }
+"""
+
+
+def silent(**changes: object) -> Scenario:
+    return Scenario.from_toml(SILENT).with_(**changes)
+
+
+def buffers(scenario: Scenario, replications: int = 3) -> Design:
+    factor = Factor.over("switch.buffer", ["1 BDP", "2 BDP"], "buffer")
+    return Design.full_factorial(scenario, [factor], replications=replications)
+
+
+def test_a_seed_that_draws_nothing_is_told_of_once_and_before_the_runs() -> None:
+    (line,) = buffers(silent()).warnings
+    assert line.startswith("seed: it draws the order of packets at one instant and no more")
+    assert line in repr(buffers(silent()))
+    (line,) = buffers(silent(**{"network.sources": 1})).warnings
+    assert line.startswith("seed: nothing here is drawn by it, replications are copies")
+    assert buffers(silent(), replications=1).warnings == ()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"start": {"kind": "random", "over": "1 s"}},
+        {"traffic": "web"},
+        {"traffic": {"kind": "poisson", "rate": "10 Mbit/s"}},
+        {"traffic": "voice"},
+        {"network.send_jitter": "1 ms"},
+        {"network.trunk_loss": {"kind": "bernoulli", "probability": 0.01}},
+        {"network.return_loss": {"kind": "bit-errors", "rate": 1e-4}},
+        {"switch.policy": "red"},
+        {"tcp.congestion": "bbr", "tcp.recovery": "rack"},
+        {
+            "tcp.timer": {"kind": "coarse", "phase": "per-flow"},
+            "network.trunk_loss": {"kind": "packets", "indices": [9]},
+        },
+    ],
+)
+def test_what_is_said_to_be_drawn_makes_runs_differ(changes: dict[str, object]) -> None:
+    scenario = silent(**{"duration": "20 s", "network.sources": 1, **changes})
+    assert seedless(scenario) == ""
+    assert len({simulate(scenario, seed).state_hash for seed in (1, 2, 3)}) > 1
+
+
+def test_what_is_said_to_be_copies_is_copies() -> None:
+    scenario = silent(**{"network.sources": 1, "switch.policy": "codel", "duration": "20 s"})
+    assert "replications are copies" in seedless(scenario)
+    assert len({simulate(scenario, seed).state_hash for seed in (1, 2, 3)}) == 1
+
+
+def test_datagrams_at_fixed_times_are_not_drawn() -> None:
+    fixed = {"kind": "on-off", "rate": "10 Mbit/s", "times": "fixed"}
+    for traffic in (fixed, {"kind": "cbr", "rate": "10 Mbit/s"}):
+        assert "replications are copies" in seedless(silent(**{"network.sources": 1, "traffic": traffic}))
+
+
+def test_replications_that_are_copies_are_never_sure_enough() -> None:
+    study = Study(buffers(silent(**{"network.sources": 1})))
+    with pytest.raises(ScenarioError, match="efficiency is never more sure, the replications of each point are copies"):
+        run_until(study, "efficiency", "±0.01", most=20)
+    assert study.design.replications == 5
+
+
+def test_a_series_that_ends_before_its_run_is_told_of() -> None:
+    starlink = Scenario.example("starlink")
+    assert cautions(starlink) == []
+    held = [
+        f"{port}: its path's series ends at 117.15 s; held from then on"
+        for port in ("switch1->switch2", "switch2->switch1")
+    ]
+    longer = starlink.with_(duration="300 s")
+    assert cautions(longer) == held
+    assert buffers(longer).warnings[0].startswith("2 of 2 points, as buffer=1 BDP: switch1->switch2: its path's series")
+    assert cautions(Scenario.example("cellular").with_(duration="300 s")) == []
+
+
+def test_one_change_of_a_path_is_meant_to_last() -> None:
+    changed = silent(**{"network.path": {"rate": [["0 s", "20 Mbit/s"], ["1 s", "10 Mbit/s"]]}})
+    assert cautions(changed) == []
+
+
+def test_a_file_that_ends_before_its_run_is_told_of(tmp_path: Path) -> None:
+    rows = "\n".join(f"{second},{20 + second % 3}ms" for second in range(61))
+    (tmp_path / "path.csv").write_text(f"time,delay\n{rows}\n", encoding="utf-8")
+    scenario = silent(**{"network.path": {"file": str(tmp_path / "path.csv")}, "duration": "300 s"})
+    assert cautions(scenario)[0] == "switch1->switch2: its path's series ends at 60 s; held from then on"
+
+
+def test_a_result_says_what_the_shell_does() -> None:
+    result: Result = simulate(silent(**{"tcp.receiver_window": "16 KiB"}))
+    (line,) = result.warnings
+    assert line.startswith("switch1->switch2: the receivers' windows of 4 flows can fill")
+    assert f"warning: {line}" in repr(result)

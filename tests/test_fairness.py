@@ -1,0 +1,50 @@
+"""Fairness where flows differ in what they have to send, and where they don't."""
+
+import math
+
+import pytest
+
+from longpipe import Scenario, simulate
+from longpipe.analysis.metrics import fairness
+from longpipe.analysis.shares import max_min_shares
+from longpipe.cli.run.tables import show
+from longpipe.papers.text import text_of
+from longpipe.scenario.topology import as_graph
+
+
+def test_max_min_shares_over_several_links() -> None:
+    # Three users of one link get a third of it each; who crosses two links has the lesser share, and leaves the rest.
+    routes = [(0, 1, 2), (1, 2), (2,), (0,)]
+    assert max_min_shares([math.inf] * 4, [1, 1, 1], routes) == pytest.approx([1 / 3, 1 / 3, 1 / 3, 2 / 3])
+    assert max_min_shares([math.inf] * 3, [10, 4], [(0, 1), (0,), (1,)]) == pytest.approx([2, 8, 2])
+    assert max_min_shares([1, math.inf, math.inf], [10, 4], [(0, 1), (0,), (1,)]) == pytest.approx([1, 9, 3])
+
+
+@pytest.fixture
+def mixed() -> Scenario:
+    return Scenario.example("web-and-bulk").with_(duration="20 s")
+
+
+def test_a_web_user_served_in_full_has_its_share(mixed: Scenario) -> None:
+    group = [{"name": "web", "traffic": "web"}, {"name": "bulk"}]
+    beside = mixed.with_(**{"network.group": group, "network.trunk_delay": "5 ms"})
+    result = simulate(beside)
+    assert result.limits["limited_by"].tolist()[0] == "application"
+    assert fairness(result.throughputs_bps) < 0.6
+    assert result.fairness > 0.95
+    assert result.demands_differ
+    assert "max-min shares of what each had to send" in text_of(lambda console: show(result, console))
+
+
+def test_files_of_several_lengths_over_a_graph(mixed: Scenario) -> None:
+    short = {"name": "short", "traffic": {"kind": "transfer", "size": "1 MB"}}
+    dumbbell = mixed.with_(**{"network.group": [short, {"name": "bulk"}], "network.trunk_delay": "5 ms"})
+    one, graph = simulate(dumbbell), simulate(dumbbell.with_(network=as_graph(dumbbell.network)))
+    assert one.fairness > 0.95
+    assert graph.fairness == pytest.approx(one.fairness)
+
+
+def test_flows_alike_have_the_index_of_their_throughputs(mixed: Scenario) -> None:
+    result = simulate(Scenario.example("fiber").with_(duration="2 s"))
+    assert not result.demands_differ
+    assert result.fairness == fairness(result.throughputs_bps)

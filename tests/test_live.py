@@ -1,0 +1,474 @@
+"""Real programs through the path. What depends on how busy the machine is, is not asked: decisions, ends and cleanup are."""
+
+import json
+import re
+import signal
+import struct
+import subprocess
+import sys
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longpipe import Scenario, ScenarioError
+from longpipe.live import Settings, plan, replay
+from longpipe.live.mahimahi import chain
+from longpipe.live.measures import kills, replays
+from longpipe.live.records import MAGIC, read
+from longpipe.validate.kernel import available, compare
+
+# 10 ms each way, nothing in the way.
+IDLE = """
+duration = "1 s"
+framing = "ip"
+[network]
+kind = "dumbbell"
+sources = 2
+access_rate = "1 Gbit/s"
+trunk_rate = "100 Mbit/s"
+access_delay = "1 ms"
+trunk_delay = "8 ms"
+exit_delay = "1 ms"
+[switch]
+buffer = "1000 packets"
+[tcp]
+mss = "1460 B"
+"""
+SERVE = """
+import socket, sys
+s = socket.socket(socket.AF_INET6 if sys.argv[2:] else socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", int(sys.argv[1])))
+while True:
+    data, who = s.recvfrom(70000)
+    s.sendto(data, who)
+"""
+ASK = """
+import socket, sys, time
+family = socket.AF_INET6 if len(sys.argv) > 4 else socket.AF_INET
+s = socket.socket(family, socket.SOCK_DGRAM)
+s.settimeout(20)
+to = socket.getaddrinfo(sys.argv[1], int(sys.argv[2]), family)[0][4]
+for n in range(int(sys.argv[3])):
+    began = time.monotonic()
+    s.sendto(b"x" * 100, to)
+    s.recv(1000)
+    print(time.monotonic() - began)
+"""
+
+
+@cache
+def refused() -> str | None:
+    """Why no namespaces can be made here, if they can't."""
+    code = "from longpipe.live import calls; calls.unshare(calls.NEW_USER | calls.NEW_NETWORK)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    return None if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
+
+
+@pytest.fixture
+def namespaces() -> None:
+    if sys.platform != "linux":
+        pytest.skip("no Linux")
+    pytest.importorskip("pyroute2")
+    if (reason := refused()) is not None:
+        pytest.skip(f"neither root nor user namespaces: {reason}")
+
+
+@pytest.fixture
+def idle(tmp_path: Path) -> str:
+    file = tmp_path / "idle.toml"
+    file.write_text(IDLE)
+    return str(file)
+
+
+def live(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "longpipe", "live", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+def python(tmp_path: Path, name: str, code: str) -> str:
+    """How sh calls this code."""
+    file = tmp_path / f"{name}.py"
+    file.write_text(code)
+    return f"{sys.executable} {file}"
+
+
+def counted(tmp_path: Path, *arguments: str) -> dict[str, Any]:
+    """The certificate of a run that succeeds."""
+    file = tmp_path / "certificate.json"
+    done = live("--json", str(file), *arguments)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(file.read_text())
+    return {**found, "stdout": done.stdout, "stderr": done.stderr}
+
+
+def test_a_host_is_real_or_simulated() -> None:
+    scenario = Scenario.from_toml(IDLE).with_(**{"network.sources": 3})
+    path = plan(scenario, ("sink2", "source2"))
+    assert [host.name for host in path.hosts] == ["sink2", "source2"]
+    flows = json.loads(path.resolved_json)["flows"]
+    assert path.simulated == ("flow1", "flow3")
+    assert [flow["name"] for flow in flows if not flow.get("foreign")] == ["flow1", "flow3"]
+
+
+def test_hosts_have_the_addresses_of_captures() -> None:
+    path = plan(Scenario.from_toml(IDLE))
+    assert [(host.name, host.address, host.address_6) for host in path.hosts] == [
+        ("source1", "10.0.0.1", "fd00::1"),
+        ("sink1", "10.0.0.5", "fd00::5"),
+    ]
+    assert (path.mtu, path.has_ipv6) == (1500, True)
+    assert plan(Scenario.from_toml(IDLE), alone=True).simulated == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ["--at", "sink9", "true"],
+            "--at: 'sink9'; not there, did you mean 'sink2'? accepts source1, source2, sink1, sink2",
+        ),
+        (["--at", "switch1", "true"], "--at: 'switch1'; a switch, accepts source1"),
+        (
+            ["--at", "source1", "true", "--at", "sink2", "true"],
+            "--at: 'source1'; no flow joins it with sink2: needs one, for its route",
+        ),
+        (
+            ["--at", "source1", "true", "--at", "source1", "true"],
+            "--at: 'source1' twice; needs one command for each host",
+        ),
+        (["--at", "source1", "true", "--", "true"], "--at: beside -- true; needs one of the two"),
+        (["--at", "source1"], "--at: 'source1'; needs a host and its command, as in --at sink1 'iperf3 -s'"),
+        (["--mtu", "70000", "--", "true"], "--mtu: 70000; needs 68 to 65535 bytes"),
+        (["--set", "switch.buffer=400 B", "--mtu", "1500", "--", "true"], "needs at least one full packet"),
+        (["--max-late", "soon", "--", "true"], "--max-late: 'soon'"),
+        (["--record", "/", "--", "true"], "--record: /"),
+    ],
+)
+def test_bad_input_is_one_line(idle: str, arguments: list[str], line: str) -> None:
+    done = live(idle, *arguments)
+    assert done.returncode == 2
+    assert line in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_path_that_is_not_there_is_one_line() -> None:
+    done = live("nowhere.toml", "--", "true")
+    assert done.returncode == 2
+    assert done.stderr == "error: nowhere.toml: can't be read, No such file or directory; needs a TOML file\n"
+
+
+def test_records_of_others_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.live"
+    for content, line in [
+        (b"nothing", "not a record; needs one of longpipe live --record"),
+        (MAGIC + b"9\n", "a record of version 9; this longpipe reads version 1"),
+        (MAGIC + b"1\nab", "broken off in its head; needs a whole record"),
+    ]:
+        file.write_bytes(content)
+        done = live("replay", str(file))
+        assert (done.returncode, done.stderr) == (2, f"error: {file}: {line}\n")
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_the_exit_status_is_the_commands(idle: str) -> None:
+    assert live(idle, "--", "true").returncode == 0
+    assert live(idle, "--", "sh", "-c", "exit 7").returncode == 7
+    assert live(idle, "--", "sh", "-c", "kill -9 $$").returncode == 137
+    done = live(idle, "--quiet", "--", "no-such-program")
+    assert done.returncode == 127
+    assert done.stderr == "longpipe live: no-such-program: can't be run, no such file or directory\n"
+    assert live(idle, "--quiet", "--", "/etc/passwd").returncode == 126
+
+
+@pytest.mark.usefixtures("namespaces")
+@pytest.mark.parametrize("way", [["--device", "any"], ["--device", "packet"], ["--device", "packet", "--as-user"]])
+@pytest.mark.parametrize("ipv6", [[], ["6"]])
+def test_packets_go_there_and_back_and_none_is_early(
+    idle: str, tmp_path: Path, way: list[str], ipv6: list[str]
+) -> None:
+    ask, serve = python(tmp_path, "ask", ASK), python(tmp_path, "serve", SERVE)
+    found = counted(
+        tmp_path, idle, *way, "--alone",
+        "--at", "source1", f"{ask} sink1 5000 5 {' '.join(ipv6)}", "--at", "sink1", f"{serve} 5000 {' '.join(ipv6)}",
+    )  # fmt: skip
+    times = [float(line) for line in found["stdout"].split()]
+    assert len(times) == 5
+    assert min(times) >= 0.020
+    assert (found["entered"], found["delivered"]) == (10, 10)
+    assert found["on_path"] == 0
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_a_record_decides_the_same_again_and_another_path_otherwise(idle: str, tmp_path: Path) -> None:
+    ask, serve = python(tmp_path, "ask", ASK), python(tmp_path, "serve", SERVE)
+    record = tmp_path / "a.live"
+    found = counted(
+        tmp_path, idle, "--set", "network.trunk_loss={kind='bernoulli', probability=0.0}", "--record", str(record),
+        "--at", "source1", f"{ask} sink1 5000 20", "--at", "sink1", f"{serve} 5000",
+    )  # fmt: skip
+    again = replay(record)
+    assert again.agrees
+    assert again.decisions == found["decisions"]
+    assert (again.entered, again.delivered) == (found["entered"], found["delivered"]) == (40, 40)
+    assert min(again.delay_s.values(), key=lambda value: value or 0) == pytest.approx(0.010, rel=0.05)
+    other = replay(record, **{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.5}})
+    assert other.lost["forced"] > 0
+    assert not other.agrees
+    shown = live("replay", str(record))
+    assert shown.returncode == 0
+    assert "every decision is that of the recorded run" in shown.stdout
+    assert read(record).hosts == ("source1", "sink1")
+
+
+FLOOD = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 2)
+s2 = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s2.settimeout(60)
+s2.bind(("", 5002))
+for n in range(400):
+    s.sendto(b"x" * 1000, ("sink1", 5000))
+print(s2.recv(100).decode())
+"""
+COUNT = """
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+s.setsockopt(socket.IPPROTO_IP, 13, 1)  # IP_RECVTOS
+s.bind(("", 5000))
+s.settimeout(3)
+got = marked = 0
+try:
+    while True:
+        data, more, *_ = s.recvmsg(2000, 100)
+        s.settimeout(1)
+        got += 1
+        marked += any(value[0] & 3 == 3 for level, kind, value in more if (level, kind) == (0, 1))
+except TimeoutError:
+    pass
+out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while True:
+    out.sendto(f"{got} {marked}".encode(), ("source1", 5002))
+    time.sleep(0.2)
+"""
+
+
+@pytest.mark.usefixtures("namespaces")
+@pytest.mark.parametrize(
+    ("policy", "buffer"), [("{kind='tail-drop'}", "20 packets"), ("{kind='step-marking', threshold=5}", "1000 packets")]
+)
+def test_what_the_path_loses_or_marks_the_other_end_does_not_get_or_sees(
+    idle: str, tmp_path: Path, policy: str, buffer: str
+) -> None:
+    flood, count = python(tmp_path, "flood", FLOOD), python(tmp_path, "count", COUNT)
+    found = counted(
+        tmp_path, idle, "--alone", "--set", f"switch.policy={policy}", "--set", f"switch.buffer={buffer}",
+        "--set", "network.trunk_rate=2 Mbit/s",
+        "--at", "source1", flood, "--at", "sink1", count,
+    )  # fmt: skip
+    got, marked = map(int, found["stdout"].split())
+    if "tail-drop" in policy:
+        assert found["lost"]["overflow"] == 400 - got > 0
+        assert marked == 0
+    else:
+        assert (got, found["lost"]["overflow"]) == (400, 0)
+        assert marked == found["marked"] > 0
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_simulated_flows_share_the_path(idle: str, tmp_path: Path) -> None:
+    found = counted(tmp_path, idle, "--", "sleep", "1")
+    ports = dict(zip(found["ports"]["port"], found["ports"]["packets_out"], strict=True))
+    assert found["entered"] == 0
+    assert ports["switch1->switch2"] > 0
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_cells_carry_real_packets_too(tmp_path: Path) -> None:
+    file = tmp_path / "atm.toml"
+    file.write_text(IDLE.replace('framing = "ip"', 'framing = "aal5"').replace("1000 packets", "3000 cells"))
+    ask, serve = python(tmp_path, "ask", ASK), python(tmp_path, "serve", SERVE)
+    record = tmp_path / "a.live"
+    found = counted(
+        tmp_path, str(file), "--record", str(record),
+        "--at", "source1", f"{ask} sink1 5000 5", "--at", "sink1", f"{serve} 5000",
+    )  # fmt: skip
+    assert found["delivered"] == 10
+    assert replay(record).agrees
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_a_capture_holds_what_entered_left_and_was_lost(idle: str, tmp_path: Path) -> None:
+    capture = tmp_path / "a.pcapng"
+    found = counted(
+        tmp_path, idle, "--alone", "--set", "switch.buffer=5 packets", "--set", "network.trunk_rate=2 Mbit/s",
+        "--capture", str(capture),
+        "--at", "source1", f"{sys.executable} -m longpipe.live.programs talk sink1 9 60",
+        "--at", "sink1", f"{sys.executable} -m longpipe.live.programs ignore 9",
+    )  # fmt: skip
+    lost = found["lost"]["overflow"]
+    assert lost > 0
+    content = capture.read_bytes()
+    assert content.count(b"lost at switch1->switch2, overflow") == lost
+    assert content.count(b" on the path") == found["entered"]
+    # The lengths of all blocks lead to the end of the file.
+    place, packets = 0, 0
+    while place < len(content):
+        kind, length = struct.unpack_from("<II", content, place)
+        packets += kind == 6
+        place += length
+    assert place == len(content)
+    assert packets == found["entered"] + found["delivered"] + lost
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_measures_say_what_they_found_and_what_is_asked() -> None:
+    done = live("measure", "echo", "--seconds", "0.5")
+    assert re.match(r"echo, 10 \+ 10 ms: 2\d\.\d+ ms of 10 echoes; asked 20.0 to 20.1 ms", done.stdout), done.stderr
+    assert done.returncode == (0 if "reached" in done.stdout else 1)
+    done = live("measure", "echos")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "did you mean 'echo'?" in done.stderr
+    assert replays(Settings(), 2).reached
+    assert kills(Settings(), 4).reached
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_the_kernels_tcp_does_as_the_simulated_one() -> None:
+    found = compare(available()[0], duration="2 s", rate="10 Mbit/s", buffer="40 packets")
+    # A busy machine may hold it back, but not by more than this; nothing makes it faster than the line.
+    assert 0.5 < found.goodput_bps.kernel / found.goodput_bps.longpipe < 1.1
+    assert found.certificate.delivered > 1000
+    with pytest.raises(ScenarioError, match="--control: 'cubicc'"):
+        compare("cubicc")
+
+
+MAHIMAHI = "mm-delay 20 mm-link {up} {down} --uplink-queue=droptail --uplink-queue-args=packets=50 mm-loss uplink 0.1"
+
+
+def schedules(tmp_path: Path) -> str:
+    """A command line over two schedules: 12 Mbit/s up, and twice that down."""
+    up, down = tmp_path / "up", tmp_path / "down"
+    up.write_text("1\n2\n")
+    down.write_text("1\n1\n2\n2\n")
+    return MAHIMAHI.format(up=up, down=down)
+
+
+def test_shells_of_mahimahi_are_links_one_after_the_other(tmp_path: Path) -> None:
+    found = chain([*schedules(tmp_path).split(), "--", "curl", "-s", "x"])
+    assert found.command == ["curl", "-s", "x"]
+    links = found.scenario().resolve()["links"]
+    delay, up, down, loss = links[4], links[6], links[7], links[8]
+    assert delay["delay_ps"] == 20 * 10**9
+    assert (up["buffer"], down["buffer"]) == ({"unit": "packets", "limit": 50}, None)
+    assert [len(link["motion"]["service"]["instants_ps"]) for link in (up, down)] == [2, 4]
+    assert loss["loss"] == {"kind": "bernoulli", "probability": 0.1}
+    assert links[9]["loss"] == {"kind": "none"}
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("mm-delay soon", "mm-delay: 'soon'; needs a whole number of milliseconds"),
+        ("mm-link /nowhere /nowhere", "mm-link: /nowhere: can't be read; needs a schedule, a millisecond a line"),
+        ("mm-link /nowhere", "mm-link: needs two schedules, of the uplink and of the downlink"),
+        ("mm-link a b --uplink-log=x", "mm-link: --uplink-log; did you mean 'uplink-queue'? accepts uplink-queue"),
+        ("mm-loss up 0.1", "mm-loss: 'up 0.1'; needs uplink or downlink, and a probability"),
+        ("mm-loss uplink much", "mm-loss: 'much'; needs a probability from 0 to 1"),
+    ],
+)
+def test_what_mahimahi_would_not_take_is_one_line(words: str, line: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        chain(words.split())
+    assert line in str(caught.value)
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_a_command_line_of_mahimahi_runs(tmp_path: Path) -> None:
+    ask, serve = python(tmp_path, "ask", ASK), python(tmp_path, "serve", SERVE)
+    shells = schedules(tmp_path).removesuffix(" mm-loss uplink 0.1").split()
+    name, *rest = shells
+    done = live(name, "--outside", f"{serve} 5000", *rest, "--", "sh", "-c", f"{ask} $MAHIMAHI_BASE 5000 3")
+    assert done.returncode == 0, done.stderr
+    assert all(float(line) >= 0.040 for line in done.stdout.split())
+    assert len(done.stdout.split()) == 3
+
+
+def namespaces_of(process: int) -> set[str]:
+    """The namespaces of the processes that descend from one."""
+    found: set[str] = set()
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and process in ancestors(int(folder.name)):
+                found.add((folder / "ns/net").readlink().name)
+        except (OSError, IndexError):
+            continue
+    return found
+
+
+def ancestors(process: int) -> list[int]:
+    found = []
+    while process > 1:
+        process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+        found.append(process)
+    return found
+
+
+def left_behind(spaces: set[str]) -> list[str]:
+    """Processes that are still in one of these network namespaces."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and (folder / "ns/net").readlink().name in spaces:
+                found.append((folder / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.usefixtures("namespaces")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("device", ["any", "packet"])
+def test_nothing_is_left_of_a_run_that_is_ended(idle: str, number: signal.Signals, device: str) -> None:
+    # What the command leaves to itself ends as well.
+    command = "sleep 1000 & setsid sleep 1001 & echo ready; exec sleep 1002"
+    started = [sys.executable, "-m", "longpipe", "live", idle, "--quiet", "--device", device, "--", "sh", "-c", command]
+    with subprocess.Popen(started, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        spaces = namespaces_of(process.pid) - {Path("/proc/self/ns/net").readlink().name}
+        assert len(spaces) >= 2
+        process.send_signal(number)
+        status = process.wait(60)
+    assert status != 0
+    until = time.monotonic() + 30
+    while (left := left_behind(spaces)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert left == []
+
+
+def test_without_permission_three_ways_out_are_named(idle: str) -> None:
+    # Within a user namespace that may have no further ones.
+    if (reason := refused()) is not None:
+        pytest.skip(reason)
+    code = (
+        "import os, sys; from pathlib import Path; from longpipe.live import calls; calls.unshare(calls.NEW_USER)\n"
+        "Path('/proc/sys/user/max_user_namespaces').write_text('0')\n"
+        "Path('/proc/sys/user/max_net_namespaces').write_text('0')\n"
+        f"os.execv(sys.executable, [sys.executable, '-m', 'longpipe', 'live', {idle!r}, '--', 'true'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    if "max_user" in done.stderr:
+        pytest.skip("limits of namespaces can't be set here")
+    assert done.returncode == 1
+    line = done.stderr.splitlines()[-1]
+    assert re.search(r"source1: .*; needs one of root, user namespaces .* or CAP_SYS_ADMIN", line), done.stderr
+
+
+def test_a_plan_without_a_route_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="no flow joins"):
+        plan(Scenario.from_toml(IDLE), ("source1", "sink2"))

@@ -1,0 +1,132 @@
+"""Ports that choose between queues, through a whole run: shares, classes, low latency, and the way back."""
+
+from typing import Any
+
+import pytest
+
+from longpipe import Scenario, ScenarioError
+from longpipe.result import Result
+from longpipe.run import simulate
+from longpipe.scenario import Dumbbell
+from longpipe.scenario.schedulers import AckFilter
+
+TRUNK: dict[str, Any] = {
+    "kind": "dumbbell",
+    "access_rate": "1 Gbit/s",
+    "access_delay": "1 ms",
+    "trunk_rate": "40 Mbit/s",
+    "trunk_delay": "8 ms",
+    "exit_delay": "1 ms",
+}
+PLAIN: dict[str, Any] = {"recovery": "sack", "mss": "1448 B", "receiver_window": "4 MB", "timer": "fine"}
+LINUX: dict[str, Any] = {"profile": "linux-6", "receiver_window": "4 MB"}
+
+
+def counted(result: Result, port: str, column: str) -> int:
+    columns = result.columns["ports"]
+    return int(columns[column][columns["port"].index(port)])
+
+
+def scenario(groups: list[dict[str, Any]], policy: object, **more: Any) -> Scenario:  # noqa: ANN401 - fields of a scenario
+    fields: dict[str, Any] = {
+        "framing": "ip",
+        "duration": "60 s",
+        "tcp": LINUX,
+        "switch": {"buffer": "1000 packets", "policy": policy},
+    }
+    return Scenario(**(fields | {"network": {**TRUNK, "group": groups, **more}}))
+
+
+def test_a_scalable_flow_and_a_classic_one_share_a_dualpi2_and_one_has_no_queue() -> None:
+    groups = [
+        {"name": "classic", "tcp": {**LINUX, "congestion": "cubic", "ecn": "classic"}},
+        # Linux's whole segments cost DCTCP a segment a mark, so that it would have a third.
+        {"name": "low", "tcp": {**PLAIN, "congestion": "dctcp", "ecn": {"kind": "dctcp", "ect": 1}}},
+    ]
+    probes = [
+        {"name": "slow", "traffic": {"kind": "cbr", "rate": "80 kbit/s", "payload": "172 B"}},
+    ]
+    result = simulate(scenario([*groups, *probes], "dualpi2"), 1)
+    classic, low, _ = result.throughputs_bps
+    # RFC 9332 section 1.1 asks for about the same rate: within a factor of two.
+    assert 0.5 < low / classic < 2
+    assert classic + low > 0.9 * 40e6
+    # A datagram is no packet of low latency: it waits in the classic queue, for its 15 ms or so.
+    row = result.datagrams.iloc[0]
+    assert row["mean_delay_s"] == pytest.approx(0.010 + 0.015, abs=0.006)
+    assert counted(result, "switch1->switch2", "packets_marked") > 0
+
+
+def test_flows_in_turn_have_the_same_whatever_their_round_trips_and_rates() -> None:
+    groups: list[dict[str, Any]] = [
+        {"name": "bulk", "count": 3},
+        {"name": "greedy", "traffic": {"kind": "cbr", "rate": "100 Mbit/s", "payload": "1472 B"}},
+    ]
+    result = simulate(scenario(groups, "drr"), 1)
+    # A quarter of 40 Mbit/s each, as payload of 1448 and 1472 in 1500 bytes.
+    assert result.throughputs_bps[:3] == pytest.approx(10e6 * 1448 / 1500, rel=0.01)
+    assert result.throughputs_bps[3] == pytest.approx(10e6 * 1472 / 1500, rel=0.01)
+    # A hash that changes lets packets overtake each other, for which TCP pays.
+    result = simulate(scenario(groups, {"kind": "sfq", "perturb": "1 s"}), 1)
+    assert result.throughputs_bps[:3].min() > 7e6
+    assert result.throughputs_bps[3] < 11e6
+
+
+def test_the_first_class_goes_first() -> None:
+    groups: list[dict[str, Any]] = [{"name": "call", "traffic": "voice"}, {"name": "bulk", "count": 2, "class": 1}]
+    # A packet of 1500 bytes in service, .3 ms; before it nine quanta of 1514 bytes, 2.73 ms.
+    policies: tuple[tuple[object, float], ...] = (
+        ("strict-priority", 0.0104),
+        ({"kind": "weighted-priority", "weights": [1, 9]}, 0.0131),
+    )
+    for policy, most in policies:
+        row = simulate(scenario(groups, policy), 1).datagrams.iloc[0]
+        assert row["lost"] == 0
+        assert row["max_delay_s"] < most
+
+
+def test_the_port_that_leads_back_has_a_policy_of_its_own() -> None:
+    asked = scenario([{"name": "bulk"}], "tail-drop", return_policy="ack-filter", return_rate="100 kbit/s")
+    result = simulate(asked, 1)
+    assert counted(result, "switch2->switch1", "packets_lost_refused") > 0
+    assert counted(result, "switch1->switch2", "packets_lost_refused") == 0
+    plain = simulate(asked.with_(**{"network.return_policy": "tail-drop"}), 1)
+    assert result.throughputs_bps[0] > 1.5 * plain.throughputs_bps[0]
+
+
+@pytest.mark.parametrize(
+    ("policy", "group", "line"),
+    [
+        (
+            {"kind": "weighted-priority", "weights": [3, 1]},
+            {"class": 2},
+            "network.group[0].class: 2; needs less than 2, the classes of weighted-priority at switch1->switch2",
+        ),
+        ({"kind": "weighted-priority", "weights": []}, {}, "switch.policy.weights: "),
+        ({"kind": "strict-priority", "classes": 0}, {}, "switch.policy.classes: 0; needs at least 1"),
+        ({"kind": "drr", "quantum": "1 B"}, {}, "switch.policy.quantum: 1 B; "),
+        (
+            {"kind": "dualpi2", "marking": {"kind": "ramp", "min": "2 ms"}},
+            {},
+            "switch.policy.marking.max: 1200 us; needs more than min, 2 ms",
+        ),
+        (
+            {"kind": "dualpi2", "scheduler": {"kind": "weighted", "classic": 1}},
+            {},
+            "switch.policy.scheduler.classic: 1",
+        ),
+        ("tail-drop", {"tcp": {"ecn": {"kind": "dctcp", "ect": 2}}}, "network.group[0].tcp.ecn.ect: 2"),
+    ],
+)
+def test_what_no_port_can_be_is_refused_in_one_line(policy: object, group: dict[str, Any], line: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        scenario([{"name": "a", **group}], policy)
+    assert str(error.value).startswith(line)
+    assert "\n" not in str(error.value)
+
+
+def test_cells_have_no_such_ports() -> None:
+    with pytest.raises(
+        ScenarioError, match=r"network.return_policy: ack-filter; is for IP packets, ATM switches accept"
+    ):
+        Scenario(network=Dumbbell(return_policy=AckFilter()))
