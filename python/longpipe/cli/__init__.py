@@ -25,7 +25,6 @@ from longpipe.cli import (
     validate,
 )
 from longpipe.errors import RunError, ScenarioError
-from longpipe.interrupts import TerminatedError
 
 HELP = (
     "Simulate TCP over long, fat pipes of ATM cells or IP packets, each one by one.\n\n"
@@ -35,7 +34,7 @@ HELP = (
 )
 EPILOG = "Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated."
 
-FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
@@ -100,9 +99,6 @@ def main() -> NoReturn:
         errors.print("[bold red]error:[/]", end=" ")
         errors.print(f"{where}{(error.strerror or str(error)).lower()}", markup=False)
         sys.exit(FAILED)
-    except TerminatedError:
-        errors.print("terminated")
-        sys.exit(TERMINATED)
     except KeyboardInterrupt:
         errors.print("interrupted")
         sys.exit(INTERRUPTED)
