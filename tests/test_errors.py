@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from longpipe import Scenario, ScenarioError
+from longpipe.cli import main
 from longpipe.scenario import Dumbbell, Switch
 
 LINK: dict[str, Any] = {"rate": "1 Mbit/s", "delay": "1 ms"}
@@ -15,6 +16,8 @@ GRAPH: dict[str, Any] = {
     "links": [{"between": ["a", "s"], **LINK}, {"between": ["s", "b"], **LINK}],
     "flows": [{"name": "f", "from": "a", "to": "b"}],
 }
+
+LOSSES = "none, packets, at-times, bernoulli, over-time, gilbert-elliott-in-time, gilbert-elliott, bit-errors"
 
 
 def message(build: Callable[[], object]) -> str:
@@ -41,7 +44,8 @@ def message(build: Callable[[], object]) -> str:
         (
             "switch.buffer",
             "10 ms",
-            "switch.buffer: '10 ms' is not a buffer size; accepts cells, packets, BDP, B, KB, KiB, MB, MiB, "
+            "switch.buffer: '10 ms' is not a buffer size but a time: it is rate times time, 1 s at 10 Mbit/s is "
+            "'1.25 MB'; accepts cells, packets, BDP, B, KB, KiB, MB, MiB, "
             "GB, GiB, as in '1000 cells', or 'unlimited'",
         ),
         (
@@ -58,8 +62,8 @@ def message(build: Callable[[], object]) -> str:
         ),
         (
             "network.trunk_rate",
-            "155 Mbps",
-            "network.trunk_rate: '155 Mbps' is not a bit rate; "
+            "155 mbit/s",
+            "network.trunk_rate: '155 mbit/s' is not a bit rate, it is 'Mbit/s' here; "
             "accepts bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, as in '155.52 Mbit/s'",
         ),
         # Negative and absurd quantities.
@@ -159,13 +163,32 @@ def message(build: Callable[[], object]) -> str:
             "edp",
             "switch.policy: 'edp'; did you mean 'epd'? "
             "accepts tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, step-marking, blue, codel, "
-            "fq-codel",
+            "fq-codel"
+            ", drr, sfq, strict-priority, weighted-priority, dualpi2, ack-filter",
         ),
         (
             "switch.policy",
             {},
             "switch.policy: {}; needs a kind: tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, "
-            "step-marking, blue, codel, fq-codel",
+            "step-marking, blue, codel, fq-codel"
+            ", drr, sfq, strict-priority, weighted-priority, dualpi2, ack-filter",
+        ),
+        (
+            "switch.policy",
+            "RED",
+            "switch.policy: 'RED'; it is 'red' here; accepts tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel"
+            ", drr, sfq, strict-priority, weighted-priority, dualpi2, ack-filter",
+        ),
+        ("tcp.ecn", True, "tcp.ecn: True; accepts off, classic, dctcp"),
+        (
+            "network.trunk_loss",
+            0.01,
+            f"network.trunk_loss: 0.01; accepts {LOSSES}, as in {{kind = 'bernoulli', probability = 0.01}}",
+        ),
+        (
+            "network.trunk_loss",
+            "1 %",
+            f"network.trunk_loss: '1 %'; accepts {LOSSES}, as in {{kind = 'bernoulli', probability = 0.01}}",
         ),
         ("network", "ring", "network: 'ring'; accepts dumbbell, graph"),
         # Values of the wrong shape.
@@ -198,7 +221,8 @@ def test_bad_field_is_named_with_its_value_and_what_is_accepted(field: str, valu
             "switch.policy",
             "epd",
             "switch.policy: epd; is for cells, IP routers accept tail-drop, selective-drop, fba, red, pie, step-marking, "
-            "blue, codel, fq-codel",
+            "blue, codel, fq-codel"
+            ", drr, sfq, strict-priority, weighted-priority, dualpi2, ack-filter",
         ),
         ("switch.scheduler", "priority", "switch.scheduler: priority; serves cells, IP routers accept fifo"),
         ("switch.ties", "rotating", "switch.ties: rotating; turns every cell time, IP routers accept port-order, random"),
@@ -377,3 +401,37 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
 
 def test_smallest_buffer_holds_exactly_one_packet() -> None:
     Scenario().with_(**{"switch.buffer": "12 cells"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("run --seed abc a.toml", "--seed: 'abc'; needs a whole number"),
+        ("run a.toml --set", "--set: nothing given; needs a value"),
+        ("run a.toml --trace=cwn", "--trace: 'cwn'; accepts cwnd, queue, vc_queue, sequence, rtt, delay, drops"),
+        ("run a.toml --sed 1", "--sed: no such option of longpipe run; did you mean '--seed'?"),
+        ("run", "FILE.toml: missing; `longpipe run --help` says what it is"),
+        ("reproduce", "PAPER: missing; `longpipe reproduce --help` says what it is"),
+        ("reproduce frr-96 --seeds 0", "--seeds: '0'; needs at least 1"),
+        ("plot a.toml window", "--output: missing; `longpipe plot --help` says what it is"),
+        ("rum", "no such command 'rum'; did you mean 'run'?; `longpipe --help` shows what there is"),
+    ],
+)
+def test_a_bad_command_line_is_one_line(
+    arguments: str, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["longpipe", *arguments.split()])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    assert capsys.readouterr().err == f"error: {expected}\n"
+
+
+def test_a_change_may_replace_what_is_wrong_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text('[switch]\nbuffer = "12 parsec"\n[tcp]\nrecovery = "reno"\n')
+    changes = {"switch.buffer": "3000 cells", "tcp.recovery": "sack"}
+    found = Scenario.from_toml(path, changes)
+    assert (found.switch.buffer, found.tcp.recovery.kind) == ("3000 cells", "sack")
+    assert "12 parsec" in message(lambda: Scenario.from_toml(path, {"tcp.recovery": "sack"}))
+    assert "recovery" in message(lambda: Scenario.from_toml(path, {"switch.buffer": "3000 cells", "tcp.recovery": "x"}))

@@ -48,3 +48,16 @@ def test_flows_alike_have_the_index_of_their_throughputs(mixed: Scenario) -> Non
     result = simulate(Scenario.example("fiber").with_(duration="2 s"))
     assert not result.demands_differ
     assert result.fairness == fairness(result.throughputs_bps)
+
+
+def test_datagrams_leave_tcp_the_rest_to_share(mixed: Scenario) -> None:
+    groups = [
+        {"name": "back", "direction": "back"},
+        {"name": "voice", "traffic": "voice"},
+        {"name": "web", "traffic": "web"},
+        {"name": "bulk"},
+    ]
+    result = simulate(mixed.with_(**{"network.group": groups, "network.trunk_delay": "5 ms", "duration": "10 s"}))
+    assert result.demands_differ
+    assert fairness(result.throughputs_bps) < 0.6
+    assert result.fairness > 0.85

@@ -234,8 +234,10 @@ def test_the_command_opens_the_page_with_a_scenario(tmp_path: Path, monkeypatch:
 
 def test_a_page_that_was_not_built_is_told_how_to_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lab, "PAGE", tmp_path / "page.html")
-    with pytest.raises(RunError, match="`make lab` in its sources"):
+    with pytest.raises(RunError, match=r"`make lab` in its sources, which takes node 18.19.*docs/lab.md"):
         lab.address()
+    with pytest.raises(ScenarioError, match=r"nope\.toml: can't be read"):
+        lab.address(Path("nope.toml"))
 
 
 def test_every_link_of_the_pages_is_of_a_preset_or_a_step_that_there_is() -> None:

@@ -5,7 +5,7 @@ import pytest
 from longpipe import Result, Scenario, simulate
 from longpipe.pictures.events import losses_mended
 from longpipe.pictures.recorded import Recorded
-from longpipe.pictures.shares import CAUSES, time_shares
+from longpipe.pictures.share_of_time import CAUSES, time_shares
 
 HELD: dict[str, tuple[dict[str, object], str]] = {
     "small window": ({"tcp.receiver_window": "64 KiB"}, "receiver's window"),

@@ -67,6 +67,7 @@ def examine() -> list[Part]:
         _store(),
         *_extras(),
         *map(_program, PROGRAMS),
+        _lab(),
         _linux(),
         _live(),
     ]
@@ -168,6 +169,16 @@ def _program(program: Program) -> Part:
         return Part(program.name, "-", program.use, False, f"does not run, {_line(error)}; {get}")
     told = re.search(program.pattern, done.stdout + done.stderr, re.MULTILINE)
     return Part(program.name, told[1] if told else "?", program.use, required=False)
+
+
+def _lab() -> Part:
+    """The browser page, which sources and wheels have once it was built."""
+    from longpipe.lab import PAGE
+
+    use = "the engine in a browser page: longpipe lab"
+    if PAGE.exists():
+        return Part("lab", f"{PAGE.stat().st_size / 1e6:.1f} MB", use, required=False)
+    return Part("lab", "-", use, False, "not built; get it: make lab (node 18.19, npm; docs/lab.md)")
 
 
 def _linux() -> Part:

@@ -93,19 +93,47 @@ def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> s
         case "literal_error":
             return f"{shown}; {_accepts(str(error['input']), _quoted(context['expected']))}"
         case "union_tag_invalid":
-            return f"{context['tag']!r}; {_accepts(context['tag'], _quoted(context['expected_tags']))}"
+            named = _accepts(context["tag"], _quoted(context["expected_tags"]))
+            return f"{context['tag']!r}; {named}{_table(owners, name, _percent(context['tag']))}"
         case "union_tag_not_found":
-            kinds = [str(_kind(m)) for o in owners if (f := _named_fields(o).get(name)) for m in _models(f.annotation)]
-            return f"{shown}; needs a kind: {', '.join(kinds)}"
+            return f"{shown}; needs a kind: {', '.join(_kinds(owners, name))}"
+        case "model_type" | "model_attributes_type" if kinds := _kinds(owners, name):
+            return f"{shown}; accepts {', '.join(kinds)}{_table(owners, name, error['input'])}"
         case kind if kind in _NEEDS:
             return f"{shown}; needs {_NEEDS[kind].format(**context)}"
         case kind:
             return f"{shown}; needs {_NEEDS_BY_TYPE.get(kind.partition('_')[0], error['msg'])}"
 
 
+def _kinds(owners: list[type[BaseModel]], name: str) -> list[str]:
+    """Of a field that takes tables by their kind, the kinds."""
+    models = [m for o in owners if (f := _named_fields(o).get(name)) for m in _models(f.annotation)]
+    return [str(kind) for model in models if (kind := _kind(model)) is not None]
+
+
+def _percent(text: str) -> float | None:
+    """The share that "1 %" is."""
+    found = re.fullmatch(r"(\d{1,3}(?:\.\d{1,6})?)\s*%", text.strip())
+    return float(found[1]) / 100 if found else None
+
+
+def _table(owners: list[type[BaseModel]], name: str, given: object) -> str:
+    """How a number is written that was given for a table: the first of its kinds that has a number to be given."""
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return ""
+    for owner in owners:
+        for model in _models(field.annotation) if (field := _named_fields(owner).get(name)) else ():
+            for part, one in _named_fields(model).items():
+                if one.annotation is float and one.is_required():
+                    return f", as in {{kind = '{_kind(model)}', {part} = {given}}}"
+    return ""
+
+
 def _accepts(word: str, accepted: Iterable[str]) -> str:
     """The clause that names what is accepted, led by what is to be said of a well-known name, else by the closest."""
     names = list(accepted)
+    if word not in names and word.lower() in names:
+        return f"it is {word.lower()!r} here; accepts {', '.join(names)}"
     told = known(word, names)
     return nearest(word, names) if told is None else f"{told}; accepts {', '.join(names)}"
 

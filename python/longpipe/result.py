@@ -17,7 +17,6 @@ import numpy.typing as npt
 from longpipe.analysis import delays, metrics, shares, web
 from longpipe.analysis.cautions import cautions
 from longpipe.analysis.limits import limits, notes, told
-from longpipe.analysis.paths import paths
 from longpipe.captures import Capture
 from longpipe.files import check_directory, write_text
 from longpipe.scenario import Dumbbell, Scenario
@@ -212,33 +211,29 @@ class Result:
 
     @cached_property
     def demands_bps(self) -> npt.NDArray[np.float64]:
-        """What each flow's application had to send, over the whole run [bit/s], shape (flows,); inf if it is greedy."""
+        """What each flow's application had to send, over the whole run [bit/s], shape (flows,); inf if it is greedy.
+
+        Nan for datagrams, which come whether they are welcome or not.
+        """
         return shares.demands_bps(self.scenario, self.columns)
 
     @property
     def demands_differ(self) -> bool:
-        """Whether flows had more or less to send than others, so that equal throughputs would not be fair."""
-        return len(set(self.demands_bps.tolist())) > 1
+        """Whether flows of TCP had more or less to send than others, so that equal throughputs would not be fair."""
+        return len(set(self.demands_bps[~np.isnan(self.demands_bps)].tolist())) > 1
 
     @cached_property
     def fairness(self) -> float:
         """Jain's index of the throughputs of TCP; nan where nothing was delivered.
 
         Where flows differ in what they have to send, of throughputs over max-min fair shares of that: a flow that gets
-        all it asks for has its share, however little it is (ATM Forum/98-0876 section 7). Beside datagrams, of the
-        throughputs as they are.
+        all it asks for has its share, however little it is (ATM Forum/98-0876 section 7).
         """
-        throughputs = self.throughputs_bps
-        if datagrams := set(self.part("datagrams").get("flow", ())):
-            tcp = [flow not in datagrams for flow in self.columns["flows"]["flow"]]
-            return metrics.fairness(throughputs[np.asarray(tcp)])
         if not self.demands_differ:
-            return metrics.fairness(throughputs)
-        network, left_bps = self.scenario.network, {}
-        if isinstance(network, Dumbbell):
-            trunk = next(path.route for path in paths(self.scenario.resolve()))[1]
-            left_bps[trunk] = self._trunk_bps(network) - vbr_bps(network)
-        return metrics.fairness(shares.of_paths(self.scenario, throughputs, self.demands_bps, left_bps))
+            return metrics.fairness(self.throughputs_bps[~np.isnan(self.demands_bps)])
+        network = self.scenario.network
+        trunk_bps = self._trunk_bps(network) - vbr_bps(network) if isinstance(network, Dumbbell) else None
+        return metrics.fairness(shares.of_paths(self.scenario, self.throughputs_bps, self.demands_bps, trunk_bps))
 
     def summary(self) -> dict[str, Any]:
         """The run without its traces, JSON-ready: nan becomes None."""

@@ -30,6 +30,8 @@ class Dimension:
     aliases: Mapping[str, str] = field(default_factory=dict)
     singular: Mapping[str, str] = field(default_factory=dict)
     unlimited: bool = False
+    # What to say of units of another dimension.
+    other: Mapping[str, str] = field(default_factory=dict)
 
     def split(self, text: str) -> tuple[Fraction, str]:
         """Number and canonical unit; ValueError names the value and what is accepted."""
@@ -71,7 +73,7 @@ def _split(dimension: Dimension, text: str) -> tuple[Fraction, str]:
     plurals = {singular: plural for plural, singular in dimension.singular.items()}
     unit = dimension.aliases.get(written, plurals.get(written, written))
     if unit not in dimension.units:
-        raise ValueError(f"{text!r} is not a {dimension.name}; {dimension.accepts()}")
+        raise ValueError(f"{text!r} is not a {dimension.name}{_meant(dimension, written)}; {dimension.accepts()}")
     return Fraction(match[1]), unit
 
 
@@ -82,6 +84,15 @@ def _parse(dimension: Dimension, text: str) -> int:
     if value.denominator != 1:
         raise ValueError(f"{text!r}; needs a whole number of {dimension.base}")
     return int(value)
+
+
+def _meant(dimension: Dimension, written: str) -> str:
+    """What a unit is called here that was written with letters of another size, or is one of another quantity."""
+    names = {**{name: name for name in dimension.units}, **dimension.aliases}
+    found = {unit for name, unit in names.items() if name.lower() == written.lower()}
+    if len(found) == 1:
+        return f", it is {found.pop()!r} here"
+    return dimension.other.get(written, "")
 
 
 def _decimal(number: Fraction) -> str:
@@ -107,7 +118,15 @@ TIME: Final = Dimension(
         "h": Fraction(3600 * 10**12),
     },
     example="5 ms",
-    aliases={"\N{MICRO SIGN}s": "us", "\N{GREEK SMALL LETTER MU}s": "us"},
+    aliases={
+        "\N{MICRO SIGN}s": "us",
+        "\N{GREEK SMALL LETTER MU}s": "us",
+        "usec": "us",
+        "msec": "ms",
+        "sec": "s",
+        "second": "s",
+        "seconds": "s",
+    },
 )
 
 RATE: Final = Dimension(
@@ -122,6 +141,10 @@ RATE: Final = Dimension(
         "Tbit/s": Fraction(10**12),
     },
     example="155.52 Mbit/s",
+    aliases={
+        "bps": "bit/s",
+        **{f"{prefix}{bits}": f"{prefix}bit/s" for prefix in "kMGT" for bits in ("bps", "b/s", "bit", "bits/s")},
+    },
 )
 
 SIZE: Final = Dimension(
@@ -169,4 +192,7 @@ BUFFER: Final = Dimension(
     aliases=SIZE.aliases,
     unlimited=True,
     singular={"cells": "cell", "packets": "packet"},
+    other=dict.fromkeys(
+        (*TIME.units, *TIME.aliases), " but a time: it is rate times time, 1 s at 10 Mbit/s is '1.25 MB'"
+    ),
 )

@@ -47,6 +47,7 @@ export interface DimensionData {
     suffix: string;
     units: Record<string, string>;
     aliases: Record<string, string>;
+    other: Record<string, string>;
     singular: Record<string, string>;
     unlimited: boolean;
     example: string;

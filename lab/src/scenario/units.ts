@@ -38,8 +38,19 @@ export class Dimension {
         if (written === undefined) throw new ValueProblem(`${repr(text)} has no unit; ${this.accepts()}`);
         const plural = Object.entries(this.data.singular).find(([, singular]) => singular === written)?.[0];
         const unit = this.data.aliases[written] ?? plural ?? written;
-        if (!this.scales.has(unit)) throw new ValueProblem(`${repr(text)} is not a ${this.name}; ${this.accepts()}`);
+        if (!this.scales.has(unit)) {
+            throw new ValueProblem(`${repr(text)} is not a ${this.name}${this.meant(written)}; ${this.accepts()}`);
+        }
         return [Rational.parse(found[1] as string), unit];
+    }
+
+    /** What a unit is called here that was written with letters of another size, or is one of another quantity. */
+    private meant(written: string): string {
+        const names = [...this.units.map((unit) => [unit, unit]), ...Object.entries(this.data.aliases)];
+        const same = names.filter(([name]) => (name as string).toLowerCase() === written.toLowerCase());
+        const found = new Set(same.map(([, unit]) => unit as string));
+        if (found.size === 1) return `, it is ${repr([...found][0] as string)} here`;
+        return this.data.other[written] ?? "";
     }
 
     /** The quantity in base units; ValueProblem likewise. */

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -49,6 +49,28 @@ def estimate(
     of_one = t * deviation * math.sqrt(1 + 1 / x.size)
     low, high = max(mean - of_one, bounds[0]), min(mean + of_one, bounds[1])
     return Estimate(mean, low, high, mean - of_mean, mean + of_mean)
+
+
+def estimate_average(measured: Sequence[Mapping[int, float]], *, level: float = CONFIDENCE) -> Estimate:
+    """Mean of the means of several configurations, each measured with seeds of its own number: by seed, one value.
+
+    Configurations with a seed in common have common random numbers, and so their means are not independent: each pair's
+    covariance is that of the seeds they share, and the degrees of freedom are those of the fewest seeds. Where all have
+    the same seeds this is `estimate` of the averages by seed. A further measurement has no interval.
+    """
+    mean = float(np.mean([np.mean(list(values.values())) for values in measured]))
+    fewest = min(map(len, measured))
+    if fewest < 2:
+        return Estimate(mean, math.nan, math.nan, math.nan, math.nan)
+    variance = 0.0
+    for one in measured:
+        for other in measured:
+            shared = [seed for seed in one if seed in other]
+            if len(shared) > 1:
+                x, y = ([values[seed] for seed in shared] for values in (one, other))
+                variance += float(np.cov(x, y)[0, 1]) * len(shared) / (len(one) * len(other))
+    margin = t_quantile(level, fewest - 1) * math.sqrt(max(variance, 0.0)) / len(measured)
+    return Estimate(mean, math.nan, math.nan, mean - margin, mean + margin)
 
 
 def copies(runs: pd.DataFrame) -> str:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from longpipe.analysis.paths import paths
+from longpipe.analysis.paths import OVER_TCP, paths, port_name
 from longpipe.units import TIME
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
+
+# Of a dumbbell, the way of data.
+TRUNK: Final = "switch1->switch2"
 
 
 def max_min_shares(
@@ -63,31 +66,39 @@ def relative_throughputs(
 def demands_bps(scenario: Scenario, columns: Mapping[str, Any]) -> npt.NDArray[np.float64]:
     """What the application of each flow had to send, over the whole run [bit/s], shape (flows,); inf if it is greedy.
 
-    `columns` are those of the run's `Result`: what the servers of web traffic wrote was drawn.
+    `columns` are those of the run's `Result`: what the servers of web traffic wrote was drawn. Datagrams come whether
+    they are welcome or not: what they demand is nan.
     """
     seconds, web = TIME.parse(scenario.duration) / 1e12, columns["web"]
     served = dict(zip(web.get("flow", ()), np.asarray(web.get("scheduled_bytes", ())).tolist(), strict=True))
     found = []
     for flow in scenario.resolve()["flows"]:
         size = served.get(flow["name"], flow["traffic"].get("size_bytes", math.inf))
-        found.append(8 * size / seconds)
+        found.append(8 * size / seconds if flow["traffic"]["kind"] in OVER_TCP else math.nan)
     return np.array(found)
 
 
 def of_paths(
     scenario: Scenario,
-    throughputs_bps: ArrayLike,
+    throughputs_bps: npt.NDArray[np.float64],
     demands: npt.NDArray[np.float64],
-    rates_bps: Mapping[int, float],
+    trunk_bps: float | None = None,
 ) -> npt.NDArray[np.float64]:
-    """`relative_throughputs` over the scenario's own links, headers and cells' tax counted.
+    """`relative_throughputs` of TCP over the scenario's own links, headers and cells' tax counted.
 
-    `rates_bps` has what is left of links [bit/s] that don't have their whole rate, by number.
+    `trunk_bps` is what is left of a dumbbell's trunk [bit/s], if not its whole rate. What datagrams brought is off
+    their links first, without headers.
     """
     resolved = scenario.resolve()
     known = paths(resolved)
+    capacities = np.array([link["rate_bps"] for link in resolved["links"]], dtype=float)
+    if trunk_bps is not None:
+        capacities[next(k for k in range(len(capacities)) if port_name(resolved, k) == TRUNK)] = trunk_bps
+    over_tcp = ~np.isnan(demands)
+    for index in np.flatnonzero(~over_tcp):
+        capacities[list(known[index].route)] -= throughputs_bps[index]
     # What a byte of the application takes on the wire.
-    wire = np.array([path.packet_bytes / path.mss_bytes for path in known])
-    capacities = [rates_bps.get(number, link["rate_bps"]) for number, link in enumerate(resolved["links"])]
-    sent = np.asarray(throughputs_bps) * wire
-    return relative_throughputs(sent, demands * wire, capacities, [path.route for path in known])
+    wire = np.array([path.packet_bytes / path.mss_bytes for path in known])[over_tcp]
+    routes = [path.route for path, tcp in zip(known, over_tcp, strict=True) if tcp]
+    sent = throughputs_bps[over_tcp] * wire
+    return relative_throughputs(sent, demands[over_tcp] * wire, np.maximum(capacities, 0.0), routes)

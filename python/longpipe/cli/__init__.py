@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from typing import Annotated, NoReturn
 
 import typer
@@ -24,8 +25,8 @@ from longpipe.cli import (
     study,
     validate,
 )
+from longpipe.cli.usage import told
 from longpipe.errors import RunError, ScenarioError
-from longpipe.interrupts import TerminatedError
 
 HELP = (
     "Simulate TCP over long, fat pipes of ATM cells or IP packets, each one by one.\n\n"
@@ -35,7 +36,10 @@ HELP = (
 )
 EPILOG = "Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated."
 
-FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+# Of Typer's errors that which all others about a command line are.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
@@ -83,27 +87,27 @@ app.add_typer(validate.app, name="validate", help="Compare longpipe with an inde
 def main() -> NoReturn:
     """Runs the command line; every error is one line per problem on stderr, never a traceback."""
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    def tell(problems: Iterable[str], status: int) -> NoReturn:
+        for problem in problems:
+            errors.print("[bold red]error:[/]", end=" ")
+            errors.print(problem, markup=False)
+        sys.exit(status)
+
     try:
-        app()
-    except (ScenarioError, CaptureError) as error:
-        for problem in error.problems:
-            errors.print("[bold red]error:[/]", end=" ")
-            errors.print(problem, markup=False)
-        sys.exit(BAD_INPUT if isinstance(error, ScenarioError) else FAILED)
-    except RunError as error:
-        for problem in str(error).splitlines():
-            errors.print("[bold red]error:[/]", end=" ")
-            errors.print(problem, markup=False)
-        sys.exit(FAILED)
+        # Errors of the command line itself are told like any other; what comes back is the status of an early exit.
+        status = app(prog_name="longpipe", standalone_mode=False)
+    except UsageError as error:
+        # A command alone shows its help, which is no mistake to tell of.
+        tell(filter(None, [told(error)]), BAD_INPUT)
+    except ScenarioError as error:
+        tell(error.problems, BAD_INPUT)
+    except (CaptureError, RunError) as error:
+        tell(str(error).splitlines(), FAILED)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        errors.print("[bold red]error:[/]", end=" ")
-        errors.print(f"{where}{(error.strerror or str(error)).lower()}", markup=False)
-        sys.exit(FAILED)
-    except TerminatedError:
-        errors.print("terminated")
-        sys.exit(TERMINATED)
-    except KeyboardInterrupt:
+        tell([f"{where}{(error.strerror or str(error)).lower()}"], FAILED)
+    except (KeyboardInterrupt, typer.Abort):
         errors.print("interrupted")
         sys.exit(INTERRUPTED)
     except Exception as error:
@@ -112,4 +116,4 @@ def main() -> NoReturn:
         errors.print(f"run failed: {type(error).__name__}: {error}", markup=False)
         errors.print("LONGPIPE_TRACEBACK=1 shows where.")
         sys.exit(FAILED)
-    sys.exit(0)
+    sys.exit(status or 0)

@@ -275,7 +275,7 @@ def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, bu
 def _tell_shares(runs: dict[str, Run], flows: list[str] | None, busy: Busy) -> None:
     """A line for each of the first flows with what its sender waited for, where both traces tell."""
     from longpipe.pictures.recorded import flow_names
-    from longpipe.pictures.shares import time_shares
+    from longpipe.pictures.share_of_time import time_shares
 
     for label, run in runs.items():
         names = flows or flow_names(run.scenario)

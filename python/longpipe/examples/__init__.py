@@ -13,6 +13,7 @@ EXAMPLES: Final = {
     "starlink": "two downloads over satellites that change every 15 s: round trip, rate and losses move, IP",
     "cellular": "a download over a cell: the rate moves from 0 to 40 Mbit/s, a deep buffer, IP",
     "aqm": "four downloads through FQ-CoDel with marks, 50/10 Mbit/s and 60 ms, IP",
+    "home": "a download, a web user and a ping over 10/2 Mbit/s and 30 ms with a buffer of a second, IP",
     "web-and-bulk": "twenty web users and a download over the geostationary satellite, IP",
     "lan-96": "five sources on a LAN of ATM in 1996, whose values are the defaults",
 }

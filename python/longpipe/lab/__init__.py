@@ -15,12 +15,13 @@ def address(scenario: Path | None = None, seed: int = 1) -> str:
 
     Raises RunError where the page was not built, ScenarioError for a scenario that can't be run.
     """
+    end = "" if scenario is None else fragment(scenario, seed)
     if not PAGE.exists():
         raise RunError(
             f"lab: {PAGE} is missing; needs a longpipe with the page in it, or `make lab` in its sources, which takes "
-            "node and npm and `rustup target add wasm32-unknown-unknown`"
+            "node 18.19 or newer, npm and `rustup target add wasm32-unknown-unknown` (docs/lab.md)"
         )
-    return PAGE.as_uri() + ("" if scenario is None else fragment(scenario, seed))
+    return PAGE.as_uri() + end
 
 
 def fragment(scenario: Path, seed: int = 1) -> str:

@@ -50,6 +50,7 @@ def dimensions() -> Json:
             "units": {unit: str(scale) for unit, scale in dimension.units.items()},
             "aliases": dict(dimension.aliases),
             "singular": dict(dimension.singular),
+            "other": dict(dimension.other),
             "unlimited": dimension.unlimited,
             "example": dimension.example,
         }

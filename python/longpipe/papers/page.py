@@ -9,17 +9,17 @@ import pandas as pd
 
 from longpipe.papers.names import NAMES
 from longpipe.papers.paper import Distance
+from longpipe.papers.rounding import DECIMALS, LARGE_DIFFERENCE, difference, rounded
+from longpipe.papers.seeds import told
 from longpipe.papers.sensitivity import BASELINE, errors, watched
 from longpipe.report.folder import Part
-from longpipe.report.parts import NOTHING, Cell, Column, Grid, number
+from longpipe.report.parts import MINUS, NOTHING, Cell, Column, Grid, number
 
 if TYPE_CHECKING:
     from longpipe.papers.experiments import Caption
     from longpipe.papers.replication import Replication
     from longpipe.report.results import Results
 
-# A difference that a reader should stop at.
-LARGE_DIFFERENCE: Final = 0.1
 # A change of a mean absolute error that a reader should see.
 VISIBLE: Final = 0.005
 
@@ -138,12 +138,12 @@ def _level(value: Any) -> Cell:  # noqa: ANN401 - whatever a level is
 def _entry(record: Record, printed: str) -> list[Cell]:
     first, mean = float(record[printed]), float(record["mean"])
     margin = (float(record["mean_high"]) - float(record["mean_low"])) / 2
-    difference = round(mean - first, 2)
-    mark = "far" if abs(difference) > LARGE_DIFFERENCE else ""
+    off = difference(mean, first)
+    mark = "far" if abs(off) > LARGE_DIFFERENCE else ""
     return [
         Cell(two(first), first),
         Cell(two(mean) + ("" if margin != margin else f" ±{two(margin)}"), mean),
-        Cell(("+" if difference > 0 else "") + two(difference), mean - first, mark),
+        Cell(signed(off), mean - first, mark),
     ]
 
 
@@ -152,7 +152,7 @@ def _footer(rows: pd.DataFrame, paper: Replication, levels: list[Any], printed: 
     for level in levels:
         of_level = rows[rows[paper.columns] == level]
         first, mean = of_level[printed].mean(), of_level["mean"].mean()
-        averages += [Cell(two(first)), Cell(two(mean)), Cell(("+" if mean - first > 0.005 else "") + two(mean - first))]
+        averages += [Cell(two(first)), Cell(two(mean)), Cell(signed(difference(mean, first)))]
         errors += [Cell(""), Cell(number((of_level["mean"] - of_level["published"]).abs().mean())), Cell("")]
         once = (of_level["deterministic"] - of_level["published"]).abs().mean()
         single += [Cell(""), Cell(number(once)), Cell("")]
@@ -165,14 +165,16 @@ def _footer(rows: pd.DataFrame, paper: Replication, levels: list[Any], printed: 
 
 
 def _note(rows: pd.DataFrame, paper: Replication) -> str:
+    # Folders that were written before rows said it have no column of seeds.
+    seeds = told(rows, paper.factors, NAMES) if "seeds" in rows else "seeds"
     if paper.data is None:
         return (
-            "once: the single run, all sources at once, nothing random. mean: over seeds, ± half its 95 % interval. "
+            f"once: the single run, all sources at once, nothing random. mean ± half its 95 % interval: over {seeds}. "
             "diff.: mean less single run."
         )
     found = distance(rows)
     return (
-        f"publ.: printed in the paper. mean: over seeds, ± half its 95 % interval. diff.: mean less "
+        f"publ.: printed in the paper. mean ± half its 95 % interval: over {seeds}. diff.: mean less "
         f"published, set off beyond ±{LARGE_DIFFERENCE:g}. Mean absolute error {number(found['error'])}"
         + ("." if found["single"] != found["single"] else f", of the single run {number(found['single'])}.")
     )
@@ -182,4 +184,9 @@ def two(value: float) -> str:
     """A number with two decimals, as the papers print theirs."""
     if value != value:
         return NOTHING
-    return f"{value + 1e-9:z.2f}".replace("-", "\N{MINUS SIGN}")
+    return f"{rounded(value):z.{DECIMALS}f}".replace("-", MINUS)
+
+
+def signed(value: float) -> str:
+    """A rounded difference with its sign; none has none."""
+    return ("+" if value > 0 else "") + two(value)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from longpipe import _core
-from longpipe.analysis.claims import Judgement, judge, mean_by_seed
-from longpipe.analysis.intervals import estimate
+from longpipe.analysis.claims import Judgement, judge
+from longpipe.analysis.intervals import estimate, estimate_average
 
 # Who draws what was found has no use for the database.
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Reproduction:
 
     `runs` has a row per run: `table`, `replicated`, the factors, `seed` and what the paper measures. `rows` has one per
     table, configuration and metric: `published`, `deterministic` (the single run), `mean` over seeds, `low`..`high`
-    (95 % of single runs) and `mean_low`..`mean_high` (95 % interval of the mean).
+    (95 % of single runs), `mean_low`..`mean_high` (95 % interval of the mean) and of how many `seeds` they are.
     """
 
     paper: Replication
@@ -51,13 +51,15 @@ class Reproduction:
         return [str(table) for table in self.rows["table"].unique()]
 
     def averages(self, caption: Caption) -> pd.DataFrame:
-        """Column averages of one printed table: column, `published`, `mean` over seeds, `mean_low`, `mean_high`."""
+        """Column averages of one printed table: column, `published`, `mean` of its means, `mean_low`, `mean_high`."""
         column, metric = self.paper.columns, caption.metric
         published = self.rows[(self.rows["table"] == caption.table) & (self.rows["metric"] == metric)]
         chosen = self.runs[self.runs["replicated"] & (self.runs["table"] == caption.table)]
         found = []
         for level, runs in chosen.groupby(column, sort=False):
-            mean = estimate(mean_by_seed(runs, metric), BOUNDS)
+            by_row = runs.groupby(list(self.paper.factors))
+            of_rows = [dict(zip(group["seed"], group[metric], strict=True)) for _, group in by_row]
+            mean = estimate_average(of_rows)
             average = published.loc[published[column] == level, "published"].mean()
             found.append((level, average, mean.mean, mean.mean_low, mean.mean_high))
         return pd.DataFrame(found, columns=[column, "published", "mean", "mean_low", "mean_high"])
@@ -177,7 +179,8 @@ def table_rows(paper: Replication, runs: pd.DataFrame) -> pd.DataFrame:
             of_seeds = estimate(replications[key][metric], BOUNDS)
             row = {name: published[name] for name in factors}
             once = single.loc[key, metric] if key in single.index else math.nan
-            numbers = {"published": published[metric], "deterministic": once, **vars(of_seeds)}
+            seeds = len(replications[key])
+            numbers = {"published": published[metric], "deterministic": once, **vars(of_seeds), "seeds": seeds}
             found.append({**row, "metric": metric, **numbers})
     return pd.DataFrame(found)
 

@@ -15,6 +15,9 @@ from rich.padding import Padding
 from rich.table import Table
 
 from longpipe.analysis.claims import Judgement, Verdict
+from longpipe.papers.names import NAMES
+from longpipe.papers.rounding import LARGE_DIFFERENCE, difference, rounded
+from longpipe.papers.seeds import told
 from longpipe.papers.sensitivity import errors, watched
 
 if TYPE_CHECKING:
@@ -25,8 +28,6 @@ if TYPE_CHECKING:
 REPORT_WIDTH: Final = 100
 
 STYLES = {Verdict.HOLDS: "green", Verdict.UNDECIDED: "yellow", Verdict.FAILS: "red"}
-# A difference that a reader should stop at.
-LARGE_DIFFERENCE = 0.1
 WIDTH_WITH_DIFFERENCES = 96
 # A longer table is for a file, not for a reader.
 MOST_ROWS = 60
@@ -114,8 +115,9 @@ def _table(found: Reproduction, caption: Caption, *, differences: bool) -> Table
             _aligned(configuration, widths),
             *(_entry(entries[level], differences=differences) for level in columns),
         )
+    seeds = told(rows, paper.factors, NAMES)
     if not paper.data:
-        table.caption = f"once: the single run; mean ±95%: of {found.seeds} seeds, and its 95 % interval"
+        table.caption = f"once: the single run; mean ±95%: of {seeds}"
         return table
     averages = {record[paper.columns]: record for record in found.averages(caption).to_dict("records")}
     table.add_row("average", *(_entry(averages[level], differences=differences) for level in columns), style="bold")
@@ -123,8 +125,8 @@ def _table(found: Reproduction, caption: Caption, *, differences: bool) -> Table
         by_column = [_error(rows[rows[paper.columns] == level], of) for level in columns]
         table.add_row(label, *(f"{'':>5}{_short(value, 3)}" for value in by_column), style="dim")
     table.caption = (
-        f"publ: published; mean ±95%: of {found.seeds} seeds, and its 95 % interval"
-        f"{'; diff: mean - published' if differences else ''}\n"
+        f"publ: published; mean ±95%: its interval, of {seeds}\n"
+        f"{'diff: mean - published; ' if differences else ''}"
         "error: mean absolute error of the means"
         f"{'; single run: that of the single run' if 'deterministic' in errors else ''}"
     )
@@ -141,11 +143,11 @@ def _error(rows: pd.DataFrame, of: str) -> float:
 
 def _entry(record: Record, *, differences: bool) -> str:
     first = record["deterministic"] if math.isnan(record["published"]) else record["published"]
-    difference = round(record["mean"] - first, 2)
+    off = difference(record["mean"], first)
     margin = (record["mean_high"] - record["mean_low"]) / 2
     interval = "" if math.isnan(margin) else f"±{_short(margin, 2):.3}"
-    shown = f"{'-' if difference < 0 else '+'}{_short(abs(difference), 2)}"
-    if abs(difference) > LARGE_DIFFERENCE:
+    shown = f"{'-' if off < 0 else '+'}{_short(abs(off), 2)}"
+    if abs(off) > LARGE_DIFFERENCE:
         shown = f"[bold yellow]{shown}[/]"
     entry = f"{_short(first, 2):>4} {_short(record['mean'], 2):>4}{interval:<4}"
     return f"{entry} {shown}" if differences else entry
@@ -216,4 +218,4 @@ def _level(level: object) -> str:
 
 def _short(value: float, digits: int) -> str:
     """A number without the zero before its point, halves rounded up: .81, 1.00."""
-    return f"{value + 1e-9:.{digits}f}".removeprefix("0")
+    return f"{rounded(value, digits):.{digits}f}".removeprefix("0")

@@ -1,32 +1,45 @@
 """Pictures of one run over time, and of a study over its factors: each a function, its data step separate."""
 
 from longpipe.pictures.compare import compare
-from longpipe.pictures.delay import delay, delay_cdf, drops
+from longpipe.pictures.delay import delay, delay_cdf, delay_points, drop_counts, drops
+from longpipe.pictures.events import loss_events, phases
 from longpipe.pictures.network import network
 from longpipe.pictures.path import path
-from longpipe.pictures.queue import queue
+from longpipe.pictures.queue import queue, queue_by_flow
 from longpipe.pictures.recorded import Recorded
-from longpipe.pictures.rtt import rtt
-from longpipe.pictures.sequence import sequence
+from longpipe.pictures.rtt import rtt, rtt_points
+from longpipe.pictures.sequence import sequence, sequence_events
 from longpipe.pictures.share import shares
-from longpipe.pictures.sweep import heat, sweep
-from longpipe.pictures.throughput import throughput
-from longpipe.pictures.window import window
+from longpipe.pictures.share_of_time import time_shares
+from longpipe.pictures.sweep import heat, sweep, sweep_means
+from longpipe.pictures.throughput import throughput, throughput_series
+from longpipe.pictures.window import window, window_steps
 
 __all__ = [
     "Recorded",
     "compare",
     "delay",
     "delay_cdf",
+    "delay_points",
+    "drop_counts",
     "drops",
     "heat",
+    "loss_events",
     "network",
     "path",
+    "phases",
     "queue",
+    "queue_by_flow",
     "rtt",
+    "rtt_points",
     "sequence",
+    "sequence_events",
     "shares",
     "sweep",
+    "sweep_means",
     "throughput",
+    "throughput_series",
+    "time_shares",
     "window",
+    "window_steps",
 ]

@@ -4,6 +4,7 @@ import hashlib
 import json
 import tomllib
 import weakref
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
@@ -152,10 +153,11 @@ class Scenario(Model):
         return self
 
     @classmethod
-    def from_toml(cls, source: str | Path) -> Self:
+    def from_toml(cls, source: str | Path, changes: Mapping[str, object] | None = None) -> Self:
         """A scenario from a TOML file, whose stem is its default name, or from TOML text.
 
         A `str` is text if it holds a line break or '='. Raises ScenarioError.
+        `changes` are as `with_` takes them, and may replace what is wrong.
         """
         is_text = isinstance(source, str) and ("\n" in source or "=" in source)
         where = "TOML text" if is_text else str(source)
@@ -167,11 +169,20 @@ class Scenario(Model):
             raise ScenarioError(f"{where}: not UTF-8 text; needs a TOML file") from None
         except tomllib.TOMLDecodeError as error:
             raise ScenarioError(f'{where}: not TOML, {error}; needs lines such as: duration = "10 s"') from None
-        return cls(**fields if is_text else {"name": Path(source).stem, **fields})
+        fields = fields if is_text else {"name": Path(source).stem, **fields}
+        try:
+            found = cls(**fields)
+        except ScenarioError:
+            if not changes:
+                raise
+            for path, value in changes.items():
+                _set(fields, path, value)
+            return cls(**fields)
+        return found.with_(**changes) if changes else found
 
     @classmethod
     def example(cls, name: str) -> Self:
-        """A scenario to start from: "fiber", "geo", "leo", "starlink", "cellular", "web-and-bulk", "lan-96".
+        """A scenario to start from: "fiber", "geo", "leo", "starlink", "cellular", "aqm" or another of EXAMPLES.
 
         `longpipe init --example NAME` writes it as a file. Raises ScenarioError for another name.
         """

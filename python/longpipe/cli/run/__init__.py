@@ -113,7 +113,7 @@ def scenario_with(file: Path, changes: Sequence[str]) -> Scenario:
     """A scenario from a file, with changes as `--set` takes them."""
     from longpipe.scenario import Scenario
 
-    return Scenario.from_toml(file).with_(**dict(change(text) for text in changes))
+    return Scenario.from_toml(file, dict(change(text) for text in changes))
 
 
 def _captures(texts: list[str]) -> dict[str, str]:

@@ -1,0 +1,71 @@
+"""What is wrong with a command line itself: one line that names the option, what was given and what is accepted."""
+
+import difflib
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+# What a type needs, by the beginning of what its check says.
+_NEEDS: Final = {
+    "Input should be a valid integer": "a whole number",
+    "Input should be a valid number": "a number",
+    "Input should be a valid boolean": "true or false",
+}
+_CHOICES: Final = re.compile(r"is not one of (.*?)\.?$")
+_BOUND: Final = re.compile(
+    r"Input should be (greater than or equal to|less than or equal to|greater than|less than) (\S+)"
+)
+_BOUNDS: Final = {
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "greater than": "more than",
+    "less than": "less than",
+}
+
+
+def told(error: Any, arguments: Sequence[str] | None = None) -> str:  # noqa: ANN401 - Typer names no class of its own
+    """A line for an error of Typer's: the option or argument, its value as given, what would be accepted.
+
+    Nothing where help was shown instead.
+    """
+    given = sys.argv[1:] if arguments is None else arguments
+    command = error.ctx.command_path if getattr(error, "ctx", None) else "longpipe"
+    if possible := getattr(error, "possibilities", None):
+        nearest = difflib.get_close_matches(error.option_name, possible, n=1, cutoff=0)[0]
+        return f"{error.option_name}: no such option of {command}; did you mean {nearest!r}?"
+    if name := getattr(error, "option_name", None):
+        if "No such option" in error.message:
+            return f"{name}: no such option; `{command} --help` shows those there are"
+        return f"{name}: nothing given; needs a value"
+    if (param := getattr(error, "param", None)) is None:
+        said = _lowered(error.format_message()).replace(". Did", "; did")
+        return f"{said}; `{command} --help` shows what there is" if said else ""
+    name = param.opts[0] if param.param_type_name == "option" else (param.metavar or param.name.upper()).strip("[].")
+    if hasattr(error, "param_type"):
+        return f"{name}: missing; `{command} --help` says what it is"
+    value = _given(param, given)
+    return f"{name}: {'' if value is None else f'{value!r}; '}{_needs(error.message)}"
+
+
+def _needs(message: str) -> str:
+    if found := _CHOICES.search(message):
+        return f"accepts {found[1].replace(chr(39), '')}"
+    if found := _BOUND.search(message):
+        return f"needs {_BOUNDS[found[1]]} {found[2]}"
+    return next((f"needs {needs}" for begin, needs in _NEEDS.items() if message.startswith(begin)), _lowered(message))
+
+
+def _given(param: Any, arguments: Sequence[str]) -> str | None:  # noqa: ANN401 - see `told`
+    """What an option was last given, as typed."""
+    found = None
+    for at, argument in enumerate(arguments):
+        option, equals, value = argument.partition("=")
+        if option in param.opts:
+            found = value if equals else next(iter(arguments[at + 1 : at + 2]), None)
+    return found
+
+
+def _lowered(message: str) -> str:
+    text = message.removeprefix("Value error, ").rstrip(".")
+    return text[:1].lower() + text[1:]

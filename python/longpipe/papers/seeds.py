@@ -1,0 +1,39 @@
+"""Of how many seeds the means of a paper's table are, in words."""
+
+from collections.abc import Iterable
+from typing import Final
+
+import pandas as pd
+
+from longpipe.analysis.intervals import CONFIDENCE
+from longpipe.analysis.quantiles import t_quantile
+
+# With so few Student's t makes intervals wide, and one seed alone makes none.
+FEW: Final = 4
+
+
+def told(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str]) -> str:
+    """How many seeds the rows of a table have by their column `seeds`, as in "20 seeds (WAN 10)", and whether few.
+
+    `factors` are those by which the number of seeds may differ, `names` what levels are called.
+    """
+    counts = rows["seeds"]
+    most, fewest = int(counts.max()), int(counts.min())
+    said = f"{most} seed{'' if most == 1 else 's'}"
+    if most != fewest:
+        said += f" ({_those_with_fewer(rows, factors, names, most)})"
+    if fewest == 1:
+        return f"{said}, which have no interval" if most > 1 else f"{said}, which has no interval"
+    if fewest <= FEW:
+        wide = t_quantile(CONFIDENCE, fewest - 1)
+        return f"{said}; few make wide intervals: ±{wide:.1f} standard errors with {fewest}"
+    return said
+
+
+def _those_with_fewer(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str], most: int) -> str:
+    for factor in factors:
+        by_level = rows.groupby(factor, sort=False)["seeds"]
+        if (by_level.min() == by_level.max()).all():
+            fewer = {str(level): int(count) for level, count in by_level.first().items() if count != most}
+            return ", ".join(f"{names.get(level, level.upper())} {count}" for level, count in fewer.items())
+    return f"of some rows {int(rows['seeds'].min())}"

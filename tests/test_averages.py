@@ -1,0 +1,58 @@
+"""Averages of a paper's columns: one number and one rounding on the terminal and on the page, whatever the seeds."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from longpipe.analysis.intervals import estimate, estimate_average
+from longpipe.papers.rounding import difference, rounded
+from longpipe.papers.seeds import told
+
+
+def test_configurations_with_the_same_seeds_are_averaged_by_seed() -> None:
+    one, other = {1: 0.2, 2: 0.4, 3: 0.9}, {1: 0.3, 2: 0.3, 3: 0.1}
+    wanted = estimate([(one[seed] + other[seed]) / 2 for seed in one])
+    found = estimate_average([one, other])
+    assert (found.mean, found.mean_low, found.mean_high) == pytest.approx(
+        (wanted.mean, wanted.mean_low, wanted.mean_high)
+    )
+
+
+def test_the_average_of_configurations_with_fewer_seeds_is_that_of_their_means() -> None:
+    lan, wan = {seed: float(seed) for seed in range(1, 21)}, dict.fromkeys(range(1, 11), 1.0)
+    found = estimate_average([lan, wan])
+    assert found.mean == pytest.approx((10.5 + 1) / 2)
+    assert math.isnan(estimate_average([lan, {1: 1.0}]).mean_low)
+
+
+def test_the_interval_holds_the_mean_95_times_in_100() -> None:
+    draws = np.random.default_rng(1)
+    held = 0
+    for _ in range(1000):
+        common = draws.normal(size=20)
+        lan = dict(enumerate(common + draws.normal(size=20)))
+        wan = dict(list(enumerate(common + draws.normal(size=20)))[:10])
+        found = estimate_average([lan, wan])
+        held += found.mean_low <= 0 <= found.mean_high
+    # The degrees of freedom are those of the fewer seeds, which is more than is needed.
+    assert 0.95 <= held / 1000 <= 0.985
+
+
+def test_a_difference_is_rounded_once() -> None:
+    assert (rounded(0.125), rounded(0.635), difference(0.877, 0.915)) == (0.13, 0.64, -0.04)
+
+
+@pytest.mark.parametrize(
+    ("lan", "wan", "said"),
+    [
+        (20, 20, "20 seeds"),
+        (20, 10, "20 seeds (WAN 10)"),
+        (3, 2, "3 seeds (WAN 2); few make wide intervals: ±12.7 standard errors with 2"),
+        (1, 1, "1 seed, which has no interval"),
+    ],
+)
+def test_a_table_says_of_how_many_seeds_it_is(lan: int, wan: int, said: str) -> None:
+    rows = pd.DataFrame({"policy": ["epd"] * 4, "network": ["lan", "wan"] * 2, "seeds": [lan, wan] * 2})
+    assert told(rows, ["policy", "network"], {"wan": "WAN"}) == said
