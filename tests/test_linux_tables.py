@@ -92,7 +92,8 @@ def test_windows_over_time_are_linux_s_where_losses_are(losses: str, control: Li
 
 
 @pytest.mark.parametrize(
-    ("losses", "control"), [("every-1000", "cubic"), ("every-1000", "reno"), ("every-10000", "reno")]
+    ("losses", "control"),
+    [("every-1000", "cubic"), ("every-1000", "reno"), ("every-10000", "cubic"), ("every-10000", "reno")],
 )
 def test_losses_at_a_distance_leave_linux_s_goodput(losses: str, control: LinuxControl) -> None:
     """Each loss moves the next one; a long queue delays the ACKs of a recovery, for which the timer waits."""

@@ -170,7 +170,11 @@ def test_a_time_shown_begins_with_what_held_before() -> None:
     assert steps["cwnd_bytes"].iloc[0] == before["cwnd_bytes"].iloc[-1]
 
 
-@pytest.mark.parametrize("kind", Kind)
+# Those of packets alone are drawn by tests/test_queueing_delay.py.
+EITHER = [Kind.WINDOW, Kind.SEQUENCE, Kind.QUEUE, Kind.THROUGHPUT, Kind.RTT, Kind.SHARES]
+
+
+@pytest.mark.parametrize("kind", EITHER)
 @pytest.mark.parametrize("framing", ["aal5", "ip"])
 def test_every_picture_is_drawn(tmp_path: Path, kind: Kind, framing: str) -> None:
     result = run(framing)
@@ -184,7 +188,7 @@ def test_every_picture_is_drawn(tmp_path: Path, kind: Kind, framing: str) -> Non
         assert len(twice[0]) > 5_000
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", EITHER)
 def test_a_picture_without_its_trace_says_which_option_records_it(kind: Kind) -> None:
     bare = Recorded(SCENARIO, {})
     name = NEEDS[kind][0]

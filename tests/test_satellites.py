@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from skyfield.api import EarthSatellite, load
 from skyfield.framelib import itrs
 
 from longpipe.errors import ScenarioError
+from longpipe.pictures.satellites import round_trips_over_time
 from longpipe.satellites import (
     SHELLS,
     Constellation,
@@ -240,3 +242,9 @@ def test_tables_have_a_row_for_each_instant_and_change(kuiper: RoundTrips) -> No
     assert table["rtt_ns"].isna().sum() == (~np.isfinite(kuiper.rtt_s)).sum() == (table["links"] == 0).sum()
     routes = kuiper.routes()
     assert routes[routes["from"] == "Manila"].iloc[0]["satellites"].startswith("184-")
+
+
+def test_links_of_a_route_are_counted_along_whole_numbers(kuiper: RoundTrips) -> None:
+    same = replace(kuiper, hops=np.full_like(kuiper.hops, 5))
+    ticks = round_trips_over_time(same).axes[1].get_yticks()
+    assert (ticks == np.round(ticks)).all()

@@ -11,16 +11,14 @@ use longpipe_events::{Span, Time};
 pub struct GrowingWindow {
     window: u64,
     bound: u64,
-    /// What the bound may come to, and payload of a full segment [byte].
-    most: u64,
+    /// Payload of a full segment [byte].
     mss: u64,
     /// The most that was read in a round trip.
     read: u64,
     /// When this round trip began, and what had been read then.
     began: Time,
     before: u64,
-    /// Smoothed round trip, by timestamps: the way of the data and the shortest way so far; none before any came.
-    round_trip: Option<Span>,
+    /// Shortest way of data so far, by timestamps.
     least_way: Span,
 }
 
@@ -28,25 +26,21 @@ pub struct GrowingWindow {
 const FIRST: u64 = 65_536;
 /// What is read in the first round trip: an initial window [segment].
 const FIRST_READ: u64 = 10;
-/// A round trip counts for so little of the smoothed one: as the bounds that Linux shows tell.
-const SMOOTH: u64 = 128;
 /// The bound has room for twice what was read, so much of its growth, and some segments.
 const TWICE: u64 = 2;
 const SPARE: u64 = 16;
 
 impl GrowingWindow {
-    /// One that may come to so many bytes.
-    pub fn new(most: u64, mss: u32) -> GrowingWindow {
+    /// That of segments of so many bytes.
+    pub fn new(mss: u32) -> GrowingWindow {
         let mss = u64::from(mss);
         GrowingWindow {
-            window: FIRST.min(most),
-            bound: FIRST.min(most),
-            most,
+            window: FIRST,
+            bound: FIRST,
             mss,
             read: FIRST_READ * mss,
             began: Time::ZERO,
             before: 0,
-            round_trip: None,
             least_way: Span(u64::MAX),
         }
     }
@@ -55,11 +49,10 @@ impl GrowingWindow {
     pub fn on_segment(&mut self, now: Time, sent: Time, end: u64) -> bool {
         let grows = self.window < self.bound;
         self.window = self.bound.min(self.window + 2 * self.mss);
-        self.take_round_trip(now - sent);
-        if self
-            .round_trip
-            .is_some_and(|round_trip| now.since(self.began) >= round_trip)
-        {
+        // A round trip is this segment's way and the shortest one: Linux's bounds show that a queue makes it longer at once.
+        let way = now - sent;
+        self.least_way = self.least_way.min(way);
+        if now.since(self.began) >= way + self.least_way {
             let read = end - self.before;
             if read > self.read {
                 self.raise(read);
@@ -70,21 +63,12 @@ impl GrowingWindow {
         grows
     }
 
-    fn take_round_trip(&mut self, way: Span) {
-        self.least_way = self.least_way.min(way);
-        let sample = way.0 + self.least_way.0;
-        let smoothed = self
-            .round_trip
-            .map_or(sample, |old| old.0 - old.0 / SMOOTH + sample / SMOOTH);
-        self.round_trip = Some(Span(smoothed));
-    }
-
     /// More was read in a round trip than ever.
     fn raise(&mut self, read: u64) {
         let room = u128::from(TWICE * read + SPARE * self.mss);
         let more = room * u128::from(read - self.read) / u128::from(self.read);
         let bound = u64::try_from(room + u128::from(TWICE) * more).unwrap_or(u64::MAX);
-        self.bound = self.bound.max((bound / self.mss * self.mss).min(self.most));
+        self.bound = self.bound.max(bound / self.mss * self.mss);
     }
 }
 
@@ -96,8 +80,8 @@ mod tests {
 
     /// Round trips of 100 ms, in which ever more segments come, 1.2 ms apart: which of them are acknowledged at once, and the
     /// bound after each round.
-    fn rounds(segments: &[u64], most: u64) -> (Vec<bool>, Vec<u64>) {
-        let mut window = GrowingWindow::new(most, MSS as u32);
+    fn rounds(segments: &[u64]) -> (Vec<bool>, Vec<u64>) {
+        let mut window = GrowingWindow::new(MSS as u32);
         let (mut end, mut at_once, mut bounds) = (0, vec![], vec![]);
         for (round, &segments) in (1..).zip(segments) {
             for segment in 0..segments {
@@ -114,18 +98,11 @@ mod tests {
     /// segment on until some 288 are here.
     #[test]
     fn the_bound_follows_what_is_read_in_a_round_trip() {
-        let (at_once, bounds) = rounds(&[10, 20, 40, 80, 83, 83, 83], u64::MAX);
+        let (at_once, bounds) = rounds(&[10, 20, 40, 80, 83, 83, 83]);
         assert_eq!(bounds[..5], [45, 45, 168, 288, 528]);
         let first = at_once.iter().position(|&at_once| at_once);
         let last = at_once.iter().rposition(|&at_once| at_once);
         assert!((30..=32).contains(&first.unwrap()), "{first:?}");
         assert!((260..=300).contains(&last.unwrap()), "{last:?}");
-    }
-
-    #[test]
-    fn it_grows_no_further_than_it_may() {
-        let (at_once, bounds) = rounds(&[10, 20, 40, 80, 160], 100_000);
-        assert_eq!(bounds.last(), Some(&(100_000 / MSS)));
-        assert_eq!(at_once.iter().filter(|&&at_once| at_once).count(), 12);
     }
 }

@@ -61,7 +61,7 @@ impl Receiver {
             beyond: Ranges::default(),
             ack: config.ack.clone(),
             window: matches!(config.ack, AckConfig::Linux { .. })
-                .then(|| Box::new(GrowingWindow::new(config.advertised_window(), config.mss_bytes))),
+                .then(|| Box::new(GrowingWindow::new(config.mss_bytes))),
             received: 0,
             ecn: config.ecn,
             echoes_mark: false,

@@ -27,7 +27,6 @@ from longpipe.cli import (
 )
 from longpipe.cli.usage import told
 from longpipe.errors import RunError, ScenarioError
-from longpipe.interrupts import TerminatedError
 
 HELP = (
     "Simulate TCP over long, fat pipes of ATM cells or IP packets, each one by one.\n\n"
@@ -37,7 +36,7 @@ HELP = (
 )
 EPILOG = "Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated."
 
-FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 # Of Typer's errors that which all others about a command line are.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -108,10 +107,9 @@ def main() -> NoReturn:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         tell([f"{where}{(error.strerror or str(error)).lower()}"], FAILED)
-    except (KeyboardInterrupt, typer.Abort, TerminatedError) as error:
-        terminated = isinstance(error, TerminatedError)
-        errors.print("terminated" if terminated else "interrupted")
-        sys.exit(TERMINATED if terminated else INTERRUPTED)
+    except (KeyboardInterrupt, typer.Abort):
+        errors.print("interrupted")
+        sys.exit(INTERRUPTED)
     except Exception as error:
         if os.environ.get("LONGPIPE_TRACEBACK"):
             raise

@@ -7,12 +7,12 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
 from longpipe.errors import ScenarioError
-from longpipe.interrupts import terminable
+from longpipe.interrupts import TerminatedError, terminable
 
 # The database takes half a second to load; commands that don't need it need not wait for it.
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from longpipe.study import Study
 
 VARIABLE: Final = "LONGPIPE_STORE"
+# As a shell has it of a process that SIGTERM ends.
+TERMINATED: Final = 143
 
 StoreOption = Annotated[
     str | None,
@@ -94,9 +96,9 @@ def repeatable(store: Store) -> Iterator[None]:
     try:
         with terminable():
             yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as end:
         typer.echo(f"{store.count()} finished runs are in {store.name}; the same command goes on from there", err=True)
-        raise
+        _end(end)
 
 
 @contextmanager
@@ -105,9 +107,16 @@ def resumable(study: Study) -> Iterator[None]:
     try:
         with terminable():
             yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as end:
         finished = study.status().finished
         # What was typed, for its outputs are still to come.
         command = shlex.join(["longpipe", *sys.argv[1:]])
         typer.echo(f"{finished} finished runs are stored; go on with: {command}", err=True)
-        raise
+        _end(end)
+
+
+def _end(end: KeyboardInterrupt) -> NoReturn:
+    """Ends the command; Typer has a status for Ctrl-C alone."""
+    if isinstance(end, TerminatedError):
+        raise typer.Exit(TERMINATED) from None
+    raise end

@@ -38,7 +38,7 @@ def round_trips_over_time(found: RoundTrips) -> Figure:
         below.step(found.times_s, hops, where="post", color=colour, lw=1.1)
     above.set_ylabel("round trip [ms]")
     below.set_ylabel("links one way")
-    below.yaxis.set_major_locator(MaxNLocator(integer=True))
+    below.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     # A count that doesn't change has no range of its own.
     low, high = below.get_ylim()
     below.set_ylim(math.ceil(low) - 0.5, math.floor(high) + 0.5)

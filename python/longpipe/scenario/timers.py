@@ -115,10 +115,11 @@ class Delayed(Model):
 
 
 class LinuxAcks(Model):
-    """ACKs as Linux sends them: at once at the start and while the receiver's window grows, else for every second segment.
+    """ACKs as Linux sends them: at once at the start and while the receiver's window grows, else for two segments.
 
-    That window begins with 64 KiB and grows by two segments with each that arrives, up to a bound that follows what is read in
-    a round trip (tcp_input.c, 6.1). It takes timestamps, and shows in when ACKs leave; the sender goes by `receiver_window`.
+    That window begins with 64 KiB and grows by two segments with each that arrives, up to a bound that follows what
+    is read in a round trip (tcp_input.c, 6.1). It takes timestamps, and shows in when ACKs leave; the sender goes by
+    `receiver_window`.
     """
 
     kind: Literal["linux"] = "linux"

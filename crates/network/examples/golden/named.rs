@@ -10,7 +10,10 @@ use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Framing, LossConfig, PolicyConfig, Scenario, SchedulerConfig, StartConfig, Ties,
     TrafficConfig,
 };
-use longpipe_tcp::config::{AckConfig, PhaseConfig, RecoveryKind, TcpConfig, TimerConfig};
+use longpipe_tcp::config::{
+    AckConfig, CongestionConfig, PhaseConfig, RackConfig, RecoveryConfig, RecoveryKind, TcpConfig, TimerConfig,
+};
+use longpipe_tcp::congestion::{BbrConfig, CubicConfig, CubicRules, HystartConfig};
 
 const MS: u64 = SECOND / 1000;
 const FRAMINGS: [(&str, Framing); 2] = [("cells", Framing::Aal5), ("packets", Framing::Ip)];
@@ -97,6 +100,40 @@ fn end_points(book: &mut Book) {
                 };
                 book.add(&format!("timer/{name}/{ack_name}/{medium}"), &small(framing, &config));
             }
+        }
+    }
+}
+
+/// Senders as Linux has them, by its own counts, and its ACKs.
+fn linux(book: &mut Book) {
+    let cubic = CongestionConfig::Cubic(CubicConfig {
+        scaling: 0.4,
+        beta: 0.7,
+        fast_convergence: true,
+        reno_friendly: true,
+        hystart: HystartConfig::Linux,
+        rules: CubicRules::Linux,
+    });
+    let rack = RecoveryConfig::Rack(RackConfig {
+        blocks: 3,
+        probe: true,
+        undo: true,
+    });
+    for (medium, framing) in FRAMINGS {
+        for (name, congestion) in [("cubic", cubic.clone()), ("bbr", CongestionConfig::Bbr(BbrConfig {}))] {
+            let config = TcpConfig {
+                recovery: rack.clone(),
+                congestion,
+                initial_window_segments: 10,
+                idle_restart: true,
+                timer: fine(SECOND / 5, SECOND / 5, true),
+                ack: AckConfig::Linux {
+                    timeout_ps: 40 * MS,
+                    quick: 16,
+                },
+                ..tcp(RecoveryKind::Sack, 262_144)
+            };
+            book.add(&format!("linux/{name}/{medium}"), &small(framing, &config));
         }
     }
 }
@@ -307,6 +344,7 @@ fn pages(book: &mut Book) {
 
 pub fn add_all(book: &mut Book) {
     end_points(book);
+    linux(book);
     links(book);
     buffers(book);
     ports(book);

@@ -403,6 +403,9 @@ impl Ip {
         options: &Options,
         since: Time,
     ) {
+        if next.packet.is_plain_ack() && self.take_ack_in_order(hosts, next) {
+            return;
+        }
         let now = hosts.begin_ahead(next.arrival);
         let certain = hosts.receive(self, next.packet, options, since);
         hosts.end_ahead(now);

@@ -61,7 +61,7 @@ impl Ip {
         let state = &mut hosts.flows[flow];
         let sender = &mut state.sender;
         if !sender.take_plain(arrival, packet.sequence()) {
-            return self.take_ack_in_order(hosts, arrival, packet);
+            return self.hand_over_ahead(hosts, OnWire { arrival, packet }, &NO_OPTIONS, UNKNOWN);
         }
         let Entry { link, step } = state.way;
         let wire = &mut self.wires[link as usize];
@@ -83,14 +83,16 @@ impl Ip {
         }
     }
 
-    /// The same of a sender that keeps records of what it sends, where they show nothing but that data arrived in order.
+    /// The same of a sender that keeps records of what it sends, where they show nothing but that data arrived in order; false
+    /// if more may follow.
     #[inline(never)]
-    fn take_ack_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, arrival: Time, packet: Packet) {
+    pub(crate) fn take_ack_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire) -> bool {
+        let OnWire { arrival, packet } = next;
         let flow = (packet.vc() / 2) as usize;
         let state = &mut hosts.flows[flow];
         let sender = &mut state.sender;
-        if !sender.take_in_order(arrival, packet.sequence()) {
-            return self.hand_over_ahead(hosts, OnWire { arrival, packet }, &NO_OPTIONS, UNKNOWN);
+        if !hosts.jitter.is_empty() || !sender.take_in_order(arrival, packet.sequence()) {
+            return false;
         }
         let Entry { link, step } = state.way;
         let wire = &mut self.wires[link as usize];
@@ -105,12 +107,14 @@ impl Ip {
             };
             next.arrival = onward;
             if wire.line.end != End::Shared || !self.lanes.append_plain_data(next) {
-                return self.send_rest(hosts, flow, link, next, arrival);
+                self.send_rest(hosts, flow, link, next, arrival);
+                return true;
             }
         }
         if !sender.is_spent_in_order() | (sender.next_timeout() < state.sender_armed) {
             self.send_on_ahead(hosts, flow, arrival);
         }
+        true
     }
 
     /// A flow's packet that left its host at `now`, ahead of time, is on its way; sends what the window allows beyond it.

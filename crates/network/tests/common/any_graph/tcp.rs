@@ -184,17 +184,18 @@ impl TcpDraft {
                 pace.packets(self.timer.tick),
                 [16, 17, 18].map(|bit| self.choice(bit)),
             ),
-            ack: self
-                .ack
-                .map_or(AckConfig::Immediate {}, |(segments, timeout)| AckConfig::Delayed {
-                    segments,
-                    timeout_ps: pace.packets(timeout).clamp(1, 1_000 * SECOND),
-                    quick: if self.choice(21) {
-                        u32::from(self.parameters[2] % 40)
-                    } else {
-                        0
+            ack: self.ack.map_or(AckConfig::Immediate {}, |(segments, timeout)| {
+                let timeout_ps = pace.packets(timeout).clamp(1, 1_000 * SECOND);
+                let quick = u32::from(self.parameters[2] % 40);
+                match self.choice(26) {
+                    true => AckConfig::Linux { timeout_ps, quick },
+                    false => AckConfig::Delayed {
+                        segments,
+                        timeout_ps,
+                        quick: if self.choice(21) { quick } else { 0 },
                     },
-                }),
+                }
+            }),
             ecn: self.ecn(),
         }
     }
