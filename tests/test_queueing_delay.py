@@ -58,9 +58,10 @@ def test_delays_are_those_of_the_packets_that_left(queue: str) -> None:
         quantile = port[f"queueing_delay_{name}_s"]
         assert quantile in waits
         assert (waits <= quantile).mean() >= share > (waits < quantile).mean()
-    # Little's law: what is held on average is what waits and what is being sent; those at the end are not in the trace.
+    # Little's law: what is held on average is what waits and what is being sent; of those that a served queue dropped, or
+    # still held at the end, which waited too, the trace has none.
     held = (points["delay_s"] + points["bytes"] * 8 / 10e6).sum() / 10
-    assert held == pytest.approx(port["mean_queue_packets"], rel=0.01)
+    assert 0.97 * port["mean_queue_packets"] < held < 1.0001 * port["mean_queue_packets"]
     assert ports["source1->switch1"]["queueing_delay_mean_s"] is None
 
 
@@ -92,7 +93,7 @@ def test_a_store_keeps_them(tmp_path: Path) -> None:
     with closing(Store(tmp_path / "runs.db")) as store:
         store.keep(run("codel"))
         kept = store.require(run("codel").scenario, 1)
-    assert kept.ports.equals(run("codel").ports)
+    assert records(kept.part("ports")) == records(run("codel").part("ports"))
     assert list(kept.traces["drops"]["reason"].astype(str)) == list(run("codel").traces["drops"]["reason"].astype(str))
     assert len(kept.traces["delay"]) == len(run("codel").traces["delay"])
 
@@ -133,7 +134,7 @@ def test_shares_add_up_to_one() -> None:
 def test_the_terminal_has_a_table_and_pictures(tmp_path: Path) -> None:
     file = tmp_path / "link.toml"
     file.write_text(LINK.with_(duration="2 s").to_toml())
-    told = CliRunner().invoke(app, ["run", str(file), "--trace", "delay"])
+    told = CliRunner().invoke(app, ["run", str(file), "--set", "traces.delay=true"])
     assert told.exit_code == 0
     assert "queueing delay at" in told.output
     for kind in ("delay", "delay-cdf", "shares"):

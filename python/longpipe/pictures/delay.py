@@ -17,6 +17,7 @@ from longpipe.pictures.style import (
     DASHES,
     GREEN,
     GREY,
+    MOST_COLUMNS,
     MOST_SHAPES,
     ORANGE,
     PALETTE,
@@ -31,6 +32,8 @@ from longpipe.result import REASONS
 
 MOST_FLOWS: Final = 8
 INTERVALS: Final = 100
+# Letters of a name of which a line of the legend has room for several.
+SHORT: Final = 14
 # What a reader is told of each reason.
 _TOLD: Final = {
     "overflow": ("no room", VERMILION),
@@ -204,5 +207,6 @@ def delay_cdf(
     called = ", ".join(dict.fromkeys(name_of(run) for run in several.values()))
     figure.suptitle(wrapped(titled(f"{called}: queueing delay at {port}", note)), fontsize=11)
     if len(lines) > 1:
-        legend(figure, [panel])
+        columns = len(lines) if max(map(len, lines)) <= SHORT else 2
+        figure.legend(loc="outside lower center", ncols=min(columns, MOST_COLUMNS), frameon=False)
     return figure

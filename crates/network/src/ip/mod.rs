@@ -11,6 +11,7 @@ pub mod port;
 pub(crate) mod reference;
 pub mod report;
 pub(crate) mod routes;
+mod serving;
 pub mod wire;
 
 use crate::hosts::Hosts;
