@@ -15,7 +15,10 @@ from longpipe.examples import EXAMPLES
 LONGPIPE = [str(Path(sys.executable).with_name("longpipe"))]
 ENVIRONMENT = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
 
-POLICIES = "tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel"
+POLICIES = (
+    "tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel, "
+    "drr, sfq, strict-priority, weighted-priority, dualpi2, ack-filter"
+)
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -25,7 +25,10 @@ def completed(words: str, **environment: str) -> list[str]:
     [
         ("longpipe run a.toml --set tcp.congestion=s", ["tcp.congestion=scalable"]),
         ("longpipe run a.toml --set tcp.est", ["tcp.estimate_ssthresh="]),
-        ("longpipe run a.toml --set switch.policy=s", ["switch.policy=selective-drop", "switch.policy=step-marking"]),
+        (
+            "longpipe run a.toml --set switch.policy=s",
+            [f"switch.policy={one}" for one in ("selective-drop", "step-marking", "sfq", "strict-priority")],
+        ),
         ("longpipe design a.toml --factor buffer:switch.buf", ["buffer:switch.buffer="]),
         ("longpipe fields tcp.receiver", ["tcp.receiver_window"]),
         ("longpipe reproduce g", ["gr-97"]),

@@ -120,7 +120,7 @@ WRONG: list[dict[str, Any]] = [
     {"framing": "ip", "switch": {"policy": "epd", "ties": "rotating"}},
     {"network": {"sources": 5}},
     {"network": {"kind": "dumbbell", "sources": 2.5}},
-    {"network": {"kind": "dumbbell", "trunk_rate": "10 Mbps"}},
+    {"network": {"kind": "dumbbell", "trunk_rate": "10 Mbp"}},
     {"network": {"kind": "dumbbell", "vbr": {}}},
     {"network": {"kind": "dumbbell", "group": []}},
     {"network": {"kind": "dumbbell", "group": [{"name": "a", "count": 2}, {"name": "b", "tcp": {"mss": "1 MB"}}]}},

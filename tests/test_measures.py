@@ -110,8 +110,11 @@ def test_a_study_goes_on_until_a_named_measure_is_known() -> None:
     ("text", "message"),
     [
         ("bulk=flow:bulk.throghput", "'throghput' of a flow; did you mean 'throughput'? accepts throughput, fairness"),
-        ("bulk=flw:bulk.throughput", "did you mean 'flow'? accepts flow, port, web, as in flow:web*.throughput"),
-        ("flow.throughput", "accepts flow, port, web, as in flow:web*.throughput"),
+        (
+            "bulk=flw:bulk.throughput",
+            "did you mean 'flow'? accepts flow, port, web, datagrams, as in flow:web*.throughput",
+        ),
+        ("flow.throughput", "accepts flow, port, web, datagrams, as in flow:web*.throughput"),
         ("bulk", "accepts NAME=flow:FLOW.throughput"),
         ("=web.p95", "accepts NAME=flow:FLOW.throughput"),
         ("bulk=flow:blk.throughput", "measure: 'bulk': no flow 'blk'; did you mean 'bulk'? accepts web1, web2"),

@@ -72,7 +72,7 @@ def test_a_graph_is_drawn_and_listed_in_folded_lists(tree: Any, text: str) -> No
 def test_each_response_is_drawn_over_the_factor_of_numbers(tree: Any) -> None:  # noqa: ANN401
     for response in ("rate", "wait"):
         words = "".join(tree.find(f".//figure[@id='curve-{response}']/figcaption").itertext())
-        assert words == f"lot: {response} over buffer, means of 2 runs, 95% intervals"
+        assert words == f"lot: {response} over buffer, means of 2 replications, 95 % intervals"
 
 
 def test_tables_have_mbit_s_and_ms(tree: Any, study: Study) -> None:  # noqa: ANN401

@@ -20,7 +20,10 @@ LOSSES = {1_000: 200, 10_000: 50, 100_000: 25}
 
 def mean_window(control: str, round_trip_ms: int, period: int, expected: int) -> float:
     """Segments delivered in a round trip, while one in `period` is lost and nothing queues."""
-    options = {"hystart": "none", "fast_convergence": False} if control == "cubic" else {}
+    options: dict[str, Any] = {
+        "cubic": {"rules": "rfc-9438", "hystart": "none", "fast_convergence": False},
+        "highspeed": {"rules": "rfc-3649"},
+    }.get(control, {})
     losses = LOSSES[period]
     # The first one falls where slow start ends, at the window that such a mean has at a loss.
     at_loss = 1.08 * expected

@@ -18,7 +18,7 @@ from test_store_versions import longpipe, mounted
 
 DATA = Path(__file__).parent / "data"
 # tests/data/store-2.sql: what 0aff3d4 stored, the second of these, and then dfa47b9, the first.
-SOUND, HASTY = earlier_names("1")
+_, SOUND, HASTY = earlier_names(_core.__engine__)
 SHORT = Scenario(name="short", duration="20 ms")
 LINK = {"rate": "155.52 Mbit/s", "delay": "5 us"}
 GRAPH = Scenario.model_validate(
@@ -98,7 +98,7 @@ def test_runs_of_builds_before_the_number_are_current_but_for_the_hasty_ones_on_
         with closing(Store(place)) as store:
             assert finished(store) == CURRENT
             # One was done by both builds: that of the sound one counts.
-            assert engines(store) == {"1": len(CURRENT), HASTY: len(TO_DO) + 1}
+            assert engines(store) == {_core.__engine__: len(CURRENT), HASTY: len(TO_DO) + 1}
 
 
 def test_what_they_stored_is_what_this_engine_finds(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_their_studies_go_on(where: Where) -> None:
         before = {name: Study.open(name, store) for name in ("buffers", "later", "trees")}
         states = {name: (study.status().finished, study.status().waiting) for name, study in before.items()}
         assert states == {"buffers": (4, 0), "later": (4, 0), "trees": (0, 4)}
-        assert {study.engine for study in before.values()} == {"1"}
+        assert {study.engine for study in before.values()} == {_core.__engine__}
         ended = studies.all_runs(store)
         for study in before.values():
             assert study.run(workers=1).complete
@@ -148,7 +148,7 @@ def test_traces_stay_where_they_were_and_are_found(tmp_path: Path) -> None:
         expected = simulate(TRACED, 1).traces["cwnd"]
         assert store.require(TRACED, 1).traces["cwnd"].equals(expected)
         store.save(TRACED, 1, pack(simulate(TRACED, 1)))
-    assert (tmp_path / "runs.db.traces" / "1" / digest[:2] / digest / "1" / "cwnd.parquet").is_file()
+    assert (tmp_path / "runs.db.traces" / _core.__engine__ / digest[:2] / digest / "1" / "cwnd.parquet").is_file()
 
 
 def read_as_it_was(place: str | Path) -> None:
@@ -192,3 +192,15 @@ def test_the_number_alone_decides(kept: Store, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(_core, "__engine__", str(int(_core.__engine__) + 1))
     assert not kept.has(SHORT, 1)
     assert kept.load(SHORT, 1) is None
+
+
+def test_engine_2_changed_cubic_alone(tmp_path: Path) -> None:
+    cubic = SHORT.with_(**{"tcp.recovery": "rack", "tcp.congestion": "cubic"})
+    with closing(Store(tmp_path / "runs.db")) as store:
+        for scenario in (SHORT, cubic):
+            store.save(scenario, 1, pack(simulate(scenario, 1)))
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as database, database:
+        database.execute("update runs set engine = '1'")
+        database.execute("update longpipe set version = 3")
+    with closing(Store(tmp_path / "runs.db")) as store:
+        assert (store.has(SHORT, 1), store.has(cubic, 1)) == (True, False)

@@ -146,7 +146,10 @@ def test_the_command_draws_a_stored_study(tmp_path: Path) -> None:
     for options, message in (
         (("window", "--x", "buffer"), "KIND: 'window' is of a run; needs none with --x, which is of a study"),
         (("--x", "buffer", "--map"), "--map: of one factor; needs --by FACTOR"),
-        ((), "KIND: missing; accepts window, sequence, queue, throughput, rtt, path, or --x FACTOR of a study"),
+        (
+            (),
+            "KIND: missing; accepts window, sequence, queue, throughput, rtt, delay, delay-cdf, drops, shares, path, or --x FACTOR of a study",
+        ),
     ):
         refused = plot(*options)
         assert (refused.returncode, refused.stderr) == (2, f"error: {message}\n")

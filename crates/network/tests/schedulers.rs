@@ -230,9 +230,7 @@ fn more_classes_than_a_port_has_are_refused_in_one_line() {
         quantum_bytes: 1514,
     });
     let flows = [(9_000_000, 972, 0), (9_000_000, 372, 2)];
-    let error = Simulation::new(&scenario(&flows, weighted, 50, 20), 1, ())
-        .err()
-        .expect("it has two");
+    let error = Simulation::new(&scenario(&flows, weighted, 50, 20), 1, ()).expect_err("it has two");
     assert_eq!(
         error.to_string(),
         "flows[1].class: 2; needs less than 2, the classes of n0->n1"

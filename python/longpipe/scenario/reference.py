@@ -75,15 +75,19 @@ def _of_part(model: type[BaseModel], path: str, left: dict[type[BaseModel], str]
 
 
 def places() -> dict[type[BaseModel], str]:
-    """The dotted name under which each part is described: of several, the shortest and first."""
+    """The dotted name under which each part is described: of several, that of fewest parts, then of fewest letters."""
     places: dict[type[BaseModel], str] = {Scenario: ""}
-    waiting: list[type[BaseModel]] = [Scenario]
-    for model in waiting:
-        for name, field in named_fields(model).items():
-            for part in parts(field.annotation):
-                if part not in places:
-                    places[part] = f"{places[model]}.{name}".lstrip(".")
-                    waiting.append(part)
+    level = places
+    while level:
+        below: dict[type[BaseModel], str] = {}
+        for model, place in level.items():
+            for name, field in named_fields(model).items():
+                whole = f"{place}.{name}".lstrip(".")
+                for part in parts(field.annotation):
+                    if part not in places and len(whole) < len(below.get(part, whole + "x")):
+                        below[part] = whole
+        places = {**places, **below}
+        level = below
     return places
 
 

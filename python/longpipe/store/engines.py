@@ -9,8 +9,9 @@ import sqlalchemy as sa
 from longpipe import _core
 from longpipe.store.schema import FAILURES, RUNS, SCENARIOS, STUDIES
 
-# Builds before engines had numbers, by a hash over their sources. Both have the results of engine 1, but the hasty one
-# took ACKs to be certain of their place, which on graphs and beside VBR they may not be.
+# Engine 2 changed CUBIC alone. Builds before engines had numbers, by a hash over their sources: both have the results of
+# engine 1, but the hasty one took ACKs to be certain of their place, which on graphs and beside VBR they may not be.
+_NOW: Final = "2"
 _FIRST: Final = "1"
 _SOUND: Final = "0.1.0+62b773d38c8e"
 _HASTY: Final = "0.1.0+62a7d65541e4"
@@ -23,28 +24,30 @@ def engine_version() -> str:
 
 def earlier_names(engine: str) -> tuple[str, ...]:
     """What older builds called this engine, the best first."""
-    return (_SOUND, _HASTY) if engine == _FIRST else ()
+    return (_FIRST, _SOUND, _HASTY) if engine == _NOW else ()
 
 
 def holds(name: str, fields: Mapping[str, Any]) -> bool:
     """Whether what the engine of an earlier name made of a scenario with these fields is what it makes now."""
+    if '"cubic"' in json.dumps(fields):
+        return False
     network = fields["network"]
     return name != _HASTY or (network["kind"] == "dumbbell" and not network.get("vbr"))
 
 
 def adopt(connection: sa.Connection) -> None:
     """Gives what builds with earlier names stored its engine's number, as far as it holds."""
-    for name in earlier_names(_FIRST):
+    for name in earlier_names(_NOW):
         holding = [{"of": digest} for digest in _holding(connection, name)]
         for table in (RUNS, FAILURES):
             there = table.alias()
             known = sa.exists().where(
-                there.c.digest == table.c.digest, there.c.seed == table.c.seed, there.c.engine == _FIRST
+                there.c.digest == table.c.digest, there.c.seed == table.c.seed, there.c.engine == _NOW
             )
             named = sa.and_(table.c.engine == name, table.c.digest == sa.bindparam("of"), ~known)
             if holding:
-                connection.execute(sa.update(table).where(named).values(engine=_FIRST), holding)
-        connection.execute(sa.update(STUDIES).where(STUDIES.c.engine == name).values(engine=_FIRST))
+                connection.execute(sa.update(table).where(named).values(engine=_NOW), holding)
+        connection.execute(sa.update(STUDIES).where(STUDIES.c.engine == name).values(engine=_NOW))
 
 
 def _holding(connection: sa.Connection, name: str) -> Iterable[str]:
@@ -54,5 +57,5 @@ def _holding(connection: sa.Connection, name: str) -> Iterable[str]:
     query = sa.select(SCENARIOS.c.digest, SCENARIOS.c.fields).where(of_name | failed)
     for digest, fields in connection.execute(query):
         # A scenario that came with a store of version 1 has no fields: what its network was written as is unknown.
-        if name != _HASTY or (fields is not None and holds(name, json.loads(fields))):
+        if holds(name, json.loads(fields)) if fields is not None else name != _HASTY:
             yield digest

@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-VERSION: Final = 3
+VERSION: Final = 4
 
 METADATA: Final = sa.MetaData()
 
