@@ -20,10 +20,10 @@ LOSSES = {1_000: 200, 10_000: 50, 100_000: 25}
 
 def mean_window(control: str, round_trip_ms: int, period: int, expected: int) -> float:
     """Segments delivered in a round trip, while one in `period` is lost and nothing queues."""
-    options: dict[str, Any] = {
+    options: dict[str, dict[str, Any]] = {
         "cubic": {"rules": "rfc-9438", "hystart": "none", "fast_convergence": False},
         "highspeed": {"rules": "rfc-3649"},
-    }.get(control, {})
+    }
     losses = LOSSES[period]
     # The first one falls where slow start ends, at the window that such a mean has at a loss.
     at_loss = 1.08 * expected
@@ -45,7 +45,7 @@ def mean_window(control: str, round_trip_ms: int, period: int, expected: int) ->
         "switch": {"buffer": "1000000 packets"},
         "tcp": {
             "profile": "linux-6",
-            "congestion": {"kind": control, **options},
+            "congestion": {"kind": control, **options.get(control, {})},
             "mss": f"{MSS} B",
             "receiver_window": "1 GiB",
             "initial_ssthresh": f"{int(at_loss * MSS)} B",
