@@ -4,6 +4,7 @@ import { NUMBERS } from "../scenario/model";
 import type { Resolved } from "../scenario/resolve";
 import { RATE, SIZE, TIME } from "../scenario/units";
 import type { Counted } from "./protocol";
+import { fairness, routesOf, trunkOf } from "./shares";
 
 /** A number that the page shows: nan where it means nothing. */
 export interface Metric {
@@ -21,7 +22,7 @@ const whole = (value: number): string => (Number.isNaN(value) ? "–" : Math.rou
 export const METRICS: Metric[] = [
     { id: "throughput", label: "throughput", unit: "Mbit/s", tip: "What all flows delivered to applications, over the whole run.", show: fixed(3) },
     { id: "efficiency", label: "efficiency", unit: "", tip: "Throughput over what full segments back to back would give on the trunk (ATM Forum/96-1761 section 3.2).", show: fixed(4) },
-    { id: "fairness", label: "fairness", unit: "", tip: "Jain's index of the throughputs: 1 where all are equal, 1/n where one flow has all.", show: fixed(4) },
+    { id: "fairness", label: "fairness", unit: "", tip: "Jain's index of the throughputs: 1 where all are equal, 1/n where one flow has all. Where flows differ in what they have to send, of throughputs over fair shares of that.", show: fixed(4) },
     { id: "drops", label: "drops", unit: "", tip: "Share of the cells or packets into switch ports that were lost, in buffers or by force.", show: percent(2) },
     { id: "resent", label: "resent", unit: "", tip: "Share of the segments sent that had been sent before.", show: percent(2) },
     { id: "timeouts", label: "timeouts", unit: "", tip: "Times that a retransmission timer (RTO) expired, of all flows.", show: whole },
@@ -58,10 +59,12 @@ export function metricsOf(resolved: Resolved, run: Counted): Numbers {
     const ofSwitches = (name: string): number[] => numbers(run, "ports", name).filter((_, i) => kinds[i] === "switch");
     const lost = Object.keys(run.ports).filter((name) => name.startsWith(`${unit}_lost_`));
     const total = sum(rates);
+    const trunk = trunkOf(resolved.core);
+    const forth = rates.filter((_, i) => trunk < 0 || (routesOf(resolved.core)[i] as number[]).includes(trunk));
     return {
         throughput: total / 1e6,
-        efficiency: total / attainable,
-        fairness: fairness(resolved, run, rates, attainable),
+        efficiency: sum(forth) / attainable,
+        fairness: fairness(resolved.core, rates, { served: servedOf(run), durationS: durationS(resolved), trunkBps: trunkBps(resolved) }),
         drops: sum(lost.map((name) => sum(ofSwitches(name)))) / sum(ofSwitches(`${unit}_in`)),
         resent: sum(numbers(run, "flows", "retransmitted_segments")) / sum(numbers(run, "flows", "sent_segments")),
         timeouts: sum(numbers(run, "flows", "timeouts")),
@@ -85,10 +88,16 @@ function most(values: number[]): number {
     return values.filter((value) => !Number.isNaN(value)).reduce((all, one) => Math.max(all, one), 0);
 }
 
-/** What VBR leaves of a dumbbell's trunk to full segments [bit/s]; nan for a graph. */
-function attainableBps(resolved: Resolved): number {
+/** Bytes that the servers of web traffic wrote, by flow. */
+function servedOf(run: Counted): Map<string, number> {
+    const written = numbers(run, "web", "scheduled_bytes");
+    return new Map(Array.from((run.web["flow"] ?? []) as string[], (flow, i) => [flow, written[i] as number]));
+}
+
+/** What VBR leaves of a dumbbell's trunk [bit/s]; null in a graph. */
+function trunkBps(resolved: Resolved): number | null {
     const network = valueOf(resolved.scenario, "network") as Part;
-    if (kindOf(network) !== "dumbbell") return Number.NaN;
+    if (kindOf(network) !== "dumbbell") return null;
     const get = (name: string): number => Number(RATE.parse(String(valueOf(network, name))));
     const vbr = valueOf(network, "vbr") as Part | null;
     let left = get("trunk_rate");
@@ -97,32 +106,15 @@ function attainableBps(resolved: Resolved): number {
         const peak = rate === null ? Math.min(get("access_rate"), left) : Number(RATE.parse(String(rate)));
         left -= Number(valueOf(vbr, "duty")) * peak;
     }
+    return left;
+}
+
+/** The same as full segments [bit/s]; nan for a graph. */
+function attainableBps(resolved: Resolved): number {
+    const left = trunkBps(resolved);
+    if (left === null) return Number.NaN;
     const mss = Number(SIZE.parse(String(valueOf(valueOf(resolved.scenario, "tcp") as Part, "mss"))));
     const bytes = mss + NUMBERS.header_bytes;
     const cells = Math.ceil((bytes + NUMBERS.overhead_bytes) / NUMBERS.cell_payload_bytes);
     return (left * mss) / (counted(resolved) === "packets" ? bytes : NUMBERS.cell_bytes * cells) || Number.NaN;
-}
-
-function fairness(resolved: Resolved, run: Counted, rates: number[], attainable: number): number {
-    const served = numbers(run, "web", "scheduled_bytes");
-    if (served.length < rates.length || Number.isNaN(attainable)) return jain(rates);
-    const shares = maxMin(served.map((bytes) => (bytes * 8) / durationS(resolved)), attainable);
-    return jain(rates.map((rate, i) => rate / (shares[i] as number)).filter((_, i) => (shares[i] as number) > 0));
-}
-
-function jain(values: number[]): number {
-    const squares = values.length * sum(values.map((value) => value * value));
-    return squares > 0 ? sum(values) ** 2 / squares : Number.NaN;
-}
-
-/** Max-min fair shares of demands [bit/s]. */
-function maxMin(demands: number[], capacity: number): number[] {
-    const order = demands.map((_, i) => i).sort((a, b) => (demands[a] as number) - (demands[b] as number));
-    const shares = demands.map(() => 0);
-    let left = capacity;
-    for (const [rank, flow] of order.entries()) {
-        shares[flow] = Math.min(demands[flow] as number, left / (demands.length - rank));
-        left -= shares[flow] as number;
-    }
-    return shares;
 }

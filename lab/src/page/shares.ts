@@ -1,0 +1,87 @@
+/** Who got what it should: max-min fair shares of what flows have to send, as in longpipe.analysis.shares. */
+import { NUMBERS } from "../scenario/model";
+import type { Json, JsonTable } from "../scenario/core";
+
+const OVER_TCP = ["greedy", "transfer", "web"];
+
+const table = (value: Json | undefined): JsonTable => value as JsonTable;
+const tables = (value: Json | undefined): JsonTable[] => value as JsonTable[];
+const whole = (value: Json | undefined): number => Number(value);
+const sum = (values: number[]): number => values.reduce((all, one) => all + one, 0);
+
+/** The trunk of a dumbbell among the links of the core's scenario; -1 in a graph. */
+export function trunkOf(core: JsonTable): number {
+    const names = tables(core["nodes"]).map((node) => node["name"]);
+    return tables(core["links"]).findIndex((link) => names[whole(link["from"])] === "switch1" && names[whole(link["to"])] === "switch2");
+}
+
+/** Links on the way of each flow's data. */
+export function routesOf(core: JsonTable): number[][] {
+    return tables(core["flows"]).map((flow) => (flow["route"] as Json[]).map(whole));
+}
+
+/** Jain's index of throughputs [bit/s], over fair shares where flows of TCP differ in what they have to send. */
+export function fairness(
+    core: JsonTable,
+    rates: number[],
+    { served, durationS, trunkBps }: { served: Map<string, number>; durationS: number; trunkBps: number | null },
+): number {
+    const flows = tables(core["flows"]);
+    const demands = flows.map((flow) => {
+        const traffic = table(flow["traffic"]);
+        if (!OVER_TCP.includes(String(traffic["kind"]))) return Number.NaN;
+        const size = served.get(String(flow["name"])) ?? traffic["size_bytes"];
+        return size === undefined || size === null ? Number.POSITIVE_INFINITY : (8 * Number(size)) / durationS;
+    });
+    const overTcp = flows.map((_, i) => i).filter((i) => !Number.isNaN(demands[i]));
+    if (new Set(overTcp.map((i) => demands[i])).size <= 1) return jain(overTcp.map((i) => rates[i] as number));
+    const left = tables(core["links"]).map((link) => whole(link["rate_bps"]));
+    if (trunkBps !== null) left[trunkOf(core)] = trunkBps;
+    const routes = routesOf(core);
+    for (const [i, route] of routes.entries()) {
+        if (Number.isNaN(demands[i])) for (const link of route) left[link] = (left[link] as number) - (rates[i] as number);
+    }
+    const wire = flows.map((flow) => perByte(core, whole(table(flow["tcp"])["mss_bytes"])));
+    const asked = overTcp.map((i) => (demands[i] as number) * (wire[i] as number));
+    const capacities = left.map((rate) => Math.max(rate, 0));
+    const shares = maxMin(asked, capacities, overTcp.map((i) => routes[i] as number[]));
+    const got = overTcp.map((i) => (rates[i] as number) * (wire[i] as number));
+    return jain(got.map((rate, i) => rate / (shares[i] as number)).filter((_, i) => (shares[i] as number) > 0));
+}
+
+/** Bytes on the wire for each of a full segment's payload. */
+function perByte(core: JsonTable, mss: number): number {
+    const packet = mss + NUMBERS.header_bytes;
+    if (core["framing"] === "ip") return packet / mss;
+    return (NUMBERS.cell_bytes * Math.ceil((packet + NUMBERS.overhead_bytes) / NUMBERS.cell_payload_bytes)) / mss;
+}
+
+function jain(values: number[]): number {
+    const squares = values.length * sum(values.map((value) => value * value));
+    return squares > 0 ? sum(values) ** 2 / squares : Number.NaN;
+}
+
+/** Shares of demands [bit/s]: all rise together, until a flow has what it asks for or a link on its way is full. */
+function maxMin(demands: number[], capacities: number[], routes: number[][]): number[] {
+    const shares = demands.map(() => 0);
+    const left = [...capacities];
+    let rising = demands.map((_, flow) => flow);
+    while (rising.length > 0) {
+        const users = left.map(() => 0);
+        for (const flow of rising) for (const link of routes[flow] as number[]) users[link] = (users[link] as number) + 1;
+        const levels = left.map((rate, link) => ((users[link] as number) > 0 ? rate / (users[link] as number) : Number.POSITIVE_INFINITY));
+        const full = Math.min(...levels);
+        let settled = rising.filter((flow) => (demands[flow] as number) <= full);
+        for (const flow of settled) shares[flow] = demands[flow] as number;
+        if (settled.length === 0) {
+            settled = rising.filter((flow) => (routes[flow] as number[]).some((link) => levels[link] === full));
+            for (const flow of settled) shares[flow] = full;
+        }
+        for (const flow of settled) {
+            for (const link of routes[flow] as number[]) left[link] = Math.max((left[link] as number) - (shares[flow] as number), 0);
+        }
+        const over = new Set(settled);
+        rising = rising.filter((flow) => !over.has(flow));
+    }
+    return shares;
+}
