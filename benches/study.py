@@ -16,7 +16,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from longpipe import Scenario, simulate
-from longpipe.cli.conditions import matching
+from longpipe.analysis.conditions import matching
 from longpipe.design import Design, Factor
 from longpipe.executors import Job, Outcomes
 from longpipe.executors.base import run_job

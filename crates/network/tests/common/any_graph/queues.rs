@@ -124,8 +124,8 @@ impl QueueDraft {
                     }
                 } else {
                     LowLatencyMarking::Ramp {
-                        min_ps: packets(e / 20),
-                        max_ps: packets(e / 20) + packets(c / 10),
+                        min_ps: packets(e / 20).min(999_999_999_999_999),
+                        max_ps: (packets(e / 20) + packets(c / 10)).min(1_000_000_000_000_000),
                     }
                 },
                 least_packets: c % 3,
