@@ -161,7 +161,8 @@ fn longest_packets(scenario: &Scenario) -> Vec<u32> {
         if let TrafficConfig::Web(_) = flow.traffic {
             ack = data;
         }
-        let data = flow.traffic.largest_datagram_bytes().unwrap_or(data);
+        // What is drawn later may make TCP of datagrams.
+        let data = data.max(flow.traffic.largest_datagram_bytes().unwrap_or(0));
         for (route, bytes) in [(&flow.route, data), (&flow.return_route, ack)] {
             route.iter().for_each(|&link| longest[link] = longest[link].max(bytes));
         }
