@@ -49,7 +49,8 @@ def test_every_example_is_in_the_lists() -> None:
 
 
 def test_names_in_the_pages_are_found_as_written() -> None:
-    written = "\n".join(page.read_text() for page in PAGES)
+    # `make docs` writes pages of its own, which name modules.
+    written = "\n".join(page.read_text() for page in PAGES if "generated" not in page.parts)
     named = set(re.findall(r"(?<!from longpipe\.)\bpictures\.((?!md\b|py\b)\w+)", written))
     assert {"window_steps", "rtt_points"} <= named
     assert [name for name in sorted(named) if not callable(getattr(pictures, name, None))] == []
