@@ -1,7 +1,8 @@
-"""The store of whoever runs the tests is left alone; databases for those that need one."""
+"""The store of whoever runs the tests is left alone; databases and namespaces for those that need them."""
 
 import os
 import shutil
+import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from live_programs import IDLE, refused
 from postgresql import server
 
 _OWN = tempfile.mkdtemp(prefix="longpipe-tests-")
@@ -37,3 +39,19 @@ def database(postgresql: Path) -> str:
     with psycopg.connect(host=str(postgresql), user="longpipe", dbname="postgres", autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
     return f"postgresql://longpipe@/{name}?host={postgresql}"
+
+
+@pytest.fixture
+def namespaces() -> None:
+    if sys.platform != "linux":
+        pytest.skip("no Linux")
+    pytest.importorskip("pyroute2")
+    if (reason := refused()) is not None:
+        pytest.skip(f"neither root nor user namespaces: {reason}")
+
+
+@pytest.fixture
+def idle(tmp_path: Path) -> str:
+    file = tmp_path / "idle.toml"
+    file.write_text(IDLE)
+    return str(file)

@@ -2,106 +2,18 @@
 
 import json
 import re
-import signal
 import struct
-import subprocess
 import sys
-import time
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from live_programs import ASK, IDLE, SERVE, counted, live, python
 from longpipe import Scenario, ScenarioError
 from longpipe.live import Settings, plan, replay
-from longpipe.live.mahimahi import chain
 from longpipe.live.measures import kills, replays
 from longpipe.live.records import MAGIC, read
 from longpipe.validate.kernel import available, compare
-
-# 10 ms each way, nothing in the way.
-IDLE = """
-duration = "1 s"
-framing = "ip"
-[network]
-kind = "dumbbell"
-sources = 2
-access_rate = "1 Gbit/s"
-trunk_rate = "100 Mbit/s"
-access_delay = "1 ms"
-trunk_delay = "8 ms"
-exit_delay = "1 ms"
-[switch]
-buffer = "1000 packets"
-[tcp]
-mss = "1460 B"
-"""
-SERVE = """
-import socket, sys
-s = socket.socket(socket.AF_INET6 if sys.argv[2:] else socket.AF_INET, socket.SOCK_DGRAM)
-s.bind(("", int(sys.argv[1])))
-while True:
-    data, who = s.recvfrom(70000)
-    s.sendto(data, who)
-"""
-ASK = """
-import socket, sys, time
-family = socket.AF_INET6 if len(sys.argv) > 4 else socket.AF_INET
-s = socket.socket(family, socket.SOCK_DGRAM)
-s.settimeout(20)
-to = socket.getaddrinfo(sys.argv[1], int(sys.argv[2]), family)[0][4]
-for n in range(int(sys.argv[3])):
-    began = time.monotonic()
-    s.sendto(b"x" * 100, to)
-    s.recv(1000)
-    print(time.monotonic() - began)
-"""
-
-
-@cache
-def refused() -> str | None:
-    """Why no namespaces can be made here, if they can't."""
-    code = "from longpipe.live import calls; calls.unshare(calls.NEW_USER | calls.NEW_NETWORK)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    return None if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
-
-
-@pytest.fixture
-def namespaces() -> None:
-    if sys.platform != "linux":
-        pytest.skip("no Linux")
-    pytest.importorskip("pyroute2")
-    if (reason := refused()) is not None:
-        pytest.skip(f"neither root nor user namespaces: {reason}")
-
-
-@pytest.fixture
-def idle(tmp_path: Path) -> str:
-    file = tmp_path / "idle.toml"
-    file.write_text(IDLE)
-    return str(file)
-
-
-def live(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "longpipe", "live", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-
-
-def python(tmp_path: Path, name: str, code: str) -> str:
-    """How sh calls this code."""
-    file = tmp_path / f"{name}.py"
-    file.write_text(code)
-    return f"{sys.executable} {file}"
-
-
-def counted(tmp_path: Path, *arguments: str) -> dict[str, Any]:
-    """The certificate of a run that succeeds."""
-    file = tmp_path / "certificate.json"
-    done = live("--json", str(file), *arguments)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(file.read_text())
-    return {**found, "stdout": done.stdout, "stderr": done.stderr}
 
 
 def test_a_host_is_real_or_simulated() -> None:
@@ -345,128 +257,6 @@ def test_the_kernels_tcp_does_as_the_simulated_one() -> None:
     assert found.certificate.delivered > 1000
     with pytest.raises(ScenarioError, match="--control: 'cubicc'"):
         compare("cubicc")
-
-
-MAHIMAHI = "mm-delay 20 mm-link {up} {down} --uplink-queue=droptail --uplink-queue-args=packets=50 mm-loss uplink 0.1"
-
-
-def schedules(tmp_path: Path) -> str:
-    """A command line over two schedules: 12 Mbit/s up, and twice that down."""
-    up, down = tmp_path / "up", tmp_path / "down"
-    up.write_text("1\n2\n")
-    down.write_text("1\n1\n2\n2\n")
-    return MAHIMAHI.format(up=up, down=down)
-
-
-def test_shells_of_mahimahi_are_links_one_after_the_other(tmp_path: Path) -> None:
-    found = chain([*schedules(tmp_path).split(), "--", "curl", "-s", "x"])
-    assert found.command == ["curl", "-s", "x"]
-    links = found.scenario().resolve()["links"]
-    delay, up, down, loss = links[4], links[6], links[7], links[8]
-    assert delay["delay_ps"] == 20 * 10**9
-    assert (up["buffer"], down["buffer"]) == ({"unit": "packets", "limit": 50}, None)
-    assert [len(link["motion"]["service"]["instants_ps"]) for link in (up, down)] == [2, 4]
-    assert loss["loss"] == {"kind": "bernoulli", "probability": 0.1}
-    assert links[9]["loss"] == {"kind": "none"}
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        ("mm-delay soon", "mm-delay: 'soon'; needs a whole number of milliseconds"),
-        ("mm-link /nowhere /nowhere", "mm-link: /nowhere: can't be read; needs a schedule, a millisecond a line"),
-        ("mm-link /nowhere", "mm-link: needs two schedules, of the uplink and of the downlink"),
-        ("mm-link a b --uplink-log=x", "mm-link: --uplink-log; did you mean 'uplink-queue'? accepts uplink-queue"),
-        ("mm-loss up 0.1", "mm-loss: 'up 0.1'; needs uplink or downlink, and a probability"),
-        ("mm-loss uplink much", "mm-loss: 'much'; needs a probability from 0 to 1"),
-    ],
-)
-def test_what_mahimahi_would_not_take_is_one_line(words: str, line: str) -> None:
-    with pytest.raises(ScenarioError) as caught:
-        chain(words.split())
-    assert line in str(caught.value)
-
-
-@pytest.mark.usefixtures("namespaces")
-def test_a_command_line_of_mahimahi_runs(tmp_path: Path) -> None:
-    ask, serve = python(tmp_path, "ask", ASK), python(tmp_path, "serve", SERVE)
-    shells = schedules(tmp_path).removesuffix(" mm-loss uplink 0.1").split()
-    name, *rest = shells
-    done = live(name, "--outside", f"{serve} 5000", *rest, "--", "sh", "-c", f"{ask} $MAHIMAHI_BASE 5000 3")
-    assert done.returncode == 0, done.stderr
-    assert all(float(line) >= 0.040 for line in done.stdout.split())
-    assert len(done.stdout.split()) == 3
-
-
-def namespaces_of(process: int) -> set[str]:
-    """The namespaces of the processes that descend from one."""
-    found: set[str] = set()
-    for folder in Path("/proc").iterdir():
-        try:
-            if folder.name.isdigit() and process in ancestors(int(folder.name)):
-                found.add((folder / "ns/net").readlink().name)
-        except (OSError, IndexError):
-            continue
-    return found
-
-
-def ancestors(process: int) -> list[int]:
-    found = []
-    while process > 1:
-        process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-        found.append(process)
-    return found
-
-
-def left_behind(spaces: set[str]) -> list[str]:
-    """Processes that are still in one of these network namespaces."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        try:
-            if folder.name.isdigit() and (folder / "ns/net").readlink().name in spaces:
-                found.append((folder / "cmdline").read_text().replace("\0", " "))
-        except OSError:
-            continue
-    return found
-
-
-@pytest.mark.usefixtures("namespaces")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("device", ["any", "packet"])
-def test_nothing_is_left_of_a_run_that_is_ended(idle: str, number: signal.Signals, device: str) -> None:
-    # What the command leaves to itself ends as well.
-    command = "sleep 1000 & setsid sleep 1001 & echo ready; exec sleep 1002"
-    started = [sys.executable, "-m", "longpipe", "live", idle, "--quiet", "--device", device, "--", "sh", "-c", command]
-    with subprocess.Popen(started, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        spaces = namespaces_of(process.pid) - {Path("/proc/self/ns/net").readlink().name}
-        assert len(spaces) >= 2
-        process.send_signal(number)
-        status = process.wait(60)
-    assert status != 0
-    until = time.monotonic() + 30
-    while (left := left_behind(spaces)) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert left == []
-
-
-def test_without_permission_three_ways_out_are_named(idle: str) -> None:
-    # Within a user namespace that may have no further ones.
-    if (reason := refused()) is not None:
-        pytest.skip(reason)
-    code = (
-        "import os, sys; from pathlib import Path; from longpipe.live import calls; calls.unshare(calls.NEW_USER)\n"
-        "Path('/proc/sys/user/max_user_namespaces').write_text('0')\n"
-        "Path('/proc/sys/user/max_net_namespaces').write_text('0')\n"
-        f"os.execv(sys.executable, [sys.executable, '-m', 'longpipe', 'live', {idle!r}, '--', 'true'])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    if "max_user" in done.stderr:
-        pytest.skip("limits of namespaces can't be set here")
-    assert done.returncode == 1
-    line = done.stderr.splitlines()[-1]
-    assert re.search(r"source1: .*; needs one of root, user namespaces .* or CAP_SYS_ADMIN", line), done.stderr
 
 
 def test_a_plan_without_a_route_is_refused() -> None:
