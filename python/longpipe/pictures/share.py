@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from longpipe.pictures.recorded import Run, chosen, flow_names, name_of, shown_s, trace
+from longpipe.pictures.recorded import Run, name_of, shown_s
 from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, legend, panels, titled
-from longpipe.pictures.throughput import INTERVALS, throughput_series
+from longpipe.pictures.throughput import averaged, rates
 
 MOST_FLOWS = 8
 
@@ -27,21 +27,14 @@ def shares(
     Without `flows`, of the `most` that sent most, the others summed up; None for each. Shares are of all flows, or of
     those named. `interval_s` is by default a hundredth of the time shown; one in which nothing came stays blank.
     """
-    sequences = trace(run, "sequence")
-    reached = sequences[sequences["event"] == 1].groupby("flow", observed=True)["sequence_bytes"].max()
-    names, note = chosen(run, flows, most, reached, "most data")
-    others = [name for name in flow_names(run.scenario) if name not in names] if note else []
-    begin_s, end_s = shown_s(run, span_s)
-    interval_s = interval_s or (end_s - begin_s) / INTERVALS
-    series = throughput_series(run, [*names, *others], interval_s, span_s)
+    names, others, note, interval_s, series = rates(run, flows, span_s, interval_s, most)
     parts = series[names].copy()
     if others:
         parts[f"{len(others)} others"] = series[others].sum(axis=1)
     total = parts.sum(axis=1)
     parts = parts.div(total.where(total > 0), axis=0)
-    each = f"{1e3 * interval_s:g} ms" if interval_s < 1 else f"{interval_s:g} s"
-    title = titled(f"{name_of(run)}: shares of the data acknowledged, over {each} each", note)
-    figure, (panel,) = panels(1, title, (begin_s, end_s), height=3.6, ax=ax)
+    title = titled(f"{name_of(run)}: shares of the data acknowledged, {averaged(interval_s)}", note)
+    figure, (panel,) = panels(1, title, shown_s(run, span_s), height=3.6, ax=ax)
     below = np.zeros(len(parts))
     for number, name in enumerate(parts):
         colour = GREY if name not in names else PALETTE[number % len(PALETTE)]

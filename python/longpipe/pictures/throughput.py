@@ -1,6 +1,7 @@
 """Throughput over time."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -78,6 +79,33 @@ def capacity_bps(run: Run, flows: Sequence[str]) -> float | None:
     return float(resolved["links"][link]["rate_bps"] * mss_bytes / packet_bytes)
 
 
+class Rates(NamedTuple):
+    """Throughput of the flows that a picture names, and of others that it sums up [bit/s], by interval."""
+
+    names: list[str]
+    others: list[str]
+    note: str
+    interval_s: float
+    series: pd.DataFrame
+
+
+def rates(
+    run: Run,
+    flows: Sequence[str] | None,
+    span_s: tuple[float, float] | None,
+    interval_s: float | None,
+    most: int | None,
+) -> Rates:
+    """Of the flows named, or of the `most` that sent most; without `interval_s` by hundredths of the time shown."""
+    sequences = trace(run, "sequence")
+    reached = sequences[sequences["event"] == 1].groupby("flow", observed=True)["sequence_bytes"].max()
+    names, note = chosen(run, flows, most, reached, "most data")
+    others = [name for name in flow_names(run.scenario) if name not in names] if note else []
+    begin_s, end_s = shown_s(run, span_s)
+    interval_s = interval_s or (end_s - begin_s) / INTERVALS
+    return Rates(names, others, note, interval_s, throughput_series(run, [*names, *others], interval_s, span_s))
+
+
 def averaged(interval_s: float) -> str:
     """What a title says of the time that each point averages over."""
     return f"over {1e3 * interval_s:.4g} ms each" if interval_s < 1 else f"over {interval_s:.4g} s each"
@@ -97,15 +125,10 @@ def throughput(
     Without `flows`, of the `most` that sent most, the others summed up, and all; None for each. `interval_s` is what
     each point averages over: by default a hundredth of the time shown. A thin line is what the link carries.
     """
-    sequences = trace(run, "sequence")
-    reached = sequences[sequences["event"] == 1].groupby("flow", observed=True)["sequence_bytes"].max()
-    names, note = chosen(run, flows, most, reached, "most data")
-    others = [name for name in flow_names(run.scenario) if name not in names] if note else []
-    begin_s, end_s = shown_s(run, span_s)
-    interval_s = interval_s or (end_s - begin_s) / INTERVALS
-    series = throughput_series(run, [*names, *others], interval_s, span_s) / 1e6
+    names, others, note, interval_s, series = rates(run, flows, span_s, interval_s, most)
+    series /= 1e6
     title = titled(f"{name_of(run)}: data acknowledged, {averaged(interval_s)}", note)
-    figure, (panel,) = panels(1, title, (begin_s, end_s), height=3.6, ax=ax)
+    figure, (panel,) = panels(1, title, shown_s(run, span_s), height=3.6, ax=ax)
     if len(names) > 1:
         total = series.sum(axis=1)
         drawn = len(names) + len(others)
