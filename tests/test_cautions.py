@@ -59,6 +59,13 @@ def test_what_is_said_to_be_drawn_makes_runs_differ(changes: dict[str, object]) 
     assert len({simulate(scenario, seed).state_hash for seed in (1, 2, 3)}) > 1
 
 
+def test_which_flows_share_a_queue_is_drawn() -> None:
+    shared = {"policy": {"kind": "drr", "queues": 2}, "buffer": "1 BDP"}
+    scenario = silent(duration="20 s", switch=shared)
+    assert seedless(scenario) == ""
+    assert len({simulate(scenario, seed).state_hash for seed in (1, 2, 3)}) > 1
+
+
 def test_what_is_said_to_be_copies_is_copies() -> None:
     scenario = silent(**{"network.sources": 1, "switch.policy": "codel", "duration": "20 s"})
     assert "replications are copies" in seedless(scenario)

@@ -21,7 +21,8 @@ TRANSFERS = pd.read_csv(TABLES / "transfers.csv").fillna("").set_index(["control
 # What is not as near to Linux's as 15 % of the packets lost, 3 % or 5 % of round trips: by how much, as docs/linux.md says.
 LOST_BEYOND = {"hybla": -0.50, "bic": -0.228}
 FIRST_BEYOND = {"westwood": -0.087}
-# A path of 490 ms over which slow start ends a round later than in Linux, and one of 124 ms whose last losses do not come.
+# Why is not traced.
+DISTANCES_BEYOND = {("every-1000", "reno"): -0.00704}
 PATHS_BEYOND = {(11, "cubic"): -0.0118, (14, "cubic"): 0.0052}
 ROUND_TRIP_BEYOND = {"bic": -0.0303}
 # Losses by chance on long paths, whose draw decides, and a queue that Linux's BBR keeps there: goodput and round trip.
@@ -103,8 +104,8 @@ def test_losses_at_a_distance_leave_linux_s_goodput(losses: str, control: LinuxC
     """Each loss moves the next one; a long queue delays the ACKs of a recovery, for which the timer waits."""
     (linux,) = LOSSES.query("list == @losses and control == @control").itertuples()
     result = run(control, lose=lost(linux.lost), rate="100 Mbit/s", buffer=100_000, duration="40 s")
-    within = 0.0075 if (losses, control) == ("every-1000", "reno") else 0.007
-    assert goodput_mbps(result, 40 / 3, 40) == pytest.approx(linux.goodput_mbps, rel=within)
+    more = goodput_mbps(result, 40 / 3, 40) / float(str(linux.goodput_mbps)) - 1
+    assert abs(more) <= 0.007 or more == pytest.approx(DISTANCES_BEYOND.get((losses, control)), abs=0.0002)
     assert result.flows["retransmitted_segments"].sum() == linux.retransmissions
 
 

@@ -49,7 +49,7 @@ impl GrowingWindow {
     pub fn on_segment(&mut self, now: Time, sent: Time, end: u64) -> bool {
         let grows = self.window < self.bound;
         self.window = self.bound.min(self.window + 2 * self.mss);
-        // A round trip is this segment's way and the shortest one: Linux's bounds show that a queue makes it longer at once.
+        // A round trip is this segment's way and the shortest one, which fitted two captures of Linux over one path best.
         let way = now - sent;
         self.least_way = self.least_way.min(way);
         if now.since(self.began) >= way + self.least_way {

@@ -67,6 +67,8 @@ def _drawn(resolved: Resolved) -> Iterator[bool]:
     for link in resolved["links"]:
         yield link["loss"]["kind"] in DRAWN_LOSSES
         yield link["policy"]["kind"] in DRAWN_QUEUES
+        # Which flows share one of so many queues.
+        yield link["policy"].get("queues") is not None and len(resolved["flows"]) > 1
     yield any(node["send_jitter_ps"] > 0 for node in resolved["nodes"])
 
 
