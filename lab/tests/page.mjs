@@ -37,10 +37,14 @@ export async function settled(page) {
     });
 }
 
-/** Does something that has another run made, and waits for it. */
+/** Does something that has another run made, and waits for it; a page that draws none says why. */
 export async function rerun(page, work) {
     await page.evaluate(() => {
-        window.drawn = new Promise((resolve) => document.addEventListener("drawn", resolve, { once: true }));
+        window.drawn = new Promise((resolve, reject) => {
+            document.addEventListener("drawn", resolve, { once: true });
+            const told = () => [...document.querySelectorAll("#problems p")].map((line) => line.textContent);
+            setTimeout(() => reject(new Error(`nothing drawn within a minute: ${told().join("; ")}`)), 60_000);
+        });
     });
     await work();
     await page.evaluate(() => window.drawn);

@@ -173,7 +173,7 @@ tcp = { mss = "1460 B", receiver_window = "auto", ecn = "classic", recovery = "s
     await rerun(page, () => set(page, "tcp.profile", "linux-6"));
     assert.notEqual(await text(page, "hash"), without);
     assert.equal(await page.inputValue('[data-path="tcp.recovery"]'), "sack");
-    const vbr = `name = "vbr"\nduration = "1 s"\nswitch.buffer = "1000 cells"\nnetwork = { kind = "dumbbell", vbr = { period = "300 ms" } }\n`;
+    const vbr = `name = "vbr"\nduration = "1 s"\nswitch = { buffer = "1000 cells", scheduler = "priority" }\nnetwork = { kind = "dumbbell", vbr = { period = "300 ms" } }\n`;
     await page.fill("#text", vbr);
     await rerun(page, () => page.press("#text", "Control+Enter"));
     assert.deepEqual(await problems(page), []);
