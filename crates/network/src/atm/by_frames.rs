@@ -296,10 +296,11 @@ impl Atm {
         let quiet = at <= wire.quiet_until && wire.deliveries.is_empty() && !hosts.ahead.busy;
         if quiet || (at > hosts.clock.now && hosts.approach(self, link, at)) {
             let now = hosts.begin_ahead(at);
-            let mut certain = None;
-            if !(packet.is_plain_ack() && self.take_plain_ack_frame(hosts, packet)) {
-                certain = hosts.receive(self, packet, options, since);
+            if packet.is_plain_ack() && self.take_plain_ack_frame(hosts, packet) {
+                hosts.end_ahead(now);
+                return None;
             }
+            let certain = hosts.receive(self, packet, options, since);
             hosts.end_ahead(now);
             return certain;
         }
@@ -314,6 +315,7 @@ impl Atm {
     }
 
     /// Whether a frame whose cells have all come has a wrong bit.
+    #[cold]
     fn is_spoilt(&mut self, packet: &Packet) -> bool {
         let cells = frame_cells(u32::from(packet.bytes()));
         self.errors.spoil(packet.vc(), u32::from(cells) * CELL_BITS as u32)
