@@ -151,6 +151,21 @@ test("a file is opened, one that is no scenario is refused", async () => {
     await done(opened);
 });
 
+test("a flow past the eighth is drawn once its segments are asked for", async () => {
+    const opened = await open({ hash: "#preset=web-and-bulk" });
+    const { page } = opened;
+    const drawn = () => page.locator("#window .u-series .u-label").allTextContents();
+    const first = await drawn();
+    assert.equal(first.length, 9);
+    const last = await page.locator("#flow option").last().textContent();
+    assert.ok(!first.some((label) => label.startsWith(last)));
+    await rerun(page, () => page.locator("#flow").selectOption({ label: last }));
+    const then = await drawn();
+    assert.deepEqual(then.slice(0, 8), first.slice(0, 8));
+    assert.ok(then[8].startsWith(last), then[8]);
+    await done(opened);
+});
+
 test("what no knob has is written as text: groups, VBR, queues that mark", async () => {
     const opened = await open({ hash: "#preset=lan-5-epd" });
     const { page } = opened;

@@ -1,6 +1,6 @@
 /** The four pictures: window, queue, throughput, sequence; one axis of time, zoomed together. */
 import uPlot from "uplot";
-import type { Marks, Picture, View } from "./protocol";
+import type { FlowPicture, Marks, Picture, View } from "./protocol";
 import { byteUnit, growing, instants, line, peak, queueLine, rates } from "./series";
 
 /** A run to draw, and how far it is [0, 1]. */
@@ -56,9 +56,10 @@ export class Charts {
     draw(now: Drawn, pinned: Drawn | null, sequence: number): void {
         this.latest = { now, pinned, sequence };
         const colours = colour("--dark").trim() === "1" ? DARK : LIGHT;
-        this.put("window", windows(now, pinned, colours), now.view);
+        const flows = shownFlows(now, sequence);
+        this.put("window", windows(now, pinned, colours, flows), now.view);
         this.put("queue", queues(now, pinned, colours), now.view);
-        this.put("throughput", throughput(now, pinned, colours), now.view);
+        this.put("throughput", throughput(now, pinned, colours, flows), now.view);
         this.put("sequence", sequences(now, sequence, colours), now.view);
     }
 
@@ -180,8 +181,21 @@ function reached(drawn: Drawn): number {
     return until(drawn, drawn.view.to_s);
 }
 
-function windows(now: Drawn, pinned: Drawn | null, colours: string[]): Chart {
-    const flows = now.picture.flows.slice(0, MOST_FLOWS);
+interface ShownFlow {
+    flow: FlowPicture;
+    name: string;
+}
+
+/** The first flows, and that whose segments are shown in place of the last of them where it is not among them. */
+function shownFlows(now: Drawn, sequence: number): ShownFlow[] {
+    const shown = now.picture.flows.slice(0, MOST_FLOWS).map((flow, i) => ({ flow, name: now.flowNames[i] ?? "" }));
+    const asked = now.picture.flows[sequence];
+    if (sequence >= MOST_FLOWS && asked !== undefined) shown[MOST_FLOWS - 1] = { flow: asked, name: now.flowNames[sequence] ?? "" };
+    return shown;
+}
+
+function windows(now: Drawn, pinned: Drawn | null, colours: string[], shown: ShownFlow[]): Chart {
+    const flows = shown.map((one) => one.flow);
     const most = Math.max(...flows.map((flow) => peak(flow.cwnd_bytes)), 1);
     const [unit, scale] = byteUnit(most);
     const lines: Line[] = [];
@@ -190,9 +204,9 @@ function windows(now: Drawn, pinned: Drawn | null, colours: string[]): Chart {
         const values = line(behind.cwnd_bytes, scale, reached(pinned));
         lines.push({ label: `pinned ${pinned.flowNames[0]}`, colour: colour("--pinned"), values, width: 2 });
     }
-    for (const [i, flow] of flows.entries()) {
+    for (const [i, { flow, name }] of shown.entries()) {
         const values = line(flow.cwnd_bytes, scale, reached(now));
-        lines.push({ label: now.flowNames[i] ?? "", colour: colours[i % colours.length] as string, values });
+        lines.push({ label: name, colour: colours[i % colours.length] as string, values });
     }
     const only = flows[0];
     if (only !== undefined && flows.length === 1) {
@@ -230,18 +244,17 @@ function ports(drawn: Drawn): number[] {
     return order.sort((a, b) => (peaks[b] as number) - (peaks[a] as number)).slice(0, MOST_PORTS);
 }
 
-function throughput(now: Drawn, pinned: Drawn | null, colours: string[]): Chart {
+function throughput(now: Drawn, pinned: Drawn | null, colours: string[], shown: ShownFlow[]): Chart {
     const lines: Line[] = [];
     if (pinned !== null) {
         const values = rates(pinned.picture.delivered_bytes, pinned.view, reached(pinned));
         lines.push({ label: "pinned, all flows", colour: colour("--pinned"), values, width: 2 });
     }
     lines.push({ label: "all flows", colour: colour("--ink"), values: rates(now.picture.delivered_bytes, now.view, reached(now)), width: 2 });
-    const flows = now.picture.flows.slice(0, MOST_FLOWS);
-    for (const [i, flow] of flows.entries()) {
-        if (flows.length === 1) break;
+    for (const [i, { flow, name }] of shown.entries()) {
+        if (shown.length === 1) break;
         const values = rates(flow.delivered_bytes, now.view, reached(now));
-        lines.push({ label: now.flowNames[i] ?? "", colour: colours[i % colours.length] as string, values });
+        lines.push({ label: name, colour: colours[i % colours.length] as string, values });
     }
     return { title: "throughput", unit: "Mbit/s", lines };
 }

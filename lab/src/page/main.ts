@@ -120,7 +120,7 @@ function fileName(name: string): string {
 
 function viewOf(of: Resolved): View {
     const [from_s, to_s] = span ?? [0, durationS(of)];
-    const flows = Math.max(1, Math.min(MOST_FLOWS, of.topology.graph.flows.length));
+    const flows = Math.max(1, Math.min(Math.max(MOST_FLOWS, sequence + 1), of.topology.graph.flows.length));
     return { from_s, to_s, bins: BINS, flows, sequence };
 }
 
