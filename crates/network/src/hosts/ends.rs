@@ -39,15 +39,11 @@ impl<P: Probe> Hosts<P> {
         options: &Options,
         since: Time,
     ) -> M::Certain {
-        if packet.is_foreign() {
-            self.hand_over(packet);
+        if !packet.is_of_tcp() {
+            self.take_in(packet);
             return M::Certain::default();
         }
         let (flow, frame) = ((packet.vc() / 2) as usize, packet.frame());
-        if packet.is_datagram() {
-            self.on_datagram(flow, frame, &packet.datagram());
-            return M::Certain::default();
-        }
         match (packet.is_data(), packet.is_of_request()) {
             (true, false) => return self.on_data(medium, flow, frame, &packet.segment(options), since),
             (false, false) => self.on_ack(medium, flow, frame, &packet.ack(options)),
@@ -55,6 +51,16 @@ impl<P: Probe> Hosts<P> {
             (false, true) => self.on_request_ack(medium, flow, frame, &packet.ack(options)),
         }
         M::Certain::default()
+    }
+
+    /// What no TCP answers has come.
+    #[cold]
+    fn take_in(&mut self, packet: Packet) {
+        if packet.is_foreign() {
+            self.hand_over(packet);
+        } else {
+            self.on_datagram((packet.vc() / 2) as usize, packet.frame(), &packet.datagram());
+        }
     }
 
     /// Data that their receiver has taken are acknowledged by a packet without options.

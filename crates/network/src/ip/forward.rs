@@ -329,7 +329,8 @@ impl Ip {
         options: &Options,
         since: Time,
     ) {
-        if next.packet.is_plain_ack() && self.take_ack_in_order(hosts, next) {
+        let flow = &hosts.flows[(next.packet.vc() / 2) as usize];
+        if flow.sender.goes_by_records() && next.packet.is_plain_ack() && self.take_ack_in_order(hosts, next) {
             return;
         }
         let now = hosts.begin_ahead(next.arrival);

@@ -318,6 +318,12 @@ impl Packet {
             && !sacks
     }
 
+    /// Whether it is a segment of a flow's TCP.
+    #[inline(always)]
+    pub fn is_of_tcp(&self) -> bool {
+        self.rest & (FOREIGN | DATAGRAM) == 0
+    }
+
     /// Whether it is of a program outside the run.
     pub fn is_foreign(&self) -> bool {
         self.rest & FOREIGN != 0
