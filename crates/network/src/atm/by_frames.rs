@@ -213,14 +213,22 @@ impl Atm {
             cells,
         };
         let lone = port.on_last_alone(last);
-        let left_in = lone.or_else(|| port.on_last(last));
+        let left = lone.or_else(|| port.on_last(last)).map(|slot| {
+            let left = port.grid.start(slot + 1);
+            let since = if lone.is_some() {
+                left
+            } else {
+                port.as_if_alone(left, last)
+            };
+            (left + port.delay, since)
+        });
         if packet.has_options() {
             let options = self.under_way.take_options(&packet);
-            if let Some(slot) = left_in {
-                self.leave_with_options(hosts, (link, packet, slot), (lone.is_some(), last), &options);
+            if let Some(left) = left {
+                self.leave_with_options(hosts, (link, packet), left, &options);
             }
-        } else if let Some(slot) = left_in {
-            self.leave(hosts, (link, packet, slot), (lone.is_some(), last), &Options::NONE);
+        } else if let Some(left) = left {
+            self.leave(hosts, (link, packet), left, &Options::NONE);
         }
     }
 
@@ -228,26 +236,22 @@ impl Atm {
     fn leave_with_options<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        left: (u32, Packet, u64),
-        came: (bool, Last),
+        packet: (u32, Packet),
+        left: (Time, Time),
         options: &Options,
     ) {
-        self.leave(hosts, left, came, options);
+        self.leave(hosts, packet, left, options);
     }
 
-    /// A frame has its place on a link, its last cell in slot `slot`; it came alone, or among others.
+    /// A frame has its place on a link, at whose end it arrives at `leaves`; as for the next one, it left at `since`.
     #[inline(always)]
     fn leave<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        (link, packet, slot): (u32, Packet, u64),
-        (alone, last): (bool, Last),
+        (link, packet): (u32, Packet),
+        (leaves, since): (Time, Time),
         options: &Options,
     ) {
-        let port = train_port(&mut self.links, link);
-        let left = port.grid.start(slot + 1);
-        let leaves = left + port.delay;
-        let since = if alone { left } else { port.as_if_alone(left, last) };
         let certain = self.pass_on(hosts, link as usize, (packet.further(), leaves), options, since);
         if let Some(ack) = certain {
             self.go_on_at_once(hosts, ack);
@@ -296,10 +300,11 @@ impl Atm {
         let quiet = at <= wire.quiet_until && wire.deliveries.is_empty() && !hosts.ahead.busy;
         if quiet || (at > hosts.clock.now && hosts.approach(self, link, at)) {
             let now = hosts.begin_ahead(at);
-            let mut certain = None;
-            if !(packet.is_plain_ack() && self.take_plain_ack_frame(hosts, packet)) {
-                certain = hosts.receive(self, packet, options, since);
+            if packet.is_plain_ack() && self.take_plain_ack_frame(hosts, packet) {
+                hosts.end_ahead(now);
+                return None;
             }
+            let certain = hosts.receive(self, packet, options, since);
             hosts.end_ahead(now);
             return certain;
         }
@@ -314,6 +319,7 @@ impl Atm {
     }
 
     /// Whether a frame whose cells have all come has a wrong bit.
+    #[cold]
     fn is_spoilt(&mut self, packet: &Packet) -> bool {
         let cells = frame_cells(u32::from(packet.bytes()));
         self.errors.spoil(packet.vc(), u32::from(cells) * CELL_BITS as u32)

@@ -39,27 +39,30 @@ impl<P: Probe> Hosts<P> {
         options: &Options,
         since: Time,
     ) -> M::Certain {
-        if !packet.is_of_tcp() {
-            self.take_in(packet);
+        if !packet.is_of_sender() {
+            self.receive_other(medium, packet, options);
             return M::Certain::default();
         }
         let (flow, frame) = ((packet.vc() / 2) as usize, packet.frame());
-        match (packet.is_data(), packet.is_of_request()) {
-            (true, false) => return self.on_data(medium, flow, frame, &packet.segment(options), since),
-            (false, false) => self.on_ack(medium, flow, frame, &packet.ack(options)),
-            (true, true) => self.on_request(medium, flow, frame, &packet.segment(options)),
-            (false, true) => self.on_request_ack(medium, flow, frame, &packet.ack(options)),
+        if packet.vc().is_multiple_of(2) {
+            return self.on_data(medium, flow, frame, &packet.segment(options), since);
         }
+        self.on_ack(medium, flow, frame, &packet.ack(options));
         M::Certain::default()
     }
 
-    /// What no TCP answers has come.
-    #[cold]
-    fn take_in(&mut self, packet: Packet) {
+    /// The same of a packet that is neither a flow's data nor an ACK of them.
+    #[inline(never)]
+    fn receive_other<M: Medium>(&mut self, medium: &mut M, packet: Packet, options: &Options) {
+        let (flow, frame) = ((packet.vc() / 2) as usize, packet.frame());
         if packet.is_foreign() {
             self.hand_over(packet);
+        } else if packet.is_datagram() {
+            self.on_datagram(flow, frame, &packet.datagram());
+        } else if packet.is_data() {
+            self.on_request(medium, flow, frame, &packet.segment(options));
         } else {
-            self.on_datagram((packet.vc() / 2) as usize, packet.frame(), &packet.datagram());
+            self.on_request_ack(medium, flow, frame, &packet.ack(options));
         }
     }
 

@@ -329,8 +329,7 @@ impl Ip {
         options: &Options,
         since: Time,
     ) {
-        let flow = &hosts.flows[(next.packet.vc() / 2) as usize];
-        if flow.sender.goes_by_records() && next.packet.is_plain_ack() && self.take_ack_in_order(hosts, next) {
+        if hosts.ahead.by_records && next.packet.is_plain_ack() && self.take_ack_in_order(hosts, next) {
             return;
         }
         let now = hosts.begin_ahead(next.arrival);

@@ -318,10 +318,10 @@ impl Packet {
             && !sacks
     }
 
-    /// Whether it is a segment of a flow's TCP.
+    /// Whether it is a segment of a flow's TCP: data of its sender, or an ACK of them.
     #[inline(always)]
-    pub fn is_of_tcp(&self) -> bool {
-        self.rest & (FOREIGN | DATAGRAM) == 0
+    pub fn is_of_sender(&self) -> bool {
+        (self.place & u64::from(REQUEST) << 32) | (self.rest & (FOREIGN | DATAGRAM)) == 0
     }
 
     /// Whether it is of a program outside the run.

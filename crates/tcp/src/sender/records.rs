@@ -24,7 +24,7 @@ struct Parts<'a> {
 impl Sender {
     /// Whether this is such a sender.
     #[inline(always)]
-    pub fn goes_by_records(&self) -> bool {
+    pub(super) fn goes_by_records(&self) -> bool {
         matches!(self.recovery, Recovery::Rack(_))
     }
 

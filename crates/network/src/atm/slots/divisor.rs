@@ -1,20 +1,27 @@
 //! Division by a number that stays the same, several times as fast as the machine's.
 
-/// A divisor with its reciprocal.
+/// A divisor with its reciprocal (Granlund and Montgomery, 1994, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divisor {
     value: u64,
-    /// 2^64 / value, rounded down, or a little less.
+    /// 2^(63 + shift) / value, rounded up.
     reciprocal: u64,
+    /// 2^shift is the least power of two that is no less than the number.
+    shift: u32,
 }
 
 impl Divisor {
-    /// A positive number.
+    /// The largest dividend.
+    pub const LARGEST: u64 = u64::MAX >> 1;
+
+    /// A positive number, 2^63 at most.
     pub fn new(value: u64) -> Divisor {
-        let reciprocal = (1u128 << 64) / u128::from(value);
+        let shift = value.next_power_of_two().ilog2();
+        let reciprocal = (1u128 << (63 + shift)).div_ceil(u128::from(value));
         Divisor {
             value,
-            reciprocal: u64::try_from(reciprocal).unwrap_or(u64::MAX),
+            reciprocal: reciprocal as u64,
+            shift,
         }
     }
 
@@ -24,18 +31,20 @@ impl Divisor {
         self.value
     }
 
-    /// Quotient and remainder.
+    /// Quotient, of a dividend up to `LARGEST`.
+    #[inline(always)]
+    pub fn quotient(self, dividend: u64) -> u64 {
+        debug_assert!(dividend <= Self::LARGEST);
+        // The reciprocal is too large by less than one: less than 2^63 / 2^63 of what the next quotient needs.
+        let product = u128::from(dividend << 1) * u128::from(self.reciprocal);
+        ((product >> 64) as u64) >> self.shift
+    }
+
+    /// Quotient and remainder, likewise.
     #[inline(always)]
     pub fn divide(self, dividend: u64) -> (u64, u64) {
-        let product = u128::from(dividend) * u128::from(self.reciprocal);
-        // The reciprocal is too small by no more than one, which takes no more than one off the quotient.
-        let quotient = (product >> 64) as u64;
-        let rest = dividend - quotient * self.value;
-        if rest >= self.value {
-            (quotient + 1, rest - self.value)
-        } else {
-            (quotient, rest)
-        }
+        let quotient = self.quotient(dividend);
+        (quotient, dividend - quotient * self.value)
     }
 }
 
@@ -47,10 +56,10 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_exact(dividend in any::<u64>(), divisor in 1..=u64::MAX, shifts in [0u32..64, 0u32..64]) {
-            let (dividend, value) = (dividend >> shifts[0], (divisor >> shifts[1]).max(1));
+            let (dividend, value) = ((dividend >> shifts[0]).min(Divisor::LARGEST), (divisor >> shifts[1] >> 1).max(1));
             for value in [value, 1 << value.ilog2(), (1 << value.ilog2()) + 1] {
                 let multiple = dividend / value * value;
-                for dividend in [dividend, multiple, multiple.saturating_sub(1), u64::MAX] {
+                for dividend in [dividend, multiple, multiple.saturating_sub(1), Divisor::LARGEST] {
                     prop_assert_eq!(Divisor::new(value).divide(dividend), (dividend / value, dividend % value));
                 }
             }

@@ -23,7 +23,7 @@ impl SlotGrid {
         let num = u64::try_from(num / divisor).expect("a slot is shorter than 213 days");
         let den = (den / divisor) as u64;
         assert!(num >= den, "a slot lasts at least a picosecond");
-        assert!(num <= u64::MAX >> 13, "thousands of slots are added up");
+        assert!(num <= u64::MAX >> 14, "thousands of slots are added up");
         SlotGrid {
             phase: phase.0,
             num: Divisor::new(num),
@@ -34,7 +34,7 @@ impl SlotGrid {
     /// Offset of slot `k` from slot 0 [ps], and what rounding took off it, in units of `1 / den`.
     #[inline(always)]
     fn offset(&self, k: u64) -> (u64, u64) {
-        match k.checked_mul(self.num.value()) {
+        match product(k, self.num.value()) {
             Some(product) => self.den.divide(product),
             None => divide_wide(k, self.num.value(), self.den.value()),
         }
@@ -50,14 +50,16 @@ impl SlotGrid {
     #[inline(always)]
     fn first_from(&self, t: Time) -> (u64, u64) {
         let since = t.0.saturating_sub(self.phase);
-        let (quotient, rest) = match since.checked_mul(self.den.value()) {
-            Some(product) => self.num.divide(product),
-            None => divide_wide(since, self.den.value(), self.num.value()),
-        };
-        if rest == 0 {
-            (quotient, 0)
-        } else {
-            (quotient + 1, self.num.value() - rest)
+        let num = self.num.value();
+        match product(since, self.den.value()) {
+            Some(product) => {
+                let first = self.num.quotient(product + num - 1);
+                (first, first * num - product)
+            }
+            None => match divide_wide(since, self.den.value(), num) {
+                (first, 0) => (first, 0),
+                (before, rest) => (before + 1, num - rest),
+            },
         }
     }
 
@@ -237,6 +239,13 @@ impl SlotCursor {
         self.remainder -= self.den & carry.wrapping_neg();
         self.start += carry;
     }
+}
+
+/// A product to which the length of a slot can be added before it is divided.
+#[inline(always)]
+fn product(factor: u64, other: u64) -> Option<u64> {
+    let product = factor.checked_mul(other)?;
+    (product <= Divisor::LARGEST / 2).then_some(product)
 }
 
 /// Quotient and remainder of a product that is too long; the quotient is not.

@@ -36,7 +36,6 @@ impl Interface {
     /// Takes a packet that may leave from `ready` on and that the line may not repeat; unless it is lost by force, when
     /// it leaves.
     #[inline]
-    #[inline(always)]
     pub fn queue(&mut self, line: &mut Line, ready: Time, bytes: u16) -> Option<Time> {
         self.count_repeated(line);
         let size = u64::from(bytes);
