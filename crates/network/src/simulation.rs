@@ -115,6 +115,11 @@ impl<P: Probe> Simulation<P> {
         of!(&mut self.0, run => run.next_due())
     }
 
+    /// No packet of a program outside reaches its host before this, if none enters; likewise.
+    pub fn horizon(&mut self) -> Time {
+        of!(&mut self.0, run => run.horizon())
+    }
+
     /// A packet of a program outside enters at `time`, after all else that happens then, where circuit `vc` of a foreign flow
     /// begins: 2f leads from flow f's sender to its receiver, 2f + 1 back.
     pub fn enter(&mut self, time: Time, vc: u32, packet: ForeignPacket) {
