@@ -252,6 +252,18 @@ def test_requests_and_files_are_one_clean_connection(tmp_path: Path, recovery: s
 
 
 @needs_tshark
+@pytest.mark.parametrize("traffic", ["greedy", "web"])
+def test_the_clock_of_timestamps_runs_forward_from_the_handshake_on(tmp_path: Path, traffic: str) -> None:
+    changes = {"traffic": traffic, "tcp.timer": {"kind": "fine", "timestamps": True}, "duration": "5 s"}
+    places = ("host:source1", "host:sink1", "link:switch1->switch2", "link:switch2->switch1")
+    for path in capture(WAN.with_(**changes), tmp_path, *places)[1]:
+        seen = tshark(path, "ip.src", "tcp.options.timestamp.tsval").astype({"tcp.options.timestamp.tsval": int})
+        assert len(seen) > 10
+        for _, of_host in seen.groupby("ip.src"):
+            assert of_host["tcp.options.timestamp.tsval"].is_monotonic_increasing
+
+
+@needs_tshark
 @pytest.mark.parametrize("framing", ["aal5", "ip"])
 def test_tshark_shows_the_names_of_hosts(tmp_path: Path, framing: str) -> None:
     changes = {"duration": "100 ms", "framing": framing, "switch.buffer": "unlimited"}

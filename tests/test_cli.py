@@ -98,6 +98,15 @@ def test_an_unknown_example_is_told_those_there_are() -> None:
     assert refused.stderr.endswith("accepts fiber, geo, leo, starlink, cellular, aqm, home, web-and-bulk, lan-96\n")
 
 
+def test_a_file_that_says_nothing_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "none.toml").write_text("# nothing yet\n")
+    done = run("run", tmp_path / "none.toml", "--set", 'duration="10 ms"')
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"warning: {tmp_path / 'none.toml'}: no fields, so all is as on an ATM LAN of 1996;")
+    (tmp_path / "none.toml").write_text('duration = "10 ms"\n')
+    assert run("run", tmp_path / "none.toml").stderr == ""
+
+
 def test_fields_are_listed_with_unit_default_source_and_what_they_accept() -> None:
     shown = run("fields", "receiver_window").stdout
     assert shown.startswith("tcp.receiver_window [bytes]\n")
@@ -107,6 +116,10 @@ def test_fields_are_listed_with_unit_default_source_and_what_they_accept() -> No
     assert "switch.policy.threshold (of epd) [fraction of the buffer]" in policy
     every = run("fields").stdout.split("\n\n")
     assert len(every) > 100
+    # A word of a name, which "packet" and "sack" are not.
+    names = [field.split()[0] for field in run("fields", "ack").stdout.split("\n\n")]
+    assert {"tcp.ack", "tcp.duplicate_ack_threshold"} <= set(names)
+    assert not any("packet" in name or "sack" in name for name in names)
     refused = run("fields", "recever_window")
     assert refused.returncode == 2
     assert "did you mean" in refused.stderr

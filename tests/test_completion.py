@@ -1,6 +1,8 @@
 """What a shell completes."""
 
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from longpipe import Design, Factor, Scenario, Study
+from longpipe.examples import EXAMPLES
 
 
 def completed(words: str, **environment: str) -> list[str]:
@@ -46,3 +49,50 @@ def test_studies_of_the_store_are_completed(tmp_path: Path) -> None:
         Study(design, tmp_path / "runs.db", name).close()
     assert completed("longpipe study show f", LONGPIPE_STORE=str(tmp_path / "runs.db")) == ["first"]
     assert completed("longpipe study show f", LONGPIPE_STORE=str(tmp_path / "none.db")) == []
+
+
+# Bash splits words at these; the last word may be one of them.
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["run", "a.toml", "--set", "switch.policy", "=", "ep"], ["epd"]),
+        (["run", "a.toml", "--set", "tcp.est"], ["tcp.estimate_ssthresh="]),
+        (["run", "a.toml", "--set", "tcp.ecn", "="], ["off", "classic", "dctcp"]),
+        (["design", "a.toml", "--factor", "buffer", ":", "switch.buf"], ["switch.buffer="]),
+        (["design", "a.toml", "--factor", "p", ":", "switch.policy", "=", "ep"], ["epd"]),
+        (["init", "--example", "=", "le"], ["leo"]),
+        (["init", "x.toml", "--example", ""], list(EXAMPLES)),
+    ],
+)
+def test_bash_itself_completes_behind_what_it_splits(words: list[str], expected: list[str], tmp_path: Path) -> None:
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("needs bash")
+    longpipe = str(Path(sys.executable).with_name("longpipe"))
+    lines = [
+        f"source <(_LONGPIPE_COMPLETE=source_bash {shlex.quote(longpipe)})",
+        f"COMP_WORDS=({shlex.join(['longpipe', *words])}) COMP_CWORD={len(words)}",
+        f'_longpipe_completion {shlex.quote(longpipe)}; printf "%s\\n" "${{COMPREPLY[@]}}"',
+    ]
+    done = subprocess.run(
+        [bash, "--norc", "-c", "\n".join(lines)], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.stderr == ""
+    assert done.stdout.split() == expected
+
+
+def test_what_a_study_or_a_file_has_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = {"LONGPIPE_STORE": str(tmp_path / "runs.db")}
+    design = Design.full_factorial(Scenario(duration="10 ms"), [Factor.over("tcp.recovery", ["reno", "sack"])])
+    Study(design, tmp_path / "runs.db", "first").close()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fig.toml").touch()
+    (tmp_path / "runs.csv").write_text("tcp,seed,efficiency\n")
+    assert completed("longpipe plot fi", **store) == ["fig.toml", "first"]
+    assert completed("longpipe plot first --x tcp", **store) == ["tcp.recovery"]
+    assert completed("longpipe plot first --x tcp.recovery --y thr", **store) == ["throughput_bps"]
+    assert completed("longpipe report f", **store) == ["frr-96", "first"]
+    assert completed("longpipe report first --response fair", **store) == ["fairness"]
+    assert completed("longpipe analyse runs.csv --response e") == ["efficiency"]
+    assert completed("longpipe analyse runs.csv --factors tcp,s") == ["tcp,seed"]
+    assert completed("longpipe plot none --x t", **store) == completed("longpipe analyse none.csv --response e") == []

@@ -40,6 +40,38 @@ def test_one_flow_alone_fills_the_trunk_but_never_more() -> None:
     assert alone.flows["retransmitted_segments"].sum() == 0
 
 
+@pytest.mark.parametrize(("framing", "wire"), [("ip", 1500), ("aal5", 32 * 53)])
+def test_timestamps_are_headers_that_no_one_can_spare(framing: str, wire: int) -> None:
+    # More than the pipe holds, less than pipe and buffer.
+    changes = {"framing": framing, "network.sources": 1, "switch.buffer": "1 BDP", "tcp.receiver_window": "700 KB"}
+    one = Scenario.example("fiber").with_(**changes)
+    alone = simulate(one)
+    assert alone.attainable_bps == pytest.approx(1e8 * 1448 / wire)
+    ports = alone.part("ports")
+    busy = dict(zip(ports["port"], ports["utilization"], strict=True))["switch1->switch2"]
+    # No loss: all that it carries is data.
+    assert busy > 0.9
+    assert alone.efficiency == pytest.approx(busy, abs=0.001)
+
+
+def test_efficiency_is_of_those_segments_that_lose_least_by_headers() -> None:
+    groups: list[dict[str, object]] = [
+        {"name": "small", "tcp": {"mss": "100 B"}},
+        {"name": "new", "tcp": {"profile": "linux-6"}},
+    ]
+
+    def attainable_bps() -> float:
+        network = {"kind": "dumbbell", "trunk_rate": "100 Mbit/s", "group": groups}
+        fields = {"framing": "ip", "duration": "1 s", "network": network, "switch": {"buffer": "1 MB"}}
+        return simulate(Scenario.model_validate(fields)).attainable_bps
+
+    assert attainable_bps() == pytest.approx(1e8 * 1448 / 1500)
+    # What is sent back takes nothing of it, and datagrams are no segments.
+    groups[1]["direction"] = "back"
+    groups.append({"name": "ping", "traffic": {"kind": "cbr", "rate": "1 Mbit/s"}, "tcp": {"mss": "9180 B"}})
+    assert attainable_bps() == pytest.approx(1e8 * 100 / 140)
+
+
 def test_what_vbr_leaves_nothing_of_has_no_efficiency() -> None:
     changes = {"network.vbr": {"duty": 1}, "switch.scheduler": {"kind": "guaranteed-rate", "share": 0.1}}
     alone = simulate(Scenario(duration="100 ms").with_(**changes))

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from longpipe import pictures
+    from longpipe import papers, pictures, satellites, store
     from longpipe._core import __version__ as __version__
     from longpipe.analysis.anova import Anova, anova
     from longpipe.captures import CaptureError
@@ -49,9 +49,12 @@ __all__ = [
     "Transfer",
     "Web",
     "anova",
+    "papers",
     "pictures",
     "run_until",
+    "satellites",
     "simulate",
+    "store",
 ]
 
 # Not for type checkers, which would take any name for one of these.
@@ -72,9 +75,12 @@ if not TYPE_CHECKING:
             "ScenarioError": "longpipe.errors",
             "Study": "longpipe.study",
             "anova": "longpipe.analysis.anova",
+            "papers": "longpipe.papers",
             "pictures": "longpipe.pictures",
             "run_until": "longpipe.study",
+            "satellites": "longpipe.satellites",
             "simulate": "longpipe.run",
+            "store": "longpipe.store",
             **dict.fromkeys(
                 (
                     "Dumbbell",

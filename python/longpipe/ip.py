@@ -11,8 +11,3 @@ TIMESTAMP_BYTES: Final = 12
 def packet_bytes(payload_bytes: int, timestamps: bool = False) -> int:
     """Length on the wire [bytes] of a segment with this payload [bytes]."""
     return payload_bytes + HEADER_BYTES + (TIMESTAMP_BYTES if timestamps else 0)
-
-
-def header_tax(mss_bytes: int) -> float:
-    """Largest share of the bit rate that reaches the application: .9275 at 512 bytes, .9957 at 9180."""
-    return mss_bytes / packet_bytes(mss_bytes)

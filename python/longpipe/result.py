@@ -17,11 +17,12 @@ import numpy.typing as npt
 from longpipe.analysis import delays, metrics, shares, web
 from longpipe.analysis.cautions import cautions
 from longpipe.analysis.limits import limits, notes, told
+from longpipe.analysis.paths import paths
 from longpipe.captures import Capture
 from longpipe.files import check_directory, write_text
 from longpipe.scenario import Dumbbell, Scenario
 from longpipe.scenario.series import mean_rate_bps, series
-from longpipe.units import RATE, SIZE, TIME
+from longpipe.units import RATE, TIME
 
 # pandas takes 80 MB and a third of a second: it is loaded by the first frame that someone looks at.
 if TYPE_CHECKING:
@@ -183,12 +184,17 @@ class Result:
 
     @cached_property
     def attainable_bps(self) -> float:
-        """What VBR leaves of the trunk to full segments [bit/s]; nan for a graph, which has no one trunk."""
+        """What VBR leaves of the trunk to full segments, back to back [bit/s]; nan for a graph, which has no one trunk.
+
+        Less headers, timestamps and cells' tax; of flows that differ in their segments, those that lose least by that.
+        """
         network = self.scenario.network
         if not isinstance(network, Dumbbell):
             return math.nan
-        left_bps = self._trunk_bps(network) - vbr_bps(network)
-        return metrics.attainable_bps(left_bps, SIZE.parse(self.scenario.tcp.mss), self.scenario.framing)
+        known = paths(self.scenario.resolve())
+        forth = [path for path, back in zip(known, network.sent_back, strict=True) if not (back or path.datagrams)]
+        payload = max(path.mss_bytes / path.packet_bytes for path in forth or known)
+        return payload * (self._trunk_bps(network) - vbr_bps(network))
 
     def _trunk_bps(self, network: Dumbbell) -> float:
         """The trunk's rate, averaged over the run where it moves."""

@@ -3,6 +3,7 @@ import { type Part, kindOf, valueOf } from "../scenario/check";
 import type { JsonTable } from "../scenario/core";
 import type { Resolved } from "../scenario/resolve";
 import { counted, durationS } from "./metrics";
+import { wirePerByte } from "./shares";
 
 /** What a run takes, about: segments sent, time [s], memory [byte]. */
 export interface Cost {
@@ -40,7 +41,7 @@ export function costOf(resolved: Resolved): Cost {
     for (const [i, flow] of flows.entries()) {
         const tcp = flow["tcp"] as JsonTable;
         const mss = Number(tcp["mss_bytes"]);
-        const wire = (unit === "cells" ? Math.ceil((mss + 56) / 48) * 53 : mss + 40) * 8;
+        const wire = 8 * mss * wirePerByte(resolved.core, flow);
         const route = flow["route"] as number[];
         const rate = Math.min(...route.map((k) => Number((links[k] as JsonTable)["rate_bps"]) / (on.get(k) ?? 1)));
         const traffic = flow["traffic"] as JsonTable;

@@ -1,10 +1,10 @@
 /** Numbers of a run: those of ATM Forum/96-1761 section 3.2, as in longpipe.analysis.metrics. */
 import { type Part, kindOf, valueOf } from "../scenario/check";
-import { NUMBERS } from "../scenario/model";
+import type { JsonTable } from "../scenario/core";
 import type { Resolved } from "../scenario/resolve";
-import { RATE, SIZE, TIME } from "../scenario/units";
+import { RATE, TIME } from "../scenario/units";
 import type { Counted } from "./protocol";
-import { fairness, routesOf, trunkOf } from "./shares";
+import { fairness, isOverTcp, routesOf, trunkOf, wirePerByte } from "./shares";
 
 /** A number that the page shows: nan where it means nothing. */
 export interface Metric {
@@ -54,7 +54,7 @@ export function throughputs(resolved: Resolved, run: Counted): number[] {
 export function metricsOf(resolved: Resolved, run: Counted): Numbers {
     const unit = counted(resolved);
     const rates = throughputs(resolved, run);
-    const attainable = attainableBps(resolved);
+    const attainable = attainableBps(resolved, trunkBps(resolved));
     const kinds = run.ports["kind"] as string[];
     const ofSwitches = (name: string): number[] => numbers(run, "ports", name).filter((_, i) => kinds[i] === "switch");
     const lost = Object.keys(run.ports).filter((name) => name.startsWith(`${unit}_lost_`));
@@ -109,12 +109,11 @@ function trunkBps(resolved: Resolved): number | null {
     return left;
 }
 
-/** The same as full segments [bit/s]; nan for a graph. */
-function attainableBps(resolved: Resolved): number {
-    const left = trunkBps(resolved);
+/** The same as full segments of the flows that lose least by headers [bit/s]; nan for a graph. */
+function attainableBps({ core }: Resolved, left: number | null): number {
     if (left === null) return Number.NaN;
-    const mss = Number(SIZE.parse(String(valueOf(valueOf(resolved.scenario, "tcp") as Part, "mss"))));
-    const bytes = mss + NUMBERS.header_bytes;
-    const cells = Math.ceil((bytes + NUMBERS.overhead_bytes) / NUMBERS.cell_payload_bytes);
-    return (left * mss) / (counted(resolved) === "packets" ? bytes : NUMBERS.cell_bytes * cells) || Number.NaN;
+    const trunk = trunkOf(core);
+    const flows = core["flows"] as JsonTable[];
+    const forth = flows.filter((flow, i) => isOverTcp(flow) && (routesOf(core)[i] as number[]).includes(trunk));
+    return left / Math.min(...(forth.length > 0 ? forth : flows).map((flow) => wirePerByte(core, flow))) || Number.NaN;
 }

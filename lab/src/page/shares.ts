@@ -29,7 +29,7 @@ export function fairness(
     const flows = tables(core["flows"]);
     const demands = flows.map((flow) => {
         const traffic = table(flow["traffic"]);
-        if (!OVER_TCP.includes(String(traffic["kind"]))) return Number.NaN;
+        if (!isOverTcp(flow)) return Number.NaN;
         const size = served.get(String(flow["name"])) ?? traffic["size_bytes"];
         return size === undefined || size === null ? Number.POSITIVE_INFINITY : (8 * Number(size)) / durationS;
     });
@@ -41,7 +41,7 @@ export function fairness(
     for (const [i, route] of routes.entries()) {
         if (Number.isNaN(demands[i])) for (const link of route) left[link] = (left[link] as number) - (rates[i] as number);
     }
-    const wire = flows.map((flow) => perByte(core, whole(table(flow["tcp"])["mss_bytes"])));
+    const wire = flows.map((flow) => wirePerByte(core, flow));
     const asked = overTcp.map((i) => (demands[i] as number) * (wire[i] as number));
     const capacities = left.map((rate) => Math.max(rate, 0));
     const shares = maxMin(asked, capacities, overTcp.map((i) => routes[i] as number[]));
@@ -49,9 +49,17 @@ export function fairness(
     return jain(got.map((rate, i) => rate / (shares[i] as number)).filter((_, i) => (shares[i] as number) > 0));
 }
 
+/** Whether a flow sends what a connection carries, and no datagrams. */
+export function isOverTcp(flow: JsonTable): boolean {
+    return OVER_TCP.includes(String(table(flow["traffic"])["kind"]));
+}
+
 /** Bytes on the wire for each of a full segment's payload. */
-function perByte(core: JsonTable, mss: number): number {
-    const packet = mss + NUMBERS.header_bytes;
+export function wirePerByte(core: JsonTable, flow: JsonTable): number {
+    const tcp = table(flow["tcp"]);
+    const mss = whole(tcp["mss_bytes"]);
+    const stamps = table(tcp["timer"])["timestamps"] === true;
+    const packet = mss + NUMBERS.header_bytes + (stamps ? NUMBERS.timestamp_bytes : 0);
     if (core["framing"] === "ip") return packet / mss;
     return (NUMBERS.cell_bytes * Math.ceil((packet + NUMBERS.overhead_bytes) / NUMBERS.cell_payload_bytes)) / mss;
 }

@@ -21,6 +21,8 @@ DRAWS, FEWEST_DRAWS, MOST_DRAWN = 1999, 199, 5_000_000
 MOST_CELLS_TO_PROJECT: Final = 2000
 TINY: Final = np.finfo(float).tiny
 
+# Significance of each test, unless it is said.
+ALPHA: Final = 0.01
 # A test that finds nothing proves nothing: it does not reject.
 NOT_REJECTED, FAILS, UNTESTED = "not rejected", "fails", "untested"
 Row = tuple[str, str, float, float, str]
@@ -38,7 +40,7 @@ class AssumptionWarning(UserWarning):
     """The data contradict what the F tests and intervals assume."""
 
 
-def check(found: Anova, *, alpha: float = 0.01) -> pd.DataFrame:
+def check(found: Anova, *, alpha: float = ALPHA) -> pd.DataFrame:
     """Tests normality, equal variance and independence of the errors, each at significance `alpha`.
 
     Columns: `assumption`, `test`, `statistic`, `p_value`, `verdict` (not rejected, fails, untested), `note`. Every

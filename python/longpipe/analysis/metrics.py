@@ -3,19 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longpipe.aal5 import cell_tax
-from longpipe.ip import header_tax
-from longpipe.scenario.buffers import Framing
-
 
 def throughputs_bps(delivered_bytes: ArrayLike, duration_s: float) -> NDArray[np.float64]:
     """Throughput of each flow [bit/s]: bytes delivered in order to the application, over the whole duration [s]."""
     return np.asarray(delivered_bytes) * 8.0 / duration_s
-
-
-def attainable_bps(trunk_rate_bps: float, mss_bytes: int, framing: Framing = "aal5") -> float:
-    """Throughput that full segments back to back would give [bit/s]: the trunk's rate less cells' or headers' tax."""
-    return (header_tax if framing == "ip" else cell_tax)(mss_bytes) * trunk_rate_bps
 
 
 def efficiency(throughputs_bps: ArrayLike, attainable_bps: float) -> float:

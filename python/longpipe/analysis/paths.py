@@ -59,7 +59,8 @@ def paths(resolved: Resolved) -> list[Path]:
     found = []
     for flow in resolved["flows"]:
         tcp, route, back = flow["tcp"], flow["route"], flow["return_route"]
-        data, ack = wire_bytes(resolved, tcp["mss_bytes"]), wire_bytes(resolved, 0)
+        timestamps = tcp["timer"].get("timestamps", False)
+        data, ack = (wire_bytes(resolved, payload, timestamps) for payload in (tcp["mss_bytes"], 0))
         propagation_ps = sum(links[link]["delay_ps"] for link in (*route, *back))
         sending_s = sum(8 * data / links[link]["rate_bps"] for link in route)
         sending_s += sum(8 * ack / links[link]["rate_bps"] for link in back)
@@ -81,11 +82,11 @@ def paths(resolved: Resolved) -> list[Path]:
     return found
 
 
-def wire_bytes(resolved: Resolved, payload_bytes: int) -> int:
-    """Length of a segment on the wire [bytes], as an IP packet or as cells."""
+def wire_bytes(resolved: Resolved, payload_bytes: int, timestamps: bool) -> int:
+    """Length of a segment on the wire [bytes], as an IP packet or as cells; with the timestamps of RFC 7323, or not."""
     if resolved["framing"] == "ip":
-        return packet_bytes(payload_bytes)
-    return packet_cells(payload_bytes) * CELL_BYTES
+        return packet_bytes(payload_bytes, timestamps)
+    return packet_cells(payload_bytes, timestamps) * CELL_BYTES
 
 
 def most_held_bytes(resolved: Resolved) -> float:

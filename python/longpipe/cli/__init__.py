@@ -11,6 +11,7 @@ from rich.console import Console
 from longpipe.captures import CaptureError
 from longpipe.cli import (
     analyse,
+    bash,
     design,
     doctor,
     fields,
@@ -96,7 +97,8 @@ def main() -> NoReturn:
 
     try:
         # Errors of the command line itself are told like any other; what comes back is the status of an early exit.
-        status = app(prog_name="longpipe", standalone_mode=False)
+        with bash.whole_words():
+            status = app(prog_name="longpipe", standalone_mode=False)
     except UsageError as error:
         # A command alone shows its help, which is no mistake to tell of.
         tell(filter(None, [told(error)]), BAD_INPUT)

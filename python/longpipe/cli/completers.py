@@ -1,6 +1,9 @@
 """What a shell completes: names of papers, examples, fields, levels, measures and studies."""
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import typer
 
 from longpipe.errors import ScenarioError
 
@@ -34,6 +37,61 @@ def field(incomplete: str) -> list[str]:
     from longpipe.scenario.reference import all_fields
 
     return [name for name in _unique(one.name for one in all_fields()) if name.startswith(incomplete)]
+
+
+def source(incomplete: str) -> list[str]:
+    """Scenario files and folders, and studies."""
+    folder, _, begin = incomplete.rpartition("/")
+    where = Path(folder or ("/" if incomplete.startswith("/") else "."))
+    try:
+        found = sorted(path for path in where.iterdir() if path.name.startswith(begin) and path.name[0] != ".")
+    except OSError:
+        found = []
+    start = incomplete[: len(incomplete) - len(begin)]
+    files = [f"{start}{path.name}{'/' * path.is_dir()}" for path in found if path.is_dir() or path.suffix == ".toml"]
+    return [*files, *study(incomplete)]
+
+
+def factor(context: typer.Context, incomplete: str) -> list[str]:
+    """Factors of the study that the command is about."""
+    return [name for name in _of_study(context)[0] if name.startswith(incomplete)]
+
+
+def measure(context: typer.Context, incomplete: str) -> list[str]:
+    """What was measured of the study that the command is about."""
+    return [name for name in _of_study(context)[1] if name.startswith(incomplete)]
+
+
+def column(context: typer.Context, incomplete: str) -> list[str]:
+    """Columns of the CSV file that the command is about; of several with commas between, the last."""
+    import csv
+
+    begun, comma, last = incomplete.rpartition(",")
+    try:
+        with Path(_argument(context)).open(encoding="utf-8", newline="") as lines:
+            names = next(csv.reader(lines), [])
+    except (OSError, UnicodeDecodeError):
+        return []
+    return [f"{begun}{comma}{name}" for name in names if name.startswith(last)]
+
+
+def _argument(context: typer.Context) -> str:
+    """What stands first after the command; behind an option without its value nothing has a name yet."""
+    return next(iter(context.args), "")
+
+
+def _of_study(context: typer.Context) -> tuple[list[str], list[str]]:
+    from longpipe.analysis.measures import names
+    from longpipe.cli.storing import opened
+    from longpipe.study import Study
+
+    try:
+        with opened(context.params.get("store"), readonly=True) as store:
+            design = Study.open(_argument(context), store).design
+            measured = [*(one.name for one in design.asked), *names(design.scenarios[0])]
+            return list(design.levels(1)), list(dict.fromkeys(measured))
+    except ScenarioError:
+        return [], []
 
 
 def study(incomplete: str) -> list[str]:

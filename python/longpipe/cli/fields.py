@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -15,13 +17,16 @@ from longpipe.errors import ScenarioError
 if TYPE_CHECKING:
     from longpipe.scenario.reference import Field
 
+# Of the name of a field, or of a kind.
+WORDS: Final = re.compile(r"[a-z0-9]+")
+
 
 def fields(
     pattern: Annotated[
         str | None,
         typer.Argument(
             metavar="[PATTERN]",
-            help="Part of a name, or a pattern as of a shell: window, 'switch.*'.",
+            help="A word of a name, a part of one, or a pattern as of a shell: window, 'switch.*'.",
             autocompletion=completers.field,
         ),
     ] = None,
@@ -33,7 +38,7 @@ def fields(
     from longpipe.scenario.reference import all_fields
 
     known = all_fields()
-    found = [field for field in known if pattern is None or _fits(field, pattern)]
+    found = known if pattern is None else _named(known, pattern)
     if not found:
         last = {field.name.rpartition(".")[2]: field.name for field in reversed(known)}
         if (said := known_name(str(pattern), ())) is not None:
@@ -57,5 +62,9 @@ def fields(
             console.print(f"  source: {field.source}", markup=False, style="dim")
 
 
-def _fits(field: Field, pattern: str) -> bool:
-    return pattern in field.name or pattern in (field.kind or "") or fnmatchcase(field.name, pattern)
+def _named(known: Sequence[Field], pattern: str) -> Sequence[Field]:
+    """Those with the pattern as a word of their name or kind; if there is none, with names that hold or match it."""
+    called = [one for one in known if pattern in WORDS.findall(f"{one.name} {one.kind or ''}")]
+    return called or [
+        one for one in known if pattern in one.name or pattern in (one.kind or "") or fnmatchcase(one.name, pattern)
+    ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
+from longpipe.cli import completers
 from longpipe.cli.completers import among, field_and_level
 from longpipe.cli.run import scenario_with
 from longpipe.cli.storing import StoreOption, opened
@@ -75,7 +76,11 @@ class Unit(StrEnum):
 def plot(
     source: Annotated[
         str,
-        typer.Argument(metavar="FILE.toml|DIR|STUDY", help="Scenario to run, DIR of run --csv, or with --x a study."),
+        typer.Argument(
+            metavar="FILE.toml|DIR|STUDY",
+            help="Scenario to run, DIR of run --csv, or with --x a study.",
+            autocompletion=completers.source,
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Picture: .svg, .pdf or .png.")],
     name: Annotated[
@@ -120,15 +125,27 @@ def plot(
     title: Annotated[str | None, typer.Option(help="Title of the picture, in place of its own.")] = None,
     begin: Annotated[float | None, typer.Option("--from", metavar="S", help="Begin of the time shown \\[s].")] = None,
     end: Annotated[float | None, typer.Option("--to", metavar="S", help="End of the time shown \\[s].")] = None,
-    x: Annotated[str | None, typer.Option("--x", metavar="FACTOR", help="Of a study: the factor across.")] = None,
+    x: Annotated[
+        str | None,
+        typer.Option("--x", metavar="FACTOR", help="Of a study: the factor across.", autocompletion=completers.factor),
+    ] = None,
     y: Annotated[
         str | None,
         typer.Option(
-            "--y", metavar="MEASURE", help="Of a study: what was measured.  \\[default: efficiency, else throughput]"
+            "--y",
+            metavar="MEASURE",
+            help="Of a study: what was measured.  \\[default: efficiency, else throughput]",
+            autocompletion=completers.measure,
         ),
     ] = None,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="FACTOR", help="Of a study: a line for each level of this.")
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="FACTOR",
+            help="Of a study: a line for each level of this.",
+            autocompletion=completers.factor,
+        ),
     ] = None,
     heat: Annotated[bool, typer.Option("--map", help="Of a study: --x and --by as a map of colours.")] = False,
     where: Annotated[

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
+from longpipe.cli import completers
 from longpipe.cli.storing import StoreOption, opened
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_text
@@ -22,6 +23,7 @@ def report(
             metavar="[STUDY|PAPER...]",
             help=f"A study of the store, or any of {', '.join(IDS)}. [default: all papers that were reproduced]",
             show_default=False,
+            autocompletion=lambda incomplete: [*completers.among(IDS)(incomplete), *completers.study(incomplete)],
         ),
     ] = None,
     output: Annotated[
@@ -45,6 +47,7 @@ def report(
             metavar="COLUMN",
             help="What to analyse of a study; repeat for more. [default: efficiency, fairness]",
             show_default=False,
+            autocompletion=completers.measure,
         ),
     ] = None,
     store: StoreOption = None,

@@ -6,12 +6,12 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError, nearest
+from longpipe.ip import HEADER_BYTES, packet_bytes
 from longpipe.scenario import Scenario, Switch, Tcp
 from longpipe.scenario.resolve import canonical_json
 
 # Flows of programs that queues tell apart, between two hosts.
 FLOWS: Final = 128
-HEADER_BYTES: Final = 40
 LEAST_MTU: Final = 68
 LARGEST_MTU: Final = 65_535
 LEAST_MTU_6: Final = 1280
@@ -61,15 +61,16 @@ class Plan:
 def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = None, alone: bool = False) -> Plan:
     """Real hosts in place of simulated ones: those named, else the first flow's sender; one alone gets a partner.
 
-    Flows of real hosts give way to programs, all others are simulated, unless `alone`. `mtu` is the MSS and 40 bytes if
-    absent. Raises ScenarioError.
+    Flows of real hosts give way to programs, all others are simulated, unless `alone`. `mtu` is a full packet of the
+    first flow if absent. Raises ScenarioError.
     """
     resolved = scenario.resolve()
     nodes = {node["name"]: number for number, node in enumerate(resolved["nodes"])}
     flows: list[dict[str, Any]] = resolved["flows"]
     ends = [_ends(resolved, flow) for flow in flows]
     wanted = _wanted(resolved, ends, names)
-    mtu = flows[0]["tcp"]["mss_bytes"] + HEADER_BYTES if mtu is None else mtu
+    first = flows[0]["tcp"]
+    mtu = packet_bytes(first["mss_bytes"], first["timer"].get("timestamps", False)) if mtu is None else mtu
     if not LEAST_MTU <= mtu <= LARGEST_MTU:
         raise ScenarioError(f"--mtu: {mtu}; needs {LEAST_MTU} to {LARGEST_MTU} bytes")
     kept = [] if alone else [flow for flow, pair in zip(flows, ends, strict=True) if not set(pair) & set(wanted)]

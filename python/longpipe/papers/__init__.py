@@ -58,8 +58,9 @@ def reproduce(
     """Simulates a paper's experiments, by its id: `reproduce("frr-96", seeds=3).tables["Table 1"]`.
 
     `seeds` are replications, by default the paper's own number; `table` is the number of one of its tables, alone.
-    `store`, by default memory, keeps runs and has those that are not run again; `executor` and `workers` are as
-    `Study.run` takes them. Raises ScenarioError for a paper or a table that isn't there.
+    `store`, by default memory, keeps runs and has those that are not run again: a file, or
+    `longpipe.store.default_url()`, in which the commands keep theirs. `executor` and `workers` are as `Study.run` takes
+    them. Raises ScenarioError for a paper or a table that isn't there.
     """
     from longpipe.errors import ScenarioError, nearest
     from longpipe.store import Store

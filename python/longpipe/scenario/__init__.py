@@ -16,7 +16,24 @@ from longpipe.errors import ScenarioError
 from longpipe.examples import example
 from longpipe.scenario.base import Duration, Model, kinds
 from longpipe.scenario.buffers import Framing
-from longpipe.scenario.congestion import Congestion, VegasOptions
+from longpipe.scenario.congestion import (
+    Aimd,
+    Bbr,
+    Bic,
+    Congestion,
+    Cubic,
+    Dctcp,
+    HighSpeed,
+    HTcp,
+    Hybla,
+    Illinois,
+    LinuxReno,
+    Scalable,
+    Vegas,
+    VegasOptions,
+    Veno,
+    Westwood,
+)
 from longpipe.scenario.datagrams import (
     Arrivals,
     Bursts,
@@ -28,10 +45,15 @@ from longpipe.scenario.datagrams import (
     Video,
     Voice,
 )
+from longpipe.scenario.ecn import EcnClassic, EcnDctcp, EcnOff
+from longpipe.scenario.loss import BernoulliLoss, BitErrorLoss, GilbertElliottLoss, GilbertElliottTimeLoss, LossOverTime
+from longpipe.scenario.motion import File, Moving, Outages, Satellites
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Network, Node
 from longpipe.scenario.profiles import change as change_profile
-from longpipe.scenario.recovery import Recovery
+from longpipe.scenario.queues import Blue, Codel, FqCodel, Pie, Red, StepMarking
+from longpipe.scenario.recovery import NewReno, Rack, Recovery, Reno, Sack, Tahoe, Vanilla
 from longpipe.scenario.resolve import canonical_json, resolve
+from longpipe.scenario.schedulers import AckFilter, Drr, DualPi2, Sfq, StrictPriority, WeightedPriority
 from longpipe.scenario.switch import (
     Epd,
     Fba,
@@ -61,53 +83,97 @@ from longpipe.scenario.vbr import OnOff, VbrFlow
 from longpipe.scenario.web import Web
 
 __all__ = [
+    "AckFilter",
+    "Aimd",
     "Arrivals",
+    "Bbr",
+    "BernoulliLoss",
+    "Bic",
+    "BitErrorLoss",
+    "Blue",
     "Bursts",
     "Cbr",
     "Coarse",
+    "Codel",
     "CommonPhase",
+    "Cubic",
+    "Dctcp",
     "Delayed",
+    "Drr",
+    "DualPi2",
     "Dumbbell",
+    "EcnClassic",
+    "EcnDctcp",
+    "EcnOff",
     "Epd",
     "Exponential",
     "Fba",
     "Fifo",
+    "File",
     "Fine",
     "FixedPhase",
     "FixedStart",
     "FixedTimes",
     "Flow",
+    "FqCodel",
+    "GilbertElliottLoss",
+    "GilbertElliottTimeLoss",
     "Graph",
     "Greedy",
     "Group",
     "GuaranteedRate",
+    "HTcp",
+    "HighSpeed",
+    "Hybla",
+    "Illinois",
     "Immediate",
     "Link",
     "LinuxAcks",
+    "LinuxReno",
+    "LossOverTime",
+    "Moving",
+    "NewReno",
     "Node",
     "OnOff",
+    "Outages",
     "Pareto",
     "PartialPacketDiscard",
     "PerFlowPhase",
+    "Pie",
     "Poisson",
     "Policy",
     "Priority",
+    "Rack",
     "RandomStart",
+    "Red",
+    "Reno",
+    "Sack",
+    "Satellites",
+    "Scalable",
     "Scenario",
     "ScenarioError",
     "Scheduler",
     "SelectiveDrop",
+    "Sfq",
     "StaggeredStart",
+    "StepMarking",
+    "StrictPriority",
     "Switch",
+    "Tahoe",
     "TailDrop",
     "Tcp",
     "Traces",
     "Transfer",
+    "Vanilla",
     "VbrFlow",
+    "Vegas",
     "VegasOptions",
+    "Veno",
     "Video",
     "Voice",
     "Web",
+    "WeightedPriority",
+    "Westwood",
 ]
 
 learn("tcp.recovery", "a loss recovery", kinds(Recovery))

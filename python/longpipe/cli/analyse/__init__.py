@@ -5,13 +5,22 @@ from typing import Annotated
 
 import typer
 
+from longpipe.cli import completers
 from longpipe.files import check_directory, check_file
 
 
 def analyse(
     file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="One row per run, a header, a column per factor.")],
-    response: Annotated[str, typer.Option(metavar="COLUMN", help="What to explain: a column of numbers.")],
-    factors: Annotated[str, typer.Option(metavar="COLUMN,...", help="What may explain it: columns of levels.")],
+    response: Annotated[
+        str,
+        typer.Option(metavar="COLUMN", help="What to explain: a column of numbers.", autocompletion=completers.column),
+    ],
+    factors: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN,...", help="What may explain it: columns of levels.", autocompletion=completers.column
+        ),
+    ],
     unit: Annotated[
         str | None,
         typer.Option(
@@ -29,7 +38,12 @@ def analyse(
         ),
     ] = None,
     blocks: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Take this out first: the seed, where runs share seeds.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Take this out first: the seed, where runs share seeds.",
+            autocompletion=completers.column,
+        ),
     ] = None,
     where: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Keep only the rows with this value.")

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from longpipe.analysis.anova import COPIES, Anova
-from longpipe.analysis.checks import ADVICE, FAILS
+from longpipe.analysis.checks import ADVICE, ALPHA, FAILS
 from longpipe.analysis.factors import name_of
 from longpipe.cli.console import show_table
 
@@ -43,9 +44,7 @@ def show(found: Anova, level: float, tables: Mapping[str, pd.DataFrame], console
         show_table(console, _comparisons(tables["comparisons"], percent), 2)
     if "bootstrap" in tables:
         console.print()
-        show_table(
-            console, _effects(tables["bootstrap"], found, f"Main effects, {percent} bootstrap-t intervals", percent), 2
-        )
+        show_table(console, _bootstrap(tables["bootstrap"], found, percent), 2)
         console.print()
         show_table(console, _ranks(tables["ranks"]))
 
@@ -91,8 +90,18 @@ def _effects(effects: pd.DataFrame, found: Anova, title: str, percent: str) -> T
     return _captioned(table, len(shown), "effects")
 
 
+def _bootstrap(effects: pd.DataFrame, found: Anova, percent: str) -> Table:
+    table = _effects(effects, found, f"Main effects, {percent} bootstrap-t intervals", percent)
+    if not np.isfinite(effects[["low", "high"]].to_numpy()).all():
+        few = "replications" if found.blocks is None else f"blocks ({found.blocks})"
+        line = f"inf: too few {few} to tell this end"
+        table.caption = line if table.caption is None else f"{line}\n{table.caption}"
+    return table
+
+
 def _checks(checks: pd.DataFrame) -> Table:
-    table = _table("What the tests and intervals assume", "assumption", "verdict", "test", "p", "")
+    title = f"What the tests and intervals assume; fails where p is below {ALPHA:g}"
+    table = _table(title, "assumption", "verdict", "test", "p", "")
     for row in checks.to_dict("records"):
         style = "yellow" if row["verdict"] == FAILS else None
         table.add_row(

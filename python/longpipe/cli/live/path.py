@@ -77,7 +77,9 @@ def run(
     json: Annotated[
         str | None, typer.Option(metavar="FILE|-", help="Write the certificate as JSON; - is stdout.")
     ] = None,
-    mtu: Annotated[int | None, typer.Option(metavar="BYTES", help="Longest packet. [default: the MSS and 40]")] = None,
+    mtu: Annotated[
+        int | None, typer.Option(metavar="BYTES", help="Longest packet. [default: the MSS and its headers]")
+    ] = None,
     spin: Annotated[str, typer.Option(metavar="TIME", help="Look at the clock, rather than sleep, so long.")] = "50 us",
     no_real_time: Annotated[bool, typer.Option("--no-real-time", help="Ask for no real-time priority.")] = False,
     device: Annotated[

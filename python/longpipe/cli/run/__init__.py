@@ -110,10 +110,16 @@ def run(
 
 
 def scenario_with(file: Path, changes: Sequence[str]) -> Scenario:
-    """A scenario from a file, with changes as `--set` takes them."""
+    """A scenario from a file, with changes as `--set` takes them; warns on stderr of a file that says nothing."""
     from longpipe.scenario import Scenario
 
-    return Scenario.from_toml(file, dict(change(text) for text in changes))
+    scenario = Scenario.from_toml(file, dict(change(text) for text in changes))
+    if not tomllib.loads(file.read_text(encoding="utf-8")):
+        typer.echo(
+            f"warning: {file}: no fields, so all is as on an ATM LAN of 1996; `longpipe init --example geo` has some",
+            err=True,
+        )
+    return scenario
 
 
 def _captures(texts: list[str]) -> dict[str, str]:

@@ -195,8 +195,8 @@ impl Connection {
         fields.write(out);
     }
 
-    /// Appends a packet of the handshake at `at`, as if the path had no delay.
-    pub fn handshake(&self, packet: Handshake, at: Time, out: &mut Vec<u8>) {
+    /// Appends a packet of the handshake, with the timestamp of the first packet after it: no clock runs backwards.
+    pub fn handshake(&self, packet: Handshake, stamp: u32, out: &mut Vec<u8>) {
         let mut options = Options::new();
         if packet != Handshake::Ack {
             let mss = self.mss.to_be_bytes();
@@ -205,7 +205,6 @@ impl Connection {
                 options.push(&[NOP, NOP, 4, 2]);
             }
         }
-        let stamp = timestamp(at);
         self.stamp(stamp, if packet == Handshake::Syn { 0 } else { stamp }, &mut options);
         let from = if packet == Handshake::SynAck {
             1 - self.opener

@@ -136,7 +136,7 @@ impl Captures {
             // Datagrams need none.
             let packets: &[(Handshake, Direction)] = if packet.is_datagram() { &[] } else { &handshake };
             let point = &mut self.points[index];
-            point.begin(flow, now, &state.connection, packets, None);
+            point.begin(flow, (now, packet.carried.stamp), &state.connection, packets, None);
             point.packet(now, direction, &state.connection, packet, None);
         }
     }
@@ -157,7 +157,7 @@ impl Captures {
             };
             let point = &mut self.points[index];
             let circuit = point.of_cells().then_some(vc);
-            point.begin(vc, at, &state.connection, packets, circuit);
+            point.begin(vc, (at, packet.carried.stamp), &state.connection, packets, circuit);
             point.packet(at, Direction::Outbound, &state.connection, packet, circuit);
         }
     }

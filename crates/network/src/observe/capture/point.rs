@@ -91,18 +91,18 @@ impl Point {
         self.reassemblers[cell.vc as usize].on_cell(cell)
     }
 
-    /// Writes the handshake of connection or circuit `number` if this is its first packet.
+    /// Writes the handshake of connection or circuit `number` if this is its first packet, which came `at` and has `stamp`.
     pub fn begin(
         &mut self,
         number: u32,
-        at: Time,
+        (at, stamp): (Time, u32),
         connection: &Connection,
         packets: &[(Handshake, Direction)],
         circuit: Option<u32>,
     ) {
         if !std::mem::replace(&mut self.begun[number as usize], true) {
             for &(packet, direction) in packets {
-                self.handshake(at, direction, connection, packet, circuit);
+                self.handshake((at, stamp), direction, connection, packet, circuit);
             }
         }
     }
@@ -140,7 +140,7 @@ impl Point {
 
     fn handshake(
         &mut self,
-        at: Time,
+        (at, stamp): (Time, u32),
         direction: Direction,
         connection: &Connection,
         packet: Handshake,
@@ -148,7 +148,7 @@ impl Point {
     ) {
         let mut bytes = Vec::with_capacity(SNAP_LENGTH as usize);
         link_header(circuit, &mut bytes);
-        connection.handshake(packet, at, &mut bytes);
+        connection.handshake(packet, stamp, &mut bytes);
         let length = bytes.len() as u32;
         self.writer
             .packet(at, length, direction, Some(ADDED), |out| out.extend_from_slice(&bytes));
