@@ -2,7 +2,7 @@
 
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
-use crate::packets::packet::Payload;
+use crate::packets::payload::Payload;
 use crate::report::state_hash::StateHash;
 use crate::report::{Carried, InvariantError};
 use longpipe_events::Time;

@@ -22,7 +22,7 @@ use crate::lookahead::ahead::Ahead;
 use crate::lookahead::promises::Promises;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
-use crate::packets::packet::Payload;
+use crate::packets::payload::Payload;
 use crate::packets::{Options, Packet};
 use crate::report::state_hash::StateHash;
 use crate::report::{Carried, InvariantError};

@@ -4,7 +4,7 @@ use super::Hosts;
 use crate::clock::{Actor, START, UNKNOWN};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
-use crate::packets::packet::PlainAck;
+use crate::packets::payload::PlainAck;
 use crate::packets::{Options, Packet};
 use longpipe_events::Time;
 use longpipe_tcp::{AckSegment, DataSegment};

@@ -5,7 +5,8 @@ use crate::clock::UNKNOWN;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::circuit::Circuit;
-use crate::packets::packet::{foreign_bits, Payload};
+use crate::packets::packet::foreign_bits;
+use crate::packets::payload::Payload;
 use crate::packets::{Options, Packet};
 use longpipe_events::Time;
 

@@ -12,7 +12,7 @@ use crate::clock::{Actor, CELL, UNKNOWN, WHOLE_FRAME};
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::observe::watch::{self, Counts};
-use crate::packets::packet::Payload;
+use crate::packets::payload::Payload;
 use crate::packets::{OnWire, Options, Packet};
 use crate::scenario::topology::LinkEnd;
 use crate::ties::TieRule;

@@ -3,6 +3,7 @@
 pub mod circuit;
 pub mod contents;
 pub mod packet;
+pub mod payload;
 pub mod ring;
 
 pub use packet::{OnWire, Options, Packet};

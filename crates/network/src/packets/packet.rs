@@ -2,6 +2,7 @@
 
 use super::circuit::REQUEST;
 use super::contents::{Contents, Datagram, DATAGRAM_HEADER_BYTES};
+use super::payload::Payload;
 use longpipe_events::Time;
 use longpipe_tcp::segment::{header_bytes, Ecn, SackBlock, MAX_SACK_BLOCKS};
 use longpipe_tcp::{AckSegment, DataSegment};
@@ -20,12 +21,12 @@ pub struct Packet {
 const OPTIONS: u64 = 1 << 48;
 const RETRANSMISSION: u64 = 1 << 49;
 /// ECT(0) and CE of the IP header, CWR and ECE of TCP's (RFC 3168 sections 5 and 6.1).
-const CAPABLE: u64 = 1 << 50;
-const MARKED: u64 = 1 << 51;
-const REDUCED: u64 = 1 << 52;
-const ECHOES_MARK: u64 = 1 << 53;
+pub(super) const CAPABLE: u64 = 1 << 50;
+pub(super) const MARKED: u64 = 1 << 51;
+pub(super) const REDUCED: u64 = 1 << 52;
+pub(super) const ECHOES_MARK: u64 = 1 << 53;
 /// It is no segment of TCP.
-const DATAGRAM: u64 = 1 << 54;
+pub(super) const DATAGRAM: u64 = 1 << 54;
 /// Of a program outside the run.
 const FOREIGN: u64 = 1 << 55;
 /// What end points have to look at one by one.
@@ -41,9 +42,9 @@ pub(crate) fn foreign_bits(capable: bool, marked: bool) -> u64 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Timestamp, or its echo.
-    stamp: Option<Time>,
+    pub(super) stamp: Option<Time>,
     /// Of an ACK.
-    blocks: [SackBlock; MAX_SACK_BLOCKS],
+    pub(super) blocks: [SackBlock; MAX_SACK_BLOCKS],
 }
 
 impl Options {
@@ -61,118 +62,6 @@ pub struct OnWire {
     pub arrival: Time,
     /// The packet.
     pub packet: Packet,
-}
-
-/// What a packet may carry.
-pub trait Payload: Copy {
-    /// Length of the IP packet [byte].
-    fn packet_bytes(&self) -> u32;
-    /// First byte of the payload, or next byte expected; whether it had been sent before.
-    fn sequence(&self) -> (u64, bool);
-    /// TCP options, if it has any.
-    fn options(&self) -> Option<Options>;
-    /// What else it says, of congestion for one, as bits of a packet.
-    fn congestion(&self) -> u64 {
-        0
-    }
-}
-
-impl Payload for Datagram {
-    fn packet_bytes(&self) -> u32 {
-        Datagram::packet_bytes(self)
-    }
-
-    fn sequence(&self) -> (u64, bool) {
-        (self.sent.0, false)
-    }
-
-    fn options(&self) -> Option<Options> {
-        None
-    }
-
-    fn congestion(&self) -> u64 {
-        DATAGRAM
-    }
-}
-
-impl Payload for DataSegment {
-    #[inline(always)]
-    fn packet_bytes(&self) -> u32 {
-        DataSegment::packet_bytes(self)
-    }
-
-    #[inline(always)]
-    fn sequence(&self) -> (u64, bool) {
-        (self.sequence, self.retransmission)
-    }
-
-    #[inline(always)]
-    fn options(&self) -> Option<Options> {
-        let blocks = Default::default();
-        self.timestamp.map(|stamp| Options {
-            stamp: Some(stamp),
-            blocks,
-        })
-    }
-
-    #[inline(always)]
-    fn congestion(&self) -> u64 {
-        let Ecn {
-            capable,
-            marked,
-            reduced,
-        } = self.ecn;
-        let bit = |set: bool, bit: u64| if set { bit } else { 0 };
-        bit(capable, CAPABLE) | bit(marked, MARKED) | bit(reduced, REDUCED)
-    }
-}
-
-impl Payload for AckSegment {
-    #[inline(always)]
-    fn packet_bytes(&self) -> u32 {
-        AckSegment::packet_bytes(self)
-    }
-
-    #[inline(always)]
-    fn sequence(&self) -> (u64, bool) {
-        (self.acknowledgement, false)
-    }
-
-    #[inline(always)]
-    fn options(&self) -> Option<Options> {
-        let (stamp, blocks) = (self.echo, self.blocks);
-        (stamp.is_some() || blocks[0].end > 0).then_some(Options { stamp, blocks })
-    }
-
-    #[inline(always)]
-    fn congestion(&self) -> u64 {
-        if self.echoes_mark {
-            ECHOES_MARK
-        } else {
-            0
-        }
-    }
-}
-
-/// An ACK without options of all below this byte.
-#[derive(Clone, Copy, Debug)]
-pub struct PlainAck(pub u64);
-
-impl Payload for PlainAck {
-    #[inline(always)]
-    fn packet_bytes(&self) -> u32 {
-        header_bytes(None)
-    }
-
-    #[inline(always)]
-    fn sequence(&self) -> (u64, bool) {
-        (self.0, false)
-    }
-
-    #[inline(always)]
-    fn options(&self) -> Option<Options> {
-        None
-    }
 }
 
 impl Packet {

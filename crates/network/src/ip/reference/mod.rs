@@ -14,7 +14,7 @@ use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::observe::watch::{self, Counts};
-use crate::packets::packet::Payload;
+use crate::packets::payload::Payload;
 use crate::packets::{Options, Packet};
 use crate::report::state_hash::StateHash;
 use crate::report::{check, Carried, InvariantError};

@@ -1,0 +1,118 @@
+//! What packets carry, as they ask for it when they are made.
+
+use super::contents::Datagram;
+use super::packet::{Options, CAPABLE, DATAGRAM, ECHOES_MARK, MARKED, REDUCED};
+use longpipe_tcp::segment::{header_bytes, Ecn};
+use longpipe_tcp::{AckSegment, DataSegment};
+
+/// What a packet may carry.
+pub trait Payload: Copy {
+    /// Length of the IP packet [byte].
+    fn packet_bytes(&self) -> u32;
+    /// First byte of the payload, or next byte expected; whether it had been sent before.
+    fn sequence(&self) -> (u64, bool);
+    /// TCP options, if it has any.
+    fn options(&self) -> Option<Options>;
+    /// What else it says, of congestion for one, as bits of a packet.
+    fn congestion(&self) -> u64 {
+        0
+    }
+}
+
+impl Payload for Datagram {
+    fn packet_bytes(&self) -> u32 {
+        Datagram::packet_bytes(self)
+    }
+
+    fn sequence(&self) -> (u64, bool) {
+        (self.sent.0, false)
+    }
+
+    fn options(&self) -> Option<Options> {
+        None
+    }
+
+    fn congestion(&self) -> u64 {
+        DATAGRAM
+    }
+}
+
+impl Payload for DataSegment {
+    #[inline(always)]
+    fn packet_bytes(&self) -> u32 {
+        DataSegment::packet_bytes(self)
+    }
+
+    #[inline(always)]
+    fn sequence(&self) -> (u64, bool) {
+        (self.sequence, self.retransmission)
+    }
+
+    #[inline(always)]
+    fn options(&self) -> Option<Options> {
+        let blocks = Default::default();
+        self.timestamp.map(|stamp| Options {
+            stamp: Some(stamp),
+            blocks,
+        })
+    }
+
+    #[inline(always)]
+    fn congestion(&self) -> u64 {
+        let Ecn {
+            capable,
+            marked,
+            reduced,
+        } = self.ecn;
+        let bit = |set: bool, bit: u64| if set { bit } else { 0 };
+        bit(capable, CAPABLE) | bit(marked, MARKED) | bit(reduced, REDUCED)
+    }
+}
+
+impl Payload for AckSegment {
+    #[inline(always)]
+    fn packet_bytes(&self) -> u32 {
+        AckSegment::packet_bytes(self)
+    }
+
+    #[inline(always)]
+    fn sequence(&self) -> (u64, bool) {
+        (self.acknowledgement, false)
+    }
+
+    #[inline(always)]
+    fn options(&self) -> Option<Options> {
+        let (stamp, blocks) = (self.echo, self.blocks);
+        (stamp.is_some() || blocks[0].end > 0).then_some(Options { stamp, blocks })
+    }
+
+    #[inline(always)]
+    fn congestion(&self) -> u64 {
+        if self.echoes_mark {
+            ECHOES_MARK
+        } else {
+            0
+        }
+    }
+}
+
+/// An ACK without options of all below this byte.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainAck(pub u64);
+
+impl Payload for PlainAck {
+    #[inline(always)]
+    fn packet_bytes(&self) -> u32 {
+        header_bytes(None)
+    }
+
+    #[inline(always)]
+    fn sequence(&self) -> (u64, bool) {
+        (self.0, false)
+    }
+
+    #[inline(always)]
+    fn options(&self) -> Option<Options> {
+        None
+    }
+}

@@ -1,0 +1,177 @@
+//! What judges arrivals: RED and PIE.
+
+use super::queued::Packet;
+use super::{column, constant, differ, drawn, expected, rows, Event, MS, RATE};
+use longpipe_events::Time;
+use longpipe_network::policies::pie::Pie;
+use longpipe_network::policies::red::Red;
+use longpipe_network::policies::{Arrival, Verdict};
+use longpipe_network::queues::Backlog;
+use longpipe_network::scenario::{PieConfig, PieDelay, PieRules, QueueUnit, RedConfig, RedGap};
+use std::collections::VecDeque;
+
+/// What judges arrivals, and is looked at after each.
+trait Judge {
+    fn judge(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict;
+    fn admit(&mut self, _arrival: &Arrival, _begins: Time) {}
+    fn look(&mut self) {}
+}
+
+/// Events of arrivals at a FIFO in which all that are admitted find room.
+fn judged(arrivals: &[Packet], judge: &mut impl Judge) -> Vec<Event> {
+    let mut uniforms = column::<f64>(&rows("uniforms"), 1).into_iter();
+    let (mut backlog, mut begins) = (Backlog::default(), VecDeque::<Time>::new());
+    let (mut busy_until, mut events) = (None::<Time>, vec![]);
+    for &packet in arrivals {
+        let now = packet.arrival;
+        // A service that begins at the instant of an arrival does so after it.
+        while begins.front().is_some_and(|&begins| begins < now) {
+            begins.pop_front();
+            backlog.pop();
+        }
+        let arrival = Arrival {
+            now,
+            bytes: packet.bytes,
+            capable: false,
+            packets_waiting: backlog.len(),
+            bytes_waiting: backlog.bytes(),
+            idle_since: match busy_until {
+                None => Some(now),
+                Some(end) => (end < now).then_some(end),
+            },
+        };
+        if judge.judge(&arrival, &mut || uniforms.next().unwrap()) == Verdict::Admit {
+            let starts = busy_until.map_or(now, |end| end.max(now));
+            busy_until = Some(Time(starts.0 + 8 * packet.bytes * 1_000_000_000 / RATE * 1_000));
+            begins.push_back(starts);
+            backlog.push(packet);
+            judge.admit(&arrival, starts);
+            if starts == now && arrival.idle_since.is_some() {
+                begins.pop_back();
+                backlog.pop();
+            }
+        } else {
+            events.push(("drop", packet.index, now.0 / 1_000));
+        }
+        judge.look();
+    }
+    events
+}
+
+struct WatchedRed {
+    red: Red,
+    averages: Vec<f64>,
+}
+
+impl Judge for WatchedRed {
+    fn judge(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
+        self.red.judge(arrival, draw)
+    }
+
+    fn look(&mut self) {
+        self.averages.push(self.red.average());
+    }
+}
+
+fn red(gentle: bool) -> RedConfig {
+    RedConfig {
+        min: 5.0,
+        max: 15.0,
+        unit: QueueUnit::Packets,
+        weight: 0.002,
+        max_p: 0.1,
+        gentle,
+        adaptive: false,
+        gap: RedGap::Wait,
+        mean_packet_bytes: 1000,
+        ecn: false,
+    }
+}
+
+#[test]
+fn red_averages_and_drops_what_ns_3_does() {
+    let adaptive = RedConfig {
+        adaptive: true,
+        // 1 − exp(−1/1250), for 1250 packets a second.
+        weight: 0.000_799_680_085_312_878_3,
+        ..red(true)
+    };
+    for (name, arrivals, config) in [
+        ("red-gentle-wait-c12", constant(), red(true)),
+        ("red-hard-wait-lcg", drawn(), red(false)),
+        ("ared-c12", constant(), adaptive),
+    ] {
+        let mut watched = WatchedRed {
+            red: Red::new(&config, RATE),
+            averages: vec![],
+        };
+        let events = judged(&arrivals, &mut watched);
+        if name != "red-hard-wait-lcg" {
+            let rows = rows(&format!("{name}.avg"));
+            let (indices, averages) = (column::<usize>(&rows, 0), column::<f64>(&rows, 2));
+            for (index, average) in indices.into_iter().zip(averages) {
+                let found = watched.averages[index];
+                assert!(
+                    (found - average).abs() <= 1e-9 * average,
+                    "{name}: {found} for {average} at {index}"
+                );
+            }
+        }
+        assert_eq!(differ(&events, &expected(&format!("{name}.events"))), None, "{name}");
+    }
+}
+
+struct WatchedPie {
+    pie: Pie,
+    /// Probability after each update that is due, and the next.
+    updates: Vec<f64>,
+}
+
+impl Judge for WatchedPie {
+    fn judge(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
+        loop {
+            let due = Time(15 * MS * self.updates.len() as u64 + 1_000);
+            if due > arrival.now {
+                return self.pie.judge(arrival, draw);
+            }
+            self.pie.update_before(due);
+            self.updates.push(self.pie.probability());
+        }
+    }
+
+    fn admit(&mut self, arrival: &Arrival, begins: Time) {
+        self.pie.admit(arrival, begins);
+    }
+}
+
+#[test]
+fn pie_moves_its_probability_and_drops_as_ns_3_does() {
+    for (name, derandomize) in [("pie-c12", false), ("pie-derand-c12", true)] {
+        let config = PieConfig {
+            target_ps: 15 * MS,
+            update_ps: 15 * MS,
+            burst_ps: 150 * MS,
+            alpha: 0.125,
+            beta: 1.25,
+            least_backlog_bytes: 2000,
+            delay: PieDelay::Sojourn,
+            rules: PieRules::Ns3,
+            derandomize,
+            ecn: false,
+        };
+        let mut watched = WatchedPie {
+            pie: Pie::new(&config),
+            updates: vec![],
+        };
+        let events = judged(&constant(), &mut watched);
+        let expected_probabilities = column::<f64>(&rows(&format!("{name}.prob")), 1);
+        for (step, (found, expected)) in watched.updates.iter().zip(&expected_probabilities).enumerate() {
+            assert!(
+                (found - expected).abs() <= 1e-9 * expected,
+                "{name}: {found} for {expected} at {step}"
+            );
+        }
+        assert!(watched.updates.len() > 650);
+        assert_eq!(differ(&events, &expected(&format!("{name}.events"))), None, "{name}");
+    }
+}
