@@ -10,8 +10,8 @@ from longpipe import _core
 from longpipe.store.schema import FAILURES, RUNS, SCENARIOS, STUDIES
 
 # Engine 2 changed CUBIC alone; since then efficiency counts timestamps, and segments that differ. Builds before engines
-# had numbers, by a hash over their sources: both have the results of engine 1, but the hasty one took ACKs to be certain
-# of their place, which on graphs and beside VBR they may not be.
+# had numbers, by a hash over their sources: both have the results of engine 1, but the hasty one took ACKs to be
+# certain of their place, which on graphs and beside VBR they may not be.
 _NOW: Final = "2"
 _FIRST: Final = "1"
 _SOUND: Final = "0.1.0+62b773d38c8e"
