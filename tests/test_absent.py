@@ -20,7 +20,7 @@ def refused(**changes: object) -> str:
         ("switch.policy", "cake", "nearest is switch.policy = 'fq-codel'"),
         ("switch.policy", "wfq", "nearest is switch.policy = 'fq-codel'"),
         ("tcp.congestion", "compound", "nearest is tcp.congestion = 'cubic'"),
-        ("tcp.congestion", "bbr3", "nearest is tcp.congestion = 'bbr'"),
+        ("tcp.congestion", "bbr2", "nearest is tcp.congestion = 'bbr3'"),
         ("tcp.congestion", "copa", "nearest is tcp.congestion = 'vegas'"),
         ("tcp.recovery", "fack", "nearest is tcp.recovery = 'rack'"),
         ("tcp.ecn", "accecn", "nearest is tcp.ecn = {kind = 'dctcp', ect = 1} with switch.policy = 'dualpi2'"),

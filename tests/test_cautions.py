@@ -47,6 +47,7 @@ def test_a_seed_that_draws_nothing_is_told_of_once_and_before_the_runs() -> None
         {"network.return_loss": {"kind": "bit-errors", "rate": 1e-4}},
         {"switch.policy": "red"},
         {"tcp.congestion": "bbr", "tcp.recovery": "rack"},
+        {"tcp.congestion": "bbr3", "tcp.recovery": "rack"},
         {
             "tcp.timer": {"kind": "coarse", "phase": "per-flow"},
             "network.trunk_loss": {"kind": "packets", "indices": [9]},

@@ -99,6 +99,7 @@ WRONG: list[dict[str, Any]] = [
     {"tcp": 5},
     {"tcp": {"recovery": "cubic"}},
     {"tcp": {"congestion": "bbr"}},
+    {"tcp": {"congestion": "bbr3"}},
     {"tcp": {"profile": "linux-2"}},
     {"tcp": {"recovery": "sac"}},
     {"tcp": {"timer": {"kind": "coarse", "min_rto": "50 ticks"}}},

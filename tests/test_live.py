@@ -66,6 +66,15 @@ def test_bad_input_is_one_line(idle: str, arguments: list[str], line: str) -> No
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("option", ["--record", "--capture"])
+def test_a_directory_is_not_made_for_a_record(idle: str, tmp_path: Path, option: str) -> None:
+    folder = tmp_path / "nowhere"
+    done = live(idle, option, str(folder / "a"), "--", "true")
+    assert done.returncode == 2
+    assert done.stderr == f"error: {option}: {folder}/a: {folder} is not there; needs a directory that is\n"
+    assert not folder.exists()
+
+
 def test_a_path_that_is_not_there_is_one_line() -> None:
     done = live("nowhere.toml", "--", "true")
     assert done.returncode == 2

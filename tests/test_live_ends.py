@@ -1,5 +1,6 @@
 """How live runs end: by a signal, or before they begin. Nothing is left of any."""
 
+import json
 import re
 import signal
 import subprocess
@@ -9,39 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from live_programs import refused
-
-
-def namespaces_of(process: int) -> set[str]:
-    """The namespaces of the processes that descend from one."""
-    found: set[str] = set()
-    for folder in Path("/proc").iterdir():
-        try:
-            if folder.name.isdigit() and process in ancestors(int(folder.name)):
-                found.add((folder / "ns/net").readlink().name)
-        except (OSError, IndexError):
-            continue
-    return found
-
-
-def ancestors(process: int) -> list[int]:
-    found = []
-    while process > 1:
-        process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-        found.append(process)
-    return found
-
-
-def left_behind(spaces: set[str]) -> list[str]:
-    """Processes that are still in one of these network namespaces."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        try:
-            if folder.name.isdigit() and (folder / "ns/net").readlink().name in spaces:
-                found.append((folder / "cmdline").read_text().replace("\0", " "))
-        except OSError:
-            continue
-    return found
+from live_programs import ASK, SERVE, python, refused
+from longpipe.live.left import held, namespaces_below
 
 
 @pytest.mark.usefixtures("namespaces")
@@ -54,15 +24,16 @@ def test_nothing_is_left_of_a_run_that_is_ended(idle: str, number: signal.Signal
     with subprocess.Popen(started, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        spaces = namespaces_of(process.pid) - {Path("/proc/self/ns/net").readlink().name}
-        assert len(spaces) >= 2
+        spaces = namespaces_below(process.pid)
+        # Of each end at least one of the network and one of processes.
+        assert len(spaces) >= 4
         process.send_signal(number)
         status = process.wait(60)
     assert status != 0
     until = time.monotonic() + 30
-    while (left := left_behind(spaces)) and time.monotonic() < until:
+    while (spaces := held(spaces)) and time.monotonic() < until:
         time.sleep(0.05)
-    assert left == []
+    assert spaces == set()
 
 
 def test_without_permission_three_ways_out_are_named(idle: str) -> None:
@@ -81,3 +52,44 @@ def test_without_permission_three_ways_out_are_named(idle: str) -> None:
     assert done.returncode == 1
     line = done.stderr.splitlines()[-1]
     assert re.search(r"source1: .*; needs one of root, user namespaces .* or CAP_SYS_ADMIN", line), done.stderr
+
+
+# Within a user namespace in which whoever runs the tests is nobody, and has no TUN.
+AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from longpipe.live import calls
+user, group = os.geteuid(), os.getegid()
+calls.unshare(calls.NEW_USER | calls.NEW_MOUNTS)
+Path("/proc/self/setgroups").write_text("deny")
+Path("/proc/self/uid_map").write_text(f"65534 {user} 1")
+Path("/proc/self/gid_map").write_text(f"65534 {group} 1")
+calls.mount("none", "/", "none", calls.RECURSIVE | calls.PRIVATE)
+if Path("/dev/net/tun").exists():
+    calls.mount("/dev/null", "/dev/net/tun", "none", calls.BIND)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_anybody_without_tun_has_packet_sockets(idle: str, tmp_path: Path) -> None:
+    ask, serve = python(tmp_path, "ask", ASK), python(tmp_path, "serve", SERVE)
+    file = tmp_path / "certificate.json"
+    arguments = ["live", idle, "--alone", "--json", str(file)]
+    ends = ["--at", "source1", f"id -u; {ask} sink1 5000 3", "--at", "sink1", f"{serve} 5000"]
+    nobody = [sys.executable, "-c", AS_NOBODY]
+    done = subprocess.run(
+        [*nobody, "-m", "longpipe", *arguments, *ends], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    user, *times = done.stdout.split()
+    assert (user, len(times)) == ("65534", 3)
+    found = json.loads(file.read_text())
+    assert found["devices"] == ["source1: packet", "sink1: packet"]
+    assert (found["entered"], found["delivered"]) == (6, 6)
+    asked = subprocess.run(
+        [*nobody, "-m", "longpipe", *arguments, "--device", "tun", *ends],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert asked.returncode == 1
+    assert asked.stderr.count("error: live: source1: ") == 1

@@ -1,65 +1,132 @@
-"""RFC 9438, Tables 1 and 2: mean windows where a share of the segments is lost, of whole connections."""
+"""RFC 9438, Tables 1 to 3: mean windows where a share of the segments is lost, of whole connections."""
 
-from typing import Any
+import json
+from contextlib import closing
+from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from longpipe import Scenario, simulate
+from longpipe import ScenarioError, simulate
+from longpipe.analysis.claims import judge
+from longpipe.cli.reproduce import parts
+from longpipe.papers.rfc_9438 import PAPER, beyond, claims, connections, variants
+from longpipe.papers.rfc_9438.connections import CONTROLS, connection, measure, published
+from longpipe.report.folder import Part
+from longpipe.report.results import Results
+from longpipe.store import Store
+from longpipe.study import Runner
 
-MSS = 1000
-# Round trip [ms], control, and the mean window [segments] at a loss in 1000, 10 000 and 100 000.
+# Round trip [ms], control, and the mean windows [segments] at a loss in 1000, 10 000 and 100 000, as the RFC prints them.
 TABLES = [
-    (100, "aimd", (38, 120, 379)),
+    (100, "reno", (38, 120, 379)),
     (100, "highspeed", (38, 263, 1795)),
-    (100, "cubic", (38, 187, 1054)),
-    (10, "aimd", (38, 120, 379)),
-    (10, "cubic", (38, 120, 379)),
+    (100, "cubic-0.4", (38, 187, 1054)),
+    (10, "reno", (38, 120, 379)),
+    (10, "cubic-0.4", (38, 120, 379)),
 ]
-LOSSES = {1_000: 200, 10_000: 50, 100_000: 25}
-
-
-def mean_window(control: str, round_trip_ms: int, period: int, expected: int) -> float:
-    """Segments delivered in a round trip, while one in `period` is lost and nothing queues."""
-    options: dict[str, dict[str, Any]] = {
-        "cubic": {"rules": "rfc-9438", "hystart": "none", "fast_convergence": False},
-        "highspeed": {"rules": "rfc-3649"},
-    }
-    losses = LOSSES[period]
-    # The first one falls where slow start ends, at the window that such a mean has at a loss.
-    at_loss = 1.08 * expected
-    begins = int(2.1 * at_loss)
-    seconds = round(1.2 * losses * period / expected * round_trip_ms / 1000, 3)
-    fields: dict[str, Any] = {
-        "framing": "ip",
-        "duration": f"{seconds} s",
-        "network": {
-            "kind": "dumbbell",
-            "sources": 1,
-            "access_rate": "1 Tbit/s",
-            "trunk_rate": "100 Gbit/s",
-            "access_delay": "0 s",
-            "exit_delay": "0 s",
-            "trunk_delay": f"{round_trip_ms / 2} ms",
-            "trunk_loss": {"kind": "packets", "indices": [begins + period * loss for loss in range(3 * losses)]},
-        },
-        "switch": {"buffer": "1000000 packets"},
-        "tcp": {
-            "profile": "linux-6",
-            "congestion": {"kind": control, **options.get(control, {})},
-            "mss": f"{MSS} B",
-            "receiver_window": "1 GiB",
-            "initial_ssthresh": f"{int(at_loss * MSS)} B",
-            "ack": "immediate",
-        },
-    }
-    result = simulate(Scenario(**fields), 1)
-    assert result.flows["timeouts"].sum() == 0
-    return float(result.flows["throughput_bps"].sum()) / 8 / MSS * round_trip_ms / 1000
 
 
 @pytest.mark.parametrize(("round_trip_ms", "control", "windows"), TABLES)
 def test_rfc_9438_section_5_1_windows_at_a_share_of_segments_lost(
     round_trip_ms: int, control: str, windows: tuple[int, ...]
 ) -> None:
-    for period, expected in zip((1_000, 10_000, 100_000), windows, strict=True):
-        assert mean_window(control, round_trip_ms, period, expected) == pytest.approx(expected, rel=0.05)
+    for loss, expected in zip((1e-3, 1e-4, 1e-5), windows, strict=True):
+        of = connections.Connection(round_trip_ms, loss, control, expected)
+        found = measure(simulate(of.scenario(), 1), round_trip_ms)
+        assert found["timeouts"] == 0
+        assert found["window"] == pytest.approx(expected, rel=0.05)
+
+
+def test_the_printed_numbers_are_those_of_the_response_functions() -> None:
+    rows = published()
+    assert rows.groupby("table").size().to_dict() == {"1": 35, "2": 35, "3": 15}
+    assert set(rows["control"]) == set(CONTROLS)
+    cubics = {"cubic-0.04": 0.04, "cubic-0.4": 0.4, "cubic-4": 4.0}
+    for row in rows[rows["table"].isin(["1", "2"])].to_dict("records"):
+        p, round_trip_s = row["loss"], row["round_trip_ms"] / 1000
+        # Equation 6 with beta 0.7, RFC 3649's 0.12 / p^0.835 and Reno's 1.2 / sqrt(p).
+        reno = 1.2 / p**0.5
+        forms = {"reno": reno, "highspeed": max(0.12 / p**0.835, reno)}
+        for name, scaling in cubics.items():
+            forms[name] = max((scaling * 3.7 / 1.2) ** 0.25 * (round_trip_s / p) ** 0.75, reno)
+        assert row["window"] == pytest.approx(forms[row["control"]], rel=0.013), row
+
+
+def test_a_loss_is_as_often_as_the_table_says_and_runs_are_long_enough() -> None:
+    for row in published().to_dict("records"):
+        of = connection(row)
+        assert of.period == pytest.approx(1 / row["loss"], rel=0.005)
+        assert connections.LEAST_LOSSES <= of.losses <= connections.MOST_LOSSES
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The whole document with the losses that take a moment alone: those of a segment in 100 000 or more."""
+    directory = tmp_path_factory.mktemp("rfc-9438")
+    (directory / "out").mkdir()
+    with pytest.MonkeyPatch.context() as patch, closing(Store(directory / "runs.db")) as store:
+        patch.setattr(connections, "LEAST_LOSS", 9e-6)
+        patch.setattr(connections, "MOST_LOSSES", 6)
+        patch.setattr(beyond, "LOSSES", (1e-3, 0.02))
+        patch.setattr(beyond, "SEEDS", (1, 2))
+        patch.setattr(variants, "WATCHED", ((1e-3, "reno"), (1e-3, "cubic-0.4")))
+        for part in (Part.REPRODUCTION, Part.SENSITIVITY, Part.BEYOND):
+            parts.run(PAPER, part, None, directory / "out", Runner(store))
+    return directory / "out"
+
+
+def test_a_folder_holds_tables_figures_variants_and_the_sweep(out: Path) -> None:
+    names = {path.name for path in out.iterdir()}
+    assert {"report.txt", "report.json", "tables.csv", "scenarios.csv", "response.svg", "losses.png"} <= names
+    assert {"sensitivity.csv", "beyond.csv"} <= names
+    rows = pd.read_csv(out / "tables.csv")
+    run = rows[rows["simulated"].notna()]
+    assert len(rows) == 85
+    assert (run["loss"] >= 1e-5).all()
+    assert len(run) == 40 + 8
+    report = json.loads((out / "report.json").read_text())
+    assert [table["table"] for table in report["tables"]] == ["1", "2", "3"]
+    assert {claim["id"] for claim in report["claims"]} == {f"cubic-{number}" for number in range(1, 8)}
+    told = (out / "report.txt").read_text()
+    assert "Table 2: mean windows at a round trip of 10 ms" in told
+
+
+def test_of_the_sweep_bbr_sends_what_losses_leave_and_cubic_a_little(out: Path) -> None:
+    means = beyond.by_loss(pd.read_csv(out / "beyond.csv"))
+    assert list(means["loss"]) == [1e-3, 0.02]
+    assert (means["bbr"] > 85).all()
+    assert (means["cubic"] < 8).all()
+
+
+def test_a_page_has_printed_beside_simulated_windows_and_distances(out: Path) -> None:
+    results = Results(PAPER.id, out)
+    tables = PAPER.grids(results)
+    assert [len(table.rows) for table in tables] == [35, 35, 15]
+    found = {distance.table: distance.numbers["values"] for distance in PAPER.distances(results)}
+    assert found == {"Table 1": 20, "Table 2": 20, "Table 3": 8}
+    _, shown = PAPER.variants_grid(results)
+    assert len(shown.rows) == 1 + len(variants.VARIANTS)
+
+
+def test_claims_fail_where_windows_are_others() -> None:
+    rows = published().rename(columns={"window": "published"})
+    rows = rows[rows["loss"] >= connections.LEAST_LOSS]
+
+    def verdicts(simulated: pd.Series) -> list[str]:
+        found = rows.assign(simulated=simulated, error=simulated / rows["published"] - 1)
+        return [judge(claim, found, found).verdict.value for claim in claims.CLAIMS]
+
+    assert verdicts(rows["published"]) == ["holds"] * 7
+    reno = rows["control"] == "reno"
+    assert verdicts(rows["published"].where(~reno, 2 * rows["published"]))[:3] == ["fails"] * 3
+    assert verdicts(1.2 * rows["published"])[5:] == ["fails"] * 2
+    assert verdicts(rows["published"] * rows["loss"] ** 0.1)[4] == "fails"
+    highspeed = rows["control"] == "highspeed"
+    assert verdicts(rows["published"].where(~highspeed, rows["published"] / 5))[3] == "fails"
+
+
+def test_one_table_is_asked_for_by_its_number() -> None:
+    assert PAPER.only(3).tables == ("3",)
+    with pytest.raises(ScenarioError, match="--table: 4; rfc-9438 accepts 1, 2, 3"):
+        PAPER.only(4)

@@ -16,8 +16,8 @@ async function start() {
     return browser;
 }
 
-/** The page, ready; what it tells the console as an error fails the test that closes it. */
-export async function open({ hash = "", width = 1300, scheme = "light", ready = true } = {}) {
+/** The page, ready, `first` run in it before its own scripts; what it tells the console as an error fails the test that closes it. */
+export async function open({ hash = "", width = 1300, scheme = "light", ready = true, first = null } = {}) {
     const options = { viewport: { width, height: 900 }, colorScheme: scheme, acceptDownloads: true };
     const context = await (await start()).newContext(options);
     const page = await context.newPage();
@@ -25,6 +25,7 @@ export async function open({ hash = "", width = 1300, scheme = "light", ready = 
     page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
     page.on("pageerror", (error) => errors.push(String(error)));
     page.on("request", (request) => !/^(file|blob|data):/.test(request.url()) && errors.push(`asked for ${request.url()}`));
+    if (first !== null) await page.addInitScript(first);
     await page.goto(PAGE + hash);
     if (ready) await settled(page);
     return { page, errors };

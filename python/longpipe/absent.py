@@ -8,10 +8,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     **dict.fromkeys(
         ("compound", "ctcp", "yeah", "cdg"), ("a congestion control", "tcp.congestion = 'cubic' or 'illinois'")
     ),
-    **dict.fromkeys(
-        ("bbr2", "bbrv2", "bbr3", "bbrv3"),
-        ("a congestion control", "tcp.congestion = 'bbr', version 1"),
-    ),
+    **dict.fromkeys(("bbr2", "bbrv2"), ("a congestion control", "tcp.congestion = 'bbr3' or 'bbr', version 1")),
     **dict.fromkeys(
         ("copa", "ledbat", "lp", "nv"),
         ("a congestion control", "tcp.congestion = 'vegas', which goes by round trips too"),
@@ -55,6 +52,7 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("ared",), "red"),
     **dict.fromkeys(("h-tcp",), "htcp"),
     **dict.fromkeys(("bbr1", "bbrv1"), "bbr"),
+    **dict.fromkeys(("bbrv3", "bbr-3"), "bbr3"),
     **dict.fromkeys(("westwood+", "westwoodplus"), "westwood"),
     **dict.fromkeys(("rack-tlp", "tlp", "prr"), "rack"),
     **dict.fromkeys(("ber", "bit-error-rate", "bit_error_rate"), "bit-errors"),

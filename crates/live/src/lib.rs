@@ -15,6 +15,7 @@ pub mod lateness;
 pub mod live;
 pub mod path;
 pub mod record;
+mod rest;
 mod store;
 
 pub use live::{Live, Said};

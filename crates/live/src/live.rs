@@ -7,6 +7,7 @@ use crate::headers::{headers, mark, FlowKey};
 use crate::lateness::Histogram;
 use crate::path::{Arrival, Counts, Path};
 use crate::record::Recorder;
+use crate::rest::Rest;
 use crate::store::Store;
 use longpipe_events::{Span, Time};
 use longpipe_network::Fate;
@@ -17,10 +18,10 @@ use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, PoisonError};
 
-/// Packets taken from one device before the others are looked at.
-const BATCH: usize = 64;
-/// Awake for longer than this it sleeps rather than spin, before the kernel has others run in its stead for longer.
-const LONGEST_AWAKE: Span = Span(20_000_000_000);
+/// Packets taken from one device before it is seen what is due.
+const BATCH: usize = 16;
+/// What simulated flows do is caught up with at least so often [ns], so that there is little of it when a packet is due.
+const CATCH_UP: u64 = 1_000_000;
 /// Longest sleep [ns].
 const LONGEST_SLEEP: u64 = 50_000_000;
 /// Between two looks whether to stop, and two words on how it goes.
@@ -55,6 +56,8 @@ pub struct Options {
     pub spin_ns: u64,
     /// What is later than this is counted [ns].
     pub late_ns: u64,
+    /// Whether the thread is of real-time priority, and leaves the processor to others now and then.
+    pub real_time: bool,
 }
 
 /// How a run goes, or went.
@@ -141,15 +144,17 @@ impl Live {
     pub fn run(mut self, stop: BorrowedFd<'_>, watch: &Mutex<Said>) -> io::Result<(Said, Path)> {
         let clock = Clock::default();
         let mut buffer = vec![0; LARGEST];
-        let (mut looked, mut told, mut woke) = (clock.now(), Time::ZERO, clock.now());
+        let (mut looked, mut told) = (clock.now(), Time::ZERO);
+        let mut rest = Rest::new(self.options.spin_ns, self.options.real_time, looked);
         loop {
-            let now = clock.now();
+            let mut now = clock.now();
             self.said.longest_pause_ns = self.said.longest_pause_ns.max(nanoseconds(looked, now));
             looked = now;
-            self.let_out(now, &clock);
             let mut busy = false;
             for host in 0..self.hosts.len() {
+                self.let_out(now, &clock);
                 busy |= self.take_in(host, &clock, &mut buffer)?;
+                now = clock.now();
             }
             if now >= told + BETWEEN_LOOKS {
                 told = now;
@@ -158,28 +163,39 @@ impl Live {
                     break;
                 }
             }
-            if busy {
-                continue;
-            }
-            let now = clock.now();
-            let wait = nanoseconds(now, self.path.next_due());
-            let tired = wait > 0 && now > woke + LONGEST_AWAKE;
-            if tired || wait > self.options.spin_ns {
-                let spin = if tired { 0 } else { self.options.spin_ns };
+            if let Some(nap) = rest.nap(now) {
+                let woken = sleep(&mut [PollFd::from_borrowed_fd(stop, PollFlags::IN)], nap)? > 0;
+                rest.slept(now, clock.now(), (!woken).then_some(nap));
+                if woken {
+                    break;
+                }
+            } else if let Some(asked) = (!busy).then(|| self.idle(now, rest.margin())).flatten() {
                 let devices = self.hosts.iter().map(|host| host.device.descriptor());
                 let mut descriptors: Vec<PollFd<'_>> = devices
                     .chain([stop])
                     .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
                     .collect();
-                sleep(&mut descriptors, (wait - spin).min(LONGEST_SLEEP))?;
+                let woken = sleep(&mut descriptors, asked)? > 0;
+                looked = clock.now();
+                rest.slept(now, looked, (!woken).then_some(asked));
                 if descriptors.last().is_some_and(|stop| !stop.revents().is_empty()) {
                     break;
                 }
-                looked = clock.now();
-                woke = looked;
             }
         }
         self.finish(&clock, watch)
+    }
+
+    /// How long it may sleep so that it is awake `margin` before a packet is due, if nothing comes [ns]; none: not at all.
+    fn idle(&mut self, now: Time, margin: u64) -> Option<u64> {
+        let (due, next) = (self.path.horizon(), self.path.next_due());
+        let wait = nanoseconds(now, due).checked_sub(margin).filter(|&wait| wait > 0)?;
+        let longest = if next < due {
+            CATCH_UP.max(nanoseconds(now, next))
+        } else {
+            LONGEST_SLEEP
+        };
+        Some(wait.min(longest).min(LONGEST_SLEEP))
     }
 
     fn finish(mut self, clock: &Clock, watch: &Mutex<Said>) -> io::Result<(Said, Path)> {

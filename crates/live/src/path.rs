@@ -107,6 +107,11 @@ impl Path {
         self.simulation.next_due()
     }
 
+    /// No packet is delivered before this, if none enters.
+    pub fn horizon(&mut self) -> Time {
+        self.simulation.horizon()
+    }
+
     /// What time it is on the path.
     pub fn now(&self) -> Time {
         self.now

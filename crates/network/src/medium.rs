@@ -33,6 +33,12 @@ pub(crate) trait Medium: Sized {
         None
     }
 
+    /// Before which instant no packet of a program outside reaches its host if none enters, as of `now`; none where that isn't
+    /// known.
+    fn horizon(&self, _now: Time) -> Option<Time> {
+        None
+    }
+
     /// What a link brings next has arrived at its end, as the agenda was told.
     fn on_arrival<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _link: usize) {}
 

@@ -76,6 +76,12 @@ impl<P: Probe, M: Medium> Run<P, M> {
         self.medium.next_due().map_or(pending, |next| next.min(pending))
     }
 
+    /// No packet of a program outside reaches its host before this, if none enters; what happens next where no more is known.
+    pub fn horizon(&mut self) -> Time {
+        let known = self.medium.horizon(self.hosts.clock.now);
+        known.unwrap_or_else(|| self.next_due())
+    }
+
     /// Fraction of the simulated time that is over.
     pub fn progress(&self) -> f64 {
         self.hosts.clock.now.0 as f64 / self.hosts.clock.end.0 as f64

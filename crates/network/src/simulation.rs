@@ -10,6 +10,7 @@ use crate::atm::{vbr, Atm};
 use crate::hosts::flow::Flow;
 use crate::hosts::foreign::{ForeignPacket, Outcome};
 use crate::hosts::hosts;
+#[cfg(feature = "reference")]
 use crate::ip::reference::Reference;
 use crate::ip::wire::Wire;
 use crate::ip::Ip;
@@ -18,6 +19,8 @@ use crate::lookahead::promises::Promises;
 use crate::observe::probe::Probe;
 use crate::report::{InvariantError, Report};
 use crate::run::Run;
+#[cfg(not(feature = "reference"))]
+use crate::scenario::check::refuse;
 use crate::scenario::check::ScenarioError;
 use crate::scenario::topology::{Step, Topology};
 use crate::scenario::{Engine, Framing, Scenario};
@@ -31,6 +34,7 @@ pub struct Simulation<P: Probe>(Engines<P>);
 enum Engines<P: Probe> {
     Cells(Box<Run<P, Atm>>),
     Packets(Box<Run<P, Ip>>),
+    #[cfg(feature = "reference")]
     PacketsInTheOpen(Box<Run<P, Reference>>),
 }
 
@@ -40,6 +44,7 @@ macro_rules! of {
         match $engines {
             Engines::Cells($run) => $what,
             Engines::Packets($run) => $what,
+            #[cfg(feature = "reference")]
             Engines::PacketsInTheOpen($run) => $what,
         }
     };
@@ -72,6 +77,15 @@ impl<P: Probe> Simulation<P> {
                 let at = (seed, &ip.routes.entries()[..], Ip::interval(scenario, &topology));
                 Engines::Packets(Box::new(Run::new(hosts(scenario, &topology, ahead, at, probe), ip)))
             }
+            #[cfg(not(feature = "reference"))]
+            (Framing::Ip, Engine::Reference) => {
+                return refuse(
+                    "engine",
+                    "reference",
+                    "needs trains where the reference engine is left out",
+                );
+            }
+            #[cfg(feature = "reference")]
             (Framing::Ip, Engine::Reference) => {
                 let reference = Reference::new(scenario, &topology, seed);
                 let at = (seed, &reference.entries()[..], Ip::interval(scenario, &topology));
@@ -99,6 +113,11 @@ impl<P: Probe> Simulation<P> {
     /// When something happens next.
     pub fn next_due(&mut self) -> Time {
         of!(&mut self.0, run => run.next_due())
+    }
+
+    /// No packet of a program outside reaches its host before this, if none enters; likewise.
+    pub fn horizon(&mut self) -> Time {
+        of!(&mut self.0, run => run.horizon())
     }
 
     /// A packet of a program outside enters at `time`, after all else that happens then, where circuit `vc` of a foreign flow

@@ -80,8 +80,11 @@ fn outcomes(scenario: &Scenario, seed: u64, sent: &[(Time, Name, ForeignPacket)]
     let (mut all, mut now) = (vec![], 0);
     for &(at, (vc, _), packet) in sent {
         for look in 1..=looks {
+            let horizon = simulation.horizon();
             simulation.advance_to(Time(now + (at.0 - now) * look / looks));
             assert!(simulation.next_due() > Time(now + (at.0 - now) * look / looks));
+            let early = |outcome: &Outcome| matches!(outcome.fate, Fate::Delivered { .. }) && outcome.time < horizon;
+            assert!(!simulation.outcomes().iter().any(early));
             all.append(simulation.outcomes());
         }
         simulation.enter(at, vc, packet);
@@ -218,4 +221,40 @@ fn losses_are_told_with_their_link_and_cause() {
         let whole = Fate::Delivered { marked: false };
         assert_eq!(fates, [(0, whole), (1, expected), (2, whole)]);
     }
+}
+
+/// Of a packet alone on its way each look says the same, until it is there; of none, nothing is due.
+#[test]
+fn the_horizon_of_one_packet_is_its_delivery_once_it_flies_and_never_before() {
+    let tcp = common::tcp(RecoveryKind::Reno, 65_535);
+    let mut scenario = common::dumbbell(1, 1_000_000, 1000, common::policy("tail-drop"), 1, &tcp);
+    scenario.engine = Engine::Reference;
+    scenario.framing = Framing::Ip;
+    scenario.links.iter_mut().for_each(|link| link.buffer = None);
+    let scenario = foreign(&scenario);
+    let mut simulation = Simulation::new(&scenario, 1, ()).expect("a valid scenario");
+    assert_eq!(simulation.horizon(), Time(u64::MAX));
+    let packet = ForeignPacket {
+        id: 0,
+        bytes: 1000,
+        capable: false,
+        marked: false,
+    };
+    simulation.enter(Time::ZERO, 0, packet);
+    let mut looks = vec![];
+    while simulation.outcomes().is_empty() {
+        looks.push(simulation.horizon());
+        let next = simulation.next_due();
+        simulation.advance_to(next);
+    }
+    let delivered = simulation.outcomes()[0].time;
+    let flight: u64 = scenario.flows[0]
+        .route
+        .iter()
+        .map(|&link| scenario.links[link].delay_ps)
+        .sum();
+    assert_eq!(looks.first(), Some(&Time(flight)));
+    assert!(looks.is_sorted());
+    assert_eq!(looks.last(), Some(&delivered));
+    assert_eq!(simulation.horizon(), Time(u64::MAX));
 }

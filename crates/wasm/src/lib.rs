@@ -2,18 +2,20 @@
 
 mod columns;
 mod picture;
+mod watched;
 
 use js_sys::Object;
 use longpipe_events::Time;
+use longpipe_network::scenario::{Engine, Framing};
 use longpipe_network::{Recorder, Scenario, Simulation};
 use picture::{Picture, View};
 use std::cell::RefCell;
 use std::sync::Once;
 use wasm_bindgen::prelude::*;
+use watched::Watched;
 
-/// What watches a run that is looked at: the picture, and the rows of every trace that the scenario asks for. None of it for
-/// a run that only counts, by the same engine: each type of probe is an engine more in the page.
-type Watching = Option<(Picture, Recorder)>;
+/// None for a run that only counts, by the same engine: each type of probe is an engine more in the page.
+type Watching = Option<Watched>;
 
 /// A run in progress; drop it to cancel.
 #[wasm_bindgen]
@@ -52,7 +54,7 @@ impl Run {
         let flows = flows.min(scenario.flows.len());
         let picture = Picture::new(view, flows, sequence, scenario.links.len());
         let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
-        begin(scenario, seed, Some((picture, recorder)))
+        begin(scenario, seed, Some(Watched { picture, recorder }))
     }
 
     /// Handles up to `events` events; false once the run is over.
@@ -67,7 +69,10 @@ impl Run {
 
     /// The picture of a watched run as far as it has gone.
     pub fn picture(&self) -> Option<Object> {
-        self.simulation.probe().as_ref().map(|(picture, _)| picture.columns())
+        self.simulation
+            .probe()
+            .as_ref()
+            .map(|watched| watched.picture.columns())
     }
 
     /// Counters of a finished run: `flows`, `ports`, `web`, `state_hash`, `events`; of a watched one `picture` and `traces`.
@@ -81,7 +86,7 @@ impl Run {
         } = self;
         let report = simulation.report().map_err(|error| JsError::new(&error.to_string()))?;
         let result = columns::of_report(&scenario, &report);
-        if let Some((picture, mut recorder)) = simulation.into_probe() {
+        if let Some(Watched { picture, mut recorder }) = simulation.into_probe() {
             recorder.finish(Time(scenario.duration_ps));
             columns::put(&result, "picture", &picture.columns());
             columns::put(&result, "traces", &columns::of_traces(&scenario, recorder));
@@ -96,7 +101,12 @@ fn begin(scenario: Scenario, seed: u64, watching: Watching) -> Result<Run, JsErr
 }
 
 fn read(scenario_json: &str) -> Result<Scenario, JsError> {
-    serde_json::from_str(scenario_json).map_err(|error| JsError::new(&format!("scenario: {error}")))
+    let mut scenario = longpipe_reading::scenario(scenario_json).map_err(|error: String| JsError::new(&error))?;
+    if scenario.framing == Framing::Ip {
+        // The reference engine, of the same bits, is not in the page.
+        scenario.engine = Engine::Trains;
+    }
+    Ok(scenario)
 }
 
 /// The engine's number.

@@ -149,8 +149,8 @@ function* tcpProblems(tcp: Part): Generator<[string, string]> {
     if (congestion === "dctcp" && ecn !== "dctcp") {
         yield ["ecn", `${ecn}; needs dctcp for congestion = 'dctcp', whose window falls by the share of marks`];
     }
-    if (congestion === "bbr" && recovery !== "rack") {
-        yield ["recovery", `${recovery}; needs 'rack' with congestion 'bbr', which has to know of each loss`];
+    if ((congestion === "bbr" || congestion === "bbr3") && recovery !== "rack") {
+        yield ["recovery", `${recovery}; needs 'rack' with congestion '${congestion}', which has to know of each loss`];
     }
     for (const [name, problem] of timerProblems(valueOf(tcp, "timer") as Part)) yield [`timer.${name}`, problem];
 }

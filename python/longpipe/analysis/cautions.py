@@ -17,7 +17,7 @@ DRAWN_TRAFFIC: Final = ("web", "poisson", "video")
 DRAWN_LOSSES: Final = ("bernoulli", "over-time", "gilbert-elliott", "gilbert-elliott-in-time", "bit-errors")
 DRAWN_QUEUES: Final = ("red", "pie", "blue")
 DRAWN_PHASES: Final = ("common", "per-flow")
-DRAWN_CONTROLS: Final = ("bbr",)
+DRAWN_CONTROLS: Final = ("bbr", "bbr3")
 # A path that changes once or twice is meant to stay where it is then.
 FEWEST_STEPS: Final = 4
 

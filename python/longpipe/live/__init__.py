@@ -12,10 +12,11 @@ For example::
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from longpipe.live.carrier import Settings
     from longpipe.live.certificate import Certificate
     from longpipe.live.hosts import Plan, plan
     from longpipe.live.records import Replay, replay
-    from longpipe.live.session import LiveRun, Settings, run
+    from longpipe.live.session import LiveRun, run
 
 __all__ = ["Certificate", "LiveRun", "Plan", "Replay", "Settings", "plan", "replay", "run"]
 
@@ -31,7 +32,7 @@ if not TYPE_CHECKING:
             "LiveRun": "longpipe.live.session",
             "Plan": "longpipe.live.hosts",
             "Replay": "longpipe.live.records",
-            "Settings": "longpipe.live.session",
+            "Settings": "longpipe.live.carrier",
             "plan": "longpipe.live.hosts",
             "replay": "longpipe.live.records",
             "run": "longpipe.live.session",

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from longpipe.errors import RunError
+from longpipe.live.carrier import Settings
 from longpipe.live.hosts import Plan
-from longpipe.live.session import LiveRun, Settings, run
+from longpipe.live.session import LiveRun, run
 
 PROGRAMS: Final = (sys.executable, "-m", "longpipe.live.programs")
 

@@ -28,6 +28,8 @@ _NO_INFORMATION: Final = 0x1000
 _ALL_PROTOCOLS: Final = 0x0003
 _RECEIVE_BUFFER_FORCED: Final = 33
 _RECEIVE_BUFFER: Final = 1 << 25
+_PACKET_LEVEL: Final = 263
+_IGNORE_OUTGOING: Final = 23
 _ETHTOOL: Final = 0x8946
 # ETHTOOL_STXCSUM, _SSG, _STSO, _SGSO, _SGRO.
 _OFFLOADS: Final = (0x17, 0x19, 0x1F, 0x24, 0x2C)
@@ -78,22 +80,33 @@ def _veth(mtu: int) -> Device:
         (wire,) = route.link_lookup(ifname=WIRE)
         # One packet at a time, none of which anybody has joined.
         route.link("set", index=wire, mtu=mtu, state="up")
-    packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.htons(_ALL_PROTOCOLS))
-    try:
-        packets.setsockopt(socket.SOL_SOCKET, _RECEIVE_BUFFER_FORCED, _RECEIVE_BUFFER)
-    except OSError:
-        packets.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
-    packets.bind((WIRE, _ALL_PROTOCOLS))
+    packets = listened_to(WIRE)
     # Its socket keeps the outer namespace there, and nothing else does.
     calls.enter(inner, calls.NEW_NETWORK)
     os.close(outer)
     os.close(inner)
-    _without_offloads()
+    without_offloads(NAME)
     with _route() as route:
         (index,) = route.link_lookup(ifname=NAME)
         (found,) = route.get_links(index)
         ethernet = found.get_attr("IFLA_ADDRESS")
     return Device("packet", packets.detach(), ethernet)
+
+
+def listened_to(interface: str) -> socket.socket:
+    """A packet socket that hears what comes over an interface, but not what this machine sends. Raises OSError."""
+    packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.htons(_ALL_PROTOCOLS))
+    try:
+        packets.setsockopt(_PACKET_LEVEL, _IGNORE_OUTGOING, 1)
+        try:
+            packets.setsockopt(socket.SOL_SOCKET, _RECEIVE_BUFFER_FORCED, _RECEIVE_BUFFER)
+        except OSError:
+            packets.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
+        packets.bind((interface, _ALL_PROTOCOLS))
+    except OSError:
+        packets.close()
+        raise
+    return packets
 
 
 def configure(mtu: int, address: str, address_6: str | None) -> None:
@@ -123,11 +136,12 @@ def _quiet(name: str) -> None:
             Path(f"/proc/sys/net/ipv6/conf/{name}/{key}").write_text(value)
 
 
-def _without_offloads() -> None:
+def without_offloads(interface: str) -> None:
+    """Has the kernel compute checksums and cut segments before packets leave over an interface, where it can."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         for command in _OFFLOADS:
             value = ctypes.create_string_buffer(struct.pack("II", command, 0))
-            request = struct.pack("16sP16x", NAME.encode(), ctypes.addressof(value))
+            request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(value))
             with contextlib.suppress(OSError):
                 fcntl.ioctl(asking, _ETHTOOL, request)
 

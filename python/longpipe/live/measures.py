@@ -1,6 +1,5 @@
 """What the machine can do for live paths, measured: each beside what it is asked to reach."""
 
-import contextlib
 import os
 import signal
 import statistics
@@ -8,21 +7,25 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from longpipe.live.answers import PROGRAMS, answer
+from longpipe.live.carrier import Settings
 from longpipe.live.certificate import Certificate
 from longpipe.live.hosts import plan
+from longpipe.live.left import held, interfaces, namespaces_below, processes_with
 from longpipe.live.records import replay
-from longpipe.live.session import Settings, run
-from longpipe.scenario import Scenario, Switch, Tcp
+from longpipe.live.session import run
+from longpipe.scenario import RandomStart, Scenario, Switch, Tcp, Transfer
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Node
 
 PORT: Final = 5201
 _READY_S: Final = 60.0
+# Four fifths of 100 Mbit/s.
+_CROWD_BPS: Final = 80e6
 
 
 @dataclass(frozen=True)
@@ -36,20 +39,8 @@ class Measured:
     certificate: Certificate | None = None
 
 
-def path(rate: str, delay: str, buffer: str = "1000 packets", *, beside: int = 0) -> Scenario:
-    """A router between two hosts, so much later each way, with so many simulated flows beside."""
-    if beside:
-        network = Dumbbell(
-            sources=beside + 1,
-            access_rate="1 Gbit/s",
-            trunk_rate=rate,
-            access_delay="0 s",
-            trunk_delay=delay,
-            exit_delay="0 s",
-        )
-        return Scenario(
-            name="measured", framing="ip", network=network, switch=Switch(buffer=buffer), tcp=Tcp(mss="1460 B")
-        )
+def path(rate: str, delay: str, buffer: str = "1000 packets") -> Scenario:
+    """A router between two hosts, so much later each way."""
     nodes = (Node(name="a", kind="host"), Node(name="r", kind="switch"), Node(name="b", kind="host"))
     links = (
         Link(between=("a", "r"), rate="10 Gbit/s", delay="0 s"),
@@ -59,6 +50,30 @@ def path(rate: str, delay: str, buffer: str = "1000 packets", *, beside: int = 0
     network_of = Graph(nodes=nodes, links=links, flows=flows)
     return Scenario(
         name="measured", framing="ip", network=network_of, switch=Switch(buffer=buffer), tcp=Tcp(mss="1460 B")
+    )
+
+
+def crowd(flows: int, seconds: float) -> Scenario:
+    """A dumbbell of 100 Mbit/s and 20 ms, of flows that begin at random within so many seconds and send as Linux does.
+
+    Each is one transfer, and all of them are four fifths of what fits.
+    """
+    network = Dumbbell(
+        sources=flows,
+        access_rate="1 Gbit/s",
+        trunk_rate="100 Mbit/s",
+        access_delay="0 s",
+        trunk_delay="10 ms",
+        exit_delay="0 s",
+    )
+    return Scenario(
+        name="crowd",
+        framing="ip",
+        network=network,
+        switch=Switch(buffer="1000 packets"),
+        tcp=Tcp(profile="linux-6"),
+        traffic=Transfer(size=f"{round(_CROWD_BPS * seconds / flows / 8)} B"),
+        start=RandomStart(over=f"{seconds:g} s"),
     )
 
 
@@ -97,9 +112,8 @@ def thousand(settings: Settings, seconds: float) -> Measured:
 
 
 def beside(settings: Settings, seconds: float) -> Measured:
-    """One real flow beside 9999 simulated ones at 100 Mbit/s."""
-    scenario = path("100 Mbit/s", "10 ms", beside=9_999)
-    return _bulk("TCP beside 9999 flows", scenario, settings, seconds, 0.0, 0.0002)
+    """One real flow beside 9999 simulated ones at 100 Mbit/s, which leave it a fifth."""
+    return _bulk("TCP beside 9999 flows", crowd(10_000, seconds), settings, seconds, 0.0, 0.0002)
 
 
 def small(settings: Settings, seconds: float) -> Measured:
@@ -131,32 +145,44 @@ def replays(settings: Settings, count: int) -> Measured:
 
 
 def kills(settings: Settings, count: int) -> Measured:
-    """Runs killed at any moment: what is left of them after a while."""
-    left: set[str] = set()
+    """Runs killed at any moment: processes, namespaces and interfaces that are left of them."""
+    before = interfaces()
+    processes: set[int] = set()
+    spaces: set[str] = set()
+    made = 0
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "path.toml"
         file.write_text(path("100 Mbit/s", "10 ms").to_toml())
-        marks = [f"longpipe-killed-{os.getpid()}-{number}" for number in range(count)]
-        for number, mark in enumerate(marks):
+        for number in range(count):
+            mark = f"longpipe-killed-{os.getpid()}-{number}"
             command = [sys.executable, "-m", "longpipe", "live", str(file), "--quiet", "--device", settings.device]
             told = [*command, "--", "sh", "-c", f": {mark}; sleep 1000 & sleep 1000"]
             with subprocess.Popen(told, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:  # noqa: S603
                 # From before its namespaces are there to after its command has begun.
                 time.sleep(3.0 * number / count)
+                its = namespaces_below(process.pid)
                 process.send_signal(signal.SIGKILL)
-        until = time.monotonic() + _READY_S
-        while (left := set(_processes_with((*marks, str(file))))) and time.monotonic() < until:
-            time.sleep(0.1)
-    return Measured("killed at any moment", f"{len(left)} processes left of {count} runs", "none", not left)
+            made += len(its)
+            left, kept = _left({mark, str(file)}, its)
+            processes |= left
+            spaces |= kept
+    new = interfaces() - before
+    found = (
+        f"{len(processes)} processes, {len(spaces)} of {made} namespaces and {len(new)} interfaces left of {count} runs"
+    )
+    return Measured("killed at any moment", found, "none", not (processes or spaces or new))
 
 
-def _processes_with(words: Sequence[str]) -> Iterator[str]:
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit() and int(folder.name) != os.getpid():
-            with contextlib.suppress(OSError):
-                text = (folder / "cmdline").read_text(errors="replace")
-                if any(word in text for word in words):
-                    yield folder.name
+def _left(words: Set[str], spaces: Set[str]) -> tuple[set[int], set[str]]:
+    """Processes of a killed run and its namespaces that do not go within a while."""
+    until = time.monotonic() + _READY_S
+    kept = set(spaces)
+    while True:
+        # What was gone once is another's if it is there again.
+        processes, kept = processes_with(words) - {os.getpid()}, held(kept)
+        if not (processes or kept) or time.monotonic() > until:
+            return processes, kept
+        time.sleep(0.05)
 
 
 MEASURES: Final[dict[str, Callable[[Settings, float], Measured]]] = {

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from longpipe import _core
 from longpipe.errors import RunError, ScenarioError
+from longpipe.files import check_file
 from longpipe.live.hosts import Plan, plan
 from longpipe.scenario import Scenario
 
@@ -30,6 +31,15 @@ class Record:
     resolved_json: str
     # Where the arrivals begin [byte].
     offset: int
+
+
+def check_places(record: Path | None, capture: Path | None) -> None:
+    """ScenarioError unless files can be written there; a directory is not made for them."""
+    for option, file in (("--record", record), ("--capture", capture)):
+        if file is not None and not file.parent.is_dir():
+            raise ScenarioError(f"{option}: {file}: {file.parent} is not there; needs a directory that is")
+        if file is not None:
+            check_file(option, file)
 
 
 def begin(file: Path, plan: Plan, seed: int, *, alone: bool) -> None:

@@ -18,6 +18,7 @@ IDS: Final = (
     "buf-97",
     "www-98",
     "lbd-01",
+    "rfc-9438",
 )
 
 

@@ -30,6 +30,12 @@ class Bbr(Variant):
     kind: Literal["bbr"] = "bbr"
 
 
+class Bbr3(Variant):
+    """BBR, version 3: losses bound what it takes for the path's, too (draft-ietf-ccwg-bbr, its text after -06)."""
+
+    kind: Literal["bbr3"] = "bbr3"
+
+
 class Bic(Variant):
     """A search for the old maximum by halves, as in Linux (Xu, Harfoush and Rhee 2004)."""
 
@@ -157,6 +163,7 @@ class Westwood(Variant):
 Congestion = Annotated[
     Aimd
     | Bbr
+    | Bbr3
     | Bic
     | Cubic
     | Dctcp

@@ -21,7 +21,7 @@ class Variant(Model):
 # depend on it. A later kind is a table and nothing else.
 FIRST: Final = frozenset({"aimd", "newreno", "reno", "sack", "tahoe", "vanilla", "vegas"})
 # Controls with a rate of their own, which have to know of each loss, and the recovery that tells them.
-MODELS: Final = frozenset({"bbr"})
+MODELS: Final = frozenset({"bbr", "bbr3"})
 RECOVERY_OF_MODELS: Final = "rack"
 
 

@@ -8,9 +8,9 @@ from longpipe import Scenario, simulate
 from longpipe.errors import ScenarioError, nearest
 from longpipe.ip import HEADER_BYTES
 from longpipe.live.answers import answer
+from longpipe.live.carrier import Settings
 from longpipe.live.certificate import Certificate
 from longpipe.live.hosts import plan
-from longpipe.live.session import Settings
 from longpipe.units import TIME
 from longpipe.validate.linux_compare import OPTIONS, longpipe_name
 

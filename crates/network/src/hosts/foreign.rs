@@ -163,14 +163,15 @@ impl Losses {
         }
     }
 
-    /// Tells what was lost at a link.
-    pub fn tell(&mut self, time: Time, link: usize, outcomes: &mut Vec<Outcome>) {
-        let link = Some(link as u32);
+    /// Tells what was lost at a link; how many packets.
+    pub fn tell(&mut self, time: Time, link: usize, outcomes: &mut Vec<Outcome>) -> usize {
+        let (link, lost) = (Some(link as u32), self.0.len());
         let told = self.0.drain(..).map(|(id, cause)| Outcome {
             time,
             id,
             fate: Fate::Lost { link, cause },
         });
         outcomes.extend(told);
+        lost
     }
 }

@@ -8,6 +8,7 @@ mod account;
 pub(crate) mod forward;
 pub(crate) mod lanes;
 pub mod port;
+#[cfg(feature = "reference")]
 pub(crate) mod reference;
 pub mod report;
 pub(crate) mod routes;

@@ -136,7 +136,7 @@ impl Recorder {
             self.vc_queues.finish(end);
         }
         let QueueTrace { time, port, held } = &mut self.queues;
-        let order = sorted(time.len(), |row| (time[row], port[row]));
+        let order = sorted(time.len(), &|row| (time[row], port[row], 0));
         permute(&order, time);
         permute(&order, port);
         permute(&order, held);
@@ -147,7 +147,7 @@ impl Recorder {
             bytes,
             delay,
         } = &mut self.delays;
-        let order = sorted(time.len(), |row| (time[row], port[row]));
+        let order = sorted(time.len(), &|row| (time[row], port[row], 0));
         permute(&order, time);
         permute(&order, port);
         permute(&order, vc);
@@ -160,7 +160,7 @@ impl Recorder {
         bytes.truncate(within);
         delay.truncate(within);
         let DropTrace { time, port, reason } = &mut self.drops;
-        let order = sorted(time.len(), |row| (time[row], port[row], reason[row]));
+        let order = sorted(time.len(), &|row| (time[row], port[row], reason[row]));
         permute(&order, time);
         permute(&order, port);
         permute(&order, reason);
@@ -183,8 +183,9 @@ impl Recorder {
     }
 }
 
-/// Rows in the order of their keys, equals as they are; none where they are in order.
-pub(crate) fn sorted<K: Ord>(rows: usize, key: impl Fn(usize) -> K) -> Vec<usize> {
+/// Rows in the order of their keys (instant, port and a reason, say), equals as they are; none where they are in order. One
+/// function for all of them: a sort is much code.
+pub(crate) fn sorted(rows: usize, key: &dyn Fn(usize) -> (u64, u32, u8)) -> Vec<usize> {
     if (1..rows).all(|row| key(row - 1) <= key(row)) {
         return Vec::new();
     }

@@ -58,7 +58,7 @@ impl VcQueues {
     /// Takes all samples that are due at the end of the run, and puts all into the order of time and port.
     pub fn finish(&mut self, end: Time) {
         (0..self.ports.len() as u32).for_each(|link| self.sample(link, end));
-        let order = sorted(self.time.len(), |row| (self.time[row], self.port[row]));
+        let order = sorted(self.time.len(), &|row| (self.time[row], self.port[row], 0));
         permute(&order, &mut self.time);
         permute(&order, &mut self.port);
         permute(&order, &mut self.vc);

@@ -16,7 +16,7 @@ use std::marker::PhantomData;
 /// A connection as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Flat {
+struct Flat {
     recovery: Choice<RecoveryConfig>,
     congestion: Choice<CongestionConfig>,
     mss_bytes: u32,
@@ -51,10 +51,10 @@ pub(super) struct Flat {
     sack: Option<SackConfig>,
 }
 
-impl TryFrom<Flat> for TcpConfig {
-    type Error = serde::de::value::Error;
-
-    fn try_from(flat: Flat) -> Result<TcpConfig, Self::Error> {
+// Not by serde's `try_from`, which has an error of its own, and everything is compiled once for each type of error.
+impl<'de> Deserialize<'de> for TcpConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TcpConfig, D::Error> {
+        let flat = Flat::deserialize(deserializer)?;
         let recovery = flat.recovery.or_by_name(|name| {
             Ok(match name {
                 "tahoe" => RecoveryConfig::Tahoe(flat.tahoe),

@@ -16,8 +16,7 @@ use strum::VariantNames;
 pub use timer::{PhaseConfig, TimerConfig, LONGEST_RTO};
 
 /// Everything that shapes one connection's two end points.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(try_from = "flat::Flat")]
+#[derive(Clone, Debug, Serialize)]
 pub struct TcpConfig {
     /// What is resent after a loss.
     pub recovery: RecoveryConfig,

@@ -26,6 +26,9 @@ pub trait Control {
     /// An ACK came that is not older than SND.UNA, which `flight` shows already; recovery has had its say.
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant;
 
+    /// A transmission is taken to be lost; only where `wants` asks for it. If a recovery begins by it, `on_reduction` came before.
+    fn on_lost(&mut self, _lost: &Lost, _now: Time, _flight: &Flight) {}
+
     /// The window has to fall, once for each recovery, timeout or round of marks.
     fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> Grant;
 
@@ -48,6 +51,8 @@ pub struct Wants {
     pub losses: bool,
     /// Segments to leave at the rate of its grants.
     pub pacing: bool,
+    /// To hear of each loss.
+    pub each_loss: bool,
 }
 
 impl Wants {
@@ -58,6 +63,7 @@ impl Wants {
         sending: false,
         losses: false,
         pacing: false,
+        each_loss: false,
     };
 
     /// What either wants.
@@ -68,6 +74,7 @@ impl Wants {
             sending: self.sending | other.sending,
             losses: self.losses | other.losses,
             pacing: self.pacing | other.pacing,
+            each_loss: self.each_loss | other.each_loss,
         }
     }
 
@@ -155,8 +162,29 @@ pub struct RateSample {
     pub prior_delivered: u64,
     /// Bytes under way when it left, itself included.
     pub tx_in_flight: u64,
+    /// Bytes taken to be lost since it left.
+    pub lost: u64,
     /// Whether the application said then how much was under way.
     pub app_limited: bool,
+}
+
+/// A transmission that is taken to be lost, and how things stood when it left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// First byte.
+    pub sequence: u64,
+    /// First byte after it.
+    pub end: u64,
+    /// Bytes under way when it left, itself included.
+    pub tx_in_flight: u64,
+    /// Bytes taken to be lost since it left, itself included.
+    pub lost: u64,
+    /// Bytes delivered in all before it left.
+    pub prior_delivered: u64,
+    /// Whether the application said then how much was under way.
+    pub app_limited: bool,
+    /// Bytes delivered in all by now.
+    pub delivered: u64,
 }
 
 /// Why the window falls.

@@ -2,6 +2,7 @@
 
 mod aimd;
 mod bbr;
+mod bbr3;
 mod bic;
 pub mod control;
 mod cube_root;
@@ -15,6 +16,7 @@ mod illinois;
 pub mod limits;
 mod linux;
 mod linux_reno;
+mod peak;
 pub mod reins;
 mod scalable;
 #[cfg(test)]
@@ -27,8 +29,9 @@ use crate::flight::Flight;
 use crate::variant::variants;
 pub use aimd::AimdConfig;
 pub use bbr::BbrConfig;
+pub use bbr3::Bbr3Config;
 pub use bic::BicConfig;
-use control::{Ack, Cause, Control, Grant, Pacing, Sent, Wants};
+use control::{Ack, Cause, Control, Grant, Lost, Pacing, Sent, Wants};
 pub use cubic::{CubicConfig, CubicRules};
 pub use dctcp::DctcpConfig;
 pub use highspeed::{HighspeedConfig, HighspeedRules};
@@ -48,6 +51,7 @@ variants! {
     Congestion, CongestionConfig, CongestionKind, each($);
     Aimd(aimd::Aimd): "Slow start and congestion avoidance (RFC 5681 section 3.1).";
     Bbr(Box<bbr::Bbr>): "By the bandwidth and the round trip that it measures (Cardwell et al. 2016).";
+    Bbr3(Box<bbr3::Bbr3>): "BBR, version 3: losses bound its model of the path, too (draft-ietf-ccwg-bbr).";
     Bic(Box<bic::Bic>): "A search for the old maximum by halves (Xu, Harfoush and Rhee 2004).";
     Cubic(Box<cubic::Cubic>): "By a cubic of the time since the last reduction (RFC 9438).";
     Dctcp(Box<dctcp::Dctcp>): "By the share of marked data (RFC 8257).";
@@ -65,7 +69,7 @@ variants! {
 impl CongestionConfig {
     /// Whether it has a rate of its own, and moves the window in recoveries, which takes one that knows each loss.
     pub fn is_model(&self) -> bool {
-        matches!(self, CongestionConfig::Bbr(_))
+        matches!(self, CongestionConfig::Bbr(_) | CongestionConfig::Bbr3(_))
     }
 }
 
@@ -88,7 +92,7 @@ impl Congestion {
     /// Whether it moves the window in a recovery, too.
     #[inline]
     pub fn owns_window(&self) -> bool {
-        matches!(self, Congestion::Bbr(_))
+        matches!(self, Congestion::Bbr(_) | Congestion::Bbr3(_))
     }
 
     /// A segment leaves; the rate of those after it, if it changes.
@@ -114,6 +118,11 @@ impl Congestion {
     /// One ACK moves the window.
     pub fn on_ack(&mut self, ack: &Ack, flight: &mut Flight) -> Option<Pacing> {
         take(each!(self, one => one.on_ack(ack, flight)), flight)
+    }
+
+    /// A transmission is taken to be lost.
+    pub fn on_lost(&mut self, lost: &Lost, now: Time, flight: &Flight) {
+        each!(self, one => one.on_lost(lost, now, flight));
     }
 
     /// The window has to fall.

@@ -117,6 +117,7 @@ impl Ledger {
             interval: sending.max(now - newest.delivered_time),
             prior_delivered: newest.delivered,
             tx_in_flight: newest.tx_in_flight,
+            lost: self.lost_in_all() - newest.lost,
             app_limited: newest.app_limited,
         }
     }

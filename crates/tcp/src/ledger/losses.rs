@@ -1,7 +1,7 @@
 //! What is lost, by the time since it was sent: RACK (RFC 8985 section 6.2).
 
 use super::place::Place;
-use super::{Latest, Ledger, Record};
+use super::{Departure, Latest, Ledger, Lost, Record};
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
 use std::collections::VecDeque;
@@ -16,9 +16,21 @@ pub struct Losses {
     judged: Place,
     /// What was sent again, as it left: the number of the transmission, and its segment.
     again: VecDeque<(u64, Place)>,
+    /// Bytes that were ever taken to be lost, as often as they were.
+    in_all: u64,
+    /// What was newly lost, for a control that wants to hear of each.
+    each: Option<Vec<Lost>>,
 }
 
 impl Losses {
+    /// None so far; `each`: somebody wants to hear of each.
+    pub fn new(each: bool) -> Losses {
+        Losses {
+            each: each.then(Vec::new),
+            ..Losses::default()
+        }
+    }
+
     /// Bytes lost and not sent again.
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -35,9 +47,25 @@ impl Losses {
         self.bytes -= bytes;
     }
 
-    fn add(&mut self, place: Place, length: u64) {
+    fn add(&mut self, place: Place, length: u64, departure: Option<&Departure>) {
         self.bytes += length;
         self.from = self.from.min(place);
+        self.count(place, length, departure);
+    }
+
+    fn count(&mut self, place: Place, length: u64, departure: Option<&Departure>) {
+        self.in_all += length;
+        if let (Some(each), Some(departure)) = (&mut self.each, departure) {
+            each.push(Lost {
+                sequence: place.start,
+                end: place.start + length,
+                tx_in_flight: departure.tx_in_flight,
+                lost: self.in_all - departure.lost,
+                prior_delivered: departure.delivered,
+                app_limited: departure.app_limited,
+                delivered: 0,
+            });
+        }
     }
 }
 
@@ -67,7 +95,7 @@ impl Ledger {
         let Some(losses) = &mut self.losses else { return };
         let mut place = losses.judged.max(first);
         let mut settled = true;
-        for record in self.records.range_mut(place.after(first)..) {
+        for (index, record) in (place.after(first)..).zip(self.records.range_mut(place.after(first)..)) {
             if !(record.again || record.arrived || record.lost) {
                 if record.number >= latest.number {
                     break;
@@ -75,7 +103,8 @@ impl Ledger {
                 let age = now - record.sent;
                 if age >= allowed {
                     record.lost = true;
-                    losses.add(place, record.end - place.start);
+                    let departure = self.departures.as_ref().and_then(|departures| departures.get(index));
+                    losses.add(place, record.end - place.start, departure);
                     judged.lost += record.end - place.start;
                 } else {
                     settled = false;
@@ -110,7 +139,9 @@ impl Ledger {
             if age >= allowed {
                 record.lost = true;
                 let length = record.end - place.start;
-                losses.add(place, length);
+                let departure = self.departures.as_ref();
+                let departure = departure.and_then(|departures| departures.get(place.after(first)));
+                losses.add(place, length, departure);
                 losses.again.pop_front();
                 judged.lost += length;
                 judged.again = true;
@@ -130,11 +161,16 @@ impl Ledger {
         losses.bytes = 0;
         losses.from = place;
         losses.again.clear();
-        for record in &mut self.records {
-            record.lost = !record.arrived;
-            if record.lost {
-                losses.bytes += record.end - place.start;
+        for (index, record) in self.records.iter_mut().enumerate() {
+            if !record.arrived {
+                let length = record.end - place.start;
+                losses.bytes += length;
+                if !record.lost {
+                    let departure = self.departures.as_ref().and_then(|departures| departures.get(index));
+                    losses.count(place, length, departure);
+                }
             }
+            record.lost = !record.arrived;
             place = place.next(record.end);
         }
         losses.judged = place;
@@ -155,6 +191,23 @@ impl Ledger {
     #[inline]
     pub fn lost(&self) -> u64 {
         self.losses.as_ref().map_or(0, Losses::bytes)
+    }
+
+    /// Bytes that were ever taken to be lost, as often as they were.
+    #[inline]
+    pub fn lost_in_all(&self) -> u64 {
+        self.losses.as_ref().map_or(0, |losses| losses.in_all)
+    }
+
+    /// What was newly lost since this was asked, for a control that wants to hear of each.
+    pub fn take_each_loss(&mut self) -> Vec<Lost> {
+        let delivered = self.delivered;
+        let each = self.losses.as_mut().and_then(|losses| losses.each.as_mut());
+        let mut found = each.map(std::mem::take).unwrap_or_default();
+        for lost in &mut found {
+            lost.delivered = delivered;
+        }
+        found
     }
 
     /// The first segment that is lost and was not sent again: its first byte and its length.

@@ -7,7 +7,7 @@ mod in_order;
 mod losses;
 mod place;
 
-use crate::congestion::control::{RateSample, Wants};
+use crate::congestion::control::{Lost, RateSample, Wants};
 use crate::ranges::Ranges;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
@@ -43,6 +43,8 @@ struct Departure {
     delivered_time: Time,
     /// Bytes under way, itself included.
     tx_in_flight: u64,
+    /// Bytes taken to be lost in all by then.
+    lost: u64,
     /// Whether the application said how much was under way.
     app_limited: bool,
 }
@@ -115,7 +117,7 @@ impl Ledger {
     /// One of which so much is wanted.
     pub fn new(wants: Wants) -> Ledger {
         Ledger {
-            losses: wants.losses.then(Losses::default),
+            losses: wants.losses.then(|| Losses::new(wants.each_loss)),
             departures: wants.rates.then(VecDeque::new),
             ..Ledger::default()
         }
@@ -186,6 +188,7 @@ impl Ledger {
             delivered: self.delivered,
             delivered_time: self.delivered_time,
             tx_in_flight: self.in_flight(max),
+            lost: self.lost_in_all(),
             app_limited: self.is_app_limited(),
         }
     }

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use crate::config::tests::config;
     use crate::config::{AckConfig, CongestionConfig, RackConfig, RecoveryConfig, TcpConfig, TimerConfig};
-    use crate::congestion::{BbrConfig, CubicConfig, CubicRules, HystartConfig, LinuxRenoConfig};
+    use crate::congestion::{Bbr3Config, BbrConfig, CubicConfig, CubicRules, HystartConfig, LinuxRenoConfig};
     use crate::{AckSegment, DataSegment, Receiver};
     use longpipe_events::{Span, PS_PER_SECOND};
     use proptest::prelude::*;
@@ -248,7 +248,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_sent_is_what_would_be_without_the_short_way(
-            (control, pacing, idle_restart, timestamps) in (0..3, any::<bool>(), any::<bool>(), any::<bool>()),
+            (control, pacing, idle_restart, timestamps) in (0..4, any::<bool>(), any::<bool>(), any::<bool>()),
             (ack, probe) in (0..3, any::<bool>()),
             lost in prop::collection::vec(1u64..300, 0..12),
             written in prop::collection::vec(1u64..200, 1..4),
@@ -257,6 +257,7 @@ mod tests {
                 recovery: RecoveryConfig::Rack(RackConfig { blocks: 3, probe, undo: true }),
                 congestion: match control {
                     0 => CongestionConfig::Bbr(BbrConfig {}),
+                    3 => CongestionConfig::Bbr3(Bbr3Config {}),
                     1 => CongestionConfig::LinuxReno(LinuxRenoConfig {}),
                     _ => CongestionConfig::Cubic(CubicConfig {
                         scaling: 0.4,

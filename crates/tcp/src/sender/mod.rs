@@ -163,6 +163,12 @@ impl Sender {
         self.written = self.written.max(end);
     }
 
+    /// Its congestion control.
+    #[cfg(test)]
+    pub fn congestion(&self) -> &Congestion {
+        &self.congestion
+    }
+
     /// Whether what comes next is but a larger window, and another run of the timer.
     fn look_whether_calm(&mut self) {
         let idle = self.recovery.is_idle();

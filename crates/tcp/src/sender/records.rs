@@ -63,9 +63,13 @@ impl Sender {
         let mut news = ledger.on_ack(now, ack.acknowledgement, ack.sack_blocks());
         // What was sent before the first segment under way, and takes longer than that has, is no sign that it is lost (Linux).
         let slow = !advanced && ledger.oldest().is_some_and(|oldest| news.slow_rtt > Some(now - oldest));
-        let lost = ledger.lost();
+        let (lost, in_all) = (ledger.lost(), ledger.lost_in_all());
         let turn = rack.on_ack(now, &news, ack.echo, advanced, ledger, &mut reins);
         news.lost = ledger.lost().saturating_sub(lost);
+        if let Some(rate) = &mut news.rate {
+            rate.lost += ledger.lost_in_all() - in_all;
+        }
+        self.tell_losses(now);
         self.counters.fast_retransmits += u64::from(turn.begins);
         let sent = news
             .slow_rtt
@@ -125,7 +129,18 @@ impl Sender {
         } else if rack.probe_is_due(now) {
             rack.on_probe_timeout(max);
         }
+        self.tell_losses(now);
         self.show_next_timeout();
+    }
+
+    /// Tells a control that wants to hear of each loss.
+    fn tell_losses(&mut self, now: Time) {
+        let Some(ledger) = self.told.as_deref_mut().and_then(|told| told.ledger.as_mut()) else {
+            return;
+        };
+        for lost in ledger.take_each_loss() {
+            self.congestion.on_lost(&lost, now, &self.flight);
+        }
     }
 
     fn set_rto(&mut self, now: Time) {

@@ -5,11 +5,13 @@ import typer
 from longpipe.cli.live.mahimahi import LITERALLY, mm_delay, mm_link, mm_loss
 from longpipe.cli.live.measure import measure
 from longpipe.cli.live.path import AtCommand, run
+from longpipe.cli.live.quic import quic
 from longpipe.cli.live.replay import replay
 
 app = typer.Typer(rich_markup_mode="rich")
 app.command("run", cls=AtCommand, hidden=True)(run)
 app.command("measure")(measure)
+app.command("quic")(quic)
 app.command("replay")(replay)
 for name, shell in (("mm-delay", mm_delay), ("mm-link", mm_link), ("mm-loss", mm_loss)):
     app.command(name, context_settings=LITERALLY)(shell)

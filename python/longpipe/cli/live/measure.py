@@ -27,8 +27,8 @@ def measure(
     Exit status 1 if one is missed.
     """
     from longpipe.cli.live.path import check_machine
+    from longpipe.live.carrier import Settings
     from longpipe.live.measures import MEASURES
-    from longpipe.live.session import Settings
 
     for name in names or []:
         if name not in MEASURES:

@@ -103,12 +103,10 @@ def run(
     from longpipe.live import Settings
     from longpipe.live import plan as planned
     from longpipe.live import run as run_live
+    from longpipe.live.records import check_places
 
     commands = _commands(at or [], command or [])
-    if record is not None:
-        check_file("--record", record)
-    if capture is not None:
-        check_file("--capture", capture)
+    check_places(record, capture)
     if json not in (None, "-"):
         check_file("--json", Path(str(json)))
     limit_s = _seconds("--max-late", max_late or "1 ms")

@@ -4,6 +4,7 @@
 //! shortcuts. At one instant departures come first, then packets that reach a router in the order of the tie rule, then
 //! packets that reach a host by number of the link, then timers and starts, which the agenda keeps.
 
+mod horizon;
 mod plainly;
 mod port;
 
@@ -21,6 +22,7 @@ use crate::report::{check, Carried, InvariantError};
 use crate::scenario::topology::{Entry, Topology};
 use crate::scenario::{LinkConfig, NodeKind, Scenario};
 use crate::ties::TieRule;
+use horizon::Horizon;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Order, Time};
 use plainly::Plainly;
@@ -59,6 +61,8 @@ pub(crate) struct Reference {
     ways: Vec<Vec<usize>>,
     topology: Topology,
     ties: TieRule,
+    /// Where packets of programs outside are, if there may be any.
+    horizon: Option<Box<Horizon>>,
 }
 
 impl Reference {
@@ -79,6 +83,7 @@ impl Reference {
             ways: ways.collect(),
             topology: topology.clone(),
             ties: TieRule::new(scenario.ties, seed),
+            horizon: Horizon::new(scenario),
         };
         for link in 0..scenario.links.len() {
             reference.await_outage(link, None);
@@ -101,6 +106,9 @@ impl Reference {
 
     /// A packet comes to a port, where it may leave from `ready` on.
     fn arrive(&mut self, now: Time, ready: Time, link: usize, packet: Packet, options: Options) {
+        if let Some(horizon) = &mut self.horizon {
+            horizon.comes(link, &packet);
+        }
         if let Some(served) = &mut self.served[link] {
             if let Some(departure) = served.arrive(now, packet, &options) {
                 self.set(departure, Kind::Departure, link);
@@ -139,6 +147,9 @@ impl Reference {
     /// The first packet of a wire has arrived.
     fn take_first(&mut self, link: usize) -> Option<(Packet, Options)> {
         let (_, packet, options) = self.wires[link].pop_front()?;
+        if let Some(horizon) = &mut self.horizon {
+            horizon.arrives(link, &packet);
+        }
         self.due[link] = None;
         self.await_first(link);
         Some((packet, options))
@@ -237,6 +248,10 @@ impl Medium for Reference {
         self.pending.peek().map(|&Reverse((time, ..))| time)
     }
 
+    fn horizon(&self, now: Time) -> Option<Time> {
+        self.horizon.as_ref().map(|horizon| horizon.from(now))
+    }
+
     fn finish<P: Probe>(&mut self, hosts: &mut Hosts<P>) {
         for (link, port) in self.ports.iter().enumerate() {
             if let Some(served) = &self.served[link] {
@@ -267,7 +282,10 @@ impl Reference {
             Some(served) => served.losses(),
             None => &mut self.ports[link].losses,
         };
-        losses.tell(hosts.clock.now, link, &mut hosts.outcomes);
+        let lost = losses.tell(hosts.clock.now, link, &mut hosts.outcomes);
+        if let Some(horizon) = &mut self.horizon {
+            horizon.gone(link, lost);
+        }
     }
 
     fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
@@ -288,6 +306,9 @@ impl Reference {
             (left.packet, left.options, came)
         };
         if let Some(arrival) = self.ports[link].pass(now, packet) {
+            if let Some(horizon) = &mut self.horizon {
+                horizon.leaves(link, &packet, arrival);
+            }
             let wire = &mut self.wires[link];
             let place = wire
                 .iter()
@@ -314,7 +335,13 @@ impl Reference {
     /// Takes the first packet off a wire, unless it is spoilt.
     fn take_whole(&mut self, link: usize) -> Option<(Packet, Options)> {
         let (packet, options) = self.take_first(link)?;
-        (!self.ports[link].spoil(&packet)).then_some((packet, options))
+        if self.ports[link].spoil(&packet) {
+            return None;
+        }
+        if let Some(horizon) = &mut self.horizon {
+            horizon.gone(link, usize::from(packet.is_foreign()));
+        }
+        Some((packet, options))
     }
 
     fn on_router<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {

@@ -8,8 +8,8 @@ use longpipe_tcp::config::{
     TimerRestart, VanillaConfig, VegasConfig, MAX_WINDOW_SCALE,
 };
 use longpipe_tcp::congestion::{
-    BbrConfig, BicConfig, CubicConfig, CubicRules, DctcpConfig, HighspeedRules, HtcpConfig, HyblaConfig, HystartConfig,
-    IllinoisConfig, LinuxRenoConfig, VenoConfig, WestwoodConfig,
+    Bbr3Config, BbrConfig, BicConfig, CubicConfig, CubicRules, DctcpConfig, HighspeedRules, HtcpConfig, HyblaConfig,
+    HystartConfig, IllinoisConfig, LinuxRenoConfig, VenoConfig, WestwoodConfig,
 };
 use proptest::prelude::*;
 use strum::IntoEnumIterator;
@@ -222,7 +222,7 @@ impl TcpDraft {
     }
 
     fn recovery(&self) -> RecoveryConfig {
-        let kind = if self.congestion == CongestionKind::Bbr {
+        let kind = if matches!(self.congestion, CongestionKind::Bbr | CongestionKind::Bbr3) {
             RecoveryKind::Rack
         } else {
             RECOVERIES[self.recovery]
@@ -302,6 +302,7 @@ impl TcpDraft {
                 })
             }
             CongestionKind::Bbr => CongestionConfig::Bbr(BbrConfig {}),
+            CongestionKind::Bbr3 => CongestionConfig::Bbr3(Bbr3Config {}),
             CongestionKind::Bic => CongestionConfig::Bic(BicConfig {}),
             CongestionKind::Htcp => CongestionConfig::Htcp(HtcpConfig {}),
             CongestionKind::Hybla => CongestionConfig::Hybla(HyblaConfig {

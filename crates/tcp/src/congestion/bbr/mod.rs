@@ -3,18 +3,17 @@
 
 mod aggregation;
 mod pause;
-mod peak;
 mod policer;
 mod window;
 
 use super::control::{Ack, Cause, Control, Grant, Pacing, Phase, RateSample, Sent, Wants};
 use super::linux::whole_part;
+use super::peak::Peak;
 use crate::flight::Flight;
 use crate::pacer;
 use crate::variant::{Parameters, Variant};
 use aggregation::Aggregation;
 use longpipe_events::{Span, Stream, Time};
-use peak::Peak;
 use policer::{Finding, Point, Policer};
 use serde::{Deserialize, Serialize};
 
@@ -108,6 +107,8 @@ const DRAIN: f64 = 88.0 / 256.0;
 /// Pacing gains of the phases of a cycle, and which of them are told from the others.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const MORE: usize = 0;
+/// So many round trips are looked at beside the present one for the bandwidth.
+const PEAK_ROUNDS: u64 = 10;
 /// The window in bandwidth-delay products.
 const WINDOW_GAIN: f64 = 2.0;
 /// The pipe is full after so many rounds in which the bandwidth grew by less than a quarter.
@@ -299,7 +300,7 @@ impl Bbr {
         self.look_for_policer(ack.now, ack.lost > 0, limited);
         let rate = sample.delivered as f64 / sample.interval.as_seconds();
         if !limited || rate >= self.peak.get() {
-            self.peak.add(self.rounds.count, rate);
+            self.peak.add(self.rounds.count, rate, PEAK_ROUNDS);
         }
         if ack.delivered > 0 {
             let (bandwidth, began) = (self.bandwidth(), self.rounds.began);

@@ -1,10 +1,7 @@
-//! The most of the latest round trips.
+//! The most of the latest round trips, or of the latest of anything that is counted.
 
 use longpipe_events::memory::Growing;
 use std::collections::VecDeque;
-
-/// So many round trips are looked at beside the present one.
-const ROUNDS: u64 = 10;
 
 /// The largest sample of a window of rounds; what grew too old leaves when the next sample comes.
 #[derive(Clone, Debug, Default)]
@@ -20,13 +17,13 @@ impl Peak {
         self.samples.front().map_or(0.0, |&(_, sample)| sample)
     }
 
-    /// A sample of a round.
+    /// A sample of a round, where so many rounds are looked at beside that one.
     #[inline]
-    pub fn add(&mut self, round: u64, sample: f64) {
+    pub fn add(&mut self, round: u64, sample: f64, window: u64) {
         while self.samples.back().is_some_and(|&(_, smaller)| smaller <= sample) {
             self.samples.pop_back();
         }
-        while self.samples.front().is_some_and(|&(old, _)| old + ROUNDS < round) {
+        while self.samples.front().is_some_and(|&(old, _)| old + window < round) {
             self.samples.pop_front();
         }
         // Of those of one round the largest is enough.
@@ -48,7 +45,7 @@ mod tests {
             .chain(std::iter::repeat_n(1.0, 12))
             .zip(0..)
             .map(|(sample, round)| {
-                peak.add(round, sample);
+                peak.add(round, sample, 10);
                 peak.get()
             })
             .collect();
@@ -59,9 +56,9 @@ mod tests {
     #[test]
     fn of_a_round_the_largest_stays() {
         let mut peak = Peak::default();
-        [3.0, 8.0, 2.0].into_iter().for_each(|sample| peak.add(4, sample));
+        [3.0, 8.0, 2.0].into_iter().for_each(|sample| peak.add(4, sample, 10));
         assert_eq!(peak.get(), 8.0);
-        peak.add(15, 1.0);
+        peak.add(15, 1.0, 10);
         assert_eq!(peak.get(), 1.0);
     }
 }

@@ -1,0 +1,99 @@
+//! The instant before which no packet of a program outside reaches its host, if none enters: who carries such packets by the
+//! clock may sleep until then, whatever simulated flows do.
+
+use crate::packets::Packet;
+use crate::scenario::Scenario;
+use longpipe_events::{Span, Time};
+use std::collections::VecDeque;
+
+/// Foreign packets at the links that they may take.
+#[derive(Clone, Debug)]
+pub(super) struct Horizon {
+    reaches: Vec<Reach>,
+    /// Links that foreign circuits take.
+    taken: Vec<usize>,
+}
+
+/// Foreign packets at one link.
+#[derive(Clone, Debug, Default)]
+struct Reach {
+    /// Least propagation of the link.
+    delay: Span,
+    /// Least propagation of all that follows, on any foreign circuit.
+    beyond: Span,
+    /// Packets at the port or on the wire.
+    present: usize,
+    /// When those on the wire arrive, in order.
+    flying: VecDeque<Time>,
+}
+
+impl Horizon {
+    /// Of an empty network; none if nothing can enter.
+    pub fn new(scenario: &Scenario) -> Option<Box<Horizon>> {
+        let least = |link: usize| scenario.links[link].promise().least_delay;
+        let mut beyond: Vec<Option<u64>> = vec![None; scenario.links.len()];
+        for flow in scenario.flows.iter().filter(|flow| flow.foreign) {
+            for way in [&flow.route, &flow.return_route] {
+                let mut rest = 0;
+                for &link in way.iter().rev() {
+                    beyond[link] = Some(beyond[link].map_or(rest, |known| known.min(rest)));
+                    rest += least(link);
+                }
+            }
+        }
+        let taken: Vec<usize> = (0..beyond.len()).filter(|&link| beyond[link].is_some()).collect();
+        let reach = |(link, beyond): (usize, Option<u64>)| Reach {
+            delay: Span(least(link)),
+            beyond: Span(beyond.unwrap_or(0)),
+            ..Reach::default()
+        };
+        (!taken.is_empty()).then(|| {
+            Box::new(Horizon {
+                reaches: beyond.into_iter().enumerate().map(reach).collect(),
+                taken,
+            })
+        })
+    }
+
+    /// A packet comes to a port.
+    pub fn comes(&mut self, link: usize, packet: &Packet) {
+        self.reaches[link].present += usize::from(packet.is_foreign());
+    }
+
+    /// A packet has left a port and will arrive at the other end of its wire.
+    pub fn leaves(&mut self, link: usize, packet: &Packet, arrival: Time) {
+        if packet.is_foreign() {
+            let flying = &mut self.reaches[link].flying;
+            let later = flying.iter().rev().take_while(|&&other| other > arrival).count();
+            flying.insert(flying.len() - later, arrival);
+        }
+    }
+
+    /// The first packet of a wire arrives.
+    pub fn arrives(&mut self, link: usize, packet: &Packet) {
+        if packet.is_foreign() {
+            self.reaches[link].flying.pop_front();
+        }
+    }
+
+    /// So many foreign packets are no longer at a link: they have gone on, or were lost.
+    pub fn gone(&mut self, link: usize, packets: usize) {
+        self.reaches[link].present -= packets;
+    }
+
+    /// No packet reaches its host before this, as of `now`.
+    pub fn from(&self, now: Time) -> Time {
+        let at = |&link: &usize| {
+            let Reach {
+                delay,
+                beyond,
+                present,
+                flying,
+            } = &self.reaches[link];
+            let first = flying.front().map(|&arrival| arrival + *beyond);
+            let waiting = (*present > flying.len()).then(|| now + *delay + *beyond);
+            first.into_iter().chain(waiting).min()
+        };
+        self.taken.iter().filter_map(at).min().unwrap_or(Time(u64::MAX))
+    }
+}

@@ -1,0 +1,181 @@
+//! What losses say of the path: how much was too much, and what it delivers now (sections 5.5.10 and 5.5.11).
+
+use super::startup::is_too_high;
+use super::*;
+
+/// Bounds that hold until the next probe; infinite where nothing was lost since the latest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ShortTerm {
+    pub bw: f64,
+    pub inflight: f64,
+}
+
+impl Default for ShortTerm {
+    fn default() -> ShortTerm {
+        ShortTerm {
+            bw: f64::INFINITY,
+            inflight: f64::INFINITY,
+        }
+    }
+}
+
+/// A round trip in which losses are counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LossRound {
+    /// It ends with the delivery of what was sent after so many bytes had been delivered.
+    until: u64,
+    /// Whether the latest ACK began one.
+    pub round_began: bool,
+    /// Whether anything was lost in it, in how many ranges, and where the last one ends.
+    lost: bool,
+    pub ranges: u32,
+    end: u64,
+    /// Most that was delivered in it: bandwidth, and volume.
+    pub bw_latest: f64,
+    pub inflight_latest: f64,
+}
+
+impl LossRound {
+    /// `ResetCongestionSignals`.
+    pub fn reset(&mut self) {
+        (self.lost, self.bw_latest, self.inflight_latest) = (false, 0.0, 0.0);
+    }
+}
+
+/// What to go back to if nothing had been lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Undo {
+    /// The state that a loss ended.
+    pub state: Option<State>,
+    short: ShortTerm,
+    inflight_longterm: f64,
+}
+
+impl Bbr3 {
+    /// `UpdateLatestDeliverySignals`.
+    pub(super) fn update_latest(&mut self, sample: &Sample) {
+        let loss = &mut self.loss;
+        loss.bw_latest = loss.bw_latest.max(sample.rate);
+        loss.inflight_latest = loss.inflight_latest.max(sample.delivered);
+        if sample.prior_delivered >= loss.until {
+            (loss.until, loss.round_began) = (self.delivered, true);
+        }
+    }
+
+    /// `AdvanceLatestDeliverySignals`.
+    pub(super) fn advance_latest(&mut self, sample: &Sample) {
+        if self.loss.round_began {
+            (self.loss.bw_latest, self.loss.inflight_latest) = (sample.rate, sample.delivered);
+        }
+    }
+
+    /// A round with losses that no probe brought about lowers the short-term bounds.
+    pub(super) fn adapt_to_losses(&mut self, flight: &Flight) {
+        if !self.loss.round_began {
+            return;
+        }
+        if std::mem::take(&mut self.loss.lost) && !self.state.probes() {
+            if self.short.bw == f64::INFINITY {
+                self.short.bw = self.max_bw.get();
+            }
+            if self.short.inflight == f64::INFINITY {
+                self.short.inflight = flight.cwnd();
+            }
+            self.short.bw = self.loss.bw_latest.max(BETA * self.short.bw);
+            self.short.inflight = self.loss.inflight_latest.max(BETA * self.short.inflight);
+        }
+    }
+
+    /// `HandleLostPacket`.
+    pub(super) fn handle_lost(&mut self, lost: &Lost, now: Time, flight: &Flight) {
+        if !self.loss.lost {
+            self.loss.until = self.delivered;
+            // Within a recovery what it began with stays: the draft's words, where its pseudocode would save anew.
+            if self.phase == Phase::Open {
+                self.save_state(flight);
+            } else {
+                self.save_cwnd(flight);
+            }
+        }
+        self.loss.lost = true;
+        if self.loss.ranges == 0 || lost.sequence != self.loss.end {
+            self.loss.ranges += 1;
+        }
+        self.loss.end = lost.end;
+        if self.probe.is_sample && is_too_high(lost.lost as f64, lost.tx_in_flight as f64) {
+            let limited = lost.app_limited || self.min_rtt.paused_at(lost.prior_delivered);
+            self.handle_too_high(inflight_at_loss(lost), limited, now, flight);
+        }
+    }
+
+    /// `HandleInflightTooHigh`: the probe went too far, which is answered once.
+    fn handle_too_high(&mut self, inflight_at_loss: f64, app_limited: bool, now: Time, flight: &Flight) {
+        self.probe.too_high = true;
+        self.probe.is_sample = false;
+        if !app_limited {
+            self.inflight_longterm = inflight_at_loss.max(BETA * self.target(flight));
+        }
+        if self.state == State::Up {
+            self.undo.state = Some(State::Up);
+            self.start_down(now);
+        }
+    }
+
+    /// `SaveStateUponLoss`.
+    pub(super) fn save_state(&mut self, flight: &Flight) {
+        self.save_cwnd(flight);
+        self.undo = Undo {
+            state: None,
+            short: self.short,
+            inflight_longterm: self.inflight_longterm,
+        };
+    }
+
+    /// `HandleSpuriousLossDetection`, but for the window.
+    pub(super) fn undo_recovery(&mut self) {
+        self.loss.lost = false;
+        self.reset_full_pipe(0.0);
+        self.short.bw = self.short.bw.max(self.undo.short.bw);
+        self.short.inflight = self.short.inflight.max(self.undo.short.inflight);
+        self.inflight_longterm = self.inflight_longterm.max(self.undo.inflight_longterm);
+        let left = self.undo.state.take().filter(|&state| state != self.state);
+        if left == Some(State::Startup) {
+            self.full.reached = false;
+        }
+        match left.filter(|_| self.state != State::ProbeRtt) {
+            Some(State::Startup) => self.state = State::Startup,
+            Some(_) => self.start_refill(),
+            None => {}
+        }
+    }
+}
+
+/// What was in flight when the losses among it came to more than a probe may cost (`InflightAtLoss`).
+fn inflight_at_loss(lost: &Lost) -> f64 {
+    let size = (lost.end - lost.sequence) as f64;
+    let (before, lost_before) = (lost.tx_in_flight as f64 - size, lost.lost as f64 - size);
+    before + (LOSS_THRESHOLD * before - lost_before) / (1.0 - LOSS_THRESHOLD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_volume_at_which_losses_are_two_in_a_hundred_lies_within_the_segment_that_made_them_so() {
+        // 97 segments in flight before, of which one is lost, and this one: a fifty-third of 98 would be too much.
+        let lost = Lost {
+            sequence: 0,
+            end: 1000,
+            tx_in_flight: 98_000,
+            lost: 2000,
+            prior_delivered: 0,
+            app_limited: false,
+            delivered: 0,
+        };
+        let found = inflight_at_loss(&lost);
+        assert!((97_000.0..98_000.0).contains(&found), "{found}");
+        let lost_by_then = 1000.0 + (found - 97_000.0);
+        assert!((lost_by_then / found - LOSS_THRESHOLD).abs() < 1e-9);
+    }
+}

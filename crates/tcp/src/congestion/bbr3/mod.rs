@@ -1,0 +1,358 @@
+//! BBR, version 3: as version 1 it sends at the bandwidth that it measures; besides, losses bound the volume in flight and the
+//! bandwidth that it takes for granted (draft-ietf-ccwg-bbr, its text after -06).
+//!
+//! Names are those of the draft; its C.inflight is what was in flight when an ACK came where a probe's end is looked for, else what is
+//! after it (as in Linux).
+
+#[cfg(test)]
+mod cases;
+mod loss;
+mod pause;
+mod probe;
+mod startup;
+mod window;
+
+use super::control::{Ack, Cause, Control, Grant, Lost, Pacing, Phase, RateSample, Sent, Wants};
+use super::peak::Peak;
+use crate::flight::Flight;
+use crate::variant::{Parameters, Variant};
+use longpipe_events::{Span, Stream, Time};
+use loss::{LossRound, ShortTerm, Undo};
+use pause::MinRtt;
+use probe::Probe;
+use serde::{Deserialize, Serialize};
+use startup::FullPipe;
+
+/// Nothing to choose.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Bbr3Config {}
+
+impl Parameters for Bbr3Config {}
+
+/// What it is about (section 5.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Fills the pipe.
+    Startup,
+    /// Lets the queue drain that this left.
+    Drain,
+    /// The phases of `ProbeBW`.
+    Down,
+    Cruise,
+    Refill,
+    Up,
+    /// Empties the path to see its round trip.
+    ProbeRtt,
+}
+
+impl State {
+    fn pacing_gain(self) -> f64 {
+        match self {
+            State::Startup => STARTUP_GAIN,
+            State::Drain => 0.5,
+            State::Down => 0.9,
+            State::Cruise | State::Refill | State::ProbeRtt => 1.0,
+            State::Up => 1.25,
+        }
+    }
+
+    fn cwnd_gain(self) -> f64 {
+        match self {
+            State::Up => 2.25,
+            State::ProbeRtt => PROBE_RTT_GAIN,
+            _ => 2.0,
+        }
+    }
+
+    fn is_probe_bw(self) -> bool {
+        matches!(self, State::Down | State::Cruise | State::Refill | State::Up)
+    }
+
+    /// Whether it tries for more than it knows of.
+    fn probes(self) -> bool {
+        matches!(self, State::Startup | State::Refill | State::Up)
+    }
+}
+
+/// Round trips by what is delivered (section 5.5.1).
+#[derive(Clone, Copy, Debug, Default)]
+struct Rounds {
+    count: u64,
+    /// This one ends with the delivery of what was sent after so many bytes had been delivered.
+    until: u64,
+    /// Whether the latest ACK began one.
+    began: bool,
+}
+
+/// A delivery rate, as far as an ACK tells it: `RS` of the draft.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    /// Delivery rate [byte/s]; 0 where the path can't have delivered that fast.
+    rate: f64,
+    delivered: f64,
+    prior_delivered: u64,
+    tx_in_flight: f64,
+    lost: f64,
+    app_limited: bool,
+}
+
+/// How much more than expected arrives at once (section 5.5.9).
+#[derive(Clone, Debug, Default)]
+struct Aggregation {
+    began: Time,
+    delivered: f64,
+    extra: Peak,
+}
+
+/// The state of one sender; volumes in bytes, rates in bytes per second.
+#[derive(Clone, Debug)]
+pub struct Bbr3 {
+    draws: Stream,
+    state: State,
+    delivered: u64,
+    /// Bytes of `delivered` that the next ACK will tell of, known by a loss before it.
+    ahead: u64,
+    rounds: Rounds,
+    /// Of this cycle of `ProbeBW` and of the one before.
+    max_bw: Peak,
+    cycle: u64,
+    bw: f64,
+    short: ShortTerm,
+    /// What was found to be too much in flight; infinite before.
+    inflight_longterm: f64,
+    loss: LossRound,
+    undo: Undo,
+    full: FullPipe,
+    probe: Probe,
+    min_rtt: MinRtt,
+    aggregation: Aggregation,
+    idle_restart: bool,
+    /// Where the sender was after the ACK before.
+    phase: Phase,
+    /// Window to go back to, and whether it is time to.
+    prior_cwnd: f64,
+    restores: bool,
+    /// Pacing rate [byte/s]; none before a round trip is known.
+    pacing_rate: Option<f64>,
+    quantum: f64,
+}
+
+/// 4 ln 2: the least gain at which the rate doubles each round.
+const STARTUP_GAIN: f64 = 2.77;
+/// Of the bandwidth-delay product so much is in flight while the round trip is looked for.
+const PROBE_RTT_GAIN: f64 = 0.5;
+/// Share of losses in a round trip that a probe may cost.
+const LOSS_THRESHOLD: f64 = 0.02;
+/// What losses in a round leave of bandwidth and volume at least.
+const BETA: f64 = 0.7;
+/// Of the volume that was too much so much is left to others.
+const HEADROOM: f64 = 0.15;
+/// `MinPipeCwnd` [segment].
+const LEAST_SEGMENTS: f64 = 4.0;
+/// The window where no round trip is known [segment].
+const FIRST_WINDOW: f64 = 10.0;
+/// Cycles looked at for `max_bw` beside the present one; rounds for `extra_acked`, in Startup and later.
+const CYCLES: u64 = 1;
+const EXTRA_ROUNDS_IN_STARTUP: u64 = 1;
+const EXTRA_ROUNDS: u64 = 10;
+
+impl Variant for Bbr3 {
+    type Config = Bbr3Config;
+
+    fn new(_config: &Bbr3Config) -> Bbr3 {
+        Bbr3 {
+            draws: Stream::new(0, "control", 0),
+            state: State::Startup,
+            delivered: 0,
+            ahead: 0,
+            rounds: Rounds::default(),
+            max_bw: Peak::default(),
+            cycle: 0,
+            bw: 0.0,
+            short: ShortTerm::default(),
+            inflight_longterm: f64::INFINITY,
+            loss: LossRound::default(),
+            undo: Undo::default(),
+            full: FullPipe::default(),
+            probe: Probe::default(),
+            min_rtt: MinRtt::default(),
+            aggregation: Aggregation::default(),
+            idle_restart: false,
+            phase: Phase::Open,
+            prior_cwnd: 0.0,
+            restores: false,
+            pacing_rate: None,
+            quantum: 0.0,
+        }
+    }
+}
+
+impl Control for Bbr3 {
+    fn wants(&self) -> Wants {
+        Wants {
+            rates: true,
+            sending: true,
+            pacing: true,
+            each_loss: true,
+            ..Wants::RECORDS
+        }
+    }
+
+    fn draw_from(&mut self, draws: Stream) {
+        self.draws = draws;
+    }
+
+    fn on_start(&mut self, rtt: Span, flight: &Flight) -> Grant {
+        self.min_rtt.begin(rtt);
+        self.begin_pacing(rtt, flight);
+        Grant {
+            pacing: self.pacing(flight),
+            ..Grant::as_it_is(flight)
+        }
+    }
+
+    fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
+        if sent.in_flight > sent.end - sent.sequence || !sent.app_limited {
+            return None;
+        }
+        self.idle_restart = true;
+        self.aggregation.began = sent.now;
+        if self.state.is_probe_bw() {
+            self.set_rate(1.0, flight);
+            return self.pacing(flight);
+        }
+        if self.state == State::ProbeRtt {
+            self.end_pause_in_time(sent.now);
+        }
+        None
+    }
+
+    fn on_lost(&mut self, lost: &Lost, now: Time, flight: &Flight) {
+        let ahead = lost.delivered - self.delivered;
+        self.delivered += ahead;
+        self.ahead += ahead;
+        self.handle_lost(lost, now, flight);
+    }
+
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+        self.delivered += ack.delivered - std::mem::take(&mut self.ahead);
+        self.phase = ack.phase;
+        self.rounds.began = false;
+        self.loss.round_began = false;
+        let sample = ack.rate.as_ref().map(|rate| self.sample(rate, ack));
+        if let Some(sample) = &sample {
+            self.update_model(ack, sample, flight);
+        }
+        self.update_min_rtt(ack);
+        self.check_probe_rtt(ack, flight);
+        if let Some(sample) = &sample {
+            self.advance_latest(sample);
+        }
+        self.bw = self.max_bw.get().min(self.short.bw);
+        if self.pacing_rate.is_none() {
+            if let Some(srtt) = ack.srtt {
+                self.begin_pacing(srtt, flight);
+            }
+        }
+        self.set_rate(self.state.pacing_gain(), flight);
+        Grant {
+            window: self.window(ack, flight),
+            threshold: flight.ssthresh(),
+            pacing: self.pacing(flight),
+        }
+    }
+
+    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
+        if matches!(cause, Cause::Mark { .. }) {
+            // The draft has no answer to marks yet.
+            return Grant::as_it_is(flight);
+        }
+        self.save_state(flight);
+        if cause == Cause::FastRetransmit {
+            self.phase = Phase::Recovery;
+            return Grant::as_it_is(flight);
+        }
+        self.phase = Phase::Loss;
+        Grant::window(flight.mss(), flight)
+    }
+
+    fn on_recovered(&mut self, spurious: bool, _now: Time, flight: &Flight) -> Grant {
+        if spurious {
+            self.undo_recovery();
+        }
+        Grant::window(flight.cwnd().max(self.prior_cwnd), flight)
+    }
+}
+
+impl Bbr3 {
+    fn sample(&self, rate: &RateSample, ack: &Ack) -> Sample {
+        // What arrives faster than in the shortest round trip was acknowledged late.
+        let fine = rate.interval.0 > 0 && ack.least_rtt.is_none_or(|least| rate.interval >= least);
+        Sample {
+            rate: if fine {
+                rate.delivered as f64 / rate.interval.as_seconds()
+            } else {
+                0.0
+            },
+            delivered: rate.delivered as f64,
+            prior_delivered: rate.prior_delivered,
+            tx_in_flight: rate.tx_in_flight as f64,
+            lost: rate.lost as f64,
+            app_limited: rate.app_limited || self.min_rtt.paused_at(rate.prior_delivered),
+        }
+    }
+
+    /// `UpdateModelAndState` up to the round trip (section 5.2.3).
+    fn update_model(&mut self, ack: &Ack, sample: &Sample, flight: &Flight) {
+        self.update_latest(sample);
+        self.update_max_bw(sample);
+        self.adapt_to_losses(flight);
+        self.update_aggregation(ack, flight);
+        self.check_full_pipe(sample);
+        self.check_startup_done(sample);
+        self.check_drain_done(ack, flight);
+        self.update_cycle(ack, sample, flight);
+    }
+
+    fn update_max_bw(&mut self, sample: &Sample) {
+        if sample.prior_delivered >= self.rounds.until {
+            self.start_round();
+            self.rounds.count += 1;
+            self.probe.rounds_since_up += 1;
+            self.rounds.began = true;
+        }
+        if sample.rate > 0.0 && (sample.rate >= self.max_bw.get() || !sample.app_limited) {
+            self.max_bw.add(self.cycle, sample.rate, CYCLES);
+        }
+    }
+
+    fn start_round(&mut self) {
+        self.rounds.until = self.delivered;
+    }
+
+    fn update_aggregation(&mut self, ack: &Ack, flight: &Flight) {
+        let aggregation = &mut self.aggregation;
+        let mut expected = self.bw * ack.now.since(aggregation.began).as_seconds();
+        if aggregation.delivered <= expected {
+            (aggregation.delivered, aggregation.began) = (0.0, ack.now);
+            expected = 0.0;
+        }
+        aggregation.delivered += ack.delivered as f64;
+        let extra = (aggregation.delivered - expected).min(flight.cwnd());
+        let rounds = if self.full.reached {
+            EXTRA_ROUNDS
+        } else {
+            EXTRA_ROUNDS_IN_STARTUP
+        };
+        aggregation.extra.add(self.rounds.count, extra, rounds);
+    }
+
+    /// So many bandwidth-delay products; the first window while no round trip is known.
+    fn product(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
+        match self.min_rtt.rtt {
+            Some(rtt) => gain * bandwidth * rtt.as_seconds(),
+            None => FIRST_WINDOW * flight.mss(),
+        }
+    }
+}

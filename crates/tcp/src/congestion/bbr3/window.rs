@@ -1,0 +1,118 @@
+//! What the model of the path comes to: a rate, a quantum, and how much may be in flight (section 5.6).
+
+use super::*;
+
+/// Of the bandwidth so much is sent, so that queues drain.
+const MARGIN: f64 = 0.99;
+/// A quantum lasts a millisecond, within these: [segment], [byte].
+const QUANTA_PER_SECOND: f64 = 1000.0;
+const LEAST_QUANTUM: f64 = 2.0;
+const MOST_QUANTUM: f64 = 65_536.0;
+/// So many quanta are under way at the end points.
+const QUANTA: f64 = 3.0;
+/// A window more while more is tried [segment].
+const MORE: f64 = 2.0;
+
+impl Bbr3 {
+    /// `InitPacingRate`.
+    pub(super) fn begin_pacing(&mut self, rtt: Span, flight: &Flight) {
+        self.pacing_rate = Some(STARTUP_GAIN * flight.cwnd() / rtt.as_seconds());
+        self.set_quantum(flight);
+    }
+
+    /// `SetPacingRateWithGain`, and the quantum: before the pipe is full the rate falls for no reason.
+    pub(super) fn set_rate(&mut self, gain: f64, flight: &Flight) {
+        let rate = gain * self.bw * MARGIN;
+        let rises = self.pacing_rate.is_some_and(|before| rate > before);
+        if rate > 0.0 && (self.full.reached || rises) {
+            self.pacing_rate = Some(rate);
+        }
+        self.set_quantum(flight);
+    }
+
+    fn set_quantum(&mut self, flight: &Flight) {
+        let rate = self.pacing_rate.unwrap_or(0.0);
+        self.quantum = (rate / QUANTA_PER_SECOND)
+            .min(MOST_QUANTUM)
+            .max(LEAST_QUANTUM * flight.mss());
+    }
+
+    /// The rate, with a quantum of whole segments.
+    pub(super) fn pacing(&self, flight: &Flight) -> Option<Pacing> {
+        let rate = self.pacing_rate?;
+        let segments = (self.quantum / flight.mss()) as u32;
+        Some(Pacing {
+            rate_bps: (8.0 * rate) as u64,
+            quantum_bytes: segments.max(1) * flight.mss,
+        })
+    }
+
+    /// `Inflight`: so many bandwidth-delay products, with room for what offloading holds.
+    pub(super) fn inflight(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
+        self.with_budget(self.product(bandwidth, gain, flight), flight)
+    }
+
+    /// `QuantizationBudget`.
+    fn with_budget(&self, volume: f64, flight: &Flight) -> f64 {
+        let mss = flight.mss();
+        let least = (QUANTA * self.quantum).max(LEAST_SEGMENTS * mss);
+        let more = if self.state == State::Up { MORE * mss } else { 0.0 };
+        volume.max(least) + more
+    }
+
+    /// `SaveCwnd`.
+    pub(super) fn save_cwnd(&mut self, flight: &Flight) {
+        let cwnd = flight.cwnd();
+        self.prior_cwnd = if self.phase == Phase::Open && self.state != State::ProbeRtt {
+            cwnd
+        } else {
+            self.prior_cwnd.max(cwnd)
+        };
+    }
+
+    /// `ProbeRTTCwnd`.
+    pub(super) fn probe_rtt_cwnd(&self, flight: &Flight) -> f64 {
+        let half = self.product(self.bw, PROBE_RTT_GAIN, flight);
+        half.max(LEAST_SEGMENTS * flight.mss())
+    }
+
+    /// `SetCwnd`: the window after an ACK.
+    pub(super) fn window(&mut self, ack: &Ack, flight: &Flight) -> f64 {
+        let mss = flight.mss();
+        let mut cwnd = flight.cwnd();
+        if std::mem::take(&mut self.restores) {
+            cwnd = cwnd.max(self.prior_cwnd);
+        }
+        if ack.delivered > 0 {
+            cwnd = self.grown(cwnd, ack.delivered as f64, flight);
+        }
+        if self.state == State::ProbeRtt {
+            cwnd = cwnd.min(self.probe_rtt_cwnd(flight));
+        }
+        cwnd.min(self.bound(flight)).min((flight.rwnd as f64).max(mss))
+    }
+
+    fn grown(&self, cwnd: f64, arrived: f64, flight: &Flight) -> f64 {
+        let mss = flight.mss();
+        let volume = self.product(self.bw, self.state.cwnd_gain(), flight) + self.aggregation.extra.get();
+        let most = self.with_budget(volume, flight);
+        let grown = if self.full.reached {
+            (cwnd + arrived).min(most)
+        } else if cwnd < most || (self.delivered as f64) < FIRST_WINDOW * mss {
+            cwnd + arrived
+        } else {
+            cwnd
+        };
+        grown.max(LEAST_SEGMENTS * mss)
+    }
+
+    /// `BoundCwndForModel`.
+    fn bound(&self, flight: &Flight) -> f64 {
+        let long_term = match self.state {
+            State::Down | State::Refill | State::Up => self.inflight_longterm,
+            State::Cruise | State::ProbeRtt => self.with_headroom(flight),
+            State::Startup | State::Drain => f64::INFINITY,
+        };
+        long_term.min(self.short.inflight).max(LEAST_SEGMENTS * flight.mss())
+    }
+}

@@ -1,0 +1,48 @@
+//! What watches a run that is looked at.
+
+use crate::picture::Picture;
+use longpipe_events::Time;
+use longpipe_network::{Probe, Recorder};
+use longpipe_tcp::{AckSegment, DataSegment};
+
+/// The picture, and the rows of the traces that a page writes, where the scenario asks for them. Never inlined: the engine
+/// calls each of these from many places.
+pub struct Watched {
+    pub picture: Picture,
+    pub recorder: Recorder,
+}
+
+impl Probe for Watched {
+    #[inline(never)]
+    fn window(&mut self, now: Time, flow: u32, cwnd: f64, ssthresh: f64) {
+        self.picture.window(now, flow, cwnd, ssthresh);
+        self.recorder.window(now, flow, cwnd, ssthresh);
+    }
+
+    fn wants_queue(&self) -> bool {
+        true
+    }
+
+    #[inline(never)]
+    fn queue(&mut self, now: Time, link: u32, held: u64) {
+        self.picture.queue(now, link, held);
+        self.recorder.queue(now, link, held);
+    }
+
+    #[inline(never)]
+    fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        self.picture.sent(now, flow, frame, segment);
+        self.recorder.sent(now, flow, frame, segment);
+    }
+
+    #[inline(never)]
+    fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        self.picture.received(now, flow, frame, segment);
+    }
+
+    #[inline(never)]
+    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+        self.picture.acknowledged(now, flow, frame, ack);
+        self.recorder.acknowledged(now, flow, frame, ack);
+    }
+}

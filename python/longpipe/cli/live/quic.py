@@ -1,0 +1,77 @@
+"""`longpipe live quic`: scenario strings of quic-network-simulator."""
+
+import os
+import signal
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from longpipe.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from longpipe.live import Certificate
+    from longpipe.live.hosts import Plan
+
+# As quic-network-simulator's networks have them: the client's addresses, and the server's.
+ADDRESSES = (("193.167.0.100", "fd00:cafe:cafe:0::100"), ("193.167.100.100", "fd00:cafe:cafe:100::100"))
+
+
+def quic(
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="[SCENARIO]", help="'simple-p2p --delay=15ms ...', else $SCENARIO."),
+    ] = None,
+    client: Annotated[str | None, typer.Option(metavar="COMMAND", help="What runs at the client, by sh.")] = None,
+    server: Annotated[str | None, typer.Option(metavar="COMMAND", help="What runs at the server, by sh.")] = None,
+    between: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="INTERFACE INTERFACE", help="Carry packets between two networks."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random stream.")] = 1,
+) -> None:
+    """Run QUIC, or anything else, as quic-network-simulator does, which quic-interop-runner tests by.
+
+    Scenarios: simple-p2p, drop-rate, droplist, blackhole, tcp-cross-traffic. The run ends with the client's command;
+    with --between eth0 eth1, as the sim of quic-interop-runner, when it is told to. Linux alone.
+    """
+    from longpipe.cli.live.path import check_machine
+    from longpipe.live import plan
+    from longpipe.live.quic import CLIENT, SERVER, scenario
+
+    if (client is None) == (between is None):
+        raise ScenarioError("--client: needs a command, or --between the interfaces of two networks")
+    path = scenario(text or os.environ.get("SCENARIO", ""), seed=seed)
+    check_machine()
+    planned = plan(path, (CLIENT, SERVER))
+    if between is not None:
+        return _show(_carried(planned, between, seed))
+    from longpipe.live import run
+
+    commands = {CLIENT: ["/bin/sh", "-c", str(client)]}
+    if server is not None:
+        commands[SERVER] = ["/bin/sh", "-c", server]
+    done = run(planned, commands, seed=seed)
+    _show(done.certificate)
+    if done.status != 0:
+        raise typer.Exit(done.status)
+    return None
+
+
+def _carried(planned: "Plan", interfaces: tuple[str, str], seed: int) -> "Certificate":
+    from longpipe.live.between import between
+    from longpipe.live.quic_wait import ready_to_be_waited_for, wait_for_server
+
+    told: list[int] = []
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, lambda number, _: told.append(number))
+    if awaited := os.environ.get("WAITFORSERVER"):
+        wait_for_server(awaited)
+    with ready_to_be_waited_for():
+        return between(planned, interfaces, ADDRESSES, lambda: bool(told), seed=seed)
+
+
+def _show(certificate: "Certificate") -> None:
+    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    for line in certificate.lines():
+        errors.print(f"live: {line}", markup=False)

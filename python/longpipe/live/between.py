@@ -1,0 +1,77 @@
+"""Packets carried between two interfaces of this network namespace: a router, whose inside is the path."""
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from longpipe.errors import RunError
+from longpipe.live.carrier import USUAL, Attached, Carrier, Settings
+from longpipe.live.certificate import Certificate
+from longpipe.live.device import listened_to
+from longpipe.live.hosts import Plan
+
+# How long it may take until an address is answered for.
+LONGEST_S: Final = 30.0
+_DISCARD: Final = 9
+_LOOK_S: Final = 0.1
+
+
+def between(
+    plan: Plan,
+    interfaces: Sequence[str],
+    addresses: Sequence[Sequence[str]],
+    until: Callable[[], bool],
+    *,
+    seed: int = 1,
+    settings: Settings = USUAL,
+) -> Certificate:
+    """Carries what the hosts of a plan, at these addresses beyond these interfaces, send each other, until told to end.
+
+    They send by way of this machine. Raises RunError where it does not permit it, or nobody answers.
+    """
+    with contextlib.ExitStack() as stack:
+        attached = []
+        for interface, own in zip(interfaces, addresses, strict=True):
+            with _told_of(interface):
+                packets = stack.enter_context(listened_to(interface))
+            attached.append(Attached(own, "packet", packets.detach(), _ethernet(interface, own)))
+        with Carrier(plan, attached, seed, settings) as carrier:
+            while carrier.is_alive() and not until():
+                time.sleep(_LOOK_S)
+        return carrier.certificate(0, tuple(interfaces), settings.limit_s)
+
+
+@contextlib.contextmanager
+def _told_of(interface: str) -> Iterator[None]:
+    try:
+        yield
+    except PermissionError:
+        raise RunError(f"live: {interface}: no packet socket is permitted; needs root or CAP_NET_RAW") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise RunError(f"live: {interface}: {reason}; needs an interface that is there") from None
+
+
+def _ethernet(interface: str, addresses: Sequence[str]) -> bytes:
+    """The Ethernet address that answers for one of these addresses beyond an interface."""
+    from pyroute2 import IPRoute
+
+    until = time.monotonic() + LONGEST_S
+    with IPRoute() as route:
+        (index,) = route.link_lookup(ifname=interface)
+        while time.monotonic() < until:
+            for address in addresses:
+                # The kernel asks who has it.
+                with contextlib.suppress(OSError), _datagram(address) as asking:
+                    asking.sendto(b"", (address, _DISCARD))
+                for found in route.get_neighbours(ifindex=index, dst=address):
+                    if link := found.get_attr("NDA_LLADDR"):
+                        return bytes.fromhex(link.replace(":", ""))
+            time.sleep(_LOOK_S)
+    raise RunError(f"live: {interface}: nobody has {' or '.join(addresses)} after {LONGEST_S:g} s; needs a host there")
+
+
+def _datagram(address: str) -> socket.socket:
+    return socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)

@@ -1,0 +1,143 @@
+"""The thread that carries packets between devices, in time with the clock."""
+
+import os
+import socket
+import struct
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from longpipe import _core
+from longpipe.errors import RunError, ScenarioError
+from longpipe.live import calls
+from longpipe.live.certificate import Certificate
+from longpipe.live.hosts import Plan
+
+Way = Literal["any", "tun", "packet"]
+
+# Its real-time priority: before all that has none.
+PRIORITY: Final = 10
+_PACKET_LEVEL: Final = 263
+_PACKET_STATISTICS: Final = 6
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the machine carries the packets."""
+
+    # "tun", "packet" (AF_PACKET over a veth pair), or the first that works.
+    device: Way = "any"
+    # In a user namespace even where root needs none.
+    as_user: bool = False
+    # How long the clock is looked at rather than slept for.
+    spin_s: float = 50e-6
+    # What is later counts as late.
+    limit_s: float = 1e-3
+    # By SCHED_FIFO, if that is permitted.
+    real_time: bool = True
+    # What all commands but the first have of a start.
+    head_start_s: float = 0.5
+
+
+USUAL: Final = Settings()
+
+
+@dataclass(frozen=True)
+class Attached:
+    """A host's device to be taken over: its addresses, "tun" or "packet", descriptor, the Ethernet address beyond."""
+
+    addresses: Sequence[str]
+    kind: str
+    descriptor: int
+    ethernet: bytes | None
+
+
+class Carrier:
+    """The thread that carries packets, from `with` to its end."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        attached: Sequence[Attached],
+        seed: int,
+        settings: Settings,
+        files: tuple[Path | None, Path | None] = (None, None),
+    ) -> None:
+        self.watch = _core.LiveWatch()
+        self.priority = "ordinary priority, as asked"
+        self.overrun = 0
+        self._is_real_time = False
+        self._plan, self._seed, self._settings = plan, seed, settings
+        # The record, and the capture.
+        self._files = [None if file is None else str(file) for file in files]
+        self._result: dict[str, Any] | None = None
+        self._error: BaseException | None = None
+        # To ask packet sockets what they have dropped.
+        self._sockets = [socket.socket(fileno=os.dup(one.descriptor)) for one in attached if one.kind == "packet"]
+        self._hosts = [(one.addresses, one.descriptor, one.ethernet) for one in attached]
+        self._stop, self._stopped = os.pipe()
+        self._thread = threading.Thread(target=self._carry, name="longpipe-live", daemon=True)
+
+    def __enter__(self) -> "Carrier":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._stopped)
+        self._thread.join()
+        for one in self._sockets:
+            _, dropped = struct.unpack("II", one.getsockopt(_PACKET_LEVEL, _PACKET_STATISTICS, 8))
+            self.overrun += dropped
+            one.close()
+
+    def is_alive(self) -> bool:
+        """Whether it goes on."""
+        return self._thread.is_alive()
+
+    def certificate(self, overrun: int, devices: tuple[str, ...], limit_s: float) -> Certificate:
+        """Once it has ended: what it counted, with packets that devices dropped before they were read."""
+        machine: dict[str, Any] = {"overrun": overrun + self.overrun, "priority": self.priority, "devices": devices}
+        return Certificate(**self._found(), **machine, limit_s=limit_s)
+
+    def _found(self) -> dict[str, Any]:
+        if isinstance(self._error, _core.ScenarioError):
+            raise ScenarioError(str(self._error)) from None
+        if isinstance(self._error, OSError):
+            raise RunError(f"live: {(self._error.strerror or str(self._error)).lower()}") from None
+        if self._error is not None or self._result is None:
+            raise RunError(f"live: {self._error}; a defect of longpipe")
+        found = dict(self._result)
+        del found["flows_delivered_bytes"]
+        return found
+
+    def _carry(self) -> None:
+        try:
+            self._hurry()
+            settings = self._settings
+            self._result = _core.live_run(
+                self._plan.resolved_json,
+                self._seed,
+                self._hosts,
+                self._plan.ways,
+                self._plan.mtu,
+                (round(settings.spin_s * 1e9), round(settings.limit_s * 1e9), self._is_real_time),
+                self._stop,
+                self.watch,
+                *self._files,
+            )
+        except BaseException as error:
+            self._error = error
+
+    def _hurry(self) -> None:
+        """Real-time priority for this thread alone, and timers without slack."""
+        calls.wake_in_time()
+        if self._settings.real_time:
+            try:
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+                self.priority = f"real-time priority {PRIORITY} (SCHED_FIFO)"
+                self._is_real_time = True
+            except OSError as error:
+                reason = (error.strerror or str(error)).lower()
+                self.priority = f"no real-time priority, {reason}: needs root, CAP_SYS_NICE or ulimit -r {PRIORITY}"

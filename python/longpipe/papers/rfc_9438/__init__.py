@@ -1,0 +1,77 @@
+"""RFC 9438: mean windows of Reno, HSTCP and CUBIC by the share of segments lost; past it, figure 8 of BBR's paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+from longpipe.errors import ScenarioError
+from longpipe.papers.paper import Distance, Findings, Paper
+from longpipe.papers.rfc_9438 import page, text
+from longpipe.papers.rfc_9438.beyond import reproduce_beyond
+from longpipe.papers.rfc_9438.connections import ID, SEED
+from longpipe.papers.rfc_9438.reproduction import reproduce
+from longpipe.papers.rfc_9438.variants import sensitivity
+
+if TYPE_CHECKING:
+    from longpipe.report.parts import Grid
+    from longpipe.report.results import Results
+    from longpipe.study import Runner
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablePaper(Paper):
+    """A document of tables over the share of segments lost, each number of which is one run."""
+
+    tables: tuple[str, ...]
+
+    @property
+    def beyond_seeds(self) -> int | None:
+        """Losses of the sweep are drawn, of the same seeds each time."""
+        return SEED
+
+    def reproduce(self, seeds: int, runner: Runner) -> Findings:
+        """Runs what is missing of its connections, and compares; `seeds` has no effect."""
+        return text.of_reproduction(self, reproduce(runner, self.tables))
+
+    def sensitivity(self, seeds: int, runner: Runner, folder: Path) -> Findings:
+        """Runs what is missing of its variants; neither `seeds` nor `folder` has an effect."""
+        return text.of_sensitivity(sensitivity(runner))
+
+    def go_beyond(self, seeds: int, runner: Runner) -> Findings:
+        """Runs what is missing of the sweep of losses; `seeds` has no effect."""
+        return text.of_beyond(reproduce_beyond(runner))
+
+    def grids(self, results: Results) -> tuple[Grid, ...]:
+        """A page's tables: printed beside simulated windows."""
+        return page.grids(results)
+
+    def variants_grid(self, results: Results) -> tuple[str, Grid]:
+        """A page's table of the variants."""
+        return "", page.variants(results)
+
+    def distances(self, results: Results) -> Iterator[Distance]:
+        """How far each table is from the printed one."""
+        return page.distances(results)
+
+    def only(self, table: int) -> Self:
+        """One of its tables, without claims; ScenarioError if it has no such table."""
+        if str(table) not in self.tables:
+            raise ScenarioError(f"--table: {table}; {self.id} accepts {', '.join(self.tables)}")
+        return replace(self, tables=(str(table),))
+
+
+PAPER: Final = TablePaper(
+    id=ID,
+    title="CUBIC for fast and long-distance networks (RFC 9438, August 2023), Tables 1 to 3",
+    conditions=(
+        "One run of each connection: nothing is random. An exact share of the segments is lost, nothing queues, every "
+        "segment is acknowledged, RACK and PRR repair; CUBIC without HyStart and without fast convergence. Losses "
+        "rarer than one in two million segments are printed, not run."
+    ),
+    seeds=None,
+    judged="Claims, judged by one run of each connection: nothing is random",
+    tables=("1", "2", "3"),
+)

@@ -1,0 +1,123 @@
+"""The connections of RFC 9438's tables: one in whose path an exact share of the segments is lost and nothing queues."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pandas as pd
+
+from longpipe.papers.paper import published_data
+from longpipe.result import Result, duration_s
+from longpipe.scenario import Scenario
+from longpipe.units import SIZE
+
+ID: Final = "rfc-9438"
+MSS: Final = 1000
+# Nothing is random: a seed has no effect.
+SEED: Final = 1
+
+_CUBIC: Final = {"kind": "cubic", "rules": "rfc-9438", "hystart": "none", "fast_convergence": False}
+# The RFC's columns; fast convergence, which its section 4.7 has for flows that meet, has no part in its means.
+CONTROLS: Final[dict[str, dict[str, object]]] = {
+    "reno": {"kind": "aimd"},
+    "highspeed": {"kind": "highspeed", "rules": "rfc-3649"},
+    "cubic-0.04": {**_CUBIC, "scaling": 0.04},
+    "cubic-0.4": {**_CUBIC, "scaling": 0.4},
+    "cubic-4": {**_CUBIC, "scaling": 4.0},
+}
+NAMES: Final = {
+    "reno": "Reno",
+    "highspeed": "HSTCP",
+    "cubic-0.04": "CUBIC, C = 0.04",
+    "cubic-0.4": "CUBIC, C = 0.4",
+    "cubic-4": "CUBIC, C = 4",
+}
+# A mean takes losses, of which the rarer are as good: a cycle is as long as the last one.
+LEAST_LOSS: Final = 5e-7
+LEAST_LOSSES: Final = 6
+MOST_LOSSES: Final = 100
+SEGMENTS: Final = 2_500_000
+# The window at a loss over the mean, and the segments of a slow start that ends there.
+PEAK: Final = 1.08
+SLOW_START: Final = 2.1
+
+BASE: Final = Scenario().with_(
+    **{
+        "framing": "ip",
+        "network": {
+            "kind": "dumbbell",
+            "sources": 1,
+            "access_rate": "1 Tbit/s",
+            "trunk_rate": "100 Gbit/s",
+            "access_delay": "0 s",
+            "exit_delay": "0 s",
+        },
+        "switch.buffer": "1000000 packets",
+        "tcp.profile": "linux-6",
+        "tcp.mss": f"{MSS} B",
+        "tcp.receiver_window": "1 GiB",
+        "tcp.ack": "immediate",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One number of a table: round trip [ms], share of segments lost, control, and the mean window there [segment].
+
+    The printed window says only where slow start ends, how long the run is, and thereby what it is a mean of.
+    """
+
+    round_trip_ms: int
+    loss: float
+    control: str
+    window: float
+
+    @property
+    def period(self) -> int:
+        """Segments from one loss to the next."""
+        return round(1 / self.loss)
+
+    @property
+    def losses(self) -> int:
+        """Losses of the run."""
+        return min(MOST_LOSSES, max(LEAST_LOSSES, SEGMENTS // self.period))
+
+    def scenario(self, **changes: object) -> Scenario:
+        """The connection as a scenario, with dotted fields changed."""
+        at_loss = PEAK * self.window
+        begins = int(SLOW_START * at_loss)
+        # Room for windows that are far larger than the printed ones.
+        indices = [begins + self.period * loss for loss in range(3 * self.losses)]
+        seconds = 1.2 * self.losses * self.period / self.window * self.round_trip_ms / 1000
+        return BASE.with_(
+            **{
+                "name": f"{ID} {self.control} {self.round_trip_ms} ms p={self.loss:g}",
+                "duration": f"{round(seconds, 3)} s",
+                "network.trunk_delay": f"{self.round_trip_ms / 2} ms",
+                "network.trunk_loss": {"kind": "packets", "indices": indices},
+                "tcp.initial_ssthresh": f"{int(at_loss * MSS)} B",
+                "tcp.congestion": CONTROLS[self.control],
+                **changes,
+            }
+        )
+
+    def bernoulli(self) -> dict[str, object]:
+        """The change to losses of the same share, each drawn by itself."""
+        return {"network.trunk_loss": {"kind": "bernoulli", "probability": self.loss}}
+
+
+def measure(result: Result, round_trip_ms: int) -> dict[str, float]:
+    """`window`: segments delivered in a round trip, over the whole run; `timeouts`."""
+    delivered = float(result.flows["delivered_bytes"].sum()) / SIZE.parse(result.scenario.tcp.mss)
+    round_trips = duration_s(result.scenario) * 1000 / round_trip_ms
+    return {"window": delivered / round_trips, "timeouts": int(result.flows["timeouts"].sum())}
+
+
+def published() -> pd.DataFrame:
+    """Every number that Tables 1 to 3 print: `table`, `round_trip_ms`, `loss`, `control`, `window` [segment]."""
+    return published_data(ID, "published.csv")
+
+
+def connection(row: dict[Any, Any]) -> Connection:
+    """The connection of a row of `published`."""
+    return Connection(int(row["round_trip_ms"]), float(row["loss"]), str(row["control"]), float(row["window"]))
