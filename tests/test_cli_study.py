@@ -68,6 +68,16 @@ def test_a_study_is_shown_with_its_runs(url: str, capsys: pytest.CaptureFixture[
     assert max(map(len, lines)) <= 80
 
 
+def test_measures_of_a_study_come_and_go(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    name = ("study", "measure", "lan", "--store", url)
+    assert output(capsys, *name) == ["none besides what every run has"]
+    used = "port:switch1->switch2.utilization"
+    assert output(capsys, *name, "--add", f"used={used}") == [f"used={used}"]
+    assert output(capsys, *name, "--add", "flow:flow1.throughput", "--drop", "used") == ["flow:flow1.throughput"]
+    assert refusal(*name, "--drop", "usd") == "measure: 'usd'; accepts flow:flow1.throughput"
+    assert output(capsys, *name, "--drop", "flow:flow1.throughput") == ["none besides what every run has"]
+
+
 @pytest.mark.parametrize("command", ["run", "status", "show"])
 def test_who_asks_for_a_study_makes_no_store(tmp_path: Path, command: str) -> None:
     path = tmp_path / "kept" / "none.db"

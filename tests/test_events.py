@@ -11,7 +11,7 @@ from longpipe import Result, Scenario, ScenarioError, pictures, simulate
 from longpipe.cli.plot import plot
 from longpipe.pictures import Recorded
 from longpipe.pictures.compare import Kind
-from longpipe.pictures.events import loss_events, phases
+from longpipe.pictures.events import loss_events, phases, slow_start_exits
 
 RECOVERIES = ("vanilla", "tahoe", "reno", "newreno", "sack")
 PATHS: dict[str, dict[str, object]] = {
@@ -60,6 +60,65 @@ def test_phases_follow_each_other_through_the_time_shown(recovery: str) -> None:
     assert ("recovery" in set(found["phase"])) == (recovery in ("reno", "newreno", "sack"))
 
 
+@cache
+def by_records(control: str, loss: float, hystart: str = "") -> Result:
+    congestion = {"kind": control, "hystart": hystart} if hystart else control
+    network = {
+        "kind": "dumbbell",
+        "sources": 1,
+        "access_rate": "1 Gbit/s",
+        "trunk_rate": "10 Mbit/s",
+        "trunk_delay": "50 ms",
+    }
+    if loss:
+        network["trunk_loss"] = {"kind": "bernoulli", "probability": loss}
+    fields: dict[str, object] = {
+        "framing": "ip",
+        "duration": "40 s",
+        "network": network,
+        "switch.buffer": "100 packets",
+        "tcp": {"profile": "linux-6", "congestion": congestion, "initial_rtt": "100 ms"},
+        "traces": {"cwnd": True, "sequence": True},
+    }
+    return simulate(Scenario().with_(**fields), seed=1)
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.001, 0.02, 0.1])
+@pytest.mark.parametrize("control", ["cubic", "linux-reno", "bbr", "bbr3"])
+def test_events_of_rack_are_those_that_the_sender_counts(control: str, loss: float) -> None:
+    result = by_records(control, loss)
+    flow = result.flows.iloc[0]
+    counts = loss_events(result, flow["flow"])["event"].value_counts()
+    assert counts.get("timeout", 0) == flow["timeouts"]
+    assert counts.get("fast retransmit", 0) == flow["fast_retransmits"]
+
+
+def test_a_recovery_of_rack_is_shaded_until_what_was_under_way_is_acknowledged() -> None:
+    result = by_records("cubic", 0.0)
+    (name,) = result.flows["flow"]
+    recovery = phases(result, name).query("phase == 'recovery'").iloc[0]
+    rows = result.traces["sequence"]
+    sent = rows[(rows["event"] == 0) & (rows["time_s"] < recovery["begin_s"])]
+    furthest = (sent["sequence_bytes"] + sent["length_bytes"]).max()
+    acks = rows[(rows["event"] == 1) & (rows["sequence_bytes"] >= furthest)]
+    assert recovery["end_s"] == acks["time_s"].iloc[0]
+
+
+# HyStart++ slows down first, and a loss comes before it would leave.
+@pytest.mark.parametrize(("hystart", "exits"), [("linux", 1), ("plus-plus", 0), ("none", 0)])
+def test_hystart_leaves_slow_start_without_a_loss(hystart: str, exits: int) -> None:
+    result = by_records("cubic", 0.0, hystart)
+    (name,) = result.flows["flow"]
+    found = slow_start_exits(result, name)
+    assert list(found["event"]) == ["slow start left"] * exits
+    assert (found["time_s"] < 1.0).all()
+    again = result.traces["sequence"].query("event == 0 and retransmission")
+    assert (found["time_s"] < again["time_s"].min()).all()
+    assert slow_start_exits(result, name, (2.0, 3.0)).empty
+    labels = {text.get_text() for text in pictures.window(result).legends[0].get_texts()}
+    assert ("slow start left" in labels) == bool(exits)
+
+
 def test_recovery_lasts_until_what_was_under_way_is_acknowledged() -> None:
     result = run("sack")
     recovery = phases(result, "flow1").query("phase == 'recovery'").iloc[0]
@@ -94,7 +153,7 @@ def test_segments_are_bytes_by_the_segment(picture: Callable[..., Figure]) -> No
     tops = {
         unit: picture(run("sack"), flows=["flow1"], unit=unit).axes[0].get_ylim()[1] for unit in ("bytes", "segments")
     }
-    mss, scale = 1460, 1e6 if tops["bytes"] < 100 else 1e3
+    mss, scale = 1448, 1e6 if tops["bytes"] < 100 else 1e3
     assert tops["segments"] == pytest.approx(tops["bytes"] * scale / mss)
     with pytest.raises(ScenarioError, match="unit: 'segment'; did you mean 'segments'"):
         picture(run("sack"), unit="segment")

@@ -83,6 +83,14 @@ def test_a_study_has_a_column_for_each_and_keeps_what_it_was_asked_for(tmp_path:
     found = Study.open("mixed", tmp_path / "runs.db")
     assert [one.name for one in found.design.asked] == ["bulk", "web.completed", "delay"]
     pd.testing.assert_frame_equal(found.frame()[list(frame.columns)], frame)
+    assert [one.name for one in found.drop("delay").design.asked] == ["bulk", "web.completed"]
+    with pytest.raises(ScenarioError, match=r"^measure: 'delay'; accepts bulk, web\.completed$"):
+        found.drop("delay")
+    pd.testing.assert_frame_equal(found.frame(), frame)
+    limited = found.limits()
+    assert list(limited.columns[:6]) == ["point", "buffer", "replication", "seed", "flow", "limited_by"]
+    first = limited[(limited["point"] == 1) & (limited["seed"] == 1)]
+    assert first["limited_by"].tolist() == simulate(found.design.scenarios[0]).limits["limited_by"].tolist()
     # What does not ask takes nothing away.
     assert Study(Design.full_factorial(MIXED, [BUFFERS]), tmp_path / "runs.db", "mixed").design.measures == (
         found.design.measures

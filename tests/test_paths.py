@@ -1,5 +1,7 @@
 """Links that move, as scenarios have them: what the core gets, what a run does, what is refused."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from longpipe.pictures.path import path_series
 from longpipe.satellites import Constellation, round_trips, shell, station
 
 MS = 10**9
+# The head of what `longpipe satellites` writes.
+TRIPS = "time_s,from,to,rtt_ns,links\n"
 
 
 def over(path: object, duration: str = "10 s", **network: object) -> Scenario:
@@ -67,6 +71,38 @@ def test_a_scenario_takes_a_path_over_satellites_in_one_line() -> None:
     assert motions(scenario)[2]["order"] == "free"
     result = simulate(scenario)
     assert result.efficiency > 0.8
+
+
+def test_a_path_over_satellites_takes_outages_of_its_own() -> None:
+    path = {"shell": "kuiper-630", "from": "Manila", "to": "Dalian", "step": "100 ms"}
+    handovers = {"every": "5 s", "phase": "2 s", "gap": "50 ms", "waiting": "drop"}
+    plain, moved = (motions(over({**path, **more}, "12 s"))[2] for more in ({}, {"outages": handovers}))
+    assert moved["delay"] == plain["delay"]
+    assert "outages" not in plain
+    assert moved["outages"]["intervals_ps"] == [[at * 1000 * MS, at * 1000 * MS + 50 * MS] for at in (2, 7)]
+    assert moved["outages"]["waiting"] == "drop"
+
+
+def test_what_the_satellites_command_writes_is_a_path(tmp_path: Path) -> None:
+    file = tmp_path / "rtt.csv"
+    app = str(Path(sys.executable).with_name("longpipe"))
+    command = [app, "satellites", "kuiper-630", "Manila", "Dalian", "--duration", "5", "--step", "0.5", "-o", str(file)]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    kuiper = Constellation.of_shell(shell("kuiper-630"))
+    found = round_trips(kuiper, [station("Manila"), station("Dalian")], duration_s=5, step_s=0.5)
+    motion = motions(over({"file": str(file)}))[2]
+    times_ps, delays_ps = np.array(motion["delay"]["knots_ps"]).T
+    assert times_ps / 1e12 == pytest.approx(found.times_s)
+    assert delays_ps / 1e12 == pytest.approx(found.rtt_s[:, 0] / 2, abs=1e-12)
+    assert (motion["delay"]["between"], "outages" in motion) == ("hold", False)
+
+
+def test_instants_without_a_route_in_round_trips_are_outages(tmp_path: Path) -> None:
+    rows = ["0,a,b,40000000,4", "1,a,b,,0", "2,a,b,,0", "3,a,b,60000000.5,6"]
+    (tmp_path / "rtt.csv").write_text("\n".join(["time_s,from,to,rtt_ns,links", *rows]) + "\n")
+    motion = motions(over({"file": str(tmp_path / "rtt.csv")}))[2]
+    assert motion["delay"]["knots_ps"] == [[0, 20 * MS], [3000 * MS, 30 * MS + 250]]
+    assert motion["outages"]["intervals_ps"] == [[1000 * MS, 3000 * MS]]
 
 
 def test_a_rate_of_zero_holds_and_bits_sent_stay_sent() -> None:
@@ -138,6 +174,11 @@ def test_a_series_is_read_from_csv(tmp_path: Path) -> None:
         ("a.csv", "time,dely\n0,1\n", "a.csv:1: column 'dely'; did you mean 'delay'? accepts time, rate, delay, loss"),
         ("a.csv", "time,loss\n0,2\n", "a.csv:2: loss '2'; needs a probability of 0 to 1"),
         ("a.csv", "time,loss\n0\n", "a.csv:2: 1 cells; needs 2: time, loss"),
+        ("a.csv", "time_s,rtt_ns\n0,1\n", "a.csv:1: time_s, rtt_ns; needs time_s, from, to, rtt_ns, links"),
+        ("a.csv", f"{TRIPS}0,a,b,1,2\n0,a,c,1,2\n", "a.csv: 2 pairs; needs round trips of one, as a - b or a - c"),
+        ("a.csv", f"{TRIPS}0,a,b,1,2\n1,a,b,,0\n", "a.csv: no route in the end; needs round trips up to the last row"),
+        ("a.csv", f"{TRIPS}0,a,b,x,2\n", "a.csv:2: rtt_ns 'x'; needs a number, or one with a unit, as in '5 ms'"),
+        ("a.csv", f"{TRIPS}0,a,b\n", "a.csv:2: 3 cells; needs 5: time_s, from, to, rtt_ns, links"),
         ("a.csv", "time,rate\n1,1e6\n", "a.csv: rate: begins at 1 s; needs a first step at 0 s"),
     ],
 )

@@ -194,13 +194,22 @@ def test_the_number_alone_decides(kept: Store, monkeypatch: pytest.MonkeyPatch) 
     assert kept.load(SHORT, 1) is None
 
 
-def test_engine_2_changed_cubic_alone(tmp_path: Path) -> None:
-    cubic = SHORT.with_(**{"tcp.recovery": "rack", "tcp.congestion": "cubic"})
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tcp.recovery": "rack", "tcp.congestion": "cubic"},
+        {"tcp.timer": {"kind": "fine", "timestamps": True}},
+        {"network": {"kind": "dumbbell", "group": [{"name": "small", "tcp": {"mss": "100 B"}}]}},
+    ],
+    ids=["cubic", "timestamps", "groups"],
+)
+def test_what_is_another_now_is_not_taken_from_engine_1(tmp_path: Path, changes: dict[str, object]) -> None:
+    other = SHORT.with_(**changes)
     with closing(Store(tmp_path / "runs.db")) as store:
-        for scenario in (SHORT, cubic):
+        for scenario in (SHORT, other):
             store.save(scenario, 1, pack(simulate(scenario, 1)))
     with closing(sqlite3.connect(tmp_path / "runs.db")) as database, database:
         database.execute("update runs set engine = '1'")
         database.execute("update longpipe set version = 3")
     with closing(Store(tmp_path / "runs.db")) as store:
-        assert (store.has(SHORT, 1), store.has(cubic, 1)) == (True, False)
+        assert (store.has(SHORT, 1), store.has(other, 1)) == (True, False)

@@ -41,7 +41,7 @@ def live_run(
     hosts: Sequence[tuple[Sequence[str], int, bytes | None]],
     ways: Sequence[tuple[int, int, int, int]],
     longest: int,
-    options: tuple[int, int, bool],
+    options: tuple[int, int, bool, int | None],
     stop: int,
     watch: LiveWatch,
     record: str | None = None,

@@ -58,6 +58,8 @@ pub struct Options {
     pub late_ns: u64,
     /// Whether the thread is of real-time priority, and leaves the processor to others now and then.
     pub real_time: bool,
+    /// The host that is the way to all addresses that no host has.
+    pub outside: Option<usize>,
 }
 
 /// How a run goes, or went.
@@ -258,7 +260,7 @@ impl Live {
                 self.said.unfit += 1;
                 continue;
             };
-            let to = self.by_address.get(&found.flow.to).copied();
+            let to = self.by_address.get(&found.flow.to).copied().or(self.options.outside);
             let way = to.and_then(|to| self.ways[from][to].map(|way| (to, way)));
             let Some((to, (way, back))) = way else {
                 self.said.no_way += 1;

@@ -7,7 +7,7 @@ use crate::clock::nanoseconds;
 
 /// One part in so many of the time is others' where the thread is of real-time priority: the kernel gives them 5 % of each second,
 /// all at once, unless they have had it (`sched_rt_runtime_us`; since Linux 6.12 the fair server).
-const SHARE: u64 = 16;
+const SHARE: u64 = 12;
 /// What it owes them before it naps [ns].
 const LONGEST_DEBT: u64 = 100_000;
 /// The most by which waking is taken to be slow [ns].
@@ -80,14 +80,14 @@ mod tests {
     const US: u64 = 1_000_000;
 
     #[test]
-    fn who_never_sleeps_owes_a_sixteenth_and_a_nap_pays_it_back() {
+    fn who_never_sleeps_owes_a_twelfth_and_a_nap_pays_it_back() {
         let mut rest = Rest::new(50_000, true, Time::ZERO);
-        assert_eq!(rest.nap(Time(1_600 * US)), None);
-        let owes = rest.nap(Time(3_200 * US)).expect("a debt of 200 µs");
+        assert_eq!(rest.nap(Time(1_200 * US)), None);
+        let owes = rest.nap(Time(2_400 * US)).expect("a debt of 200 µs");
         assert_eq!(owes, 200_000);
-        rest.slept(Time(3_200 * US), Time(3_350 * US), Some(owes));
-        assert_eq!(rest.nap(Time(4_000 * US)), None);
-        assert_eq!(rest.nap(Time(4_950 * US)), Some(150_000));
+        rest.slept(Time(2_400 * US), Time(2_550 * US), Some(owes));
+        assert_eq!(rest.nap(Time(3_100 * US)), None);
+        assert_eq!(rest.nap(Time(3_750 * US)), Some(150_000));
         assert_eq!(Rest::new(50_000, false, Time::ZERO).nap(Time(u64::MAX)), None);
     }
 

@@ -59,7 +59,7 @@ pub(crate) fn live_run<'py>(
     hosts: Vec<(Vec<IpAddr>, i32, Option<[u8; 6]>)>,
     ways: Vec<(usize, usize, u32, u32)>,
     longest: usize,
-    options: (u64, u64, bool),
+    options: (u64, u64, bool, Option<usize>),
     stop: i32,
     watch: &LiveWatch,
     record: Option<PathBuf>,
@@ -90,11 +90,12 @@ pub(crate) fn live_run<'py>(
             "ways: needs hosts and foreign flows that are there",
         ));
     }
-    let (spin_ns, late_ns, real_time) = options;
+    let (spin_ns, late_ns, real_time, outside) = options;
     let options = Options {
         spin_ns,
         late_ns,
         real_time,
+        outside: outside.filter(|&host| host < hosts.len()),
     };
     let mut live = Live::new(path, hosts, &ways, longest, options);
     if let Some(path) = record {

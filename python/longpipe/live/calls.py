@@ -50,9 +50,9 @@ def unmount(target: str) -> None:
     _done(_libc().umount2(target.encode(), DETACH), target)
 
 
-def die_with_parent(parent: int) -> None:
-    """Has this process killed when its parent, process number `parent` (0 if that is not seen from here), ends."""
-    _done(_libc().prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0), "prctl")
+def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
+    """Has this process get a signal when its parent, number `parent` (0 if that is not seen from here), ends."""
+    _done(_libc().prctl(_SET_PARENT_DEATH_SIGNAL, int(number), 0, 0, 0), "prctl")
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -64,6 +64,8 @@ class Carrier:
         seed: int,
         settings: Settings,
         files: tuple[Path | None, Path | None] = (None, None),
+        *,
+        to_outside: bool = False,
     ) -> None:
         self.watch = _core.LiveWatch()
         self.priority = "ordinary priority, as asked"
@@ -76,6 +78,8 @@ class Carrier:
         self._error: BaseException | None = None
         # To ask packet sockets what they have dropped.
         self._sockets = [socket.socket(fileno=os.dup(one.descriptor)) for one in attached if one.kind == "packet"]
+        # What no host has the address of goes to the last one.
+        self._outside = len(attached) - 1 if to_outside else None
         self._hosts = [(one.addresses, one.descriptor, one.ethernet) for one in attached]
         self._stop, self._stopped = os.pipe()
         self._thread = threading.Thread(target=self._carry, name="longpipe-live", daemon=True)
@@ -122,7 +126,7 @@ class Carrier:
                 self._hosts,
                 self._plan.ways,
                 self._plan.mtu,
-                (round(settings.spin_s * 1e9), round(settings.limit_s * 1e9), self._is_real_time),
+                (round(settings.spin_s * 1e9), round(settings.limit_s * 1e9), self._is_real_time, self._outside),
                 self._stop,
                 self.watch,
                 *self._files,

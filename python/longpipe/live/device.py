@@ -109,15 +109,24 @@ def listened_to(interface: str) -> socket.socket:
     return packets
 
 
-def configure(mtu: int, address: str, address_6: str | None) -> None:
-    """Brings up the device and the loopback, with addresses, and routes to the hosts of the path."""
+def configure(mtu: int, address: str, address_6: str | None, outside: str | None, others: list[str]) -> None:
+    """Brings up the device and the loopback, with addresses, and routes to the other hosts of the path.
+
+    `outside` says whether the way to all others is "here", over another interface, or "there", over the path.
+    """
     _quiet(NAME)
     with _route() as route:
         (loopback,) = route.link_lookup(ifname="lo")
         (index,) = route.link_lookup(ifname=NAME)
         route.link("set", index=loopback, state="up")
         route.link("set", index=index, mtu=mtu, arp=False, txqlen=LONGEST_QUEUE, state="up")
-        route.addr("add", index=index, address=address, prefixlen=8)
+        route.addr("add", index=index, address=address, prefixlen=32 if outside == "here" else 8)
+        if outside == "here":
+            for other in others:
+                route.route("add", dst=f"{other}/32", oif=index, scope="link")
+            Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+        if outside == "there":
+            route.route("add", dst="0.0.0.0/0", oif=index, scope="link")
         if address_6 is not None:
             # Nobody else has the address, so that nobody need be asked (RFC 4862 section 5.4).
             route.addr("add", index=index, address=address_6, prefixlen=64, flags=0x02)

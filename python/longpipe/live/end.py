@@ -11,6 +11,7 @@ import resource
 import signal
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
@@ -21,6 +22,7 @@ NOT_FOUND, NOT_EXECUTABLE = 127, 126
 # Where a file system in memory may be for a moment.
 PLACES: Final = ("/run", "/mnt", "/tmp")  # noqa: S108 - a mount of this namespace alone
 HOSTS: Final = "/etc/hosts"
+RESOLVERS: Final = "/etc/resolv.conf"
 FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NAMESPACES: Final = calls.NEW_NETWORK | calls.NEW_MOUNTS | calls.NEW_PROCESSES
 
@@ -49,9 +51,13 @@ def main(number: str, parent: str) -> NoReturn:
 def _made(wanted: dict[str, Any]) -> device.Device:
     _own_namespaces(as_user=wanted["as_user"])
     calls.mount("none", "/", "none", calls.RECURSIVE | calls.PRIVATE)
-    _name_hosts(wanted["hosts"])
+    with _in_memory() as place:
+        if place is not None:
+            _put_over(HOSTS, place, Path(HOSTS).read_text(encoding="utf-8") + "\n".join(wanted["hosts"]) + "\n")
+            if wanted["outside"] == "there":
+                _put_over(RESOLVERS, place, f"nameserver {wanted['resolver']}\n")
     made = device.opened(wanted["device"], wanted["mtu"])
-    device.configure(wanted["mtu"], wanted["address"], wanted["address_6"])
+    device.configure(wanted["mtu"], wanted["address"], wanted["address_6"], wanted["outside"], wanted["others"])
     # Whoever runs here may ping.
     with contextlib.suppress(OSError):
         Path("/proc/sys/net/ipv4/ping_group_range").write_text("0 2147483647")
@@ -74,16 +80,25 @@ def _own_namespaces(*, as_user: bool) -> None:
     return None
 
 
-def _name_hosts(lines: list[str]) -> None:
-    """Puts a file of names over that of the machine, in this namespace; without it, addresses do."""
+@contextlib.contextmanager
+def _in_memory() -> Iterator[Path | None]:
+    """A folder for a moment, whose files stay where they are mounted; none where there can be none."""
+    place = next((place for place in PLACES if Path(place).is_dir()), None)
+    try:
+        calls.mount("longpipe", str(place), "tmpfs")
+    except OSError:
+        yield None
+        return
+    yield Path(str(place))
+    calls.unmount(str(place))
+
+
+def _put_over(file: str, place: Path, text: str) -> None:
+    """Puts a file over one of the machine, in this namespace; without those of names, addresses do."""
     with contextlib.suppress(OSError):
-        place = next(place for place in PLACES if Path(place).is_dir())
-        before = Path(HOSTS).read_text(encoding="utf-8")
-        calls.mount("longpipe", place, "tmpfs")
-        named = Path(place) / "hosts"
-        named.write_text(before + "\n".join(lines) + "\n", encoding="utf-8")
-        calls.mount(str(named), HOSTS, "none", calls.BIND)
-        calls.unmount(place)
+        made = place / Path(file).name
+        made.write_text(text, encoding="utf-8")
+        calls.mount(str(made), str(Path(file).resolve()), "none", calls.BIND)
 
 
 def _run(command: list[str], control: socket.socket) -> int:

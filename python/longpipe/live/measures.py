@@ -153,13 +153,19 @@ def kills(settings: Settings, count: int) -> Measured:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "path.toml"
         file.write_text(path("100 Mbit/s", "10 ms").to_toml())
+        ready_s = 0.0
         for number in range(count):
             mark = f"longpipe-killed-{os.getpid()}-{number}"
             command = [sys.executable, "-m", "longpipe", "live", str(file), "--quiet", "--device", settings.device]
-            told = [*command, "--", "sh", "-c", f": {mark}; sleep 1000 & sleep 1000"]
-            with subprocess.Popen(told, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:  # noqa: S603
-                # From before its namespaces are there to after its command has begun.
-                time.sleep(3.0 * number / count)
+            told = [*command, "--", "sh", "-c", f": {mark}; echo ready; sleep 1000 & sleep 1000"]
+            began = time.monotonic()
+            with subprocess.Popen(told, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:  # noqa: S603
+                # The first one when its command has begun, the others from long before to after that.
+                if number == 0 and process.stdout is not None:
+                    process.stdout.readline()
+                    ready_s = time.monotonic() - began
+                else:
+                    time.sleep(1.5 * ready_s * number / count)
                 its = namespaces_below(process.pid)
                 process.send_signal(signal.SIGKILL)
             made += len(its)

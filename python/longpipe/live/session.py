@@ -1,17 +1,18 @@
 """A live run: the ends with their commands, and what carries packets between them."""
 
 import contextlib
+import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError
-from longpipe.live import records
+from longpipe.live import outside, records
 from longpipe.live.carrier import USUAL, Attached, Carrier, Settings
 from longpipe.live.certificate import Certificate
 from longpipe.live.hosts import Plan
@@ -37,20 +38,28 @@ def run(
     record: Path | None = None,
     capture: Path | None = None,
     alone: bool = False,
+    to_outside: bool = False,
     progress: Callable[[dict[str, Any]], None] | None = None,
 ) -> LiveRun:
     """Runs commands, by host, until the first of them ends; `progress` hears about once a second how it goes.
+
+    With `to_outside` the last host leads to the Internet, by pasta and over IPv4.
 
     Raises ScenarioError for input that can't be run, and RunError where the machine does not permit it or fails.
     """
     if not commands:
         raise ScenarioError("--at: no command; needs one at least")
     records.check_places(record, capture)
+    if to_outside:
+        outside.check()
+        # Pasta enters no namespace of root's own.
+        settings = replace(settings, as_user=True)
     with contextlib.ExitStack() as stack:
-        ends = _open(stack, plan, commands, settings)
+        ends = _open(stack, plan, commands, settings, to_outside=to_outside)
         if record is not None:
             records.begin(record, plan, seed, alone=alone)
-        carrier = Carrier(plan, [_attached(plan, end) for end in ends], seed, settings, (record, capture))
+        attached = [_attached(plan, end) for end in ends]
+        carrier = Carrier(plan, attached, seed, settings, (record, capture), to_outside=to_outside)
         first = next(end for end in ends if end.host.name == next(iter(commands)))
         with _signals_passed_on(ends), carrier:
             for end in ends:
@@ -74,7 +83,12 @@ def _attached(plan: Plan, end: End) -> Attached:
 
 
 def _open(
-    stack: contextlib.ExitStack, plan: Plan, commands: Mapping[str, Sequence[str]], settings: Settings
+    stack: contextlib.ExitStack,
+    plan: Plan,
+    commands: Mapping[str, Sequence[str]],
+    settings: Settings,
+    *,
+    to_outside: bool,
 ) -> list[End]:
     ends = []
     for host in plan.hosts:
@@ -87,9 +101,12 @@ def _open(
             device=settings.device,
             as_user=settings.as_user,
             reads=host.name == next(iter(commands)),
+            outside=None if not to_outside else "here" if host is plan.hosts[-1] else "there",
         )
         stack.callback(end.close)
         ends.append(end)
+    if to_outside:
+        stack.callback(outside.close, outside.opened(ends[-1].process.pid, os.getpid()))
     return ends
 
 

@@ -10,10 +10,13 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from longpipe.errors import RunError
 from longpipe.live.hosts import RealHost
+from longpipe.live.outside import RESOLVER
+
+Outside = Literal["here", "there"]
 
 # How long an end may take to be made, or to end when it is told to.
 LONGEST_S: Final = 30.0
@@ -73,8 +76,11 @@ def open_end(
     device: str,
     as_user: bool,
     reads: bool,
+    outside: Outside | None = None,
 ) -> End:
     """Makes the namespaces of a host, in which `command` is to run, alone with the terminal if it `reads`.
+
+    The way to the outside is `outside`: "here", "there", or nowhere.
 
     RunError where that is not permitted.
     """
@@ -93,6 +99,9 @@ def open_end(
         "mtu": mtu,
         "device": device,
         "as_user": as_user,
+        "outside": outside,
+        "others": [other.address for other in others if other is not host],
+        "resolver": RESOLVER,
     }
     try:
         ours.settimeout(LONGEST_S)

@@ -2,7 +2,7 @@
 
 from longpipe.pictures.compare import compare
 from longpipe.pictures.delay import delay, delay_cdf, delay_points, drop_counts, drops
-from longpipe.pictures.events import loss_events, phases
+from longpipe.pictures.events import loss_events, phases, slow_start_exits
 from longpipe.pictures.network import network
 from longpipe.pictures.path import path
 from longpipe.pictures.queue import queue, queue_by_flow
@@ -35,6 +35,7 @@ __all__ = [
     "sequence",
     "sequence_events",
     "shares",
+    "slow_start_exits",
     "sweep",
     "sweep_means",
     "throughput",

@@ -12,23 +12,31 @@ from longpipe.analysis.paths import paths
 from longpipe.pictures.recorded import Run, config_of, of_flow, shown_s, trace, within
 from longpipe.pictures.style import MOST_SHAPES
 
-Event = Literal["lost", "fast retransmit", "timeout"]
+Event = Literal["lost", "fast retransmit", "timeout", "slow start left"]
 Phase = Literal["slow start", "avoidance", "recovery"]
 
 # Recoveries that last until all that was under way is acknowledged; Reno's ends with the first new ACK.
-_TO_THE_END: Final = ("newreno", "sack")
+_TO_THE_END: Final = ("newreno", "sack", "rack")
+# It goes by records: what is lost leaves when its time has come, not with an ACK.
+_BY_RECORDS: Final = "rack"
 _WITHOUT: Final = ("vanilla", "tahoe")
 # Behind what is drawn, light enough for every line.
 _SHADES: Final[dict[Phase, str]] = {"slow start": "#e3f1e7", "recovery": "#fbe6d6"}
 # Shape and size of each mark.
-_MARKS: Final[dict[Event, tuple[str, float]]] = {"lost": ("|", 7), "fast retransmit": ("v", 7), "timeout": ("X", 8)}
+_MARKS: Final[dict[Event, tuple[str, float]]] = {
+    "lost": ("|", 7),
+    "fast retransmit": ("v", 7),
+    "timeout": ("X", 8),
+    "slow start left": ("D", 6),
+}
 
 
 def loss_events(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
     """A flow's losses and what it made of them, from `traces.sequence`: time_s, event, begin_bytes; a row per segment.
 
     A segment counts as lost, at the instant it was sent, if an ACK asked for it, it was sent again no sooner than that
-    ACK could come of what followed it, and what acknowledged it then could come of what was sent again.
+    ACK could come of what followed it, and what acknowledged it then could come of what was sent again. With RACK a
+    fast retransmit is where a recovery begins, and a timeout is told from it by the window, from `traces.cwnd`.
     """
     rows = _rows(run, flow)
     found = [(again.time_s, again.event, again.begin_bytes) for again in _agains(run, flow, rows)]
@@ -36,6 +44,21 @@ def loss_events(run: Run, flow: str, span_s: tuple[float, float] | None = None) 
     found += [(time, "lost", begin) for time, begin in _losses(sent, acks, _round_trip_s(run, flow))]
     frame = pd.DataFrame(found, columns=["time_s", "event", "begin_bytes"]).astype({"time_s": np.float64})
     return within(frame.sort_values("time_s", kind="stable", ignore_index=True), span_s)
+
+
+def slow_start_exits(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
+    """Where a flow left slow start without a loss, as HyStart and Vegas do, from `traces.cwnd`: time_s, event.
+
+    The threshold comes down to the window then; a loss takes it below, or to two segments at least.
+    """
+    rows = of_flow(trace(run, "cwnd"), flow)
+    threshold, window = rows["ssthresh_bytes"], rows["cwnd_bytes"].shift()
+    least = 2 * config_of(run.scenario, flow)["mss_bytes"]
+    left = (
+        (threshold < threshold.shift()) & (threshold > least) & (threshold >= window) & (rows["cwnd_bytes"] >= window)
+    )
+    frame = pd.DataFrame({"time_s": rows.loc[left, "time_s"], "event": "slow start left"})
+    return within(frame.reset_index(drop=True), span_s)
 
 
 def phases(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
@@ -147,7 +170,11 @@ def _agains(run: Run, flow: str, rows: pd.DataFrame) -> Iterator[_Again]:
     answered_s = rows["time_s"].where(is_ack).ffill()
     duplicate = (rows["reached"] == rows["reached"].shift(fill_value=0)).where(is_ack).ffill()
     first = (rows["event"] == 0) & rows["retransmission"].astype(bool) & (rows["sequence_bytes"] == rows["reached"])
-    to_the_end = config_of(run.scenario, flow)["recovery"] in _TO_THE_END
+    recovery = _recovery(run, flow)
+    if recovery == _BY_RECORDS:
+        yield from _agains_by_records(run, flow, rows)
+        return
+    to_the_end = recovery in _TO_THE_END
     held_to = -1
     again = rows.assign(answers=answered_s == rows["time_s"], duplicate=duplicate)[first]
     for row in again.to_dict("records"):
@@ -160,9 +187,43 @@ def _agains(run: Run, flow: str, rows: pd.DataFrame) -> Iterator[_Again]:
             yield _Again("fast retransmit", time_s, begin, end)
 
 
+def _agains_by_records(run: Run, flow: str, rows: pd.DataFrame) -> Iterator[_Again]:
+    """Where RACK recovers, and its timeouts: the first segment leaves again without an ACK, in a window of one."""
+    answered_s = rows["time_s"].where(rows["event"] == 1).ffill()
+    again = rows.assign(answers=answered_s == rows["time_s"])[
+        (rows["event"] == 0) & rows["retransmission"].astype(bool)
+    ]
+    held_to = -1
+    window = _windows_at(run, flow, again["time_s"].to_numpy())
+    mss = config_of(run.scenario, flow)["mss_bytes"]
+    for row in again.assign(closed=window <= mss).to_dict("records"):
+        begin, end = row["sequence_bytes"], row["furthest"]
+        if row["closed"] and not row["answers"] and begin == row["reached"]:
+            held_to = end
+            yield _Again("timeout", row["time_s"], begin, end)
+        # The last segment of all, sent again, is a probe.
+        elif row["reached"] >= held_to and begin + row["length_bytes"] < end:
+            held_to = end
+            yield _Again("fast retransmit", row["time_s"], begin, end)
+
+
+def _windows_at(run: Run, flow: str, times_s: np.ndarray) -> np.ndarray:
+    """The window at some instants [byte]; infinite where it is not recorded."""
+    if "cwnd" not in run.traces:
+        return np.full(len(times_s), np.inf)
+    windows = of_flow(trace(run, "cwnd"), flow)
+    place = np.searchsorted(windows["time_s"].to_numpy(), times_s, side="right")
+    return np.concatenate(([np.inf], windows["cwnd_bytes"].to_numpy()))[place]
+
+
+def _recovery(run: Run, flow: str) -> str:
+    recovery = config_of(run.scenario, flow)["recovery"]
+    return str(recovery["kind"] if isinstance(recovery, dict) else recovery)
+
+
 def _recoveries(run: Run, flow: str) -> Iterator[tuple[float, float]]:
     """Begin and end of each fast recovery [s]."""
-    recovery = config_of(run.scenario, flow)["recovery"]
+    recovery = _recovery(run, flow)
     if recovery in _WITHOUT:
         return
     rows = _rows(run, flow)

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from longpipe.pictures.events import loss_events, mark, phases, shade
+from longpipe.pictures.events import loss_events, mark, phases, shade, slow_start_exits
 from longpipe.pictures.recorded import Run, as_steps, chosen, config_of, name_of, of_flow, shown_s, trace
 from longpipe.pictures.style import BLUE, GREY, VERMILION, Unit, legend, panels, titled, unit_for
 
@@ -33,8 +33,9 @@ def window(
 ) -> Figure:
     """Cwnd and ssthresh of each flow, a panel each, from `traces.cwnd`; the receiver's window where it is near.
 
-    Without `flows`, of the `most` with the largest windows; None for all. Phases are shaded; losses, fast retransmits
-    and timeouts are marked where `traces.sequence` is recorded too. `unit` is bytes or segments.
+    Without `flows`, of the `most` with the largest windows; None for all. Phases are shaded, and where slow start was
+    left without a loss is marked; so are losses, fast retransmits and timeouts where `traces.sequence` is recorded too.
+    `unit` is bytes or segments.
     """
     largest = trace(run, "cwnd").groupby("flow", observed=True)["cwnd_bytes"].max()
     names, note = chosen(run, flows, most, largest, "largest windows")
@@ -57,6 +58,8 @@ def window(
         if "sequence" in run.traces:
             events = loss_events(run, name, span_s)
             mark(panel, events, events["event"].map(lambda event: 0.0 if event == "lost" else top))
+        exits = slow_start_exits(run, name, span_s)
+        mark(panel, exits, pd.Series(top, index=exits.index))
         panel.set_ylim(0, NEAR * top)
         panel.set_ylabel(f"{name} [{word}]")
     legend(figure, axes, ax)

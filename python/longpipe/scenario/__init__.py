@@ -19,6 +19,7 @@ from longpipe.scenario.buffers import Framing
 from longpipe.scenario.congestion import (
     Aimd,
     Bbr,
+    Bbr3,
     Bic,
     Congestion,
     Cubic,
@@ -87,6 +88,7 @@ __all__ = [
     "Aimd",
     "Arrivals",
     "Bbr",
+    "Bbr3",
     "BernoulliLoss",
     "Bic",
     "BitErrorLoss",

@@ -57,7 +57,7 @@ class Moving(Model):
 
 
 class File(Model):
-    """A link by a file: .csv with time, rate, delay and loss, or else a schedule of mahimahi, a millisecond a line."""
+    """A link by a file: .csv with time, rate, delay and loss, or of `longpipe satellites`, else mahimahi's schedule."""
 
     kind: Literal["file"] = "file"
     file: str = Field(min_length=1, max_length=4096, description="A path of a file, read when the scenario is checked")
@@ -93,6 +93,9 @@ class Satellites(Model):
     )
     between: Literal["linear", "hold"] = Field(default="linear", description=BETWEEN)
     at: Literal["end", "start"] = Field(default="end", description=AT)
+    outages: Outages = Field(
+        default=Outages(), description="When the line sends nothing, besides times without a route"
+    )
     order: Order = Field(
         default="free",
         description="Whether packets under way keep their path after a change (free), or none arrives before another",

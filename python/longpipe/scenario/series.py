@@ -21,6 +21,8 @@ PS_PER_NS: Final = 10**3
 LONGEST_DELAY_PS: Final = TIME.parse("1000 s")
 FASTEST_BPS: Final = RATE.parse("10 Tbit/s")
 COLUMNS: Final = ("time", "rate", "delay", "loss")
+# As `longpipe satellites` writes them.
+ROUND_TRIPS: Final = ("time_s", "from", "to", "rtt_ns", "links")
 # Of a schedule: lines, and the latest instant [ms].
 MOST_LINES: Final = 10_000_000
 LATEST_MS: Final = 100 * 86_400 * 1000
@@ -82,7 +84,7 @@ def series(where: str, path: Moving | File | Satellites, duration: str) -> Serie
         motion["service"] = parts.service
     if parts.knots_ps:
         motion["delay"] = {"knots_ps": parts.knots_ps, "between": path.between, "at": path.at}
-    outages = Outages() if isinstance(path, Satellites) else path.outages
+    outages = path.outages
     if intervals := _intervals(f"{where}.outages", outages, parts.outages_ps, duration_ps):
         if parts.service is not None and parts.service["kind"] == "opportunities":
             raise ScenarioError(f"{where}.outages: beside a schedule; needs a schedule with gaps of its own")
@@ -184,6 +186,8 @@ def _of_schedule(path: File, lines: Sequence[str]) -> _Parts:
 
 def _of_csv(file: str, lines: Sequence[str]) -> _Parts:
     rows = list(csv.reader(lines))
+    if rows and "rtt_ns" in rows[0]:
+        return _of_round_trips(file, rows)
     heads = _heads(file, rows)
     found: dict[str, list[tuple[int, Any]]] = {name: [] for name in heads if name != "time"}
     read: dict[str, Callable[[str, str], Any]] = {
@@ -194,8 +198,7 @@ def _of_csv(file: str, lines: Sequence[str]) -> _Parts:
     last = -1
     for number, row in enumerate(rows[1:], 2):
         where = f"{file}:{number}"
-        if len(row) != len(heads):
-            raise ScenarioError(f"{where}: {len(row)} cells; needs {len(heads)}: {', '.join(heads)}")
+        _check_cells(where, row, heads)
         cells = dict(zip(heads, (cell.strip() for cell in row), strict=True))
         now = _quantity(f"{where}: time", cells.pop("time"), TIME, PS, LATEST_MS * PS_PER_MS)
         if now <= last:
@@ -206,6 +209,41 @@ def _of_csv(file: str, lines: Sequence[str]) -> _Parts:
             if cell:
                 found[name].append((now, read[name](f"{where}: {name}", cell)))
     return _columns(file, found)
+
+
+def _of_round_trips(file: str, rows: Sequence[Sequence[str]]) -> _Parts:
+    """What `longpipe satellites -o` writes of one pair: half of each round trip; nothing is sent without a route."""
+    if tuple(rows[0]) != ROUND_TRIPS:
+        raise ScenarioError(f"{file}:1: {', '.join(rows[0])}; needs {', '.join(ROUND_TRIPS)}")
+    for number, row in enumerate(rows[1:], 2):
+        _check_cells(f"{file}:{number}", row, ROUND_TRIPS)
+    pairs = sorted({" - ".join(row[1:3]) for row in rows[1:]})
+    if len(pairs) != 1:
+        raise ScenarioError(f"{file}: {len(pairs)} pairs; needs round trips of one, as {' or '.join(pairs[:2])}")
+    parts, last, without = _Parts(), -1, None
+    for number, (time, _, _, rtt, _) in enumerate(rows[1:], 2):
+        where = f"{file}:{number}"
+        now = _quantity(f"{where}: time_s", time, TIME, PS, LATEST_MS * PS_PER_MS)
+        if now <= last:
+            raise ScenarioError(f"{where}: time_s {time} after {TIME.format(last)}; needs times that go on")
+        if rtt:
+            delay = _quantity(f"{where}: rtt_ns", rtt, TIME, PS_PER_NS, 2 * LONGEST_DELAY_PS) // 2
+            parts.knots_ps.append([now, delay])
+            if without is not None:
+                parts.outages_ps.append([without, now])
+            without = None
+        elif without is None:
+            without = now
+        last = now
+    if not parts.knots_ps or without is not None:
+        at = "at any instant" if not parts.knots_ps else "in the end"
+        raise ScenarioError(f"{file}: no route {at}; needs round trips up to the last row")
+    return parts
+
+
+def _check_cells(where: str, row: Sequence[str], heads: Sequence[str]) -> None:
+    if len(row) != len(heads):
+        raise ScenarioError(f"{where}: {len(row)} cells; needs {len(heads)}: {', '.join(heads)}")
 
 
 def _columns(file: str, found: dict[str, list[tuple[int, Any]]]) -> _Parts:

@@ -9,8 +9,9 @@ import sqlalchemy as sa
 from longpipe import _core
 from longpipe.store.schema import FAILURES, RUNS, SCENARIOS, STUDIES
 
-# Engine 2 changed CUBIC alone. Builds before engines had numbers, by a hash over their sources: both have the results
-# of engine 1, but the hasty one took ACKs to be certain of their place, which on graphs and beside VBR they may not be.
+# Engine 2 changed CUBIC alone; since then efficiency counts timestamps, and segments that differ. Builds before engines
+# had numbers, by a hash over their sources: both have the results of engine 1, but the hasty one took ACKs to be
+# certain of their place, which on graphs and beside VBR they may not be.
 _NOW: Final = "2"
 _FIRST: Final = "1"
 _SOUND: Final = "0.1.0+62b773d38c8e"
@@ -29,9 +30,9 @@ def earlier_names(engine: str) -> tuple[str, ...]:
 
 def holds(name: str, fields: Mapping[str, Any]) -> bool:
     """Whether what the engine of an earlier name made of a scenario with these fields is what it makes now."""
-    if '"cubic"' in json.dumps(fields):
+    network, text = fields["network"], json.dumps(fields)
+    if '"cubic"' in text or '"timestamps": true' in text or any(one.get("tcp") for one in network.get("group") or ()):
         return False
-    network = fields["network"]
     return name != _HASTY or (network["kind"] == "dumbbell" and not network.get("vbr"))
 
 

@@ -142,6 +142,16 @@ class Study:
         self._become(replace(self.design, measures=measures))
         return self
 
+    def drop(self, *names: str) -> Self:
+        """Asks no more for measures, by their names; runs stay. ScenarioError for one that it isn't asked for."""
+        asked = {measure.name: str(measure) for measure in self.design.asked}
+        for name in names:
+            if name not in asked:
+                known = nearest(name, asked) if asked else "it has none that can go"
+                raise ScenarioError(f"measure: {name!r}; {known}")
+        self._put(replace(self.design, measures=tuple(text for name, text in asked.items() if name not in names)))
+        return self
+
     def status(self) -> Status:
         """How far it is, whoever runs it."""
         counts = studies.counts(self.store, self._record)
@@ -196,6 +206,21 @@ class Study:
         heads = ["point", *self.design.levels(1), "replication", "seed"]
         measured = pd.DataFrame([dict(measure(result)) for result in self._results(frame)])
         return pd.concat([frame[heads], measured], axis="columns")
+
+    def limits(self) -> pd.DataFrame:
+        """What limited each flow of each finished run: `point`, the factors, `replication`, `seed`, `Result.limits`."""
+        import pandas as pd
+
+        frame = self.frame()
+        heads = ["point", *self.design.levels(1), "replication", "seed"]
+        parts = [
+            result.limits.assign(**{name: row[name] for name in heads})
+            for row, result in zip(frame[heads].to_dict("records"), self._results(frame), strict=True)
+        ]
+        if not parts:
+            return pd.DataFrame(columns=heads)
+        whole = pd.concat(parts, ignore_index=True)
+        return whole[[*heads, *whole.columns.drop(heads)]]
 
     def means(self, *names: str, level: float = 0.95, measure: Measure | None = None) -> pd.DataFrame:
         """A row per point with finished runs: `point`, the factors, `runs`, and of each measure its mean and interval.

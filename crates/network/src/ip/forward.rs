@@ -259,11 +259,12 @@ impl Ip {
                 // It leaves each port later than the one before.
                 since = since.min(arrival - wire.line.delay());
             }
+            if arrival > wire.line.quiet_until {
+                break link;
+            }
             match wire.line.end {
-                End::Through if arrival <= hosts.clock.end => {}
-                End::Host if (arrival <= wire.line.quiet_until) & !busy => {
-                    return Some(Reaching { arrival, packet, since });
-                }
+                End::Through => {}
+                End::Host if !busy => return Some(Reaching { arrival, packet, since }),
                 _ => break link,
             }
         };
@@ -329,9 +330,22 @@ impl Ip {
         options: &Options,
         since: Time,
     ) {
-        if hosts.ahead.by_records && next.packet.is_plain_ack() && self.take_ack_in_order(hosts, next) {
-            return;
+        if hosts.ahead.by_records && next.packet.is_plain_ack() {
+            return self.hand_over_ack(hosts, next, options, since);
         }
+        self.hand_over(hosts, next, options, since);
+    }
+
+    /// The same of an ACK that says nothing but that data arrived, as a rule in order.
+    #[inline(never)]
+    fn hand_over_ack<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options, since: Time) {
+        if !self.take_ack_in_order(hosts, next) {
+            self.hand_over(hosts, next, options, since);
+        }
+    }
+
+    #[inline(always)]
+    fn hand_over<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options, since: Time) {
         let now = hosts.begin_ahead(next.arrival);
         let certain = hosts.receive(self, next.packet, options, since);
         hosts.end_ahead(now);

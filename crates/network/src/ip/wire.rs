@@ -204,8 +204,16 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
         let errors = BitErrors::new(&link.loss, seed, index as u64).map(|errors| (errors, end));
         let seen = if errors.is_some() { End::Uncertain } else { end };
         let least = Span(link.promise().least_delay);
+        let line = |repeats| {
+            let mut line = Line::new(least, seen, if stands { repeats } else { Repeats::Never });
+            // What goes on through a router meets nobody there.
+            if seen == End::Through {
+                line.quiet_until = Time(scenario.duration_ps);
+            }
+            line
+        };
         let wire = |port, repeats| Wire {
-            line: Line::new(least, seen, if stands { repeats } else { Repeats::Never }),
+            line: line(repeats),
             packets: Ring::default(),
             options: Ring::default(),
             lead: leads[index],

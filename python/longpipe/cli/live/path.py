@@ -64,6 +64,10 @@ def run(
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the scenario.")
     ] = None,
+    outside: Annotated[
+        bool,
+        typer.Option("--outside", help="The last host leads to the Internet, by pasta (Debian's passt), over IPv4."),
+    ] = False,
     alone: Annotated[bool, typer.Option("--alone", help="Without the scenario's own flows beside.")] = False,
     max_late: Annotated[
         str | None, typer.Option(metavar="TIME", help="Fail if a packet is later than this, or the machine drops one.")
@@ -142,6 +146,7 @@ def run(
         record=record,
         capture=capture,
         alone=alone,
+        to_outside=outside,
         progress=tell if progress else None,
     )
     _show(done.certificate, errors, json, quiet=quiet)

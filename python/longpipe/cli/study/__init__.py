@@ -78,6 +78,24 @@ def show(
 
 
 @app.command()
+def measure(
+    name: _Name,
+    add: Annotated[
+        list[str] | None,
+        typer.Option("--add", metavar="NAME=WHAT", help="Ask for this too, as design --measure. Repeat for more."),
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option("--drop", metavar="NAME", help="Ask for this no more. Repeat for more.")
+    ] = None,
+    store: StoreOption = None,
+) -> None:
+    """Show what a study is asked for by name beside what every run has, and change it; its runs stay."""
+    from longpipe.cli.study import actions
+
+    actions.measure(name, store, add or [], drop or [])
+
+
+@app.command()
 def export(
     name: Annotated[str | None, typer.Argument(metavar="[STUDY]", help="A study; else all runs of the store.")] = None,
     output: Annotated[

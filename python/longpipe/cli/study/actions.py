@@ -107,6 +107,21 @@ def show(name: str, url: str | None, where: Sequence[str], most: int) -> None:
     show_table(console, table, len(heads))
 
 
+def measure(name: str, url: str | None, add: Sequence[str], drop: Sequence[str]) -> None:
+    """Adds and drops measures of a study, and lists those it is asked for then."""
+    with opened(url, create=False, readonly=not (add or drop)) as store:
+        study = Study.open(name, store)
+        if drop:
+            study.drop(*drop)
+        if add:
+            study.ask(*add)
+        console = terminal()
+        for one in study.design.asked:
+            console.print(str(one), markup=False)
+        if not study.design.asked:
+            console.print("none besides what every run has", style="dim")
+
+
 def export(name: str | None, url: str | None, where: Sequence[str], output: Path) -> None:
     """Writes the finished runs of a study, or all of a store."""
     from longpipe.analysis.conditions import matching

@@ -43,7 +43,7 @@ pub struct Line {
     delay: Span,
     /// Packets sent by `repeat` since this was last asked.
     repeated: u64,
-    /// The host at its end gets packets at once up to this instant; never while others wait for the event of their arrival.
+    /// What is at its end gets packets at once up to this instant; a host never while others wait for the event of their arrival.
     pub quiet_until: Time,
     /// Length of the last packet [byte].
     bytes: u16,
