@@ -119,7 +119,7 @@ CHECKS := --target-dir target/checked --config profile.ci.overflow-checks=true -
 soak:
 	cargo run --package longpipe-network --profile ci $(if $(CHECKED),$(CHECKS)) --example soak -- \
 		--cases $(CASES) --from $(FROM) --out results/soak
-	PROPTEST_CASES=$(CASES) cargo test --package longpipe-network --profile ci --test engines -- --nocapture
+	PROPTEST_CASES=$(CASES) cargo test --package longpipe-network --profile ci --test all engines:: -- --nocapture
 
 # The results that tests/golden.rs asks for, anew: refused where one changed and the engine's number did not.
 golden:

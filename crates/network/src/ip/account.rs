@@ -30,73 +30,71 @@ fn report_of(port: &mut Port, line: &mut Line, under_way: (u64, u64), now: Time)
     }
 }
 
-impl Ip {
-    /// Packets and bytes on each wire that wait for the event of their arrival.
-    fn under_way(&self) -> Vec<(u64, u64)> {
-        let mut under_way = vec![(0, 0); self.wires.len()];
-        let on_wires = self.wires.iter().flat_map(|wire| wire.packets.iter());
-        for next in on_wires.chain(self.lanes.iter()) {
-            let (packets, bytes) = &mut under_way[self.routes.link(&next.packet) as usize];
-            *packets += 1;
-            *bytes += u64::from(next.packet.bytes());
-        }
-        under_way
+/// Packets and bytes on each wire that wait for the event of their arrival.
+fn under_way(ip: &Ip) -> Vec<(u64, u64)> {
+    let mut under_way = vec![(0, 0); ip.wires.len()];
+    let on_wires = ip.wires.iter().flat_map(|wire| wire.packets.iter());
+    for next in on_wires.chain(ip.lanes.iter()) {
+        let (packets, bytes) = &mut under_way[ip.routes.link(&next.packet) as usize];
+        *packets += 1;
+        *bytes += u64::from(next.packet.bytes());
     }
+    under_way
+}
 
-    /// The reports of all links that carry IP packets.
-    pub(super) fn packet_reports(&mut self, now: Time) -> Result<Vec<PacketReport>, InvariantError> {
-        let mut reports = Vec::with_capacity(self.wires.len());
-        let nodes = self
-            .topology
-            .ends
-            .iter()
-            .map(|end| end.node as usize + 1)
-            .max()
-            .unwrap_or(0);
-        // Packets and bytes that came to each router over its wires, and that its ports counted.
-        let mut came = vec![(0, 0); nodes];
-        let mut counted = came.clone();
-        let under_way = self.under_way();
-        for (index, wire) in self.wires.iter_mut().enumerate() {
-            let mut under_way = under_way[index];
-            let end = wire.end();
-            let Wire { line, port, errors, .. } = wire;
-            if let Port::Moving(moving) = port {
-                let lost = moving.lost_later(now);
-                under_way = (under_way.0 + lost.0, under_way.1 + lost.1);
-            }
-            let (report, accounts_agree, rate) = report_of(port, line, under_way, now);
-            check(report.conserves(rate, now) && accounts_agree, || {
-                format!("port {index}: {report:?}")
-            })?;
-            let report = report.with(errors.as_ref().map(|(errors, _)| &**errors));
-            let sum = |total: &mut (u64, u64), packets, bytes| *total = (total.0 + packets, total.1 + bytes);
-            if end != End::Host {
-                let lost = report.packets_lost();
-                let node = self.topology.ends[index].node as usize;
-                // What a FIFO admitted is under way at once; what waits to be served is not.
-                let held = match port {
-                    Port::Served(port) => port.served().waiting(),
-                    Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::Moving(_) => (0, 0),
-                };
-                sum(
-                    &mut came[node],
-                    report.packets_in - lost - held.0 - under_way.0 - report.spoilt,
-                    report.bytes_in - report.bytes_lost - held.1 - under_way.1 - report.bytes_spoilt,
-                );
-            }
-            if !report.host {
-                sum(
-                    &mut counted[self.topology.origins[index] as usize],
-                    report.packets_in,
-                    report.bytes_in,
-                );
-            }
-            reports.push(report);
+/// The reports of all links that carry IP packets.
+pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>, InvariantError> {
+    let mut reports = Vec::with_capacity(ip.wires.len());
+    let nodes = ip
+        .topology
+        .ends
+        .iter()
+        .map(|end| end.node as usize + 1)
+        .max()
+        .unwrap_or(0);
+    // Packets and bytes that came to each router over its wires, and that its ports counted.
+    let mut came = vec![(0, 0); nodes];
+    let mut counted = came.clone();
+    let under_way = under_way(ip);
+    for (index, wire) in ip.wires.iter_mut().enumerate() {
+        let mut under_way = under_way[index];
+        let end = wire.end();
+        let Wire { line, port, errors, .. } = wire;
+        if let Port::Moving(moving) = port {
+            let lost = moving.lost_later(now);
+            under_way = (under_way.0 + lost.0, under_way.1 + lost.1);
         }
-        check(came == counted, || {
-            format!("routers: {came:?} came, {counted:?} were counted")
+        let (report, accounts_agree, rate) = report_of(port, line, under_way, now);
+        check(report.conserves(rate, now) && accounts_agree, || {
+            format!("port {index}: {report:?}")
         })?;
-        Ok(reports)
+        let report = report.with(errors.as_ref().map(|(errors, _)| &**errors));
+        let sum = |total: &mut (u64, u64), packets, bytes| *total = (total.0 + packets, total.1 + bytes);
+        if end != End::Host {
+            let lost = report.packets_lost();
+            let node = ip.topology.ends[index].node as usize;
+            // What a FIFO admitted is under way at once; what waits to be served is not.
+            let held = match port {
+                Port::Served(port) => port.served().waiting(),
+                Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::Moving(_) => (0, 0),
+            };
+            sum(
+                &mut came[node],
+                report.packets_in - lost - held.0 - under_way.0 - report.spoilt,
+                report.bytes_in - report.bytes_lost - held.1 - under_way.1 - report.bytes_spoilt,
+            );
+        }
+        if !report.host {
+            sum(
+                &mut counted[ip.topology.origins[index] as usize],
+                report.packets_in,
+                report.bytes_in,
+            );
+        }
+        reports.push(report);
     }
+    check(came == counted, || {
+        format!("routers: {came:?} came, {counted:?} were counted")
+    })?;
+    Ok(reports)
 }

@@ -321,42 +321,9 @@ impl Ip {
         }
     }
 
-    /// Gives a packet to its end point ahead of time; an ACK that goes on at once does so.
-    #[inline(never)]
-    pub(crate) fn hand_over_ahead<P: Probe>(
-        &mut self,
-        hosts: &mut Hosts<P>,
-        next: OnWire,
-        options: &Options,
-        since: Time,
-    ) {
-        if hosts.ahead.by_records && next.packet.is_plain_ack() {
-            return self.hand_over_ack(hosts, next, options, since);
-        }
-        self.hand_over(hosts, next, options, since);
-    }
-
-    /// The same of an ACK that says nothing but that data arrived, as a rule in order.
-    #[inline(never)]
-    fn hand_over_ack<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options, since: Time) {
-        if !self.take_ack_in_order(hosts, next) {
-            self.hand_over(hosts, next, options, since);
-        }
-    }
-
-    #[inline(always)]
-    fn hand_over<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options, since: Time) {
-        let now = hosts.begin_ahead(next.arrival);
-        let certain = hosts.receive(self, next.packet, options, since);
-        hosts.end_ahead(now);
-        if let Some(ack) = certain {
-            self.go_on_for_certain(hosts, ack);
-        }
-    }
-
     /// An ACK whose place is certain reaches a router, and all that follows.
     #[inline(never)]
-    fn go_on_for_certain<P: Probe>(&mut self, hosts: &mut Hosts<P>, ack: Certain) {
+    pub(crate) fn go_on_for_certain<P: Probe>(&mut self, hosts: &mut Hosts<P>, ack: Certain) {
         self.forward(hosts, (ack.next.arrival, ack.next.packet), &ack.options, false);
     }
 

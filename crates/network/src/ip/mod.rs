@@ -119,7 +119,7 @@ impl Medium for Ip {
     }
 
     fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError> {
-        let packet_ports = self.packet_reports(now)?;
+        let packet_ports = account::packet_reports(self, now)?;
         packet_ports.iter().for_each(|port| port.hash(hash));
         Ok(Carried {
             packet_ports,

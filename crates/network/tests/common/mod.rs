@@ -15,6 +15,8 @@ pub mod kept;
 #[allow(dead_code)]
 pub mod packets;
 #[allow(dead_code)]
+pub mod queued;
+#[allow(dead_code)]
 pub mod random;
 #[allow(dead_code)]
 pub mod smaller;

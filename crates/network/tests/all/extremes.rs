@@ -2,10 +2,8 @@
 //!
 //! `make checked` runs this with checks of overflow.
 
-mod common;
-
-use common::random::{as_packets, RECOVERIES};
-use common::{add_vbr, policy, tcp, Builder, LAN, SECOND};
+use crate::common::random::{as_packets, RECOVERIES};
+use crate::common::{add_vbr, policy, tcp, Builder, LAN, SECOND};
 use longpipe_network::scenario::{Engine, NodeKind, Scenario, SchedulerConfig, StartConfig, Ties, TrafficConfig};
 use longpipe_network::{Report, Simulation};
 use longpipe_tcp::config::{AckConfig, PhaseConfig, RecoveryKind, TimerConfig};

@@ -1,10 +1,8 @@
 //! A run of IP packets is the same whichever of them have events of their own.
 
-mod common;
-
-use common::packets::{ip, packets};
-use common::random::{any_dumbbell, any_parking_lot_of_packets, as_packets};
-use common::{policy, run, tcp, transfers_agree, watched, with_flows_that_never_start, LAN};
+use crate::common::packets::{ip, packets};
+use crate::common::random::{any_dumbbell, any_parking_lot_of_packets, as_packets};
+use crate::common::{policy, run, tcp, transfers_agree, watched, with_flows_that_never_start, LAN};
 use longpipe_network::scenario::{BufferUnit, Engine, Scenario};
 use longpipe_network::Report;
 use longpipe_tcp::config::RecoveryKind;

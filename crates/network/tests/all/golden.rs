@@ -1,8 +1,6 @@
 //! The results of every kept scenario are those of this number of the engine, bit by bit.
 
-mod common;
-
-use common::golden::{difference, entries, results, run_all};
+use crate::common::golden::{difference, entries, results, run_all};
 use longpipe_network::ENGINE;
 
 #[test]

@@ -1,8 +1,6 @@
 //! Web traffic: requests and files over one connection.
 
-mod common;
-
-use common::{dumbbell, policy, tcp, web, Builder, LAN, SECOND, WAN};
+use crate::common::{dumbbell, policy, tcp, web, Builder, LAN, SECOND, WAN};
 use longpipe_network::hosts::files::File;
 use longpipe_network::hosts::web::{CycleFrom, WebConfig};
 use longpipe_network::scenario::{LossConfig, NodeKind, Scenario, StartConfig, TrafficConfig};

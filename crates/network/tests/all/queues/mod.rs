@@ -1,16 +1,14 @@
 //! Queueing disciplines against ns-3's, drop by drop, for the same arrivals and random numbers (`data/queues/README.md`).
 
 mod judged;
-#[path = "../common/queued.rs"]
-mod queued;
 
+use crate::common::queued::Packet;
 use flate2::read::GzDecoder;
 use longpipe_events::Time;
 use longpipe_network::queues::codel::{Control, Law};
 use longpipe_network::queues::fq_codel::FqCodel;
 use longpipe_network::queues::Backlog;
 use longpipe_network::scenario::{CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules};
-use queued::Packet;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;

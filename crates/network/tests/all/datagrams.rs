@@ -1,9 +1,7 @@
 //! Datagrams against closed forms: what waits at a port, and for how long, is known for evenly spaced and for Poisson arrivals.
 
-mod common;
-
-use common::packets::{ip, packets};
-use common::{run, tcp, watched, SECOND};
+use crate::common::packets::{ip, packets};
+use crate::common::{run, tcp, watched, SECOND};
 use longpipe_network::hosts::datagrams::DatagramReport;
 use longpipe_network::scenario::{
     ArrivalsConfig, BufferUnit, CbrConfig, Engine, LossConfig, OnOffDatagramsConfig, PoissonConfig, Scenario, Times,

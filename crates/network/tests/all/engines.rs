@@ -1,11 +1,9 @@
 //! The engines agree to the bit, whatever the scenario.
 
-mod common;
-
-use common::chains::any_chain;
-use common::compare::{compare, compare_engines};
-use common::random::{any_dumbbell, any_parking_lot};
-use common::{add_vbr, run, web, SECOND};
+use crate::common::chains::any_chain;
+use crate::common::compare::{compare, compare_engines};
+use crate::common::random::{any_dumbbell, any_parking_lot};
+use crate::common::{add_vbr, run, web, SECOND};
 use longpipe_network::hosts::web::WebConfig;
 use longpipe_network::scenario::{Engine, Scenario, SchedulerConfig, TrafficConfig};
 use proptest::prelude::*;

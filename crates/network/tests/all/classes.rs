@@ -1,8 +1,6 @@
 //! Two classes at a port: what the scheduler promises, and what VBR may cost.
 
-mod common;
-
-use common::{add_vbr, dumbbell, policy, tcp, Builder, LAN, SECOND, WAN};
+use crate::common::{add_vbr, dumbbell, policy, tcp, Builder, LAN, SECOND, WAN};
 use longpipe_events::{Rate, Span, Time};
 use longpipe_network::atm::port::class::Class;
 use longpipe_network::atm::port::classes::{Feeder, VbrQueue};

@@ -1,13 +1,10 @@
 //! Ports that choose between queues, against arithmetic: shares to the quantum, priorities to a packet.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod dualpi2;
-#[path = "../common/queued.rs"]
-mod queued;
 
-use common::packets::{ip, packets};
-use common::{run, tcp, SECOND};
+use crate::common::packets::{ip, packets};
+use crate::common::queued::Packet;
+use crate::common::{run, tcp, SECOND};
 use longpipe_events::Time;
 use longpipe_network::queues::round_robin::{RoundRobin, Spread};
 use longpipe_network::scenario::{
@@ -16,7 +13,6 @@ use longpipe_network::scenario::{
 };
 use longpipe_network::{Report, Simulation};
 use longpipe_tcp::config::{AimdConfig, CongestionConfig, RecoveryKind};
-use queued::Packet;
 
 const DELAY: u64 = SECOND / 100;
 const TRUNK_BPS: u64 = 10_000_000;

@@ -1,9 +1,7 @@
 //! What must hold in every run, whatever the scenario.
 
-mod common;
-
-use common::random::{any_parking_lot, RATE, RECOVERIES};
-use common::{
+use crate::common::random::{any_parking_lot, RATE, RECOVERIES};
+use crate::common::{
     dumbbell, parking_lot, policy, run, tcp, transfers_agree, watched, with_flows_that_never_start, LAN, WAN,
 };
 use longpipe_network::scenario::{Engine, LossConfig};

@@ -1,7 +1,7 @@
 //! What judges arrivals: RED and PIE.
 
-use super::queued::Packet;
 use super::{column, constant, differ, drawn, expected, rows, Event, MS, RATE};
+use crate::common::queued::Packet;
 use longpipe_events::Time;
 use longpipe_network::policies::pie::Pie;
 use longpipe_network::policies::red::Red;

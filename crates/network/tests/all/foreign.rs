@@ -1,9 +1,7 @@
 //! Packets of programs outside, against the end points of an ordinary run: entered when these sent theirs, they fare alike.
 
-mod common;
-
-use common::any_graph::any_scenario;
-use common::any_graph::motion::{self, any_motions};
+use crate::common::any_graph::any_scenario;
+use crate::common::any_graph::motion::{self, any_motions};
 use longpipe_events::Time;
 use longpipe_network::scenario::{Engine, Framing, LossConfig, PolicyConfig, Scenario};
 use longpipe_network::{Cause, Datagram, Fate, ForeignPacket, Outcome, Probe, Simulation, REQUEST};
@@ -99,7 +97,7 @@ fn outcomes(scenario: &Scenario, seed: u64, sent: &[(Time, Name, ForeignPacket)]
 
 fn alike(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
     scenario.engine = Engine::Reference;
-    scenario.duration_ps = scenario.duration_ps.min(common::SECOND);
+    scenario.duration_ps = scenario.duration_ps.min(crate::common::SECOND);
     // Whether a program's packet is an ACK is not looked at.
     for link in &mut scenario.links {
         if matches!(link.policy, PolicyConfig::AckFilter {}) {
@@ -187,8 +185,8 @@ fn losses_are_told_with_their_link_and_cause() {
             },
         ),
     ] {
-        let tcp = common::tcp(RecoveryKind::Reno, 65_535);
-        let mut scenario = common::dumbbell(1, 1_000_000, 1000, common::policy("tail-drop"), 1, &tcp);
+        let tcp = crate::common::tcp(RecoveryKind::Reno, 65_535);
+        let mut scenario = crate::common::dumbbell(1, 1_000_000, 1000, crate::common::policy("tail-drop"), 1, &tcp);
         scenario.engine = Engine::Reference;
         scenario.framing = framing;
         if framing == Framing::Ip {
@@ -226,8 +224,8 @@ fn losses_are_told_with_their_link_and_cause() {
 /// Of a packet alone on its way each look says the same, until it is there; of none, nothing is due.
 #[test]
 fn the_horizon_of_one_packet_is_its_delivery_once_it_flies_and_never_before() {
-    let tcp = common::tcp(RecoveryKind::Reno, 65_535);
-    let mut scenario = common::dumbbell(1, 1_000_000, 1000, common::policy("tail-drop"), 1, &tcp);
+    let tcp = crate::common::tcp(RecoveryKind::Reno, 65_535);
+    let mut scenario = crate::common::dumbbell(1, 1_000_000, 1000, crate::common::policy("tail-drop"), 1, &tcp);
     scenario.engine = Engine::Reference;
     scenario.framing = Framing::Ip;
     scenario.links.iter_mut().for_each(|link| link.buffer = None);

@@ -1,10 +1,8 @@
 //! What must hold in every run of IP packets.
 
-mod common;
-
-use common::packets::{ip, lost, packets};
-use common::random::{RATE, RECOVERIES};
-use common::{parking_lot, policy, run, tcp, LAN, SECOND, WAN};
+use crate::common::packets::{ip, lost, packets};
+use crate::common::random::{RATE, RECOVERIES};
+use crate::common::{parking_lot, policy, run, tcp, LAN, SECOND, WAN};
 use longpipe_network::ip::report::PacketReport;
 use longpipe_network::scenario::{BufferUnit, LossConfig, Scenario, Ties, TrafficConfig};
 use longpipe_network::Simulation;

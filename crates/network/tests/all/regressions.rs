@@ -1,9 +1,7 @@
 //! Scenarios on which the ways to run one once parted, or a run failed: a file each, with its seed.
 
-mod common;
-
-use common::compare::{findings, MANY_EVENTS};
-use common::kept::Kept;
+use crate::common::compare::{findings, MANY_EVENTS};
+use crate::common::kept::Kept;
 use std::path::{Path, PathBuf};
 
 #[test]

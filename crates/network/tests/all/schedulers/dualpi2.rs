@@ -1,8 +1,8 @@
 //! DualPI2 against RFC 9332's pseudocode, step by step.
 
-use super::common::SECOND;
 use super::packet;
-use super::queued::Packet;
+use crate::common::queued::Packet;
+use crate::common::SECOND;
 use longpipe_events::{Stream, Time};
 use longpipe_network::queues::dualpi2::DualPi2;
 use longpipe_network::scenario::{DualPi2Config, LowLatencyMarking, TwoQueues};

@@ -1,9 +1,7 @@
 //! Bit errors lose what they have to: 1 − (1 − p)ⁿ of all that is n bits long, at the end of the wire.
 
-mod common;
-
-use common::packets::packets;
-use common::{dumbbell, policy, run, tcp, LAN};
+use crate::common::packets::packets;
+use crate::common::{dumbbell, policy, run, tcp, LAN};
 use longpipe_network::scenario::{LossConfig, Scenario};
 use longpipe_tcp::config::RecoveryKind;
 

@@ -1,12 +1,10 @@
 //! Whatever the graph, a run leaves the same bits behind in every engine, watched or not.
 
-mod common;
-
-use common::any_graph::any_scenario;
-use common::any_graph::motion::{self, any_motions};
-use common::compare::{compare, findings, MANY_EVENTS};
-use common::kept::Kept;
-use common::smaller::{smaller, FEW_EVENTS};
+use crate::common::any_graph::any_scenario;
+use crate::common::any_graph::motion::{self, any_motions};
+use crate::common::compare::{compare, findings, MANY_EVENTS};
+use crate::common::kept::Kept;
+use crate::common::smaller::{smaller, FEW_EVENTS};
 use longpipe_network::scenario::{Framing, Scenario};
 use proptest::prelude::*;
 use proptest::test_runner::{TestError, TestRunner};

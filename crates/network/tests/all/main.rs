@@ -1,0 +1,20 @@
+//! The tests of the crate from outside, in one program: each program compiles every engine anew.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod any_graph;
+mod bit_errors;
+mod classes;
+mod datagrams;
+mod engines;
+mod extremes;
+mod foreign;
+mod golden;
+mod invariants;
+mod ip;
+mod ip_events;
+mod queues;
+mod regressions;
+mod schedulers;
+mod web;
