@@ -80,7 +80,7 @@ impl Atm {
             self.send_frame(hosts, link, packet, &Options::NONE, UNKNOWN);
         }
         let state = &hosts.flows[flow];
-        if !state.sender.is_spent() | (state.sender.next_timeout() < state.sender_armed) {
+        if !state.sender.is_spent() | (state.sender.next_calm_timeout() < state.sender_armed) {
             hosts.send_data(self, flow);
         }
         true

@@ -32,7 +32,7 @@ impl Sender {
                 ecn: Ecn::default(),
             });
         }
-        if self.is_spent() {
+        if self.short_at_end_only && self.is_spent() {
             return None;
         }
         self.poll_short(now, self.flight.window())
@@ -54,10 +54,11 @@ impl Sender {
         })
     }
 
-    /// Whether no shorter segment may follow where `poll_full` gives none.
+    /// Whether no shorter segment may follow where `poll_full` gives none, of a sender whose ACK `take_plain` took.
     #[inline(always)]
     pub fn is_spent(&self) -> bool {
-        self.short_at_end_only && self.flight.una + self.flight.rwnd < self.written
+        debug_assert!(self.short_at_end_only);
+        self.flight.una + self.flight.rwnd < self.written
     }
 
     /// Less than the MSS, if the window allows that much and silly-window avoidance does.
