@@ -70,7 +70,7 @@ def test_the_variant_of_the_page_compiles_and_passes_its_test(copy: Path) -> Non
 
 
 def test_the_random_graphs_draw_the_variant_of_the_page(copy: Path) -> None:
-    cargo(copy, "check", "--package", "longpipe-network", "--test", "engines")
+    cargo(copy, "check", "--package", "longpipe-network", "--test", "all")
 
 
 def test_scenarios_have_the_variant_of_the_page(copy: Path) -> None:
