@@ -2,7 +2,6 @@
 
 import os
 import socket
-import struct
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +12,13 @@ from longpipe import _core
 from longpipe.errors import RunError, ScenarioError
 from longpipe.live import calls
 from longpipe.live.certificate import Certificate
+from longpipe.live.device import overrun
 from longpipe.live.hosts import Plan
 
 Way = Literal["any", "tun", "packet"]
 
 # Its real-time priority: before all that has none.
 PRIORITY: Final = 10
-_PACKET_LEVEL: Final = 263
-_PACKET_STATISTICS: Final = 6
 
 
 @dataclass(frozen=True)
@@ -92,8 +90,7 @@ class Carrier:
         os.close(self._stopped)
         self._thread.join()
         for one in self._sockets:
-            _, dropped = struct.unpack("II", one.getsockopt(_PACKET_LEVEL, _PACKET_STATISTICS, 8))
-            self.overrun += dropped
+            self.overrun += overrun(one)
             one.close()
 
     def is_alive(self) -> bool:

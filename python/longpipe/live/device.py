@@ -29,6 +29,7 @@ _ALL_PROTOCOLS: Final = 0x0003
 _RECEIVE_BUFFER_FORCED: Final = 33
 _RECEIVE_BUFFER: Final = 1 << 25
 _PACKET_LEVEL: Final = 263
+_STATISTICS: Final = 6
 _IGNORE_OUTGOING: Final = 23
 _ETHTOOL: Final = 0x8946
 # ETHTOOL_STXCSUM, _SSG, _STSO, _SGSO, _SGRO.
@@ -107,6 +108,12 @@ def listened_to(interface: str) -> socket.socket:
         packets.close()
         raise
     return packets
+
+
+def overrun(packets: socket.socket) -> int:
+    """Packets that a packet socket had no room for since this was last asked."""
+    _, count = struct.unpack("II", packets.getsockopt(_PACKET_LEVEL, _STATISTICS, 8))
+    return int(count)
 
 
 def configure(mtu: int, address: str, address_6: str | None, outside: str | None, others: list[str]) -> None:

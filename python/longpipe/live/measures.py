@@ -89,20 +89,22 @@ def echoes(settings: Settings, seconds: float) -> Measured:
 
 
 def _bulk(
-    name: str, scenario: Scenario, settings: Settings, seconds: float, least_bps: float, limit_s: float
+    name: str, scenario: Scenario, settings: Settings, seconds: float, least_bps: float | None, limit_s: float
 ) -> Measured:
     made = plan(scenario)
     sending = ["send", made.hosts[1].name, str(PORT), f"{seconds:g}"]
     text, done = answer(made, sending, ["receive", str(PORT)], settings)
     goodput, late = float(text), done.certificate.lateness_s["0.99"] or 0.0
     found = f"{goodput / 1e6:.1f} Mbit/s, 99 % within {late * 1e3:.3f} ms"
-    asked = f"{least_bps / 1e6:g} Mbit/s, 99 % within {limit_s * 1e3:g} ms"
-    return Measured(name, found, asked, goodput >= least_bps and late <= limit_s, done.certificate)
+    asked, reached = f"99 % within {limit_s * 1e3:g} ms", late <= limit_s
+    if least_bps is not None:
+        asked, reached = f"{least_bps / 1e6:g} Mbit/s, {asked}", reached and goodput >= least_bps
+    return Measured(name, found, asked, reached, done.certificate)
 
 
 def hundred(settings: Settings, seconds: float) -> Measured:
     """TCP of the machine over 100 Mbit/s and 100 ms."""
-    return _bulk("TCP, 100 Mbit/s, 100 ms", path("100 Mbit/s", "50 ms"), settings, seconds, 0.0, 0.0002)
+    return _bulk("TCP, 100 Mbit/s, 100 ms", path("100 Mbit/s", "50 ms"), settings, seconds, None, 0.0002)
 
 
 def thousand(settings: Settings, seconds: float) -> Measured:
@@ -113,7 +115,7 @@ def thousand(settings: Settings, seconds: float) -> Measured:
 
 def beside(settings: Settings, seconds: float) -> Measured:
     """One real flow beside 9999 simulated ones at 100 Mbit/s, which leave it a fifth."""
-    return _bulk("TCP beside 9999 flows", crowd(10_000, seconds), settings, seconds, 0.0, 0.0002)
+    return _bulk("TCP beside 9999 flows", crowd(10_000, seconds), settings, seconds, None, 0.0002)
 
 
 def small(settings: Settings, seconds: float) -> Measured:

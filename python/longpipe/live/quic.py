@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.scenario import Scenario
+from longpipe.units import TIME
 
 CLIENT: Final = "client"
 SERVER: Final = "server"
@@ -160,6 +161,4 @@ def _time(name: str, text: str) -> str:
 
 
 def _picoseconds(name: str, text: str) -> int:
-    from longpipe.units import TIME
-
     return TIME.parse(_time(name, text))

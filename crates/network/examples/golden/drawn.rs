@@ -1,12 +1,11 @@
 //! Scenarios drawn at random, those that move enough and not too much.
 
 use crate::common::any_graph::any_scenario;
-use crate::common::random::{any_dumbbell, any_parking_lot, any_parking_lot_of_packets, as_packets};
-use crate::common::{add_vbr, run, web, SECOND};
+use crate::common::random::{any_dumbbell, any_parking_lot, any_parking_lot_of_packets, as_packets, with_web};
+use crate::common::{add_vbr, run, SECOND};
 use crate::Book;
 use longpipe_events::mix;
-use longpipe_network::hosts::web::WebConfig;
-use longpipe_network::scenario::{Engine, Framing, Scenario, SchedulerConfig, TrafficConfig};
+use longpipe_network::scenario::{Engine, Framing, Scenario, SchedulerConfig};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -53,18 +52,6 @@ fn add(book: &mut Book, name: &str, count: usize, strategy: impl Strategy<Value 
 /// Short enough for links of the papers' rate.
 fn short(mut scenario: Scenario) -> Scenario {
     scenario.duration_ps = scenario.duration_ps.min(SECOND / 20);
-    scenario
-}
-
-fn with_web(mut scenario: Scenario) -> Scenario {
-    for flow in scenario.flows.iter_mut().skip(1).step_by(2) {
-        flow.traffic = TrafficConfig::Web(WebConfig {
-            cycle_ps: SECOND / 10,
-            spacing_from_ps: SECOND / 1000,
-            spacing_to_ps: SECOND / 100,
-            ..web()
-        });
-    }
     scenario
 }
 

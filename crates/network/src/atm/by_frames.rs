@@ -213,7 +213,7 @@ impl Atm {
             cells,
         };
         let lone = port.on_last_alone(last);
-        let left = lone.or_else(|| port.on_last(last)).map(|slot| {
+        let leaving = lone.or_else(|| port.on_last(last)).map(|slot| {
             let left = port.grid.start(slot + 1);
             let since = if lone.is_some() {
                 left
@@ -224,11 +224,11 @@ impl Atm {
         });
         if packet.has_options() {
             let options = self.under_way.take_options(&packet);
-            if let Some(left) = left {
-                self.leave_with_options(hosts, (link, packet), left, &options);
+            if let Some(leaving) = leaving {
+                self.leave_with_options(hosts, (link, packet), leaving, &options);
             }
-        } else if let Some(left) = left {
-            self.leave(hosts, (link, packet), left, &Options::NONE);
+        } else if let Some(leaving) = leaving {
+            self.leave(hosts, (link, packet), leaving, &Options::NONE);
         }
     }
 
@@ -237,22 +237,22 @@ impl Atm {
         &mut self,
         hosts: &mut Hosts<P>,
         packet: (u32, Packet),
-        left: (Time, Time),
+        leaving: (Time, Time),
         options: &Options,
     ) {
-        self.leave(hosts, packet, left, options);
+        self.leave(hosts, packet, leaving, options);
     }
 
-    /// A frame has its place on a link, at whose end it arrives at `leaves`; as for the next one, it left at `since`.
+    /// A frame has its place on a link, at whose end it arrives at `at`; for what answers it, it left at `since`.
     #[inline(always)]
     fn leave<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
         (link, packet): (u32, Packet),
-        (leaves, since): (Time, Time),
+        (at, since): (Time, Time),
         options: &Options,
     ) {
-        let certain = self.pass_on(hosts, link as usize, (packet.further(), leaves), options, since);
+        let certain = self.pass_on(hosts, link as usize, (packet.further(), at), options, since);
         if let Some(ack) = certain {
             self.go_on_at_once(hosts, ack);
         }

@@ -4,7 +4,6 @@ use super::promises::Promises;
 use crate::scenario::topology::Topology;
 use crate::scenario::{Engine, Scenario};
 use longpipe_events::{Entity, Tournament};
-use longpipe_tcp::config::RecoveryKind;
 
 /// Which hosts packets may reach ahead of time.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +15,7 @@ pub(crate) struct Ahead {
     pub(super) places: Vec<Option<(u32, Entity)>>,
     /// While something happens ahead of time, what follows from it does not.
     pub(crate) busy: bool,
-    /// Whether some sender keeps records of what it sends, and all hosts are prompt.
+    /// Whether an ACK may be taken by a sender's records alone: some sender keeps them, and all hosts send at once.
     pub(crate) by_records: bool,
 }
 
@@ -58,11 +57,8 @@ impl Ahead {
             hosts: vec![None; scenario.links.len()],
             places: vec![None; topology.first_step.len()],
             busy: false,
-            by_records: scenario.nodes.iter().all(|node| node.send_jitter_ps == 0)
-                && scenario
-                    .flows
-                    .iter()
-                    .any(|flow| flow.tcp.recovery.kind() == RecoveryKind::Rack),
+            by_records: promises.hosts.iter().all(|host| host.sends_at_once)
+                && promises.circuits.iter().any(|circuit| circuit.end.keeps_records),
         };
         for (host, link) in way_in.into_iter().enumerate() {
             if let Some(link) = link.filter(|_| !uncertain[host]) {

@@ -3,7 +3,7 @@
 
 use super::motion::{DelayConfig, OrderConfig};
 use super::{FlowConfig, LinkConfig, LossConfig, NodeConfig, TrafficConfig};
-use longpipe_tcp::config::AckConfig;
+use longpipe_tcp::config::{AckConfig, RecoveryKind};
 use longpipe_tcp::segment::header_bytes;
 
 /// What a link and the port that feeds it make certain.
@@ -37,6 +37,8 @@ pub(crate) struct EndPromise {
     pub silent_between_timers: bool,
     /// Each packet of data is answered by an ACK that leaves when it comes.
     pub answers_at_once: bool,
+    /// Its sender keeps a record of each transmission, by which ACKs in order are taken.
+    pub keeps_records: bool,
     /// Least length of the packets of data that it sends, headers included [byte]; 0 if it sends none or that is not known.
     pub least_packet_bytes: u64,
 }
@@ -55,8 +57,8 @@ impl LinkConfig {
             .is_some_and(|motion| motion.order == OrderConfig::Free)
     }
 
-    /// A FIFO and a wire of one delay; of one that moves, what holds at any time.
-    /// A wire of one delay, maybe with bit errors; a FIFO, unless the queue is served.
+    /// A wire of one delay, maybe with bit errors, and a FIFO, unless the queue is served; of a link that moves, what holds at any
+    /// time.
     pub(crate) fn promise(&self) -> LinkPromise {
         if let Some(motion) = &self.motion {
             // When a packet has left a line whose rate moves, or stops, is certain too, but not how soon after another.
@@ -109,11 +111,13 @@ impl FlowConfig {
         let sending = EndPromise {
             silent_between_timers,
             answers_at_once: false,
+            keeps_records: self.tcp.recovery.kind() == RecoveryKind::Rack,
             least_packet_bytes: self.least_packet_bytes(),
         };
         let receiving = EndPromise {
             silent_between_timers,
             answers_at_once: matches!(self.tcp.ack, AckConfig::Immediate {}),
+            keeps_records: false,
             least_packet_bytes: 0,
         };
         [sending, receiving]

@@ -2,10 +2,9 @@
 
 use crate::common::chains::any_chain;
 use crate::common::compare::{compare, compare_engines};
-use crate::common::random::{any_dumbbell, any_parking_lot};
-use crate::common::{add_vbr, run, web, SECOND};
-use longpipe_network::hosts::web::WebConfig;
-use longpipe_network::scenario::{Engine, Scenario, SchedulerConfig, TrafficConfig};
+use crate::common::random::{any_dumbbell, any_parking_lot, cases, with_web};
+use crate::common::{add_vbr, run, SECOND};
+use longpipe_network::scenario::{Engine, Scenario, SchedulerConfig};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -21,34 +20,12 @@ fn agree(mut scenario: Scenario, seed: u64, traced: bool) -> Result<(), TestCase
     compare(&scenario, seed)
 }
 
-/// PROPTEST_CASES where it is set, else `usual`.
-fn cases(usual: u32) -> ProptestConfig {
-    let config = ProptestConfig::default();
-    match std::env::var_os("PROPTEST_CASES") {
-        Some(_) => config,
-        None => ProptestConfig { cases: usual, ..config },
-    }
-}
-
 proptest! {
     #![proptest_config(cases(900))]
     #[test]
     fn over_a_dumbbell(scenario in any_dumbbell(), seed in any::<u64>(), traced in prop::bool::weighted(0.2)) {
         agree(scenario, seed, traced)?;
     }
-}
-
-/// Every second flow becomes web traffic.
-fn with_web(mut scenario: Scenario) -> Scenario {
-    for flow in scenario.flows.iter_mut().skip(1).step_by(2) {
-        flow.traffic = TrafficConfig::Web(WebConfig {
-            cycle_ps: SECOND / 10,
-            spacing_from_ps: SECOND / 1000,
-            spacing_to_ps: SECOND / 100,
-            ..web()
-        });
-    }
-    scenario
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 //!
 //! `make checked` runs this with checks of overflow.
 
-use crate::common::random::{as_packets, RECOVERIES};
+use crate::common::random::{as_packets, cases, RECOVERIES};
 use crate::common::{add_vbr, policy, tcp, Builder, LAN, SECOND};
 use longpipe_network::scenario::{Engine, NodeKind, Scenario, SchedulerConfig, StartConfig, Ties, TrafficConfig};
 use longpipe_network::{Report, Simulation};
@@ -198,14 +198,6 @@ prop_compose! {
             }
         }
         scenario
-    }
-}
-
-fn cases(usual: u32) -> ProptestConfig {
-    let config = ProptestConfig::default();
-    match std::env::var_os("PROPTEST_CASES") {
-        Some(_) => config,
-        None => ProptestConfig { cases: usual, ..config },
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::common::any_graph::any_scenario;
 use crate::common::any_graph::motion::{self, any_motions};
+use crate::common::random::cases;
 use longpipe_events::Time;
 use longpipe_network::scenario::{Engine, Framing, LossConfig, PolicyConfig, Scenario};
 use longpipe_network::{Cause, Datagram, Fate, ForeignPacket, Outcome, Probe, Simulation, REQUEST};
@@ -132,21 +133,8 @@ fn alike(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn cases() -> ProptestConfig {
-    let usual = ProptestConfig::default();
-    ProptestConfig {
-        cases: if std::env::var_os("PROPTEST_CASES").is_some() {
-            usual.cases
-        } else {
-            100
-        },
-        failure_persistence: None,
-        ..usual
-    }
-}
-
 proptest! {
-    #![proptest_config(cases())]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..cases(100) })]
 
     #[test]
     fn over_any_graph_of_routers(scenario in any_scenario(Framing::Ip), seed in any::<u64>()) {

@@ -237,6 +237,16 @@ pub fn transfers_agree(scenario: &Scenario, report: &Report) -> bool {
     })
 }
 
+/// Flows of `parking_lot` over one bottleneck get more than those over both.
+#[allow(dead_code)]
+pub fn short_routes_get_more(report: &Report) {
+    let delivered: Vec<u64> = report.flows.iter().map(|flow| flow.delivered_bytes).collect();
+    assert!(
+        delivered[1] > delivered[0] && delivered[2] > delivered[3],
+        "short routes get more: {delivered:?}"
+    );
+}
+
 /// Web traffic whose cycle is short.
 #[allow(dead_code)]
 pub fn web() -> WebConfig {

@@ -1,6 +1,7 @@
 //! Random scenarios.
 
-use super::{tcp, Builder, LAN, SECOND, WAN};
+use super::{tcp, web, Builder, LAN, SECOND, WAN};
+use longpipe_network::hosts::web::WebConfig;
 use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Framing, LossConfig, NodeKind, PolicyConfig, Scenario, StartConfig, Ties, TrafficConfig,
 };
@@ -18,6 +19,28 @@ pub const RECOVERIES: [RecoveryKind; 6] = [
 ];
 /// Rate of the papers' links [bit/s].
 pub const RATE: u64 = 155_520_000;
+
+/// PROPTEST_CASES where it is set, else `usual`.
+pub fn cases(usual: u32) -> ProptestConfig {
+    let config = ProptestConfig::default();
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => config,
+        None => ProptestConfig { cases: usual, ..config },
+    }
+}
+
+/// Every second flow becomes web traffic.
+pub fn with_web(mut scenario: Scenario) -> Scenario {
+    for flow in scenario.flows.iter_mut().skip(1).step_by(2) {
+        flow.traffic = TrafficConfig::Web(WebConfig {
+            cycle_ps: SECOND / 10,
+            spacing_from_ps: SECOND / 1000,
+            spacing_to_ps: SECOND / 100,
+            ..web()
+        });
+    }
+    scenario
+}
 
 /// Any buffer policy.
 pub fn any_policy() -> impl Strategy<Value = PolicyConfig> {

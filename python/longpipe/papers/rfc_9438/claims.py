@@ -51,10 +51,10 @@ def _more_where_printed_so(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _friendlier_than_highspeed(runs: pd.DataFrame) -> Iterator[Condition]:
-    of_table = runs[(runs["table"] == "2") & (runs["loss"] < RARE)].pivot_table(
+    of_table = runs[(runs["table"] == "2") & (runs["loss"] < RARE / 10)].pivot_table(
         "simulated", index="loss", columns="control"
     )
-    most = float((of_table["cubic-0.4"] / of_table["highspeed"]).iloc[:-1].max())
+    most = float((of_table["cubic-0.4"] / of_table["highspeed"]).max())
     yield _exact("W(CUBIC, C = 0.4) / W(HSTCP) at 10 ms, p <= 1e-4, largest", most, below=0.5)
 
 

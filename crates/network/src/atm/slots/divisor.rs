@@ -35,7 +35,8 @@ impl Divisor {
     #[inline(always)]
     pub fn quotient(self, dividend: u64) -> u64 {
         debug_assert!(dividend <= Self::LARGEST);
-        // The reciprocal is too large by less than one: less than 2^63 / 2^63 of what the next quotient needs.
+        // Rounding adds less than 1 to the reciprocal, so less than 2^-shift to the quotient: less than the 1 / value that it may be
+        // short of the next whole number.
         let product = u128::from(dividend << 1) * u128::from(self.reciprocal);
         ((product >> 64) as u64) >> self.shift
     }
