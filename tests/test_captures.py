@@ -320,6 +320,12 @@ def test_a_full_disk_keeps_the_results(tmp_path: Path) -> None:
         ("link:switch1-switch2", "a", "capture: 'switch1-switch2' is no link; did you mean 'switch1->switch2'?"),
         ("source1", "a", "capture: 'source1'; needs host:NAME or link:NAME->NAME"),
         (
+            "host:flow2",
+            "a",
+            "capture: 'flow2' is no host; the flow flow2 goes from source2 to sink2, needs host:source2",
+        ),
+        ("host:flow", "a", "capture: 'flow' is no host; the flow flow1 goes from source1 to sink1, needs host:source1"),
+        (
             "host:source1",
             "/dev/null/a.pcapng",
             "/dev/null can't be written (not a directory); needs a directory that can",

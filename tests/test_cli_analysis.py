@@ -55,6 +55,7 @@ def test_tables_and_figures_are_written(tmp_path: Path) -> None:
         "analyse", WWW_98, "--response", "efficiency", *WAN, *options, "--csv", tmp_path / "t", "--figures", tmp_path / "f"
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-2:] == [f"Tables: {tmp_path / 't'}", f"Figures: {tmp_path / 'f'}"]
     names = {"variation", "effects", "checks", "comparisons", "bootstrap", "ranks", "residuals"}
     assert {path.stem for path in (tmp_path / "t").iterdir()} == names
     assert len(pd.read_csv(tmp_path / "t" / "comparisons.csv")) == 6 + 15

@@ -27,12 +27,17 @@ def completed(words: str, **environment: str) -> list[str]:
     ("words", "expected"),
     [
         ("longpipe run a.toml --set tcp.congestion=s", ["tcp.congestion=scalable"]),
-        ("longpipe run a.toml --set tcp.est", ["tcp.estimate_ssthresh="]),
+        # More than one to choose from, or a shell sets a space behind the equals sign.
+        ("longpipe run a.toml --set tcp.est", [f"tcp.estimate_ssthresh={one}" for one in ("", "true", "false")]),
+        ("longpipe run a.toml --set tcp.duplicate", ["tcp.duplicate_ack_threshold=", "tcp.duplicate_ack_threshold=3"]),
         (
             "longpipe run a.toml --set switch.policy=s",
             [f"switch.policy={one}" for one in ("selective-drop", "step-marking", "sfq", "strict-priority")],
         ),
-        ("longpipe design a.toml --factor buffer:switch.buf", ["buffer:switch.buffer="]),
+        (
+            "longpipe design a.toml --factor seg:tcp.duplicate",
+            [f"seg:tcp.duplicate_ack_threshold={n}" for n in ("", 3)],
+        ),
         ("longpipe fields tcp.receiver", ["tcp.receiver_window"]),
         ("longpipe reproduce g", ["gr-97"]),
         ("longpipe init --example le", ["leo"]),
@@ -56,9 +61,12 @@ def test_studies_of_the_store_are_completed(tmp_path: Path) -> None:
     ("words", "expected"),
     [
         (["run", "a.toml", "--set", "switch.policy", "=", "ep"], ["epd"]),
-        (["run", "a.toml", "--set", "tcp.est"], ["tcp.estimate_ssthresh="]),
+        (["run", "a.toml", "--set", "tcp.est"], [f"tcp.estimate_ssthresh={one}" for one in ("", "true", "false")]),
         (["run", "a.toml", "--set", "tcp.ecn", "="], ["off", "classic", "dctcp"]),
-        (["design", "a.toml", "--factor", "buffer", ":", "switch.buf"], ["switch.buffer="]),
+        (
+            ["design", "a.toml", "--factor", "buffer", ":", "switch.buf"],
+            ["switch.buffer=", "switch.buffer=1000", "cells"],
+        ),
         (["design", "a.toml", "--factor", "p", ":", "switch.policy", "=", "ep"], ["epd"]),
         (["init", "--example", "=", "le"], ["leo"]),
         (["init", "x.toml", "--example", ""], list(EXAMPLES)),

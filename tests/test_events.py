@@ -60,6 +60,15 @@ def test_phases_follow_each_other_through_the_time_shown(recovery: str) -> None:
     assert ("recovery" in set(found["phase"])) == (recovery in ("reno", "newreno", "sack"))
 
 
+def test_phases_begin_with_the_flow_and_not_before() -> None:
+    start = {"kind": "fixed", "at": "1500 ms"}
+    result = simulate(Scenario(duration="3 s").with_(start=start, **{"traces.cwnd": True}))
+    assert phases(result, "flow1")["begin_s"].iloc[0] == 1.5
+    assert phases(result, "flow1", (2.0, 3.0))["begin_s"].iloc[0] == 2.0
+    assert phases(result, "flow1", (0.5, 1.5)).empty
+    assert "slow start" not in _legend(pictures.window(result, flows=["flow1"], span_s=(0.0, 1.0)))
+
+
 @cache
 def by_records(control: str, loss: float, hystart: str = "") -> Result:
     congestion = {"kind": control, "hystart": hystart} if hystart else control

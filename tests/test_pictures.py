@@ -271,6 +271,7 @@ def test_the_command_runs_and_draws_or_draws_what_was_recorded(tmp_path: Path) -
     scenario.write_text(SCENARIO.with_(duration="300 ms").to_toml())
     said = command("plot", scenario, "rtt", "--title", "Of my own", "-o", tmp_path / "titled.svg")
     assert (said.returncode, said.stderr) == (0, "")
+    assert said.stdout.splitlines()[-1] == f"Picture: {tmp_path / 'titled.svg'}"
     assert "<!-- Of my own -->" in (tmp_path / "titled.svg").read_text()
     drawn = command("plot", scenario, "sequence", "-o", tmp_path / "fresh.svg")
     assert (drawn.returncode, drawn.stderr) == (0, "")

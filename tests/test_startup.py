@@ -55,6 +55,16 @@ def test_a_run_and_a_look_at_a_study_load_no_pandas(command: list[str], tmp_path
     assert not found & (HEAVY - {"sqlalchemy"})
 
 
+def test_a_picture_loads_what_draws_it_and_no_more(tmp_path: Path) -> None:
+    (tmp_path / "lan.toml").write_text(Scenario(name="lan", duration="10 ms").to_toml())
+    code = (
+        f"import os, sys; from longpipe.cli import app; os.chdir({str(tmp_path)!r})\n"
+        "app(['plot', 'lan.toml', 'throughput', '-o', 'lan.png'], standalone_mode=False)\n"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    assert loaded(code) & HEAVY == {"pandas", "matplotlib", "pyarrow"}
+
+
 def test_workers_load_no_pandas_and_no_database() -> None:
     code = (
         "from longpipe import Scenario; from longpipe.executors.processes import run_job\n"

@@ -1,10 +1,11 @@
 """Packet captures of a run: where, into which files, and what became of them."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 # Kind, index of the node or link, path: as the core wants it.
 CorePlace = tuple[str, int, str]
+# Places that an error names.
+MOST_NAMED: Final = 12
 
 
 @dataclass(frozen=True)
@@ -48,12 +51,23 @@ def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path])
         if known is None or not name:
             raise ScenarioError(f"capture: {place!r}; needs host:NAME or link:NAME->NAME")
         if name not in known:
-            raise ScenarioError(f"capture: {name!r} is no {kind}; {nearest(name, known)}")
+            raise ScenarioError(f"capture: {name!r} is no {kind}; {_instead(resolved, kind, name, known)}")
         if (other := seen.setdefault(Path(path).absolute(), place)) != place:
             raise ScenarioError(f"capture {place}: {path} is the file of {other}; needs a file of its own")
         check_file(f"capture {place}", Path(path))
         places.append((kind, known[name], str(path)))
     return places
+
+
+def _instead(resolved: Mapping[str, Any], kind: str, name: str, known: Mapping[str, int]) -> str:
+    """What to ask for instead of a place that is not there: of a flow, or a group of them, its two hosts."""
+    names, links = [node["name"] for node in resolved["nodes"]], resolved["links"]
+    for flow in resolved["flows"] if kind == "host" else ():
+        # The flows of a group are named after it: web1, web2.
+        if name == flow["name"] or re.fullmatch(rf"{re.escape(name)}\d+", flow["name"]):
+            begin, end = names[links[flow["route"][0]]["from"]], names[links[flow["route"][-1]]["to"]]
+            return f"the flow {flow['name']} goes from {begin} to {end}, needs host:{begin} or host:{end}"
+    return nearest(name, known, MOST_NAMED)
 
 
 def unwritable(captures: Mapping[str, str | Path], error: OSError) -> ScenarioError:

@@ -1,11 +1,17 @@
 """What a shell completes: names of papers, examples, fields, levels, measures and studies."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from longpipe.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from longpipe.scenario.reference import Field
 
 
 def among(names: Iterable[str]) -> Callable[[str], list[str]]:
@@ -19,17 +25,37 @@ def among(names: Iterable[str]) -> Callable[[str], list[str]]:
 
 
 def field_and_level(incomplete: str) -> list[str]:
-    """FIELD= of every field of a scenario; behind it the values that it names."""
+    """FIELD= of every field of a scenario; behind it the values that it names.
+
+    Of the only field that is meant its values, or its default, come at once: with no more to choose from, a shell would
+    set a space behind the equals sign.
+    """
     # A shell asks as long as a key takes to repeat: all else is loaded when it is needed.
     from longpipe.scenario.reference import all_fields
 
     left, equals, _ = incomplete.partition("=")
-    named, colon, field = left.rpartition(":")
-    if not equals:
-        return [f"{named}{colon}{one}=" for one in _unique(one.name for one in all_fields()) if one.startswith(field)]
-    accepted = next((one.accepts for one in all_fields() if one.name == field), "")
-    levels = [level for level in accepted.split(", ") if level.replace("-", "").isalnum()]
-    return [whole for level in levels if (whole := f"{left}={level}").startswith(incomplete)]
+    named, colon, begun = left.rpartition(":")
+    fields = {one.name: one for one in reversed(all_fields())}
+    names = [one for one in _unique(one.name for one in all_fields()) if one.startswith(begun)]
+    if equals:
+        names, levels = [begun], _levels(fields[begun]) if begun in fields else []
+    elif len(names) == 1:
+        levels = ["", *(_levels(fields[names[0]]) or _default(fields[names[0]]))]
+    else:
+        levels = [""]
+    found = (f"{named}{colon}{name}={level}" for name in names for level in levels)
+    return [whole for whole in found if whole.startswith(incomplete)]
+
+
+def _levels(field: Field) -> list[str]:
+    """The values that a field names."""
+    return [level for level in field.accepts.split(", ") if level.replace("-", "").isalnum()]
+
+
+def _default(field: Field) -> list[str]:
+    from longpipe.scenario.reference import ABSENT, REQUIRED
+
+    return [] if field.default in (ABSENT, REQUIRED) else [field.default]
 
 
 def field(incomplete: str) -> list[str]:

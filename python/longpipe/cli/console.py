@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console
@@ -29,6 +30,13 @@ def show_table(console: Console, table: Table, heads: int = 1) -> None:
             console.print()
         # A block whose words alone are wider than the terminal runs over its edge, which cuts nothing.
         console.print(block, crop=False)
+
+
+def tell_written(console: Console, **files: Path | str | None) -> None:
+    """A line for each file or folder that there is now, by what is in it."""
+    for what, file in files.items():
+        if file is not None:
+            console.print(f"{what}: {file}", markup=False, soft_wrap=True)
 
 
 def blocks(console: Console, table: Table, heads: int = 1) -> Iterator[Table]:

@@ -42,6 +42,7 @@ def init(
         raise ScenarioError(f"FILE: {file} exists; needs the name of a new file")
     check_file("FILE", file)
     write_text(file, text)
+    typer.echo(f"Scenario: {file}")
 
 
 def _all_fields() -> str:

@@ -164,9 +164,6 @@ def plot(
     longpipe plot geo.toml throughput -o geo.svg; longpipe plot geo.toml window --compare tcp.recovery=reno,sack -o
     recovery.svg; longpipe plot STUDY --x buffer --y efficiency -o study.svg
     """
-    # Other commands begin faster without it.
-    from longpipe.pictures.saving import save_as
-
     if output.suffix not in FORMATS:
         raise ScenarioError(f"--output: {str(output)!r}; {nearest(output.suffix, FORMATS)}")
     check_file("--output", output)
@@ -174,7 +171,7 @@ def plot(
         if name is not None:
             raise ScenarioError(f"KIND: {name!r} is of a run; needs none with --x, which is of a study")
         figure = _of_study(source, x, y, by, heat, where or [], store, from_zero=not y_from_data)
-        save_as(_titled(figure, title), output)
+        _save(figure, title, output)
         return
     if where or y_from_data:
         raise ScenarioError(f"{'--where' if where else '--y-from-data'}: of a study; needs --x FACTOR")
@@ -182,7 +179,7 @@ def plot(
         from longpipe.pictures.path import path
 
         scenario = scenario_with(_existing(source), changes or [])
-        save_as(_titled(path(scenario, _span(scenario, begin, end)), title), output)
+        _save(path(scenario, _span(scenario, begin, end)), title, output)
         return
     kind = _kind(name)
     if everything and (flow or compared or kind is Kind.SEQUENCE):
@@ -199,7 +196,7 @@ def plot(
     if kind is Kind.WINDOW:
         _tell_shares(runs, flow, busy)
     options["span_s"] = _span(next(iter(runs.values())).scenario, begin, end)
-    save_as(_titled(_draw(runs, kind, flow, options, everything), title), output)
+    _save(_draw(runs, kind, flow, options, everything), title, output)
 
 
 def _options(kind: Kind, unit: Unit | None, port: str | None, *, rto: bool, overlaid: bool) -> dict[str, Any]:
@@ -214,12 +211,15 @@ def _options(kind: Kind, unit: Unit | None, port: str | None, *, rto: bool, over
     return {name: value for name, value in asked.items() if value}
 
 
-def _titled(figure: Figure, title: str | None) -> Figure:
+def _save(figure: Figure, title: str | None, output: Path) -> None:
+    # Other commands begin faster without them.
+    from longpipe.pictures.saving import save_as
     from longpipe.pictures.style import wrapped
 
     if title is not None:
         figure.suptitle(wrapped(title), fontsize=11)
-    return figure
+    save_as(figure, output)
+    typer.echo(f"Picture: {output}")
 
 
 def _existing(source: str) -> Path:

@@ -87,16 +87,20 @@ def satellites(
 
         if output is not None:
             write_table(found.table(), output)
+            typer.echo(f"Round trips: {output}")
         if routes is not None:
             write_table(found.routes(), routes)
+            typer.echo(f"Routes: {routes}")
     if picture is not None or chart is not None:
         from longpipe.pictures.satellites import round_trips_over_time, satellite_map
         from longpipe.pictures.saving import save_as
 
         if picture is not None:
             save_as(round_trips_over_time(found), picture)
+            typer.echo(f"Picture: {picture}")
         if chart is not None:
             save_as(satellite_map(found, at), chart)
+            typer.echo(f"Map: {chart}")
 
 
 def _stations(places: list[str], count: int, elevation: float | None) -> list[Station]:

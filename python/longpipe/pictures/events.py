@@ -64,13 +64,17 @@ def slow_start_exits(run: Run, flow: str, span_s: tuple[float, float] | None = N
 def phases(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
     """A flow's phases in their order: begin_s, end_s, phase (slow start, avoidance, recovery), from `traces.cwnd`.
 
-    Below ssthresh is slow start. Recovery, from a fast retransmit until what it is there for is acknowledged, is told
-    where `traces.sequence` is recorded too.
+    They begin with the flow. Below ssthresh is slow start. Recovery, from a fast retransmit until what it is there for
+    is acknowledged, is told where `traces.sequence` is recorded too.
     """
     begin_s, end_s = shown_s(run, span_s)
     windows = of_flow(trace(run, "cwnd"), flow)
     recoveries = list(_recoveries(run, flow)) if "sequence" in run.traces else []
     times = windows["time_s"].to_numpy()
+    # Its first row is its start.
+    begin_s = max(begin_s, *times[:1]) if len(times) else end_s
+    if begin_s >= end_s:
+        return pd.DataFrame(columns=["begin_s", "end_s", "phase"])
     ends = [edge for recovery in recoveries for edge in recovery]
     edges = np.unique(np.clip([begin_s, *times, *ends, end_s], begin_s, end_s))
     below = np.concatenate(([True], (windows["cwnd_bytes"] < windows["ssthresh_bytes"]).to_numpy()))

@@ -20,7 +20,7 @@ from longpipe.analysis.factors import check_level
 from longpipe.analysis.ranks import aligned_ranks
 from longpipe.analysis.readable import readable
 from longpipe.cli.analyse.tables import show
-from longpipe.cli.console import terminal
+from longpipe.cli.console import tell_written, terminal
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
 from longpipe.pictures.saving import save
@@ -73,7 +73,9 @@ def run(file: Path, question: Question, *, json: str | None, csv: Path | None, f
     if figures is not None:
         _draw(found, question, figures)
     if json != "-":
-        show(found, question.level, _tables(found, question) if shown.unit else tables, terminal())
+        console = terminal()
+        show(found, question.level, _tables(found, question) if shown.unit else tables, console)
+        tell_written(console, JSON=json, Tables=csv, Figures=figures)
 
 
 def _anova(frame: pd.DataFrame, response: str, question: Question) -> Anova:

@@ -96,3 +96,4 @@ def design(
         run(planned, name, store, csv=csv, until=until, most=most, executor=executor, workers=workers, memory=memory)
     elif csv is not None:
         write_text(csv, planned.frame().to_csv(index=False))
+        typer.echo(f"Plan: {csv}")

@@ -115,6 +115,8 @@ def run(
     console = terminal()
     console.print()
     show_table(console, means(design, runs, limited), len(design.factors))
+    if csv is not None:
+        console.print(f"\n{len(runs)} runs: {csv}", markup=False, soft_wrap=True)
     if not reached:
         console.print(f"{until}: not reached by every point in {design.replications} replications", style="yellow")
     names = ",".join(factor.name for factor in design.factors)

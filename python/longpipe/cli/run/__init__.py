@@ -64,7 +64,7 @@ def run(
     The run is stored, and the same scenario and seed are read from there the next time.
     """
     # Other commands begin faster without them.
-    from longpipe.cli.console import terminal
+    from longpipe.cli.console import tell_written, terminal
     from longpipe.cli.progress import RunBar
     from longpipe.cli.run.tables import show
     from longpipe.cli.warnings import warn, warn_of_memory
@@ -105,6 +105,7 @@ def run(
         if json is not None:
             write_text(Path(json), result.to_json())
         show(result, terminal(), everything=everything)
+        tell_written(terminal(), JSON=json, Tables=csv)
     if failure is not None:
         raise failure
 

@@ -81,8 +81,10 @@ def linux(
         linux_shown.show(found, asked=not alone)
         if csv is not None:
             write_text(Path(csv), found.series.to_csv(index=False))
+            typer.echo(f"Series: {csv}")
     if pcap is not None and found.linux.pcap is not None:
         write_bytes(Path(pcap), found.linux.pcap)
+        typer.echo(f"Packets of Linux: {pcap}", err=csv == "-")
     if not found.within(within):
         raise typer.Exit(DIFFERENT)
 

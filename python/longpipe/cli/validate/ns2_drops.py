@@ -66,18 +66,20 @@ def ns2_drops(
         _show(comparison, terminal())
         if csv is not None:
             write_text(Path(csv), text)
+            typer.echo(f"Sequences: {csv}")
     if figure is not None:
-        _draw(comparison, Path(figure))
+        for file in _draw(comparison, Path(figure)):
+            typer.echo(f"Figure: {file}", err=csv == "-")
     if not comparison.same_order:
         raise typer.Exit(DIFFERENT)
 
 
-def _draw(comparison: Comparison, path: Path) -> None:
+def _draw(comparison: Comparison, path: Path) -> list[Path]:
     # Matplotlib takes a second to load.
     from longpipe.pictures.saving import save
     from longpipe.validate import ns2_figures
 
-    save(ns2_figures.drops(comparison), path.with_suffix(""))
+    return save(ns2_figures.drops(comparison), path.with_suffix(""))
 
 
 def _numbers(text: str) -> list[int]:

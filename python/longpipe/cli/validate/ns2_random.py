@@ -55,5 +55,6 @@ def ns2_random(
         show_table(terminal(), table)
         if csv is not None:
             write_text(Path(csv), text)
+            typer.echo(f"Cases: {csv}")
     if (rows["first_difference"].notna() & rows["rule"].isna()).any():
         raise typer.Exit(DIFFERENT)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -38,11 +39,13 @@ def run(transfers: Sequence[Transfer], *, guard: bool, json: str | None, figure:
     if json == "-":
         sys.stdout.write(text)
     else:
+        _show(table, terminal())
         if json is not None:
             write_text(Path(json), text)
-        _show(table, terminal())
+            typer.echo(f"JSON: {json}")
     if figure is not None:
-        _draw(found[0], Path(figure))
+        for file in _draw(found[0], Path(figure)):
+            typer.echo(f"Figure: {file}", err=json == "-")
     return agree
 
 
@@ -72,12 +75,12 @@ def _agree(table: pd.DataFrame) -> bool:
     return bool((difference <= CLOSE).mean() >= SHARE and (difference <= FURTHEST).all() and same_start.all())
 
 
-def _draw(found: TransferComparison, path: Path) -> None:
+def _draw(found: TransferComparison, path: Path) -> list[Path]:
     # Matplotlib takes a second to load.
     from longpipe.pictures.saving import save
     from longpipe.validate import ns2_figures
 
-    save(ns2_figures.sequence(found), path.with_suffix(""))
+    return save(ns2_figures.sequence(found), path.with_suffix(""))
 
 
 def _show(table: pd.DataFrame, console: Console) -> None:
