@@ -215,19 +215,22 @@ impl Receiver {
     }
 
     /// The block of the latest segment, then those reported last (RFC 2018 section 4).
+    #[inline(always)]
     fn blocks(&mut self) -> [SackBlock; MAX_SACK_BLOCKS] {
-        let mut blocks = [SackBlock::default(); MAX_SACK_BLOCKS];
-        let mut reported = [0; MAX_SACK_BLOCKS];
         // Mostly there is but one.
-        if let Some(only) = self
-            .beyond
-            .only()
-            .filter(|only| (only.0..only.1).contains(&self.latest))
-        {
-            (reported[0], blocks[0]) = (only.0, self.block(only));
-            self.reported = reported;
-            return blocks;
+        match self.beyond.only() {
+            Some(only) if (only.0..only.1).contains(&self.latest) => {
+                self.reported = [only.0, 0, 0];
+                [self.block(only), SackBlock::NONE, SackBlock::NONE]
+            }
+            _ => self.several_blocks(),
         }
+    }
+
+    #[inline(never)]
+    fn several_blocks(&mut self) -> [SackBlock; MAX_SACK_BLOCKS] {
+        let mut blocks = [SackBlock::NONE; MAX_SACK_BLOCKS];
+        let mut reported = [0; MAX_SACK_BLOCKS];
         let mut count = 0;
         for sequence in [self.latest].into_iter().chain(self.reported) {
             if count == usize::from(self.sack_blocks) {
@@ -246,11 +249,9 @@ impl Receiver {
         blocks
     }
 
+    #[inline(always)]
     fn block(&self, (start, end): (u64, u64)) -> SackBlock {
-        SackBlock {
-            start: (start - self.next) as u32,
-            end: (end - self.next) as u32,
-        }
+        SackBlock::new((start - self.next) as u32, (end - self.next) as u32)
     }
 
     /// Bytes delivered in order to the application.

@@ -51,13 +51,38 @@ pub struct AckSegment {
 /// Most SACK blocks that fit beside a timestamp option (RFC 2018 section 3).
 pub const MAX_SACK_BLOCKS: usize = 3;
 
-/// A block of a SACK option, relative to its ACK: no window is wider than 32 bits, and ACKs stay small.
+/// A block of a SACK option, relative to its ACK: no window is wider than 32 bits, and ACKs stay small. One word, for a processor
+/// waits when it reads two halves at once that were written one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SackBlock {
+pub struct SackBlock(u64);
+
+impl SackBlock {
+    /// None: what follows the last block of an ACK.
+    pub const NONE: SackBlock = SackBlock(0);
+
+    /// From this byte up to that one, which is not in it, both counted from the acknowledgement.
+    #[inline(always)]
+    pub fn new(start: u32, end: u32) -> SackBlock {
+        SackBlock(u64::from(end) << 32 | u64::from(start))
+    }
+
     /// First byte, counted from the acknowledgement.
-    pub start: u32,
-    /// First byte after it, likewise; 0: no block.
-    pub end: u32,
+    #[inline(always)]
+    pub fn start(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// First byte after it, likewise.
+    #[inline(always)]
+    pub fn end(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// Whether there is a block.
+    #[inline(always)]
+    pub fn is_some(self) -> bool {
+        self.0 != 0
+    }
 }
 
 impl DataSegment {
@@ -78,7 +103,7 @@ impl AckSegment {
     /// Length of the IP packet [byte]. A SACK option of n blocks takes 2 + 8n bytes and 2 of padding.
     #[inline(always)]
     pub fn packet_bytes(&self) -> u32 {
-        if self.blocks[0].end == 0 {
+        if !self.blocks[0].is_some() {
             return header_bytes(self.echo);
         }
         header_bytes(self.echo) + 4 + 8 * self.sack_blocks().count() as u32
@@ -89,8 +114,8 @@ impl AckSegment {
         let sequence = |offset: u32| self.acknowledgement + u64::from(offset);
         self.blocks
             .iter()
-            .take_while(|block| block.end > 0)
-            .map(move |block| (sequence(block.start), sequence(block.end)))
+            .take_while(|block| block.is_some())
+            .map(move |block| (sequence(block.start()), sequence(block.end())))
     }
 }
 
@@ -109,7 +134,7 @@ mod tests {
         let mut ack = AckSegment::default();
         let mut bytes = vec![ack.packet_bytes()];
         for block in 0..MAX_SACK_BLOCKS {
-            ack.blocks[block] = SackBlock { start: 1, end: 2 };
+            ack.blocks[block] = SackBlock::new(1, 2);
             bytes.push(ack.packet_bytes());
         }
         ack.echo = Some(Time(0));

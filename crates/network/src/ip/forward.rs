@@ -63,11 +63,12 @@ impl Ip {
         };
         let departure = wire.left(arrival);
         watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
-        let next = OnWire { arrival, packet };
         if !vc.is_multiple_of(2) && self.is_certain(self.wires[link as usize].lead, arrival, since, hosts.clock.end) {
+            // Put together anew, for a copy of what has just been written waits for it.
+            let (next, options) = (OnWire { arrival, packet }, payload.options().unwrap_or(NO_OPTIONS));
             return Some(Certain { next, options });
         }
-        self.set_out(hosts, link, next, &options);
+        self.set_out(hosts, link, OnWire { arrival, packet }, &options);
         None
     }
 
@@ -323,7 +324,7 @@ impl Ip {
 
     /// An ACK whose place is certain reaches a router, and all that follows.
     #[inline(never)]
-    pub(crate) fn go_on_for_certain<P: Probe>(&mut self, hosts: &mut Hosts<P>, ack: Certain) {
+    pub(crate) fn go_on_for_certain<P: Probe>(&mut self, hosts: &mut Hosts<P>, ack: &Certain) {
         self.forward(hosts, (ack.next.arrival, ack.next.packet), &ack.options, false);
     }
 

@@ -111,7 +111,7 @@ impl Ip {
         let now = hosts.begin_ahead(next.arrival);
         let certain = hosts.receive(self, next.packet, options, since);
         hosts.end_ahead(now);
-        if let Some(ack) = certain {
+        if let Some(ack) = &certain {
             self.go_on_for_certain(hosts, ack);
         }
     }

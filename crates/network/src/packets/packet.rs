@@ -51,7 +51,7 @@ impl Options {
     /// Of a packet that has none.
     pub const NONE: Options = Options {
         stamp: None,
-        blocks: [SackBlock { start: 0, end: 0 }; MAX_SACK_BLOCKS],
+        blocks: [SackBlock::NONE; MAX_SACK_BLOCKS],
     };
 }
 
@@ -198,7 +198,7 @@ impl Packet {
                 packet.rest & (ECHOES_MARK | DATAGRAM | FOREIGN),
             )
         };
-        let sacks = earlier.has_options() && options.blocks[0].end > 0;
+        let sacks = earlier.has_options() && options.blocks[0].is_some();
         !self.is_data()
             && !self.is_datagram()
             && !self.is_foreign()

@@ -83,7 +83,7 @@ impl Payload for AckSegment {
     #[inline(always)]
     fn options(&self) -> Option<Options> {
         let (stamp, blocks) = (self.echo, self.blocks);
-        (stamp.is_some() || blocks[0].end > 0).then_some(Options { stamp, blocks })
+        (stamp.is_some() || blocks[0].is_some()).then_some(Options { stamp, blocks })
     }
 
     #[inline(always)]

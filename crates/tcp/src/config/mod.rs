@@ -123,7 +123,7 @@ impl TcpConfig {
             ..AckSegment::default()
         };
         if self.recovery.sack_blocks() > 0 {
-            ack.blocks.fill(SackBlock { start: 1, end: 2 });
+            ack.blocks.fill(SackBlock::new(1, 2));
         }
         (data.packet_bytes(), ack.packet_bytes())
     }

@@ -28,7 +28,7 @@ impl Sender {
     #[inline(always)]
     pub fn on_ack(&mut self, now: Time, ack: &AckSegment) {
         debug_assert!(ack.acknowledgement <= self.flight.max, "an ACK for data never sent");
-        if !self.calm | (ack.blocks[0].end > 0) | (ack.acknowledgement <= self.flight.una) {
+        if !self.calm | ack.blocks[0].is_some() | (ack.acknowledgement <= self.flight.una) {
             return self.on_notable_ack(now, ack);
         }
         self.on_calm_ack(now, ack.acknowledgement, ack.echo);
@@ -105,7 +105,7 @@ impl Sender {
         let counts = self.recovery.on_ack(ack);
         if self.told.is_some() {
             if self.goes_by_records() {
-                let plain = ack.blocks[0].end == 0 && !ack.echoes_mark && ack.acknowledgement > self.flight.una;
+                let plain = !ack.blocks[0].is_some() && !ack.echoes_mark && ack.acknowledgement > self.flight.una;
                 if !(plain && self.on_ack_in_order(now, ack.acknowledgement, ack.echo)) {
                     self.on_recorded_ack(now, ack);
                 }

@@ -10,8 +10,8 @@ proptest! {
         ends in prop::array::uniform3(0u32..100),
         [request, capable, marked, reduced] in any::<[bool; 4]>(),
     ) {
-        let blocks = ends.map(|end| SackBlock { start: end / 2, end });
-        let blocks = if blocks[0].end == 0 { Default::default() } else { blocks };
+        let blocks = ends.map(|end| SackBlock::new(end / 2, end));
+        let blocks = if !blocks[0].is_some() { Default::default() } else { blocks };
         let data = DataSegment { sequence, length, retransmission: request, timestamp: stamp, ecn: Ecn { capable, marked, reduced } };
         let ack = AckSegment { acknowledgement: sequence, echo: stamp, blocks, echoes_mark: marked };
         let mark = if request { REQUEST } else { 0 };

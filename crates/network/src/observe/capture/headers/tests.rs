@@ -57,7 +57,7 @@ fn headers_are_as_long_as_the_simulated_packet_and_their_checksums_add_up() {
     };
     for blocks in 0..=3 {
         if blocks > 0 {
-            ack.blocks[blocks - 1] = longpipe_tcp::SackBlock { start: 512, end: 1024 };
+            ack.blocks[blocks - 1] = longpipe_tcp::SackBlock::new(512, 1024);
         }
         out.clear();
         connection.ack(1, 0, &ack, carried, &mut out);
