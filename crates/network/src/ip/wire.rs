@@ -59,12 +59,20 @@ impl Wire {
                 Port::Interface(interface) => interface.queue(&mut self.line, ready, bytes)?,
                 Port::Router(router) if router.is_plain() => router.queue(&mut self.line, ready, bytes)?,
                 Port::Router(router) => router.queue_by_rules(&mut self.line, ready, bytes, asked())?,
-                Port::Delayed(delayed) => return delayed.send(&mut self.line, ready, bytes, asked()),
-                Port::Moving(moving) => return moving.send(&mut self.line, ready, bytes, asked().0),
-                Port::Served(_) => return None,
+                _ => return self.send_otherwise(ready, bytes, asked()),
             }
         };
         Some(departure + self.line.delay())
+    }
+
+    /// The same where arrival and departure are further apart than the delay, or the departure is not known yet.
+    #[inline(never)]
+    fn send_otherwise(&mut self, ready: Time, bytes: u16, asked: (u32, bool)) -> Option<Time> {
+        match &mut self.port {
+            Port::Delayed(delayed) => delayed.send(&mut self.line, ready, bytes, asked),
+            Port::Moving(moving) => moving.send(&mut self.line, ready, bytes, asked.0),
+            Port::Interface(_) | Port::Router(_) | Port::Served(_) => None,
+        }
     }
 
     /// When the packet leaves that was just sent in vain, if the wire alone loses it; asked for where somebody watches.
