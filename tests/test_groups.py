@@ -34,7 +34,7 @@ buffer = "0.5 BDP"
 
 
 def scenario(**network: Any) -> Scenario:  # noqa: ANN401 - whatever a field takes
-    return Scenario(network={"kind": "dumbbell", **network})  # type: ignore[arg-type]
+    return Scenario(network={"kind": "dumbbell", **network})
 
 
 def test_flows_of_a_group_are_named_after_it_and_have_what_is_its_own() -> None:
@@ -73,7 +73,7 @@ def test_a_graph_s_link_has_directions_of_its_own_too() -> None:
         },
     ]
     flows = [{"name": "f", "from": "a", "to": "b"}]
-    found = Scenario(network={"kind": "graph", "nodes": nodes, "links": links, "flows": flows}).resolve()["links"]  # type: ignore[arg-type]
+    found = Scenario(network={"kind": "graph", "nodes": nodes, "links": links, "flows": flows}).resolve()["links"]
     assert [link["rate_bps"] // 10**6 for link in found] == [10, 1, 10, 10]
     assert [link["delay_ps"] // 10**9 for link in found] == [1, 1, 1, 5]
 

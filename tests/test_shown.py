@@ -1,6 +1,7 @@
 """How objects show themselves, in a terminal, a notebook and `help()`."""
 
 import inspect
+import json
 import pydoc
 import re
 import subprocess
@@ -28,7 +29,7 @@ def run() -> Result:
 @cache
 def study() -> Study:
     buffers = Factor.over("switch.buffer", ["500 cells", "1000 cells"], "buffer")
-    base = Scenario(name="lan", duration="50 ms", start={"kind": "random", "over": "10 ms"})  # type: ignore[arg-type]
+    base = Scenario(name="lan", duration="50 ms", start={"kind": "random", "over": "10 ms"})
     design = Design.full_factorial(base, [buffers], replications=3, measures=["first=flow:flow1.throughput"])
     found = Study(design)
     found.run(workers=1)
@@ -110,6 +111,10 @@ def test_snippets_of_the_pages_are_strictly_typed(tmp_path: Path) -> None:
     for page in pages:
         if blocks := re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
             (tmp_path / f"of_{page.stem.replace('-', '_').lower()}.py").write_text("\n".join(blocks))
+    for notebook in (ROOT / "docs" / "notebooks").glob("*.ipynb"):
+        cells = [cell for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == "code"]
+        lines = [line for cell in cells for line in ["\n", *cell["source"], "\n"] if not line.startswith("%")]
+        (tmp_path / f"notebook_{notebook.stem.replace('-', '_')}.py").write_text("".join(lines))
     config = ["--strict", "--explicit-package-bases", "--config-file", str(ROOT / "pyproject.toml")]
     command = [sys.executable, "-m", "mypy", *config, *map(str, tmp_path.glob("*.py"))]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

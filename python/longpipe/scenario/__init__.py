@@ -50,6 +50,7 @@ from longpipe.scenario.ecn import EcnClassic, EcnDctcp, EcnOff
 from longpipe.scenario.loss import BernoulliLoss, BitErrorLoss, GilbertElliottLoss, GilbertElliottTimeLoss, LossOverTime
 from longpipe.scenario.motion import File, Moving, Outages, Satellites
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Network, Node
+from longpipe.scenario.parts import Part, part
 from longpipe.scenario.profiles import change as change_profile
 from longpipe.scenario.queues import Blue, Codel, FqCodel, Pie, Red, StepMarking
 from longpipe.scenario.recovery import NewReno, Rack, Recovery, Reno, Sack, Tahoe, Vanilla
@@ -199,16 +200,16 @@ class Scenario(Model):
         default="aal5",
         description="What links carry: aal5 (cells, through ATM switches) or ip (packets, through routers)",
     )
-    network: Network = Field(default=Dumbbell(), description="Hosts, switches and links: dumbbell or graph")
-    switch: Switch = Field(default=Switch(), description="Output ports of switches")
-    tcp: Tcp = Field(default=Tcp(), description="Both ends of every connection")
-    traffic: Traffic = Field(
+    network: Part[Network] = part(default=Dumbbell(), description="Hosts, switches and links: dumbbell or graph")
+    switch: Part[Switch] = part(default=Switch(), description="Output ports of switches")
+    tcp: Part[Tcp] = part(default=Tcp(), description="Both ends of every connection")
+    traffic: Part[Traffic] = part(
         default=Greedy(),
         description="What applications send: greedy, transfer or web over TCP; as datagrams cbr, poisson, on-off, "
         "voice, video or arrivals",
     )
-    start: Start = Field(default=FixedStart(), description="When they begin: fixed, staggered or random")
-    traces: Traces = Field(default=Traces(), description="What to record over time")
+    start: Part[Start] = part(default=FixedStart(), description="When they begin: fixed, staggered or random")
+    traces: Part[Traces] = part(default=Traces(), description="What to record over time")
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Self:

@@ -17,6 +17,7 @@ from longpipe.errors import ScenarioError
 from longpipe.scenario.base import LATER, Buffer, Delay, Model, Name, Rate, kind_or_table
 from longpipe.scenario.loss import Loss, NoLoss
 from longpipe.scenario.motion import Path
+from longpipe.scenario.parts import Part, Parts, part
 from longpipe.scenario.switch import Policy
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.traffic import Start, Traffic
@@ -43,9 +44,9 @@ class Group(Model):
 
     name: Name = Field(description="What its flows' names begin with: letters, digits, '_', '.', '-'")
     count: int = Field(default=1, ge=1, le=10_000, description="Number of flows")
-    tcp: OwnTcp = Field(default=None, description="TCP fields that differ from the scenario's")
-    traffic: Traffic | None = Field(default=None, description="Traffic, if not the scenario's")
-    start: Start | None = Field(default=None, description="Start, if not the scenario's")
+    tcp: Part[OwnTcp] = part(default=None, description="TCP fields that differ from the scenario's")
+    traffic: Part[Traffic | None] = part(default=None, description="Traffic, if not the scenario's")
+    start: Part[Start | None] = part(default=None, description="Start, if not the scenario's")
     class_: Annotated[int, LATER] = Field(
         default=0,
         ge=0,
@@ -74,7 +75,7 @@ class Dumbbell(Model):
     sources: int = Field(
         default=5, ge=1, le=10_000, description="Number of sources, or that of all groups; ATM Forum/96-1761 figure 1"
     )
-    group: tuple[Group, ...] | None = Field(
+    group: Parts[tuple[Group, ...] | None] = part(
         default=None,
         description="Flows that differ, as in [{name = 'web', count = 20, traffic = 'web'}]; all alike if absent",
     )
@@ -95,20 +96,20 @@ class Dumbbell(Model):
         default=None,
         description="Buffer of switch2 to switch1 [cells, packets, bytes or BDP]; switch.buffer if absent",
     )
-    return_policy: Policy | None = Field(
+    return_policy: Part[Policy | None] = part(
         default=None, description="Policy of switch2 to switch1; switch.policy if absent"
     )
     send_jitter: Delay = Field(default="0 s", description="Hosts delay each packet uniformly by less than this [time]")
-    trunk_loss: Loss = Field(default=NoLoss(), description="What the trunk loses of itself, switch1 to switch2")
-    return_loss: Loss = Field(default=NoLoss(), description="What the trunk loses of itself, switch2 to switch1")
-    path: Path | None = Field(
+    trunk_loss: Part[Loss] = part(default=NoLoss(), description="What the trunk loses of itself, switch1 to switch2")
+    return_loss: Part[Loss] = part(default=NoLoss(), description="What the trunk loses of itself, switch2 to switch1")
+    path: Part[Path | None] = part(
         default=None,
         description="What the trunk does over time, switch1 to switch2; it stands if absent",
     )
-    return_path: Path | None = Field(
+    return_path: Part[Path | None] = part(
         default=None, description="What it does from switch2 to switch1; the same as path if absent"
     )
-    vbr: OnOff | None = Field(
+    vbr: Part[OnOff | None] = part(
         default=None, description="VBR over the trunk, from a host at switch1 to one at switch2; none if absent"
     )
 
@@ -165,16 +166,18 @@ class Link(Model):
     return_buffer: Buffer | None = Field(
         default=None, description="Buffer of the second node's port [cells, packets, bytes or BDP]; the same if absent"
     )
-    policy: Policy | None = Field(default=None, description="Policy of its switch ports")
-    return_policy: Policy | None = Field(
+    policy: Part[Policy | None] = part(default=None, description="Policy of its switch ports")
+    return_policy: Part[Policy | None] = part(
         default=None, description="Policy of the second node's port; the same as policy if absent"
     )
-    loss: Loss = Field(default=NoLoss(), description="What the link loses of itself, from first node to second")
-    return_loss: Loss = Field(default=NoLoss(), description="What the link loses of itself, from second node to first")
-    path: Path | None = Field(
+    loss: Part[Loss] = part(default=NoLoss(), description="What the link loses of itself, from first node to second")
+    return_loss: Part[Loss] = part(
+        default=NoLoss(), description="What the link loses of itself, from second node to first"
+    )
+    path: Part[Path | None] = part(
         default=None, description="What it does over time from the first node to the second; it stands if absent"
     )
-    return_path: Path | None = Field(
+    return_path: Part[Path | None] = part(
         default=None, description="What it does from the second node to the first; the same as path if absent"
     )
 
@@ -191,9 +194,9 @@ class Flow(Model):
         default=None, description="Nodes from sender to receiver; fewest hops if absent"
     )
     return_route: tuple[Name, ...] | None = Field(default=None, description="Nodes back; the route reversed if absent")
-    tcp: OwnTcp = Field(default=None, description="TCP fields that differ from the scenario's")
-    traffic: Traffic | None = Field(default=None, description="Traffic, if not the scenario's")
-    start: Start | None = Field(default=None, description="Start, if not the scenario's")
+    tcp: Part[OwnTcp] = part(default=None, description="TCP fields that differ from the scenario's")
+    traffic: Part[Traffic | None] = part(default=None, description="Traffic, if not the scenario's")
+    start: Part[Start | None] = part(default=None, description="Start, if not the scenario's")
     class_: Annotated[int, LATER] = Field(
         default=0,
         ge=0,
@@ -217,12 +220,12 @@ class Graph(Model):
     """Any network of hosts, switches and duplex links."""
 
     kind: Literal["graph"] = "graph"
-    nodes: tuple[Node, ...] = Field(description="A list of nodes, as in [{name = 'a', kind = 'host'}]")
-    links: tuple[Link, ...] = Field(
+    nodes: Parts[tuple[Node, ...]] = Field(description="A list of nodes, as in [{name = 'a', kind = 'host'}]")
+    links: Parts[tuple[Link, ...]] = Field(
         description="A list of links, as in [{between = ['a', 'b'], rate = ..., delay = ...}]"
     )
-    flows: tuple[Flow, ...] = Field(description="A list of flows, as in [{name = 'f', from = 'a', to = 'b'}]")
-    vbr: tuple[VbrFlow, ...] = Field(
+    flows: Parts[tuple[Flow, ...]] = Field(description="A list of flows, as in [{name = 'f', from = 'a', to = 'b'}]")
+    vbr: Parts[tuple[VbrFlow, ...]] = part(
         default=(), description="A list of VBR sources, as in [{name = 'v', from = 'c', to = 'd', period = '300 ms'}]"
     )
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from longpipe.scenario.base import Buffer, Model, PositiveShare, Share, kind_or_table
+from longpipe.scenario.parts import Part, part
 from longpipe.scenario.queues import Blue, Codel, FqCodel, Pie, Red, StepMarking
 from longpipe.scenario.schedulers import AckFilter, Drr, DualPi2, Sfq, StrictPriority, WeightedPriority
 
@@ -110,8 +111,8 @@ class Switch(Model):
         description="Room for UBR's cells, or for IP packets, the one in service included [cells, packets, bytes or "
         "BDP], or 'unlimited'; ATM Forum/96-1761 table 1",
     )
-    policy: Policy = Field(default=TailDrop(), description="What a port refuses, marks or drops")
-    scheduler: Scheduler = Field(
+    policy: Part[Policy] = part(default=TailDrop(), description="What a port refuses, marks or drops")
+    scheduler: Part[Scheduler] = part(
         default=Fifo(), description="Which class a port serves next: fifo, priority or guaranteed-rate"
     )
     ties: Ties = Field(

@@ -22,6 +22,7 @@ from longpipe.scenario.base import (
 )
 from longpipe.scenario.congestion import Aimd, AimdOptions, Congestion, VegasOptions
 from longpipe.scenario.ecn import Ecn, EcnOff
+from longpipe.scenario.parts import Part, part
 from longpipe.scenario.profiles import CLASSIC, Profile, filled
 from longpipe.scenario.recovery import NewRenoOptions, Recovery, Reno, RenoOptions, SackOptions, TahoeOptions
 from longpipe.scenario.timers import Ack, Coarse, Immediate, Timer
@@ -47,8 +48,8 @@ class Tcp(Model):
         description="What the other fields are where nothing else is said: 'classic' as each says, or 'linux-6' as "
         "Linux 6 sends: CUBIC, RACK-TLP, timestamps, a window of 10 segments",
     )
-    recovery: Recovery = Field(default=Reno(), description="Loss recovery, by name or with its options")
-    congestion: Congestion = Field(default=Aimd(), description="Congestion control, by name or with its options")
+    recovery: Part[Recovery] = part(default=Reno(), description="Loss recovery, by name or with its options")
+    congestion: Part[Congestion] = part(default=Aimd(), description="Congestion control, by name or with its options")
     mss: SegmentSize = Field(
         default="512 B", description="Payload of a full segment [bytes]; ATM Forum/96-1761 section 3.1"
     )
@@ -84,7 +85,7 @@ class Tcp(Model):
     silly_window_avoidance: bool = Field(
         default=True, description="Hold back a short segment while more data waits; RFC 1122 4.2.3.4"
     )
-    vegas: VegasOptions = Field(default=VegasOptions(), description="Thresholds of Vegas")
+    vegas: Part[VegasOptions] = part(default=VegasOptions(), description="Thresholds of Vegas")
     idle_restart: bool = Field(
         default=False, description="Back to the initial window after an RTO without sending; RFC 5681 section 4.1"
     )
@@ -103,13 +104,13 @@ class Tcp(Model):
         description="Most that leaves at one instant where segments leave at a rate [segments]; 'unlimited': by the "
         "rate, in a 1024th of a second, two at least",
     )
-    tahoe: Annotated[TahoeOptions, LATER] = Field(default=TahoeOptions(), description="Options of Tahoe")
-    reno: RenoOptions = Field(default=RenoOptions(), description="Options of Reno")
-    newreno: NewRenoOptions = Field(default=NewRenoOptions(), description="Options of NewReno")
-    sack: SackOptions = Field(default=SackOptions(), description="Options of SACK")
-    timer: Timer = Field(default=Coarse(), description="Retransmission timer: coarse or fine")
-    ack: Ack = Field(default=Immediate(), description="When the receiver acknowledges: immediate or delayed")
-    ecn: Annotated[Ecn, LATER] = Field(
+    tahoe: Part[Annotated[TahoeOptions, LATER]] = part(default=TahoeOptions(), description="Options of Tahoe")
+    reno: Part[RenoOptions] = part(default=RenoOptions(), description="Options of Reno")
+    newreno: Part[NewRenoOptions] = part(default=NewRenoOptions(), description="Options of NewReno")
+    sack: Part[SackOptions] = part(default=SackOptions(), description="Options of SACK")
+    timer: Part[Timer] = part(default=Coarse(), description="Retransmission timer: coarse or fine")
+    ack: Part[Ack] = part(default=Immediate(), description="When the receiver acknowledges: immediate or delayed")
+    ecn: Part[Annotated[Ecn, LATER]] = part(
         default=EcnOff(), description="Whether packets can be marked, and how marks are echoed: off, classic or dctcp"
     )
 
@@ -146,16 +147,16 @@ class Tcp(Model):
     @model_validator(mode="after")
     def _options_agree(self) -> Self:
         """What is said of the chosen kinds, in their tables or in the fields of their names, holds in both."""
-        for part in ("recovery", "congestion"):
-            chosen: Variant = getattr(self, part)
+        for field in ("recovery", "congestion"):
+            chosen: Variant = getattr(self, field)
             if chosen.kind not in OPTIONS:
                 continue
             said = {name: getattr(chosen, name) for name in chosen.model_fields_set - {"kind"}}
             options = self._kept(chosen.kind) | said
             try:
-                self.__dict__[part] = type(chosen)(**options)
+                self.__dict__[field] = type(chosen)(**options)
             except ScenarioError as error:
-                raise ValueError(f"{part}: {error}") from None
+                raise ValueError(f"{field}: {error}") from None
             if said:
                 self._keep(chosen.kind, options)
         return self

@@ -168,7 +168,7 @@ def _web(classes: list[Row]) -> Table:
         waits = (row[name] for name in QUANTILES)
         shown = ("-" if wait is None else f"{wait:.3f}" for wait in waits)
         table.add_row(str(row["class"]), str(row["files"]), str(row["completed"]), *shown)
-    table.caption = "time from a request to its file's last byte; -: beyond the run"
+    table.caption = "from a request to its file's last byte; -: beyond the run"
     table.caption_justify = "left"
     return table
 
