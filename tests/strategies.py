@@ -85,7 +85,9 @@ timers = kinds(
 
 
 def _possible(tcp: dict[str, Any]) -> dict[str, Any]:
-    needed = {"recovery": RECOVERY_OF_MODELS} if tcp["congestion"] in MODELS else {}
+    needed: dict[str, Any] = {"recovery": RECOVERY_OF_MODELS} if tcp["congestion"] in MODELS else {}
+    if tcp["congestion"] == "ledbat":
+        needed["timer"] = {"kind": "fine", "timestamps": True}
     return tcp | needed
 
 

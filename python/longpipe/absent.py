@@ -10,7 +10,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     ),
     **dict.fromkeys(("bbr2", "bbrv2"), ("a congestion control", "tcp.congestion = 'bbr3' or 'bbr', version 1")),
     **dict.fromkeys(
-        ("copa", "ledbat", "lp", "nv"),
+        ("copa", "lp", "nv"),
         ("a congestion control", "tcp.congestion = 'vegas', which goes by round trips too"),
     ),
     **dict.fromkeys(

@@ -43,6 +43,12 @@ impl MaybeTime {
     }
 }
 
+impl Default for MaybeTime {
+    fn default() -> MaybeTime {
+        MaybeTime::NONE
+    }
+}
+
 impl From<Time> for MaybeTime {
     #[inline(always)]
     fn from(time: Time) -> MaybeTime {

@@ -35,6 +35,8 @@ pub struct Receiver {
     /// Timestamp to echo (RFC 7323 section 4).
     echo: MaybeTime,
     ack: AckConfig,
+    /// Whether ACKs tell its clock, for a sender that measures one-way delays.
+    tells_clock: bool,
     /// Of one that acknowledges at once while it grows.
     window: Option<Box<GrowingWindow>>,
     /// Segments that were acknowledged at once because they came first.
@@ -63,6 +65,7 @@ impl Receiver {
             window: matches!(config.ack, AckConfig::Linux { .. })
                 .then(|| Box::new(GrowingWindow::new(config.mss_bytes))),
             received: 0,
+            tells_clock: config.congestion.measures_delay(),
             ecn: config.ecn,
             echoes_mark: false,
             before_mark: None,
@@ -178,12 +181,12 @@ impl Receiver {
 
     /// The ACK to send now, if any.
     #[inline(always)]
-    pub fn poll_transmit(&mut self) -> Option<AckSegment> {
+    pub fn poll_transmit(&mut self, now: Time) -> Option<AckSegment> {
         if !self.pending {
             return None;
         }
         if self.before_mark.is_some() {
-            return self.poll_before_mark();
+            return self.poll_before_mark(now);
         }
         self.pending = false;
         self.unacknowledged = 0;
@@ -198,20 +201,32 @@ impl Receiver {
                 self.blocks()
             },
             echoes_mark: self.echoes_mark,
+            clock: self.clock(now),
         })
     }
 
     /// The ACK of what came before marks began or ended, which says of it what holds.
     #[cold]
-    fn poll_before_mark(&mut self) -> Option<AckSegment> {
+    fn poll_before_mark(&mut self, now: Time) -> Option<AckSegment> {
         let (acknowledgement, due) = self.before_mark.take()?;
         self.pending = due;
         Some(AckSegment {
             acknowledgement,
             echo: self.echo.get(),
             echoes_mark: !self.echoes_mark,
+            clock: self.clock(now),
             ..AckSegment::default()
         })
+    }
+
+    /// What an ACK that leaves now says of the receiver's clock.
+    #[inline(always)]
+    fn clock(&self, now: Time) -> MaybeTime {
+        if self.tells_clock {
+            now.into()
+        } else {
+            MaybeTime::NONE
+        }
     }
 
     /// The block of the latest segment, then those reported last (RFC 2018 section 4).
@@ -294,7 +309,7 @@ mod tests {
             .iter()
             .map(|&(sequence, length)| {
                 receiver.on_segment(Time(0), &segment(sequence, length));
-                receiver.poll_transmit().map(|ack| ack.acknowledgement)
+                receiver.poll_transmit(Time(0)).map(|ack| ack.acknowledgement)
             })
             .collect()
     }
@@ -328,7 +343,10 @@ mod tests {
         assert_eq!(seen, [None, Some(20), Some(20), Some(40), None]);
         assert_eq!(receiver.next_timeout(), Time(200).into());
         receiver.on_timeout(Time(200));
-        assert_eq!(receiver.poll_transmit().map(|ack| ack.acknowledgement), Some(50));
+        assert_eq!(
+            receiver.poll_transmit(Time(200)).map(|ack| ack.acknowledgement),
+            Some(50)
+        );
     }
 
     #[test]
@@ -351,7 +369,13 @@ mod tests {
         let mut seen = vec![];
         for sequence in [0, 20, 40, 60, 80, 30, 10] {
             receiver.on_segment(Time(0), &segment(sequence, 10));
-            seen.push(receiver.poll_transmit().unwrap().sack_blocks().collect::<Vec<_>>());
+            seen.push(
+                receiver
+                    .poll_transmit(Time(0))
+                    .unwrap()
+                    .sack_blocks()
+                    .collect::<Vec<_>>(),
+            );
         }
         let expected: [&[(u64, u64)]; 7] = [
             &[],

@@ -1,6 +1,6 @@
 //! What the two end points send each other.
 
-use longpipe_events::Time;
+use longpipe_events::{MaybeTime, Span, Time};
 
 /// Bytes of a TCP header without options.
 pub const TCP_HEADER_BYTES: u32 = 20;
@@ -46,6 +46,8 @@ pub struct AckSegment {
     pub blocks: [SackBlock; MAX_SACK_BLOCKS],
     /// ECE: data arrived marked (RFC 3168 section 6.1.3).
     pub echoes_mark: bool,
+    /// Receiver's clock when it left (TSval), where its sender measures one-way delays.
+    pub clock: MaybeTime,
 }
 
 /// Most SACK blocks that fit beside a timestamp option (RFC 2018 section 3).
@@ -100,6 +102,12 @@ impl DataSegment {
 }
 
 impl AckSegment {
+    /// One-way delay of the segment whose timestamp it echoes, the wait for the ACK with it; none where nobody measures it.
+    #[inline]
+    pub fn one_way_delay(&self) -> Option<Span> {
+        Some(self.clock.get()?.since(self.echo?))
+    }
+
     /// Length of the IP packet [byte]. A SACK option of n blocks takes 2 + 8n bytes and 2 of padding.
     #[inline(always)]
     pub fn packet_bytes(&self) -> u32 {

@@ -149,10 +149,15 @@ function* tcpProblems(tcp: Part): Generator<[string, string]> {
     if (congestion === "dctcp" && ecn !== "dctcp") {
         yield ["ecn", `${ecn}; needs dctcp for congestion = 'dctcp', whose window falls by the share of marks`];
     }
+    const timer = valueOf(tcp, "timer") as Part;
+    if (congestion === "ledbat" && (kindOf(timer) === "coarse" || valueOf(timer, "timestamps") !== true)) {
+        const accepted = "needs fine, with timestamps, for congestion = 'ledbat', which measures one-way delays by them";
+        yield ["timer", `${kindOf(timer)} without timestamps; ${accepted}`];
+    }
     if ((congestion === "bbr" || congestion === "bbr3") && recovery !== "rack") {
         yield ["recovery", `${recovery}; needs 'rack' with congestion '${congestion}', which has to know of each loss`];
     }
-    for (const [name, problem] of timerProblems(valueOf(tcp, "timer") as Part)) yield [`timer.${name}`, problem];
+    for (const [name, problem] of timerProblems(timer)) yield [`timer.${name}`, problem];
 }
 
 function* timerProblems(timer: Part): Generator<[string, string]> {

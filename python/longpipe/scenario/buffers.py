@@ -11,7 +11,6 @@ from longpipe.errors import ScenarioError
 from longpipe.ip import packet_bytes
 from longpipe.scenario.base import MOST_CELLS
 from longpipe.scenario.tcp import Tcp
-from longpipe.scenario.timers import Fine
 from longpipe.units import BUFFER, SIZE, UNLIMITED
 
 Framing = Literal["aal5", "ip"]
@@ -29,7 +28,7 @@ class Packet:
     @classmethod
     def of(cls, tcp: Tcp) -> "Packet":
         """A full segment of this TCP."""
-        mss, timestamps = SIZE.parse(tcp.mss), isinstance(tcp.timer, Fine) and tcp.timer.timestamps
+        mss, timestamps = SIZE.parse(tcp.mss), tcp.timestamps
         return cls(mss, packet_cells(mss, timestamps), packet_bytes(mss, timestamps))
 
 

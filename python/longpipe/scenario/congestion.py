@@ -107,6 +107,26 @@ class Illinois(Variant):
     kind: Literal["illinois"] = "illinois"
 
 
+class Ledbat(Variant):
+    """The queueing delay of the way there held at a target, so that it makes way for others (RFC 6817)."""
+
+    kind: Literal["ledbat"] = "ledbat"
+    target: ReferenceRtt = Field(default="100 ms", description="Queueing delay that it holds [time]; RFC 6817, TARGET")
+    gain: PositiveShare = Field(
+        default=1.0, description="Growth in a round trip without queueing [segments]; RFC 6817, GAIN"
+    )
+    allowed_increase: Annotated[float, Field(gt=0, le=1e6)] = Field(
+        default=1.0,
+        description="How far the window may be above what is under way [segments]; RFC 6817, ALLOWED_INCREASE",
+    )
+    base_history: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=10, description="Minutes whose least delay is taken for the path's; RFC 6817, BASE_HISTORY"
+    )
+    current_filter: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=4, description="Latest delays of which the least counts; RFC 6817, CURRENT_FILTER, which it leaves open"
+    )
+
+
 class LinuxReno(Variant):
     """Slow start and congestion avoidance by the segments that arrive, whatever the number of ACKs, as in Linux."""
 
@@ -171,6 +191,7 @@ Congestion = Annotated[
     | HTcp
     | Hybla
     | Illinois
+    | Ledbat
     | LinuxReno
     | Scalable
     | Vegas

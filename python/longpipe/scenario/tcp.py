@@ -25,7 +25,7 @@ from longpipe.scenario.ecn import Ecn, EcnOff
 from longpipe.scenario.parts import Part, part
 from longpipe.scenario.profiles import CLASSIC, Profile, filled
 from longpipe.scenario.recovery import NewRenoOptions, Recovery, Reno, RenoOptions, SackOptions, TahoeOptions
-from longpipe.scenario.timers import Ack, Coarse, Immediate, Timer
+from longpipe.scenario.timers import Ack, Coarse, Fine, Immediate, Timer
 from longpipe.scenario.variant import FIRST, MODELS, RECOVERY_OF_MODELS, Variant
 from longpipe.units import SIZE, UNLIMITED
 
@@ -119,6 +119,11 @@ class Tcp(Model):
         """The least shift with which the receiver's window fits its field of 16 bits."""
         return min(max(0, SIZE.parse(self.receiver_window).bit_length() - 16), MOST_WINDOW_SCALE)
 
+    @property
+    def timestamps(self) -> bool:
+        """Whether segments carry the timestamps of RFC 7323."""
+        return isinstance(self.timer, Fine) and self.timer.timestamps
+
     def problems(self) -> Iterator[tuple[str, str]]:
         """What no field has alone: each with the field's name."""
         mss = SIZE.parse(self.mss)
@@ -133,6 +138,9 @@ class Tcp(Model):
         if self.congestion.kind == "dctcp" and self.ecn.kind != "dctcp":
             accepted = "needs dctcp for congestion = 'dctcp', whose window falls by the share of marks"
             yield "ecn", f"{self.ecn.kind}; {accepted}"
+        if self.congestion.kind == "ledbat" and not self.timestamps:
+            accepted = "needs fine, with timestamps, for congestion = 'ledbat', which measures one-way delays by them"
+            yield "timer", f"{self.timer.kind} without timestamps; {accepted}"
         if self.congestion.kind in MODELS and self.recovery.kind != RECOVERY_OF_MODELS:
             accepted = f"needs {RECOVERY_OF_MODELS!r} with congestion {self.congestion.kind!r}"
             yield "recovery", f"{self.recovery.kind}; {accepted}, which has to know of each loss"

@@ -3,14 +3,15 @@
 use crate::common::SECOND;
 use longpipe_tcp::config::{
     AimdConfig, CongestionConfig, NewRenoConfig, PipeStart, RecoveryConfig, RecoveryKind, RenoConfig, SackConfig,
-    TahoeConfig, TcpConfig, TimerRestart, VegasConfig,
+    TahoeConfig, TcpConfig, TimerConfig, TimerRestart, VegasConfig,
 };
+use longpipe_tcp::congestion::LedbatConfig;
 
 /// A change of end points, named, of a recovery.
 pub type Change = (&'static str, RecoveryKind, fn(&mut TcpConfig));
 
 /// One of each option, at least.
-pub const OPTIONS: [Change; 39] = {
+pub const OPTIONS: [Change; 41] = {
     use RecoveryKind::{Newreno, Reno, Sack, Tahoe, Vanilla};
     [
         ("vanilla", Vanilla, |_| {}),
@@ -77,6 +78,8 @@ pub const OPTIONS: [Change; 39] = {
         ("large-segments", Newreno, |tcp| tcp.mss_bytes = 9180),
         ("small-window", Reno, |tcp| tcp.receiver_window_bytes = 1700),
         ("coarse-window", Sack, |tcp| tcp.window_scale = 10),
+        ("ledbat-newreno", Newreno, ledbat),
+        ("ledbat-sack", Sack, ledbat),
     ]
 };
 
@@ -86,6 +89,24 @@ fn vegas(tcp: &mut TcpConfig) {
         beta: 3.0,
         gamma: 1.0,
     });
+}
+
+/// With the timestamps that it measures by.
+fn ledbat(tcp: &mut TcpConfig) {
+    tcp.congestion = CongestionConfig::Ledbat(LedbatConfig {
+        target_ps: SECOND / 100,
+        gain: 1.0,
+        allowed_increase: 1.0,
+        base_history: 10,
+        current_filter: 4,
+    });
+    tcp.timer = TimerConfig::Fine {
+        granularity_ps: SECOND / 1000,
+        min_rto_ps: SECOND / 5,
+        max_rto_ps: 60 * SECOND,
+        initial_rto_ps: SECOND,
+        timestamps: true,
+    };
 }
 
 /// The options of the recovery chosen.

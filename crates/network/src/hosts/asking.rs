@@ -76,7 +76,7 @@ impl<P: Probe> Hosts<P> {
     fn send_request_ack<M: Medium>(&mut self, medium: &mut M, flow: usize) {
         let (travels, now) = (medium.travels(2 * flow), self.clock.now);
         if let Some(requests) = &mut self.flows[flow].requests {
-            if let Some(ack) = requests.receiver.poll_transmit() {
+            if let Some(ack) = requests.receiver.poll_transmit(now) {
                 let frame = requests.acks.number(travels, ack) | REQUEST;
                 self.probe.answered(now, flow as u32, frame, &ack);
                 medium.send(self, 2 * flow as u32, frame, &ack, UNKNOWN);

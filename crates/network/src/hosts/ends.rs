@@ -171,12 +171,13 @@ impl<P: Probe> Hosts<P> {
     #[inline(always)]
     pub fn send_ack<M: Medium>(&mut self, medium: &mut M, flow: usize, since: Time) -> M::Certain {
         let travels = medium.travels(2 * flow + 1);
+        let now = self.clock.now;
         let mut certain = M::Certain::default();
         // More than one only where ACKs wait, so that no place is certain.
-        while let Some(ack) = self.flows[flow].receiver.poll_transmit() {
+        while let Some(ack) = self.flows[flow].receiver.poll_transmit(now) {
             let state = &mut self.flows[flow];
             let frame = state.acks.number(travels, ack);
-            self.probe.answered(self.clock.now, flow as u32, frame, &ack);
+            self.probe.answered(now, flow as u32, frame, &ack);
             certain = medium.send(self, 2 * flow as u32 + 1, frame, &ack, since);
         }
         self.arm_receiving_host(medium, flow);

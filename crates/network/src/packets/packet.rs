@@ -3,7 +3,7 @@
 use super::circuit::REQUEST;
 use super::contents::{Contents, Datagram, DATAGRAM_HEADER_BYTES};
 use super::payload::Payload;
-use longpipe_events::Time;
+use longpipe_events::{MaybeTime, Time};
 use longpipe_tcp::segment::{header_bytes, Ecn, SackBlock, MAX_SACK_BLOCKS};
 use longpipe_tcp::{AckSegment, DataSegment};
 
@@ -42,7 +42,9 @@ pub(crate) fn foreign_bits(capable: bool, marked: bool) -> u64 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Timestamp, or its echo.
-    pub(super) stamp: Option<Time>,
+    pub(super) stamp: MaybeTime,
+    /// Of an ACK, its receiver's clock where that is asked for.
+    pub(super) clock: MaybeTime,
     /// Of an ACK.
     pub(super) blocks: [SackBlock; MAX_SACK_BLOCKS],
 }
@@ -50,7 +52,8 @@ pub struct Options {
 impl Options {
     /// Of a packet that has none.
     pub const NONE: Options = Options {
-        stamp: None,
+        stamp: MaybeTime::NONE,
+        clock: MaybeTime::NONE,
         blocks: [SackBlock::NONE; MAX_SACK_BLOCKS],
     };
 }
@@ -246,7 +249,7 @@ impl Packet {
     /// What it carries, with the options that it has, if any.
     #[inline(always)]
     pub fn segment(&self, options: &Options) -> DataSegment {
-        let timestamp = if self.has_options() { options.stamp } else { None };
+        let timestamp = if self.has_options() { options.stamp.get() } else { None };
         DataSegment {
             sequence: self.sequence,
             length: u32::from(self.bytes()) - header_bytes(timestamp),
@@ -263,16 +266,17 @@ impl Packet {
     /// Likewise, of an ACK.
     #[inline(always)]
     pub fn ack(&self, options: &Options) -> AckSegment {
-        let Options { stamp, blocks } = if self.has_options() {
+        let Options { stamp, clock, blocks } = if self.has_options() {
             *options
         } else {
             Options::default()
         };
         AckSegment {
             acknowledgement: self.sequence,
-            echo: stamp,
+            echo: stamp.get(),
             blocks,
             echoes_mark: self.rest & ECHOES_MARK != 0,
+            clock,
         }
     }
 

@@ -50,10 +50,9 @@ impl Payload for DataSegment {
 
     #[inline(always)]
     fn options(&self) -> Option<Options> {
-        let blocks = Default::default();
         self.timestamp.map(|stamp| Options {
-            stamp: Some(stamp),
-            blocks,
+            stamp: stamp.into(),
+            ..Options::NONE
         })
     }
 
@@ -82,8 +81,12 @@ impl Payload for AckSegment {
 
     #[inline(always)]
     fn options(&self) -> Option<Options> {
-        let (stamp, blocks) = (self.echo, self.blocks);
-        (stamp.is_some() || blocks[0].is_some()).then_some(Options { stamp, blocks })
+        let options = Options {
+            stamp: self.echo.into(),
+            clock: self.clock,
+            blocks: self.blocks,
+        };
+        (self.echo.is_some() || self.blocks[0].is_some()).then_some(options)
     }
 
     #[inline(always)]

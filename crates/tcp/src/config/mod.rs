@@ -167,6 +167,10 @@ impl TcpConfig {
             let accepted = "needs 'rack' with that congestion control, which has to know of each loss";
             return Some(Problem::new("recovery", recovery, accepted));
         }
+        if self.congestion.measures_delay() && !self.timestamps() {
+            let accepted = "needs fine, with timestamps, for congestion = ledbat, which measures one-way delays";
+            return Some(Problem::new("timer", "none of timestamps", accepted));
+        }
         if !(1..=1_000_000).contains(&self.initial_window_segments) {
             let accepted = "needs 1 to 1 000 000 segments";
             return Some(Problem::new("initial_window", self.initial_window_segments, accepted));

@@ -146,6 +146,8 @@ pub struct Ack {
     pub srtt: Option<Span>,
     /// Shortest of all that were measured.
     pub least_rtt: Option<Span>,
+    /// One-way delay of the segment whose timestamp it echoes, up to when the ACK left, where the control measures it.
+    pub delay: Option<Span>,
     /// At which rate data arrives, where that is asked for.
     pub rate: Option<RateSample>,
 }

@@ -267,6 +267,7 @@ mod tests {
                 rtt,
                 srtt: self.least,
                 least_rtt: self.least,
+                delay: None,
                 rate: None,
             };
             self.control.on_ack(&ack, &mut self.flight);

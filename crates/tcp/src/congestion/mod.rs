@@ -13,6 +13,7 @@ mod htcp;
 mod hybla;
 mod hystart;
 mod illinois;
+mod ledbat;
 pub mod limits;
 mod linux;
 mod linux_reno;
@@ -39,6 +40,7 @@ pub use htcp::HtcpConfig;
 pub use hybla::HyblaConfig;
 pub use hystart::HystartConfig;
 pub use illinois::IllinoisConfig;
+pub use ledbat::LedbatConfig;
 pub use linux_reno::LinuxRenoConfig;
 use longpipe_events::{Span, Stream, Time};
 pub use scalable::ScalableConfig;
@@ -59,6 +61,7 @@ variants! {
     Htcp(Box<htcp::Htcp>): "The faster the longer no loss came (Leith and Shorten 2004).";
     Hybla(Box<hybla::Hybla>): "As a connection of 25 ms would grow (Caini and Firrincieli 2004).";
     Illinois(Box<illinois::Illinois>): "Growth and cut by the queueing delay (Liu, Başar and Srikant 2008).";
+    Ledbat(Box<ledbat::Ledbat>): "The queueing delay of the way there held at a target (RFC 6817).";
     LinuxReno(linux_reno::LinuxReno): "Reno by the segments that arrive (tcp_cong.c).";
     Scalable(Box<scalable::Scalable>): "Growth and cut in proportion to the window (Kelly 2003).";
     Vegas(Box<vegas::Vegas>): "By the queueing that round trips show (Brakmo and Peterson 1995).";
@@ -67,6 +70,11 @@ variants! {
 }
 
 impl CongestionConfig {
+    /// Whether it asks ACKs for the one-way delay of what they acknowledge, which takes timestamps.
+    pub fn measures_delay(&self) -> bool {
+        matches!(self, CongestionConfig::Ledbat(_))
+    }
+
     /// Whether it has a rate of its own, and moves the window in recoveries, which takes one that knows each loss.
     pub fn is_model(&self) -> bool {
         matches!(self, CongestionConfig::Bbr(_) | CongestionConfig::Bbr3(_))

@@ -17,6 +17,8 @@ pub struct Trial {
     now: Time,
     rtt: Option<Span>,
     least_rtt: Option<Span>,
+    /// One-way delay that ACKs tell of.
+    pub delay: Option<Span>,
 }
 
 impl Trial {
@@ -34,6 +36,7 @@ impl Trial {
             now: Time::ZERO,
             rtt: None,
             least_rtt: None,
+            delay: None,
         }
     }
 
@@ -78,6 +81,7 @@ impl Trial {
             rtt: self.rtt,
             srtt: self.rtt,
             least_rtt: self.least_rtt,
+            delay: self.delay,
             rate: None,
         };
         self.control.on_ack(&ack, &mut self.flight);

@@ -9,7 +9,7 @@ use crate::recovery::rack::Turn;
 use crate::recovery::recover::{Advance, Recover, Resend};
 use crate::segment::AckSegment;
 use crate::told::Told;
-use longpipe_events::{MaybeTime, Time};
+use longpipe_events::{MaybeTime, Span, Time};
 
 /// What was under way when an ACK came, before it changed anything.
 #[derive(Clone, Copy)]
@@ -21,6 +21,8 @@ pub(super) struct Before {
     marked: bool,
     /// When the segment left whose round trip the ACK measures.
     sent: Option<Time>,
+    /// One-way delay that it tells of.
+    delay: Option<Span>,
 }
 
 impl Sender {
@@ -105,7 +107,10 @@ impl Sender {
         let counts = self.recovery.on_ack(ack);
         if self.told.is_some() {
             if self.goes_by_records() {
-                let plain = !ack.blocks[0].is_some() && !ack.echoes_mark && ack.acknowledgement > self.flight.una;
+                let plain = !ack.blocks[0].is_some()
+                    && !ack.echoes_mark
+                    && ack.clock == MaybeTime::NONE
+                    && ack.acknowledgement > self.flight.una;
                 if !(plain && self.on_ack_in_order(now, ack.acknowledgement, ack.echo)) {
                     self.on_recorded_ack(now, ack);
                 }
@@ -200,6 +205,7 @@ impl Sender {
                 .map_or(self.flight.outstanding(), |told| told.in_flight(&self.flight)),
             cwnd: self.flight.cwnd(),
             marked: ack.echoes_mark,
+            delay: ack.one_way_delay(),
             sent: ack.echo.or(timed).filter(|_| ack.acknowledgement > self.flight.una),
         }
     }
@@ -276,6 +282,7 @@ impl Sender {
             rtt: news.rtt,
             srtt: self.rtt.srtt(),
             least_rtt: news.least_rtt,
+            delay: before.delay,
             rate: news.rate,
         };
         told.pace(self.congestion.on_ack(&ack, &mut self.flight));

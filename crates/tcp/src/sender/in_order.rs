@@ -51,6 +51,7 @@ impl Sender {
             rtt: news.rtt,
             srtt,
             least_rtt: news.least_rtt,
+            delay: None,
             rate: news.rate,
         };
         let pacing = self.congestion.on_ack(&ack, flight);
@@ -228,7 +229,7 @@ mod tests {
                     receiver.on_timeout(now);
                 }
             }
-            while let Some(ack) = receiver.poll_transmit() {
+            while let Some(ack) = receiver.poll_transmit(now) {
                 count += 1;
                 passing.insert((now + WAY, count), Passing::Ack(ack));
             }

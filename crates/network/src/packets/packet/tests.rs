@@ -7,13 +7,15 @@ proptest! {
         sequence in any::<u64>(),
         length in 0u32..65_000,
         stamp in prop::option::of(any::<u64>().prop_map(Time)),
+        clock in prop::option::of(any::<u32>().prop_map(|clock| Time(clock.into()))),
         ends in prop::array::uniform3(0u32..100),
         [request, capable, marked, reduced] in any::<[bool; 4]>(),
     ) {
         let blocks = ends.map(|end| SackBlock::new(end / 2, end));
         let blocks = if !blocks[0].is_some() { Default::default() } else { blocks };
         let data = DataSegment { sequence, length, retransmission: request, timestamp: stamp, ecn: Ecn { capable, marked, reduced } };
-        let ack = AckSegment { acknowledgement: sequence, echo: stamp, blocks, echoes_mark: marked };
+        let ack = AckSegment { acknowledgement: sequence, echo: stamp, blocks, echoes_mark: marked, clock: clock.into() };
+        let ack = if stamp.is_some() { ack } else { AckSegment { clock: MaybeTime::NONE, ..ack } };
         let mark = if request { REQUEST } else { 0 };
         let mut options = Options::default();
         let packet = Packet::new(u32::from(request), mark, 7, &data, &mut options).further();

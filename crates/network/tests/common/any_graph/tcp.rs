@@ -9,7 +9,7 @@ use longpipe_tcp::config::{
 };
 use longpipe_tcp::congestion::{
     Bbr3Config, BbrConfig, BicConfig, CubicConfig, CubicRules, DctcpConfig, HighspeedRules, HtcpConfig, HyblaConfig,
-    HystartConfig, IllinoisConfig, LinuxRenoConfig, VenoConfig, WestwoodConfig,
+    HystartConfig, IllinoisConfig, LedbatConfig, LinuxRenoConfig, VenoConfig, WestwoodConfig,
 };
 use proptest::prelude::*;
 use strum::IntoEnumIterator;
@@ -182,6 +182,7 @@ impl TcpDraft {
             timer: self.timer.build(
                 pace,
                 pace.packets(self.timer.tick),
+                self.congestion == CongestionKind::Ledbat,
                 [16, 17, 18].map(|bit| self.choice(bit)),
             ),
             ack: self.ack.map_or(AckConfig::Immediate {}, |(segments, timeout)| {
@@ -309,6 +310,13 @@ impl TcpDraft {
                 reference_ps: u64::from(self.parameters[0] + 1) * SECOND / 10_000,
             }),
             CongestionKind::Illinois => CongestionConfig::Illinois(IllinoisConfig {}),
+            CongestionKind::Ledbat => CongestionConfig::Ledbat(LedbatConfig {
+                target_ps: u64::from(self.parameters[0] + 1) * SECOND / 5_000,
+                gain: f64::from(self.parameters[1] + 1) / 600.0,
+                allowed_increase: f64::from(self.parameters[2] + 1) / 100.0,
+                base_history: 1 + u32::from(self.parameters[1] % 12),
+                current_filter: 1 + u32::from(self.parameters[0] % 9),
+            }),
             CongestionKind::LinuxReno => CongestionConfig::LinuxReno(LinuxRenoConfig {}),
             CongestionKind::Veno => CongestionConfig::Veno(VenoConfig {
                 backlog: f64::from(self.parameters[0] + 1) / 64.0,
@@ -327,9 +335,10 @@ impl TcpDraft {
 }
 
 impl TimerDraft {
-    fn build(&self, pace: Pace, tick: u64, [first, second, third]: [bool; 3]) -> TimerConfig {
+    /// `stamps`: with timestamps, whatever else is drawn.
+    fn build(&self, pace: Pace, tick: u64, stamps: bool, [first, second, third]: [bool; 3]) -> TimerConfig {
         let most = self.least.max(self.initial).max(self.most);
-        if self.fine {
+        if self.fine || stamps {
             let longest = 100_000 * SECOND;
             let [min_rto_ps, initial_rto_ps, max_rto_ps] =
                 [self.least, self.initial, most].map(|times| longest.min(pace.packets((4, 0)) * u64::from(times)));
@@ -338,7 +347,7 @@ impl TimerDraft {
                 min_rto_ps,
                 max_rto_ps,
                 initial_rto_ps,
-                timestamps: first,
+                timestamps: first || stamps,
             };
         }
         let tick_ps = tick.clamp(1, 100 * SECOND).max(pace.packets((1, 0)).min(100 * SECOND));

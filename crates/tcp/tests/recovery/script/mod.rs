@@ -341,7 +341,7 @@ impl<'a> Player<'a> {
     }
 
     fn acknowledge(&mut self) {
-        if let Some(ack) = self.receiver.poll_transmit() {
+        if let Some(ack) = self.receiver.poll_transmit(self.now) {
             if !self.script.lost_acks.contains(&self.acks) {
                 self.schedule(self.now + Span(RTT / 2), Event::Ack(ack));
             }

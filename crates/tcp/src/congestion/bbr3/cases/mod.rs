@@ -185,7 +185,7 @@ impl Flow {
                 self.receiver.on_timeout(self.now);
             }
         }
-        while let Some(ack) = self.receiver.poll_transmit() {
+        while let Some(ack) = self.receiver.poll_transmit(self.now) {
             let mut at = self.now + self.way;
             if let Some(gap) = self.ack_gap {
                 at = Time(at.0.next_multiple_of(gap.0));

@@ -1,0 +1,242 @@
+//! LEDBAT: the window that holds the queueing delay of the way there at a target, so that it makes way for others (RFC 6817).
+//!
+//! What an ACK says of the one-way delay is the difference of its two timestamps (RFC 7323); of the clocks' offset nothing is
+//! left in the queueing delay, which is what a delay is above the least of some minutes.
+
+use super::control::{Ack, Cause, Control, Grant};
+use crate::flight::Flight;
+use crate::problem::Problem;
+use crate::variant::{Parameters, Variant};
+use longpipe_events::{Span, Time, PS_PER_SECOND};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// RFC 6817 section 2.5.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct LedbatConfig {
+    /// Queueing delay that it holds [ps], TARGET.
+    pub target_ps: u64,
+    /// What a window of ACKs without queueing adds to it [segment], GAIN.
+    pub gain: f64,
+    /// How far the window may be above what was under way [segment], ALLOWED_INCREASE.
+    pub allowed_increase: f64,
+    /// Minutes whose least delay is the path's, BASE_HISTORY.
+    pub base_history: u32,
+    /// So many latest delays, of which the least counts, CURRENT_FILTER.
+    pub current_filter: u32,
+}
+
+/// Longest delay that may be held; the RFC has 100 ms for most, papers tried more.
+const LONGEST_TARGET: u64 = 100 * PS_PER_SECOND;
+
+impl Parameters for LedbatConfig {
+    fn problem(&self) -> Option<Problem> {
+        let wrong =
+            |field, value: &dyn ToString, accepted: &str| Some(Problem::new(field, value.to_string(), accepted));
+        match *self {
+            LedbatConfig { target_ps, .. } if !(1..=LONGEST_TARGET).contains(&target_ps) => {
+                wrong("congestion.target", &target_ps, "needs 1 ps to 100 s")
+            }
+            LedbatConfig { gain, .. } if !(gain > 0.0 && gain <= 1.0) => {
+                wrong("congestion.gain", &gain, "needs more than 0, at most 1")
+            }
+            LedbatConfig { allowed_increase, .. } if !(allowed_increase > 0.0 && allowed_increase <= 1e6) => wrong(
+                "congestion.allowed_increase",
+                &allowed_increase,
+                "needs more than 0, at most 1 000 000",
+            ),
+            LedbatConfig { base_history, .. } if !(1..=1000).contains(&base_history) => {
+                wrong("congestion.base_history", &base_history, "needs 1 to 1000 minutes")
+            }
+            LedbatConfig { current_filter, .. } if !(1..=1000).contains(&current_filter) => {
+                wrong("congestion.current_filter", &current_filter, "needs 1 to 1000")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The state of one sender.
+#[derive(Clone, Debug)]
+pub struct Ledbat {
+    config: LedbatConfig,
+    /// Least delay of each of the latest minutes in which one was measured.
+    base: VecDeque<Span>,
+    /// Number of the minute of the last of them.
+    minute: Option<u64>,
+    /// The latest delays.
+    current: VecDeque<Span>,
+}
+
+/// Least window [segment], MIN_CWND.
+const LEAST: f64 = 2.0;
+const MINUTE: Span = Span::seconds(60);
+
+impl Variant for Ledbat {
+    type Config = LedbatConfig;
+
+    fn new(config: &LedbatConfig) -> Ledbat {
+        Ledbat {
+            config: *config,
+            base: VecDeque::new(),
+            minute: None,
+            current: VecDeque::new(),
+        }
+    }
+}
+
+impl Control for Ledbat {
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+        if let Some(delay) = ack.delay {
+            self.measure(delay, ack.now);
+        }
+        match self.queueing() {
+            Some(queueing) if ack.grows => self.moved(queueing, ack, flight),
+            _ => Grant::as_it_is(flight),
+        }
+    }
+
+    /// Half of the window, at least two segments (section 2.4.2, on data loss); it leads back by itself, without slow start.
+    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
+        let mss = flight.mss();
+        let window = flight.cwnd().min((flight.cwnd() / 2.0).max(LEAST * mss));
+        Grant::reduced(cause, window, flight)
+    }
+}
+
+impl Ledbat {
+    /// Takes in a one-way delay.
+    fn measure(&mut self, delay: Span, now: Time) {
+        let minute = now.0 / MINUTE.0;
+        match self.base.back_mut() {
+            Some(least) if self.minute == Some(minute) => *least = delay.min(*least),
+            _ => {
+                self.minute = Some(minute);
+                keep(&mut self.base, delay, self.config.base_history);
+            }
+        }
+        keep(&mut self.current, delay, self.config.current_filter);
+    }
+
+    /// The delay in queues, once any was measured.
+    fn queueing(&self) -> Option<Span> {
+        let least = |delays: &VecDeque<Span>| delays.iter().min().copied();
+        Some(Span(least(&self.current)?.0.saturating_sub(least(&self.base)?.0)))
+    }
+
+    /// The window grows in proportion to what the queue is below the target, and falls likewise above it.
+    fn moved(&self, queueing: Span, ack: &Ack, flight: &Flight) -> Grant {
+        let (mss, cwnd, target) = (flight.mss(), flight.cwnd(), self.config.target_ps as f64);
+        let off_target = (target - queueing.0 as f64) / target;
+        let moved = cwnd + self.config.gain * off_target * ack.acked as f64 * mss / cwnd;
+        let most = (flight.outstanding() + ack.acked) as f64 + self.config.allowed_increase * mss;
+        Grant::window(moved.min(most).max(LEAST * mss).min(flight.rwnd as f64), flight)
+    }
+}
+
+/// Puts a delay behind the others, of which so many stay.
+fn keep(delays: &mut VecDeque<Span>, delay: Span, most: u32) {
+    if delays.len() == most as usize {
+        delays.pop_front();
+    }
+    delays.push_back(delay);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::trial::Trial;
+    use crate::congestion::CongestionConfig;
+
+    const BASE: Span = Span::millis(30);
+
+    fn config() -> LedbatConfig {
+        LedbatConfig {
+            target_ps: Span::millis(100).0,
+            gain: 1.0,
+            allowed_increase: 1.0,
+            base_history: 10,
+            current_filter: 4,
+        }
+    }
+
+    /// A window that has seen the path empty.
+    fn settled(config: LedbatConfig, window: f64) -> Trial {
+        let mut trial = Trial::new(&CongestionConfig::Ledbat(config), window);
+        trial.delay = Some(BASE);
+        trial.ack_after(Span(0), true);
+        trial
+    }
+
+    /// What `acks` of a delay so far above the least leave of the window.
+    fn moved(trial: &mut Trial, queueing: Span, acks: usize) -> f64 {
+        trial.delay = Some(Span(BASE.0 + queueing.0));
+        (0..acks).fold(trial.window(), |_, _| trial.ack_after(Span::millis(1), true))
+    }
+
+    #[test]
+    fn rfc_6817_section_2_4_2_the_window_moves_by_gain_times_what_the_queue_is_off_its_target() {
+        // cwnd += GAIN · off_target · bytes_newly_acked · MSS / cwnd: 1, .5, 0, -.5 and -1 of a segment in a window.
+        for (queueing, off) in [(0, 1.0), (50, 0.5), (100, 0.0), (150, -0.5), (200, -1.0)] {
+            let mut trial = settled(config(), 100.0);
+            // The least of the last four counts.
+            let before = moved(&mut trial, Span::millis(queueing), 3);
+            let after = moved(&mut trial, Span::millis(queueing), 1);
+            assert!(
+                (after - before - off / before).abs() < 1e-12,
+                "{queueing} ms: {before} {after}"
+            );
+        }
+        let mut half = settled(LedbatConfig { gain: 0.5, ..config() }, 100.0);
+        let before = half.window();
+        assert!((moved(&mut half, Span(0), 1) - before - 0.5 / before).abs() < 1e-12);
+    }
+
+    #[test]
+    fn rfc_6817_the_window_stays_a_segment_above_what_was_under_way_and_is_two_at_least() {
+        // One segment was under way.
+        let mut eager = settled(
+            LedbatConfig {
+                allowed_increase: 4.0,
+                ..config()
+            },
+            100.0,
+        );
+        assert_eq!(eager.ack_after(Span(0), false), 5.0);
+        let mut queue = settled(config(), 4.0);
+        assert_eq!(moved(&mut queue, Span::seconds(3), 50), LEAST);
+    }
+
+    #[test]
+    fn rfc_6817_a_loss_leaves_half_and_a_timeout_a_segment() {
+        assert_eq!(settled(config(), 100.0).reduce(Cause::FastRetransmit).0.floor(), 50.0);
+        assert_eq!(settled(config(), 3.0).reduce(Cause::FastRetransmit).0, 2.0);
+        assert_eq!(settled(config(), 100.0).reduce(Cause::Timeout).0, 1.0);
+    }
+
+    #[test]
+    fn rfc_6817_section_2_4_2_the_least_delay_is_forgotten_after_base_history_minutes() {
+        let mut ledbat = Ledbat::new(&LedbatConfig {
+            base_history: 2,
+            ..config()
+        });
+        let mut queueing = |delay: u64, seconds: u64| {
+            for _ in 0..4 {
+                ledbat.measure(Span::millis(delay), Time::ZERO + Span::seconds(seconds));
+            }
+            ledbat.queueing()
+        };
+        assert_eq!(queueing(30, 0), Some(Span(0)));
+        assert_eq!(queueing(80, 59), Some(Span::millis(50)));
+        assert_eq!(queueing(80, 61), Some(Span::millis(50)));
+        assert_eq!(queueing(80, 121), Some(Span(0)));
+        assert_eq!(queueing(20, 122), Some(Span(0)));
+    }
+
+    #[test]
+    fn without_a_delay_nothing_moves() {
+        let mut trial = Trial::new(&CongestionConfig::Ledbat(config()), 10.0);
+        assert_eq!(trial.ack(), 10.0);
+    }
+}

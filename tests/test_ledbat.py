@@ -1,0 +1,62 @@
+"""LEDBAT as RFC 6817 promises: a queue of its target, none of the rate that others want."""
+
+import numpy as np
+import pytest
+
+from longpipe import Scenario, ScenarioError, simulate
+from longpipe.scenario import Fine
+
+STAMPS = {"kind": "fine", "min_rto": "200 ms", "timestamps": True}
+LEDBAT = {"congestion": "ledbat", "initial_window": "2 segments"}
+
+
+def path(rate: str, round_trip_ms: int, **changes: object) -> Scenario:
+    """One flow without an end; the queue has room for some four targets."""
+    network = {
+        "kind": "dumbbell", "sources": 1, "access_rate": "1 Gbit/s", "access_delay": "0 s", "exit_delay": "0 s",
+        "trunk_rate": rate, "trunk_delay": f"{round_trip_ms / 2} ms",
+    }  # fmt: skip
+    tcp = {"recovery": "sack", "mss": "1448 B", "receiver_window": "4 MB", "timer": STAMPS, **LEDBAT}
+    return Scenario().with_(
+        **{
+            "framing": "ip",
+            "duration": "300 s",
+            "switch.buffer": "500 packets",
+            "network": network,
+            "tcp": tcp,
+            "traces": {"delay": True},
+            **changes,
+        }
+    )
+
+
+@pytest.mark.parametrize(("rate", "round_trip_ms"), [("10 Mbit/s", 20), ("10 Mbit/s", 200), ("2 Mbit/s", 600)])
+@pytest.mark.parametrize("target_ms", [25, 100])
+def test_a_lone_flow_holds_the_queue_at_its_target(rate: str, round_trip_ms: int, target_ms: int) -> None:
+    congestion = {"kind": "ledbat", "target": f"{target_ms} ms"}
+    result = simulate(path(rate, round_trip_ms, **{"tcp.congestion": congestion}))
+    trace = result.traces["delay"]
+    settled = (trace["port"] == "switch1->switch2") & (trace["time_s"] > 240)
+    queueing_ms = 1e3 * trace["delay_s"][settled]
+    # A queue is of whole packets.
+    packet_ms = 8 * 1500 / (1000 * int(rate.split()[0]))
+    assert np.median(queueing_ms) == pytest.approx(target_ms, rel=0.04, abs=packet_ms)
+    assert queueing_ms.max() < target_ms + max(0.1 * target_ms, 2 * packet_ms)
+    assert result.flows["retransmitted_segments"].iloc[0] == 0
+
+
+def test_it_makes_way_for_reno() -> None:
+    groups = [{"name": "back", "tcp": LEDBAT}, {"name": "front", "tcp": {"congestion": "aimd"}, "start": "fixed"}]
+    network = dict(path("10 Mbit/s", 40).network.model_dump(exclude_unset=True), group=groups)
+    network.pop("sources")
+    result = simulate(path("10 Mbit/s", 40, network=network))
+    delivered = result.flows.set_index("flow")["delivered_bytes"]
+    assert delivered.filter(like="front").sum() > 20 * delivered.filter(like="back").sum() > 0
+
+
+def test_it_measures_by_timestamps() -> None:
+    with pytest.raises(
+        ScenarioError, match=r"tcp.timer: fine without timestamps; needs fine, with timestamps"
+    ) as error:
+        path("10 Mbit/s", 20, **{"tcp.timer": Fine()}).resolve()
+    assert "\n" not in str(error.value)
