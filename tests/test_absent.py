@@ -47,6 +47,9 @@ def test_what_is_called_otherwise_or_is_elsewhere_says_so() -> None:
     assert "it is a buffer policy, switch.policy = 'epd'" in refused(**{"tcp.recovery": "epd"})
     assert "it is 'fq-codel' here" in refused(**{"switch.policy": "fq_codel"})
     assert "it is 'classic' here" in refused(**{"tcp.ecn": "RFC3168"})
+    for other, own in (("min_th", "min"), ("max_th", "max")):
+        line = refused(**{"framing": "ip", "switch.policy": {"kind": "red", other: 5}})
+        assert f"switch.policy.{other}: unknown field; it is '{own}' here; accepts kind, min, " in line
     assert "it is 'bit-errors' here" in refused(**{"network.trunk_loss": "BER"})
 
 

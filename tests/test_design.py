@@ -12,6 +12,7 @@ import pytest
 
 from longpipe import Result, Scenario, ScenarioError, simulate
 from longpipe.design import Cost, Design, Factor, Fraction
+from longpipe.scenario import Red
 from longpipe.store import Store
 from longpipe.study import Progress, Study, run_until
 from longpipe.study.until import parse_margin
@@ -200,6 +201,15 @@ def test_replications_grow_until_the_widest_interval_is_narrow_enough() -> None:
         assert list(fewer.precision["reached"]) == [True, False]
         relative = run_until(Study(design, store, "c"), "y", "±20 %", level=0.9, measure=drawn, workers=1)
         assert relative.precision["margin"].max() <= 0.2 * relative.precision["mean"].max()
+
+
+def test_tables_of_one_kind_are_labelled_by_what_they_differ_in() -> None:
+    tables = [{"kind": "red", "min": 5, "max": 60}, {"kind": "red", "min": 20, "max": 60}, "codel"]
+    assert list(Factor.over("switch.policy", tables).levels) == ["red min=5", "red min=20", "codel"]
+    models = [Red(), Red(min=20, max=60)]
+    assert list(Factor.over("switch.policy", models).levels) == ["red", "red min=20 max=60"]
+    with pytest.raises(ScenarioError, match="level 'red' is there twice"):
+        Factor.over("switch.policy", [{"kind": "red"}, {"kind": "red"}])
 
 
 @pytest.mark.parametrize(

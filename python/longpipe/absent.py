@@ -58,6 +58,14 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("ber", "bit-error-rate", "bit_error_rate"), "bit-errors"),
     **dict.fromkeys(("atm", "cells"), "aal5"),
     **dict.fromkeys(("packets", "ipv4"), "ip"),
+    # Parameters of queues, as ns-2, ns-3 and tc call them.
+    **dict.fromkeys(("min_th", "minth"), "min"),
+    **dict.fromkeys(("max_th", "maxth"), "max"),
+    **dict.fromkeys(("maxp", "max_prob"), "max_p"),
+    **dict.fromkeys(("qw", "wq", "q_weight", "queue_weight"), "weight"),
+    **dict.fromkeys(("meanpktsize", "mean_pkt_size", "avpkt"), "mean_packet"),
+    **dict.fromkeys(("tupdate", "t_update"), "update"),
+    **dict.fromkeys(("queuedelayreference", "qdelay_ref"), "target"),
 }
 # The control whose window is what others call Reno's.
 RENO: Final = "aimd"

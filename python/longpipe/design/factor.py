@@ -1,6 +1,6 @@
 """Factors: scenario fields to vary, and the levels they take."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel
@@ -35,14 +35,14 @@ class Factor:
     def over(cls, field: str, levels: Iterable[object] | Mapping[Level, object], name: str | None = None) -> "Factor":
         """The values of one dotted field, or a mapping from labels to them; the field is the name if none is given.
 
-        A value without a label is its own; a table, as in {"kind": "epd", "threshold": 0.9}, is known by its kind.
+        A value without a label is its own; a table, as in {"kind": "epd", "threshold": 0.9}, is known by its kind, and
+        tables of one kind by what they differ in, too: "red min=5 max=15".
         """
         if isinstance(levels, Mapping):
             labelled = dict(levels)
         else:
-            labelled = {}
-            for value in levels:
-                label = _label(field, value)
+            labelled, values = {}, list(levels)
+            for value, label in zip(values, _labels(field, values), strict=True):
                 if label in labelled:
                     raise ScenarioError(f"{field}: level {label!r} is there twice; needs labels that differ")
                 labelled[label] = value
@@ -51,6 +51,23 @@ class Factor:
 
 # Columns that a design adds to those of its factors.
 RESERVED = ("point", "block", "replication", "seed")
+
+
+def _labels(field: str, values: Sequence[object]) -> list[Level]:
+    """What each value is known by, tables of one kind by what they differ in, too."""
+    kinds, tables = [_label(field, value) for value in values], [_table(value) for value in values]
+    found: list[Level] = []
+    for kind, table in zip(kinds, tables, strict=True):
+        alike = [other for other, its in zip(tables, kinds, strict=True) if its == kind]
+        own = [f"{name}={one}" for name, one in table.items() if any(other.get(name) != one for other in alike)]
+        found.append(" ".join([str(kind), *own]) if own else kind)
+    return found
+
+
+def _table(value: object) -> dict[str, object]:
+    """What a table says besides its kind; nothing of what is no table."""
+    said = {name: getattr(value, name) for name in value.model_fields_set} if isinstance(value, BaseModel) else value
+    return {str(name): one for name, one in said.items() if name != "kind"} if isinstance(said, Mapping) else {}
 
 
 def _label(field: str, value: object) -> Level:
