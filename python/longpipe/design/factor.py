@@ -59,15 +59,20 @@ def _labels(field: str, values: Sequence[object]) -> list[Level]:
     found: list[Level] = []
     for kind, table in zip(kinds, tables, strict=True):
         alike = [other for other, its in zip(tables, kinds, strict=True) if its == kind]
-        own = [f"{name}={one}" for name, one in table.items() if any(other.get(name) != one for other in alike)]
+        own = [f"{name}={_short(one)}" for name, one in table.items() if any(other.get(name) != one for other in alike)]
         found.append(" ".join([str(kind), *own]) if own else kind)
     return found
 
 
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def _table(value: object) -> dict[str, object]:
     """What a table says besides its kind; nothing of what is no table."""
-    said = {name: getattr(value, name) for name in value.model_fields_set} if isinstance(value, BaseModel) else value
-    return {str(name): one for name, one in said.items() if name != "kind"} if isinstance(said, Mapping) else {}
+    if isinstance(value, BaseModel):
+        value = {name: getattr(value, name) for name in type(value).model_fields if name in value.model_fields_set}
+    return {str(name): one for name, one in value.items() if name != "kind"} if isinstance(value, Mapping) else {}
 
 
 def _label(field: str, value: object) -> Level:
