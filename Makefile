@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PAPERS ?= $(shell $(BIN)/python -c 'from longpipe.papers import IDS; print(*IDS)')
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 
-.PHONY: setup reproduce test wheel lab lab-test docs bench bench-rivals bench-scaling soak checked golden lint clean
+.PHONY: setup reproduce test wheel lab lab-test docs bench bench-rivals bench-scaling soak checked golden tests-built lint clean
 
 setup: $(VENV)/.built
 	@:
@@ -35,7 +35,7 @@ reproduce: setup
 	@$(BIN)/longpipe report $(PAPERS)
 
 test: setup
-	cargo test --workspace --profile ci
+	cargo test --workspace --profile ci --lib --tests
 	# In the order of names, as files of few tests, which come last otherwise, are those that take long.
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder --durations 25
 
@@ -127,7 +127,11 @@ golden:
 
 # The Rust tests with checks of overflow and of what the code takes for granted, which take a multiple of the time.
 checked:
-	cargo test --workspace --profile ci $(CHECKS)
+	cargo test --workspace --profile ci $(CHECKS) --lib --tests
+
+# The Rust tests' programs, which take as long to compile as all else that is waited for.
+tests-built:
+	cargo test --workspace --profile ci --lib --tests --no-run
 
 lint: setup
 	cargo fmt --all --check
