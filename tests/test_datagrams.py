@@ -142,9 +142,20 @@ def test_what_no_datagrams_can_be_is_refused_in_one_line(traffic: dict[str, Any]
     assert "\n" not in str(error.value)
 
 
-def test_cells_carry_none() -> None:
-    with pytest.raises(ScenarioError, match=r"network.group\[0\].traffic: voice; sends datagrams, needs framing 'ip'"):
-        Scenario(network=Dumbbell(group=(Group(name="f", traffic=Voice()),)))
+def test_voice_travels_as_cells_beside_bulk_in_either_engine(tmp_path: Path) -> None:
+    network = Dumbbell(group=(Group(name="call", traffic=Voice()), Group(name="bulk", count=2)))
+    asked = Scenario(network=network, duration="3 s")
+    file = tmp_path / "cells.pcapng"
+    fast, plain = (
+        simulate(asked.with_(engine=engine), 1, captures={"link:switch1->switch2": str(file)} if watch else {})
+        for engine, watch in (("trains", False), ("reference", True))
+    )
+    assert fast.state_hash == plain.state_hash
+    row = fast.datagrams.iloc[0]
+    # G.711's packets are 200 bytes, 5 cells with LLC/SNAP and the trailer of AAL5.
+    assert row["sent"] - 2 <= row["received"] + row["lost"] <= row["sent"]
+    assert row["received"] > 20
+    assert plain.captures[0].packets > row["received"]
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="reads captures with tshark")

@@ -84,10 +84,45 @@ def test_what_cannot_be_is_refused_in_a_line(changes: dict[str, Any], line: str)
     assert list(error.value.problems) == [line]
 
 
-@pytest.mark.parametrize("kind", ["red", "pie", "blue", "codel", "fq-codel"])
+@pytest.mark.parametrize("kind", ["pie", "blue", "codel", "fq-codel"])
 def test_switches_of_cells_have_no_such_queue(kind: str) -> None:
     with pytest.raises(ScenarioError, match=f"^switch.policy: {kind}; is for IP packets, ATM switches accept tail-dr"):
         Scenario().with_(**{"switch.policy": kind}).resolve()
+
+
+@pytest.mark.parametrize(
+    ("framing", "policy", "line"),
+    [
+        ("aal5", {}, "unit: packets; is for IP packets, ATM switches count cells"),
+        ("ip", {"unit": "cells"}, "unit: cells; is for ATM switches, IP routers count packets or bytes"),
+        ("ip", {"per_vc": True}, "per_vc: true; needs unit = 'cells', of which VCs are made"),
+        (
+            "aal5",
+            {"unit": "cells", "ecn": True},
+            "ecn: true; needs false with unit = 'cells', which carry no marks of IP",
+        ),
+    ],
+    ids=str,
+)
+def test_red_counts_cells_in_switches_and_nowhere_else(framing: str, policy: dict[str, Any], line: str) -> None:
+    changes = {"framing": framing, "switch.policy": {"kind": "red", **policy}, "switch.buffer": "1 BDP"}
+    with pytest.raises(ScenarioError) as error:
+        Scenario().with_(**changes).resolve()
+    assert list(error.value.problems) == [f"switch.policy.{line}"]
+
+
+@pytest.mark.parametrize("per_vc", [False, True], ids=["port", "vc"])
+def test_red_of_frames_keeps_the_mean_of_cells_between_its_thresholds(per_vc: bool) -> None:
+    red = {"kind": "red", "unit": "cells", "min": 300, "max": 900, "weight": 0.01, "mean_packet": "552 B"}
+    changes = {"network.trunk_delay": "5 ms", "switch.buffer": "4000 cells", "duration": "3 s"}
+    both = [
+        simulate(Scenario().with_(**{"switch.policy": {**red, "per_vc": per_vc}, "engine": engine, **changes}))
+        for engine in ("trains", "reference")
+    ]
+    assert both[0].state_hash == both[1].state_hash
+    port = trunk(both[0])
+    assert port["cells_lost_refused"] > 0
+    assert 0 < port["mean_queue_cells"] < (900 if not per_vc else 15 * 900)
 
 
 def test_cells_carry_no_marks() -> None:

@@ -7,7 +7,7 @@ import { leastWindowScale } from "./resolve";
 import { type Topology, between, isFifo } from "./topology";
 import { RATE, SIZE, TICKS, TIME, UNLIMITED } from "./units";
 
-const OF_CELLS = "tail-drop, partial-packet-discard, epd, selective-drop, fba";
+const OF_CELLS = "tail-drop, partial-packet-discard, epd, selective-drop, fba, red";
 const CHOOSING = ["drr", "sfq", "strict-priority", "weighted-priority", "dualpi2", "ack-filter"];
 const ACTIVE = new Set(["red", "pie", "step-marking", "blue", "codel", "fq-codel", ...CHOOSING]);
 const OVER_TCP = new Set(["greedy", "transfer", "web"]);
@@ -49,7 +49,7 @@ export function checkStands(scenario: Part): void {
     }
 }
 
-/** ScenarioError for datagrams as cells, and for those that the page does not have. */
+/** ScenarioError for datagrams that the page does not have. */
 export function checkDatagrams(scenario: Part, flows: Part[]): void {
     const network = valueOf(scenario, "network") as Part;
     for (const [i, flow] of flows.entries()) {
@@ -57,9 +57,6 @@ export function checkDatagrams(scenario: Part, flows: Part[]): void {
         const kind = kindOf(own ?? (valueOf(scenario, "traffic") as Part));
         const field = own === null ? "traffic" : `${flowField(network, i)}.traffic`;
         if (OVER_TCP.has(kind)) continue;
-        if (valueOf(scenario, "framing") === "aal5") {
-            throw new ScenarioError([`${field}: ${kind}; sends datagrams, needs framing 'ip'`]);
-        }
         if (ELSEWHERE.has(kind)) throw new ScenarioError([`${field}: ${kind}; is not on this page; longpipe run has it`]);
     }
 }
@@ -195,15 +192,10 @@ function* framingProblems(scenario: Part, topology: Topology): Generator<string>
     for (const [field, policy] of policies) {
         const kind = kindOf(policy);
         for (const [name, problem] of queueProblems(policy)) yield `${field}.${name}: ${problem}`;
-        if (cells && ACTIVE.has(kind)) yield `${field}: ${kind}; is for IP packets, ATM switches accept ${OF_CELLS}`;
+        const wrong = misplaced(cells, kind, policy);
+        if (wrong !== null) yield `${field}${wrong}`;
     }
     if (cells) return;
-    for (const [field, policy] of policies) {
-        const kind = kindOf(policy);
-        if (kind === "partial-packet-discard" || kind === "epd") {
-            yield `${field}: ${kind}; is for cells, IP routers accept ${OF_PACKETS}`;
-        }
-    }
     const scheduler = valueOf(switches, "scheduler") as Part;
     if (!isFifo(scheduler)) yield `switch.scheduler: ${kindOf(scheduler)}; serves cells, IP routers accept fifo`;
     if (valueOf(switches, "ties") === "rotating") {
@@ -214,6 +206,22 @@ function* framingProblems(scenario: Part, topology: Topology): Generator<string>
     }
 }
 
+/** What is wrong with a policy where links carry cells, or packets, behind the name of its field. */
+function misplaced(cells: boolean, kind: string, policy: Part): string | null {
+    if (kind === "red") {
+        const unit = String(valueOf(policy, "unit"));
+        if (cells === (unit === "cells")) return null;
+        return cells
+            ? `.unit: ${unit}; is for IP packets, ATM switches count cells`
+            : ".unit: cells; is for ATM switches, IP routers count packets or bytes";
+    }
+    if (cells && ACTIVE.has(kind)) return `: ${kind}; is for IP packets, ATM switches accept ${OF_CELLS}`;
+    if (!cells && (kind === "partial-packet-discard" || kind === "epd")) {
+        return `: ${kind}; is for cells, IP routers accept ${OF_PACKETS}`;
+    }
+    return null;
+}
+
 function* queueProblems(policy: Part): Generator<[string, string]> {
     const kind = kindOf(policy);
     const get = (name: string): string => String(valueOf(policy, name));
@@ -222,6 +230,11 @@ function* queueProblems(policy: Part): Generator<[string, string]> {
         if (min >= max) yield ["max", `${Number(max.toPrecision(6))}; needs more than min, ${Number(min.toPrecision(6))}`];
         if (get("gap") === "drawn" && (valueOf(policy, "gentle") === true || valueOf(policy, "adaptive") === true)) {
             yield ["gap", "drawn; needs gentle = false and adaptive = false, as Linux has it"];
+        }
+        const cells = get("unit") === "cells";
+        if (valueOf(policy, "per_vc") === true && !cells) yield ["per_vc", "true; needs unit = 'cells', of which VCs are made"];
+        if (valueOf(policy, "ecn") === true && cells) {
+            yield ["ecn", "true; needs false with unit = 'cells', which carry no marks of IP"];
         }
     } else if (kind === "dualpi2") {
         const marking = valueOf(policy, "marking") as Part;

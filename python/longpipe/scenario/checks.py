@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import ScenarioError
-from longpipe.scenario.datagrams import KINDS
 from longpipe.scenario.network import Dumbbell, flow_field
 from longpipe.scenario.queues import ACTIVE, CodelOptions, Red
 from longpipe.scenario.schedulers import CHOOSING, DualPi2, StrictPriority, WeightedPriority
@@ -19,9 +18,8 @@ if TYPE_CHECKING:
     from longpipe.scenario.switch import Policy, Switch
     from longpipe.scenario.tcp import Tcp
     from longpipe.scenario.topology import Topology
-    from longpipe.scenario.traffic import Traffic
 
-_OF_CELLS: Final = "tail-drop, partial-packet-discard, epd, selective-drop, fba"
+_OF_CELLS: Final = "tail-drop, partial-packet-discard, epd, selective-drop, fba, red"
 _OF_PACKETS: Final = (
     "tail-drop, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel, drr, sfq, strict-priority, "
     "weighted-priority, dualpi2, ack-filter"
@@ -59,16 +57,6 @@ def _path_problems(topology: Topology) -> Iterator[str]:
         if (delay := sum(topology.delays_ps[link] for link in route)) > LONGEST_PATH_PS:
             shown = f"{len(route)} links of {delay / 10**12:.0f} s in all"
             yield f"{field}: {shown}; needs at most {TIME.format(LONGEST_PATH_PS)}"
-
-
-def check_datagrams(framing: Framing, network: Network, traffic: Traffic, flows: Sequence[Flow]) -> None:
-    """ScenarioError for datagrams as cells."""
-    if framing == "ip":
-        return
-    for i, flow in enumerate(flows):
-        if isinstance(flow.traffic or traffic, KINDS):
-            field = "traffic" if flow.traffic is None else f"{flow_field(network, i)}.traffic"
-            raise ScenarioError(f"{field}: {(flow.traffic or traffic).kind}; sends datagrams, needs framing 'ip'")
 
 
 def check_classes(network: Network, switch: Switch, topology: Topology) -> None:
@@ -131,18 +119,30 @@ def _policies(network: Network, switch: Switch, topology: Topology) -> Iterator[
         yield from ((field, own) for field, own in owns if own is not None)
 
 
+def _misplaced(framing: Framing, policy: Policy) -> str | None:
+    """What is wrong with a policy where links carry this, behind the name of its field."""
+    if isinstance(policy, Red):
+        if (framing == "aal5") == (policy.unit == "cells"):
+            return None
+        if framing == "aal5":
+            return f".unit: {policy.unit}; is for IP packets, ATM switches count cells"
+        return ".unit: cells; is for ATM switches, IP routers count packets or bytes"
+    if framing == "aal5" and isinstance(policy, (*ACTIVE, *CHOOSING)):
+        return f": {policy.kind}; is for IP packets, ATM switches accept {_OF_CELLS}"
+    if framing == "ip" and policy.kind in ("partial-packet-discard", "epd"):
+        return f": {policy.kind}; is for cells, IP routers accept {_OF_PACKETS}"
+    return None
+
+
 def _framing_problems(framing: Framing, network: Network, switch: Switch, topology: Topology) -> Iterator[str]:
     policies = list(_policies(network, switch, topology))
     for field, policy in policies:
         if isinstance(policy, Red | CodelOptions | DualPi2):
             yield from (f"{field}.{name}: {problem}" for name, problem in policy.problems())
-        if framing == "aal5" and isinstance(policy, (*ACTIVE, *CHOOSING)):
-            yield f"{field}: {policy.kind}; is for IP packets, ATM switches accept {_OF_CELLS}"
+        if (misplaced := _misplaced(framing, policy)) is not None:
+            yield f"{field}{misplaced}"
     if framing == "aal5":
         return
-    for field, policy in policies:
-        if policy.kind in ("partial-packet-discard", "epd"):
-            yield f"{field}: {policy.kind}; is for cells, IP routers accept {_OF_PACKETS}"
     if switch.scheduler.kind != "fifo":
         yield f"switch.scheduler: {switch.scheduler.kind}; serves cells, IP routers accept fifo"
     if switch.ties == "rotating":

@@ -1,11 +1,21 @@
-"""Queues that act: what a router's port refuses, marks or drops before it is full."""
+"""Queues that act: what a router's port, and of RED a switch's, refuses, marks or drops before it is full."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from longpipe.scenario.base import Backlog, Delay, Model, PositiveShare, Quantum, QueueTime, SegmentSize, UpdateTime
+from longpipe.scenario.base import (
+    LATER,
+    Backlog,
+    Delay,
+    Model,
+    PositiveShare,
+    Quantum,
+    QueueTime,
+    SegmentSize,
+    UpdateTime,
+)
 from longpipe.units import TIME
 
 Ecn = Annotated[
@@ -23,7 +33,9 @@ class Red(Model):
     max: float = Field(
         default=15, gt=0, le=1e12, description="Mean queue from which on all go, or twice that if gentle [unit]"
     )
-    unit: QueueUnit = "packets"
+    unit: Literal["packets", "bytes", "cells"] = Field(
+        default="packets", description="What thresholds count; cells, of which frames are judged whole, in ATM switches"
+    )
     weight: PositiveShare = Field(
         default=0.002,
         description="w of the queue that an arrival finds in the mean; 1 - exp(-1/C) for C packets/s fits a link",
@@ -42,6 +54,9 @@ class Red(Model):
         default="1000 B", description="Mean length of a packet, by which an idle line and bytes are counted [bytes]"
     )
     ecn: Ecn = False
+    per_vc: Annotated[bool, LATER] = Field(
+        default=False, description="A mean for each VC of the cells that it holds, rather than one of all"
+    )
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """What no field has alone: each with the field's name."""
@@ -49,6 +64,10 @@ class Red(Model):
             yield "max", f"{self.max:g}; needs more than min, {self.min:g}"
         if self.gap == "drawn" and (self.gentle or self.adaptive):
             yield "gap", "drawn; needs gentle = false and adaptive = false, as Linux has it"
+        if self.per_vc and self.unit != "cells":
+            yield "per_vc", "true; needs unit = 'cells', of which VCs are made"
+        if self.ecn and self.unit == "cells":
+            yield "ecn", "true; needs false with unit = 'cells', which carry no marks of IP"
 
 
 class Pie(Model):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import AS_NEEDED, AUTO
 from longpipe.scenario.buffers import Packet, buffer
-from longpipe.scenario.checks import check, check_begin, check_classes, check_datagrams, check_vbr
+from longpipe.scenario.checks import check, check_begin, check_classes, check_vbr
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.datagrams import KINDS, core_datagrams
 from longpipe.scenario.ecn import EcnDctcp
@@ -44,7 +44,6 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
     if any(tcp.receiver_window == AUTO for tcp in tcps):
         tcps = fitted(tcps, topology, list(_links(scenario, topology, _largest(tcps))))
     check(scenario.framing, scenario.network, scenario.switch, topology, tcps)
-    check_datagrams(scenario.framing, scenario.network, scenario.traffic, topology.graph.flows)
     check_classes(scenario.network, scenario.switch, topology)
     links = list(_links(scenario, topology, _largest(tcps)))
     for link, one in moving.items():

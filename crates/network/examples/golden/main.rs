@@ -6,6 +6,7 @@
 #[allow(dead_code)]
 mod common;
 mod drawn;
+mod frames;
 mod named;
 mod options;
 mod paths;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
     paths::add_all(&mut book);
     named::add_all(&mut book);
     drawn::add_all(&mut book);
+    frames::add_all(&mut book);
     let (mut now, mut refused, mut changed) = (vec![], vec![], 0);
     for outcome in run_all(&book.entries) {
         match outcome {

@@ -2,7 +2,7 @@
 
 use crate::common::compare::caught;
 use crate::common::kept::Kept;
-use longpipe_network::scenario::{Engine, NodeKind, TrafficConfig};
+use longpipe_network::scenario::{Engine, Framing, NodeKind, TrafficConfig};
 use longpipe_network::{Report, Simulation};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -99,6 +99,10 @@ pub fn describe(cases: impl Iterator<Item = Kept>) {
                 reference.flows.iter().any(|flow| flow.completion.is_some()),
             ),
             ("datagrams", reference.datagrams.iter().any(|flow| flow.received > 0)),
+            (
+                "datagrams as cells",
+                scenario.framing == Framing::Aal5 && reference.datagrams.iter().any(|flow| flow.received > 0),
+            ),
             ("datagrams lost", reference.datagrams.iter().any(|flow| flow.lost > 0)),
             ("web traffic", scenario.flows.iter().any(web)),
             ("files asked for", reference.web.iter().any(|web| !web.files.is_empty())),

@@ -142,7 +142,7 @@ fn take_packet(flows: &mut [Flow], vc: u32, frame: u32) -> (Packet, Options) {
                 Packet::new(vc, frame, 0, &requests.segments.take(frame & !REQUEST), &mut options)
             }
         }
-        _ if state.foreign.is_some() => take_foreign(state, vc, frame),
+        _ if state.foreign.is_some() || state.datagrams.is_some() => take_without_tcp(state, vc, frame),
         _ if on_data_circuit => Packet::new(vc, frame, 0, &state.data.take(frame), &mut options),
         _ => Packet::new(vc, frame, 0, &state.acks.take(frame), &mut options),
     };
@@ -150,7 +150,10 @@ fn take_packet(flows: &mut [Flow], vc: u32, frame: u32) -> (Packet, Options) {
 }
 
 #[cold]
-fn take_foreign(flow: &mut Flow, vc: u32, frame: u32) -> Packet {
+fn take_without_tcp(flow: &mut Flow, vc: u32, frame: u32) -> Packet {
+    if let Some(datagrams) = &mut flow.datagrams {
+        return Packet::new(vc, frame, 0, &datagrams.pick(frame), &mut Options::NONE.clone());
+    }
     let packet = flow.foreign.as_mut().map(|foreign| foreign.take(vc, frame));
     Packet::new(vc, frame, 0, &packet.unwrap_or_default(), &mut Options::NONE.clone())
 }

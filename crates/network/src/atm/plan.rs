@@ -2,11 +2,13 @@
 
 mod sweeps;
 
+use crate::atm::aal5::frame_cells;
 use crate::atm::interface::Nic;
 use crate::atm::link::{Deliveries, Feed, Link};
 use crate::atm::port::admission::Admission;
 use crate::atm::port::class::Class;
 use crate::atm::port::classes::VbrQueue;
+use crate::atm::port::red::RedOfFrames;
 use crate::atm::port::scheduler::Scheduler;
 use crate::atm::port::trains::{Parts, TrainPort};
 use crate::atm::port::transit::Transit;
@@ -15,7 +17,7 @@ use crate::atm::sweeps::Sweeps;
 use crate::impairments::loss::Loss;
 use crate::policies::Policy;
 use crate::scenario::topology::Topology;
-use crate::scenario::{Engine, LinkConfig, LossConfig, NodeKind, Scenario};
+use crate::scenario::{Engine, LinkConfig, LossConfig, NodeKind, PolicyConfig, Scenario};
 use crate::ties::TieRule;
 use longpipe_events::{Span, Time};
 
@@ -112,10 +114,24 @@ impl<'a> Plan<'a> {
             && self.runs_in_time(link)
             && self.is_port(link)
             && self.is_port(input)
+            && !self.acts(link)
             && (self.carries_vbr(link)
                 || matches!(config.loss, LossConfig::None {} | LossConfig::BitErrors { .. })
                     && config.buffer.is_none_or(|buffer| buffer.limit > 1)
                     && self.policy(link).decides(0, 1) == Some(false))
+    }
+
+    /// Whether each frame of a VC has a first and a last cell that are two.
+    fn has_two_ends(&self, vc: u32) -> bool {
+        let traffic = &self.scenario.flows[(vc / 2) as usize].traffic;
+        traffic
+            .shortest_datagram_bytes()
+            .is_none_or(|bytes| frame_cells(bytes) > 1)
+    }
+
+    /// Whether a port's policy has a memory, by which it judges frames one by one.
+    fn acts(&self, link: usize) -> bool {
+        matches!(self.scenario.links[link].policy, PolicyConfig::Red(_))
     }
 
     fn carries_vbr(&self, link: usize) -> bool {
@@ -141,8 +157,10 @@ impl<'a> Plan<'a> {
         self.scenario.engine == Engine::Trains
             && !self.by_cells
             && self.is_port(link)
+            && !self.acts(link)
             && self.runs_in_time(link)
             && self.packets_from(link).all(alike)
+            && self.circuits[link].iter().all(|&(vc, _)| self.has_two_ends(vc))
             && self.circuits[link].iter().all(behind)
     }
 
@@ -222,7 +240,8 @@ impl<'a> Plan<'a> {
             self.policy(index),
             self.loss(index),
             ubr,
-        );
+        )
+        .with_red(RedOfFrames::new(link, self.seed, index as u64, ubr));
         Port::new(grid, delay, admission, self.vbr_queue(index).map(Box::new))
     }
 

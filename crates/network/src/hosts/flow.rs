@@ -85,14 +85,17 @@ impl Flow {
                     requests.segments.get(frame & !REQUEST).packet_bytes()
                 }
             }
-            _ if self.foreign.is_some() => self.foreign_bytes(on_data_circuit, frame),
+            _ if self.foreign.is_some() || self.datagrams.is_some() => self.bytes_without_tcp(on_data_circuit, frame),
             _ if on_data_circuit => self.data.get(frame).packet_bytes(),
             _ => self.acks.get(frame).packet_bytes(),
         }
     }
 
     #[cold]
-    fn foreign_bytes(&self, on_data_circuit: bool, frame: u32) -> u32 {
+    fn bytes_without_tcp(&self, on_data_circuit: bool, frame: u32) -> u32 {
+        if let Some(datagrams) = &self.datagrams {
+            return datagrams.get(frame).packet_bytes();
+        }
         let packet = self
             .foreign
             .as_ref()

@@ -19,9 +19,16 @@ pub(crate) fn contents(flows: &[Flow], vc: u32, frame: u32) -> Contents {
                 Contents::Data(*requests.segments.get(frame & !REQUEST))
             }
         }
+        _ if flow.datagrams.is_some() => datagram(flow, frame),
         _ if on_data_circuit => Contents::Data(*flow.data.get(frame)),
         _ => Contents::Ack(*flow.acks.get(frame)),
     }
+}
+
+#[cold]
+fn datagram(flow: &Flow, frame: u32) -> Contents {
+    let sent = flow.datagrams.as_ref().map(|datagrams| *datagrams.get(frame));
+    Contents::Datagram(sent.unwrap_or_default())
 }
 
 /// A cell was given its slot on a link.

@@ -7,7 +7,7 @@ use longpipe_tcp::{AckSegment, DataSegment};
 pub const DATAGRAM_HEADER_BYTES: u32 = 28;
 
 /// A datagram of UDP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Datagram {
     /// When its application sent it.
     pub sent: Time,

@@ -13,7 +13,7 @@ pub mod step_marking;
 mod tail_drop;
 mod verdict;
 
-use crate::scenario::PolicyConfig;
+use crate::scenario::{PolicyConfig, QueueUnit};
 pub use verdict::{Arrival, Verdict};
 
 /// What a port knows when the first cell of a frame arrives.
@@ -74,6 +74,10 @@ impl Policy {
                 z,
                 keep_last,
             } => Policy::Fba(fba::Fba::new(k, threshold, z, keep_last)),
+            // It refuses whole frames, and lets none of the rest of a damaged one in but its end.
+            PolicyConfig::Red(ref red) if red.unit == QueueUnit::Cells => {
+                Policy::PartialPacketDiscard(partial_packet_discard::PartialPacketDiscard { keep_last: true })
+            }
             // Those that act, or serve, refuse by rules of their own.
             PolicyConfig::Red(_)
             | PolicyConfig::Pie(_)

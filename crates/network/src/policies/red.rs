@@ -31,10 +31,14 @@ pub struct Red {
 impl Red {
     /// For a line of this rate [bit/s].
     pub fn new(config: &RedConfig, rate_bps: u64) -> Red {
-        let bits = 8.0 * f64::from(config.mean_packet_bytes);
+        Red::of_bits(config, 8 * u64::from(config.mean_packet_bytes), rate_bps)
+    }
+
+    /// Likewise, where a packet of mean size takes so many bits.
+    pub fn of_bits(config: &RedConfig, bits: u64, rate_bps: u64) -> Red {
         Red {
             config: config.clone(),
-            packet_time: bits * PS_PER_SECOND as f64 / rate_bps as f64,
+            packet_time: bits as f64 * PS_PER_SECOND as f64 / rate_bps as f64,
             average: 0.0,
             max_p: config.max_p,
             moved: Time::ZERO,

@@ -19,7 +19,7 @@ impl StepMarking {
     pub fn judge(&self, arrival: &Arrival) -> Verdict {
         let waiting = match self.config.unit {
             QueueUnit::Bytes => arrival.bytes_waiting,
-            QueueUnit::Packets => arrival.packets_waiting,
+            QueueUnit::Packets | QueueUnit::Cells => arrival.packets_waiting,
         };
         if arrival.capable && waiting >= self.config.threshold {
             Verdict::Mark

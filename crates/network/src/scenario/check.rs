@@ -157,13 +157,13 @@ fn check_framing(scenario: &Scenario) -> Result<(), ScenarioError> {
         let field = |name: &str| format!("links[{index}].{name}");
         if scenario.framing == Framing::Aal5 {
             if !link.policy.takes_cells() {
-                let accepted = "needs tail-drop, partial-packet-discard, epd, selective-drop or fba for cells";
+                let accepted = "needs tail-drop, partial-packet-discard, epd, selective-drop, fba or red by cells";
                 return refuse(field("policy"), "a policy for IP packets", accepted);
             }
             continue;
         }
         if !link.policy.takes_packets() {
-            let accepted = "needs another policy than epd and partial-packet-discard for IP packets";
+            let accepted = "needs another policy than epd, partial-packet-discard and red by cells for IP packets";
             return refuse(field("policy"), "a policy for cells", accepted);
         }
         if link.scheduler != (SchedulerConfig::Fifo {}) {
@@ -199,13 +199,6 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
     if let Some(problem) = flow.traffic.datagram_problem() {
         let problem = problem.within("traffic");
         return refuse(field(&problem.field), problem.value, problem.accepted);
-    }
-    if scenario.framing == Framing::Aal5 && flow.traffic.is_datagrams() {
-        return refuse(
-            field("traffic"),
-            "datagrams",
-            "needs greedy, transfer or web under AAL5",
-        );
     }
     if flow.foreign && scenario.engine != Engine::Reference {
         return refuse(field("foreign"), "in a fast engine", "needs engine reference");

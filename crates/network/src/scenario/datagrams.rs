@@ -196,6 +196,17 @@ impl super::TrafficConfig {
         Some(payload.saturating_add(DATAGRAM_HEADER_BYTES))
     }
 
+    /// Length of the shortest that it may send, likewise [byte].
+    pub fn shortest_datagram_bytes(&self) -> Option<u32> {
+        let payload = match self {
+            // The rest of a frame may be a byte.
+            super::TrafficConfig::Video(_) => 1,
+            super::TrafficConfig::Arrivals(list) => list.sent_ps.iter().map(|sent| sent.1).min().unwrap_or(1),
+            _ => return self.largest_datagram_bytes(),
+        };
+        Some(payload.saturating_add(DATAGRAM_HEADER_BYTES))
+    }
+
     /// What is wrong with datagrams, if anything is.
     pub(super) fn datagram_problem(&self) -> Option<Problem> {
         match self {

@@ -1,6 +1,6 @@
 //! What a port refuses, marks or drops, each kind with its parameters and what they may be.
 
-use super::queue::{BlueConfig, CodelConfig, FqCodelConfig, PieConfig, RedConfig, StepMarkingConfig};
+use super::queue::{BlueConfig, CodelConfig, FqCodelConfig, PieConfig, QueueUnit, RedConfig, StepMarkingConfig};
 use super::schedulers::{DrrConfig, DualPi2Config, SfqConfig, StrictPriorityConfig, WeightedPriorityConfig};
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
@@ -80,8 +80,8 @@ impl PolicyConfig {
             | PolicyConfig::Epd { .. }
             | PolicyConfig::SelectiveDrop { .. }
             | PolicyConfig::Fba { .. } => true,
-            PolicyConfig::Red(_)
-            | PolicyConfig::Pie(_)
+            PolicyConfig::Red(red) => red.unit == QueueUnit::Cells,
+            PolicyConfig::Pie(_)
             | PolicyConfig::StepMarking(_)
             | PolicyConfig::Blue(_)
             | PolicyConfig::Codel(_)
@@ -97,10 +97,11 @@ impl PolicyConfig {
 
     /// Whether it acts on IP packets.
     pub fn takes_packets(&self) -> bool {
-        !matches!(
-            self,
-            PolicyConfig::PartialPacketDiscard { .. } | PolicyConfig::Epd { .. }
-        )
+        match self {
+            PolicyConfig::PartialPacketDiscard { .. } | PolicyConfig::Epd { .. } => false,
+            PolicyConfig::Red(red) => red.unit != QueueUnit::Cells,
+            _ => true,
+        }
     }
 
     /// Whether it refuses by what the port holds and does nothing else.
@@ -146,7 +147,11 @@ impl PolicyConfig {
             }
             PolicyConfig::Red(red) => red.problem(),
             PolicyConfig::Pie(pie) => pie.problem(),
-            PolicyConfig::StepMarking(step) => refuse_unless(step.threshold > 0, "threshold", 0, "needs at least 1"),
+            PolicyConfig::StepMarking(step) => refuse_unless(step.threshold > 0, "threshold", 0, "needs at least 1")
+                .or_else(|| {
+                    let of_packets = step.unit != QueueUnit::Cells;
+                    refuse_unless(of_packets, "unit", "cells", "needs packets or bytes")
+                }),
             PolicyConfig::Blue(blue) => blue.problem(),
             PolicyConfig::Codel(codel) => codel.problem(),
             PolicyConfig::FqCodel(fq) => fq.problem(),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct RedConfig {
-    /// Mean queue below which none goes [packet or byte].
+    /// Mean queue below which none goes [packet, byte or cell].
     pub min: f64,
     /// Mean queue from which on all go, or twice that if gentle, likewise.
     pub max: f64,
@@ -28,6 +28,9 @@ pub struct RedConfig {
     pub mean_packet_bytes: u32,
     /// Mark rather than refuse what can be marked.
     pub ecn: bool,
+    /// A mean for each VC, of its own cells.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub per_vc: bool,
 }
 
 /// What a queue is counted in.
@@ -38,6 +41,8 @@ pub enum QueueUnit {
     Packets,
     /// Their bytes.
     Bytes,
+    /// Their cells.
+    Cells,
 }
 
 /// How the packets that go are spaced.
@@ -215,6 +220,13 @@ impl RedConfig {
         .or_else(|| share_problem("weight", self.weight))
         .or_else(|| share_problem("max_p", self.max_p))
         .or_else(|| refuse_unless(self.mean_packet_bytes > 0, "mean_packet", 0, "needs at least 1 byte"))
+        .or_else(|| {
+            let of_cells = self.unit == QueueUnit::Cells;
+            refuse_unless(of_cells || !self.per_vc, "per_vc", true, "needs unit cells").or_else(|| {
+                let accepted = "needs false where the unit is cells, which carry no marks of IP";
+                refuse_unless(!(of_cells && self.ecn), "ecn", true, accepted)
+            })
+        })
         .or_else(|| {
             let plain = !(self.gentle || self.adaptive) || self.gap != RedGap::Drawn;
             refuse_unless(

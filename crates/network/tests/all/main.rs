@@ -5,6 +5,7 @@ mod common;
 
 mod any_graph;
 mod bit_errors;
+mod cells;
 mod classes;
 mod datagrams;
 mod engines;

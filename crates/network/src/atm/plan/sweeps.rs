@@ -43,7 +43,7 @@ impl Plan<'_> {
         };
         let may = self.scenario.engine == Engine::Trains && self.unwatched && self.scenario.framing == Framing::Aal5;
         let passes: Vec<bool> = links().map(passes).collect();
-        let alone = |link: usize| !self.circuits[link].is_empty() && !self.carries_vbr(link);
+        let alone = |link: usize| !self.circuits[link].is_empty() && !self.carries_vbr(link) && !self.acts(link);
         let sweeps = |link: usize| may && self.is_port(link) && !trains[link] && !passes[link] && alone(link);
         let mut ports: Vec<bool> = links().map(sweeps).collect();
         loop {

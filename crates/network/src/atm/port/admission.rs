@@ -1,6 +1,7 @@
 //! What a queue of cells takes in: a buffer policy, its limit, forced losses, and accounting by VC.
 
 use crate::atm::port::frame::Frame;
+use crate::atm::port::red::RedOfFrames;
 use crate::impairments::loss::Loss;
 use crate::policies::{AfterLoss, Occupancy, Policy};
 use longpipe_events::Time;
@@ -51,6 +52,7 @@ pub struct Admission {
     capacity: u64,
     policy: Policy,
     after_loss: AfterLoss,
+    red: Option<Box<RedOfFrames>>,
     loss: Option<Box<Loss>>,
     active_vcs: u64,
     vcs: Vec<VcState>,
@@ -65,11 +67,17 @@ impl Admission {
             capacity: capacity.unwrap_or(u64::MAX),
             after_loss: policy.after_loss(),
             policy,
+            red: None,
             loss,
             active_vcs: 0,
             vcs: vec![VcState::default(); vcs],
             counters: QueueCounters::default(),
         }
+    }
+
+    /// The same with this beside its policy.
+    pub fn with_red(self, red: Option<Box<RedOfFrames>>) -> Admission {
+        Admission { red, ..self }
     }
 
     /// Whether a cell of the queue's VC `local`, the frame's last one or not, enters; `held` is X before it.
@@ -88,7 +96,9 @@ impl Admission {
             };
             vc.frame = if self.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
                 Frame::Lost
-            } else if self.policy.refuses(occupancy) {
+            } else if self.policy.refuses(occupancy)
+                || self.red.as_mut().is_some_and(|red| red.refuses(now, local, occupancy))
+            {
                 Frame::Refused
             } else {
                 Frame::Admitted
@@ -138,12 +148,17 @@ impl Admission {
         }
     }
 
-    /// A cell of VC `local` has left.
+    /// A cell of VC `local` left at `at`.
     #[inline(always)]
-    pub fn release(&mut self, local: u32) {
+    pub fn release(&mut self, local: u32, at: Time) {
         let vc = &mut self.vcs[local as usize];
         vc.held -= 1;
-        self.active_vcs -= u64::from(vc.held == 0);
+        if vc.held == 0 {
+            self.active_vcs -= 1;
+            if let Some(red) = &mut self.red {
+                red.emptied(local, at);
+            }
+        }
     }
 
     /// X_i of VC `local`.

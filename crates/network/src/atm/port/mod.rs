@@ -7,6 +7,7 @@ pub mod admission;
 pub mod class;
 pub mod classes;
 mod frame;
+pub mod red;
 pub mod scheduler;
 pub mod sweep;
 pub mod trains;
@@ -81,7 +82,7 @@ impl Port {
     fn settle(&mut self, now: Time) {
         while self.next_departure <= now {
             let Some(cell) = self.cells.pop() else { break };
-            self.admission.release(cell.local);
+            self.admission.release(cell.local, cell.departure);
             self.next_departure = self.cells.first().map_or(NEVER, |next| next.departure);
         }
     }

@@ -7,7 +7,7 @@ use super::Hosts;
 use crate::clock::{Actor, START, UNKNOWN};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
-use crate::packets::circuit::REQUEST;
+use crate::packets::circuit::{Circuit, REQUEST};
 use crate::packets::contents::Datagram;
 use crate::report::FlowReport;
 use delays::Delays;
@@ -18,6 +18,8 @@ use source::Source;
 #[derive(Clone, Debug)]
 pub struct Datagrams {
     source: Source,
+    /// Those that travel as cells and have not come.
+    way: Circuit<Datagram>,
     /// What was sent, and its payload [byte].
     sent: (u64, u64),
     /// What came, and its payload [byte].
@@ -32,11 +34,22 @@ impl Datagrams {
     pub(crate) fn new(source: Source) -> Box<Datagrams> {
         Box::new(Datagrams {
             source,
+            way: Circuit::default(),
             sent: (0, 0),
             received: (0, 0),
             expected: 0,
             delays: Delays::default(),
         })
+    }
+
+    /// The datagram of a frame that is on its way as cells.
+    pub(crate) fn get(&self, frame: u32) -> &Datagram {
+        self.way.get(frame)
+    }
+
+    /// Takes it off its way, and those before it, which were lost.
+    pub(crate) fn pick(&mut self, frame: u32) -> Datagram {
+        self.way.take(frame)
     }
 
     /// A datagram comes, of this number modulo 2³¹.
@@ -126,8 +139,7 @@ impl<P: Probe> Hosts<P> {
             datagrams.sent.0 += 1;
             datagrams.sent.1 += u64::from(length);
             let datagram = Datagram { sent: now, length };
-            let frame = (datagrams.sent.0 - 1) as u32 & !REQUEST;
-            debug_assert!(travels);
+            let frame = datagrams.way.number(travels, datagram);
             self.probe.sent_datagram(now, flow as u32, frame, &datagram);
             medium.send(self, 2 * flow as u32, frame, &datagram, UNKNOWN);
         }

@@ -85,6 +85,7 @@ fn red(gentle: bool) -> RedConfig {
         gap: RedGap::Wait,
         mean_packet_bytes: 1000,
         ecn: false,
+        per_vc: false,
     }
 }
 

@@ -12,8 +12,6 @@ pub struct Pace {
     pub unit_ps: u64,
     /// Time that all cells of a packet take [ps].
     packet_ps: u64,
-    /// Whether links carry IP packets.
-    pub of_packets: bool,
 }
 
 /// A length of time: packets, and a share of one.
@@ -38,7 +36,6 @@ impl Pace {
         Pace {
             unit_ps,
             packet_ps: cells * unit_ps,
-            of_packets: framing == Framing::Ip,
         }
     }
 

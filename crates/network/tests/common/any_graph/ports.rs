@@ -195,7 +195,10 @@ pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usiz
             limit: times * least + beyond,
         });
         link.policy = match scenario.framing {
-            Framing::Aal5 => port.policy.clone(),
+            Framing::Aal5 => match port.queue.as_ref().filter(|queue| queue.is_red()) {
+                Some(queue) => queue.red_of_frames(frame_cells(bytes), bytes),
+                None => port.policy.clone(),
+            },
             Framing::Ip => match &port.queue {
                 Some(queue) => {
                     let packet_ps = u128::from(bytes) * 8_000_000_000_000 / u128::from(link.rate_bps);

@@ -159,6 +159,28 @@ impl QueueDraft {
             gap,
             mean_packet_bytes: 1 + e as u32,
             ecn: self.choice(0),
+            per_vc: false,
+        })
+    }
+
+    /// Whether it is that which cells have, too.
+    pub fn is_red(&self) -> bool {
+        self.kind == 5
+    }
+
+    /// Random early detection of frames of so many cells; by VC or not.
+    pub fn red_of_frames(&self, cells: u16, packet_bytes: u32) -> PolicyConfig {
+        let PolicyConfig::Red(red) = self.red(packet_bytes) else {
+            unreachable!("it is this")
+        };
+        let scale = f64::from(cells) / if self.choice(1) { f64::from(packet_bytes) } else { 1.0 };
+        PolicyConfig::Red(RedConfig {
+            min: red.min * scale,
+            max: red.max * scale,
+            unit: QueueUnit::Cells,
+            ecn: false,
+            per_vc: self.choice(4),
+            ..red
         })
     }
 

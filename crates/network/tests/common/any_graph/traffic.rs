@@ -118,7 +118,6 @@ impl TrafficDraft {
                 size_bytes: segments * u64::from(mss) + bytes,
             },
             TrafficDraft::Web(draft) => TrafficConfig::Web(draft.build(pace)),
-            TrafficDraft::Datagrams(_) if !pace.of_packets => TrafficConfig::Greedy {},
             TrafficDraft::Datagrams(draft) => draft.build(pace),
         }
     }

@@ -1,0 +1,63 @@
+//! Random early detection where packets travel as cells: by the mean of the cells that a port holds, or those of a VC there, and
+//! judged once for each frame, at its first cell.
+
+use crate::atm::aal5::{frame_cells, CELL_BITS};
+use crate::policies::red::Red;
+use crate::policies::{Arrival, Occupancy, Verdict};
+use crate::scenario::{LinkConfig, PolicyConfig};
+use longpipe_events::{Stream, Time};
+
+/// What judges the frames of one port.
+#[derive(Clone, Debug)]
+pub struct RedOfFrames {
+    /// One for all, or one for each VC of the port.
+    queues: Vec<Queue>,
+    stream: Stream,
+}
+
+#[derive(Clone, Debug)]
+struct Queue {
+    red: Red,
+    /// When its last cell has left, if it holds none.
+    emptied: Time,
+}
+
+impl RedOfFrames {
+    /// Of a link's port with so many VCs, if its policy is this.
+    pub fn new(link: &LinkConfig, seed: u64, index: u64, vcs: usize) -> Option<Box<RedOfFrames>> {
+        let PolicyConfig::Red(red) = &link.policy else {
+            return None;
+        };
+        let bits = u64::from(frame_cells(red.mean_packet_bytes)) * CELL_BITS;
+        let queue = Queue {
+            red: Red::of_bits(red, bits, link.rate_bps),
+            emptied: Time::ZERO,
+        };
+        Some(Box::new(RedOfFrames {
+            queues: vec![queue; if red.per_vc { vcs } else { 1 }],
+            stream: Stream::new(seed, "policy", index),
+        }))
+    }
+
+    /// Whether a frame of the port's VC `local` is refused.
+    pub fn refuses(&mut self, now: Time, local: u32, occupancy: Occupancy) -> bool {
+        let (number, held) = match self.queues.len() {
+            1 => (0, occupancy.held),
+            _ => (local as usize, occupancy.vc_held),
+        };
+        let Queue { red, emptied } = &mut self.queues[number];
+        let arrival = Arrival {
+            now,
+            packets_waiting: held,
+            idle_since: (held == 0).then_some(*emptied),
+            ..Arrival::default()
+        };
+        red.judge(&arrival, || self.stream.fraction()) != Verdict::Admit
+    }
+
+    /// The last cell of VC `local` left at `at`.
+    pub fn emptied(&mut self, local: u32, at: Time) {
+        let number = if self.queues.len() > 1 { local as usize } else { 0 };
+        self.queues[number].emptied = at;
+    }
+}

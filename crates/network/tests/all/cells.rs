@@ -1,0 +1,194 @@
+//! Datagrams as cells, and random early detection of their frames, against closed forms.
+
+use crate::common::{dumbbell, run, tcp, watched, SECOND};
+use longpipe_network::scenario::{
+    BufferConfig, BufferUnit, CbrConfig, Engine, PoissonConfig, PolicyConfig, QueueUnit, RedConfig, RedGap, Scenario,
+    TrafficConfig,
+};
+use longpipe_network::Report;
+use longpipe_tcp::config::RecoveryKind;
+
+const ACCESS_BPS: u64 = 1_000_000_000;
+const TRUNK_BPS: u64 = 10_000_000;
+const DELAY: u64 = SECOND / 100;
+/// Of IP packets of 1250 bytes, each 27 cells: 1266 bytes with LLC/SNAP and AAL5's trailer, 48 in a cell.
+const PAYLOAD: u32 = 1_222;
+const CELLS: u64 = 27;
+/// Time of a cell and of a frame on the trunk, and of a cell elsewhere [s].
+const CELL: f64 = 424.0 / TRUNK_BPS as f64;
+const FRAME: f64 = CELLS as f64 * CELL;
+const ACCESS_CELL: f64 = 424.0 / ACCESS_BPS as f64;
+/// Frames that the trunk carries, as a rate of IP packets [bit/s].
+const FULL_BPS: f64 = 10_000.0 / FRAME;
+
+/// Flows over one trunk of 10 Mbit/s between links of 1 Gbit/s, each link 10 ms long; its port has no limit.
+fn over_a_trunk(traffic: &[TrafficConfig], seconds: u64) -> Scenario {
+    let tcp = tcp(RecoveryKind::Reno, 65_536);
+    let policy = PolicyConfig::TailDrop {};
+    let mut scenario = dumbbell(traffic.len(), DELAY, 1000, policy, seconds, &tcp);
+    let trunk = scenario.flows[0].route[1];
+    for (index, link) in scenario.links.iter_mut().enumerate() {
+        link.rate_bps = if index == trunk { TRUNK_BPS } else { ACCESS_BPS };
+        link.buffer = None;
+    }
+    for (flow, own) in scenario.flows.iter_mut().zip(traffic) {
+        flow.traffic = own.clone();
+    }
+    scenario
+}
+
+fn cbr(load: f64) -> TrafficConfig {
+    TrafficConfig::Cbr(CbrConfig {
+        rate_bps: (load * FULL_BPS) as u64,
+        payload_bytes: PAYLOAD,
+    })
+}
+
+/// The same in both engines, watched or not.
+fn both(scenario: &Scenario) -> Report {
+    let mut reference = scenario.clone();
+    reference.engine = Engine::Reference;
+    let (fast, plain) = (run(scenario, 1), run(&reference, 1));
+    assert_eq!((fast.state_hash, &fast.datagrams), (plain.state_hash, &plain.datagrams));
+    assert_eq!(fast.state_hash, watched(scenario, 1).0.state_hash);
+    fast
+}
+
+/// A frame takes three delays, its time on the trunk, two cells elsewhere, and up to a slot at each of two ports.
+#[test]
+fn an_even_flow_of_frames_over_an_idle_path_takes_the_path_s_time() {
+    let report = both(&over_a_trunk(&[cbr(0.1)], 5));
+    let flow = &report.datagrams[0];
+    let least = 3.0 * 0.01 + FRAME + 2.0 * ACCESS_CELL;
+    let (shortest, longest) = flow.delays.extremes();
+    assert!(
+        shortest >= least - 1e-9 && longest <= least + CELL + ACCESS_CELL + 1e-9,
+        "{shortest} {longest}"
+    );
+    // One each 11.448 ms: the two of the last 31.2 ms are under way.
+    assert_eq!((flow.lost, flow.sent - flow.received), (0, 2));
+    assert_eq!(flow.received_bytes, flow.received * u64::from(PAYLOAD));
+}
+
+/// D/D/1 at twice the trunk's rate: a frame leaves each 27 slots, and what waits grows by half of what comes.
+#[test]
+fn an_even_flow_at_twice_the_rate_leaves_by_the_trunk_s_slots() {
+    let report = both(&over_a_trunk(&[cbr(2.0)], 2));
+    let flow = &report.datagrams[0];
+    let first = 0.03 + 2.0 * ACCESS_CELL;
+    let arrived = ((2.0 - first) / FRAME) as u64;
+    assert!(flow.received.abs_diff(arrived) <= 1, "{} {arrived}", flow.received);
+    let most = flow.delays.extremes().1 - first - FRAME - flow.received as f64 * FRAME / 2.0;
+    assert!(most.abs() < FRAME, "{most}");
+}
+
+/// Pollaczek and Khinchine for constant service S and load r: a mean wait of r S/(2 (1 - r)), and half a slot.
+#[test]
+fn poisson_frames_wait_at_a_port_as_in_m_d_1() {
+    let poisson = TrafficConfig::Poisson(PoissonConfig {
+        rate_bps: (0.5 * FULL_BPS) as u64,
+        payload_bytes: PAYLOAD,
+    });
+    let report = both(&over_a_trunk(&[poisson], 300));
+    let wait = report.datagrams[0].delays.mean() - 0.03 - FRAME - 2.0 * ACCESS_CELL;
+    let expected = 0.5 * FRAME / (2.0 * 0.5) + CELL / 2.0;
+    assert!((wait / expected - 1.0).abs() < 0.04, "{wait} s, M/D/1 has {expected} s");
+}
+
+const MIN: f64 = 400.0;
+const MAX: f64 = 1200.0;
+const MAX_P: f64 = 0.1;
+
+fn red(per_vc: bool) -> PolicyConfig {
+    PolicyConfig::Red(RedConfig {
+        min: MIN,
+        max: MAX,
+        unit: QueueUnit::Cells,
+        weight: 0.02,
+        max_p: MAX_P,
+        gentle: true,
+        adaptive: false,
+        gap: RedGap::Uniform,
+        mean_packet_bytes: 1_250,
+        ecn: false,
+        per_vc,
+    })
+}
+
+/// Gaps uniform over 1 to 1/p have a mean of (1/p + 1)/2, so that 2 p/(1 + p) of all frames go.
+fn share_refused(mean: f64) -> f64 {
+    let p = MAX_P * (mean - MIN).max(0.0) / (MAX - MIN);
+    2.0 * p / (1.0 + p)
+}
+
+/// The queue at which these loads leave no more than the trunk carries; by VC, each has its share of it.
+fn balance(loads: &[f64], per_vc: bool) -> f64 {
+    let admitted = |queue: f64| -> f64 {
+        let of = |load: &f64| {
+            let own = |share: f64| load * (1.0 - share_refused(queue * share));
+            if !per_vc {
+                return own(1.0);
+            }
+            // What it has of the queue is what it has of the trunk.
+            (0..200).fold(0.5, |share, _| 0.5 * (share + own(share)))
+        };
+        loads.iter().map(of).sum()
+    };
+    let (mut low, mut high) = (MIN, 4.0 * MAX);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if admitted(middle) > 1.0 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+/// Each flow's share of refused frames under RED, and the trunk's mean queue [cell].
+fn overload(loads: &[f64], per_vc: bool) -> (Vec<f64>, f64) {
+    let traffic: Vec<TrafficConfig> = loads.iter().map(|&load| cbr(load)).collect();
+    let mut scenario = over_a_trunk(&traffic, 200);
+    let trunk = scenario.flows[0].route[1];
+    scenario.links[trunk].policy = red(per_vc);
+    scenario.links[trunk].buffer = Some(BufferConfig {
+        unit: BufferUnit::Cells,
+        limit: 5_000,
+    });
+    let report = both(&scenario);
+    let port = &report.ports[trunk];
+    assert_eq!((port.lost_overflow, port.lost_discarded), (0, 0));
+    assert_eq!(port.lost_refused % CELLS, 0);
+    let lost = |flow: &longpipe_network::hosts::datagrams::DatagramReport| flow.lost as f64 / flow.sent as f64;
+    let mean = port.mean_queue.unwrap_or(f64::NAN);
+    (report.datagrams.iter().map(lost).collect(), mean)
+}
+
+#[test]
+fn red_of_frames_settles_where_an_overload_is_refused() {
+    let (refused, queue) = overload(&[0.77, 0.33], false);
+    let expected = balance(&[0.77, 0.33], false);
+    // 1/11 of all, the same of both.
+    for share in refused {
+        assert!((share * 11.0 - 1.0).abs() < 0.06, "{share}");
+    }
+    assert!(
+        (queue / expected - 1.0).abs() < 0.05,
+        "{queue} cells, {expected} expected"
+    );
+}
+
+#[test]
+fn red_by_vc_refuses_frames_by_what_their_vc_holds() {
+    let loads = [0.85, 0.25];
+    let (refused, queue) = overload(&loads, true);
+    let expected = balance(&loads, true);
+    assert!(
+        (queue / expected - 1.0).abs() < 0.05,
+        "{queue} cells, {expected} expected"
+    );
+    // The smaller one holds less than the lower threshold: all of the overload is refused of the other.
+    assert!(expected * 0.25 < MIN && refused[1] < 0.002, "{expected} {refused:?}");
+    assert!((refused[0] * 0.85 / 0.1 - 1.0).abs() < 0.05, "{refused:?}");
+}
