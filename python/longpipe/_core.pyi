@@ -1,8 +1,9 @@
 from collections.abc import Callable, Sequence
-from typing import Any, final
+from typing import Any, Self, final
 
 __all__ = [
     "DefectError",
+    "Endpoint",
     "LiveWatch",
     "MemoryLimitError",
     "ScenarioError",
@@ -29,6 +30,18 @@ def run(
     memory_bytes: int = ...,
 ) -> dict[str, Any]: ...
 def variant_names() -> dict[str, list[str]]: ...
+
+@final
+class Endpoint:
+    def __new__(cls, tcp_json: str) -> Self: ...
+    def write(self, count: int) -> None: ...
+    def ack(
+        self, now_ps: int, acknowledgement: int, blocks: Sequence[tuple[int, int]], echoes_mark: bool, window: int
+    ) -> None: ...
+    def next_timeout(self) -> int | None: ...
+    def on_timeout(self, now_ps: int) -> None: ...
+    def poll(self, now_ps: int) -> list[tuple[int, int, bool]]: ...
+    def info(self) -> dict[str, int]: ...
 
 @final
 class LiveWatch:

@@ -2,6 +2,7 @@
 
 mod capture;
 mod datagrams;
+mod endpoint;
 #[cfg(target_os = "linux")]
 mod live;
 mod packet_ports;
@@ -291,6 +292,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DefectError", module.py().get_type::<DefectError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(variant_names, module)?)?;
+    module.add_class::<endpoint::Endpoint>()?;
     #[cfg(target_os = "linux")]
     {
         module.add_class::<live::LiveWatch>()?;

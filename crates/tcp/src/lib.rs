@@ -16,7 +16,7 @@ pub mod config;
 pub mod congestion;
 pub mod flight;
 mod growing_window;
-mod ledger;
+pub mod ledger;
 mod marks;
 mod pacer;
 mod problem;

@@ -79,6 +79,21 @@ pub struct News {
     pub reordered: bool,
 }
 
+/// Segments under way, by what is known of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// All that were sent and are not acknowledged in order.
+    pub under_way: usize,
+    /// Arrived beyond a hole.
+    pub arrived: usize,
+    /// Lost, and not sent again.
+    pub lost: usize,
+    /// Sent again, and not known to have arrived.
+    pub again: usize,
+    /// The shortest round trip so far.
+    pub least_rtt: Option<Span>,
+}
+
 /// The segments under way of one sender, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
@@ -126,6 +141,21 @@ impl Ledger {
     /// The shortest round trip so far.
     pub fn least_rtt(&self) -> Option<Span> {
         self.least_rtt
+    }
+
+    /// How many segments are under way, and how they are.
+    pub fn count(&self) -> Count {
+        let mut count = Count {
+            under_way: self.records.len(),
+            least_rtt: self.least_rtt,
+            ..Count::default()
+        };
+        for record in &self.records {
+            count.arrived += usize::from(record.arrived);
+            count.lost += usize::from(record.lost);
+            count.again += usize::from(record.again && !record.arrived && !record.lost);
+        }
+        count
     }
 
     /// Bytes under way: sent, neither known to have arrived nor lost; `max` is the first byte never sent.

@@ -3,6 +3,7 @@
 mod acks;
 mod in_order;
 mod records;
+mod standing;
 mod timers;
 mod transmit;
 
@@ -20,6 +21,7 @@ use crate::recovery::Recovery;
 use crate::timer::RttEstimator;
 use crate::told::Told;
 use longpipe_events::{MaybeTime, Span, Stream, Time};
+pub use standing::Standing;
 use std::num::NonZeroU64;
 use timers::{Timer, Timers};
 

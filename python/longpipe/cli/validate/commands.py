@@ -8,6 +8,7 @@ from longpipe.cli.validate.linux_tables import linux_tables
 from longpipe.cli.validate.ns2 import ns2
 from longpipe.cli.validate.ns2_drops import ns2_drops
 from longpipe.cli.validate.ns2_random import ns2_random
+from longpipe.cli.validate.packetdrill import packetdrill
 
 app = typer.Typer(rich_markup_mode="rich")
 app.command("ns2")(ns2)
@@ -16,3 +17,4 @@ app.command("ns2-drops")(ns2_drops)
 app.command("linux")(linux)
 app.command("linux-tables")(linux_tables)
 app.command("kernel")(kernel)
+app.command("packetdrill")(packetdrill)

@@ -72,6 +72,19 @@ impl Phase {
     }
 }
 
+/// The same, as Linux tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Nothing is lost.
+    Open,
+    /// The window falls for marks.
+    Reduced,
+    /// Repairs losses.
+    Recovery,
+    /// Likewise after the retransmission timer expired.
+    Loss,
+}
+
 /// What to go back to if nothing was lost.
 #[derive(Clone, Copy, Debug)]
 struct Before {
@@ -194,6 +207,16 @@ impl Rack {
             open: self.phase == Phase::Open && !ledger.has_holes(),
             begins,
             phase: self.phase.name(),
+        }
+    }
+
+    /// Where it is.
+    pub fn state(&self) -> State {
+        match self.phase {
+            Phase::Open => State::Open,
+            Phase::Reduced(_) => State::Reduced,
+            Phase::Recovery(_) => State::Recovery,
+            Phase::Loss(_) => State::Loss,
         }
     }
 

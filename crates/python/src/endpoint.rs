@@ -1,0 +1,142 @@
+//! One TCP sender, step by step: what arrives and the time come from outside, as scripts of packetdrill have them.
+
+use crate::ScenarioError;
+use longpipe_events::{Span, Time};
+use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::recovery::rack::State;
+use longpipe_tcp::segment::MAX_SACK_BLOCKS;
+use longpipe_tcp::{AckSegment, Problem, SackBlock, Sender};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// A sender, and the clock that its caller keeps.
+#[pyclass(unsendable)]
+pub(crate) struct Endpoint {
+    sender: Sender,
+    mss: f64,
+}
+
+#[pymethods]
+impl Endpoint {
+    /// A sender that has sent nothing, of the connection that a resolved scenario has as `tcp`.
+    #[new]
+    fn new(tcp_json: &str) -> PyResult<Endpoint> {
+        let config: TcpConfig =
+            serde_json::from_str(tcp_json).map_err(|error| ScenarioError::new_err(format!("tcp: {error}")))?;
+        if let Some(Problem { field, value, accepted }) = config.problem() {
+            return Err(ScenarioError::new_err(format!("tcp.{field}: {value}; {accepted}")));
+        }
+        Ok(Endpoint {
+            sender: Sender::new(&config, Span(0)),
+            mss: f64::from(config.mss_bytes),
+        })
+    }
+
+    /// The application writes so many more [byte].
+    fn write(&mut self, count: u64) {
+        let written = self.sender.standing().written;
+        self.sender.write_up_to(written + count);
+    }
+
+    /// An ACK arrives, of all before a byte, with SACK blocks and the window that it advertises [byte].
+    fn ack(
+        &mut self,
+        now_ps: u64,
+        acknowledgement: u64,
+        blocks: Vec<(u64, u64)>,
+        echoes_mark: bool,
+        window: u64,
+    ) -> PyResult<()> {
+        if acknowledgement > self.sender.standing().max {
+            return Err(PyValueError::new_err("acknowledges what was never sent"));
+        }
+        let mut ack = AckSegment {
+            acknowledgement,
+            echoes_mark,
+            ..AckSegment::default()
+        };
+        if blocks.len() > MAX_SACK_BLOCKS {
+            return Err(PyValueError::new_err("has more than three SACK blocks"));
+        }
+        for (own, (start, end)) in ack.blocks.iter_mut().zip(blocks) {
+            let offset = |byte: u64| {
+                byte.checked_sub(acknowledgement)
+                    .and_then(|offset| offset.try_into().ok())
+            };
+            match (offset(start), offset(end)) {
+                (Some(start), Some(end)) if start < end => *own = SackBlock::new(start, end),
+                _ => {
+                    return Err(PyValueError::new_err(
+                        "has a SACK block before what it acknowledges (D-SACK)",
+                    ))
+                }
+            }
+        }
+        self.sender.advertise(window);
+        self.sender.on_ack(Time(now_ps), &ack);
+        Ok(())
+    }
+
+    /// When `on_timeout` is due [ps]; none: never.
+    fn next_timeout(&self) -> Option<u64> {
+        self.sender.next_timeout().get().map(|time| time.0)
+    }
+
+    /// The clock passed `next_timeout`.
+    fn on_timeout(&mut self, now_ps: u64) {
+        self.sender.on_timeout(Time(now_ps));
+    }
+
+    /// What leaves now: first byte, first byte after it, whether its packet says ECT(0).
+    fn poll(&mut self, now_ps: u64) -> Vec<(u64, u64, bool)> {
+        std::iter::from_fn(|| self.sender.poll_transmit(Time(now_ps)))
+            .map(|segment| (segment.sequence, segment.end(), segment.ecn.capable))
+            .collect()
+    }
+
+    /// How it stands, by the names of Linux's TCP_INFO; windows and counts in segments, times in microseconds.
+    fn info<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let standing = self.sender.standing();
+        let info = PyDict::new(py);
+        info.set_item("snd_cwnd", (standing.cwnd / self.mss) as u64)?;
+        let ssthresh = if standing.ssthresh.is_finite() {
+            (standing.ssthresh / self.mss) as u64
+        } else {
+            NO_THRESHOLD
+        };
+        info.set_item("snd_ssthresh", ssthresh)?;
+        if let Some(srtt) = self.sender.timer().srtt() {
+            info.set_item("rtt", srtt.0 / PS_PER_US)?;
+        }
+        let Some((state, count)) = standing.records else {
+            return Ok(info);
+        };
+        let state = match state {
+            State::Open if count.arrived > 0 => DISORDER,
+            State::Open => OPEN,
+            State::Reduced => CWR,
+            State::Recovery => RECOVERY,
+            State::Loss => LOSS,
+        };
+        info.set_item("ca_state", state)?;
+        info.set_item("unacked", count.under_way)?;
+        info.set_item("sacked", count.arrived)?;
+        info.set_item("lost", count.lost + count.again)?;
+        info.set_item("retrans", count.again)?;
+        if let Some(least) = count.least_rtt {
+            info.set_item("min_rtt", least.0 / PS_PER_US)?;
+        }
+        Ok(info)
+    }
+}
+
+/// What Linux shows where there is no threshold.
+const NO_THRESHOLD: u64 = 0x7fff_ffff;
+const PS_PER_US: u64 = 1_000_000;
+/// Linux's numbers of states: TCP_CA_Open and so on.
+const OPEN: u32 = 0;
+const DISORDER: u32 = 1;
+const CWR: u32 = 2;
+const RECOVERY: u32 = 3;
+const LOSS: u32 = 4;

@@ -1,0 +1,47 @@
+"""`longpipe validate packetdrill`: the TCP sender by scripts that say what arrives, and what has to leave."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longpipe.errors import ScenarioError
+
+DIFFERENT = 1
+
+
+def packetdrill(
+    scripts: Annotated[
+        list[Path], typer.Argument(metavar="DIR|FILE...", help="Scripts, or folders of them: all *.pkt, at any depth.")
+    ],
+) -> None:
+    """Play scripts of packetdrill, Linux's own say, to longpipe's TCP sender: pass, or the first difference, of each.
+
+    The sender is that of Linux 6 but for what a script sets; handshakes are taken for granted. A script that says what
+    is not understood is named with the line and the statement. Exit status 1 unless all pass.
+    """
+    # The engine takes a while to load.
+    from longpipe.validate.packetdrill import run_script
+
+    outcomes = [run_script(path, shown) for path, shown in _files(scripts)]
+    for outcome in outcomes:
+        typer.echo(outcome)
+    passed = sum(outcome.verdict == "pass" for outcome in outcomes)
+    typer.echo(f"{passed} of {len(outcomes)} pass")
+    if passed < len(outcomes):
+        raise typer.Exit(DIFFERENT)
+
+
+def _files(scripts: list[Path]) -> list[tuple[Path, str]]:
+    """Each with the name by which it is shown: what tells it from the others of its folder."""
+    found = []
+    for path in scripts:
+        if path.is_file():
+            found.append((path, path.name))
+            continue
+        inside = sorted(path.rglob("*.pkt"))
+        if not inside:
+            raise ScenarioError(f"{os.fspath(path)}: no scripts; needs a file, or a folder that holds *.pkt")
+        found += [(file, str(file.relative_to(path))) for file in inside]
+    return found

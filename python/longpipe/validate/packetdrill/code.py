@@ -1,0 +1,70 @@
+"""Python between %{ and }%: assertions about the connection, and names for numbers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any, Final
+
+from longpipe.validate.packetdrill.outcome import DiffersError, NotUnderstoodError
+
+# What Linux calls states of a sender.
+STATES: Final = {
+    "TCP_CA_Open": 0, "TCP_CA_Disorder": 1, "TCP_CA_CWR": 2, "TCP_CA_Recovery": 3, "TCP_CA_Loss": 4,
+}  # fmt: skip
+FIELD: Final = "tcpi_"
+
+_PARTS: Final = (
+    ast.Expression, ast.Constant, ast.Name, ast.Load, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Tuple,
+    ast.cmpop, ast.boolop, ast.unaryop, ast.operator,
+)  # fmt: skip
+
+
+class Notes:
+    """What code of a script named, and which assertions nothing here can answer."""
+
+    def __init__(self) -> None:
+        self.named: dict[str, Any] = dict(STATES)
+        self.unchecked = 0
+        self.unknown: dict[str, None] = {}
+
+    def run(self, text: str, fields: Mapping[str, int], line: int) -> None:
+        """Asserts; DiffersError for what does not hold, NotUnderstoodError for more than assertions and numbers."""
+        try:
+            statements = ast.parse("\n".join(row.strip() for row in text.splitlines())).body
+        except SyntaxError:
+            raise NotUnderstoodError(" ".join(text.split()), line) from None
+        self.named.update({FIELD + name: value for name, value in fields.items()})
+        for statement in statements:
+            self._run(statement, line + statement.lineno - 1)
+
+    def _run(self, statement: ast.stmt, line: int) -> None:
+        match statement:
+            case ast.Expr(value=ast.Call(func=ast.Name(id="print"))):
+                pass
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                self.named[name] = self._value(value, line)
+            case ast.AugAssign(target=ast.Name(id=name), op=operator, value=value):
+                sum_ = ast.BinOp(ast.Name(name, ast.Load()), operator, value)
+                self.named[name] = self._value(ast.fix_missing_locations(ast.copy_location(sum_, statement)), line)
+            case ast.Assert(test=test):
+                self._check(test, line)
+            case _:
+                raise NotUnderstoodError(ast.unparse(statement), line)
+
+    def _check(self, test: ast.expr, line: int) -> None:
+        asked = sorted({node.id for node in ast.walk(test) if isinstance(node, ast.Name) and FIELD in node.id})
+        if missing := [name for name in asked if name not in self.named]:
+            self.unchecked += 1
+            self.unknown.update(dict.fromkeys(missing))
+        elif not self._value(test, line):
+            held = ", ".join(f"{name} is {self.named[name]}" for name in asked)
+            raise DiffersError(f"{ast.unparse(test)}; {held}", line)
+
+    def _value(self, expression: ast.expr, line: int) -> Any:  # noqa: ANN401 - whatever it comes to
+        known = all(isinstance(node, _PARTS) for node in ast.walk(expression))
+        names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
+        if not known or names - self.named.keys():
+            raise NotUnderstoodError(ast.unparse(expression), line)
+        # Of constants, names and operators alone.
+        return eval(compile(ast.Expression(expression), "script", "eval"), {"__builtins__": {}}, self.named)  # noqa: S307
