@@ -134,7 +134,8 @@ def _statement() -> pp.ParserElement:
         + pp.Opt(pp.Regex(r"E[A-Z]+") + pp.Opt(pp.Regex(r"\([^)]*\)")))
     ).set_parse_action(lambda found: Call(found["name"], tuple(found["arguments"]), found["result"]))
 
-    code = (pp.Suppress("%{") + pp.SkipTo("}%").leave_whitespace() + pp.Suppress("}%")).set_parse_action(lambda found: Code(found[0]))
+    inner = pp.SkipTo("}%").leave_whitespace()
+    code = (pp.Suppress("%{") + inner + pp.Suppress("}%")).set_parse_action(lambda found: Code(found[0]))
     shell = (pp.Suppress("`") + pp.SkipTo("`") + pp.Suppress("`")).set_parse_action(lambda found: Command(found[0]))
     words = pp.Suppress("--") + pp.Regex(r"\w+")("name") + pp.Suppress("=") + pp.Regex(r"\S+")("value")
     flag = words.set_parse_action(lambda found: Flag(found["name"], found["value"]))
