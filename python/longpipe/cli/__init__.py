@@ -24,6 +24,7 @@ from longpipe.cli import (
     run,
     satellites,
     study,
+    suite,
     validate,
 )
 from longpipe.cli.usage import told
@@ -77,6 +78,7 @@ app.command("fields")(fields.fields)
 app.command("satellites")(satellites.satellites)
 app.command("reproduce")(reproduce.reproduce)
 app.command("report")(report.report)
+app.command("suite")(suite.suite)
 app.command("design")(design.design)
 app.command("analyse")(analyse.analyse)
 app.command("doctor")(doctor.doctor)

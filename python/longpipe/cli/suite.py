@@ -1,0 +1,115 @@
+"""`longpipe suite`: the scenarios of a document, run and reported."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from longpipe.cli.completers import among, field_and_level
+from longpipe.cli.run import change
+from longpipe.cli.storing import (
+    ExecutorOption,
+    MemoryOption,
+    NoStoreOption,
+    StoreOption,
+    WorkersOption,
+    opened_if_wanted,
+    repeatable,
+)
+from longpipe.errors import ScenarioError, nearest
+from longpipe.files import check_directory, write_text
+from longpipe.suites import IDS, SUITES
+
+if TYPE_CHECKING:
+    from longpipe.suites.outcome import Outcome
+
+
+def suite(
+    name: Annotated[str, typer.Argument(metavar="SUITE", help=f"Any of {', '.join(IDS)}.", autocompletion=among(IDS))],
+    parts: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PART...]", help="Sections of the document. [default: all]", show_default=False),
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Show the parts and what they will take; run none.")] = False,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Replications of each point. [default: the suite's own, 2 or 3]", show_default=False),
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="FIELD=VALUE", help="Change a field in every run.", autocompletion=field_and_level
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Where page and tables go. [default: results/SUITE]", show_default=False
+        ),
+    ] = None,
+    executor: ExecutorOption = None,
+    workers: WorkersOption = None,
+    memory: MemoryOption = None,
+    store: StoreOption = None,
+    no_store: NoStoreOption = False,
+) -> None:
+    """Run the scenarios that a document names: RFC 7928's of queues, the TCP evaluation suite's of TCP.
+
+    Each run is stored as it finishes: after an interruption the same command goes on from there.
+    """
+    if name not in IDS:
+        raise ScenarioError(f"SUITE: {name!r}; {nearest(name, IDS)}")
+    # Designs, the database and pandas take a second to load.
+    from longpipe.cli.console import show_table, terminal
+    from longpipe.cli.progress import Bar
+    from longpipe.study import Runner
+    from longpipe.suites.outcome import run
+    from longpipe.suites.page import file_name, page
+
+    asked = SUITES[name]
+    fields, count = dict(change(text) for text in changes or ()), seeds or asked.seeds
+    designs = [(part, part.design(count, fields)) for part in asked.only(parts or [])]
+    console = terminal()
+    if listed:
+        for part, design in designs:
+            console.print(f"{part.id:<9} {part.title}\n{'':<9} {design.cost()}", markup=False, highlight=False)
+        return
+    folder = out or Path("results") / name
+    check_directory("--out", folder)
+    outcomes = []
+    with opened_if_wanted(store, no_store=no_store) as kept, repeatable(kept):
+        for part, design in designs:
+            with Bar(f"{name} {part.id}") as bar:
+                found = run(part, design, Runner(kept, executor, workers, memory=memory, progress=bar.update))
+            outcomes.append(found)
+            console.print(f"{part.id} {part.title}", style="bold", markup=False, highlight=False)
+            show_table(console, _table(found), len(design.factors))
+            console.print(f"{part.note}\n", style="dim", markup=False, highlight=False)
+    write_text(folder / "report.html", page(asked, outcomes, count, fields))
+    for found in outcomes:
+        write_text(folder / f"{file_name(found)}.csv", found.runs.to_csv(index=False))
+    console.print(f"Page, and a row for each run: {folder}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(found: "Outcome") -> Table:
+    """The means of a part, each with half of its interval."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    means = found.means()
+    factors = {factor.name for factor in found.design.factors}
+    heads = [str(head) for head in means.columns if not str(head).startswith("± ")]
+    for head in heads:
+        table.add_column(escape(head), justify="left" if head in factors else "right", no_wrap=True)
+    for row in means.to_dict("records"):
+        table.add_row(*(_shown(row, head) for head in heads))
+    return table
+
+
+def _shown(row: dict[Any, Any], head: str) -> str:
+    value = row[head]
+    if not isinstance(value, float):
+        return escape(str(value))
+    margin = row.get(f"± {head.partition(' [')[0]}", math.nan)
+    return "-" if math.isnan(value) else f"{value:.3f}" + ("" if math.isnan(margin) else f" ±{margin:.3f}")

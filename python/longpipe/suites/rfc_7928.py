@@ -1,0 +1,209 @@
+"""RFC 7928: characterization guidelines for active queue management."""
+
+from typing import Any, Final
+
+from longpipe.suites.suite import Part, Suite, over
+
+# 100 ms of round trip (section 3.1 leaves it open), of which 2 ms are access links.
+LINK: Final[dict[str, Any]] = {
+    "kind": "dumbbell",
+    "access_rate": "1 Gbit/s",
+    "access_delay": "1 ms",
+    "trunk_rate": "10 Mbit/s",
+    "trunk_delay": "48 ms",
+    "exit_delay": "1 ms",
+}
+# Packets that the trunk and a buffer of 1 BDP hold.
+STORED: Final = 2 * 83
+QUEUES: Final = over(
+    "switch.policy",
+    {
+        "tail-drop": "tail-drop",
+        # Floyd, Gummadi and Shenker 2001: 1 - exp(-1/C), for 833 packets a second.
+        "adaptive red": {"kind": "red", "adaptive": True, "weight": 0.0012},
+        "pie": "pie",
+        "codel": "codel",
+        "fq-codel": "fq-codel",
+    },
+)
+CONTROLS: Final = over("tcp.congestion", {"reno": "aimd", "cubic": "cubic"})
+PORT: Final = "port:switch1->switch2"
+# Section 2: goodput, latency, loss.
+QUEUE: Final = (f"delay={PORT}.queueing_mean", f"p95={PORT}.queueing_p95", f"loss={PORT}.loss")
+GOODPUT: Final = "goodput=flow:*.throughput"
+
+
+def scenario(name: str, *groups: dict[str, Any], network: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Groups of flows over the link, for a minute; flows start within the first second."""
+    return {
+        "name": f"RFC 7928 {name}",
+        "framing": "ip",
+        "duration": "60 s",
+        "start": {"kind": "random", "over": "1 s"},
+        "network": network or {**LINK, "group": groups},
+        "switch": {"buffer": "1 BDP"},
+        "tcp": {"profile": "linux-6"},
+        "traces": {"delay": True},
+    }
+
+
+def _reno(window: str) -> dict[str, Any]:
+    return {"profile": "linux-6", "congestion": "aimd", "initial_window": window}
+
+
+def _pair(other_ms: float) -> dict[str, Any]:
+    """Two flows over one trunk of 4 ms round trip: one of 100 ms in all, one of so many."""
+    ends = {"near": 0.25 * (100 - 4), "far": 0.25 * (other_ms - 4)}
+    links = [
+        {"between": [end, router], "rate": "1 Gbit/s", "delay": f"{delay:g} ms"}
+        for name, delay in ends.items()
+        for end, router in ((name, "switch1"), (f"{name}-sink", "switch2"))
+    ]
+    trunk = {"between": ["switch1", "switch2"], "rate": "10 Mbit/s", "delay": "2 ms"}
+    nodes = [{"name": f"switch{k}", "kind": "switch"} for k in (1, 2)]
+    nodes += [{"name": name, "kind": "host"} for end in ends for name in (end, f"{end}-sink")]
+    flows = [
+        {"name": name, "from": end, "to": f"{end}-sink"} for name, end in (("of-100-ms", "near"), ("other", "far"))
+    ]
+    return {"kind": "graph", "nodes": nodes, "links": [trunk, *links], "flows": flows}
+
+
+def _round_trip(other_ms: float) -> dict[str, Any]:
+    # A BDP of 100 ms, whatever the other one has.
+    return {"network": _pair(other_ms), "switch.buffer": "83 packets"}
+
+
+MIX: Final = (
+    {"name": "bulk", "count": 2},
+    {"name": "web", "count": 3, "traffic": "web"},
+    {"name": "video", "traffic": {"kind": "video", "rate": "1 Mbit/s"}},
+    {"name": "cbr", "traffic": {"kind": "cbr", "rate": "500 kbit/s"}},
+)
+LATENCIES: Final = ("video=datagrams:video.p95", "cbr=datagrams:cbr.p95", "page=web.p95")
+# Morris 2000: l = .76 N^2/S^2 of the packets of N flows are lost, where pipe and buffer hold S; of .1, .5 and 1 %.
+LEVELS: Final = {
+    name: round((share / 0.76) ** 0.5 * STORED) for name, share in (("mild", 0.001), ("medium", 0.005), ("heavy", 0.01))
+}
+
+SUITE: Final = Suite(
+    id="rfc-7928",
+    title="Characterization guidelines for active queue management (RFC 7928, July 2016)",
+    conditions=(
+        "10 Mbit/s, 100 ms, a buffer of 1 BDP (83 packets), 60 s, each policy with its defaults, RED adaptive; Linux's "
+        "TCP with SACK and RACK. delay and p95 are what packets wait at the bottleneck, of all packets. Where the RFC "
+        "leaves numbers open they are those of the ns-3 suite of Deepak, Shravya and Tahiliani (2017), at ten times "
+        "its rate."
+    ),
+    parts=(
+        Part(
+            "5.1.1",
+            "TCP-friendly sender: one flow of Reno",
+            scenario("5.1.1", {"name": "bulk"}),
+            {"queue": QUEUES, "window": {n: {"tcp": _reno(f"{n} segments")} for n in (3, 10)}},
+            (GOODPUT, *QUEUE),
+        ),
+        Part(
+            "5.1.2",
+            "TCP-friendly senders with different initial windows: Reno from 3 and from 10 segments",
+            scenario(
+                "5.1.2", {"name": "three", "tcp": _reno("3 segments")}, {"name": "ten", "tcp": _reno("10 segments")}
+            ),
+            {"queue": QUEUES},
+            ("three=flow:three.throughput", "ten=flow:ten.throughput", *QUEUE),
+        ),
+        Part(
+            "5.2",
+            "Aggressive transport sender: one flow of CUBIC, and of BBR beside it",
+            scenario("5.2", {"name": "bulk"}),
+            {"queue": QUEUES, "tcp": over("tcp.congestion", {"cubic": "cubic", "bbr": "bbr"})},
+            (GOODPUT, *QUEUE),
+        ),
+        Part(
+            "5.3 alone",
+            "Unresponsive transport sender: datagrams at ten times the rate",
+            scenario("5.3 alone", {"name": "cbr", "traffic": {"kind": "cbr", "rate": "100 Mbit/s"}}),
+            {"queue": QUEUES},
+            (GOODPUT, *QUEUE),
+        ),
+        Part(
+            "5.3",
+            "Unresponsive transport sender beside TCP: datagrams at .8 of the rate",
+            scenario("5.3", {"name": "cbr", "traffic": {"kind": "cbr", "rate": "8 Mbit/s"}}, {"name": "bulk"}),
+            {"queue": QUEUES, "tcp": CONTROLS},
+            ("tcp_goodput=flow:bulk.throughput", "cbr_loss=datagrams:cbr.loss", *QUEUE),
+        ),
+        Part(
+            "6.2",
+            "Round-trip time fairness: 100 ms beside 5 to 500 ms",
+            scenario("6.2", network=_pair(100)),
+            {
+                "queue": QUEUES,
+                "tcp": CONTROLS,
+                "other_ms": {other: _round_trip(other) for other in (5, 20, 50, 100, 200, 500)},
+            },
+            ("of_100_ms=flow:of-100-ms.throughput", "other=flow:other.throughput", "jain=flow:*.fairness", *QUEUE),
+        ),
+        Part(
+            "7.2",
+            "Burst absorption: web pages, frames of video and a constant rate beside bulk",
+            scenario("7.2", *MIX),
+            {"queue": QUEUES, "tcp": CONTROLS},
+            ("bulk=flow:bulk*.throughput", *LATENCIES, *QUEUE),
+        ),
+        Part(
+            "8.2",
+            "Stability: mild, medium and heavy congestion (8.2.2 to 8.2.4)",
+            scenario("8.2", network={**LINK, "sources": LEVELS["mild"]}),
+            {"queue": QUEUES, "tcp": CONTROLS, "congestion": over("network.sources", LEVELS)},
+            (GOODPUT, "jain=flow:*.fairness", *QUEUE),
+            note="Flows for .1, .5 and 1 % of loss under tail drop by Morris 2000, l = .76 N^2/S^2.",
+        ),
+        Part(
+            "8.2.5",
+            "Stability under varying congestion: mild, from 20 s on medium, from 40 s on heavy",
+            scenario(
+                "8.2.5",
+                {"name": "mild", "count": LEVELS["mild"]},
+                {
+                    "name": "medium",
+                    "count": LEVELS["medium"] - LEVELS["mild"],
+                    "start": {"kind": "fixed", "at": "20 s"},
+                },
+                {
+                    "name": "heavy",
+                    "count": LEVELS["heavy"] - LEVELS["medium"],
+                    "start": {"kind": "fixed", "at": "40 s"},
+                },
+            ),
+            {"queue": QUEUES, "tcp": CONTROLS},
+            (GOODPUT, *QUEUE),
+            note="Flows don't pause, so that congestion grows and does not go back.",
+        ),
+        Part(
+            "9.1",
+            "Traffic mix: more of bulk and web, and voice both ways",
+            scenario(
+                "9.1",
+                {"name": "bulk", "count": 5},
+                {"name": "web", "count": 10, "traffic": "web"},
+                *MIX[2:],
+                {"name": "voice", "traffic": "voice"},
+                {"name": "heard", "traffic": "voice", "direction": "back"},
+            ),
+            {"queue": QUEUES, "tcp": CONTROLS},
+            ("bulk=flow:bulk*.throughput", *LATENCIES, "voice=datagrams:voice.p95", *QUEUE),
+        ),
+        Part(
+            "9.2",
+            "Bidirectional traffic: three flows each way",
+            scenario("9.2", {"name": "forth", "count": 3}, {"name": "back", "count": 3, "direction": "back"}),
+            {"queue": QUEUES, "tcp": CONTROLS},
+            ("forth=flow:forth*.throughput", "back=flow:back*.throughput", *QUEUE),
+        ),
+    ),
+    left_out=(
+        "5.4: a less-than-best-effort sender is LEDBAT, which longpipe does not have.",
+        "8.2.6: the available capacity varies, but a path that moves takes no policy that acts.",
+        "10: several policies one behind the other are a graph with a policy for each link, no part of their own.",
+    ),
+)
