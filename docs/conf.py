@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
+from sphinx.util.logging import getLogger
 
 from longpipe.lab import PAGE
 from longpipe.scenario.base import Model
@@ -17,6 +18,8 @@ import api_pages
 import command_pages
 import scenario_pages
 
+LOGGER = getLogger(__name__)
+
 project = "longpipe"
 author = "the longpipe authors"
 copyright = "the longpipe authors"  # noqa: A001 - Sphinx's name
@@ -25,6 +28,7 @@ release = version = metadata.version("longpipe")
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton", "dead_links"]
 exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
 
+templates_path = ["_templates"]
 html_theme = "furo"
 html_title = "longpipe"
 html_static_path = ["_static"]
@@ -103,7 +107,8 @@ def name_for_all(_app: Sphinx, _page: str, _template: str, context: dict[str, An
             'role="heading"', 'role="heading" aria-level="2"'
         )
     if "body" in context:
-        context["body"] = context["body"].replace("<pre>", '<pre tabindex="0">')
+        found = context["body"].replace("<pre>", '<pre tabindex="0">')
+        context["body"] = found.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
 
 
 def put_lab(app: Sphinx, _error: Exception | None) -> None:
@@ -116,11 +121,21 @@ def put_lab(app: Sphinx, _error: Exception | None) -> None:
         (Path(app.outdir) / "_static" / "lab.html").write_text(page, encoding="utf-8")
 
 
+def check_names(app: Sphinx, error: Exception | None) -> None:
+    """A warning, which fails the build, where the drawers are not those that _templates/page.html names."""
+    if app.builder.format == "html" and error is None:
+        text = (Path(app.outdir) / "index.html").read_text(encoding="utf-8")
+        for label in ("All pages", "On this page"):
+            if f'aria-label="{label}"' not in text:
+                LOGGER.warning("_templates/page.html: %r is not in the built page; needs the theme's drawer", label)
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("builder-inited", write_reference)
     # Before links are checked, some of which lead to it.
     app.connect("build-finished", put_lab, priority=400)
+    app.connect("build-finished", check_names)
     app.connect("autodoc-process-signature", shorten_signature)
     app.connect("html-page-context", lead_back)
     # Behind the theme's own.
