@@ -1,6 +1,7 @@
 """`longpipe study`, from the shell."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pandas as pd
@@ -55,6 +56,29 @@ def test_a_list_has_a_line_per_study(url: str, capsys: pytest.CaptureFixture[str
     assert {tuple(row.split()[:3]) for row in rows} == {("lan", "8", "8"), ("later", "8", "8")}
     assert all(row.split()[-1] == engine_version() for row in rows)
     assert total == f"8 runs in {url.removeprefix('sqlite:///')}"
+
+
+@pytest.mark.parametrize(
+    ("start", "options", "names"),
+    [
+        ("{kind='random', over='1 ms'}", [], ["plot", "study"]),
+        ("fixed", ["--set", "switch.ties=port-order"], ["plot"]),
+        ("{kind='random', over='1 ms'}", ["--replications", "2"], ["plot", "study", "analyse"]),
+        ("fixed", ["--factor", "tcp:tcp.recovery=vanilla,reno"], ["plot", "study", "analyse"]),
+    ],
+)
+def test_what_a_design_says_comes_next_works(
+    start: str, options: list[str], names: list[str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("lan.toml").write_text(BASE.to_toml())
+    factor = ["--factor", "buffer:switch.buffer=100 cells,1000 cells", "--set", f"start={start}", *options]
+    said = output(capsys, "design", "lan.toml", *factor, "--run", "a b", "--store", "c.db", "--workers", "1")
+    lines = said[said.index("Next:") + 1 :]
+    assert [line.split()[1] for line in lines] == names
+    for line in lines:
+        assert output(capsys, *shlex.split(line)[1:])
 
 
 def test_a_study_is_shown_with_its_runs(url: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,7 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Tab
     """Mean and 95 % interval of each metric at each point, and what limited most flows there."""
     names, metrics = [factor.name for factor in design.factors], shown_metrics(design, runs)
     table = Table(
-        title=f"Means and 95 % intervals of {design.replications} replications", title_justify="left",
+        title=_title(design.replications), title_justify="left",
         title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold",
         caption_justify="left", caption_style="dim",
     )  # fmt: skip
@@ -66,6 +66,10 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Tab
         notes.append(f"{design.replications} replications make wide intervals; --replications 5 adds runs")
     table.caption = "\n".join(notes) or None
     return table
+
+
+def _title(replications: int) -> str:
+    return "One run of each point" if replications == 1 else f"Means and 95 % intervals of {replications} replications"
 
 
 def _most(counts: Counter[str]) -> str:

@@ -1,6 +1,5 @@
 """What `longpipe design` does: a plan, its cost, its runs."""
 
-import shlex
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,9 +7,9 @@ from typing import Any
 
 from rich.markup import escape
 
-from longpipe.analysis.readable import UNITS, readable
 from longpipe.cli.console import show_table, terminal
-from longpipe.cli.design.means import limits_by_point, means, shown_metrics
+from longpipe.cli.design.following import commands
+from longpipe.cli.design.means import limits_by_point, means
 from longpipe.cli.naming import check_whole
 from longpipe.cli.progress import Bar
 from longpipe.cli.run import scenario_with
@@ -119,14 +118,5 @@ def run(
         console.print(f"\n{len(runs)} runs: {csv}", markup=False, soft_wrap=True)
     if not reached:
         console.print(f"{until}: not reached by every point in {design.replications} replications", style="yellow")
-    names = ",".join(factor.name for factor in design.factors)
-    blocks = " --blocks seed" if design.common and design.replications > 1 else ""
-    where = "" if url is None else f" --store {shlex.quote(url)}"
-    first = "" if csv else f"longpipe study export {shlex.quote(name)} -o runs.csv{where}\n"
-    shown = shown_metrics(design, runs)[0]
-    response = shlex.quote(shown.column)
-    if shown.unit in UNITS and readable(shown.column).unit != shown.unit:
-        # A column of this name doesn't say what it is in.
-        response += f" --unit {shown.unit}"
-    analyse = f"longpipe analyse {csv or 'runs.csv'} --response {response} --factors {shlex.quote(names)}{blocks}"
-    console.print(f"\nNext:\n{first}{analyse}", markup=False, soft_wrap=True)
+    if following := list(commands(design, runs, name, csv, url)):
+        console.print("\n".join(["", "Next:", *following]), markup=False, soft_wrap=True)

@@ -1,0 +1,47 @@
+"""What to do with a study that was run: commands that work with what it has."""
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from longpipe.analysis.anova import anova
+from longpipe.analysis.cautions import seedless
+from longpipe.analysis.readable import UNITS, readable
+from longpipe.cli.design.means import shown_metrics
+from longpipe.design import Design
+from longpipe.errors import ScenarioError
+
+# Replications whose intervals say something.
+ENOUGH = 5
+
+
+def commands(design: Design, runs: pd.DataFrame, name: str, csv: Path | None, url: str | None) -> Iterator[str]:
+    """A picture, more replications where there is one and seeds matter, an analysis where the runs allow one."""
+    shown, factors = shown_metrics(design, runs)[0], [factor.name for factor in design.factors]
+    where = "" if url is None else f" --store {shlex.quote(url)}"
+    column, x = shlex.quote(shown.column), shlex.quote(factors[0])
+    by = f" --by {shlex.quote(factors[1])}" if len(factors) > 1 else ""
+    if len(factors) <= 2:
+        yield f"longpipe plot {shlex.quote(name)} --x {x} --y {column}{by} -o {shlex.quote(f'{name}.svg')}{where}"
+    blocks = design.common and design.replications > 1
+    if not _can_be_analysed(runs, shown.column, factors, "seed" if blocks else None):
+        if design.replications == 1 and not any(map(seedless, design.scenarios)):
+            yield f"longpipe study run {shlex.quote(name)} --replications {ENOUGH}{where}"
+        return
+    if csv is None:
+        yield f"longpipe study export {shlex.quote(name)} -o runs.csv{where}"
+    # A column of a name of its own doesn't say what it is in.
+    unit = f" --unit {shown.unit}" if shown.unit in UNITS and readable(shown.column).unit != shown.unit else ""
+    seed = " --blocks seed" if blocks else ""
+    table = shlex.quote(str(csv or "runs.csv"))
+    yield f"longpipe analyse {table} --response {column}{unit} --factors {shlex.quote(','.join(factors))}{seed}"
+
+
+def _can_be_analysed(runs: pd.DataFrame, response: str, factors: list[str], blocks: str | None) -> bool:
+    try:
+        anova(runs, response, factors, blocks=blocks)
+    except ScenarioError:
+        return False
+    return True
