@@ -95,7 +95,9 @@ def test_each_example_is_a_scenario_that_needs_no_warning(name: str, tmp_path: P
 def test_an_unknown_example_is_told_those_there_are() -> None:
     refused = run("init", "--example", "gto")
     assert refused.returncode == 2
-    assert refused.stderr.endswith("accepts fiber, geo, leo, starlink, cellular, aqm, home, web-and-bulk, lan-96\n")
+    assert refused.stderr.endswith(
+        "accepts fiber, geo, geo-pep, leo, starlink, cellular, aqm, home, web-and-bulk, lan-96\n"
+    )
 
 
 def test_a_file_that_says_nothing_is_told_of(tmp_path: Path) -> None:

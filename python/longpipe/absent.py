@@ -29,8 +29,8 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     ),
     **dict.fromkeys(("quic", "http2", "http3", "http/2", "http/3"), ("a protocol", "traffic = 'web' over TCP")),
     **dict.fromkeys(
-        ("pep", "split", "dvb-s2x", "acm"),
-        ("a split connection or adaptive coding", "network.path, whose rate and delay move"),
+        ("dvb-s2x", "acm"),
+        ("adaptive coding", "network.path, whose rate and delay move"),
     ),
     **dict.fromkeys(("ipv6", "ethernet", "mpls", "wifi", "dvb-s2"), ("a link layer", "framing = 'ip' or 'aal5'")),
 }

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # What a store keeps of a result beside its traces, by name.
-PARTS: Final = ("flows", "ports", "classes", "vbr", "datagrams", "web", "response_times", "waiting")
+PARTS: Final = ("flows", "relays", "ports", "classes", "vbr", "datagrams", "web", "response_times", "waiting")
 
 # What the numbers of `reason` in the trace `drops` stand for.
 REASONS: Final = ("overflow", "refused", "forced", "marked")
@@ -111,6 +111,14 @@ class Result:
         return _frame(self.part("datagrams"))
 
     @cached_property
+    def relays(self) -> pd.DataFrame:
+        """A row per connection that ends at a proxy and goes on from there: what it counted, and the buffer behind it.
+
+        `flow` is the one that it is part of, whose last part has its name in `flows`; `onward` the part that follows.
+        """
+        return _frame(self.part("relays"))
+
+    @cached_property
     def web(self) -> pd.DataFrame:
         """A row per flow with web traffic."""
         return _frame(self.part("web"))
@@ -121,7 +129,7 @@ class Result:
 
         Answered by the server, and complete at the client.
         """
-        return _named(self.columns["files"], self._names)
+        return _named(self.columns["files"], self.names)
 
     @cached_property
     def response_times(self) -> pd.DataFrame:
@@ -152,14 +160,14 @@ class Result:
     @cached_property
     def traces(self) -> dict[str, pd.DataFrame]:
         """A frame for each trace that the scenario asks for: cwnd, queue, vc_queue, sequence, rtt, delay, drops."""
-        return {kind: _in_time(_named(trace, self._names)) for kind, trace in self.columns["traces"].items()}
+        return {kind: _in_time(_named(trace, self.names)) for kind, trace in self.columns["traces"].items()}
 
     def part(self, name: str) -> Columns:
         """The columns of a frame, "flows" for one, without pandas; each is a list or an array."""
         if name == "flows":
             first, *others = self.columns[name].items()
             return dict([first, ("throughput_bps", self.throughputs_bps), *others])
-        if name == "datagrams":
+        if name in ("datagrams", "relays"):
             # A stored run may be of a time before there were any.
             return self.columns.get(name, {})
         if name in ("response_times", "waiting") and name not in self.columns:
@@ -173,9 +181,14 @@ class Result:
         return self.columns[name]
 
     @property
-    def _names(self) -> dict[str, Any]:
+    def names(self) -> dict[str, Any]:
         """What the numbers of flows and ports in traces stand for."""
-        return {"flow": self.columns["flows"]["flow"], "port": self.columns["ports"]["port"], "reason": REASONS}
+        parts = self.part("relays").get("connection", ())
+        return {
+            "flow": [*self.columns["flows"]["flow"], *parts],
+            "port": self.columns["ports"]["port"],
+            "reason": REASONS,
+        }
 
     @cached_property
     def throughputs_bps(self) -> npt.NDArray[np.float64]:
@@ -271,6 +284,8 @@ class Result:
         frames = {"flows": self.flows, "ports": self.ports, "classes": self.classes, "vbr": self.vbr, **self.traces}
         if len(self.datagrams):
             frames |= {"datagrams": self.datagrams}
+        if len(self.relays):
+            frames |= {"relays": self.relays}
         if len(self.web):
             frames |= {"web": self.web, "files": self.files, "response_times": self.response_times}
         for name, frame in frames.items():

@@ -2,6 +2,7 @@
 
 use crate::clock::Actor;
 use crate::hosts::datagrams::DatagramReport;
+use crate::hosts::relay::RelayReport;
 use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
@@ -9,8 +10,8 @@ use crate::report::state_hash::StateHash;
 use crate::report::{check, FlowReport, InvariantError, Report, WebReport};
 use longpipe_events::Time;
 
-/// What flows, web traffic and datagrams leave behind.
-type FlowReports = (Vec<FlowReport>, Vec<WebReport>, Vec<DatagramReport>);
+/// What flows, web traffic, datagrams and the buffers between connections leave behind.
+type FlowReports = (Vec<FlowReport>, Vec<WebReport>, Vec<DatagramReport>, Vec<RelayReport>);
 
 /// A run in progress.
 #[derive(Clone, Debug)]
@@ -93,12 +94,13 @@ impl<P: Probe, M: Medium> Run<P, M> {
     /// Cells or bytes that are not accounted for.
     pub fn report(&mut self) -> Result<Report, InvariantError> {
         let mut hash = StateHash::default();
-        let (flows, web, datagrams) = self.flow_reports(&mut hash)?;
+        let (flows, web, datagrams, relays) = self.flow_reports(&mut hash)?;
         let carried = self.medium.report(self.hosts.clock.now, &mut hash)?;
         Ok(Report {
             flows,
             web,
             datagrams,
+            relays,
             ports: carried.ports,
             packet_ports: carried.packet_ports,
             classes: carried.classes,
@@ -110,7 +112,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
 
     fn flow_reports(&self, hash: &mut StateHash) -> Result<FlowReports, InvariantError> {
         let mut flows = Vec::with_capacity(self.hosts.flows.len());
-        let (mut web, mut datagrams) = (Vec::new(), Vec::new());
+        let (mut web, mut datagrams, mut relays) = (Vec::new(), Vec::new(), Vec::new());
         for (index, flow) in self.hosts.flows.iter().enumerate() {
             let mut report = FlowReport {
                 delivered_bytes: flow.receiver.delivered(),
@@ -150,8 +152,13 @@ impl<P: Probe, M: Medium> Run<P, M> {
                 own.tell(&mut report);
                 datagrams.push(own);
             }
+            if let Some(own) = self.hosts.relay_report(index) {
+                let own = own.map_err(|broken| InvariantError(format!("what flow {index} passes on: {broken}")))?;
+                hash.relay(&own);
+                relays.push(own);
+            }
             flows.push(report);
         }
-        Ok((flows, web, datagrams))
+        Ok((flows, web, datagrams, relays))
     }
 }

@@ -3,6 +3,7 @@
 mod capture;
 mod datagrams;
 mod endpoint;
+mod flows;
 #[cfg(target_os = "linux")]
 mod live;
 mod packet_ports;
@@ -94,7 +95,8 @@ fn columns(
     } else {
         complete(py, &scenario, seed, (), progress)?.0
     };
-    result.set_item("flows", flows(py, &scenario, &report)?)?;
+    result.set_item("flows", flows::columns(py, &scenario, &report)?)?;
+    result.set_item("relays", flows::relays(py, &scenario, &report)?)?;
     let ports = match scenario.framing {
         scenario::Framing::Aal5 => ports(py, &scenario, &report)?,
         scenario::Framing::Ip => packet_ports::columns(py, &scenario, &report)?,
@@ -130,36 +132,6 @@ fn complete<P: longpipe_network::Probe + Send>(
         .report()
         .map_err(|error| DefectError::new_err(error.to_string()))?;
     Ok((report, simulation))
-}
-
-fn flows<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
-    let columns = PyDict::new(py);
-    let names: Vec<&str> = scenario.flows.iter().map(|flow| flow.name.as_str()).collect();
-    columns.set_item("flow", names)?;
-    let seconds = |time: Option<Time>| time.map_or(f64::NAN, Time::as_seconds);
-    let flows = &report.flows;
-    let integers = |name, column: fn(&longpipe_network::report::FlowReport) -> u64| {
-        columns.set_item(name, flows.iter().map(column).collect::<Vec<u64>>().into_pyarray(py))
-    };
-    integers("delivered_bytes", |flow| flow.delivered_bytes)?;
-    integers("highest_sequence_bytes", |flow| flow.highest_sequence_bytes)?;
-    integers("sent_segments", |flow| flow.sender.sent_segments)?;
-    integers("sent_bytes", |flow| flow.sender.sent_bytes)?;
-    integers("retransmitted_segments", |flow| flow.sender.retransmitted_segments)?;
-    integers("retransmitted_bytes", |flow| flow.sender.retransmitted_bytes)?;
-    integers("timeouts", |flow| flow.sender.timeouts)?;
-    integers("fast_retransmits", |flow| flow.sender.fast_retransmits)?;
-    // Results stored before there were marks have no such column.
-    if scenario.flows.iter().any(|flow| !flow.tcp.ecn.is_off()) {
-        integers("mark_reductions", |flow| flow.sender.mark_reductions)?;
-    }
-    integers("duplicate_acks", |flow| flow.sender.duplicate_acks)?;
-    columns.set_item("start_s", array(py, flows.iter().map(|flow| flow.start.as_seconds())))?;
-    columns.set_item(
-        "completion_s",
-        array(py, flows.iter().map(|flow| seconds(flow.completion))),
-    )?;
-    Ok(columns)
 }
 
 fn ports<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {

@@ -82,6 +82,16 @@ impl Receiver {
         }
     }
 
+    /// Somebody has to hear of each segment, so that none is taken in passing.
+    pub fn heed_each_segment(&mut self) {
+        (self.at_once, self.plain) = (false, false);
+    }
+
+    /// What it has received is to be told again, whether or not that is more than before.
+    pub fn tell_again(&mut self) {
+        self.pending = true;
+    }
+
     /// Takes a segment without timestamp that needs no more than an ACK at once, which acknowledges all below what
     /// this returns; else `on_segment` has to take it.
     #[inline(always)]

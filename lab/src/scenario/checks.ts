@@ -35,9 +35,16 @@ export function checkTogether(scenario: Part, topology: Topology, tcps: Part[]):
     if (problems.length > 0) throw new ScenarioError([...new Set(problems)]);
 }
 
-/** ScenarioError where a link moves, which the page does not have. */
+/** ScenarioError where a link moves or a proxy splits connections, which the page does not have. */
 export function checkStands(scenario: Part): void {
     const network = valueOf(scenario, "network") as Part;
+    const nodes = kindOf(network) === "graph" ? (valueOf(network, "nodes") as Part[]) : [network];
+    for (const [i, part] of nodes.entries()) {
+        if (valueOf(part, "pep") !== null) {
+            const field = part === network ? "network.pep" : `network.nodes[${i}].pep`;
+            throw new ScenarioError([`${field}: splits connections, which this page can't show; longpipe run can`]);
+        }
+    }
     const own = kindOf(network) === "graph" ? (valueOf(network, "links") as Part[]) : [network];
     for (const [i, part] of own.entries()) {
         for (const name of ["path", "return_path"]) {

@@ -43,7 +43,7 @@ function coreOf(scenario: Part, topology: Topology): JsonTable {
     return {
         ...coreFields(scenario, ["name", "network", "switch", "tcp", "traffic", "start"]),
         ...coreFields(switches, ["buffer", "policy", "scheduler"]),
-        nodes: graph.nodes.map((node) => coreFields(node)),
+        nodes: graph.nodes.map((node) => coreFields(node, ["pep"])),
         links: links(scenario, topology, largest(tcps)),
         flows: flows(scenario, topology, tcps),
         vbr: vbr(scenario, topology),

@@ -14,7 +14,7 @@ import numpy as np
 from longpipe.analysis.delays import MEAN, QUANTILES
 from longpipe.analysis.limits import limits
 from longpipe.analysis.metrics import fairness
-from longpipe.analysis.paths import OVER_TCP, port_name
+from longpipe.analysis.paths import OVER_TCP, port_name, whole
 from longpipe.errors import ScenarioError, nearest
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class NamedMeasure:
             return
         if self.quantity.startswith("queueing_") and not scenario.traces.delay:
             raise ScenarioError(f"measure: {self.name!r}: no delay is recorded; needs traces.delay = true")
-        known = [flow["name"] for flow in resolved["flows"]]
+        known = [flow["name"] for flow in whole(resolved)]
         if self.kind == "datagrams":
             known = [flow["name"] for flow in resolved["flows"] if flow["traffic"]["kind"] not in OVER_TCP]
         if self.kind == "port":

@@ -48,8 +48,13 @@ class Path:
 OVER_TCP: Final = ("greedy", "transfer", "web")
 
 
-def paths(resolved: Resolved) -> list[Path]:
-    """The path of each flow of a resolved scenario."""
+def whole(resolved: Resolved) -> list[Mapping[str, Any]]:
+    """The flows of a resolved scenario; of one that is split, its last part."""
+    return [flow for flow in resolved["flows"] if "onward" not in flow]
+
+
+def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
+    """The path of each flow of a resolved scenario, of one that is split its last part's; with `parts` of all parts."""
     links, nodes = resolved["links"], resolved["nodes"]
     users = Counter(link for flow in resolved["flows"] for link in flow["route"])
 
@@ -57,7 +62,7 @@ def paths(resolved: Resolved) -> list[Path]:
         return links[link]["rate_bps"] / users[link], nodes[links[link]["from"]]["kind"] != "switch"
 
     found = []
-    for flow in resolved["flows"]:
+    for flow in resolved["flows"] if parts else whole(resolved):
         tcp, route, back = flow["tcp"], flow["route"], flow["return_route"]
         timestamps = tcp["timer"].get("timestamps", False)
         data, ack = (wire_bytes(resolved, payload, timestamps) for payload in (tcp["mss_bytes"], 0))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from longpipe.analysis.paths import OVER_TCP, paths, port_name
+from longpipe.analysis.paths import OVER_TCP, paths, port_name, whole
 from longpipe.units import TIME
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def demands_bps(scenario: Scenario, columns: Mapping[str, Any]) -> npt.NDArray[n
     seconds, web = TIME.parse(scenario.duration) / 1e12, columns["web"]
     served = dict(zip(web.get("flow", ()), np.asarray(web.get("scheduled_bytes", ())).tolist(), strict=True))
     found = []
-    for flow in scenario.resolve()["flows"]:
+    for flow in whole(scenario.resolve()):
         size = served.get(flow["name"], flow["traffic"].get("size_bytes", math.inf))
         found.append(8 * size / seconds if flow["traffic"]["kind"] in OVER_TCP else math.nan)
     return np.array(found)

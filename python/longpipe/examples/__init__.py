@@ -9,6 +9,7 @@ from longpipe.errors import ScenarioError, nearest
 EXAMPLES: Final = {
     "fiber": "four downloads over 100/20 Mbit/s and 40 ms, IP",
     "geo": "four downloads over a geostationary satellite, 50/5 Mbit/s and 600 ms, IP",
+    "geo-pep": "four files over that satellite, from servers 60 ms behind a proxy that splits connections, IP",
     "leo": "four downloads over low orbit, 150/20 Mbit/s and 50 ms, with losses, IP",
     "starlink": "two downloads over satellites that change every 15 s: round trip, rate and losses move, IP",
     "cellular": "a download over a cell: the rate moves from 0 to 40 Mbit/s, a deep buffer, IP",
@@ -20,6 +21,8 @@ EXAMPLES: Final = {
 
 # Those whose paths move.
 MOVING: Final = ("starlink", "cellular")
+# Those that the lab's page does not show.
+BEYOND_LAB: Final = (*MOVING, "geo-pep")
 
 
 def example(name: str) -> str:

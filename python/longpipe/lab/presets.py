@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from longpipe.examples import EXAMPLES, MOVING, example
+from longpipe.examples import BEYOND_LAB, EXAMPLES, example
 from longpipe.papers.buf_97 import PAPER as BUF_97
 from longpipe.papers.frr_96 import PAPER as FRR_96
 from longpipe.papers.gr_97 import PAPER as GR_97
@@ -61,7 +61,7 @@ def presets(folder: Path | None) -> list[Json]:
 
 def _examples() -> Iterator[Json]:
     for name, words in EXAMPLES.items():
-        if name not in MOVING:
+        if name not in BEYOND_LAB:
             yield {
                 "name": name,
                 "group": "Networks of today and of 1996",

@@ -215,6 +215,7 @@ Rate = Annotated[str, _quantity(RATE, "1 kbit/s", "10 Tbit/s")]
 # Of a step, where none is an outage.
 StepRate = Annotated[str, _quantity(RATE, "0 bit/s", "10 Tbit/s")]
 FileSize = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
+SplitBuffer = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
 # 65535 bytes of AAL5 payload leave room for this, 8 of LLC/SNAP and up to 100 of TCP/IP headers.
 SegmentSize = Annotated[str, _quantity(SIZE, "1 B", "65000 B")]
 Backlog = Annotated[str, _quantity(SIZE, "0 B", "1 GB")]

@@ -4,39 +4,18 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AliasChoices,
-    Field,
-    SerializerFunctionWrapHandler,
-    WrapSerializer,
-    model_serializer,
-    model_validator,
-)
+from pydantic import AliasChoices, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import LATER, Buffer, Delay, Model, Name, Rate, kind_or_table
 from longpipe.scenario.loss import Loss, NoLoss
 from longpipe.scenario.motion import Path
+from longpipe.scenario.own import OwnTcp
 from longpipe.scenario.parts import Part, Parts, part
+from longpipe.scenario.pep import Pep, TrunkPep
 from longpipe.scenario.switch import Policy
-from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.traffic import Start, Traffic
 from longpipe.scenario.vbr import OnOff, VbrFlow
-
-
-def _only_overrides(tcp: Tcp | None, handler: SerializerFunctionWrapHandler) -> dict[str, Any] | None:
-    written = handler(tcp)
-    if tcp is None:
-        return None
-    own = {name: v for name, v in written.items() if name in tcp.model_fields_set}
-    if isinstance(own.get("congestion"), dict):
-        # What is not said of it may be as the scenario's profile has it.
-        said = {"kind", *tcp.congestion.model_fields_set}
-        own["congestion"] = {name: v for name, v in own["congestion"].items() if name in said}
-    return own
-
-
-OwnTcp = Annotated[Tcp | None, WrapSerializer(_only_overrides)]
 
 
 class Group(Model):
@@ -109,6 +88,9 @@ class Dumbbell(Model):
     return_path: Part[Path | None] = part(
         default=None, description="What it does from switch2 to switch1; the same as path if absent"
     )
+    pep: Part[TrunkPep | None] = part(
+        default=None, description="A proxy at a switch that splits TCP connections (RFC 3135); none if absent"
+    )
     vbr: Part[OnOff | None] = part(
         default=None, description="VBR over the trunk, from a host at switch1 to one at switch2; none if absent"
     )
@@ -141,6 +123,10 @@ class Node(Model):
     kind: Literal["host", "switch"] = Field(description="A kind: host or switch")
     send_jitter: Delay = Field(
         default="0 s", description="A host delays each packet uniformly by less than this [time]"
+    )
+    pep: Part[Pep | None] = part(
+        default=None,
+        description="A switch's proxy, which splits the TCP connections that pass (RFC 3135); none if absent",
     )
 
 

@@ -16,6 +16,7 @@ from longpipe.scenario.ecn import EcnDctcp
 from longpipe.scenario.network import Dumbbell, Flow, Graph, flow_field
 from longpipe.scenario.profiles import by_rules
 from longpipe.scenario.series import Series, series
+from longpipe.scenario.splits import Split, check_buffers, split
 from longpipe.scenario.switch import Fifo, TailDrop
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology, as_graph
@@ -39,11 +40,13 @@ _OF_VBR: Final = ("from_", "to", "route", "period", "duty", "phase", "rate")
 def resolve(scenario: "Scenario") -> dict[str, Any]:
     """JSON-ready scenario for the core; ScenarioError where fields contradict each other."""
     graph, moving = _moved(scenario)
-    topology = Topology(graph)
+    parts = split(scenario.network, scenario.traffic, graph)
+    topology = Topology(parts.graph)
     tcps = _merged(scenario.tcp, topology.graph.flows)
     if any(tcp.receiver_window == AUTO for tcp in tcps):
         tcps = fitted(tcps, topology, list(_links(scenario, topology, _largest(tcps))))
     check(scenario.framing, scenario.network, scenario.switch, topology, tcps)
+    check_buffers(scenario.network, parts, tcps)
     check_classes(scenario.network, scenario.switch, topology)
     links = list(_links(scenario, topology, _largest(tcps)))
     for link, one in moving.items():
@@ -51,9 +54,9 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
     return {
         **core_fields(scenario, without=_OF_SCENARIO),
         **core_fields(scenario.switch, without=_OF_SWITCH),
-        "nodes": [core_fields(node) for node in topology.graph.nodes],
+        "nodes": [core_fields(node, without=("pep",)) for node in topology.graph.nodes],
         "links": links,
-        "flows": list(_flows(scenario, topology, tcps)),
+        "flows": list(_flows(scenario, topology, tcps, parts)),
         "vbr": list(_vbr(scenario, topology)),
     }
 
@@ -178,7 +181,7 @@ def _buffers(
     return first, of(field, text, link.return_rate or rate)
 
 
-def _flows(scenario: "Scenario", topology: Topology, tcps: list[Tcp]) -> Iterator[dict[str, Any]]:
+def _flows(scenario: "Scenario", topology: Topology, tcps: list[Tcp], parts: Split) -> Iterator[dict[str, Any]]:
     shared = {key: _tcp(tcp) for key, tcp in {id(tcp): tcp for tcp in tcps}.items()}
     # Files of arrivals are read once.
     known = {
@@ -192,8 +195,9 @@ def _flows(scenario: "Scenario", topology: Topology, tcps: list[Tcp]) -> Iterato
             "return_route": return_route,
             "tcp": shared[id(tcp)],
             "traffic": known[id(flow.traffic or scenario.traffic)],
-            "start": _start(scenario, i, flow),
+            "start": _start(scenario, parts.of.get(i, i), flow),
             # What says ECT(1) is a flow of the network, not a rule of TCP.
+            **parts.fields.get(i, {}),
             **({"scalable": True} if isinstance(tcp.ecn, EcnDctcp) and tcp.ecn.ect == 1 else {}),
         }
 

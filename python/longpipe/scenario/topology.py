@@ -21,7 +21,10 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
         return Link(between=(a, b), rate=rate, delay=delay)
 
     # Copies of one that is checked, for there may be ten thousand.
-    switches = [Node(name=name, kind="switch") for name in ("switch1", "switch2")]
+    pep = network.pep
+    switches = [
+        Node(name=name, kind="switch", pep=pep if pep and pep.at == name else None) for name in ("switch1", "switch2")
+    ]
     host = Node(name="source1", kind="host", send_jitter=network.send_jitter)
     hosts = {role: [host.model_copy(update={"name": f"{role}{i}"}) for i in numbers] for role in ("source", "sink")}
     first = link("source1", "switch1", network.access_rate, network.access_delay)

@@ -18,7 +18,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from longpipe import _core
 from longpipe.errors import ScenarioError
 from longpipe.interrupts import deferred
-from longpipe.result import REASONS
 from longpipe.store import migrations, schema
 from longpipe.store.address import WRITES, Address
 from longpipe.store.engines import earlier_names, engine_version, holds
@@ -110,10 +109,8 @@ class Store:
         engine, summary = min(rows, key=lambda row: engines.index(row.engine))
         result = unpack(scenario, seed, summary)
         if kinds := _traces_of(scenario):
-            flows, ports = result.columns["flows"]["flow"], result.columns["ports"]["port"]
-            names = {"flow": flows, "port": ports, "reason": REASONS}
             folder = self._traces.found(digest, seed, engine)
-            result.traces.update(self._traces.read(folder, kinds, names))
+            result.traces.update(self._traces.read(folder, kinds, result.names))
         return result
 
     def require(self, scenario: Scenario, seed: int, *, engine: str | None = None) -> Result:

@@ -10,6 +10,7 @@ mod frames;
 mod named;
 mod options;
 mod paths;
+mod relays;
 
 use common::compare::{findings, MANY_EVENTS};
 use common::golden::{difference, entries, results, run_all, write_entries, write_results, Entry, Pinned};
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
     }
     paths::add_all(&mut book);
     named::add_all(&mut book);
+    relays::add_all(&mut book);
     drawn::add_all(&mut book);
     frames::add_all(&mut book);
     let (mut now, mut refused, mut changed) = (vec![], vec![], 0);

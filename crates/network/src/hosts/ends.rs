@@ -108,6 +108,7 @@ impl<P: Probe> Hosts<P> {
         state.receiver.on_segment(now, segment);
         if state.receiver.delivered() >= state.awaited {
             state.on_awaited(now);
+            self.pass_on(medium, flow);
         }
         self.send_ack(medium, flow, since)
     }
@@ -117,6 +118,9 @@ impl<P: Probe> Hosts<P> {
     fn on_ack<M: Medium>(&mut self, medium: &mut M, flow: usize, frame: u32, ack: &AckSegment) {
         let now = self.clock.now;
         self.probe.acknowledged(now, flow as u32, frame, ack);
+        if self.flows[flow].relay.is_some() {
+            return self.on_relay_ack(medium, flow, frame, ack);
+        }
         self.flows[flow].sender.on_ack(now, ack);
         self.send_on(medium, flow);
     }
@@ -136,6 +140,9 @@ impl<P: Probe> Hosts<P> {
         }
         if self.flows[flow].datagrams.is_some() {
             return self.send_datagrams(medium, flow);
+        }
+        if self.flows[flow].relay.is_some() {
+            return self.on_relay_clock(medium, flow);
         }
         let size = self.flows[flow].size;
         self.flows[flow].sender.write_up_to(size);

@@ -3,6 +3,7 @@
 use super::datagrams::source::Source;
 use super::datagrams::Datagrams;
 use super::foreign::Foreign;
+use super::relay::{join, Relay};
 use super::requests::Requests;
 use crate::packets::circuit::{Circuit, REQUEST};
 use crate::scenario::topology::Entry;
@@ -51,6 +52,8 @@ pub struct Flow {
     pub datagrams: Option<Box<Datagrams>>,
     /// Packets of programs outside, if it carries those in place of its end points' own.
     pub(crate) foreign: Option<Box<Foreign>>,
+    /// Of a connection that a node splits, or carries on.
+    pub(crate) relay: Option<Box<Relay>>,
 }
 
 impl Flow {
@@ -70,6 +73,10 @@ impl Flow {
         let delivered = self.receiver.delivered();
         match &mut self.requests {
             Some(requests) => requests.on_delivered(now, delivered),
+            None if self.relay.as_ref().is_some_and(|relay| relay.feeds()) => {
+                // All that comes goes on.
+                self.completion = self.completion.or((delivered >= self.size).then_some(now));
+            }
             None => (self.completion, self.awaited) = (Some(now), u64::MAX),
         }
     }
@@ -162,9 +169,12 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
                 .filter(|_| !flow.foreign)
                 .map(Datagrams::new),
             foreign: flow.foreign.then(Box::default),
+            relay: None,
         }
     });
-    flows.collect()
+    let mut flows: Vec<Flow> = flows.collect();
+    join(scenario, &mut flows);
+    flows
 }
 
 fn clock_phase(tcp: &TcpConfig, seed: u64, flow: u64) -> Span {

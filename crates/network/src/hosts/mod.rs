@@ -7,6 +7,7 @@ pub mod files;
 pub mod flow;
 pub mod foreign;
 mod jitter;
+pub mod relay;
 pub mod requests;
 mod timers;
 pub mod web;

@@ -32,6 +32,11 @@ impl<T: Copy + Default> Circuit<T> {
         }
     }
 
+    /// The frame number of the next packet.
+    pub fn next_number(&self) -> u32 {
+        self.0.tail() as u32 & !REQUEST
+    }
+
     /// Takes the packet of a frame off the circuit, and those before it, which were lost.
     #[inline(always)]
     pub fn take(&mut self, frame: u32) -> T {

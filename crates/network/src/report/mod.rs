@@ -6,6 +6,7 @@ use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::class::Class;
 use crate::hosts::datagrams::DatagramReport;
 use crate::hosts::files::File;
+use crate::hosts::relay::RelayReport;
 use crate::ip::report::PacketReport;
 use longpipe_events::{Span, Time};
 use longpipe_tcp::sender::SenderCounters;
@@ -112,6 +113,8 @@ pub struct Report {
     pub web: Vec<WebReport>,
     /// By flow of datagrams.
     pub datagrams: Vec<DatagramReport>,
+    /// By flow that another one carries on.
+    pub relays: Vec<RelayReport>,
     /// By link, under AAL5.
     pub ports: Vec<PortReport>,
     /// By link, for IP packets.

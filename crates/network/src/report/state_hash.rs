@@ -2,6 +2,7 @@
 
 use crate::hosts::datagrams::DatagramReport;
 use crate::hosts::flow::Flow;
+use crate::hosts::relay::RelayReport;
 use crate::report::{ClassReport, FlowReport, PortReport, SourceReport, WebReport};
 use longpipe_events::{mix, Time};
 
@@ -73,6 +74,18 @@ impl StateHash {
             .into_iter()
             .chain(report.delays.words())
             .for_each(|word| self.word(word));
+    }
+
+    pub(crate) fn relay(&mut self, report: &RelayReport) {
+        for word in [
+            report.mean_bytes.to_bits(),
+            report.peak_bytes,
+            report.held_bytes,
+            report.window_updates,
+            report.window_probes,
+        ] {
+            self.word(word);
+        }
     }
 
     pub(crate) fn class(&mut self, report: &ClassReport) {

@@ -4,6 +4,7 @@ use crate::atm::aal5::frame_cells;
 use crate::atm::port::scheduler::ONE;
 use crate::impairments::loss;
 use crate::scenario::bounds::{LONGEST_PATH, LONGEST_WAIT};
+use crate::scenario::onward;
 use crate::scenario::topology::{LinkEnd, Topology};
 use crate::scenario::{
     BufferUnit, Engine, FlowConfig, Framing, LinkConfig, LossConfig, NodeKind, Scenario, SchedulerConfig, StartConfig,
@@ -196,6 +197,7 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
             "needs off under AAL5, whose cells carry no marks of IP",
         );
     }
+    onward::check(scenario, index, flow)?;
     if let Some(problem) = flow.traffic.datagram_problem() {
         let problem = problem.within("traffic");
         return refuse(field(&problem.field), problem.value, problem.accepted);

@@ -6,6 +6,7 @@ pub mod bounds;
 pub mod check;
 mod datagrams;
 pub mod motion;
+mod onward;
 mod policy;
 pub(crate) mod promise;
 mod queue;
@@ -258,6 +259,22 @@ pub struct FlowConfig {
     /// nothing, and the MSS bounds the packets.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub foreign: bool,
+    /// What is delivered goes on over another flow, which begins where this one ends: none does if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub onward: Option<OnwardConfig>,
+    /// Whether it sends what another one delivers: then both have the same traffic, and that one starts when this one does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub relayed: bool,
+}
+
+/// How a connection goes on where a node splits it (RFC 3135 section 3.1).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct OnwardConfig {
+    /// Index of the flow that carries on.
+    pub flow: usize,
+    /// What may have been received and not acknowledged further on [byte].
+    pub buffer_bytes: u64,
 }
 
 fn is_zero(class: &u32) -> bool {

@@ -95,7 +95,7 @@ impl NodeConfig {
 impl FlowConfig {
     /// What the sending and the receiving end point make certain.
     pub(crate) fn promises(&self) -> [EndPromise; 2] {
-        if self.foreign {
+        if self.foreign || self.onward.is_some() {
             return Default::default();
         }
         let silent_between_timers = match self.traffic {
@@ -120,6 +120,8 @@ impl FlowConfig {
             keeps_records: false,
             least_packet_bytes: 0,
         };
+        // What feeds a sender, or waits for what it frees, is not known here.
+        let sending = if self.relayed { EndPromise::default() } else { sending };
         [sending, receiving]
     }
 

@@ -69,7 +69,9 @@ impl Probe for Witness {
 /// Every flow's packets from outside.
 fn foreign(scenario: &Scenario) -> Scenario {
     let mut foreign = scenario.clone();
-    foreign.flows.iter_mut().for_each(|flow| flow.foreign = true);
+    for flow in &mut foreign.flows {
+        (flow.foreign, flow.onward, flow.relayed) = (true, None, false);
+    }
     foreign
 }
 

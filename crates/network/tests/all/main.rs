@@ -17,5 +17,6 @@ mod ip;
 mod ip_events;
 mod queues;
 mod regressions;
+mod relay;
 mod schedulers;
 mod web;

@@ -20,7 +20,9 @@ use extremes::{any_extremes, Extreme};
 use graph::{any_graph, Graph, GraphDraft};
 use longpipe_events::Stream;
 use longpipe_network::scenario::topology::Topology;
-use longpipe_network::scenario::{Engine, FlowConfig, Framing, Scenario, StartConfig, Ties, TraceConfig};
+use longpipe_network::scenario::{
+    Engine, FlowConfig, Framing, OnwardConfig, Scenario, StartConfig, Ties, TraceConfig, TrafficConfig,
+};
 use pace::Pace;
 use ports::{any_loss, any_port, LossDraft, PortDraft};
 use proptest::prelude::*;
@@ -39,6 +41,8 @@ struct FlowDraft {
     tcp: usize,
     traffic: TrafficDraft,
     start: StartDraft,
+    /// A host splits it, with room for so many segments beyond two.
+    split: Option<(usize, u64)>,
 }
 
 /// What concerns the whole run.
@@ -111,8 +115,9 @@ fn any_flow() -> impl Strategy<Value = FlowDraft> {
         0usize..4,
         any_traffic(),
         any_start(),
+        prop::option::weighted(0.06, (0usize..60, prop_oneof![0u64..4, 0u64..60, Just(1u64 << 20)])),
     )
-        .prop_map(|(ends, there, back, wandering, tcp, traffic, start)| FlowDraft {
+        .prop_map(|(ends, there, back, wandering, tcp, traffic, start, split)| FlowDraft {
             ends,
             there,
             back,
@@ -120,6 +125,7 @@ fn any_flow() -> impl Strategy<Value = FlowDraft> {
             tcp,
             traffic,
             start,
+            split,
         })
 }
 
@@ -183,6 +189,7 @@ impl Draft {
                 .iter_mut()
                 .for_each(|flow| tcp::without_marks(&mut flow.tcp));
         }
+        self.split(&graph, &mut scenario);
         self.let_wander(&graph, &mut scenario);
         for source in &self.vbr {
             source.add(&mut graph, &mut scenario, pace);
@@ -204,10 +211,62 @@ impl Draft {
         for &extreme in &self.run.extremes {
             extremes::set(&mut scenario, extreme);
         }
+        // Both parts of a split connection send the same.
+        for index in 0..scenario.flows.len() {
+            if let Some(onward) = scenario.flows[index].onward {
+                scenario.flows[index].traffic = scenario.flows[onward.flow].traffic.clone();
+            }
+        }
         let (nodes, links) = self.run.orders;
         reorder_nodes(&mut scenario, nodes);
         reorder_links(&mut scenario, links);
         scenario
+    }
+
+    /// Has hosts end connections and carry them on; each end that a flow had is that of a connection.
+    fn split(&self, graph: &Graph, scenario: &mut Scenario) {
+        for (index, draft) in self.flows.iter().enumerate() {
+            let whole = &scenario.flows[index];
+            let (Some((host, room)), true) = (
+                draft.split,
+                matches!(whole.traffic, TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. }),
+            ) else {
+                continue;
+            };
+            let (from, to) = (
+                graph.links[whole.route[0]].from,
+                graph.links[whole.return_route[0]].from,
+            );
+            let between: Vec<usize> = graph
+                .hosts
+                .iter()
+                .copied()
+                .filter(|&host| host != from && host != to)
+                .collect();
+            let Some(&host) = between.get(host % between.len().max(1)) else {
+                continue;
+            };
+            let way = |from: usize, to: usize| routes::route(graph, from, to, draft.there);
+            let ways = [way(from, host), way(host, from), way(host, to), way(to, host)];
+            let [Some(there), Some(back), Some(onward), Some(home)] = ways else {
+                continue;
+            };
+            let tcp = whole.tcp.clone();
+            let buffer_bytes = (2 + room) * u64::from(tcp.mss_bytes);
+            let first = FlowConfig {
+                name: format!("f{}", scenario.flows.len()),
+                route: there,
+                return_route: back,
+                onward: Some(OnwardConfig {
+                    flow: index,
+                    buffer_bytes,
+                }),
+                ..whole.clone()
+            };
+            scenario.flows.push(first);
+            let last = &mut scenario.flows[index];
+            (last.route, last.return_route, last.relayed) = (onward, home, true);
+        }
     }
 
     /// Sends flows over switches more than once, or back to where they began.
@@ -256,6 +315,8 @@ impl Draft {
             class: (index % 3) as u32,
             scalable: index.is_multiple_of(2),
             foreign: false,
+            onward: None,
+            relayed: false,
         }
     }
 }

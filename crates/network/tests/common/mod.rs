@@ -19,6 +19,8 @@ pub mod queued;
 #[allow(dead_code)]
 pub mod random;
 #[allow(dead_code)]
+pub mod relays;
+#[allow(dead_code)]
 pub mod smaller;
 
 use longpipe_network::hosts::web::{CycleFrom, PoissonCut, WebConfig};
@@ -204,6 +206,8 @@ impl Builder {
             class: 0,
             scalable: false,
             foreign: false,
+            onward: None,
+            relayed: false,
         });
     }
 }

@@ -53,6 +53,9 @@ fn change(kept: &Kept, number: usize) -> Option<Kept> {
     };
     if let Some(flow) = among(scenario.flows.len()) {
         scenario.flows.remove(flow);
+        for onward in scenario.flows.iter_mut().filter_map(|flow| flow.onward.as_mut()) {
+            onward.flow -= usize::from(onward.flow > flow);
+        }
     } else if let Some(source) = among(scenario.vbr.len()) {
         scenario.vbr.remove(source);
     } else if let Some(part) = among(6) {

@@ -160,6 +160,11 @@ impl Sender {
         self.congestion.draw_from(draws);
     }
 
+    /// Somebody has to hear of each of its ACKs, so that none is taken in passing.
+    pub fn heed_each_ack(&mut self) {
+        (self.calm, self.may_be_calm) = (false, false);
+    }
+
     /// The application has written up to byte `end` in all.
     pub fn write_up_to(&mut self, end: u64) {
         self.written = self.written.max(end);

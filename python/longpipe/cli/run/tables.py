@@ -38,10 +38,9 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     ]
     if MEAN in result.part("ports"):
         tables.append(_delays(records(result.part("ports")), most_ports))
-    if sources := records(result.part("vbr")):
-        tables.append(_vbr(sources, most_flows))
-    if streams := records(result.part("datagrams")):
-        tables.append(_datagrams(streams, most_flows))
+    for part, table_of in (("vbr", _vbr), ("datagrams", _datagrams), ("relays", _relays)):
+        if rows := records(result.part(part)):
+            tables.append(table_of(rows, most_flows))
     if classes := records(result.part("response_times")):
         tables.append(_web([*classes, *({**row, "class": "all"} for row in records(result.part("waiting")))]))
     for table in tables:
@@ -160,6 +159,17 @@ def _datagrams(flows: list[Row], most: float) -> Table:
         waited = ("-" if delay is None else f"{1e3 * delay:.3f}" for delay in delays)
         table.add_row(row["flow"], str(row["sent"]), _share(row["lost"], row["lost"] + row["received"]), *waited)
     return _captioned(table, min(most, len(flows)), len(flows), "flows of datagrams, those that sent most")
+
+
+def _relays(parts: list[Row], most: float) -> Table:
+    heads = ("segments\nsent", "resent", "mean\nbuffer [KB]", "peak\nbuffer [KB]", "window\nprobes")
+    table = _table("part up to a proxy", *heads)
+    shown = parts if len(parts) <= most else sorted(parts, key=lambda row: row["delivered_bytes"], reverse=True)
+    for row in shown[: _whole(most)]:
+        held = (f"{row[f'{name}_buffer_bytes'] / 1e3:.0f}" for name in ("mean", "peak"))
+        resent = _share(row["retransmitted_segments"], row["sent_segments"])
+        table.add_row(row["connection"], str(row["sent_segments"]), resent, *held, str(row["window_probes"]))
+    return _captioned(table, min(most, len(parts)), len(parts), "parts, those that carried most")
 
 
 def _web(classes: list[Row]) -> Table:

@@ -1,0 +1,283 @@
+//! Connections that a node splits (a performance enhancing proxy, RFC 3135): it acknowledges what one delivers, keeps it in a
+//! buffer, and sends it on over the next, whose ACKs free the room.
+//!
+//! ```text
+//! sender ── data ─▶ receiver ─▶ buffer ─▶ sender ── data ─▶ receiver
+//!    ◀─ ACK, window ──┘ ◀── room ──────────┘ ◀── ACK ──────────┘
+//! ```
+//!
+//! The window is in every TCP header. Here the sender is told of it by the number of the ACK that would have it (`windows.rs`), so
+//! that packets stay as they are; what lies beyond its edge is kept from the sender as if its application had not written it.
+
+mod account;
+mod windows;
+
+use super::flow::Flow;
+use super::Hosts;
+use crate::clock::{Actor, START, UNKNOWN};
+use crate::medium::Medium;
+use crate::observe::probe::Probe;
+use crate::scenario::{FlowConfig, Scenario};
+use account::Account;
+use longpipe_events::Span;
+use longpipe_tcp::{AckSegment, DataSegment};
+use windows::Windows;
+
+/// The longest time from one question for the window to the next.
+const RAREST_PROBE: Span = Span::seconds(60);
+
+/// What a connection that is split, or carries on, has of its own.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Relay {
+    /// Whether its application has begun.
+    started: bool,
+    /// The flow that delivers what it sends.
+    source: Option<usize>,
+    onward: Option<Onward>,
+}
+
+/// Where it goes on, and how much it may send.
+#[derive(Clone, Debug)]
+struct Onward {
+    flow: usize,
+    account: Account,
+    windows: Windows,
+    /// Whether its segments have timestamps.
+    timestamps: bool,
+    /// Times that its sender has asked for the window, and of these without an answer.
+    probes: u64,
+    unanswered: u32,
+    /// Whether it will.
+    waits: bool,
+}
+
+impl Relay {
+    /// Whether what is delivered goes on.
+    pub(crate) fn feeds(&self) -> bool {
+        self.onward.is_some()
+    }
+}
+
+/// What a buffer between two connections leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RelayReport {
+    /// Index of the flow that fills it.
+    pub flow: usize,
+    /// Index of the flow that empties it.
+    pub onward: usize,
+    /// Bytes held, averaged over time.
+    pub mean_bytes: f64,
+    /// Most bytes ever held.
+    pub peak_bytes: u64,
+    /// Bytes held at the end.
+    pub held_bytes: u64,
+    /// ACKs that told of room and nothing else.
+    pub window_updates: u64,
+    /// Times that the sender asked for room (RFC 9293 section 3.8.6.1).
+    pub window_probes: u64,
+}
+
+/// Joins the flows of a scenario that carry on what others deliver.
+pub(crate) fn join(scenario: &Scenario, flows: &mut [Flow]) {
+    for (index, config) in scenario.flows.iter().enumerate() {
+        if let Some(onward) = config.onward {
+            let relay = flows[index].relay.get_or_insert_default();
+            relay.onward = Some(Onward {
+                flow: onward.flow,
+                account: Account::default(),
+                windows: Windows::new(onward.buffer_bytes, config.tcp.mss_bytes),
+                timestamps: config.tcp.timestamps(),
+                probes: 0,
+                unanswered: 0,
+                waits: false,
+            });
+            flows[onward.flow].relay.get_or_insert_default().source = Some(index);
+        }
+    }
+    for index in 0..flows.len() {
+        if flows[index].relay.is_none() {
+            continue;
+        }
+        let start = flows[last(&scenario.flows, index)].start;
+        let flow = &mut flows[index];
+        flow.start = start;
+        flow.sender.heed_each_ack();
+        if flow.relay.as_ref().is_some_and(|relay| relay.feeds()) {
+            flow.awaited = 0;
+            flow.receiver.heed_each_segment();
+        }
+    }
+}
+
+/// The flow over which what a flow sends reaches its end.
+fn last(flows: &[FlowConfig], mut index: usize) -> usize {
+    while let Some(onward) = flows[index].onward {
+        index = onward.flow;
+    }
+    index
+}
+
+impl<P: Probe> Hosts<P> {
+    fn onward(&mut self, flow: usize) -> Option<&mut Onward> {
+        self.flows[flow].relay.as_mut()?.onward.as_mut()
+    }
+
+    /// A split connection begins, or it is time to ask for its window.
+    #[cold]
+    pub(super) fn on_relay_clock<M: Medium>(&mut self, medium: &mut M, flow: usize) {
+        if let Some(relay) = &mut self.flows[flow].relay {
+            if std::mem::replace(&mut relay.started, true) {
+                return self.ask_for_window(medium, flow);
+            }
+        }
+        self.send_relayed(medium, flow);
+    }
+
+    /// A flow's receiver has more to deliver.
+    #[cold]
+    pub(super) fn pass_on<M: Medium>(&mut self, medium: &mut M, flow: usize) {
+        let Some(to) = self.onward(flow).map(|onward| onward.flow) else {
+            return;
+        };
+        self.count_held(flow, to);
+        self.send_relayed(medium, to);
+    }
+
+    /// An ACK reaches the sender of a connection that is split, or carries on.
+    #[cold]
+    pub(super) fn on_relay_ack<M: Medium>(&mut self, medium: &mut M, flow: usize, frame: u32, ack: &AckSegment) {
+        let now = self.clock.now;
+        let of_window_alone = self.onward(flow).is_some_and(|onward| onward.windows.hear(frame));
+        let sender = &mut self.flows[flow].sender;
+        // No duplicate: the window has changed (RFC 5681 section 2).
+        if !of_window_alone || ack.acknowledgement > sender.flight().una {
+            sender.on_ack(now, ack);
+        }
+        self.send_relayed(medium, flow);
+        let source = self.flows[flow].relay.as_ref().and_then(|relay| relay.source);
+        if let Some(source) = source {
+            self.count_held(source, flow);
+            self.tell_of_room(medium, source, flow);
+        }
+    }
+
+    /// Lets a sender have what there is to send within its window.
+    fn send_relayed<M: Medium>(&mut self, medium: &mut M, flow: usize) {
+        let ready = self.ready_bytes(flow);
+        let edge = self.onward(flow).map_or(u64::MAX, |onward| onward.windows.known());
+        self.flows[flow].sender.write_up_to(ready.min(edge));
+        self.send_data(medium, flow);
+        let space = self.flows[flow].sender.flight();
+        let stalls = space.una == space.max && space.max == edge && edge < ready;
+        let rto = self.flows[flow].sender.timer().rto();
+        let now = self.clock.now;
+        let Some(onward) = self.onward(flow) else { return };
+        if !stalls {
+            onward.unanswered = 0;
+        }
+        if stalls != onward.waits {
+            onward.waits = stalls;
+            if stalls {
+                let due = now + onward.patience(rto);
+                self.clock.set(Actor::Start(flow), due, START);
+            } else {
+                self.clock.cancel(Actor::Start(flow));
+            }
+        }
+    }
+
+    /// What a flow has to send so far [byte].
+    fn ready_bytes(&self, flow: usize) -> u64 {
+        let state = &self.flows[flow];
+        match state.relay.as_ref().and_then(|relay| relay.source) {
+            Some(source) => self.flows[source].receiver.delivered(),
+            None => state.size,
+        }
+    }
+
+    /// Looks how much lies between a flow and the one that carries on.
+    fn count_held(&mut self, flow: usize, to: usize) {
+        let held = self.flows[flow].receiver.delivered() - self.flows[to].sender.flight().una;
+        let now = self.clock.now;
+        if let Some(onward) = self.onward(flow) {
+            onward.account.set(now, held);
+        }
+    }
+
+    /// Has a flow's receiver tell of room, if it is worth an ACK of its own.
+    fn tell_of_room<M: Medium>(&mut self, medium: &mut M, flow: usize, to: usize) {
+        let (freed, state) = (self.flows[to].sender.flight().una, &mut self.flows[flow]);
+        let (next, received) = (state.acks.next_number(), state.receiver.delivered());
+        let tells = state
+            .relay
+            .as_mut()
+            .and_then(|relay| relay.onward.as_mut())
+            .is_some_and(|onward| onward.windows.open(freed, next, received));
+        if tells {
+            state.receiver.tell_again();
+            self.send_ack(medium, flow, UNKNOWN);
+        }
+    }
+
+    /// Sends a byte that was acknowledged again, so that the answer tells of the window: the ACK that opened it may be lost.
+    fn ask_for_window<M: Medium>(&mut self, medium: &mut M, flow: usize) {
+        let (travels, now) = (medium.travels(2 * flow), self.clock.now);
+        let state = &mut self.flows[flow];
+        let rto = state.sender.timer().rto();
+        let una = state.sender.flight().una;
+        let Some(onward) = state.relay.as_mut().and_then(|relay| relay.onward.as_mut()) else {
+            return;
+        };
+        onward.probes += 1;
+        onward.unanswered += 1;
+        let (due, timestamp) = (now + onward.patience(rto), onward.timestamps.then_some(now));
+        let segment = DataSegment {
+            sequence: una - 1,
+            length: 1,
+            retransmission: true,
+            timestamp,
+            ..DataSegment::default()
+        };
+        let frame = state.data.number(travels, segment);
+        self.probe.sent(now, flow as u32, frame, &segment);
+        medium.send(self, 2 * flow as u32, frame, &segment, UNKNOWN);
+        self.clock.set(Actor::Start(flow), due, START);
+    }
+}
+
+impl Onward {
+    /// How long the sender waits until it asks, ever longer without an answer.
+    fn patience(&self, rto: Span) -> Span {
+        Span(rto.0.saturating_mul(1 << self.unanswered.min(20))).min(RAREST_PROBE.max(rto))
+    }
+}
+
+impl<P: Probe> Hosts<P> {
+    /// What the buffer behind a flow did, if there is one.
+    pub(crate) fn relay_report(&self, flow: usize) -> Option<Result<RelayReport, String>> {
+        let onward = self.flows[flow].relay.as_ref()?.onward.as_ref()?;
+        let (from, to) = (&self.flows[flow], &self.flows[onward.flow]);
+        let (delivered, space) = (from.receiver.delivered(), to.sender.flight());
+        let (held, now) = (delivered - space.una, self.clock.now);
+        let report = RelayReport {
+            flow,
+            onward: onward.flow,
+            mean_bytes: onward.account.mean(now),
+            peak_bytes: onward.account.peak(),
+            held_bytes: held,
+            window_updates: onward.windows.updates(),
+            window_probes: onward.probes,
+        };
+        let most = onward.windows.buffer_bytes();
+        let holds = space.max <= delivered
+            && to.receiver.delivered() <= delivered
+            && onward.account.held() == held
+            && report.peak_bytes <= most
+            && from.receiver.highest() <= space.una + most;
+        Some(if holds {
+            Ok(report)
+        } else {
+            Err(format!("{report:?}, {delivered} delivered, {space:?}, room for {most}"))
+        })
+    }
+}

@@ -1,0 +1,42 @@
+//! A host, a proxy that splits connections, and a host in a row.
+
+use super::{recovery, tcp, Builder, SECOND};
+use longpipe_network::scenario::{Framing, NodeKind, OnwardConfig, PolicyConfig, Scenario, Ties, TrafficConfig};
+use longpipe_tcp::config::{RecoveryKind, TcpConfig};
+
+/// Payload of a full segment [byte].
+pub const MSS: u64 = 1000;
+
+/// A rate [bit/s] and a delay [ps].
+pub type Pipe = (u64, u64);
+
+/// End points of both connections, with windows that hold nothing back.
+pub fn end_points(kind: RecoveryKind) -> TcpConfig {
+    TcpConfig {
+        mss_bytes: MSS as u32,
+        recovery: recovery(kind),
+        ..tcp(kind, 1 << 24)
+    }
+}
+
+/// Packets over both pipes, for 20 s. Flow 0 leads from the proxy to the last host, flow 1 from the first one to the proxy.
+pub fn split(pipes: [Pipe; 2], tcp: &TcpConfig, traffic: TrafficConfig, buffer_bytes: u64) -> Scenario {
+    let mut builder = Builder::new(20, 1, PolicyConfig::TailDrop {});
+    let [first, proxy, last] = [(); 3].map(|()| builder.node(NodeKind::Host));
+    let [(fast, near), (slow, far)] = pipes;
+    let links = [
+        builder.link(first, proxy, fast, near),
+        builder.link(proxy, last, slow, far),
+    ];
+    builder.flow(vec![links[1]], tcp.clone());
+    builder.flow(vec![links[0]], tcp.clone());
+    let mut scenario = builder.scenario;
+    (scenario.framing, scenario.ties) = (Framing::Ip, Ties::PortOrder);
+    for flow in &mut scenario.flows {
+        flow.traffic = traffic.clone();
+    }
+    scenario.duration_ps = 20 * SECOND;
+    scenario.flows[0].relayed = true;
+    scenario.flows[1].onward = Some(OnwardConfig { flow: 0, buffer_bytes });
+    scenario
+}

@@ -1,0 +1,81 @@
+//! Columns of flows, and of the parts of those that nodes split.
+
+use crate::array;
+use longpipe_events::Time;
+use longpipe_network::hosts::relay::RelayReport;
+use longpipe_network::report::{FlowReport, Report};
+use longpipe_network::Scenario;
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// One row per flow, that of its last part where it is split.
+pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    let rows = scenario.flows.iter().zip(&report.flows);
+    let (names, flows): (Vec<&str>, Vec<&FlowReport>) = rows
+        .filter(|(flow, _)| flow.onward.is_none())
+        .map(|(flow, report)| (flow.name.as_str(), report))
+        .unzip();
+    columns.set_item("flow", names)?;
+    let seconds = |time: Option<Time>| time.map_or(f64::NAN, Time::as_seconds);
+    counters(py, &columns, &flows)?;
+    let integers = |name, column: fn(&FlowReport) -> u64| {
+        let values = flows.iter().map(|flow| column(flow));
+        columns.set_item(name, values.collect::<Vec<u64>>().into_pyarray(py))
+    };
+    // Results stored before there were marks have no such column.
+    if scenario.flows.iter().any(|flow| !flow.tcp.ecn.is_off()) {
+        integers("mark_reductions", |flow| flow.sender.mark_reductions)?;
+    }
+    integers("duplicate_acks", |flow| flow.sender.duplicate_acks)?;
+    columns.set_item("start_s", array(py, flows.iter().map(|flow| flow.start.as_seconds())))?;
+    columns.set_item(
+        "completion_s",
+        array(py, flows.iter().map(|flow| seconds(flow.completion))),
+    )?;
+    Ok(columns)
+}
+
+fn counters(py: Python<'_>, columns: &Bound<'_, PyDict>, flows: &[&FlowReport]) -> PyResult<()> {
+    let integers = |name, column: fn(&FlowReport) -> u64| {
+        let values = flows.iter().map(|flow| column(flow));
+        columns.set_item(name, values.collect::<Vec<u64>>().into_pyarray(py))
+    };
+    integers("delivered_bytes", |flow| flow.delivered_bytes)?;
+    integers("highest_sequence_bytes", |flow| flow.highest_sequence_bytes)?;
+    integers("sent_segments", |flow| flow.sender.sent_segments)?;
+    integers("sent_bytes", |flow| flow.sender.sent_bytes)?;
+    integers("retransmitted_segments", |flow| flow.sender.retransmitted_segments)?;
+    integers("retransmitted_bytes", |flow| flow.sender.retransmitted_bytes)?;
+    integers("timeouts", |flow| flow.sender.timeouts)?;
+    integers("fast_retransmits", |flow| flow.sender.fast_retransmits)
+}
+
+/// One row per connection that another one carries on.
+pub fn relays<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    let rows = &report.relays;
+    let name = |flow: usize| scenario.flows[flow].name.as_str();
+    let last = |mut flow: usize| {
+        while let Some(onward) = scenario.flows[flow].onward {
+            flow = onward.flow;
+        }
+        flow
+    };
+    let names = |of: &dyn Fn(&RelayReport) -> usize| rows.iter().map(|row| name(of(row))).collect::<Vec<&str>>();
+    columns.set_item("connection", names(&|row| row.flow))?;
+    columns.set_item("flow", names(&|row| last(row.flow)))?;
+    columns.set_item("onward", names(&|row| row.onward))?;
+    let flows: Vec<&FlowReport> = rows.iter().map(|row| &report.flows[row.flow]).collect();
+    counters(py, &columns, &flows)?;
+    let integers = |name, column: fn(&RelayReport) -> u64| {
+        columns.set_item(name, rows.iter().map(column).collect::<Vec<u64>>().into_pyarray(py))
+    };
+    columns.set_item("mean_buffer_bytes", array(py, rows.iter().map(|row| row.mean_bytes)))?;
+    integers("peak_buffer_bytes", |row| row.peak_bytes)?;
+    integers("held_buffer_bytes", |row| row.held_bytes)?;
+    integers("window_updates", |row| row.window_updates)?;
+    integers("window_probes", |row| row.window_probes)?;
+    Ok(columns)
+}

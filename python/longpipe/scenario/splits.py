@@ -1,0 +1,129 @@
+"""Connections that proxies split, as the core has them: a host beside each proxy's switch, and a flow for each part."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Final
+
+from longpipe.errors import ScenarioError
+from longpipe.scenario.datagrams import KINDS
+from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Network, Node, flow_field
+from longpipe.scenario.switch import TailDrop
+from longpipe.scenario.tcp import Tcp
+from longpipe.scenario.topology import Topology
+from longpipe.scenario.traffic import Traffic
+from longpipe.scenario.web import Web
+from longpipe.units import SIZE, UNLIMITED
+
+# Between a switch and its proxy, which are one machine.
+_RATE: Final = "10 Tbit/s"
+_DELAY: Final = "0 s"
+# A connection needs room for one segment while it waits for another one's.
+_LEAST_SEGMENTS: Final = 2
+
+
+@dataclass(frozen=True)
+class Split:
+    """A graph with the parts of split connections behind its own flows; each of these is the last of its parts.
+
+    `of` says of each part behind them which flow it is of, `fields` what the core has of a flow besides; by index.
+    """
+
+    graph: Graph
+    of: dict[int, int] = field(default_factory=dict)
+    fields: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+
+def split(network: Network, traffic: Traffic, graph: Graph) -> Split:
+    """What the proxies of a graph make of its flows; ScenarioError for what they can't split."""
+    peps = {node.name: node.pep for node in graph.nodes if node.pep is not None}
+    for i, node in enumerate(graph.nodes):
+        if node.pep is not None and node.kind == "host":
+            raise ScenarioError(f"network.nodes[{i}].pep: at a host; splits what passes, needs a switch")
+    if not peps:
+        return Split(graph)
+    nodes = [node.model_copy(update={"pep": None}) for node in graph.nodes]
+    nodes += [Node(name=_host(name), kind="host") for name in peps]
+    links = [
+        Link(between=(name, _host(name)), rate=_RATE, delay=_DELAY, buffer=UNLIMITED, policy=TailDrop())
+        for name in peps
+    ]
+    found = Split(graph.model_copy(update={"nodes": tuple(nodes), "links": (*graph.links, *links)}))
+    topology, tcps = Topology(graph), dict[tuple[int, int], Tcp | None]()
+    flows, added = list(graph.flows), list[Flow]()
+    for i, flow in enumerate(graph.flows):
+        there, back = (_names(graph, way) for way in topology.routes[i])
+        at = [name for name in there[1:-1] if name in peps]
+        if not at or isinstance(flow.traffic or traffic, KINDS):
+            continue
+        _check(flow_field(network, i), flow.traffic or traffic, at, back)
+        owns = [flow.tcp]
+        for name in at:
+            own = peps[name].tcp
+            owns.append(tcps.setdefault((id(flow.tcp), id(own)), _over(flow.tcp, own)))
+        parts = [
+            part.model_copy(update={"tcp": own}) for part, own in zip(_parts(flow, at, there, back), owns, strict=True)
+        ]
+        first = len(flows) + len(added)
+        numbers = [*range(first, first + len(at)), i]
+        flows[i], added = parts[-1], [*added, *parts[:-1]]
+        found.of.update(dict.fromkeys(numbers[:-1], i))
+        for name, (part, following) in zip(at, pairwise(numbers), strict=True):
+            onward = {"flow": following, "buffer_bytes": SIZE.parse(peps[name].buffer)}
+            found.fields.setdefault(part, {})["onward"] = onward
+            found.fields.setdefault(following, {})["relayed"] = True
+    return replace(found, graph=found.graph.model_copy(update={"flows": (*flows, *added)}))
+
+
+def _names(graph: Graph, way: list[int]) -> list[str]:
+    """The nodes of a route."""
+    return [graph.links[way[0] // 2].between[way[0] % 2], *(graph.links[k // 2].between[1 - k % 2] for k in way)]
+
+
+def _check(where: str, traffic: Traffic, at: list[str], back: list[str]) -> None:
+    """ScenarioError for a flow that its proxies can't split."""
+    if isinstance(traffic, Web):
+        raise ScenarioError(f"{where}.traffic: web; the proxy at {at[0]!r} splits greedy and transfer alone")
+    if [name for name in back if name in at] != at[::-1]:
+        raise ScenarioError(f"{where}.return_route: {' -> '.join(back)}; needs to pass {' and '.join(at[::-1])} too")
+
+
+def check_buffers(network: Network, split: Split, tcps: list[Tcp]) -> None:
+    """ScenarioError for a proxy with less room than connections need; `tcps` are those of all flows."""
+    for i, own in split.fields.items():
+        if (onward := own.get("onward")) is None:
+            continue
+        least = _LEAST_SEGMENTS * SIZE.parse(tcps[i].mss)
+        if onward["buffer_bytes"] < least:
+            at = split.graph.flows[i].to.removesuffix(_host(""))
+            pep = "network.pep" if isinstance(network, Dumbbell) else f"pep of node {at!r}"
+            text = f"{onward['buffer_bytes']} B"
+            raise ScenarioError(f"{pep}.buffer: {text}; needs at least two full segments ({least} B)")
+
+
+def _host(switch: str) -> str:
+    """The host that stands for a switch's proxy."""
+    return f"{switch}-pep"
+
+
+def _parts(flow: Flow, at: list[str], there: list[str], back: list[str]) -> Iterator[Flow]:
+    """A flow's connections, one after the other."""
+    ends = [there[0], *at, there[-1]]
+    for number, (first, last) in enumerate(pairwise(ends)):
+        way = there[there.index(first) : there.index(last) + 1]
+        home = back[back.index(last) : back.index(first) + 1]
+        if first in at:
+            way, home = [_host(first), *way], [*home, _host(first)]
+        if last in at:
+            way, home = [*way, _host(last)], [_host(last), *home]
+        name = flow.name if number == len(at) else f"{flow.name}-to-{last}"
+        yield flow.model_copy(
+            update={"name": name, "from_": way[0], "to": way[-1], "route": tuple(way), "return_route": tuple(home)}
+        )
+
+
+def _over(tcp: Tcp | None, own: Tcp | None) -> Tcp | None:
+    """What a flow has of its own, and over it what its proxy has."""
+    if tcp is None or own is None:
+        return own or tcp
+    return tcp.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
