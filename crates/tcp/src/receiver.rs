@@ -204,7 +204,7 @@ impl Receiver {
         self.deadline = MaybeTime::NONE;
         Some(AckSegment {
             acknowledgement: self.next,
-            echo: self.echo.get(),
+            echo: self.echo,
             blocks: if self.sack_blocks == 0 || self.beyond.is_empty() {
                 Default::default()
             } else {
@@ -222,7 +222,7 @@ impl Receiver {
         self.pending = due;
         Some(AckSegment {
             acknowledgement,
-            echo: self.echo.get(),
+            echo: self.echo,
             echoes_mark: !self.echoes_mark,
             clock: self.clock(now),
             ..AckSegment::default()

@@ -41,7 +41,7 @@ pub struct AckSegment {
     /// Next byte expected.
     pub acknowledgement: u64,
     /// Timestamp sent back, where timestamps are on.
-    pub echo: Option<Time>,
+    pub echo: MaybeTime,
     /// Data received beyond a hole, the most recent block first; empty blocks at the end.
     pub blocks: [SackBlock; MAX_SACK_BLOCKS],
     /// ECE: data arrived marked (RFC 3168 section 6.1.3).
@@ -105,16 +105,16 @@ impl AckSegment {
     /// One-way delay of the segment whose timestamp it echoes, the wait for the ACK with it; none where nobody measures it.
     #[inline]
     pub fn one_way_delay(&self) -> Option<Span> {
-        Some(self.clock.get()?.since(self.echo?))
+        Some(self.clock.get()?.since(self.echo.get()?))
     }
 
     /// Length of the IP packet [byte]. A SACK option of n blocks takes 2 + 8n bytes and 2 of padding.
     #[inline(always)]
     pub fn packet_bytes(&self) -> u32 {
         if !self.blocks[0].is_some() {
-            return header_bytes(self.echo);
+            return header_bytes(self.echo.get());
         }
-        header_bytes(self.echo) + 4 + 8 * self.sack_blocks().count() as u32
+        header_bytes(self.echo.get()) + 4 + 8 * self.sack_blocks().count() as u32
     }
 
     /// The SACK blocks as ranges of sequence numbers, the most recent first.
@@ -145,7 +145,7 @@ mod tests {
             ack.blocks[block] = SackBlock::new(1, 2);
             bytes.push(ack.packet_bytes());
         }
-        ack.echo = Some(Time(0));
+        ack.echo = Time(0).into();
         bytes.push(ack.packet_bytes());
         assert_eq!(bytes, [40, 52, 60, 68, 80]);
         // 8 bytes of LLC/SNAP and 8 of AAL5 trailer fill two cells to the last byte.

@@ -273,7 +273,7 @@ impl Packet {
         };
         AckSegment {
             acknowledgement: self.sequence,
-            echo: stamp.get(),
+            echo: stamp,
             blocks,
             echoes_mark: self.rest & ECHOES_MARK != 0,
             clock,

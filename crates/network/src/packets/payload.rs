@@ -2,6 +2,7 @@
 
 use super::contents::Datagram;
 use super::packet::{Options, CAPABLE, DATAGRAM, ECHOES_MARK, MARKED, REDUCED};
+use longpipe_events::MaybeTime;
 use longpipe_tcp::segment::{header_bytes, Ecn};
 use longpipe_tcp::{AckSegment, DataSegment};
 
@@ -82,11 +83,11 @@ impl Payload for AckSegment {
     #[inline(always)]
     fn options(&self) -> Option<Options> {
         let options = Options {
-            stamp: self.echo.into(),
+            stamp: self.echo,
             clock: self.clock,
             blocks: self.blocks,
         };
-        (self.echo.is_some() || self.blocks[0].is_some()).then_some(options)
+        (self.echo != MaybeTime::NONE || self.blocks[0].is_some()).then_some(options)
     }
 
     #[inline(always)]

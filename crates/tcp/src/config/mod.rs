@@ -119,7 +119,7 @@ impl TcpConfig {
             ..DataSegment::default()
         };
         let mut ack = AckSegment {
-            echo: timestamp,
+            echo: timestamp.into(),
             ..AckSegment::default()
         };
         if self.recovery.sack_blocks() > 0 {

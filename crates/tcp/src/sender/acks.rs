@@ -33,7 +33,7 @@ impl Sender {
         if !self.calm | ack.blocks[0].is_some() | (ack.acknowledgement <= self.flight.una) {
             return self.on_notable_ack(now, ack);
         }
-        self.on_calm_ack(now, ack.acknowledgement, ack.echo);
+        self.on_calm_ack(now, ack.acknowledgement, ack.echo.get());
     }
 
     /// Takes an ACK without options that needs no more than a larger window and another run of the timer, after which
@@ -111,7 +111,7 @@ impl Sender {
                     && !ack.echoes_mark
                     && ack.clock == MaybeTime::NONE
                     && ack.acknowledgement > self.flight.una;
-                if !(plain && self.on_ack_in_order(now, ack.acknowledgement, ack.echo)) {
+                if !(plain && self.on_ack_in_order(now, ack.acknowledgement, ack.echo.get())) {
                     self.on_recorded_ack(now, ack);
                 }
                 return;
@@ -147,7 +147,7 @@ impl Sender {
     }
 
     fn on_advance(&mut self, now: Time, ack: &AckSegment) -> Advance {
-        let acked = self.acknowledge(now, ack.acknowledgement, ack.echo);
+        let acked = self.acknowledge(now, ack.acknowledgement, ack.echo.get());
         let mut reins = Reins::new(
             &mut self.flight,
             &mut self.congestion,
@@ -206,7 +206,11 @@ impl Sender {
             cwnd: self.flight.cwnd(),
             marked: ack.echoes_mark,
             delay: ack.one_way_delay(),
-            sent: ack.echo.or(timed).filter(|_| ack.acknowledgement > self.flight.una),
+            sent: ack
+                .echo
+                .get()
+                .or(timed)
+                .filter(|_| ack.acknowledgement > self.flight.una),
         }
     }
 

@@ -64,7 +64,7 @@ impl Sender {
         // What was sent before the first segment under way, and takes longer than that has, is no sign that it is lost (Linux).
         let slow = !advanced && ledger.oldest().is_some_and(|oldest| news.slow_rtt > Some(now - oldest));
         let (lost, in_all) = (ledger.lost(), ledger.lost_in_all());
-        let turn = rack.on_ack(now, &news, ack.echo, advanced, ledger, &mut reins);
+        let turn = rack.on_ack(now, &news, ack.echo.get(), advanced, ledger, &mut reins);
         news.lost = ledger.lost().saturating_sub(lost);
         if let Some(rate) = &mut news.rate {
             rate.lost += ledger.lost_in_all() - in_all;
@@ -74,7 +74,7 @@ impl Sender {
         let sent = news
             .slow_rtt
             .map(|rtt| Time(now.0 - rtt.0))
-            .or(ack.echo.filter(|_| advanced));
+            .or(ack.echo.get().filter(|_| advanced));
         if let Some(sent) = sent {
             self.measure(sent, now);
         }

@@ -106,7 +106,7 @@ impl FlowState {
                 way.data.send(packet.carried);
             }
             Contents::Ack(ack) => {
-                packet.carried.echo = ack.echo.map_or(0, timestamp);
+                packet.carried.echo = ack.echo.get().map_or(0, timestamp);
                 packet.carried.other = on_wire(side.next);
                 side.acknowledged = on_wire(ack.acknowledgement);
                 way.acks.send(packet.carried);

@@ -14,7 +14,7 @@ proptest! {
         let blocks = ends.map(|end| SackBlock::new(end / 2, end));
         let blocks = if !blocks[0].is_some() { Default::default() } else { blocks };
         let data = DataSegment { sequence, length, retransmission: request, timestamp: stamp, ecn: Ecn { capable, marked, reduced } };
-        let ack = AckSegment { acknowledgement: sequence, echo: stamp, blocks, echoes_mark: marked, clock: clock.into() };
+        let ack = AckSegment { acknowledgement: sequence, echo: stamp.into(), blocks, echoes_mark: marked, clock: clock.into() };
         let ack = if stamp.is_some() { ack } else { AckSegment { clock: MaybeTime::NONE, ..ack } };
         let mark = if request { REQUEST } else { 0 };
         let mut options = Options::default();

@@ -52,7 +52,7 @@ fn headers_are_as_long_as_the_simulated_packet_and_their_checksums_add_up() {
     assert!(adds_up(&out));
     let mut ack = AckSegment {
         acknowledgement: 1_000,
-        echo: Some(Time(7)),
+        echo: Time(7).into(),
         ..AckSegment::default()
     };
     for blocks in 0..=3 {
