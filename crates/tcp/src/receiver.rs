@@ -28,19 +28,23 @@ pub struct Receiver {
     at_once: bool,
     /// Whether that is so and nothing is kept beyond a hole.
     plain: bool,
+    /// Whether more than the number of segments decides: marks, the first segments, a window that grows.
+    attends: bool,
     /// Data beyond a hole.
     beyond: Ranges,
     /// When a delayed ACK is due.
     deadline: MaybeTime,
+    /// An ACK waits for fewer segments than these, for so long at most.
+    each: u32,
+    timeout: Span,
     /// Timestamp to echo (RFC 7323 section 4).
     echo: MaybeTime,
-    ack: AckConfig,
     /// Whether ACKs tell its clock, for a sender that measures one-way delays.
     tells_clock: bool,
     /// Of one that acknowledges at once while it grows.
     window: Option<Box<GrowingWindow>>,
-    /// Segments that were acknowledged at once because they came first.
-    received: u32,
+    /// How many of the first segments are still to be acknowledged at once.
+    quick: u32,
     ecn: EcnConfig,
     /// Whether ACKs echo a mark.
     echoes_mark: bool,
@@ -53,18 +57,34 @@ pub struct Receiver {
 /// Linux acknowledges at least every so many segments.
 const EACH: u32 = 2;
 
+/// How many segments an ACK waits for, for how long at most [ps], and how many of the first are acknowledged at once.
+fn rule(ack: &AckConfig) -> (u32, u64, u32) {
+    match *ack {
+        AckConfig::Immediate {} => (1, 0, 0),
+        AckConfig::Delayed {
+            segments,
+            timeout_ps,
+            quick,
+        } => (segments, timeout_ps, quick),
+        AckConfig::Linux { timeout_ps, quick } => (EACH, timeout_ps, quick),
+    }
+}
+
 impl Receiver {
     /// A receiver that has received nothing.
     pub fn new(config: &TcpConfig) -> Receiver {
         let at_once = config.ack == AckConfig::Immediate {} && !config.timestamps() && config.ecn.is_off();
+        let (each, timeout_ps, quick) = rule(&config.ack);
+        let grows = matches!(config.ack, AckConfig::Linux { .. });
         Receiver {
             next: 0,
             highest: 0,
             beyond: Ranges::default(),
-            ack: config.ack.clone(),
-            window: matches!(config.ack, AckConfig::Linux { .. })
-                .then(|| Box::new(GrowingWindow::new(config.mss_bytes))),
-            received: 0,
+            each,
+            timeout: Span(timeout_ps),
+            attends: quick > 0 || grows || !config.ecn.is_off(),
+            window: grows.then(|| Box::new(GrowingWindow::new(config.mss_bytes))),
+            quick,
             tells_clock: config.congestion.measures_delay(),
             ecn: config.ecn,
             echoes_mark: false,
@@ -107,42 +127,76 @@ impl Receiver {
     /// A segment arrived whole.
     #[inline(always)]
     pub fn on_segment(&mut self, now: Time, segment: &DataSegment) {
+        if !self.attends & (segment.sequence == self.next) & (segment.length > 0) && self.beyond.is_empty() {
+            self.take_next(now, segment);
+        } else {
+            self.take_any(now, segment);
+        }
+    }
+
+    /// The same of one that is expected, where only the number of segments decides.
+    #[inline(always)]
+    fn take_next(&mut self, now: Time, segment: &DataSegment) {
+        if segment.sequence == self.acknowledged {
+            self.echo = segment.timestamp.into();
+        }
+        self.latest = segment.sequence;
+        self.next = segment.end();
+        self.acknowledge_or_wait(now);
+    }
+
+    /// A segment more is to be acknowledged: at once, or with those that follow.
+    #[inline(always)]
+    fn acknowledge_or_wait(&mut self, now: Time) {
+        self.unacknowledged += 1;
+        if self.unacknowledged < self.each {
+            self.deadline = self.deadline.min((now + self.timeout).into());
+        } else {
+            self.pending = true;
+        }
+    }
+
+    #[inline(always)]
+    fn take_any(&mut self, now: Time, segment: &DataSegment) {
         self.highest = self.highest.max(segment.end());
         if segment.sequence <= self.acknowledged {
             self.echo = segment.timestamp.into();
         }
-        if !self.ecn.is_off() {
+        if self.attends {
             self.take_mark(segment.ecn);
         }
-        self.unacknowledged += 1;
         self.latest = segment.sequence;
         let in_order = segment.sequence <= self.next && segment.end() > self.next;
         let filled = in_order && self.advance(segment.end());
         if !in_order && segment.sequence > self.next {
             self.beyond.insert(segment.sequence, segment.end());
         }
-        let grew = in_order && self.window_grows(now, segment.timestamp);
-        match self.ack {
-            AckConfig::Delayed { quick, .. } | AckConfig::Linux { quick, .. } if self.received < quick => {
-                self.received += 1;
-                self.pending = true;
-            }
-            AckConfig::Linux { timeout_ps, .. }
-                if in_order && !filled && !grew && self.beyond.is_empty() && self.unacknowledged < EACH =>
-            {
-                self.deadline = self.deadline.min((now + Span(timeout_ps)).into());
-            }
-            AckConfig::Delayed {
-                segments, timeout_ps, ..
-            } if in_order && !filled && self.beyond.is_empty() && self.unacknowledged < segments => {
-                self.deadline = self.deadline.min((now + Span(timeout_ps)).into());
-            }
-            _ => self.pending = true,
+        let at_once = self.attends && self.answers_at_once(now, segment, in_order);
+        if in_order && !filled && !at_once && self.beyond.is_empty() {
+            self.acknowledge_or_wait(now);
+        } else {
+            self.unacknowledged += 1;
+            self.pending = true;
         }
+        if self.attends {
+            self.wait_for_mark();
+        }
+        self.plain = self.at_once && self.beyond.is_empty();
+    }
+
+    /// Whether a segment is among the first, or made the window grow.
+    fn answers_at_once(&mut self, now: Time, segment: &DataSegment, in_order: bool) -> bool {
+        let grew = in_order && self.window_grows(now, segment.timestamp);
+        let first = self.quick > 0;
+        self.quick -= u32::from(first);
+        first || grew
+    }
+
+    /// The ACK of what came before marks began or ended leaves first.
+    fn wait_for_mark(&mut self) {
         if let Some((_, due)) = &mut self.before_mark {
             *due = std::mem::replace(&mut self.pending, true);
         }
-        self.plain = self.at_once && self.beyond.is_empty();
     }
 
     /// Whether a window that grows did so by a segment in order.
@@ -187,6 +241,12 @@ impl Receiver {
     #[inline(always)]
     pub fn next_timeout(&self) -> MaybeTime {
         self.deadline
+    }
+
+    /// Whether there is an ACK to send now.
+    #[inline(always)]
+    pub fn is_pending(&self) -> bool {
+        self.pending
     }
 
     /// The ACK to send now, if any.
@@ -305,12 +365,13 @@ mod tests {
     }
 
     fn receiver(ack: AckConfig, sack_blocks: u8) -> Receiver {
-        Receiver {
-            at_once: ack == AckConfig::Immediate {},
-            plain: ack == AckConfig::Immediate {},
+        let config = TcpConfig {
             ack,
+            ..crate::config::tests::config()
+        };
+        Receiver {
             sack_blocks,
-            ..Receiver::new(&crate::config::tests::config())
+            ..Receiver::new(&config)
         }
     }
 

@@ -177,18 +177,33 @@ impl<P: Probe> Hosts<P> {
     /// Sends the ACK that is due, of data that left their trunk at `since`, and looks after the delayed-ACK timer.
     #[inline(always)]
     pub fn send_ack<M: Medium>(&mut self, medium: &mut M, flow: usize, since: Time) -> M::Certain {
-        let travels = medium.travels(2 * flow + 1);
         let now = self.clock.now;
-        let mut certain = M::Certain::default();
-        // More than one only where ACKs wait, so that no place is certain.
-        while let Some(ack) = self.flows[flow].receiver.poll_transmit(now) {
-            let state = &mut self.flows[flow];
-            let frame = state.acks.number(travels, ack);
-            self.probe.answered(now, flow as u32, frame, &ack);
-            certain = medium.send(self, 2 * flow as u32 + 1, frame, &ack, since);
+        let Some(ack) = self.flows[flow].receiver.poll_transmit(now) else {
+            self.arm_receiving_host(medium, flow);
+            return M::Certain::default();
+        };
+        let certain = self.answer(medium, flow, &ack, since);
+        if self.flows[flow].receiver.is_pending() {
+            self.answer_again(medium, flow, since);
         }
         self.arm_receiving_host(medium, flow);
         certain
+    }
+
+    #[inline(always)]
+    fn answer<M: Medium>(&mut self, medium: &mut M, flow: usize, ack: &AckSegment, since: Time) -> M::Certain {
+        let travels = medium.travels(2 * flow + 1);
+        let frame = self.flows[flow].acks.number(travels, *ack);
+        self.probe.answered(self.clock.now, flow as u32, frame, ack);
+        medium.send(self, 2 * flow as u32 + 1, frame, ack, since)
+    }
+
+    /// More than one ACK leaves only where they wait, so that the place of none is certain.
+    #[inline(never)]
+    fn answer_again<M: Medium>(&mut self, medium: &mut M, flow: usize, since: Time) {
+        while let Some(ack) = self.flows[flow].receiver.poll_transmit(self.clock.now) {
+            self.answer(medium, flow, &ack, since);
+        }
     }
 
     /// Tells the probe what may have moved a sender's timer.
