@@ -159,7 +159,11 @@ def test_one_table_is_that_of_the_whole_paper() -> None:
         ("frr-96", 9, "--table: 9; frr-96 accepts 1, 2, 3, 4"),
         ("lbd-01", 1, "--table: 1; lbd-01 is reproduced as a whole"),
         ("rfc-9438", 4, "--table: 4; rfc-9438 accepts 1, 2, 3"),
-        ("frr96", 1, "paper: 'frr96'; did you mean 'frr-96'? accepts frr-96, gr-97, buf-97, www-98, lbd-01, rfc-9438"),
+        (
+            "frr96",
+            1,
+            "paper: 'frr96'; did you mean 'frr-96'? accepts frr-96, gr-97, buf-97, www-98, lbd-01, rfc-9438, hypatia-20",
+        ),
     ],
 )
 def test_a_table_that_is_not_there_is_refused(paper: str, table: int, message: str) -> None:

@@ -19,6 +19,7 @@ IDS: Final = (
     "www-98",
     "lbd-01",
     "rfc-9438",
+    "hypatia-20",
 )
 
 

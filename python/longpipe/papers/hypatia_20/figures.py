@@ -1,0 +1,34 @@
+"""Figures of Hypatia's runs: what each control has of its link, and the windows that it leaves."""
+
+from typing import Final
+
+from matplotlib.figure import Figure
+
+from longpipe.papers.hypatia_20.claims import PAIRS
+from longpipe.papers.names import NAMES
+from longpipe.papers.reproduction import Reproduction
+from longpipe.pictures.style import BLUE, VERMILION, plain
+
+COLOURS: Final = {"newreno": BLUE, "vegas": VERMILION}
+PANELS: Final = {"utilization": "share of 10 Mbit/s in use", "mean_queue": "mean queue [packets]"}
+
+
+def figures(found: Reproduction) -> dict[str, Figure]:
+    """By pair and control: the share of the link in use, and the mean queue; a point per seed."""
+    runs = found.runs[found.runs["replicated"]]
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    panels = figure.subplots(1, len(PANELS))
+    for panel, (metric, label) in zip(panels, PANELS.items(), strict=True):
+        for tcp, colour in COLOURS.items():
+            for place, pair in enumerate(PAIRS):
+                values = runs[(runs["pair"] == pair) & (runs["tcp"] == tcp)][metric]
+                panel.plot(
+                    [place] * len(values), values, "o", color=colour, alpha=0.7, label=NAMES[tcp] if place == 0 else ""
+                )
+        panel.set_xticks(range(len(PAIRS)), [name.replace(" - ", "\n") for name in PAIRS.values()], fontsize=8)
+        panel.set_ylabel(label)
+        panel.set_ylim(bottom=0)
+        plain(panel)
+    panels[0].legend(frameon=False)
+    figure.suptitle(f"hypatia-20: one flow over Kuiper-630 for 200 s, {found.seeds} seeds")
+    return {"controls": figure}

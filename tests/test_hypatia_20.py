@@ -1,0 +1,40 @@
+"""Hypatia's runs: what the paper says of round trips and of both controls holds, over one pair of cities."""
+
+import pandas as pd
+import pytest
+
+from longpipe.papers import hypatia_20
+from longpipe.papers.experiments import Experiment
+from longpipe.papers.hypatia_20 import PAPER, claims, experiments, measure
+from longpipe.run import simulate
+
+# Its route jumps at 33 s, and is gone for ten seconds.
+PAIR = "rio-petersburg"
+
+
+@pytest.fixture(scope="module")
+def found() -> list[Experiment]:
+    """All experiments, with a route each half second: a fifth of the work."""
+    pytest.importorskip("sgp4")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hypatia_20, "AS_NS3", {**hypatia_20.AS_NS3, "step": "500 ms"})
+        return experiments.__wrapped__()
+
+
+def test_claims_hold_of_the_pair_whose_route_jumps(found: list[Experiment], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "FILLS", (PAIR,))
+    chosen = [one for one in found if one.factors["pair"] == PAIR]
+    runs = pd.DataFrame([{**one.factors, "seed": 1, **measure(simulate(one.replicated, 1))} for one in chosen])
+    assert (round(runs["before_jump_ms"][0]), round(runs["after_jump_ms"][0])) == (96, 111)
+    for claim in claims.CLAIMS[1:]:
+        conditions = list(claim.conditions(runs))
+        assert conditions
+        for condition in conditions:
+            assert condition.above < condition.by_seed.mean() < condition.below, (claim.text, condition)
+
+
+def test_each_pair_is_run_with_both_controls_in_200_s(found: list[Experiment]) -> None:
+    assert len(found) == len({tuple(one.factors.values()) for one in found}) == 6
+    assert {one.replicated.duration for one in found} == {"200 s"}
+    assert {one.replicated.switch.buffer for one in found} == {"101 packets"}
+    assert PAPER.seeds == 5
