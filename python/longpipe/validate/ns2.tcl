@@ -1,9 +1,10 @@
 # One TCP connection over a bottleneck that may drop packets by number; prints the trace of the three links of the data
 # and then "end", the timeouts and the segments sent again.
 # Arguments: sender_class receiver_class rate_bps access_bps delay_s packet_bytes ack_bytes window queue segments tick_s
-# drops {agent options} [1: also what the sender receives and how its variables change]
+# drops {agent options} [1: also what the sender receives and how its variables change, else 0]
+# [{instant_s delay_s ...}: the bottleneck's delay from then on, both ways]
 lassign $argv sender_class receiver_class rate access delay packet_bytes ack_bytes window queue segments tick drops \
-    options watch
+    options watch moves
 
 # Behaviour before 2001, as far as the defaults of later releases changed it.
 foreach {name value} {
@@ -37,6 +38,11 @@ if {$queue > 0} {
         $ns at [expr [$ns now] + $delay + 8.0 * $packet_bytes / $access] speed_up
     }
     speed_up
+}
+foreach link [list [[$ns link $switch1 $switch2] link] [[$ns link $switch2 $switch1] link]] {
+    foreach {at moved} $moves {
+        $ns at $at "$link set delay_ $moved"
+    }
 }
 set losses [new ErrorModel/List]
 $losses droplist $drops

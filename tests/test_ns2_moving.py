@@ -1,0 +1,68 @@
+"""A bottleneck whose delay moves, against ns-2 with `$link set delay_` at the same instants: the same segments in order.
+
+ns-2 reads the delay when a packet's transmission begins, and keeps no order between packets on the wire.
+"""
+
+from typing import Final
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from longpipe import simulate
+from longpipe.units import SIZE
+from longpipe.validate import ns2
+from longpipe.validate.ns2_drops import DropCase, Flavor
+
+pytestmark = pytest.mark.skipif(not ns2.available(), reason="ns-2 is not installed (Debian's package ns2)")
+
+Moves = list[tuple[float, float]]
+
+# One way, in seconds, from an instant on; at odd instants, so that nothing else happens then. A packet takes 2.9 ms on the
+# line: the first falls so slowly that none overtakes another.
+SLOW: Final[Moves] = [
+    (0.0, 0.05),
+    (0.7310011, 0.081),
+    *((round(1.2110013 + 0.2 * k, 7), round(0.0785 - 0.0025 * k, 4)) for k in range(13)),
+    (3.9070019, 0.12),
+]
+JUMPS: Final[Moves] = [(0.0, 0.05), (0.7310011, 0.081), (1.5130013, 0.0365), (2.4010017, 0.12), (3.0070019, 0.0433)]
+DROPS: Final = [(), (30, 31), (45, 60, 61, 120)]
+
+
+def both(tcp: Flavor, drop: tuple[int, ...], moves: Moves) -> tuple[pd.DataFrame, pd.DataFrame, float]:
+    """When longpipe and ns-2 send each segment, and how many packets overtook others in longpipe."""
+    case = DropCase(tcp=tcp, drop=drop, segments=1500, window=100)
+    knots = [[f"{at} s", f"{delay} s"] for at, delay in moves]
+    path = {"delay": knots, "between": "hold", "at": "start", "order": "free"}
+    result = simulate(case.scenario().with_(**{"network.path": path}))
+    trace = result.traces["sequence"]
+    trace = trace[trace["event"] == 0]
+    segments = trace["sequence_bytes"].to_numpy() // SIZE.parse(case.mss)
+    ours = pd.DataFrame({"s": trace["time_s"].to_numpy(), "segment": segments})
+    of_ns2 = " ".join(f"{at} {delay}" for at, delay in moves[1:])
+    theirs = ns2.run([*case.arguments(), 0, of_ns2]).sent
+    return ours, theirs, float(result.ports["overtakings"].sum())
+
+
+def largest_lag_s(ours: pd.DataFrame, theirs: pd.DataFrame) -> float:
+    """Largest difference of instants [s] between the same segments in the same order."""
+    assert ours["segment"].tolist() == theirs["segment"].tolist()
+    return float(np.abs(ours["s"].to_numpy() - theirs["s"].to_numpy()).max())
+
+
+@pytest.mark.parametrize("tcp", ["reno", "newreno", "sack"])
+@pytest.mark.parametrize("drop", DROPS, ids=str)
+def test_the_same_segments_leave_over_a_delay_that_moves(tcp: Flavor, drop: tuple[int, ...]) -> None:
+    ours, theirs, overtakings = both(tcp, drop, SLOW)
+    assert ours["s"].iloc[-1] > SLOW[-1][0]
+    assert overtakings == 0
+    # SACK blocks make ACKs longer than ns-2's.
+    assert largest_lag_s(ours, theirs) < (2e-4 if tcp == "sack" else 1e-6)
+
+
+@pytest.mark.parametrize(("tcp", "drop"), [("reno", ()), ("sack", (30, 31)), ("sack", (45, 60, 61, 120))], ids=str)
+def test_so_do_they_where_packets_overtake_others(tcp: Flavor, drop: tuple[int, ...]) -> None:
+    ours, theirs, overtakings = both(tcp, drop, JUMPS)
+    assert overtakings > 0
+    assert largest_lag_s(ours, theirs) < (2e-4 if tcp == "sack" else 1e-6)
