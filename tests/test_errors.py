@@ -16,6 +16,9 @@ def message(build: Callable[[], object]) -> str:
     return str(error.value)
 
 
+NO_CELLS = "IP routers have no cells (the default is an ATM switch's), needs packets, bytes or BDP, as in '1 BDP'"
+
+
 @pytest.mark.parametrize(
     ("field", "value", "expected"),
     [
@@ -80,7 +83,11 @@ def message(build: Callable[[], object]) -> str:
         ),
         # Units of the other framing.
         ("switch.buffer", "30 KB", "switch.buffer: 30 KB; ATM switches count cells, needs cells, packets or BDP"),
-        ("framing", "ip", "switch.buffer: 1000 cells; IP routers have no cells, needs packets, bytes or BDP"),
+        (
+            "framing",
+            "ip",
+            f"switch.buffer: 1000 cells; {NO_CELLS}",
+        ),
         ("framing", "atm", "framing: 'atm'; it is 'aal5' here; accepts aal5, ip"),
         # Segments and windows.
         ("tcp.mss", "0 B", "tcp.mss: 0 B; needs 1 B to 65000 B"),
@@ -206,7 +213,7 @@ def test_bad_field_is_named_with_its_value_and_what_is_accepted(field: str, valu
             "1001 GB",
             "switch.buffer: 1001 GB; needs at least one full packet and at most 1000 GB, or 'unlimited'",
         ),
-        ("switch.buffer", "900 cells", "switch.buffer: 900 cells; IP routers have no cells, needs packets, bytes or BDP"),
+        ("switch.buffer", "900 cells", f"switch.buffer: 900 cells; {NO_CELLS}"),
         (
             "switch.policy",
             "epd",

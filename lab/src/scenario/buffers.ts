@@ -52,7 +52,7 @@ export function bufferOf(
         }
         return { unit: "cells", limit: cells };
     }
-    if (unit === "cells") wrong(`${text}; IP routers have no cells, needs packets, bytes or BDP`);
+    if (unit === "cells") wrong(`${text}; IP routers have no cells (the default is an ATM switch's), needs packets, bytes or BDP, as in '1 BDP'`);
     if (bytes !== undefined) {
         const limit = number.times(bytes).floor();
         if (limit < largest.bytes) {

@@ -43,7 +43,8 @@ def buffer(field: str, text: str, framing: Framing, bdp_bits: Fraction, largest:
     if framing == "aal5":
         return _cells(field, text, number, unit, bdp_bits, largest)
     if unit == "cells":
-        raise ScenarioError(f"{field}: {text}; IP routers have no cells, needs packets, bytes or BDP")
+        needs = "needs packets, bytes or BDP, as in '1 BDP'"
+        raise ScenarioError(f"{field}: {text}; IP routers have no cells (the default is an ATM switch's), {needs}")
     if unit in SIZE.units:
         limit = int(number * SIZE.units[unit])
         if limit < largest.bytes:
