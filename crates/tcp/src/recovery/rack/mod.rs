@@ -4,6 +4,7 @@
 //! It goes by the records of transmissions: what is lost is known for each, and how much is under way is no guess. A sender
 //! whose recovery it is sends what is lost first, then what is new, while less than the window is under way.
 
+mod phase;
 mod probe;
 mod prr;
 
@@ -14,6 +15,8 @@ use crate::ledger::{Judged, Latest, Ledger, News};
 use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::{MaybeTime, Span, Time};
+use phase::Phase;
+pub use phase::State;
 use prr::Prr;
 use serde::{Deserialize, Serialize};
 
@@ -47,42 +50,6 @@ pub struct Turn {
     pub begins: bool,
     /// Where the sender is then.
     pub phase: control::Phase,
-}
-
-/// Where a sender is between losses, and up to where it repairs them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// Nothing is lost.
-    Open,
-    /// The window falls for marks of data up to a byte.
-    Reduced(u64),
-    /// Repairs losses up to a byte.
-    Recovery(u64),
-    /// Likewise after the retransmission timer expired.
-    Loss(u64),
-}
-
-impl Phase {
-    fn name(self) -> control::Phase {
-        match self {
-            Phase::Open | Phase::Reduced(_) => control::Phase::Open,
-            Phase::Recovery(_) => control::Phase::Recovery,
-            Phase::Loss(_) => control::Phase::Loss,
-        }
-    }
-}
-
-/// The same, as Linux tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Nothing is lost.
-    Open,
-    /// The window falls for marks.
-    Reduced,
-    /// Repairs losses.
-    Recovery,
-    /// Likewise after the retransmission timer expired.
-    Loss,
 }
 
 /// What to go back to if nothing was lost.
@@ -212,12 +179,7 @@ impl Rack {
 
     /// Where it is.
     pub fn state(&self) -> State {
-        match self.phase {
-            Phase::Open => State::Open,
-            Phase::Reduced(_) => State::Reduced,
-            Phase::Recovery(_) => State::Recovery,
-            Phase::Loss(_) => State::Loss,
-        }
+        self.phase.state()
     }
 
     /// Whether it repairs nothing, and waits for nothing but the timers of retransmission and of the probe.
