@@ -115,3 +115,9 @@ def test_what_cannot_be_split_is_refused_in_a_line(fields: dict[str, Any], expec
         scenario(None, **fields).resolve()
     assert expected in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_real_programs_and_proxies_are_not_in_one_scenario() -> None:
+    hosts = pytest.importorskip("longpipe.live.hosts")
+    with pytest.raises(ScenarioError, match="a proxy splits its connections"):
+        hosts.plan(Scenario.example("geo-pep"))

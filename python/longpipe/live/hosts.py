@@ -67,6 +67,8 @@ def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = N
     resolved = scenario.resolve()
     nodes = {node["name"]: number for number, node in enumerate(resolved["nodes"])}
     flows: list[dict[str, Any]] = resolved["flows"]
+    if any("onward" in flow for flow in flows):
+        raise ScenarioError(f"{scenario.name}: a proxy splits its connections; needs none beside real programs")
     ends = [_ends(resolved, flow) for flow in flows]
     wanted = _wanted(resolved, ends, names)
     first = flows[0]["tcp"]
