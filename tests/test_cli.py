@@ -17,7 +17,7 @@ ENVIRONMENT = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
 
 POLICIES = (
     "tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel, "
-    "drr, sfq, strict-priority, weighted-priority, dualpi2, ack-filter"
+    "drr, sfq, fq, strict-priority, weighted-priority, dualpi2, ack-filter"
 )
 
 

@@ -161,20 +161,20 @@ NO_CELLS = "IP routers have no cells (the default is an ATM switch's), needs pac
             "switch.policy: 'edp'; did you mean 'epd'? "
             "accepts tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, step-marking, blue, codel, "
             "fq-codel"
-            ", drr, sfq, strict-priority, weighted-priority, dualpi2, ack-filter",
+            ", drr, sfq, fq, strict-priority, weighted-priority, dualpi2, ack-filter",
         ),
         (
             "switch.policy",
             {},
             "switch.policy: {}; needs a kind: tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, "
             "step-marking, blue, codel, fq-codel"
-            ", drr, sfq, strict-priority, weighted-priority, dualpi2, ack-filter",
+            ", drr, sfq, fq, strict-priority, weighted-priority, dualpi2, ack-filter",
         ),
         (
             "switch.policy",
             "RED",
             "switch.policy: 'RED'; it is 'red' here; accepts tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel"
-            ", drr, sfq, strict-priority, weighted-priority, dualpi2, ack-filter",
+            ", drr, sfq, fq, strict-priority, weighted-priority, dualpi2, ack-filter",
         ),
         ("tcp.ecn", True, "tcp.ecn: True; accepts off, classic, dctcp"),
         (
@@ -219,7 +219,7 @@ def test_bad_field_is_named_with_its_value_and_what_is_accepted(field: str, valu
             "epd",
             "switch.policy: epd; is for cells, IP routers accept tail-drop, selective-drop, fba, red, pie, step-marking, "
             "blue, codel, fq-codel"
-            ", drr, sfq, strict-priority, weighted-priority, dualpi2, ack-filter",
+            ", drr, sfq, fq, strict-priority, weighted-priority, dualpi2, ack-filter",
         ),
         ("switch.scheduler", "priority", "switch.scheduler: priority; serves cells, IP routers accept fifo"),
         ("switch.ties", "rotating", "switch.ties: rotating; turns every cell time, IP routers accept port-order, random"),

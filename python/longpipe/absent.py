@@ -20,7 +20,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     **dict.fromkeys(("wred", "gred", "choke", "avq", "pi", "rem"), ("a queue", "switch.policy = 'red' or 'pie'")),
     **dict.fromkeys(("cake", "cobalt"), ("a queue", "switch.policy = 'fq-codel'")),
     **dict.fromkeys(
-        ("fq", "wfq", "fair-queueing", "fq-pie", "fq_pie"),
+        ("wfq", "fair-queueing", "fq-pie", "fq_pie"),
         ("a queue for each flow", "switch.policy = 'fq-codel' or 'drr'"),
     ),
     **dict.fromkeys(

@@ -8,7 +8,7 @@ import { type Topology, between, isFifo } from "./topology";
 import { RATE, SIZE, TICKS, TIME, UNLIMITED } from "./units";
 
 const OF_CELLS = "tail-drop, partial-packet-discard, epd, selective-drop, fba, red";
-const CHOOSING = ["drr", "sfq", "strict-priority", "weighted-priority", "dualpi2", "ack-filter"];
+const CHOOSING = ["drr", "sfq", "fq", "strict-priority", "weighted-priority", "dualpi2", "ack-filter"];
 const ACTIVE = new Set(["red", "pie", "step-marking", "blue", "codel", "fq-codel", ...CHOOSING]);
 const OVER_TCP = new Set(["greedy", "transfer", "web"]);
 // Resolved by Python alone: presets, and files.

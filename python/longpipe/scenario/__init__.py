@@ -56,7 +56,7 @@ from longpipe.scenario.profiles import change as change_profile
 from longpipe.scenario.queues import Blue, Codel, FqCodel, Pie, Red, StepMarking
 from longpipe.scenario.recovery import NewReno, Rack, Recovery, Reno, Sack, Tahoe, Vanilla
 from longpipe.scenario.resolve import canonical_json, resolve
-from longpipe.scenario.schedulers import AckFilter, Drr, DualPi2, Sfq, StrictPriority, WeightedPriority
+from longpipe.scenario.schedulers import AckFilter, Drr, DualPi2, Fq, Sfq, StrictPriority, WeightedPriority
 from longpipe.scenario.switch import (
     Epd,
     Fba,
@@ -119,6 +119,7 @@ __all__ = [
     "FixedStart",
     "FixedTimes",
     "Flow",
+    "Fq",
     "FqCodel",
     "GilbertElliottLoss",
     "GilbertElliottTimeLoss",

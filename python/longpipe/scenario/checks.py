@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _OF_CELLS: Final = "tail-drop, partial-packet-discard, epd, selective-drop, fba, red"
 _OF_PACKETS: Final = (
-    "tail-drop, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel, drr, sfq, strict-priority, "
+    "tail-drop, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel, drr, sfq, fq, strict-priority, "
     "weighted-priority, dualpi2, ack-filter"
 )
 # With the longest run, as far as 64 bits of picoseconds reach: crates/network/src/scenario/bounds.rs.

@@ -35,6 +35,21 @@ class Sfq(Model):
     )
 
 
+class Fq(Model):
+    """Linux's fair queue: one for each flow, new ones first, each with a credit (sch_fq); senders pace themselves."""
+
+    kind: Literal["fq"] = "fq"
+    quantum: TurnBytes = "3028 B"
+    initial_quantum: TurnQuantum = Field(
+        default="15140 B", description="What a flow may send in its first turn [bytes]; Linux sch_fq, ten packets"
+    )
+    flow_limit: int = Field(default=100, ge=1, le=10**9, description="Most packets of a flow that wait; Linux sch_fq")
+    refill_delay: Delay = Field(
+        default="40 ms",
+        description="A flow that had no turn to come for longer begins with a whole one [time]; Linux sch_fq",
+    )
+
+
 class StrictPriority(Model):
     """A queue for each class, each with the port's buffer; of those where packets wait the first one sends."""
 
@@ -122,4 +137,4 @@ class AckFilter(Model):
     kind: Literal["ack-filter"] = "ack-filter"
 
 
-CHOOSING = (Drr, Sfq, StrictPriority, WeightedPriority, DualPi2, AckFilter)
+CHOOSING = (Drr, Sfq, Fq, StrictPriority, WeightedPriority, DualPi2, AckFilter)

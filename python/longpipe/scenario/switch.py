@@ -7,7 +7,7 @@ from pydantic import Field
 from longpipe.scenario.base import Buffer, Model, PositiveShare, Share, kind_or_table
 from longpipe.scenario.parts import Part, part
 from longpipe.scenario.queues import Blue, Codel, FqCodel, Pie, Red, StepMarking
-from longpipe.scenario.schedulers import AckFilter, Drr, DualPi2, Sfq, StrictPriority, WeightedPriority
+from longpipe.scenario.schedulers import AckFilter, Drr, DualPi2, Fq, Sfq, StrictPriority, WeightedPriority
 
 Ties = Literal["port-order", "rotating", "random"]
 
@@ -70,6 +70,7 @@ Policy = Annotated[
     | FqCodel
     | Drr
     | Sfq
+    | Fq
     | StrictPriority
     | WeightedPriority
     | DualPi2

@@ -17,6 +17,7 @@ WIRE_BYTES: Final = 1500
 ETHERNET_BYTES: Final = 1514
 # What tc takes if it is not told [packets].
 FQ_CODEL_LIMIT: Final = 10_240
+FQ_LIMIT: Final = 10_000
 # tc's alpha and beta are counted in these.
 PIE_UNIT: Final = 16
 MOST_SHIFT: Final = 32
@@ -50,7 +51,7 @@ def _make_room(policy: dict[str, Any], packet_ps: int) -> None:
     if policy["kind"] == "red":
         policy["min"] += WIRE_BYTES
         policy["max"] += WIRE_BYTES
-    else:
+    elif policy["kind"] in _TARGETS:
         target = TIME.parse(policy.get("target", _TARGETS[policy["kind"]]))
         policy["target"] = TIME.canonical(f"{target + packet_ps} ps")
 
@@ -116,6 +117,16 @@ def _fq_codel(words: Words) -> dict[str, Any]:
     return {"buffer": f"{words.get('limit', FQ_CODEL_LIMIT)} packets", "policy": policy}
 
 
+def _fq(words: Words) -> dict[str, Any]:
+    policy = {
+        "kind": "fq",
+        "quantum": _size(_bytes(words.get("quantum", str(2 * ETHERNET_BYTES)))),
+        "initial_quantum": _size(_bytes(words.get("initial_quantum", str(10 * ETHERNET_BYTES)))),
+        "flow_limit": int(words.get("flow_limit", 100)),
+    }
+    return {"buffer": f"{words.get('limit', FQ_LIMIT)} packets", "policy": policy}
+
+
 def _pie(words: Words) -> dict[str, Any]:
     policy: dict[str, Any] = {
         "kind": "pie",
@@ -159,6 +170,7 @@ _KINDS: Final[dict[str, Callable[[Words], dict[str, Any]]]] = {
     "pfifo": _tail_drop,
     "codel": _codel,
     "fq_codel": _fq_codel,
+    "fq": _fq,
     "pie": _pie,
     "red": _red,
 }
@@ -166,6 +178,7 @@ _KNOWN: Final[dict[str, set[str]]] = {
     "pfifo": {"limit"},
     "codel": {"limit", "target", "interval", "ecn", "noecn"},
     "fq_codel": {"limit", "target", "interval", "ecn", "noecn", "quantum"},
+    "fq": {"limit", "flow_limit", "quantum", "initial_quantum"},
     "pie": {"limit", "target", "tupdate", "alpha", "beta", "ecn", "noecn", "dq_rate_estimator", "no_dq_rate_estimator"},
     "red": {"limit", "min", "max", "avpkt", "burst", "probability", "bandwidth", "ecn", "noecn"},
 }

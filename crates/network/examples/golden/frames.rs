@@ -1,11 +1,12 @@
-//! Datagrams as cells, alone and beside TCP, and random early detection of frames.
+//! Datagrams as cells, alone and beside TCP; random early detection of frames; flows in turn as Linux has them.
 
+use crate::common::packets::ip;
 use crate::common::{dumbbell, policy, tcp, SECOND};
 use crate::paths::slower;
 use crate::Book;
 use longpipe_network::scenario::{
-    ArrivalsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, PolicyConfig, QueueUnit, RedConfig, RedGap,
-    Scenario, Times, TrafficConfig, VideoConfig,
+    ArrivalsConfig, BufferUnit, CbrConfig, FqConfig, OnOffDatagramsConfig, PoissonConfig, PolicyConfig, QueueUnit,
+    RedConfig, RedGap, Scenario, Times, TrafficConfig, VideoConfig,
 };
 use longpipe_tcp::config::RecoveryKind;
 
@@ -92,6 +93,18 @@ pub fn add_all(book: &mut Book) {
         let mut scenario = small(policy("epd"));
         scenario.flows[1].traffic = traffic;
         book.add(&format!("datagrams/{name}/beside-tcp/cells"), &scenario);
+    }
+    for (name, initial_quantum_bytes, flow_limit) in [("linux", 15_140, 100), ("short", 600, 3)] {
+        let mut scenario = ip(small(policy("tail-drop")), BufferUnit::Packets, 25);
+        let trunk = scenario.flows[0].route[1];
+        scenario.links[trunk].policy = PolicyConfig::Fq(FqConfig {
+            quantum_bytes: 3_028,
+            initial_quantum_bytes,
+            flow_limit,
+            refill_delay_ps: 40 * MS,
+        });
+        scenario.flows[1].traffic = kinds().swap_remove(2).1;
+        book.add(&format!("fq/{name}/packets"), &scenario);
     }
     for (form, per_vc) in [("port", false), ("vc", true)] {
         for (gap_name, gap) in [

@@ -41,6 +41,7 @@ impl Acting {
             | PolicyConfig::Codel(_)
             | PolicyConfig::FqCodel(_)
             | PolicyConfig::Drr(_)
+            | PolicyConfig::Fq(_)
             | PolicyConfig::Sfq(_)
             | PolicyConfig::StrictPriority(_)
             | PolicyConfig::WeightedPriority(_)

@@ -86,6 +86,7 @@ impl Policy {
             | PolicyConfig::Codel(_)
             | PolicyConfig::FqCodel(_)
             | PolicyConfig::Drr(_)
+            | PolicyConfig::Fq(_)
             | PolicyConfig::Sfq(_)
             | PolicyConfig::StrictPriority(_)
             | PolicyConfig::WeightedPriority(_)

@@ -3,6 +3,7 @@
 mod backlog;
 pub mod codel;
 pub mod dualpi2;
+pub mod fq;
 pub mod fq_codel;
 pub mod round_robin;
 pub mod strict;

@@ -24,7 +24,8 @@ pub use queue::{
     RedConfig, RedGap, StepMarkingConfig,
 };
 pub use schedulers::{
-    DrrConfig, DualPi2Config, LowLatencyMarking, SfqConfig, StrictPriorityConfig, TwoQueues, WeightedPriorityConfig,
+    DrrConfig, DualPi2Config, FqConfig, LowLatencyMarking, SfqConfig, StrictPriorityConfig, TwoQueues,
+    WeightedPriorityConfig,
 };
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;

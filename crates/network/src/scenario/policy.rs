@@ -1,7 +1,7 @@
 //! What a port refuses, marks or drops, each kind with its parameters and what they may be.
 
 use super::queue::{BlueConfig, CodelConfig, FqCodelConfig, PieConfig, QueueUnit, RedConfig, StepMarkingConfig};
-use super::schedulers::{DrrConfig, DualPi2Config, SfqConfig, StrictPriorityConfig, WeightedPriorityConfig};
+use super::schedulers::{DrrConfig, DualPi2Config, FqConfig, SfqConfig, StrictPriorityConfig, WeightedPriorityConfig};
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
@@ -59,6 +59,8 @@ pub enum PolicyConfig {
     Drr(DrrConfig),
     /// Queues in turn among which a hash spreads flows.
     Sfq(SfqConfig),
+    /// A queue for each flow in turn, as Linux has it.
+    Fq(FqConfig),
     /// A queue for each class, the first ones first.
     StrictPriority(StrictPriorityConfig),
     /// A queue for each class, in turn by weight.
@@ -87,6 +89,7 @@ impl PolicyConfig {
             | PolicyConfig::Codel(_)
             | PolicyConfig::FqCodel(_)
             | PolicyConfig::Drr(_)
+            | PolicyConfig::Fq(_)
             | PolicyConfig::Sfq(_)
             | PolicyConfig::StrictPriority(_)
             | PolicyConfig::WeightedPriority(_)
@@ -119,6 +122,7 @@ impl PolicyConfig {
             PolicyConfig::Codel(_)
                 | PolicyConfig::FqCodel(_)
                 | PolicyConfig::Drr(_)
+                | PolicyConfig::Fq(_)
                 | PolicyConfig::Sfq(_)
                 | PolicyConfig::StrictPriority(_)
                 | PolicyConfig::WeightedPriority(_)
@@ -157,6 +161,7 @@ impl PolicyConfig {
             PolicyConfig::FqCodel(fq) => fq.problem(),
             PolicyConfig::Drr(drr) => drr.problem(),
             PolicyConfig::Sfq(sfq) => sfq.problem(),
+            PolicyConfig::Fq(fq) => fq.problem(),
             PolicyConfig::StrictPriority(strict) => strict.problem(),
             PolicyConfig::WeightedPriority(weighted) => weighted.problem(),
             PolicyConfig::DualPi2(dual) => dual.problem(),

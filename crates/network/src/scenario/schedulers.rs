@@ -27,6 +27,20 @@ pub struct SfqConfig {
     pub perturb_ps: Option<u64>,
 }
 
+/// Linux's fair queue (sch_fq), whose senders pace themselves.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct FqConfig {
+    /// Bytes that a flow may send in a turn.
+    pub quantum_bytes: u32,
+    /// Bytes that it may send in its first.
+    pub initial_quantum_bytes: u32,
+    /// Most packets of a flow that wait.
+    pub flow_limit: u32,
+    /// A flow that had no turn to come for longer begins with a whole one [ps].
+    pub refill_delay_ps: u64,
+}
+
 /// Strict priority between classes.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
@@ -123,6 +137,24 @@ impl SfqConfig {
         quantum_problem(self.quantum_bytes)
             .or_else(|| queues_problem(self.queues))
             .or_else(|| self.perturb_ps.and_then(|perturb| time_problem("perturb", perturb)))
+    }
+}
+
+impl FqConfig {
+    pub(super) fn problem(&self) -> Option<Problem> {
+        let initial = self.initial_quantum_bytes;
+        quantum_problem(self.quantum_bytes)
+            .or_else(|| refuse_unless(initial >= 64, "initial_quantum", initial, "needs at least 64 bytes"))
+            .or_else(|| refuse_unless(self.flow_limit > 0, "flow_limit", 0, "needs at least 1 packet"))
+            .or_else(|| {
+                let fits = self.refill_delay_ps <= LONGEST;
+                refuse_unless(
+                    fits,
+                    "refill_delay",
+                    self.refill_delay_ps,
+                    "needs at most 1000 s, in ps",
+                )
+            })
     }
 }
 

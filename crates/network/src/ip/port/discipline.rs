@@ -4,6 +4,7 @@ use super::served::Held;
 use crate::packets::Packet;
 use crate::queues::codel::{Control, Law};
 use crate::queues::dualpi2::DualPi2;
+use crate::queues::fq::Fq;
 use crate::queues::fq_codel::FqCodel;
 use crate::queues::round_robin::{RoundRobin, Spread};
 use crate::queues::strict::Strict;
@@ -22,6 +23,7 @@ pub(super) enum Discipline {
     FqCodel(FqCodel<Held>),
     /// A queue for each flow, or some.
     InTurn(RoundRobin<Held>),
+    Fq(Fq<Held>),
     /// Classes, with the class of each flow.
     Strict(Strict<Held>, Vec<u32>),
     Weighted(RoundRobin<Held>, Vec<u32>),
@@ -65,6 +67,7 @@ impl Discipline {
                 let (salt, perturb) = (salt(), sfq.perturb_ps);
                 Discipline::InTurn(RoundRobin::new(quanta, Spread::Hashed { salt, perturb }))
             }
+            PolicyConfig::Fq(fq) => Discipline::Fq(Fq::new(fq, circuits)),
             PolicyConfig::StrictPriority(strict) => Discipline::Strict(Strict::new(strict.classes), classes()),
             PolicyConfig::WeightedPriority(weighted) => {
                 let quantum = u64::from(weighted.quantum_bytes);
@@ -93,6 +96,7 @@ impl Discipline {
         match self {
             Discipline::Codel { backlog, .. } | Discipline::AckFilter(backlog) => (backlog.len(), backlog.bytes()),
             Discipline::FqCodel(fq) => fq.held(),
+            Discipline::Fq(fq) => fq.held(),
             Discipline::InTurn(queues) | Discipline::Weighted(queues, _) => queues.held(),
             Discipline::Strict(classes, _) => classes.held(),
             Discipline::DualPi2(dual, _) => dual.held(),
@@ -154,6 +158,9 @@ impl Discipline {
             }
             _ if full => lose(held),
             Discipline::Codel { backlog, .. } | Discipline::AckFilter(backlog) => backlog.push(held),
+            Discipline::Fq(fq) => {
+                fq.enqueue(now, vc, held).map(lose);
+            }
             Discipline::Strict(queues, classes) => queues.enqueue(classes[flow], held),
             Discipline::Weighted(queues, classes) => queues.enqueue(now, classes[flow], held),
             Discipline::DualPi2(dual, _) => dual.enqueue(now, held),
@@ -166,6 +173,7 @@ impl Discipline {
             Discipline::Codel { law, control, backlog } => control.dequeue(law, now, backlog, 0, lose),
             Discipline::FqCodel(fq) => fq.dequeue(now, lose),
             Discipline::InTurn(queues) | Discipline::Weighted(queues, _) => queues.dequeue(),
+            Discipline::Fq(fq) => fq.dequeue(now),
             Discipline::AckFilter(backlog) => backlog.pop(),
             Discipline::Strict(classes, _) => classes.dequeue(),
             Discipline::DualPi2(dual, _) => dual.dequeue(now, lose),

@@ -6,10 +6,11 @@ use crate::common::packets::{ip, packets};
 use crate::common::queued::Packet;
 use crate::common::{run, tcp, SECOND};
 use longpipe_events::Time;
+use longpipe_network::queues::fq::Fq;
 use longpipe_network::queues::round_robin::{RoundRobin, Spread};
 use longpipe_network::scenario::{
-    BufferUnit, CbrConfig, DrrConfig, Engine, PolicyConfig, Scenario, SfqConfig, StrictPriorityConfig, TrafficConfig,
-    WeightedPriorityConfig,
+    BufferUnit, CbrConfig, DrrConfig, Engine, FqConfig, PolicyConfig, Scenario, SfqConfig, StrictPriorityConfig,
+    TrafficConfig, WeightedPriorityConfig,
 };
 use longpipe_network::{Report, Simulation};
 use longpipe_tcp::config::{AimdConfig, CongestionConfig, RecoveryKind};
@@ -106,6 +107,70 @@ fn overloads_of_two_lengths_share_a_trunk_to_a_turn_under_drr() {
     let [long, short] = came(&report)[..] else { panic!() };
     // Both wait all the time but for the first packets.
     assert!((long - short).abs() < 3.0 * 1514.0, "{long} {short}");
+}
+
+/// As Linux has it: 2 and 10 packets of Ethernet, 100 packets of a flow, 40 ms.
+fn fq() -> FqConfig {
+    FqConfig {
+        quantum_bytes: 3028,
+        initial_quantum_bytes: 15_140,
+        flow_limit: 100,
+        refill_delay_ps: SECOND / 25,
+    }
+}
+
+/// A flow that begins sends until its credit of 15 140 bytes is used, 16 packets of 1000, while others wait; then each has a turn of
+/// 3028 and what it overdrew less.
+#[test]
+fn fq_lets_a_new_flow_send_its_credit_and_then_turns_of_its_quantum() {
+    let mut queues = Fq::new(&fq(), 2);
+    for _ in 0..40 {
+        assert!(queues.enqueue(Time(0), 0, packet(0, 1000)).is_none());
+    }
+    let order = |queues: &mut Fq<Packet>, count: usize| -> Vec<u32> {
+        (0..count)
+            .filter_map(|_| queues.dequeue(Time(0)))
+            .map(|one| one.flow)
+            .collect()
+    };
+    // 16 packets overdraw the first credit by 860, and its flow becomes an old one.
+    assert_eq!(order(&mut queues, 17), [0; 17]);
+    for _ in 0..40 {
+        assert!(queues.enqueue(Time(0), 1, packet(1, 1000)).is_none());
+    }
+    // The new one has its 16; the old one had sent 1 of the 2168 that it had.
+    let mut expected = vec![1; 16];
+    expected.extend([0, 0]);
+    // 2168 - 3000 is -832 and so on: 3, 3, 3, 3, ... of 3028 in the long run.
+    assert_eq!(order(&mut queues, 18), expected);
+    let rest = order(&mut queues, 36);
+    let ones = rest.iter().filter(|&&flow| flow == 1).count();
+    assert!(ones.abs_diff(18) <= 3, "{rest:?}");
+}
+
+#[test]
+fn fq_takes_no_more_than_its_limit_of_a_flow() {
+    let mut queues = Fq::new(&FqConfig { flow_limit: 3, ..fq() }, 2);
+    let taken = (0..5).filter(|_| queues.enqueue(Time(0), 0, packet(0, 1000)).is_none());
+    assert_eq!(taken.count(), 3);
+    assert!(queues.enqueue(Time(0), 1, packet(1, 1000)).is_none());
+    assert_eq!(queues.held(), (4, 4000));
+}
+
+/// Overloads of two lengths have the same bytes to a turn, and a slow flow waits for a turn of each at the most.
+#[test]
+fn fq_shares_a_trunk_to_a_turn() {
+    let flows = [(9_000_000, 972, 0), (20_000_000, 172, 0), (100_000, 97, 0)];
+    let report = both(&scenario(&flows, PolicyConfig::Fq(fq()), 1000, 20));
+    let [long, short, slow] = came(&report)[..] else {
+        panic!()
+    };
+    // What came first had the first credit.
+    assert!((long - short).abs() < 15_140.0 + 3.0 * 3028.0, "{long} {short}");
+    assert_eq!(report.datagrams[2].lost, 0);
+    // Two turns with a packet more each last 6.5 ms.
+    let (least, most) = report.datagrams[2].delays.extremes();
+    assert!(most - least < 0.0066 + 0.015, "{least} {most} {slow}");
 }
 
 #[test]

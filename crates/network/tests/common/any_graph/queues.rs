@@ -1,9 +1,9 @@
 //! Any queue that acts on IP packets, at arrival or when it is served.
 
 use longpipe_network::scenario::{
-    BlueConfig, CodelArithmetic, CodelConfig, DrrConfig, DualPi2Config, FqCodelConfig, FqCodelRules, LowLatencyMarking,
-    PieConfig, PieDelay, PieRules, PolicyConfig, QueueUnit, RedConfig, RedGap, SfqConfig, StepMarkingConfig,
-    StrictPriorityConfig, TwoQueues, WeightedPriorityConfig,
+    BlueConfig, CodelArithmetic, CodelConfig, DrrConfig, DualPi2Config, FqCodelConfig, FqCodelRules, FqConfig,
+    LowLatencyMarking, PieConfig, PieDelay, PieRules, PolicyConfig, QueueUnit, RedConfig, RedGap, SfqConfig,
+    StepMarkingConfig, StrictPriorityConfig, TwoQueues, WeightedPriorityConfig,
 };
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ pub struct QueueDraft {
 
 /// Any such queue.
 pub fn any_queue() -> impl Strategy<Value = QueueDraft> {
-    (0u8..12, prop::array::uniform5(1u16..=1000), any::<u16>()).prop_map(|(kind, numbers, choices)| QueueDraft {
+    (0u8..13, prop::array::uniform5(1u16..=1000), any::<u16>()).prop_map(|(kind, numbers, choices)| QueueDraft {
         kind,
         numbers,
         choices,
@@ -98,6 +98,12 @@ impl QueueDraft {
             6 => PolicyConfig::Drr(DrrConfig {
                 quantum_bytes,
                 queues: self.choice(0).then_some(1 + e as u32 % 7),
+            }),
+            12 => PolicyConfig::Fq(FqConfig {
+                quantum_bytes,
+                initial_quantum_bytes: 64 + e as u32 * packet_bytes / 100,
+                flow_limit: 1 + b as u32 % 20,
+                refill_delay_ps: packets(c),
             }),
             7 => PolicyConfig::Sfq(SfqConfig {
                 quantum_bytes,

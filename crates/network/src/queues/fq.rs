@@ -1,0 +1,116 @@
+//! Flows in turn as Linux's fq serves them: a credit for each, a large one at first, and new flows before old ones (sch_fq).
+
+use super::{Backlog, Queued};
+use crate::scenario::FqConfig;
+use longpipe_events::{Span, Time};
+use std::collections::VecDeque;
+
+/// A flow's queue.
+#[derive(Clone, Debug)]
+struct Flow<T> {
+    backlog: Backlog<T>,
+    /// Bytes that it may yet send before its turn ends.
+    credit: i64,
+    /// Whether it has a turn to come.
+    waits: bool,
+    /// When it last had none any more.
+    since: Time,
+}
+
+/// Queues in turn.
+#[derive(Clone, Debug)]
+pub struct Fq<T> {
+    quantum: i64,
+    flow_limit: u64,
+    refill_delay: Span,
+    flows: Vec<Flow<T>>,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    packets: u64,
+    bytes: u64,
+}
+
+impl<T: Queued> Fq<T> {
+    /// For so many flows, each with a queue of its own.
+    pub fn new(config: &FqConfig, flows: usize) -> Fq<T> {
+        let flow = || Flow {
+            backlog: Backlog::default(),
+            credit: i64::from(config.initial_quantum_bytes),
+            waits: false,
+            since: Time::ZERO,
+        };
+        Fq {
+            quantum: i64::from(config.quantum_bytes),
+            flow_limit: u64::from(config.flow_limit),
+            refill_delay: Span(config.refill_delay_ps),
+            flows: (0..flows).map(|_| flow()).collect(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    /// A packet of a flow comes; it goes again where too many of its own wait.
+    pub fn enqueue(&mut self, now: Time, number: u32, packet: T) -> Option<T> {
+        let flow = &mut self.flows[number as usize];
+        if flow.backlog.len() >= self.flow_limit {
+            return Some(packet);
+        }
+        if !flow.waits {
+            flow.waits = true;
+            if now > flow.since + self.refill_delay {
+                flow.credit = flow.credit.max(self.quantum);
+            }
+            self.new.push_back(number);
+        }
+        self.packets += 1;
+        self.bytes += packet.bytes();
+        flow.backlog.push(packet);
+        None
+    }
+
+    /// The packet that leaves now, if any.
+    pub fn dequeue(&mut self, now: Time) -> Option<T> {
+        if self.packets == 0 {
+            return None;
+        }
+        loop {
+            let is_new = !self.new.is_empty();
+            let number = if is_new {
+                self.new.pop_front()
+            } else {
+                self.old.pop_front()
+            }?;
+            let flow = &mut self.flows[number as usize];
+            if flow.credit <= 0 {
+                flow.credit += self.quantum;
+                self.old.push_back(number);
+                continue;
+            }
+            let Some(packet) = flow.backlog.pop() else {
+                // One that has just begun waits for the others' turn, or it would come first again and again.
+                if is_new && !self.old.is_empty() {
+                    self.old.push_back(number);
+                } else {
+                    (flow.waits, flow.since) = (false, now);
+                }
+                continue;
+            };
+            if is_new {
+                self.new.push_front(number);
+            } else {
+                self.old.push_front(number);
+            }
+            flow.credit -= packet.bytes() as i64;
+            self.packets -= 1;
+            self.bytes -= packet.bytes();
+            return Some(packet);
+        }
+    }
+
+    /// Packets that wait, and their bytes.
+    pub fn held(&self) -> (u64, u64) {
+        (self.packets, self.bytes)
+    }
+}
