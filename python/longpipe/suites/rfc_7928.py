@@ -133,6 +133,17 @@ SUITE: Final = Suite(
             ("tcp_goodput=flow:bulk.throughput", "cbr_loss=datagrams:cbr.loss", *QUEUE),
         ),
         Part(
+            "5.4",
+            "Less-than-best-effort transport sender: LEDBAT beside Reno",
+            scenario(
+                "5.4",
+                {"name": "ledbat", "tcp": {"profile": "linux-6", "congestion": "ledbat"}},
+                {"name": "bulk", "tcp": _reno("10 segments")},
+            ),
+            {"queue": QUEUES},
+            ("ledbat=flow:ledbat.throughput", "reno=flow:bulk.throughput", *QUEUE),
+        ),
+        Part(
             "6.2",
             "Round-trip time fairness: 100 ms beside 5 to 500 ms",
             scenario("6.2", network=_pair(100)),
@@ -202,7 +213,6 @@ SUITE: Final = Suite(
         ),
     ),
     left_out=(
-        "5.4: a less-than-best-effort sender is LEDBAT, which longpipe does not have.",
         "8.2.6: the available capacity varies, but a path that moves takes no policy that acts.",
         "10: several policies one behind the other are a graph with a policy for each link, no part of their own.",
     ),
