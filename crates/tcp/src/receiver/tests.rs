@@ -1,0 +1,125 @@
+//! ACKs at once, delayed, by VCs' buffers; SACK blocks, and segments in any order.
+
+use super::*;
+use proptest::prelude::*;
+
+fn segment(sequence: u64, length: u32) -> DataSegment {
+    DataSegment {
+        sequence,
+        length,
+        retransmission: false,
+        ..DataSegment::default()
+    }
+}
+
+fn receiver(ack: AckConfig, sack_blocks: u8) -> Receiver {
+    let config = TcpConfig {
+        ack,
+        ..crate::config::tests::config()
+    };
+    Receiver {
+        sack_blocks,
+        ..Receiver::new(&config)
+    }
+}
+
+fn acks(receiver: &mut Receiver, segments: &[(u64, u32)]) -> Vec<Option<u64>> {
+    segments
+        .iter()
+        .map(|&(sequence, length)| {
+            receiver.on_segment(Time(0), &segment(sequence, length));
+            receiver.poll_transmit(Time(0)).map(|ack| ack.acknowledgement)
+        })
+        .collect()
+}
+
+#[test]
+fn what_most_segments_touch_fits_a_line_of_cache_beside_24_bytes() {
+    assert!(std::mem::offset_of!(Receiver, plain) < 40);
+}
+
+#[test]
+fn out_of_order_data_is_kept_and_acknowledged_at_once() {
+    let mut receiver = receiver(AckConfig::Immediate {}, 0);
+    let seen = acks(
+        &mut receiver,
+        &[(0, 10), (20, 10), (40, 10), (30, 10), (10, 10), (0, 10)],
+    );
+    assert_eq!(seen, [Some(10), Some(10), Some(10), Some(10), Some(50), Some(50)]);
+}
+
+#[test]
+fn a_delayed_ack_waits_for_two_segments_but_not_past_a_hole() {
+    let mut receiver = receiver(
+        AckConfig::Delayed {
+            segments: 2,
+            timeout_ps: 200,
+            quick: 0,
+        },
+        0,
+    );
+    let seen = acks(&mut receiver, &[(0, 10), (10, 10), (30, 10), (20, 10), (40, 10)]);
+    assert_eq!(seen, [None, Some(20), Some(20), Some(40), None]);
+    assert_eq!(receiver.next_timeout(), Time(200).into());
+    receiver.on_timeout(Time(200));
+    assert_eq!(
+        receiver.poll_transmit(Time(200)).map(|ack| ack.acknowledgement),
+        Some(50)
+    );
+}
+
+#[test]
+fn the_first_segments_are_acknowledged_at_once_if_that_is_asked_for() {
+    let ack = AckConfig::Delayed {
+        segments: 2,
+        timeout_ps: 200,
+        quick: 3,
+    };
+    let seen = acks(
+        &mut receiver(ack, 0),
+        &[(0, 10), (10, 10), (20, 10), (30, 10), (40, 10)],
+    );
+    assert_eq!(seen, [Some(10), Some(20), Some(30), None, Some(50)]);
+}
+
+#[test]
+fn rfc_2018_section_4_blocks_come_most_recent_first_and_are_repeated() {
+    let mut receiver = receiver(AckConfig::Immediate {}, 3);
+    let mut seen = vec![];
+    for sequence in [0, 20, 40, 60, 80, 30, 10] {
+        receiver.on_segment(Time(0), &segment(sequence, 10));
+        seen.push(
+            receiver
+                .poll_transmit(Time(0))
+                .unwrap()
+                .sack_blocks()
+                .collect::<Vec<_>>(),
+        );
+    }
+    let expected: [&[(u64, u64)]; 7] = [
+        &[],
+        &[(20, 30)],
+        &[(40, 50), (20, 30)],
+        &[(60, 70), (40, 50), (20, 30)],
+        &[(80, 90), (60, 70), (40, 50)],
+        &[(20, 50), (80, 90), (60, 70)],
+        &[(80, 90), (60, 70)],
+    ];
+    assert_eq!(seen, expected);
+}
+
+proptest! {
+    #[test]
+    fn any_order_of_segments_delivers_all(order in Just((0u64..30).collect::<Vec<_>>()).prop_shuffle(), extra in prop::collection::vec(0u64..30, 0..30)) {
+        let mut receiver = receiver(AckConfig::Immediate {}, 0);
+        let mut held = std::collections::BTreeSet::new();
+        for i in extra.into_iter().chain(order) {
+            receiver.on_segment(Time(0), &segment(i * 10, 10));
+            held.insert(i);
+            let prefix = (0..).take_while(|i| held.contains(i)).count() as u64;
+            prop_assert_eq!(receiver.delivered(), prefix * 10);
+            prop_assert_eq!(receiver.highest(), (held.last().unwrap() + 1) * 10);
+        }
+        prop_assert!(receiver.beyond.is_empty());
+    }
+}
