@@ -18,7 +18,7 @@ from test_store_versions import longpipe, mounted
 
 DATA = Path(__file__).parent / "data"
 # tests/data/store-2.sql: what 0aff3d4 stored, the second of these, and then dfa47b9, the first.
-_, SOUND, HASTY = earlier_names(_core.__engine__)
+*_, SOUND, HASTY = earlier_names(_core.__engine__)
 SHORT = Scenario(name="short", duration="20 ms")
 LINK = {"rate": "155.52 Mbit/s", "delay": "5 us"}
 GRAPH = Scenario.model_validate(
@@ -213,3 +213,28 @@ def test_what_is_another_now_is_not_taken_from_engine_1(tmp_path: Path, changes:
         database.execute("update longpipe set version = 3")
     with closing(Store(tmp_path / "runs.db")) as store:
         assert (store.has(SHORT, 1), store.has(other, 1)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "stays"),
+    [
+        ({"tcp.recovery": "sack"}, True),
+        ({"tcp.timer": {"kind": "fine", "timestamps": True}}, True),
+        ({"tcp.congestion": "vegas"}, True),
+        ({"tcp.recovery": "rack"}, False),
+        ({"tcp.recovery": "sack", "tcp.congestion": "hybla"}, False),
+        ({"network": {"kind": "dumbbell", "group": [{"name": "new", "tcp": {"recovery": "rack"}}]}}, False),
+    ],
+    ids=["sack", "timestamps", "vegas", "rack", "hybla", "groups"],
+)
+def test_engine_2_holds_but_for_rack_and_slow_start_as_in_linux(
+    tmp_path: Path, changes: dict[str, object], *, stays: bool
+) -> None:
+    scenario = SHORT.with_(**changes)
+    with closing(Store(tmp_path / "runs.db")) as store:
+        store.save(scenario, 1, pack(simulate(scenario, 1)))
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as database, database:
+        database.execute("update runs set engine = '2'")
+        database.execute("update longpipe set version = 4")
+    with closing(Store(tmp_path / "runs.db")) as store:
+        assert store.has(scenario, 1) == stays

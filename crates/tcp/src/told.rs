@@ -1,7 +1,7 @@
 //! What there is beside a congestion control that asks for more than how much an ACK acknowledged.
 
 use crate::config::TcpConfig;
-use crate::congestion::control::{Pacing, Wants};
+use crate::congestion::control::{Pacing, Usage, Wants};
 use crate::flight::Flight;
 use crate::ledger::Ledger;
 use crate::pacer::{self, Pacer};
@@ -14,6 +14,8 @@ pub struct Told {
     pub ledger: Option<Ledger>,
     /// The shortest round trip that the timer measured.
     pub least_rtt: Option<Span>,
+    /// How far the latest window was used.
+    pub usage: Usage,
     /// At which rate it would have segments leave.
     pub pacing: Option<Pacing>,
     /// Holds segments back to that rate, where pacing is asked for.
@@ -31,6 +33,7 @@ impl Told {
         Told {
             ledger: (wants.records || wants.losses).then(|| Ledger::new(wants)),
             least_rtt: None,
+            usage: Usage::default(),
             pacing: None,
             pacer: (config.pacing || wants.pacing)
                 .then(|| Pacer::new(most.saturating_mul(u64::from(config.mss_bytes)))),

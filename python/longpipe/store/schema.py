@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-VERSION: Final = 4
+VERSION: Final = 5
 
 METADATA: Final = sa.MetaData()
 

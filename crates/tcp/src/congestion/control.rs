@@ -140,6 +140,8 @@ pub struct Ack {
     pub cwnd: f64,
     /// Whether that had left no room for a segment more.
     pub window_limited: bool,
+    /// How far the latest window was used.
+    pub usage: Usage,
     /// Round trip that it measured: of the latest segment acknowledged, where records are kept, else of the one timed.
     pub rtt: Option<Span>,
     /// Smoothed round trip of the retransmission timer.
@@ -150,6 +152,43 @@ pub struct Ack {
     pub delay: Option<Span>,
     /// At which rate data arrives, where that is asked for.
     pub rate: Option<RateSample>,
+}
+
+/// How far a window was used, by the most that was under way in it (tcp_cwnd_validate).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Whether it was used up at any time.
+    pub full: bool,
+    /// Most bytes under way, if not.
+    pub most: u64,
+    /// First byte after it.
+    end: u64,
+    /// First byte never sent when this was told last.
+    sent: u64,
+}
+
+impl Usage {
+    /// That of a window in tests.
+    #[cfg(test)]
+    pub fn of(full: bool, most: u64) -> Usage {
+        Usage {
+            full,
+            most,
+            ..Usage::default()
+        }
+    }
+
+    /// An ACK came, before which so much was under way and `sent` bytes were sent in all, and after which `una` are acknowledged.
+    #[inline]
+    pub fn on_ack(&mut self, una: u64, sent: u64, under_way: u64, full: bool) {
+        if sent == self.sent && !full {
+            return;
+        }
+        if una >= self.end || full || (!self.full && under_way > self.most) {
+            (self.full, self.most, self.end) = (full, under_way, sent);
+        }
+        self.sent = sent;
+    }
 }
 
 /// Data delivered over a time, from the transmission of the latest segment that the ACK tells of (Cheng et al.,

@@ -211,7 +211,7 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::control::Phase;
+    use crate::congestion::control::{Phase, Usage};
     use crate::congestion::limits::Limits;
     use crate::congestion::{Congestion, CongestionConfig, CubicConfig, CubicRules};
 
@@ -264,6 +264,7 @@ mod tests {
                 in_flight: self.flight.outstanding(),
                 cwnd: self.flight.cwnd(),
                 window_limited: true,
+                usage: Usage::of(true, 0),
                 rtt,
                 srtt: self.least,
                 least_rtt: self.least,

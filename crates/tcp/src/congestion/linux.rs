@@ -44,9 +44,8 @@ impl Growth {
 /// Whether the window holds the sender back; in slow start half of it is enough, for then all of it is used in the next round
 /// (tcp_is_cwnd_limited).
 pub fn is_limited(ack: &Ack, flight: &Flight) -> bool {
-    let doubles =
-        || flight.cwnd() < flight.ssthresh() && flight.cwnd() < 2.0 * (flight.outstanding() + ack.acked) as f64;
-    ack.window_limited || doubles()
+    let doubles = || flight.cwnd() < flight.ssthresh() && flight.cwnd() < 2.0 * ack.usage.most as f64;
+    ack.usage.full || doubles()
 }
 
 /// The whole part of what is not negative: as `floor`, which is a call on machines that need not have an instruction for it.

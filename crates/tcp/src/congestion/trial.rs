@@ -1,6 +1,6 @@
 //! A congestion control alone with its window, for tests.
 
-use super::control::{Ack, Cause, Phase};
+use super::control::{Ack, Cause, Phase, Usage};
 use super::limits::Limits;
 use super::{Congestion, CongestionConfig};
 use crate::flight::Flight;
@@ -78,6 +78,7 @@ impl Trial {
             in_flight,
             cwnd: self.flight.cwnd(),
             window_limited: used_up,
+            usage: Usage::of(used_up, in_flight + u64::from(MSS)),
             rtt: self.rtt,
             srtt: self.rtt,
             least_rtt: self.least_rtt,

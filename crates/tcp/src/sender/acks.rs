@@ -270,6 +270,10 @@ impl Sender {
         let Some(told) = &mut self.told else {
             return;
         };
+        let window_limited = (before.in_flight + u64::from(self.flight.mss)) as i64 as f64 > before.cwnd;
+        let outstanding = self.flight.max - before.una;
+        told.usage
+            .on_ack(before.una, self.flight.max, outstanding, window_limited);
         let ack = Ack {
             now,
             acked: self.flight.una - before.una,
@@ -282,7 +286,8 @@ impl Sender {
             in_flight_before: before.in_flight,
             in_flight: told.in_flight(&self.flight),
             cwnd: before.cwnd,
-            window_limited: (before.in_flight + u64::from(self.flight.mss)) as i64 as f64 > before.cwnd,
+            window_limited,
+            usage: told.usage,
             rtt: news.rtt,
             srtt: self.rtt.srtt(),
             least_rtt: news.least_rtt,

@@ -35,6 +35,8 @@ impl Sender {
             self.measured = Some(now - sent);
         }
         let (in_flight, srtt) = (flight.outstanding(), self.rtt.srtt());
+        let window_limited = (in_flight_before + u64::from(flight.mss)) as i64 as f64 > cwnd;
+        told.usage.on_ack(una, flight.max, in_flight_before, window_limited);
         let ack = Ack {
             now,
             acked: acknowledgement - una,
@@ -47,7 +49,8 @@ impl Sender {
             in_flight_before,
             in_flight,
             cwnd,
-            window_limited: (in_flight_before + u64::from(flight.mss)) as i64 as f64 > cwnd,
+            window_limited,
+            usage: told.usage,
             rtt: news.rtt,
             srtt,
             least_rtt: news.least_rtt,

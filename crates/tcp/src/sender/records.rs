@@ -9,10 +9,7 @@ use crate::recovery::rack::Rack;
 use crate::recovery::Recovery;
 use crate::segment::{AckSegment, DataSegment};
 use crate::told::Told;
-use longpipe_events::{MaybeTime, Span, Time};
-
-/// The least time from a probe to the timer.
-const SOON: Span = Span::millis(2);
+use longpipe_events::{MaybeTime, Time};
 
 /// The parts of a sender that a recovery by records moves.
 struct Parts<'a> {
@@ -116,7 +113,10 @@ impl Sender {
         else {
             return;
         };
-        if rack.rto <= now.into() {
+        // What is due with the timer goes first: a probe is sent instead of a timeout (RFC 8985 section 7.2).
+        if rack.probe_is_due(now) && !rack.reorder_is_due(now) {
+            rack.on_probe_timeout(max);
+        } else if rack.rto <= now.into() {
             rack.on_retransmission_timeout(ledger, &mut reins);
             self.counters.timeouts += 1;
             self.flight.duplicates = 0;
@@ -126,8 +126,6 @@ impl Sender {
         } else if rack.reorder_is_due(now) {
             let turn = rack.on_reorder_timeout(now, ledger, least_rtt, &mut reins);
             self.counters.fast_retransmits += u64::from(turn.begins);
-        } else if rack.probe_is_due(now) {
-            rack.on_probe_timeout(max);
         }
         self.tell_losses(now);
         self.show_next_timeout();
@@ -235,13 +233,9 @@ impl Sender {
             return;
         };
         rack.on_sent(now, u64::from(segment.length), segment.retransmission);
-        if rests {
+        // A probe starts the timer anew (RFC 8985 section 7.3).
+        if rests || probes {
             rack.rto = expiry;
-        } else if probes {
-            // From the first segment under way on, as if there had been no probe (Linux).
-            let oldest = ledger.oldest().unwrap_or(now);
-            let rto = expiry.get().map_or(Span(0), |expiry| expiry.since(now));
-            rack.rto = (oldest + rto).max(now + SOON).into();
         }
         if !segment.retransmission && !probes {
             rack.arm_probe(now, srtt, ledger, outstanding, mss);
