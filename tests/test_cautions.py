@@ -116,3 +116,22 @@ def test_a_result_says_what_the_shell_does() -> None:
     (line,) = result.warnings
     assert line.startswith("switch1->switch2: the receivers' windows of 4 flows can fill")
     assert f"warning: {line}" in repr(result)
+
+
+def test_a_way_back_that_was_left_from_another_path_is_told_of() -> None:
+    pytest.importorskip("sgp4")
+    path = {"shell": "starlink-550", "from": "London", "to": "New York"}
+    changed = Scenario.example("starlink").with_(**{"network.path": path, "duration": "5 s"})
+    assert any(
+        line.startswith("network.return_path: moving; without it, over the satellites") for line in cautions(changed)
+    )
+    assert not any("return_path" in line for line in cautions(changed.with_(**{"network.return_path": None})))
+
+
+def test_web_traffic_that_a_proxy_lets_pass_is_told_of() -> None:
+    proxied = silent(**{"network.pep": {"buffer": "1 MB"}})
+    assert not any("network.pep" in line for line in cautions(proxied))
+    told = "network.pep: 4 flows of web traffic pass unsplit; proxies split greedy and transfer"
+    web = silent(**{"network.pep": {"buffer": "1 MB"}, "traffic": "web"})
+    assert told in cautions(web)
+    assert "onward" not in web.resolve()["flows"][0]

@@ -103,10 +103,6 @@ def test_ways_through_a_graph_are_split_at_each_proxy() -> None:
             {"network": {**GEO, "pep": {"buffer": "2 KB"}}},
             "network.pep.buffer: 2000 B; needs at least two full segments (2920 B)",
         ),
-        (
-            {"network": {**GEO, "pep": {"buffer": "1 MB"}}, "traffic": "web"},
-            "network.flows[0].traffic: web; the proxy at 'switch1' splits greedy and transfer alone",
-        ),
         ({"network": {**GEO, "pep": {}}}, "network.pep.buffer: "),
     ],
 )

@@ -11,6 +11,7 @@ HELD: dict[str, tuple[dict[str, object], str]] = {
     "small window": ({"tcp.receiver_window": "64 KiB"}, "receiver's window"),
     "large window": ({"switch.buffer": "2 BDP"}, "congestion window"),
     "short transfer": ({"traffic": {"kind": "transfer", "size": "100 KB"}}, "application"),
+    "paced": ({"tcp.congestion": "bbr", "tcp.recovery": "rack", "network.sources": 1}, "pacing"),
     "slow recovery": ({"tcp.recovery": "newreno", "switch.buffer": "0.5 BDP", "network.sources": 1}, "loss recovery"),
 }
 

@@ -11,6 +11,7 @@ from longpipe.units import TIME
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
+    from longpipe.scenario.network import Dumbbell, Link
 
 # What draws random numbers, by kind.
 DRAWN_TRAFFIC: Final = ("web", "poisson", "video")
@@ -26,7 +27,8 @@ _REMEDY: Final = "needs start = {kind = 'random', over = '1 s'}, or else what is
 
 def cautions(scenario: Scenario) -> list[str]:
     """A line for each port whose rate or buffer windows can't fill, and for each path that ends before the run."""
-    return [*window_warnings(scenario), *_ended_series(scenario.resolve())]
+    ends = _ended_series(scenario.resolve())
+    return [*window_warnings(scenario), *ends, *_other_ways_back(scenario), *_unsplit(scenario)]
 
 
 def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:
@@ -79,6 +81,29 @@ def _draws(traffic: Mapping[str, Any]) -> bool:
 
 def _kind(chosen: str | Mapping[str, Any]) -> str:
     return chosen if isinstance(chosen, str) else str(chosen["kind"])
+
+
+def _other_ways_back(scenario: Scenario) -> Iterator[str]:
+    """A line for each path over satellites whose way back is another one, as where an example's path was changed."""
+    network = scenario.network
+    ways: list[tuple[str, Dumbbell | Link]] = []
+    if network.kind == "dumbbell":
+        ways.append(("network", network))
+    else:
+        ways += [(f"network.links[{k}]", link) for k, link in enumerate(network.links)]
+    for where, way in ways:
+        there, back = way.path, way.return_path
+        if there and there.kind == "satellites" and back and back.kind != "satellites":
+            yield f"{where}.return_path: {back.kind}; without it, over the satellites of {where}.path too"
+
+
+def _unsplit(scenario: Scenario) -> Iterator[str]:
+    """A line where a proxy lets web traffic pass."""
+    network, resolved = scenario.network, scenario.resolve()
+    splits = network.pep if network.kind == "dumbbell" else any(node.pep for node in network.nodes)
+    web = sum(flow["traffic"]["kind"] == "web" for flow in resolved["flows"])
+    if splits and web:
+        yield f"network.pep: {web} flows of web traffic pass unsplit; proxies split greedy and transfer"
 
 
 def _ended_series(resolved: Resolved) -> Iterator[str]:

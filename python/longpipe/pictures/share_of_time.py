@@ -8,7 +8,9 @@ import pandas as pd
 from longpipe.pictures.events import losses_mended
 from longpipe.pictures.recorded import Run, config_of, of_flow, shown_s, trace
 
-CAUSES: Final = ("receiver's window", "congestion window", "loss recovery", "application")
+CAUSES: Final = ("receiver's window", "congestion window", "loss recovery", "pacing", "application")
+# Controls that send at a rate, whatever `tcp.pacing` says.
+PACED: Final = ("bbr", "bbr3")
 
 
 def time_shares(run: Run, flow: str) -> pd.Series:
@@ -16,7 +18,8 @@ def time_shares(run: Run, flow: str) -> pd.Series:
 
     From `traces.cwnd` and `traces.sequence`, by the first that holds: a loss is being mended (from a fast retransmit or
     the wait for a timeout, until all that was under way is acknowledged), no segment more fits into the receiver's
-    window, or into the congestion window, else nothing was there to send. All nan if it sent nothing.
+    window, or into the congestion window; else a greedy flow that is paced waited for its rate, and any other one for
+    something to send. All nan if it sent nothing.
     """
     windows, config = of_flow(trace(run, "cwnd"), flow), config_of(run.scenario, flow)
     rows = of_flow(trace(run, "sequence"), flow)
@@ -38,7 +41,15 @@ def time_shares(run: Run, flow: str) -> pd.Series:
     causes = np.select(
         [losing, following > config["receiver_window_bytes"], following > cwnd],
         ["loss recovery", "receiver's window", "congestion window"],
-        "application",
+        "pacing" if _is_paced(run, flow) else "application",
     )
     found: pd.Series[float] = pd.Series(spans).groupby(causes).sum() / spans.sum()
     return found.reindex(list(CAUSES), fill_value=0.0).rename(flow)
+
+
+def _is_paced(run: Run, flow: str) -> bool:
+    """Whether a flow that always has something to send sends it at a rate."""
+    config = next(one for one in run.scenario.resolve()["flows"] if one["name"] == flow)
+    congestion = config["tcp"]["congestion"]
+    kind = congestion if isinstance(congestion, str) else congestion["kind"]
+    return config["traffic"]["kind"] == "greedy" and (config["tcp"].get("pacing", False) or kind in PACED)

@@ -18,6 +18,8 @@ from longpipe.units import SIZE, UNLIMITED
 # Between a switch and its proxy, which are one machine.
 _RATE: Final = "10 Tbit/s"
 _DELAY: Final = "0 s"
+# Traffic that proxies let pass: datagrams, and connections whose requests go the other way.
+UNSPLIT: Final = (*KINDS, Web)
 # A connection needs room for one segment while it waits for another one's.
 _LEAST_SEGMENTS: Final = 2
 
@@ -54,9 +56,9 @@ def split(network: Network, traffic: Traffic, graph: Graph) -> Split:
     for i, flow in enumerate(graph.flows):
         there, back = (_names(graph, way) for way in topology.routes[i])
         at = [name for name in there[1:-1] if name in peps]
-        if not at or isinstance(flow.traffic or traffic, KINDS):
+        if not at or isinstance(flow.traffic or traffic, UNSPLIT):
             continue
-        _check(flow_field(network, i), flow.traffic or traffic, at, back)
+        _check(flow_field(network, i), at, back)
         owns = [flow.tcp]
         for name in at:
             own = peps[name].tcp
@@ -80,10 +82,8 @@ def _names(graph: Graph, way: list[int]) -> list[str]:
     return [graph.links[way[0] // 2].between[way[0] % 2], *(graph.links[k // 2].between[1 - k % 2] for k in way)]
 
 
-def _check(where: str, traffic: Traffic, at: list[str], back: list[str]) -> None:
+def _check(where: str, at: list[str], back: list[str]) -> None:
     """ScenarioError for a flow that its proxies can't split."""
-    if isinstance(traffic, Web):
-        raise ScenarioError(f"{where}.traffic: web; the proxy at {at[0]!r} splits greedy and transfer alone")
     if [name for name in back if name in at] != at[::-1]:
         raise ScenarioError(f"{where}.return_route: {' -> '.join(back)}; needs to pass {' and '.join(at[::-1])} too")
 
