@@ -286,7 +286,7 @@ def test_the_head_of_a_run_says_what_is_not_as_it_says(tmp_path: Path) -> None:
         Link.model_validate({"between": ("r1", "r2"), "rate": "50 Mbit/s", "delay": "5 ms", "policy": "fq-codel"})
     )
     flows = [
-        Flow(name="x1", from_="a", to="c"),
+        Flow.model_validate({"name": "x1", "from": "a", "to": "c", "tcp": {"congestion": "cubic"}}),
         Flow.model_validate({"name": "x2", "from": "b", "to": "d", "tcp": {"congestion": "bbr", "mss": "1000 B"}}),
     ]
     scenario = Scenario.model_validate(

@@ -9,6 +9,7 @@ import pytest
 
 from longpipe import ScenarioError
 from longpipe.cli import app
+from longpipe.cli.design.plan import parse_factor
 from test_cli import run
 
 WWW_98 = str(resources.files("longpipe.papers.www_98") / "published.csv")
@@ -188,3 +189,13 @@ def test_a_fraction_tells_what_it_confuses(lan: Path) -> None:
 )
 def test_bad_designs_are_refused(lan: Path, arguments: list[str], error: str) -> None:
     assert refusal("design", lan, *arguments) == error
+
+
+def test_levels_may_be_tables_beside_bare_words() -> None:
+    factor = parse_factor("queue:switch.policy=tail-drop, {kind = 'red', min = 30, max = 90} ,codel")
+    assert [changes["switch.policy"] for changes in factor.levels.values()] == [
+        "tail-drop",
+        {"kind": "red", "min": 30, "max": 90},
+        "codel",
+    ]
+    assert list(parse_factor("tcp.recovery=vanilla,reno").levels) == ["vanilla", "reno"]

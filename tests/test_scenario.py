@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
+from longpipe import Design, Factor
 from longpipe.cli.init import commented_toml
 from longpipe.scenario import (
     CommonPhase,
@@ -207,3 +208,13 @@ def test_staggered_flows_start_one_interval_apart() -> None:
     scenario = Scenario().with_(start={"kind": "staggered", "first": "1 ms", "interval": "10 ms"})
     starts = [flow["start"]["at_ps"] for flow in scenario.resolve()["flows"]]
     assert starts == [10**9 + i * 10**10 for i in range(5)]
+
+
+def test_the_bare_name_of_a_kind_keeps_the_parameters_that_are_there() -> None:
+    red = {"kind": "red", "min": 30, "max": 90, "max_p": 0.02}
+    base = Scenario().with_(framing="ip", **{"switch.buffer": "500 packets", "switch.policy": red})
+    assert base.with_(**{"switch.policy": "red"}).digest() == base.digest()
+    levels = Factor.over("switch.policy", ["tail-drop", "red"])
+    of_red = Design.full_factorial(base, [levels]).scenarios[1]
+    assert of_red.resolve()["links"] == base.resolve()["links"]
+    assert base.with_(**{"switch.policy": {"kind": "red"}}).digest() != base.digest()

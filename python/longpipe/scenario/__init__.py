@@ -269,7 +269,10 @@ class Scenario(Model):
         return json.dumps(self._fields(), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     def with_(self, **changes: object) -> Self:
-        """A validated copy with dotted fields changed: `with_(**{"switch.buffer": "3000 cells"})`."""
+        """A validated copy with dotted fields changed: `with_(**{"switch.buffer": "3000 cells"})`.
+
+        The bare name of a kind that is there already, as `{"switch.policy": "red"}`, keeps its parameters.
+        """
         fields = self._fields()
         for path, value in changes.items():
             _set(fields, path, value)
@@ -314,5 +317,10 @@ def _set(fields: dict[str, Any], path: str, value: object) -> None:
         raise ScenarioError(f"{path}: {'.'.join(parents)} is a list; needs the field of an item, as in 0.{last}")
     if last == "profile":
         change_profile(table, value, Tcp().model_dump())
-    else:
+    elif not _is_kind_of(table.get(last), value):
         table[last] = value
+
+
+def _is_kind_of(part: object, value: object) -> bool:
+    """Whether a value is the bare name of what a part is: a level `red` is the file's own RED."""
+    return isinstance(part, Mapping) and isinstance(value, str) and part.get("kind") == value

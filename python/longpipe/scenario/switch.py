@@ -34,7 +34,7 @@ class Epd(Model):
     """Early Packet Discard: refuses a frame if X > R K (Romanow and Floyd 1995)."""
 
     kind: Literal["epd"] = "epd"
-    threshold: PositiveShare = Field(default=0.8, description="R [fraction of the buffer]; ATM Forum/96-1761")
+    threshold: PositiveShare = Field(default=0.8, description="R [fraction of the buffer]; ATM Forum/98-0876")
     keep_last: KeepLast = True
 
 

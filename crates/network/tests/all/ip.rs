@@ -161,7 +161,7 @@ fn what_only_cells_can_have_is_refused_in_one_line() {
     epd.links[0].policy = policy("epd");
     assert_eq!(
         refused(epd),
-        "links[0].policy: a policy for cells; needs another policy than epd and partial-packet-discard for IP packets"
+        "links[0].policy: a policy for cells; needs another policy than epd, partial-packet-discard and red by cells for IP packets"
     );
     let mut rotating = plain.clone();
     rotating.ties = Ties::Rotating;

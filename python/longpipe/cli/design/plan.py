@@ -1,9 +1,10 @@
 """What `longpipe design` does: a plan, its cost, its runs."""
 
+import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.markup import escape
 
@@ -19,6 +20,9 @@ from longpipe.design import Design, Factor
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
 from longpipe.study import Study, run_until
+
+# What lies between commas, but for those within braces.
+_LEVEL: Final = re.compile(r"(?:\{[^{}]*\}|[^,{])+")
 
 
 def plan(
@@ -55,8 +59,18 @@ def parse_factor(text: str, option: str = "--factor") -> Factor:
     try:
         levels = tomllib.loads(f"levels = [{right}]")["levels"]
     except tomllib.TOMLDecodeError:
-        levels = [level.strip() for level in right.split(",")]
+        levels = [_level(level.strip()) for level in _LEVEL.findall(right)]
     return Factor.over(field.strip(), levels, name.strip() or None)
+
+
+def _level(text: str) -> Any:  # noqa: ANN401 - whatever was written
+    """A table as such, anything else as text."""
+    if not text.startswith("{"):
+        return text
+    try:
+        return tomllib.loads(f"level = {text}")["level"]
+    except tomllib.TOMLDecodeError:
+        return text
 
 
 def show_plan(design: Design) -> None:

@@ -44,7 +44,7 @@ def _exceptions(scenario: Scenario) -> list[str]:
             (group.name if group.count == 1 else f"{group.name}1 to {group.count}", group.tcp)
             for group in network.group or ()
         ]
-    found = [f"{name}: {own}" for name, tcp in parts if tcp and (own := _own(tcp))]
+    found = [f"{name}: {own}" for name, tcp in parts if tcp and (own := _own(tcp, scenario.tcp))]
     if isinstance(network, Graph):
         for link in network.links:
             said: list[str] = [link.policy.kind] if link.policy else []
@@ -58,14 +58,17 @@ def _exceptions(scenario: Scenario) -> list[str]:
     return [f"but {'; '.join([*found[:MOST_EXCEPTIONS], *more])}"]
 
 
-def _own(tcp: Tcp) -> str:
-    """What a flow has of its own: kinds by name, other fields as they are."""
-    said = tcp.model_fields_set
-    kinds = [getattr(tcp, part).kind for part in ("congestion", "recovery") if part in said and "profile" not in said]
+def _own(tcp: Tcp, others: Tcp) -> str:
+    """What a flow has of its own and unlike the others: kinds by name, other fields as they are."""
+    said = {field for field in tcp.model_fields_set if getattr(tcp, field) != getattr(others, field)}
     if "profile" in said:
-        kinds = [_kinds(tcp)]
+        return _kinds(tcp)
+    chosen = (
+        (getattr(tcp, part).kind, getattr(others, part).kind) for part in ("congestion", "recovery") if part in said
+    )
+    kinds = [own for own, usual in chosen if own != usual]
     plain = [f"{field} {value}" for field in SHOWN if field in said and isinstance(value := getattr(tcp, field), str)]
-    return ", ".join([*kinds, *(plain if "profile" not in said else [])])
+    return ", ".join([*kinds, *plain])
 
 
 def _kinds(tcp: Tcp) -> str:
