@@ -11,14 +11,14 @@ from longpipe.cli import app
 from longpipe.errors import ScenarioError
 from longpipe.suites import IDS, SUITES
 from longpipe.suites.rfc_7928 import LEVELS
-from longpipe.suites.suite import Part
+from longpipe.suites.suite import SuitePart
 from longpipe.units import RATE, SIZE, TIME
 
 # Parts of a thousand flows take seconds to check.
 MANY = {"4.4.1", "4.4.2", "4.4.3", "4.4.4", "5.1", "6.3"}
 
 
-def part(suite: str, section: str) -> Part:
+def part(suite: str, section: str) -> SuitePart:
     return SUITES[suite].only([section])[0]
 
 
@@ -40,7 +40,7 @@ def test_a_part_that_is_not_there_is_refused_with_those_that_are() -> None:
     assert str(done.exception).startswith("SUITE: 'rfc-7929'; ")
 
 
-def graph(part_of: Part, level: str | None = None, factor: str = "load") -> dict[str, Any]:
+def graph(part_of: SuitePart, level: str | None = None, factor: str = "load") -> dict[str, Any]:
     network: Any = part_of.base["network"] if level is None else part_of.factors[factor][level]["network"]
     return dict(network)
 

@@ -24,7 +24,7 @@ from longpipe.files import check_directory, write_text
 from longpipe.suites import IDS, SUITES
 
 if TYPE_CHECKING:
-    from longpipe.suites.outcome import Outcome
+    from longpipe.suites.outcome import PartOutcome
 
 
 def suite(
@@ -94,7 +94,7 @@ def suite(
     console.print(f"Page, and a row for each run: {folder}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _table(found: "Outcome") -> Table:
+def _table(found: "PartOutcome") -> Table:
     """The means of a part, each with half of its interval."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     means = found.means()

@@ -13,16 +13,16 @@ from longpipe.analysis.readable import readable
 if TYPE_CHECKING:
     from longpipe.design import Design
     from longpipe.study import Runner
-    from longpipe.suites.suite import Part
+    from longpipe.suites.suite import SuitePart
 
 LEVEL: Final = 0.95
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PartOutcome:
     """A part, its design, and a row per run: `point`, the factors, `replication`, `seed`, what is measured."""
 
-    part: Part
+    part: SuitePart
     design: Design
     runs: pd.DataFrame
 
@@ -41,7 +41,7 @@ class Outcome:
         return pd.DataFrame(rows)
 
 
-def run(part: Part, design: Design, runner: Runner) -> Outcome:
+def run(part: SuitePart, design: Design, runner: Runner) -> PartOutcome:
     """Runs what the store lacks of a part, and measures."""
     scenarios, runs = design.scenarios, list(design.runs())
     runner.complete((scenarios[one.point - 1], one.seed) for one in runs)
@@ -50,4 +50,4 @@ def run(part: Part, design: Design, runner: Runner) -> Outcome:
         result = runner.require(scenarios[one.point - 1], one.seed)
         heads = {"point": one.point, **design.levels(one.point), "replication": one.replication, "seed": one.seed}
         rows.append({**heads, **{measure.name: measure(result) for measure in design.asked}})
-    return Outcome(part, design, pd.DataFrame(rows))
+    return PartOutcome(part, design, pd.DataFrame(rows))

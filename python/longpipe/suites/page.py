@@ -12,11 +12,11 @@ from longpipe.report.parts import Downloads, Facts, Report, Section
 from longpipe.report.svg import Palette
 
 if TYPE_CHECKING:
-    from longpipe.suites.outcome import Outcome
+    from longpipe.suites.outcome import PartOutcome
     from longpipe.suites.suite import Suite
 
 
-def page(suite: Suite, outcomes: Sequence[Outcome], seeds: int, changes: Mapping[str, Any]) -> str:
+def page(suite: Suite, outcomes: Sequence[PartOutcome], seeds: int, changes: Mapping[str, Any]) -> str:
     """The page as text."""
     changed = tuple(f"Changed in every run: {field} = {value}." for field, value in changes.items())
     lead = (suite.conditions, *changed, "Means of the seeds; ± is half of the interval that holds the mean with 95 %.")
@@ -25,12 +25,12 @@ def page(suite: Suite, outcomes: Sequence[Outcome], seeds: int, changes: Mapping
     return render(Report(suite.title, lead, (*_sections(outcomes), last)), Palette())
 
 
-def file_name(outcome: Outcome) -> str:
+def file_name(outcome: PartOutcome) -> str:
     """What the files of a part are called, without a suffix."""
     return f"part-{outcome.part.id.replace(' ', '-')}"
 
 
-def _sections(outcomes: Sequence[Outcome]) -> Iterator[Section]:
+def _sections(outcomes: Sequence[PartOutcome]) -> Iterator[Section]:
     for outcome in outcomes:
         part, name = outcome.part, file_name(outcome)
         files = Downloads(

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from longpipe.suites.suite import Part, Suite, over
+from longpipe.suites.suite import Suite, SuitePart, over
 
 # 100 ms of round trip (section 3.1 leaves it open), of which 2 ms are access links.
 LINK: Final[dict[str, Any]] = {
@@ -95,14 +95,14 @@ SUITE: Final = Suite(
         "its rate."
     ),
     parts=(
-        Part(
+        SuitePart(
             "5.1.1",
             "TCP-friendly sender: one flow of Reno",
             scenario("5.1.1", {"name": "bulk"}),
             {"queue": QUEUES, "window": {n: {"tcp": _reno(f"{n} segments")} for n in (3, 10)}},
             (GOODPUT, *QUEUE),
         ),
-        Part(
+        SuitePart(
             "5.1.2",
             "TCP-friendly senders with different initial windows: Reno from 3 and from 10 segments",
             scenario(
@@ -111,28 +111,28 @@ SUITE: Final = Suite(
             {"queue": QUEUES},
             ("three=flow:three.throughput", "ten=flow:ten.throughput", *QUEUE),
         ),
-        Part(
+        SuitePart(
             "5.2",
             "Aggressive transport sender: one flow of CUBIC, and of BBR beside it",
             scenario("5.2", {"name": "bulk"}),
             {"queue": QUEUES, "tcp": over("tcp.congestion", {"cubic": "cubic", "bbr": "bbr"})},
             (GOODPUT, *QUEUE),
         ),
-        Part(
+        SuitePart(
             "5.3 alone",
             "Unresponsive transport sender: datagrams at ten times the rate",
             scenario("5.3 alone", {"name": "cbr", "traffic": {"kind": "cbr", "rate": "100 Mbit/s"}}),
             {"queue": QUEUES},
             (GOODPUT, *QUEUE),
         ),
-        Part(
+        SuitePart(
             "5.3",
             "Unresponsive transport sender beside TCP: datagrams at .8 of the rate",
             scenario("5.3", {"name": "cbr", "traffic": {"kind": "cbr", "rate": "8 Mbit/s"}}, {"name": "bulk"}),
             {"queue": QUEUES, "tcp": CONTROLS},
             ("tcp_goodput=flow:bulk.throughput", "cbr_loss=datagrams:cbr.loss", *QUEUE),
         ),
-        Part(
+        SuitePart(
             "5.4",
             "Less-than-best-effort transport sender: LEDBAT beside Reno",
             scenario(
@@ -143,7 +143,7 @@ SUITE: Final = Suite(
             {"queue": QUEUES},
             ("ledbat=flow:ledbat.throughput", "reno=flow:bulk.throughput", *QUEUE),
         ),
-        Part(
+        SuitePart(
             "6.2",
             "Round-trip time fairness: 100 ms beside 5 to 500 ms",
             scenario("6.2", network=_pair(100)),
@@ -154,14 +154,14 @@ SUITE: Final = Suite(
             },
             ("of_100_ms=flow:of-100-ms.throughput", "other=flow:other.throughput", "jain=flow:*.fairness", *QUEUE),
         ),
-        Part(
+        SuitePart(
             "7.2",
             "Burst absorption: web pages, frames of video and a constant rate beside bulk",
             scenario("7.2", *MIX),
             {"queue": QUEUES, "tcp": CONTROLS},
             ("bulk=flow:bulk*.throughput", *LATENCIES, *QUEUE),
         ),
-        Part(
+        SuitePart(
             "8.2",
             "Stability: mild, medium and heavy congestion (8.2.2 to 8.2.4)",
             scenario("8.2", network={**LINK, "sources": LEVELS["mild"]}),
@@ -169,7 +169,7 @@ SUITE: Final = Suite(
             (GOODPUT, "jain=flow:*.fairness", *QUEUE),
             note="Flows for .1, .5 and 1 % of loss under tail drop by Morris 2000, l = .76 N^2/S^2.",
         ),
-        Part(
+        SuitePart(
             "8.2.5",
             "Stability under varying congestion: mild, from 20 s on medium, from 40 s on heavy",
             scenario(
@@ -190,7 +190,7 @@ SUITE: Final = Suite(
             (GOODPUT, *QUEUE),
             note="Flows don't pause, so that congestion grows and does not go back.",
         ),
-        Part(
+        SuitePart(
             "9.1",
             "Traffic mix: more of bulk and web, and voice both ways",
             scenario(
@@ -204,7 +204,7 @@ SUITE: Final = Suite(
             {"queue": QUEUES, "tcp": CONTROLS},
             ("bulk=flow:bulk*.throughput", *LATENCIES, "voice=datagrams:voice.p95", *QUEUE),
         ),
-        Part(
+        SuitePart(
             "9.2",
             "Bidirectional traffic: three flows each way",
             scenario("9.2", {"name": "forth", "count": 3}, {"name": "back", "count": 3, "direction": "back"}),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Part:
+class SuitePart:
     """A section of the document: number and title, fields of its scenario, factors with levels, measures by name."""
 
     id: str
@@ -42,11 +42,11 @@ class Suite:
     id: str
     title: str
     conditions: str
-    parts: tuple[Part, ...]
+    parts: tuple[SuitePart, ...]
     left_out: tuple[str, ...]
     seeds: int = 3
 
-    def only(self, ids: list[str]) -> tuple[Part, ...]:
+    def only(self, ids: list[str]) -> tuple[SuitePart, ...]:
         """The parts of these sections, all without any; ScenarioError for one that there is not."""
         known = {part.id: part for part in self.parts}
         for one in ids:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe.suites.suite import Part, Suite, over
+from longpipe.suites.suite import Suite, SuitePart, over
 
 if TYPE_CHECKING:
     from longpipe.suites.suite import Levels
@@ -79,14 +79,14 @@ def _basic(
     duration: str,
     cycle_s: float,
     **topology: Any,  # noqa: ANN401 - likewise
-) -> Part:
+) -> SuitePart:
     """A basic scenario at the three loads of section 4.2."""
 
     def at(load: float) -> dict[str, Any]:
         return _dumbbell(central, _clients(load * rate_bps, cycle_s), **topology)
 
     loads: Levels = {name: {"network": at(share)} for name, share in (("60 %", 0.6), ("85 %", 0.85), ("110 %", 1.1))}
-    return Part(section, title, _scenario(section, duration, at(0.6)), {"tcp": CONTROLS, "load": loads}, METRICS)
+    return SuitePart(section, title, _scenario(section, duration, at(0.6)), {"tcp": CONTROLS, "load": loads}, METRICS)
 
 
 ACCESS: Final = _link("r1", "r2", "100 Mbit/s", 2, buffer="1.25 MB")
@@ -242,7 +242,7 @@ SUITE: Final = Suite(
             "1800 s",
             900,
         ),
-        Part(
+        SuitePart(
             "5.1",
             "Delay and throughput as a function of the queue: the access link at 85 %",
             _scenario("5.1", "40 s", _dumbbell(ACCESS, _clients(85e6, 10))),
@@ -257,7 +257,7 @@ SUITE: Final = Suite(
             },
             METRICS,
         ),
-        Part(
+        SuitePart(
             "5.2",
             "Ramp-up time of a new flow: its first 1.5 MB, from 30 s on",
             _scenario("5.2", "90 s", _ramp(RAMPS["80 80"])["network"]),
@@ -266,14 +266,14 @@ SUITE: Final = Suite(
             note="10 Mbit/s; background of half the load. done counts from the run's start; slow start is disabled for "
             "the new flow.",
         ),
-        Part(
+        SuitePart(
             "5.3",
             "Transients: 75 Mbit/s of datagrams go, come, or come in 30 steps",
             _scenario("5.3", "90 s", _transient([])["network"]),
             {"tcp": CONTROLS, "transient": TRANSIENTS},
             ("test=flow:test.throughput", "cross_loss=datagrams:cross*.loss", *METRICS),
         ),
-        Part(
+        SuitePart(
             "6.1",
             "Impact on standard TCP: camp a is standard, camp b is under test",
             _scenario("6.1", "120 s", _camps(0.5)),
@@ -281,21 +281,21 @@ SUITE: Final = Suite(
             ("standard=flow:a-*.throughput", "tested=flow:b-*.throughput", *METRICS),
             note="Reno's rows are the baseline: the gain is tested over tested there, the loss standard over standard.",
         ),
-        Part(
+        SuitePart(
             "6.2.2.1",
             "Intra-protocol fairness: two flows of one round trip, by buffer",
             _scenario("6.2.2.1", "60 s", _two(160, 160)["network"]),
             {"tcp": CONTROLS, "rtt_ms": {ms: _two(ms, ms) for ms in RTTS}, "buffer": BUFFERS},
             ("one=flow:one.throughput", "other=flow:other.throughput", "jain=flow:*.fairness", METRICS[1]),
         ),
-        Part(
+        SuitePart(
             "6.2.2.2",
             "Inter-RTT fairness: a flow of 160 ms beside one of another round trip, by buffer",
             _scenario("6.2.2.2", "60 s", _two(160, 160)["network"]),
             {"tcp": CONTROLS, "other_ms": {ms: _two(160, ms) for ms in RTTS[:-1]}, "buffer": BUFFERS},
             ("of_160_ms=flow:one.throughput", "other=flow:other.throughput", "jain=flow:*.fairness", METRICS[1]),
         ),
-        Part(
+        SuitePart(
             "6.3",
             "Multiple bottlenecks: a source over three links beside one on each",
             _scenario("6.3", "30 s", _parking_lot(0.3)["network"]),
