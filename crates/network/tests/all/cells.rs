@@ -1,11 +1,10 @@
 //! Datagrams as cells, and random early detection of their frames, against closed forms.
 
-use crate::common::{dumbbell, run, tcp, watched, SECOND};
+use crate::common::{both, dumbbell, tcp, SECOND};
 use longpipe_network::scenario::{
-    BufferConfig, BufferUnit, CbrConfig, Engine, PoissonConfig, PolicyConfig, QueueUnit, RedConfig, RedGap, Scenario,
+    BufferConfig, BufferUnit, CbrConfig, PoissonConfig, PolicyConfig, QueueUnit, RedConfig, RedGap, Scenario,
     TrafficConfig,
 };
-use longpipe_network::Report;
 use longpipe_tcp::config::RecoveryKind;
 
 const ACCESS_BPS: u64 = 1_000_000_000;
@@ -42,16 +41,6 @@ fn cbr(load: f64) -> TrafficConfig {
         rate_bps: (load * FULL_BPS) as u64,
         payload_bytes: PAYLOAD,
     })
-}
-
-/// The same in both engines, watched or not.
-fn both(scenario: &Scenario) -> Report {
-    let mut reference = scenario.clone();
-    reference.engine = Engine::Reference;
-    let (fast, plain) = (run(scenario, 1), run(&reference, 1));
-    assert_eq!((fast.state_hash, &fast.datagrams), (plain.state_hash, &plain.datagrams));
-    assert_eq!(fast.state_hash, watched(scenario, 1).0.state_hash);
-    fast
 }
 
 /// A frame takes three delays, its time on the trunk, two cells elsewhere, and up to a slot at each of two ports.

@@ -1,10 +1,10 @@
 //! Datagrams against closed forms: what waits at a port, and for how long, is known for evenly spaced and for Poisson arrivals.
 
 use crate::common::packets::{ip, packets};
-use crate::common::{run, tcp, watched, SECOND};
+use crate::common::{both, tcp, SECOND};
 use longpipe_network::hosts::datagrams::DatagramReport;
 use longpipe_network::scenario::{
-    ArrivalsConfig, BufferUnit, CbrConfig, Engine, LossConfig, OnOffDatagramsConfig, PoissonConfig, Scenario, Times,
+    ArrivalsConfig, BufferUnit, CbrConfig, LossConfig, OnOffDatagramsConfig, PoissonConfig, Scenario, Times,
     TrafficConfig, VideoConfig,
 };
 use longpipe_network::Report;
@@ -34,16 +34,6 @@ fn cbr(rate_bps: u64) -> TrafficConfig {
         rate_bps,
         payload_bytes: PAYLOAD,
     })
-}
-
-/// The same in both engines, watched or not.
-fn both(scenario: &Scenario) -> Report {
-    let mut reference = scenario.clone();
-    reference.engine = Engine::Reference;
-    let (fast, plain) = (run(scenario, 1), run(&reference, 1));
-    assert_eq!((fast.state_hash, &fast.datagrams), (plain.state_hash, &plain.datagrams));
-    assert_eq!(fast.state_hash, watched(scenario, 1).0.state_hash);
-    fast
 }
 
 fn only(report: &Report) -> &DatagramReport {

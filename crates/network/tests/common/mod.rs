@@ -230,6 +230,17 @@ pub fn watched(scenario: &Scenario, seed: u64) -> (Report, Recorder) {
     (report, simulation.into_probe())
 }
 
+/// What a run leaves behind: the same in both engines, watched or not.
+#[allow(dead_code)]
+pub fn both(scenario: &Scenario) -> Report {
+    let mut reference = scenario.clone();
+    reference.engine = Engine::Reference;
+    let (fast, plain) = (run(scenario, 1), run(&reference, 1));
+    assert_eq!((fast.state_hash, &fast.datagrams), (plain.state_hash, &plain.datagrams));
+    assert_eq!(fast.state_hash, watched(scenario, 1).0.state_hash);
+    fast
+}
+
 /// Whether transfers are complete where all their bytes were delivered, and there alone.
 #[allow(dead_code)]
 pub fn transfers_agree(scenario: &Scenario, report: &Report) -> bool {
