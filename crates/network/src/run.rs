@@ -2,7 +2,7 @@
 
 use crate::clock::Actor;
 use crate::hosts::datagrams::DatagramReport;
-use crate::hosts::relay::RelayReport;
+use crate::hosts::relay::{self, RelayReport};
 use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
@@ -152,7 +152,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
                 own.tell(&mut report);
                 datagrams.push(own);
             }
-            if let Some(own) = self.hosts.relay_report(index) {
+            if let Some(own) = relay::report(&self.hosts, index) {
                 let own = own.map_err(|broken| InvariantError(format!("what flow {index} passes on: {broken}")))?;
                 hash.relay(&own);
                 relays.push(own);

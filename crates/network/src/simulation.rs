@@ -8,7 +8,7 @@ use crate::atm::aal5::Reassembler;
 use crate::atm::link::Link;
 use crate::atm::{vbr, Atm};
 use crate::hosts::flow::Flow;
-use crate::hosts::foreign::{ForeignPacket, Outcome};
+use crate::hosts::foreign::{self, ForeignPacket, Outcome};
 use crate::hosts::hosts;
 #[cfg(feature = "reference")]
 use crate::ip::reference::Reference;
@@ -125,7 +125,7 @@ impl<P: Probe> Simulation<P> {
     pub fn enter(&mut self, time: Time, vc: u32, packet: ForeignPacket) {
         of!(&mut self.0, run => {
             run.advance_to(time);
-            run.hosts.enter(&mut run.medium, vc, packet);
+            foreign::enter(&mut run.hosts, &mut run.medium, vc, packet);
         });
     }
 

@@ -1,6 +1,6 @@
 //! What end points do with the packets that reach them, and what they send.
 
-use super::Hosts;
+use super::{asking, datagrams, foreign, relay, Hosts};
 use crate::clock::{Actor, START, UNKNOWN};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
@@ -56,13 +56,13 @@ impl<P: Probe> Hosts<P> {
     fn receive_other<M: Medium>(&mut self, medium: &mut M, packet: Packet, options: &Options) {
         let (flow, frame) = ((packet.vc() / 2) as usize, packet.frame());
         if packet.is_foreign() {
-            self.hand_over(packet);
+            foreign::hand_over(self, packet);
         } else if packet.is_datagram() {
-            self.on_datagram(flow, frame, &packet.datagram());
+            datagrams::arrive(self, flow, frame, &packet.datagram());
         } else if packet.is_data() {
-            self.on_request(medium, flow, frame, &packet.segment(options));
+            asking::on_request(self, medium, flow, frame, &packet.segment(options));
         } else {
-            self.on_request_ack(medium, flow, frame, &packet.ack(options));
+            asking::on_request_ack(self, medium, flow, frame, &packet.ack(options));
         }
     }
 
@@ -108,7 +108,7 @@ impl<P: Probe> Hosts<P> {
         state.receiver.on_segment(now, segment);
         if state.receiver.delivered() >= state.awaited {
             state.on_awaited(now);
-            self.pass_on(medium, flow);
+            relay::pass_on(self, medium, flow);
         }
         self.send_ack(medium, flow, since)
     }
@@ -119,7 +119,7 @@ impl<P: Probe> Hosts<P> {
         let now = self.clock.now;
         self.probe.acknowledged(now, flow as u32, frame, ack);
         if self.flows[flow].relay.is_some() {
-            return self.on_relay_ack(medium, flow, frame, ack);
+            return relay::on_ack(self, medium, flow, frame, ack);
         }
         self.flows[flow].sender.on_ack(now, ack);
         self.send_on(medium, flow);
@@ -136,13 +136,13 @@ impl<P: Probe> Hosts<P> {
     pub fn on_start<M: Medium>(&mut self, medium: &mut M, flow: usize) {
         self.foresee_nothing(2 * flow);
         if self.flows[flow].requests.is_some() {
-            return self.on_client_clock(medium, flow);
+            return asking::on_clock(self, medium, flow);
         }
         if self.flows[flow].datagrams.is_some() {
-            return self.send_datagrams(medium, flow);
+            return datagrams::send(self, medium, flow);
         }
         if self.flows[flow].relay.is_some() {
-            return self.on_relay_clock(medium, flow);
+            return relay::on_clock(self, medium, flow);
         }
         let size = self.flows[flow].size;
         self.flows[flow].sender.write_up_to(size);

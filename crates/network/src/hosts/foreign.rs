@@ -119,36 +119,34 @@ impl Foreign {
     }
 }
 
-impl<P: Probe> Hosts<P> {
-    /// A packet of a program outside is handed to the interface at the start of a foreign flow's circuit, now.
-    pub fn enter<M: Medium>(&mut self, medium: &mut M, vc: u32, packet: ForeignPacket) {
-        let travels = medium.travels(vc as usize);
-        let Some(foreign) = &mut self.flows[(vc / 2) as usize].foreign else {
-            unreachable!("packets of programs outside take foreign circuits")
-        };
-        let frame = foreign.number(vc, travels, packet);
-        medium.send(self, vc, frame, &packet, UNKNOWN);
-    }
+/// A packet of a program outside is handed to the interface at the start of a foreign flow's circuit, now.
+pub(crate) fn enter<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, vc: u32, packet: ForeignPacket) {
+    let travels = medium.travels(vc as usize);
+    let Some(foreign) = &mut hosts.flows[(vc / 2) as usize].foreign else {
+        unreachable!("packets of programs outside take foreign circuits")
+    };
+    let frame = foreign.number(vc, travels, packet);
+    medium.send(hosts, vc, frame, &packet, UNKNOWN);
+}
 
-    /// Such a packet has reached its host.
-    pub fn hand_over(&mut self, packet: Packet) {
-        let time = self.clock.now;
-        let foreign = self.flows[(packet.vc() / 2) as usize].foreign.as_mut();
-        let lost = foreign.map(|foreign| foreign.take_lost(packet.vc()));
-        let fate = Fate::Lost {
-            link: None,
-            cause: Cause::Cells,
-        };
-        let lost = lost.into_iter().flatten().map(|id| Outcome { time, id, fate });
-        self.outcomes.extend(lost);
-        self.outcomes.push(Outcome {
-            time,
-            id: packet.sequence(),
-            fate: Fate::Delivered {
-                marked: packet.is_marked(),
-            },
-        });
-    }
+/// Such a packet has reached its host.
+pub(super) fn hand_over<P: Probe>(hosts: &mut Hosts<P>, packet: Packet) {
+    let time = hosts.clock.now;
+    let foreign = hosts.flows[(packet.vc() / 2) as usize].foreign.as_mut();
+    let lost = foreign.map(|foreign| foreign.take_lost(packet.vc()));
+    let fate = Fate::Lost {
+        link: None,
+        cause: Cause::Cells,
+    };
+    let lost = lost.into_iter().flatten().map(|id| Outcome { time, id, fate });
+    hosts.outcomes.extend(lost);
+    hosts.outcomes.push(Outcome {
+        time,
+        id: packet.sequence(),
+        fate: Fate::Delivered {
+            marked: packet.is_marked(),
+        },
+    });
 }
 
 /// Foreign packets that a port has lost.

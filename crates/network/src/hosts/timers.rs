@@ -1,7 +1,7 @@
 //! The timers of end points, of which the agenda is told the earliest: it looks again when that has moved. A host that
 //! packets reach ahead of time may look first.
 
-use super::Hosts;
+use super::{asking, Hosts};
 use crate::clock::{Actor, TIMER, UNKNOWN};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
@@ -19,7 +19,7 @@ impl<P: Probe> Hosts<P> {
         } else {
             self.arm_sending_host(medium, flow);
         }
-        self.on_server_timer(medium, flow);
+        asking::on_server_timer(self, medium, flow);
         if self.flows[flow].sender_armed == MaybeTime::NONE {
             self.clock.cancel(Actor::Sender(flow));
             self.foresee_nothing(2 * flow);
@@ -32,7 +32,7 @@ impl<P: Probe> Hosts<P> {
         state.receiver_armed = MaybeTime::NONE;
         state.receiver.on_timeout(self.clock.now);
         self.send_ack(medium, flow, UNKNOWN);
-        self.on_client_timer(medium, flow);
+        asking::on_client_timer(self, medium, flow);
         if self.flows[flow].receiver_armed == MaybeTime::NONE {
             self.clock.cancel(Actor::Receiver(flow));
             self.foresee_nothing(2 * flow + 1);

@@ -1,7 +1,7 @@
 //! What an acknowledgement brings about.
 
 use super::timers::Timer;
-use super::{Sender, NOTHING};
+use super::{records, Sender, NOTHING};
 use crate::congestion::control::{Ack, Cause};
 use crate::congestion::reins::{Regulation, Reins};
 use crate::ledger::News;
@@ -112,7 +112,7 @@ impl Sender {
                     && ack.clock == MaybeTime::NONE
                     && ack.acknowledgement > self.flight.una;
                 if !(plain && self.on_ack_in_order(now, ack.acknowledgement, ack.echo.get())) {
-                    self.on_recorded_ack(now, ack);
+                    records::on_ack(self, now, ack);
                 }
                 return;
             }

@@ -202,7 +202,7 @@ impl Sender {
         for timer in Timer::ALL {
             if self.timers.is_due(timer, now) {
                 match timer {
-                    Timer::Retransmission if self.goes_by_records() => self.on_recorded_timeout(now),
+                    Timer::Retransmission if self.goes_by_records() => records::on_timeout(self, now),
                     Timer::Retransmission => self.on_retransmission_timeout(now),
                 }
             }
@@ -293,6 +293,25 @@ impl Sender {
             sent_bytes,
             ..counters
         }
+    }
+
+    /// How it stands.
+    pub fn standing(&mut self) -> Standing {
+        let state = self.recovery.by_records().map(|rack| rack.state());
+        let ledger = self.told.as_deref().and_then(|told| told.ledger.as_ref());
+        Standing {
+            cwnd: self.flight.cwnd(),
+            ssthresh: self.flight.ssthresh(),
+            written: self.written,
+            max: self.flight.max,
+            una: self.flight.una,
+            records: state.zip(ledger.map(|ledger| ledger.count())),
+        }
+    }
+
+    /// The receiver advertises another window [byte].
+    pub fn advertise(&mut self, window: u64) {
+        self.flight.rwnd = window;
     }
 
     /// Whether all that was written has been acknowledged.

@@ -1,15 +1,22 @@
 //! What to send next.
 
 use super::timers::Timer;
-use super::{Sender, NOTHING};
+use super::{records, Sender, NOTHING};
 use crate::congestion::control::Sent;
 use crate::congestion::reins::Regulation;
 use crate::ledger::Ledger;
 use crate::recovery::recover::{Next, Recover};
+use crate::recovery::Recovery;
 use crate::segment::{DataSegment, Ecn};
 use longpipe_events::{MaybeTime, Time};
 
 impl Sender {
+    /// Whether its recovery goes by the records of transmissions (`records.rs`).
+    #[inline(always)]
+    pub(super) fn goes_by_records(&self) -> bool {
+        matches!(self.recovery, Recovery::Rack(_))
+    }
+
     /// The next segment to send now, if any.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<DataSegment> {
@@ -94,7 +101,7 @@ impl Sender {
             if self.is_spent_in_order() {
                 return None;
             }
-            return self.poll_recorded(now);
+            return records::poll(self, now);
         }
         let mss = self.flight.mss;
         if self.told.as_mut().is_some_and(|told| told.holds(now, mss)) {

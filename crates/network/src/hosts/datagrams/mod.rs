@@ -121,36 +121,34 @@ impl DatagramReport {
     }
 }
 
-impl<P: Probe> Hosts<P> {
-    /// An application sends what is due now.
-    pub fn send_datagrams<M: Medium>(&mut self, medium: &mut M, flow: usize) {
-        let (travels, now) = (medium.travels(2 * flow), self.clock.now);
-        loop {
-            let state = &mut self.flows[flow];
-            let Some(datagrams) = &mut state.datagrams else { return };
-            let start = state.start;
-            let Some((at, length)) = datagrams.source.due(start).filter(|due| due.0 <= self.clock.end) else {
-                return;
-            };
-            if at > now {
-                return self.clock.set(Actor::Start(flow), at, START);
-            }
-            datagrams.source.step();
-            datagrams.sent.0 += 1;
-            datagrams.sent.1 += u64::from(length);
-            let datagram = Datagram { sent: now, length };
-            let frame = datagrams.way.number(travels, datagram);
-            self.probe.sent_datagram(now, flow as u32, frame, &datagram);
-            medium.send(self, 2 * flow as u32, frame, &datagram, UNKNOWN);
+/// An application sends what is due now.
+pub(super) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
+    let (travels, now) = (medium.travels(2 * flow), hosts.clock.now);
+    loop {
+        let state = &mut hosts.flows[flow];
+        let Some(datagrams) = &mut state.datagrams else { return };
+        let start = state.start;
+        let Some((at, length)) = datagrams.source.due(start).filter(|due| due.0 <= hosts.clock.end) else {
+            return;
+        };
+        if at > now {
+            return hosts.clock.set(Actor::Start(flow), at, START);
         }
+        datagrams.source.step();
+        datagrams.sent.0 += 1;
+        datagrams.sent.1 += u64::from(length);
+        let datagram = Datagram { sent: now, length };
+        let frame = datagrams.way.number(travels, datagram);
+        hosts.probe.sent_datagram(now, flow as u32, frame, &datagram);
+        medium.send(hosts, 2 * flow as u32, frame, &datagram, UNKNOWN);
     }
+}
 
-    /// A datagram reaches its application.
-    pub fn on_datagram(&mut self, flow: usize, frame: u32, datagram: &Datagram) {
-        let now = self.clock.now;
-        self.probe.received_datagram(now, flow as u32, frame, datagram);
-        if let Some(datagrams) = &mut self.flows[flow].datagrams {
-            datagrams.take(now, frame, datagram);
-        }
+/// A datagram reaches its application.
+pub(super) fn arrive<P: Probe>(hosts: &mut Hosts<P>, flow: usize, frame: u32, datagram: &Datagram) {
+    let now = hosts.clock.now;
+    hosts.probe.received_datagram(now, flow as u32, frame, datagram);
+    if let Some(datagrams) = &mut hosts.flows[flow].datagrams {
+        datagrams.take(now, frame, datagram);
     }
 }

@@ -117,132 +117,136 @@ fn last(flows: &[FlowConfig], mut index: usize) -> usize {
     index
 }
 
-impl<P: Probe> Hosts<P> {
-    fn onward(&mut self, flow: usize) -> Option<&mut Onward> {
-        self.flows[flow].relay.as_mut()?.onward.as_mut()
-    }
+fn onward<P: Probe>(hosts: &mut Hosts<P>, flow: usize) -> Option<&mut Onward> {
+    hosts.flows[flow].relay.as_mut()?.onward.as_mut()
+}
 
-    /// A split connection begins, or it is time to ask for its window.
-    #[cold]
-    pub(super) fn on_relay_clock<M: Medium>(&mut self, medium: &mut M, flow: usize) {
-        if let Some(relay) = &mut self.flows[flow].relay {
-            if std::mem::replace(&mut relay.started, true) {
-                return self.ask_for_window(medium, flow);
-            }
-        }
-        self.send_relayed(medium, flow);
-    }
-
-    /// A flow's receiver has more to deliver.
-    #[cold]
-    pub(super) fn pass_on<M: Medium>(&mut self, medium: &mut M, flow: usize) {
-        let Some(to) = self.onward(flow).map(|onward| onward.flow) else {
-            return;
-        };
-        self.count_held(flow, to);
-        self.send_relayed(medium, to);
-    }
-
-    /// An ACK reaches the sender of a connection that is split, or carries on.
-    #[cold]
-    pub(super) fn on_relay_ack<M: Medium>(&mut self, medium: &mut M, flow: usize, frame: u32, ack: &AckSegment) {
-        let now = self.clock.now;
-        let of_window_alone = self.onward(flow).is_some_and(|onward| onward.windows.hear(frame));
-        let sender = &mut self.flows[flow].sender;
-        // No duplicate: the window has changed (RFC 5681 section 2).
-        if !of_window_alone || ack.acknowledgement > sender.flight().una {
-            sender.on_ack(now, ack);
-        }
-        self.send_relayed(medium, flow);
-        let source = self.flows[flow].relay.as_ref().and_then(|relay| relay.source);
-        if let Some(source) = source {
-            self.count_held(source, flow);
-            self.tell_of_room(medium, source, flow);
+/// A split connection begins, or it is time to ask for its window.
+#[cold]
+pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
+    if let Some(relay) = &mut hosts.flows[flow].relay {
+        if std::mem::replace(&mut relay.started, true) {
+            return ask_for_window(hosts, medium, flow);
         }
     }
+    send(hosts, medium, flow);
+}
 
-    /// Lets a sender have what there is to send within its window.
-    fn send_relayed<M: Medium>(&mut self, medium: &mut M, flow: usize) {
-        let ready = self.ready_bytes(flow);
-        let edge = self.onward(flow).map_or(u64::MAX, |onward| onward.windows.known());
-        self.flows[flow].sender.write_up_to(ready.min(edge));
-        self.send_data(medium, flow);
-        let space = self.flows[flow].sender.flight();
-        let stalls = space.una == space.max && space.max == edge && edge < ready;
-        let rto = self.flows[flow].sender.timer().rto();
-        let now = self.clock.now;
-        let Some(onward) = self.onward(flow) else { return };
-        if !stalls {
-            onward.unanswered = 0;
-        }
-        if stalls != onward.waits {
-            onward.waits = stalls;
-            if stalls {
-                let due = now + onward.patience(rto);
-                self.clock.set(Actor::Start(flow), due, START);
-            } else {
-                self.clock.cancel(Actor::Start(flow));
-            }
+/// A flow's receiver has more to deliver.
+#[cold]
+pub(super) fn pass_on<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
+    let Some(to) = onward(hosts, flow).map(|onward| onward.flow) else {
+        return;
+    };
+    count_held(hosts, flow, to);
+    send(hosts, medium, to);
+}
+
+/// An ACK reaches the sender of a connection that is split, or carries on.
+#[cold]
+pub(super) fn on_ack<P: Probe, M: Medium>(
+    hosts: &mut Hosts<P>,
+    medium: &mut M,
+    flow: usize,
+    frame: u32,
+    ack: &AckSegment,
+) {
+    let now = hosts.clock.now;
+    let of_window_alone = onward(hosts, flow).is_some_and(|onward| onward.windows.hear(frame));
+    let sender = &mut hosts.flows[flow].sender;
+    // No duplicate: the window has changed (RFC 5681 section 2).
+    if !of_window_alone || ack.acknowledgement > sender.flight().una {
+        sender.on_ack(now, ack);
+    }
+    send(hosts, medium, flow);
+    let source = hosts.flows[flow].relay.as_ref().and_then(|relay| relay.source);
+    if let Some(source) = source {
+        count_held(hosts, source, flow);
+        tell_of_room(hosts, medium, source, flow);
+    }
+}
+
+/// Lets a sender have what there is to send within its window.
+fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
+    let ready = ready_bytes(hosts, flow);
+    let edge = onward(hosts, flow).map_or(u64::MAX, |onward| onward.windows.known());
+    hosts.flows[flow].sender.write_up_to(ready.min(edge));
+    hosts.send_data(medium, flow);
+    let space = hosts.flows[flow].sender.flight();
+    let stalls = space.una == space.max && space.max == edge && edge < ready;
+    let rto = hosts.flows[flow].sender.timer().rto();
+    let now = hosts.clock.now;
+    let Some(onward) = onward(hosts, flow) else { return };
+    if !stalls {
+        onward.unanswered = 0;
+    }
+    if stalls != onward.waits {
+        onward.waits = stalls;
+        if stalls {
+            let due = now + onward.patience(rto);
+            hosts.clock.set(Actor::Start(flow), due, START);
+        } else {
+            hosts.clock.cancel(Actor::Start(flow));
         }
     }
+}
 
-    /// What a flow has to send so far [byte].
-    fn ready_bytes(&self, flow: usize) -> u64 {
-        let state = &self.flows[flow];
-        match state.relay.as_ref().and_then(|relay| relay.source) {
-            Some(source) => self.flows[source].receiver.delivered(),
-            None => state.size,
-        }
+/// What a flow has to send so far [byte].
+fn ready_bytes<P: Probe>(hosts: &Hosts<P>, flow: usize) -> u64 {
+    let state = &hosts.flows[flow];
+    match state.relay.as_ref().and_then(|relay| relay.source) {
+        Some(source) => hosts.flows[source].receiver.delivered(),
+        None => state.size,
     }
+}
 
-    /// Looks how much lies between a flow and the one that carries on.
-    fn count_held(&mut self, flow: usize, to: usize) {
-        let held = self.flows[flow].receiver.delivered() - self.flows[to].sender.flight().una;
-        let now = self.clock.now;
-        if let Some(onward) = self.onward(flow) {
-            onward.account.set(now, held);
-        }
+/// Looks how much lies between a flow and the one that carries on.
+fn count_held<P: Probe>(hosts: &mut Hosts<P>, flow: usize, to: usize) {
+    let held = hosts.flows[flow].receiver.delivered() - hosts.flows[to].sender.flight().una;
+    let now = hosts.clock.now;
+    if let Some(onward) = onward(hosts, flow) {
+        onward.account.set(now, held);
     }
+}
 
-    /// Has a flow's receiver tell of room, if it is worth an ACK of its own.
-    fn tell_of_room<M: Medium>(&mut self, medium: &mut M, flow: usize, to: usize) {
-        let (freed, state) = (self.flows[to].sender.flight().una, &mut self.flows[flow]);
-        let (next, received) = (state.acks.next_number(), state.receiver.delivered());
-        let tells = state
-            .relay
-            .as_mut()
-            .and_then(|relay| relay.onward.as_mut())
-            .is_some_and(|onward| onward.windows.open(freed, next, received));
-        if tells {
-            state.receiver.tell_again();
-            self.send_ack(medium, flow, UNKNOWN);
-        }
+/// Has a flow's receiver tell of room, if it is worth an ACK of its own.
+fn tell_of_room<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize, to: usize) {
+    let (freed, state) = (hosts.flows[to].sender.flight().una, &mut hosts.flows[flow]);
+    let (next, received) = (state.acks.next_number(), state.receiver.delivered());
+    let tells = state
+        .relay
+        .as_mut()
+        .and_then(|relay| relay.onward.as_mut())
+        .is_some_and(|onward| onward.windows.open(freed, next, received));
+    if tells {
+        state.receiver.tell_again();
+        hosts.send_ack(medium, flow, UNKNOWN);
     }
+}
 
-    /// Sends a byte that was acknowledged again, so that the answer tells of the window: the ACK that opened it may be lost.
-    fn ask_for_window<M: Medium>(&mut self, medium: &mut M, flow: usize) {
-        let (travels, now) = (medium.travels(2 * flow), self.clock.now);
-        let state = &mut self.flows[flow];
-        let rto = state.sender.timer().rto();
-        let una = state.sender.flight().una;
-        let Some(onward) = state.relay.as_mut().and_then(|relay| relay.onward.as_mut()) else {
-            return;
-        };
-        onward.probes += 1;
-        onward.unanswered += 1;
-        let (due, timestamp) = (now + onward.patience(rto), onward.timestamps.then_some(now));
-        let segment = DataSegment {
-            sequence: una - 1,
-            length: 1,
-            retransmission: true,
-            timestamp,
-            ..DataSegment::default()
-        };
-        let frame = state.data.number(travels, segment);
-        self.probe.sent(now, flow as u32, frame, &segment);
-        medium.send(self, 2 * flow as u32, frame, &segment, UNKNOWN);
-        self.clock.set(Actor::Start(flow), due, START);
-    }
+/// Sends a byte that was acknowledged again, so that the answer tells of the window: the ACK that opened it may be lost.
+fn ask_for_window<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
+    let (travels, now) = (medium.travels(2 * flow), hosts.clock.now);
+    let state = &mut hosts.flows[flow];
+    let rto = state.sender.timer().rto();
+    let una = state.sender.flight().una;
+    let Some(onward) = state.relay.as_mut().and_then(|relay| relay.onward.as_mut()) else {
+        return;
+    };
+    onward.probes += 1;
+    onward.unanswered += 1;
+    let (due, timestamp) = (now + onward.patience(rto), onward.timestamps.then_some(now));
+    let segment = DataSegment {
+        sequence: una - 1,
+        length: 1,
+        retransmission: true,
+        timestamp,
+        ..DataSegment::default()
+    };
+    let frame = state.data.number(travels, segment);
+    hosts.probe.sent(now, flow as u32, frame, &segment);
+    medium.send(hosts, 2 * flow as u32, frame, &segment, UNKNOWN);
+    hosts.clock.set(Actor::Start(flow), due, START);
 }
 
 impl Onward {
@@ -252,32 +256,30 @@ impl Onward {
     }
 }
 
-impl<P: Probe> Hosts<P> {
-    /// What the buffer behind a flow did, if there is one.
-    pub(crate) fn relay_report(&self, flow: usize) -> Option<Result<RelayReport, String>> {
-        let onward = self.flows[flow].relay.as_ref()?.onward.as_ref()?;
-        let (from, to) = (&self.flows[flow], &self.flows[onward.flow]);
-        let (delivered, space) = (from.receiver.delivered(), to.sender.flight());
-        let (held, now) = (delivered - space.una, self.clock.now);
-        let report = RelayReport {
-            flow,
-            onward: onward.flow,
-            mean_bytes: onward.account.mean(now),
-            peak_bytes: onward.account.peak(),
-            held_bytes: held,
-            window_updates: onward.windows.updates(),
-            window_probes: onward.probes,
-        };
-        let most = onward.windows.buffer_bytes();
-        let holds = space.max <= delivered
-            && to.receiver.delivered() <= delivered
-            && onward.account.held() == held
-            && report.peak_bytes <= most
-            && from.receiver.highest() <= space.una + most;
-        Some(if holds {
-            Ok(report)
-        } else {
-            Err(format!("{report:?}, {delivered} delivered, {space:?}, room for {most}"))
-        })
-    }
+/// What the buffer behind a flow did, if there is one.
+pub(crate) fn report<P: Probe>(hosts: &Hosts<P>, flow: usize) -> Option<Result<RelayReport, String>> {
+    let onward = hosts.flows[flow].relay.as_ref()?.onward.as_ref()?;
+    let (from, to) = (&hosts.flows[flow], &hosts.flows[onward.flow]);
+    let (delivered, space) = (from.receiver.delivered(), to.sender.flight());
+    let (held, now) = (delivered - space.una, hosts.clock.now);
+    let report = RelayReport {
+        flow,
+        onward: onward.flow,
+        mean_bytes: onward.account.mean(now),
+        peak_bytes: onward.account.peak(),
+        held_bytes: held,
+        window_updates: onward.windows.updates(),
+        window_probes: onward.probes,
+    };
+    let most = onward.windows.buffer_bytes();
+    let holds = space.max <= delivered
+        && to.receiver.delivered() <= delivered
+        && onward.account.held() == held
+        && report.peak_bytes <= most
+        && from.receiver.highest() <= space.una + most;
+    Some(if holds {
+        Ok(report)
+    } else {
+        Err(format!("{report:?}, {delivered} delivered, {space:?}, room for {most}"))
+    })
 }

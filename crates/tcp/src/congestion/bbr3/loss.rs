@@ -1,6 +1,6 @@
 //! What losses say of the path: how much was too much, and what it delivers now (sections 5.5.10 and 5.5.11).
 
-use super::startup::is_too_high;
+use super::startup::{self, is_too_high};
 use super::*;
 
 /// Bounds that hold until the next probe; infinite where nothing was lost since the latest.
@@ -134,7 +134,7 @@ impl Bbr3 {
     /// `HandleSpuriousLossDetection`, but for the window.
     pub(super) fn undo_recovery(&mut self) {
         self.loss.lost = false;
-        self.reset_full_pipe(0.0);
+        startup::reset_full_pipe(self, 0.0);
         self.short.bw = self.short.bw.max(self.undo.short.bw);
         self.short.inflight = self.short.inflight.max(self.undo.short.inflight);
         self.inflight_longterm = self.inflight_longterm.max(self.undo.inflight_longterm);

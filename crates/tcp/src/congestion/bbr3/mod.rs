@@ -223,7 +223,7 @@ impl Control for Bbr3 {
             return self.pacing(flight);
         }
         if self.state == State::ProbeRtt {
-            self.end_pause_in_time(sent.now);
+            pause::end_in_time(self, sent.now);
         }
         None
     }
@@ -244,8 +244,8 @@ impl Control for Bbr3 {
         if let Some(sample) = &sample {
             self.update_model(ack, sample, flight);
         }
-        self.update_min_rtt(ack);
-        self.check_probe_rtt(ack, flight);
+        pause::update_min_rtt(self, ack);
+        pause::check(self, ack, flight);
         if let Some(sample) = &sample {
             self.advance_latest(sample);
         }
@@ -309,9 +309,9 @@ impl Bbr3 {
         self.update_max_bw(sample);
         self.adapt_to_losses(flight);
         self.update_aggregation(ack, flight);
-        self.check_full_pipe(sample);
-        self.check_startup_done(sample);
-        self.check_drain_done(ack, flight);
+        startup::check_full_pipe(self, sample);
+        startup::check_done(self, sample);
+        startup::check_drain_done(self, ack, flight);
         self.update_cycle(ack, sample, flight);
     }
 

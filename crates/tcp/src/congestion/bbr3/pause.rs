@@ -36,70 +36,68 @@ impl MinRtt {
     }
 }
 
-impl Bbr3 {
-    /// `UpdateMinRTT`.
-    pub(super) fn update_min_rtt(&mut self, ack: &Ack) {
-        let found = &mut self.min_rtt;
-        found.expired = ack.now > found.recent_since + INTERVAL;
-        if let Some(rtt) = ack.rtt {
-            if found.expired || found.recent.is_none_or(|recent| rtt < recent) {
-                (found.recent, found.recent_since) = (Some(rtt), ack.now);
-            }
-        }
-        let old = ack.now > found.since + LASTS;
-        if let Some(recent) = found.recent {
-            if old || found.rtt.is_none_or(|rtt| recent < rtt) {
-                (found.rtt, found.since) = (found.recent, found.recent_since);
-            }
+/// `UpdateMinRTT`.
+pub(super) fn update_min_rtt(bbr: &mut Bbr3, ack: &Ack) {
+    let found = &mut bbr.min_rtt;
+    found.expired = ack.now > found.recent_since + INTERVAL;
+    if let Some(rtt) = ack.rtt {
+        if found.expired || found.recent.is_none_or(|recent| rtt < recent) {
+            (found.recent, found.recent_since) = (Some(rtt), ack.now);
         }
     }
-
-    /// `CheckProbeRTT`.
-    pub(super) fn check_probe_rtt(&mut self, ack: &Ack, flight: &Flight) {
-        if self.state != State::ProbeRtt && self.min_rtt.expired && !self.idle_restart {
-            self.save_cwnd(flight);
-            self.state = State::ProbeRtt;
-            self.min_rtt.until = None;
-            self.min_rtt.paused = Some((self.delivered, self.delivered));
-            self.probe.ack_phase = probe::AckPhase::Stopping;
-            self.start_round();
-        }
-        if self.state == State::ProbeRtt {
-            self.pause(ack, flight);
-        }
-        self.idle_restart &= ack.delivered == 0;
-    }
-
-    fn pause(&mut self, ack: &Ack, flight: &Flight) {
-        if let Some((_, until)) = &mut self.min_rtt.paused {
-            *until = self.delivered + ack.in_flight;
-        }
-        if self.min_rtt.until.is_some() {
-            self.min_rtt.round_over |= self.rounds.began;
-            if self.min_rtt.round_over {
-                self.end_pause_in_time(ack.now);
-            }
-        } else if ack.in_flight as f64 <= self.probe_rtt_cwnd(flight) {
-            self.min_rtt.until = Some(ack.now + PAUSE);
-            self.min_rtt.round_over = false;
-            self.start_round();
+    let old = ack.now > found.since + LASTS;
+    if let Some(recent) = found.recent {
+        if old || found.rtt.is_none_or(|rtt| recent < rtt) {
+            (found.rtt, found.since) = (found.recent, found.recent_since);
         }
     }
+}
 
-    /// `CheckProbeRTTDone`.
-    pub(super) fn end_pause_in_time(&mut self, now: Time) {
-        if self.min_rtt.until.is_none_or(|until| now <= until) {
-            return;
+/// `CheckProbeRTT`.
+pub(super) fn check(bbr: &mut Bbr3, ack: &Ack, flight: &Flight) {
+    if bbr.state != State::ProbeRtt && bbr.min_rtt.expired && !bbr.idle_restart {
+        bbr.save_cwnd(flight);
+        bbr.state = State::ProbeRtt;
+        bbr.min_rtt.until = None;
+        bbr.min_rtt.paused = Some((bbr.delivered, bbr.delivered));
+        bbr.probe.ack_phase = probe::AckPhase::Stopping;
+        bbr.start_round();
+    }
+    if bbr.state == State::ProbeRtt {
+        pause(bbr, ack, flight);
+    }
+    bbr.idle_restart &= ack.delivered == 0;
+}
+
+fn pause(bbr: &mut Bbr3, ack: &Ack, flight: &Flight) {
+    if let Some((_, until)) = &mut bbr.min_rtt.paused {
+        *until = bbr.delivered + ack.in_flight;
+    }
+    if bbr.min_rtt.until.is_some() {
+        bbr.min_rtt.round_over |= bbr.rounds.began;
+        if bbr.min_rtt.round_over {
+            end_in_time(bbr, ack.now);
         }
-        self.min_rtt.recent_since = now;
-        self.min_rtt.until = None;
-        self.restores = true;
-        self.short = ShortTerm::default();
-        if self.full.reached {
-            self.start_down(now);
-            self.state = State::Cruise;
-        } else {
-            self.state = State::Startup;
-        }
+    } else if ack.in_flight as f64 <= bbr.probe_rtt_cwnd(flight) {
+        bbr.min_rtt.until = Some(ack.now + PAUSE);
+        bbr.min_rtt.round_over = false;
+        bbr.start_round();
+    }
+}
+
+/// `CheckProbeRTTDone`.
+pub(super) fn end_in_time(bbr: &mut Bbr3, now: Time) {
+    if bbr.min_rtt.until.is_none_or(|until| now <= until) {
+        return;
+    }
+    bbr.min_rtt.recent_since = now;
+    bbr.min_rtt.until = None;
+    bbr.restores = true;
+    bbr.short = ShortTerm::default();
+    if bbr.full.reached {
+        bbr.start_down(now);
+        bbr.state = State::Cruise;
+    } else {
+        bbr.state = State::Startup;
     }
 }

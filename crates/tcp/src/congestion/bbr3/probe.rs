@@ -1,6 +1,6 @@
 //! The cycle of `ProbeBW`: down, cruise, refill, up (section 5.3.3).
 
-use super::startup::is_too_high;
+use super::startup::{self, is_too_high};
 use super::*;
 
 /// What ACKs tell of a probe.
@@ -87,7 +87,7 @@ impl Bbr3 {
     fn start_up(&mut self, sample: &Sample, flight: &Flight) {
         self.probe.ack_phase = AckPhase::Starting;
         self.start_round();
-        self.reset_full_pipe(sample.rate);
+        startup::reset_full_pipe(self, sample.rate);
         self.state = State::Up;
         self.raise_slope(flight);
     }
@@ -127,7 +127,7 @@ impl Bbr3 {
             return true;
         }
         if ack.window_limited && flight.cwnd() >= self.inflight_longterm {
-            self.reset_full_pipe(sample.rate);
+            startup::reset_full_pipe(self, sample.rate);
             return false;
         }
         self.full.now

@@ -24,56 +24,54 @@ const LOSS_RANGES: u32 = 6;
 /// Drain lasts so many rounds at most.
 const DRAIN_ROUNDS: u64 = 3;
 
-impl Bbr3 {
-    pub(super) fn reset_full_pipe(&mut self, bandwidth: f64) {
-        (self.full.bw, self.full.count, self.full.now) = (bandwidth, 0, false);
-    }
+pub(super) fn reset_full_pipe(bbr: &mut Bbr3, bandwidth: f64) {
+    (bbr.full.bw, bbr.full.count, bbr.full.now) = (bandwidth, 0, false);
+}
 
-    pub(super) fn check_full_pipe(&mut self, sample: &Sample) {
-        if self.full.now || !self.rounds.began || sample.app_limited {
-            return;
-        }
-        if sample.rate >= self.full.bw * GROWTH {
-            self.reset_full_pipe(sample.rate);
-            return;
-        }
-        self.full.count += 1;
-        self.full.now = self.full.count >= FULL_ROUNDS;
-        self.full.reached |= self.full.now;
+pub(super) fn check_full_pipe(bbr: &mut Bbr3, sample: &Sample) {
+    if bbr.full.now || !bbr.rounds.began || sample.app_limited {
+        return;
     }
+    if sample.rate >= bbr.full.bw * GROWTH {
+        reset_full_pipe(bbr, sample.rate);
+        return;
+    }
+    bbr.full.count += 1;
+    bbr.full.now = bbr.full.count >= FULL_ROUNDS;
+    bbr.full.reached |= bbr.full.now;
+}
 
-    pub(super) fn check_startup_done(&mut self, sample: &Sample) {
-        if self.state == State::Startup {
-            self.check_high_loss(sample);
-            if self.full.reached {
-                self.state = State::Drain;
-                self.full.drain_round = self.rounds.count;
-            }
-        }
-        if self.loss.round_began {
-            self.loss.ranges = 0;
+pub(super) fn check_done(bbr: &mut Bbr3, sample: &Sample) {
+    if bbr.state == State::Startup {
+        check_high_loss(bbr, sample);
+        if bbr.full.reached {
+            bbr.state = State::Drain;
+            bbr.full.drain_round = bbr.rounds.count;
         }
     }
-
-    /// A whole round of a recovery lost too much, in several places.
-    fn check_high_loss(&mut self, sample: &Sample) {
-        let many = self.loss.round_began && self.phase == Phase::Recovery && self.loss.ranges >= LOSS_RANGES;
-        if many && is_too_high(sample.lost, sample.tx_in_flight) {
-            self.undo.state = Some(State::Startup);
-            (self.full.now, self.full.reached) = (true, true);
-            let product = self.min_rtt.rtt.map_or(0.0, |rtt| self.bw * rtt.as_seconds());
-            self.inflight_longterm = product.max(self.loss.inflight_latest);
-        }
+    if bbr.loss.round_began {
+        bbr.loss.ranges = 0;
     }
+}
 
-    pub(super) fn check_drain_done(&mut self, ack: &Ack, flight: &Flight) {
-        if self.state != State::Drain {
-            return;
-        }
-        let late = self.rounds.count > self.full.drain_round + DRAIN_ROUNDS;
-        if late || ack.in_flight as f64 <= self.inflight(self.bw, 1.0, flight) {
-            self.start_down(ack.now);
-        }
+/// A whole round of a recovery lost too much, in several places.
+fn check_high_loss(bbr: &mut Bbr3, sample: &Sample) {
+    let many = bbr.loss.round_began && bbr.phase == Phase::Recovery && bbr.loss.ranges >= LOSS_RANGES;
+    if many && is_too_high(sample.lost, sample.tx_in_flight) {
+        bbr.undo.state = Some(State::Startup);
+        (bbr.full.now, bbr.full.reached) = (true, true);
+        let product = bbr.min_rtt.rtt.map_or(0.0, |rtt| bbr.bw * rtt.as_seconds());
+        bbr.inflight_longterm = product.max(bbr.loss.inflight_latest);
+    }
+}
+
+pub(super) fn check_drain_done(bbr: &mut Bbr3, ack: &Ack, flight: &Flight) {
+    if bbr.state != State::Drain {
+        return;
+    }
+    let late = bbr.rounds.count > bbr.full.drain_round + DRAIN_ROUNDS;
+    if late || ack.in_flight as f64 <= bbr.inflight(bbr.bw, 1.0, flight) {
+        bbr.start_down(ack.now);
     }
 }
 
