@@ -129,7 +129,8 @@ export class Charts {
                 ...chart.lines.map((one) => ({
                     label: one.label,
                     stroke: one.colour,
-                    width: one.width ?? 1.25,
+                    // What is wider than a pixel takes a browser ten times as long.
+                    width: one.width ?? 1,
                     points: { show: false },
                     value: (_: uPlot, value: number | null) => (value == null ? "–" : String(Number(value.toPrecision(5)))),
                     ...(one.dash === undefined ? {} : { dash: one.dash }),

@@ -47,7 +47,8 @@ function engineModule(): Promise<WebAssembly.Module> {
 
 /** A worker and the runs that it has been given. */
 export class EngineWorker {
-    private worker: Promise<Worker> | null = null;
+    private starting: Promise<Worker> | null = null;
+    private worker: Worker | null = null;
     private readonly waiting = new Map<number, Waiting>();
 
     /** Runs that are not over. */
@@ -68,9 +69,13 @@ export class EngineWorker {
         return { done, cancel: () => void this.order({ cancel: job.id }) };
     }
 
+    /** At once where the worker is there: a promise would wait until all else at hand is done. */
     private async order(order: Order): Promise<void> {
-        this.worker ??= this.start();
-        (await this.worker).postMessage(order);
+        if (this.worker === null) {
+            this.starting ??= this.start();
+            this.worker = await this.starting;
+        }
+        this.worker.postMessage(order);
     }
 
     private async start(): Promise<Worker> {
@@ -102,7 +107,7 @@ export class EngineWorker {
 
     private renew(worker: Worker): void {
         worker.terminate();
-        this.worker = null;
+        this.starting = this.worker = null;
         for (const waiting of this.waiting.values()) waiting.reject(new Cancelled("cancelled"));
         this.waiting.clear();
     }

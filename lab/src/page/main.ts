@@ -81,9 +81,10 @@ function take(next: Table, fresh: boolean): void {
     if (fresh) sequence = 0;
     [fields, resolved] = [next, found];
     sequence = Math.min(sequence, found.topology.graph.flows.length - 1);
+    // First of all, so that the worker runs while the form is written.
+    run();
     form.show(found, seed);
     showScenario();
-    run();
 }
 
 function checkSeed(): void {
