@@ -2,7 +2,7 @@
 
 use longpipe_events::{mix, Time};
 use longpipe_network::report::{InvariantError, Report};
-use longpipe_network::{Cause, Fate, ForeignPacket, Outcome, Scenario, ScenarioError, Simulation};
+use longpipe_network::{Cause, Circuit, Fate, ForeignPacket, Outcome, Scenario, ScenarioError, Simulation};
 
 /// A packet that enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl Path {
             capable: arrival.capable,
             marked: arrival.marked,
         };
-        self.simulation.enter(self.now, arrival.circuit, packet);
+        self.simulation.enter(self.now, Circuit(arrival.circuit), packet);
         id
     }
 

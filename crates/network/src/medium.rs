@@ -3,6 +3,7 @@
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::packets::payload::Payload;
+use crate::packets::Circuit;
 use crate::report::state_hash::StateHash;
 use crate::report::{Carried, InvariantError};
 use longpipe_events::Time;
@@ -13,13 +14,13 @@ pub(crate) trait Medium: Sized {
     type Certain: Default;
 
     /// Whether what packets of a circuit carry travels with them; else their end points keep it.
-    fn travels(&self, vc: usize) -> bool;
+    fn travels(&self, vc: Circuit) -> bool;
 
     /// A host sends a packet of a circuit in answer to one that left its trunk at `since`; what is returned has yet to go on.
     fn send<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        vc: u32,
+        vc: Circuit,
         frame: u32,
         payload: &impl Payload,
         since: Time,

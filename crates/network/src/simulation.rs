@@ -17,6 +17,7 @@ use crate::ip::Ip;
 use crate::lookahead::ahead::Ahead;
 use crate::lookahead::promises::Promises;
 use crate::observe::probe::Probe;
+use crate::packets::Circuit;
 use crate::report::{InvariantError, Report};
 use crate::run::Run;
 #[cfg(not(feature = "reference"))]
@@ -121,8 +122,8 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// A packet of a program outside enters at `time`, after all else that happens then, where circuit `vc` of a foreign flow
-    /// begins: 2f leads from flow f's sender to its receiver, 2f + 1 back.
-    pub fn enter(&mut self, time: Time, vc: u32, packet: ForeignPacket) {
+    /// begins.
+    pub fn enter(&mut self, time: Time, vc: Circuit, packet: ForeignPacket) {
         of!(&mut self.0, run => {
             run.advance_to(time);
             foreign::enter(&mut run.hosts, &mut run.medium, vc, packet);

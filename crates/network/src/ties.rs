@@ -1,6 +1,7 @@
 //! Who comes first of the cells that reach one switch at one instant: a function of (seed, instant, input, VC), never
 //! of the order of calls.
 
+use crate::packets::Circuit;
 use crate::scenario::topology::LinkEnd;
 use crate::scenario::Ties;
 use longpipe_events::{mix, Order, Time};
@@ -23,14 +24,14 @@ impl TieRule {
 
     /// Rank of a cell of `vc` that reaches the end of a link at `time`: 32 bits, the least first. Equals go by link.
     #[inline(always)]
-    pub fn rank(&self, end: &LinkEnd, time: Time, vc: u32) -> Order {
+    pub fn rank(&self, end: &LinkEnd, time: Time, vc: Circuit) -> Order {
         match self.ties {
             Ties::PortOrder => u64::from(end.input),
             Ties::Rotating => {
                 let (input, inputs) = (u64::from(end.input), u64::from(end.inputs));
                 (input + inputs - (time.0 / end.cell) % inputs) % inputs
             }
-            Ties::Random => mix(self.key ^ time.0 ^ (u64::from(vc) << 44)) >> 32,
+            Ties::Random => mix(self.key ^ time.0 ^ (u64::from(vc.0) << 44)) >> 32,
         }
     }
 }

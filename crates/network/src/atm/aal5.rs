@@ -1,5 +1,7 @@
 //! AAL5: how an IP packet becomes cells and cells a packet again (ITU-T I.363.5; RFC 2684 LLC encapsulation).
 
+use crate::packets::Circuit;
+
 /// Bytes of a cell on the wire.
 pub const CELL_BYTES: u64 = 53;
 /// Bits of a cell on the wire.
@@ -19,7 +21,7 @@ pub fn frame_cells(packet_bytes: u32) -> u16 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
     /// Virtual circuit.
-    pub vc: u32,
+    pub vc: Circuit,
     /// Number of the frame within its VC; stands for the frame's contents and checksum.
     pub frame: u32,
     /// Cells of the frame that follow; 0 marks the last (the end-of-frame bit).

@@ -10,8 +10,8 @@ use crate::hosts::flow::Flow;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
-use crate::packets::circuit::REQUEST;
-use crate::packets::{Options, Packet};
+use crate::packets::in_transit::REQUEST;
+use crate::packets::{Circuit, Options, Packet};
 use crate::scenario::topology::Step;
 use longpipe_events::{Entity, Time};
 
@@ -23,7 +23,7 @@ impl Atm {
             match &mut self.links[link].feed {
                 Feed::Nic(nic) => match nic.pop() {
                     Some(Off::Frame(frame)) => {
-                        self.under_way.astray -= u64::from(frame.packet.vc() % 2);
+                        self.under_way.astray -= frame.packet.vc().way() as u64;
                         self.announce(hosts, frame.packet, frame.cells, frame.accepted());
                     }
                     Some(Off::Cell(cell)) => {
@@ -61,7 +61,7 @@ impl Atm {
             let Step { link: next, local } = self.topology.steps[cell.step as usize];
             cell.step += 1;
             link = next as usize;
-            let traced = (cell.vc as usize) < self.reassemblers.len() && !self.transit[link];
+            let traced = (cell.vc.index()) < self.reassemblers.len() && !self.transit[link];
             let probe = &mut hosts.probe;
             let Link { end, feed, .. } = &mut self.links[link];
             let Feed::Port(port) = feed else {
@@ -98,13 +98,13 @@ impl Atm {
     #[inline(never)]
     pub(super) fn reach_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize, at: Time, cell: Cell) {
         let Cell { vc, frame, .. } = cell;
-        let Some(reassembler) = self.reassemblers.get_mut(vc as usize) else {
-            return self.meters[vc as usize - 2 * hosts.flows.len()].on_cell(at, frame);
+        let Some(reassembler) = self.reassemblers.get_mut(vc.index()) else {
+            return self.meters[vc.index() - Circuit::of_flows(hosts.flows.len())].on_cell(at, frame);
         };
         let Some(cells) = reassembler.on_cell(cell) else {
             return;
         };
-        let bytes = hosts.flows[(vc / 2) as usize].packet_bytes(vc.is_multiple_of(2), frame);
+        let bytes = hosts.flows[vc.flow()].packet_bytes(vc, frame);
         if cells != frame_cells(bytes) {
             return;
         }
@@ -131,8 +131,8 @@ impl Atm {
 
 /// Takes what a frame carries off its circuit.
 #[inline(always)]
-fn take_packet(flows: &mut [Flow], vc: u32, frame: u32) -> (Packet, Options) {
-    let (state, on_data_circuit) = (&mut flows[(vc / 2) as usize], vc.is_multiple_of(2));
+fn take_packet(flows: &mut [Flow], vc: Circuit, frame: u32) -> (Packet, Options) {
+    let (state, on_data_circuit) = (&mut flows[vc.flow()], !vc.is_back());
     let mut options = Options::NONE;
     let packet = match &mut state.requests {
         Some(requests) if frame & REQUEST != 0 => {
@@ -150,7 +150,7 @@ fn take_packet(flows: &mut [Flow], vc: u32, frame: u32) -> (Packet, Options) {
 }
 
 #[cold]
-fn take_without_tcp(flow: &mut Flow, vc: u32, frame: u32) -> Packet {
+fn take_without_tcp(flow: &mut Flow, vc: Circuit, frame: u32) -> Packet {
     if let Some(datagrams) = &mut flow.datagrams {
         return Packet::new(vc, frame, 0, &datagrams.pick(frame), &mut Options::NONE.clone());
     }

@@ -10,7 +10,7 @@ use super::Atm;
 use crate::clock::{Actor, CELL, UNKNOWN, WHOLE_FRAME};
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
-use crate::packets::{OnWire, Options, Packet};
+use crate::packets::{Circuit, OnWire, Options, Packet};
 use crate::scenario::topology::{LinkEnd, Step, Topology};
 use crate::ties::TieRule;
 use longpipe_events::{Entity, Order, Time};
@@ -28,7 +28,7 @@ impl Atm {
         since: Time,
     ) -> Option<CertainFrame> {
         let (vc, link) = (packet.vc(), link as usize);
-        let by_edges = self.by_edges[vc as usize];
+        let by_edges = self.by_edges[vc.index()];
         let ready = hosts.ready(link);
         let Feed::Nic(nic) = &mut self.links[link].feed else {
             unreachable!("circuits begin at hosts")
@@ -38,7 +38,7 @@ impl Atm {
         let lead = nic.lead;
         if by_edges & accepted.soon {
             nic.send(cells);
-            if !vc.is_multiple_of(2) && self.is_certain(lead, accepted.last, since, hosts.clock.end) {
+            if vc.is_back() && self.is_certain(lead, accepted.last, since, hosts.clock.end) {
                 return Some(CertainFrame {
                     frame: Frame::new(packet, cells, accepted, true),
                     options: *options,
@@ -66,7 +66,7 @@ impl Atm {
         }
         if frame.by_edges {
             self.under_way.keep_options(&frame.packet, options);
-            self.under_way.astray += u64::from(frame.packet.vc() % 2);
+            self.under_way.astray += frame.packet.vc().way() as u64;
         }
         if let Feed::Nic(nic) = &mut self.links[link].feed {
             if nic.wait(frame) {
@@ -359,7 +359,7 @@ pub(crate) struct CertainFrame {
 
 /// Rank of what reaches the end of a link at `time` among the events of that instant.
 #[inline(always)]
-fn arrival_order(end: &LinkEnd, ties: &TieRule, vc: u32, time: Time) -> Order {
+fn arrival_order(end: &LinkEnd, ties: &TieRule, vc: Circuit, time: Time) -> Order {
     if end.unshared {
         WHOLE_FRAME
     } else {

@@ -4,6 +4,7 @@ use crate::atm::aal5::Cell;
 use crate::atm::slots::{SlotCursor, SlotGrid};
 use crate::impairments::loss::Loss;
 use crate::packets::ring::Ring;
+use crate::packets::Circuit;
 use crate::packets::Packet;
 use longpipe_events::{Span, Time};
 
@@ -174,7 +175,7 @@ impl Nic {
 
     /// When the next cell arrives downstream, or the one before a frame that goes by edges would, and its VC.
     #[inline(always)]
-    pub fn head(&self) -> Option<(Time, u32)> {
+    pub fn head(&self) -> Option<(Time, Circuit)> {
         let first = self.queue.first()?;
         let time = if first.by_edges {
             self.grid.start(first.slot)

@@ -71,7 +71,7 @@ impl UnderWay {
     #[inline(always)]
     pub fn keep_options(&mut self, packet: &Packet, options: &Options) {
         if packet.has_options() {
-            self.options[packet.vc() as usize].push(*options);
+            self.options[packet.vc().index()].push(*options);
         }
     }
 
@@ -113,7 +113,7 @@ impl UnderWay {
 
     /// Takes the options of the first packet of its circuit that has any.
     pub fn take_options(&mut self, packet: &Packet) -> Options {
-        self.options[packet.vc() as usize].pop().unwrap_or_default()
+        self.options[packet.vc().index()].pop().unwrap_or_default()
     }
 
     /// Every edge.

@@ -6,6 +6,7 @@ use crate::atm::port::trains::TrainPort;
 use crate::atm::port::transit::Transit;
 use crate::atm::port::Port;
 use crate::packets::ring::Ring;
+use crate::packets::Circuit;
 use crate::packets::{OnWire, Options};
 use crate::scenario::topology::LinkEnd;
 use longpipe_events::Time;
@@ -86,7 +87,7 @@ impl Deliveries {
 impl Link {
     /// When the wire wants to be looked at next, and the VC of what arrives then.
     #[inline(always)]
-    pub fn head(&self) -> Option<(Time, u32)> {
+    pub fn head(&self) -> Option<(Time, Circuit)> {
         match &self.feed {
             Feed::Nic(nic) => nic.head(),
             Feed::Port(_) if self.end.host => self.deliveries.first().map(|next| (next.arrival, next.packet.vc())),

@@ -23,7 +23,7 @@ use crate::lookahead::promises::Promises;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::Payload;
-use crate::packets::{Options, Packet};
+use crate::packets::{Circuit, Options, Packet};
 use crate::report::state_hash::StateHash;
 use crate::report::{Carried, InvariantError};
 use crate::scenario::topology::{usual_interval, Entry, Topology};
@@ -81,9 +81,9 @@ impl Atm {
                 }
             }
         }
-        let circuits = 2 * scenario.flows.len();
+        let circuits = Circuit::of_flows(scenario.flows.len());
         let by_edges = plan::by_edges(topology, &links);
-        let travels = (0..circuits).map(|vc| by_edges[vc] || sweeps.carry(vc as u32));
+        let travels = (0..circuits).map(|vc| by_edges[vc] || sweeps.carry(Circuit(vc as u32)));
         Atm {
             travels: travels.collect(),
             by_edges,
@@ -110,20 +110,20 @@ impl Medium for Atm {
     type Certain = Option<CertainFrame>;
 
     #[inline(always)]
-    fn travels(&self, vc: usize) -> bool {
-        self.travels[vc]
+    fn travels(&self, vc: Circuit) -> bool {
+        self.travels[vc.index()]
     }
 
     #[inline(always)]
     fn send<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        vc: u32,
+        vc: Circuit,
         frame: u32,
         payload: &impl Payload,
         since: Time,
     ) -> Option<CertainFrame> {
-        let Entry { link, step } = hosts.flows[(vc / 2) as usize].entry(vc);
+        let Entry { link, step } = hosts.flows[vc.flow()].entry(vc);
         let mut options = Options::NONE;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
         self.send_frame(hosts, link, packet, &options, since)

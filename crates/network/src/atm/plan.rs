@@ -15,6 +15,7 @@ use crate::atm::port::transit::Transit;
 use crate::atm::port::Port;
 use crate::atm::sweeps::Sweeps;
 use crate::impairments::loss::Loss;
+use crate::packets::Circuit;
 use crate::policies::Policy;
 use crate::scenario::topology::Topology;
 use crate::scenario::{Engine, LinkConfig, LossConfig, NodeKind, PolicyConfig, Scenario};
@@ -34,7 +35,7 @@ pub struct Plan<'a> {
     /// The links whose cells go on to each link's port, each once.
     inputs: Vec<Vec<usize>>,
     /// Circuits of each link that carry packets: the VC and its step there.
-    circuits: Vec<Vec<(u32, u32)>>,
+    circuits: Vec<Vec<(Circuit, u32)>>,
     first_of_vbr: Vec<usize>,
     /// Before this, nothing arrives at each link's port.
     earliest: Vec<Time>,
@@ -53,13 +54,13 @@ impl<'a> Plan<'a> {
         let mut inputs = vec![Vec::new(); scenario.links.len()];
         let mut circuits = vec![Vec::new(); scenario.links.len()];
         let mut earliest = vec![Time(u64::MAX); scenario.links.len()];
-        for (vc, &first) in topology.first_step.iter().enumerate() {
+        for (vc, first) in topology.circuits() {
             let (mut before, mut at) = (None, Time::ZERO);
-            let carries_packets = vc < 2 * scenario.flows.len();
+            let carries_packets = vc.index() < Circuit::of_flows(scenario.flows.len());
             for (step, link) in topology.route(first) {
                 earliest[link] = earliest[link].min(at);
                 at += Span(topology.ends[link].cell + scenario.links[link].delay_ps);
-                circuits[link].extend(carries_packets.then_some((vc as u32, step)));
+                circuits[link].extend(carries_packets.then_some((vc, step)));
                 let known: &mut Vec<usize> = &mut inputs[link];
                 known.extend(before.filter(|before| known.last() != Some(before)));
                 before = Some(link);
@@ -122,8 +123,8 @@ impl<'a> Plan<'a> {
     }
 
     /// Whether each frame of a VC has a first and a last cell that are two.
-    fn has_two_ends(&self, vc: u32) -> bool {
-        let traffic = &self.scenario.flows[(vc / 2) as usize].traffic;
+    fn has_two_ends(&self, vc: Circuit) -> bool {
+        let traffic = &self.scenario.flows[vc.flow()].traffic;
         traffic
             .shortest_datagram_bytes()
             .is_none_or(|bytes| frame_cells(bytes) > 1)
@@ -153,7 +154,7 @@ impl<'a> Plan<'a> {
         let alike = |input: usize| {
             !self.is_port(input) && grids[input] == grids[first] && links[input].delay_ps == links[first].delay_ps
         };
-        let behind = |&(_, step): &(u32, u32)| self.topology.route(step + 1).all(|(_, next)| self.transit[next]);
+        let behind = |&(_, step): &(Circuit, u32)| self.topology.route(step + 1).all(|(_, next)| self.transit[next]);
         self.scenario.engine == Engine::Trains
             && !self.by_cells
             && self.is_port(link)
@@ -323,9 +324,9 @@ impl<'a> Plan<'a> {
 
 /// Whether the frames of each VC go by edges: its first port takes trains.
 pub fn by_edges(topology: &Topology, links: &[Link]) -> Vec<bool> {
-    let takes_trains = |&first: &u32| {
+    let takes_trains = |(_, first)| {
         let port = topology.route(first).nth(1);
         port.is_some_and(|(_, link)| matches!(links[link].feed, Feed::Trains(_)))
     };
-    topology.first_step.iter().map(takes_trains).collect()
+    topology.circuits().map(takes_trains).collect()
 }

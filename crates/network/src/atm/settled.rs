@@ -27,7 +27,7 @@ pub(super) fn settle(atm: &mut Atm, now: Time) {
         for &cells in port.late() {
             late[cells.local as usize].push(cells);
         }
-        for &first in &atm.topology.first_step[..atm.reassemblers.len()] {
+        for (_, first) in atm.topology.circuits().take(atm.reassemblers.len()) {
             let Some((step, _)) = atm.topology.route(first).find(|&(_, on_route)| on_route == link) else {
                 continue;
             };

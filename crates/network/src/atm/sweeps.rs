@@ -8,7 +8,7 @@ use crate::atm::interface::Accepted;
 use crate::atm::port::sweep::{Account, Done, Run, Sink, Stream, SweepPort};
 use crate::atm::port::transit::Passed;
 use crate::packets::ring::Ring;
-use crate::packets::{Options, Packet};
+use crate::packets::{Circuit, Options, Packet};
 use longpipe_events::Time;
 
 /// A port before another one.
@@ -138,14 +138,14 @@ impl Sweeps {
 
     /// Whether frames of a VC go so.
     #[inline(always)]
-    pub fn carry(&self, vc: u32) -> bool {
-        self.routes.get(vc as usize).is_some_and(Option::is_some)
+    pub fn carry(&self, vc: Circuit) -> bool {
+        self.routes.get(vc.index()).is_some_and(Option::is_some)
     }
 
     /// A host sends a frame: the port that has to look sooner for it, and when.
     #[inline]
     pub fn send(&mut self, packet: Packet, options: &Options, cells: u16, sent: Accepted) -> Option<(u32, Time)> {
-        let route = self.routes[packet.vc() as usize].as_mut()?;
+        let route = self.routes[packet.vc().index()].as_mut()?;
         let frame = route.packets.tail() as u32;
         route.packets.push(packet);
         if packet.has_options() {
@@ -222,7 +222,7 @@ impl Sweeps {
 
     /// The packet of a frame and the step that it takes next, if all its cells are there; its options, if it has any.
     pub fn take(&mut self, done: &Done, cells: impl Fn(Packet) -> u16, options: &mut Options) -> Option<Packet> {
-        let route = self.routes[done.vc as usize].as_mut()?;
+        let route = self.routes[done.vc.index()].as_mut()?;
         let number = route.packets.head() + u64::from(done.frame.wrapping_sub(route.packets.head() as u32));
         let packet = *route.packets.get(number);
         if cells(packet) != done.cells {

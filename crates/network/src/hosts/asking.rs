@@ -4,7 +4,8 @@ use super::Hosts;
 use crate::clock::{Actor, START, UNKNOWN};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
-use crate::packets::circuit::REQUEST;
+use crate::packets::in_transit::REQUEST;
+use crate::packets::Circuit;
 use longpipe_tcp::{AckSegment, DataSegment};
 
 /// It is time for a client to ask.
@@ -72,25 +73,25 @@ pub(super) fn on_server_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium:
 }
 
 fn send_requests<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
-    let (travels, now) = (medium.travels(2 * flow + 1), hosts.clock.now);
+    let (travels, now) = (medium.travels(Circuit::of_acks(flow)), hosts.clock.now);
     while let Some(requests) = &mut hosts.flows[flow].requests {
         let Some(segment) = requests.sender.poll_transmit(now) else {
             break;
         };
         let frame = requests.segments.number(travels, segment) | REQUEST;
         hosts.probe.sent(now, flow as u32, frame, &segment);
-        medium.send(hosts, 2 * flow as u32 + 1, frame, &segment, UNKNOWN);
+        medium.send(hosts, Circuit::of_acks(flow), frame, &segment, UNKNOWN);
     }
     hosts.arm_receiving_host(medium, flow);
 }
 
 fn send_request_ack<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
-    let (travels, now) = (medium.travels(2 * flow), hosts.clock.now);
+    let (travels, now) = (medium.travels(Circuit::of_data(flow)), hosts.clock.now);
     if let Some(requests) = &mut hosts.flows[flow].requests {
         if let Some(ack) = requests.receiver.poll_transmit(now) {
             let frame = requests.acks.number(travels, ack) | REQUEST;
             hosts.probe.answered(now, flow as u32, frame, &ack);
-            medium.send(hosts, 2 * flow as u32, frame, &ack, UNKNOWN);
+            medium.send(hosts, Circuit::of_data(flow), frame, &ack, UNKNOWN);
         }
     }
     hosts.arm_sending_host(medium, flow);

@@ -5,7 +5,7 @@ use crate::clock::{Actor, START, UNKNOWN};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::PlainAck;
-use crate::packets::{Options, Packet};
+use crate::packets::{Circuit, Options, Packet};
 use longpipe_events::Time;
 use longpipe_tcp::{AckSegment, DataSegment};
 
@@ -13,7 +13,7 @@ impl<P: Probe> Hosts<P> {
     /// Gives a packet to its end point, now; it left its trunk at `since`. What the medium says of the ACK that answers it.
     #[inline(always)]
     pub fn receive<M: Medium>(&mut self, medium: &mut M, packet: Packet, options: &Options, since: Time) -> M::Certain {
-        let flow = (packet.vc() / 2) as usize;
+        let flow = packet.vc().flow();
         if packet.is_of_request() || packet.is_notable() {
             return self.receive_in_full(medium, packet, options, since);
         }
@@ -43,8 +43,8 @@ impl<P: Probe> Hosts<P> {
             self.receive_other(medium, packet, options);
             return M::Certain::default();
         }
-        let (flow, frame) = ((packet.vc() / 2) as usize, packet.frame());
-        if packet.vc().is_multiple_of(2) {
+        let (flow, frame) = (packet.vc().flow(), packet.frame());
+        if !packet.vc().is_back() {
             return self.on_data(medium, flow, frame, &packet.segment(options), since);
         }
         self.on_ack(medium, flow, frame, &packet.ack(options));
@@ -54,7 +54,7 @@ impl<P: Probe> Hosts<P> {
     /// The same of a packet that is neither a flow's data nor an ACK of them.
     #[inline(never)]
     fn receive_other<M: Medium>(&mut self, medium: &mut M, packet: Packet, options: &Options) {
-        let (flow, frame) = ((packet.vc() / 2) as usize, packet.frame());
+        let (flow, frame) = (packet.vc().flow(), packet.frame());
         if packet.is_foreign() {
             foreign::hand_over(self, packet);
         } else if packet.is_datagram() {
@@ -77,7 +77,7 @@ impl<P: Probe> Hosts<P> {
         since: Time,
     ) -> M::Certain {
         let now = self.clock.now;
-        let travels = medium.travels(2 * flow + 1);
+        let travels = medium.travels(Circuit::of_acks(flow));
         let state = &mut self.flows[flow];
         self.probe.received(now, flow as u32, frame, segment);
         if acknowledgement >= state.awaited {
@@ -89,7 +89,7 @@ impl<P: Probe> Hosts<P> {
         };
         let frame = state.acks.number(travels, ack);
         self.probe.answered(now, flow as u32, frame, &ack);
-        medium.send(self, 2 * flow as u32 + 1, frame, &PlainAck(acknowledgement), since)
+        medium.send(self, Circuit::of_acks(flow), frame, &PlainAck(acknowledgement), since)
     }
 
     /// Data reach their receiver.
@@ -129,12 +129,12 @@ impl<P: Probe> Hosts<P> {
     pub fn expect_start<M: Medium>(&mut self, medium: &mut M, flow: usize) {
         let start = self.flows[flow].start;
         self.clock.set(Actor::Start(flow), start, START);
-        self.foresee(medium, 2 * flow, start, START);
+        self.foresee(medium, Circuit::of_data(flow), start, START);
     }
 
     /// A flow's application begins, or asks again.
     pub fn on_start<M: Medium>(&mut self, medium: &mut M, flow: usize) {
-        self.foresee_nothing(2 * flow);
+        self.foresee_nothing(Circuit::of_data(flow));
         if self.flows[flow].requests.is_some() {
             return asking::on_clock(self, medium, flow);
         }
@@ -157,7 +157,7 @@ impl<P: Probe> Hosts<P> {
 
     #[inline(always)]
     fn send_on<M: Medium>(&mut self, medium: &mut M, flow: usize) {
-        let travels = medium.travels(2 * flow);
+        let travels = medium.travels(Circuit::of_data(flow));
         let now = self.clock.now;
         loop {
             let state = &mut self.flows[flow];
@@ -166,7 +166,7 @@ impl<P: Probe> Hosts<P> {
             };
             let frame = state.data.number(travels, segment);
             self.probe.sent(now, flow as u32, frame, &segment);
-            medium.send(self, 2 * flow as u32, frame, &segment, UNKNOWN);
+            medium.send(self, Circuit::of_data(flow), frame, &segment, UNKNOWN);
         }
         let window = self.flows[flow].sender.flight();
         self.probe.window(now, flow as u32, window.cwnd(), window.ssthresh());
@@ -192,10 +192,10 @@ impl<P: Probe> Hosts<P> {
 
     #[inline(always)]
     fn answer<M: Medium>(&mut self, medium: &mut M, flow: usize, ack: &AckSegment, since: Time) -> M::Certain {
-        let travels = medium.travels(2 * flow + 1);
+        let travels = medium.travels(Circuit::of_acks(flow));
         let frame = self.flows[flow].acks.number(travels, *ack);
         self.probe.answered(self.clock.now, flow as u32, frame, ack);
-        medium.send(self, 2 * flow as u32 + 1, frame, ack, since)
+        medium.send(self, Circuit::of_acks(flow), frame, ack, since)
     }
 
     /// More than one ACK leaves only where they wait, so that the place of none is certain.

@@ -5,7 +5,8 @@ use super::datagrams::Datagrams;
 use super::foreign::Foreign;
 use super::relay::{join, Relay};
 use super::requests::Requests;
-use crate::packets::circuit::{Circuit, REQUEST};
+use crate::packets::in_transit::{InTransit, REQUEST};
+use crate::packets::Circuit;
 use crate::scenario::topology::Entry;
 use crate::scenario::{Scenario, StartConfig, TrafficConfig};
 use longpipe_events::{MaybeTime, Span, Stream, Time};
@@ -30,7 +31,7 @@ pub struct Flow {
     /// What the receiving host asks for, if the sending one only answers.
     pub requests: Option<Box<Requests>>,
     /// Data on its way.
-    pub data: Circuit<DataSegment>,
+    pub data: InTransit<DataSegment>,
     /// What the application sends in all [byte]; `GREEDY` where it answers requests.
     pub size: u64,
     /// When the application begins.
@@ -45,7 +46,7 @@ pub struct Flow {
     /// Receiving end point.
     pub receiver: Receiver,
     /// ACKs on their way.
-    pub acks: Circuit<AckSegment>,
+    pub acks: InTransit<AckSegment>,
     /// When the last byte was delivered.
     pub completion: Option<Time>,
     /// What it sends in place of TCP's segments, if it does.
@@ -59,8 +60,8 @@ pub struct Flow {
 impl Flow {
     /// Where circuit `vc`, one of this flow's, begins.
     #[inline(always)]
-    pub fn entry(&self, vc: u32) -> Entry {
-        if vc.is_multiple_of(2) {
+    pub fn entry(&self, vc: Circuit) -> Entry {
+        if !vc.is_back() {
             self.way
         } else {
             self.way_back
@@ -83,30 +84,27 @@ impl Flow {
 
     /// Length of the packet of a frame [byte], on the data circuit or on the return circuit.
     #[inline]
-    pub fn packet_bytes(&self, on_data_circuit: bool, frame: u32) -> u32 {
+    pub fn packet_bytes(&self, vc: Circuit, frame: u32) -> u32 {
         match &self.requests {
             Some(requests) if frame & REQUEST != 0 => {
-                if on_data_circuit {
+                if !vc.is_back() {
                     requests.acks.get(frame & !REQUEST).packet_bytes()
                 } else {
                     requests.segments.get(frame & !REQUEST).packet_bytes()
                 }
             }
-            _ if self.foreign.is_some() || self.datagrams.is_some() => self.bytes_without_tcp(on_data_circuit, frame),
-            _ if on_data_circuit => self.data.get(frame).packet_bytes(),
+            _ if self.foreign.is_some() || self.datagrams.is_some() => self.bytes_without_tcp(vc, frame),
+            _ if !vc.is_back() => self.data.get(frame).packet_bytes(),
             _ => self.acks.get(frame).packet_bytes(),
         }
     }
 
     #[cold]
-    fn bytes_without_tcp(&self, on_data_circuit: bool, frame: u32) -> u32 {
+    fn bytes_without_tcp(&self, vc: Circuit, frame: u32) -> u32 {
         if let Some(datagrams) = &self.datagrams {
             return datagrams.get(frame).packet_bytes();
         }
-        let packet = self
-            .foreign
-            .as_ref()
-            .map(|foreign| foreign.get(u32::from(!on_data_circuit), frame));
+        let packet = self.foreign.as_ref().map(|foreign| foreign.get(vc, frame));
         packet.map_or(0, |packet| u32::from(packet.bytes))
     }
 
@@ -154,10 +152,10 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
             sender,
             receiver: Receiver::new(&flow.tcp),
             receiving: CacheLine,
-            way: entries[2 * index],
-            way_back: entries[2 * index + 1],
-            data: Circuit::default(),
-            acks: Circuit::default(),
+            way: entries[Circuit::of_data(index).index()],
+            way_back: entries[Circuit::of_acks(index).index()],
+            data: InTransit::default(),
+            acks: InTransit::default(),
             size,
             start: Time(start),
             completion: None,

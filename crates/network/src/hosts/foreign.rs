@@ -4,10 +4,10 @@ use super::Hosts;
 use crate::clock::UNKNOWN;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
-use crate::packets::circuit::Circuit;
+use crate::packets::in_transit::InTransit;
 use crate::packets::packet::foreign_bits;
 use crate::packets::payload::Payload;
-use crate::packets::{Options, Packet};
+use crate::packets::{Circuit, Options, Packet};
 use longpipe_events::Time;
 
 /// Such a packet.
@@ -90,39 +90,39 @@ pub struct Outcome {
 /// The packets of a foreign flow that travel as cells, both ways.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Foreign {
-    circuits: [Circuit<ForeignPacket>; 2],
+    circuits: [InTransit<ForeignPacket>; 2],
     /// Those that were lost before the last one taken off each circuit.
     lost: [Vec<u64>; 2],
 }
 
 impl Foreign {
     /// A packet's frame number on its circuit: it stays here, unless what it carries travels along.
-    pub fn number(&mut self, vc: u32, travels: bool, packet: ForeignPacket) -> u32 {
-        self.circuits[(vc % 2) as usize].number(travels, packet)
+    pub fn number(&mut self, vc: Circuit, travels: bool, packet: ForeignPacket) -> u32 {
+        self.circuits[vc.way()].number(travels, packet)
     }
 
     /// The packet of a frame.
-    pub fn get(&self, vc: u32, frame: u32) -> &ForeignPacket {
-        self.circuits[(vc % 2) as usize].get(frame)
+    pub fn get(&self, vc: Circuit, frame: u32) -> &ForeignPacket {
+        self.circuits[vc.way()].get(frame)
     }
 
     /// Takes it off its circuit, and those before it, which were lost.
-    pub fn take(&mut self, vc: u32, frame: u32) -> ForeignPacket {
-        let way = (vc % 2) as usize;
+    pub fn take(&mut self, vc: Circuit, frame: u32) -> ForeignPacket {
+        let way = vc.way();
         self.lost[way].extend(self.circuits[way].before(frame).map(|packet| packet.id));
         self.circuits[way].take(frame)
     }
 
     /// Those that were lost before the last one taken.
-    pub fn take_lost(&mut self, vc: u32) -> Vec<u64> {
-        std::mem::take(&mut self.lost[(vc % 2) as usize])
+    pub fn take_lost(&mut self, vc: Circuit) -> Vec<u64> {
+        std::mem::take(&mut self.lost[vc.way()])
     }
 }
 
 /// A packet of a program outside is handed to the interface at the start of a foreign flow's circuit, now.
-pub(crate) fn enter<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, vc: u32, packet: ForeignPacket) {
-    let travels = medium.travels(vc as usize);
-    let Some(foreign) = &mut hosts.flows[(vc / 2) as usize].foreign else {
+pub(crate) fn enter<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, vc: Circuit, packet: ForeignPacket) {
+    let travels = medium.travels(vc);
+    let Some(foreign) = &mut hosts.flows[vc.flow()].foreign else {
         unreachable!("packets of programs outside take foreign circuits")
     };
     let frame = foreign.number(vc, travels, packet);
@@ -132,7 +132,7 @@ pub(crate) fn enter<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, v
 /// Such a packet has reached its host.
 pub(super) fn hand_over<P: Probe>(hosts: &mut Hosts<P>, packet: Packet) {
     let time = hosts.clock.now;
-    let foreign = hosts.flows[(packet.vc() / 2) as usize].foreign.as_mut();
+    let foreign = hosts.flows[packet.vc().flow()].foreign.as_mut();
     let lost = foreign.map(|foreign| foreign.take_lost(packet.vc()));
     let fate = Fate::Lost {
         link: None,

@@ -12,7 +12,7 @@
 
 use super::files::File;
 use super::web::{Client, WebConfig};
-use crate::packets::circuit::Circuit;
+use crate::packets::in_transit::InTransit;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Stream, Time};
 use longpipe_tcp::config::TcpConfig;
@@ -28,9 +28,9 @@ pub struct Requests {
     /// At the server.
     pub(crate) receiver: Receiver,
     /// Requests on their way.
-    pub(crate) segments: Circuit<DataSegment>,
+    pub(crate) segments: InTransit<DataSegment>,
     /// Their ACKs on their way.
-    pub(crate) acks: Circuit<AckSegment>,
+    pub(crate) acks: InTransit<AckSegment>,
     /// In the order in which they were asked for.
     files: Vec<File>,
     answered: usize,
@@ -51,8 +51,8 @@ impl Requests {
             request_bytes: u64::from(config.request_bytes),
             sender,
             receiver: Receiver::new(tcp),
-            segments: Circuit::default(),
-            acks: Circuit::default(),
+            segments: InTransit::default(),
+            acks: InTransit::default(),
             files: Vec::new(),
             answered: 0,
             completed: 0,

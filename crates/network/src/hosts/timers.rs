@@ -5,6 +5,7 @@ use super::{asking, Hosts};
 use crate::clock::{Actor, TIMER, UNKNOWN};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
+use crate::packets::Circuit;
 use longpipe_events::MaybeTime;
 
 impl<P: Probe> Hosts<P> {
@@ -22,7 +23,7 @@ impl<P: Probe> Hosts<P> {
         asking::on_server_timer(self, medium, flow);
         if self.flows[flow].sender_armed == MaybeTime::NONE {
             self.clock.cancel(Actor::Sender(flow));
-            self.foresee_nothing(2 * flow);
+            self.foresee_nothing(Circuit::of_data(flow));
         }
     }
 
@@ -35,7 +36,7 @@ impl<P: Probe> Hosts<P> {
         asking::on_client_timer(self, medium, flow);
         if self.flows[flow].receiver_armed == MaybeTime::NONE {
             self.clock.cancel(Actor::Receiver(flow));
-            self.foresee_nothing(2 * flow + 1);
+            self.foresee_nothing(Circuit::of_acks(flow));
         }
     }
 
@@ -46,7 +47,7 @@ impl<P: Probe> Hosts<P> {
         let deadline = state.sending_host_timeout();
         if deadline < state.sender_armed {
             state.sender_armed = deadline;
-            self.set_timer(medium, Actor::Sender(flow), 2 * flow, deadline);
+            self.set_timer(medium, Actor::Sender(flow), Circuit::of_data(flow), deadline);
         }
     }
 
@@ -57,12 +58,12 @@ impl<P: Probe> Hosts<P> {
         let deadline = state.receiving_host_timeout();
         if deadline < state.receiver_armed {
             state.receiver_armed = deadline;
-            self.set_timer(medium, Actor::Receiver(flow), 2 * flow + 1, deadline);
+            self.set_timer(medium, Actor::Receiver(flow), Circuit::of_acks(flow), deadline);
         }
     }
 
     #[inline(never)]
-    fn set_timer<M: Medium>(&mut self, medium: &mut M, actor: Actor, end: usize, deadline: MaybeTime) {
+    fn set_timer<M: Medium>(&mut self, medium: &mut M, actor: Actor, end: Circuit, deadline: MaybeTime) {
         if let Some(deadline) = deadline.get() {
             self.clock.set(actor, deadline, TIMER);
             self.foresee(medium, end, deadline, TIMER);

@@ -4,6 +4,7 @@
 //! switches check headers alone; its frame is found out where it is put together.
 
 use super::loss::Probability;
+use crate::packets::Circuit;
 use crate::scenario::{LinkConfig, LossConfig, Scenario};
 use longpipe_events::Stream;
 
@@ -98,8 +99,8 @@ impl FrameErrors {
 
     /// A frame of a VC has come whole; true if one of its bits is wrong.
     #[inline(never)]
-    pub fn spoil(&mut self, vc: u32, bits: u32) -> bool {
-        self.by_vc[vc as usize].iter_mut().any(|(_, errors)| errors.spoil(bits))
+    pub fn spoil(&mut self, vc: Circuit, bits: u32) -> bool {
+        self.by_vc[vc.index()].iter_mut().any(|(_, errors)| errors.spoil(bits))
     }
 
     /// Frames that a link has spoilt.

@@ -13,7 +13,7 @@ use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::observe::watch::{self, Counts};
 use crate::packets::payload::Payload;
-use crate::packets::{OnWire, Options, Packet};
+use crate::packets::{Circuit, OnWire, Options, Packet};
 use crate::scenario::topology::LinkEnd;
 use crate::ties::TieRule;
 use longpipe_events::{Entity, Order, Span, Time};
@@ -47,7 +47,7 @@ impl Ip {
     pub(super) fn transmit<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        (vc, frame, link, step): (u32, u32, u32, u32),
+        (vc, frame, link, step): (Circuit, u32, u32, u32),
         payload: &impl Payload,
         since: Time,
     ) -> Option<Certain> {
@@ -63,7 +63,7 @@ impl Ip {
         };
         let departure = wire.left(arrival);
         watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
-        if !vc.is_multiple_of(2) && self.is_certain(self.wires[link as usize].lead, arrival, since, hosts.clock.end) {
+        if vc.is_back() && self.is_certain(self.wires[link as usize].lead, arrival, since, hosts.clock.end) {
             // Put together anew, for a copy of what has just been written waits for it.
             let (next, options) = (OnWire { arrival, packet }, payload.options().unwrap_or(NO_OPTIONS));
             return Some(Certain { next, options });
@@ -154,7 +154,7 @@ impl Ip {
     pub(super) fn on_packet<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
         let mut options = NO_OPTIONS;
         if let Some(next) = self.wires[link].pop(&mut options) {
-            self.lanes.astray -= u64::from(next.packet.vc() % 2);
+            self.lanes.astray -= next.packet.vc().way() as u64;
             self.go_on(hosts, next, &options);
         }
     }
@@ -169,9 +169,9 @@ impl Ip {
         };
         let spoilt = errors.spoil(8 * u32::from(next.packet.bytes()));
         if spoilt {
-            let (mut options, ack) = (NO_OPTIONS, next.packet.vc() % 2);
+            let (mut options, ack) = (NO_OPTIONS, next.packet.vc().way());
             wire.pop(&mut options);
-            self.lanes.astray -= u64::from(shared) * u64::from(ack);
+            self.lanes.astray -= u64::from(shared) * ack as u64;
         }
         spoilt
     }
@@ -359,7 +359,7 @@ impl Ip {
         let wire = &mut self.wires[link as usize];
         let first = wire.push(next, options);
         if matches!(wire.end(), End::Shared | End::Unordered) {
-            self.lanes.astray += u64::from(next.packet.vc() % 2);
+            self.lanes.astray += next.packet.vc().way() as u64;
         }
         if first {
             self.schedule(hosts, link as usize);

@@ -50,7 +50,7 @@ impl Lanes {
     /// Appends a packet where it would be the last one; false if it might not.
     #[inline(always)]
     pub fn append(&mut self, next: OnWire, options: &Options) -> bool {
-        let lane = (next.packet.vc() % 2) as usize;
+        let lane = next.packet.vc().way();
         let appended = self.append_plain(lane, next);
         if appended && next.packet.has_options() {
             self.lanes[lane].options.push(*options);
@@ -78,7 +78,7 @@ impl Lanes {
 
     /// Puts a packet where it belongs, among equals by `rank`; false if that is too far from the end.
     pub fn insert(&mut self, next: OnWire, options: &Options, rank: impl Fn(&OnWire) -> (Order, Entity)) -> bool {
-        let index = (next.packet.vc() % 2) as usize;
+        let index = next.packet.vc().way();
         let Lane {
             packets,
             options: others,

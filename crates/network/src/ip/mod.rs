@@ -22,7 +22,7 @@ use crate::lookahead::promises::Promises;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::Payload;
-use crate::packets::Options;
+use crate::packets::{Circuit, Options};
 use crate::report::state_hash::StateHash;
 use crate::report::{Carried, InvariantError};
 use crate::scenario::topology::{usual_interval, Entry, Topology};
@@ -69,7 +69,7 @@ impl Medium for Ip {
     type Certain = Option<Certain>;
 
     #[inline(always)]
-    fn travels(&self, _vc: usize) -> bool {
+    fn travels(&self, _vc: Circuit) -> bool {
         true
     }
 
@@ -77,12 +77,12 @@ impl Medium for Ip {
     fn send<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        vc: u32,
+        vc: Circuit,
         frame: u32,
         payload: &impl Payload,
         since: Time,
     ) -> Option<Certain> {
-        let Entry { link, step } = hosts.flows[(vc / 2) as usize].entry(vc);
+        let Entry { link, step } = hosts.flows[vc.flow()].entry(vc);
         self.transmit(hosts, (vc, frame, link, step), payload, since)
     }
 

@@ -53,8 +53,7 @@ impl Routes {
 
     /// The number, at the port of the link on which it is, of a packet's circuit.
     pub fn local(&self, topology: &Topology, packet: Packet) -> u32 {
-        let vc = packet.vc() as usize;
-        let hop = packet.step() - 1 - self.first[vc];
-        topology.steps[(topology.first_step[vc] + hop) as usize].local
+        let hop = packet.step() - 1 - self.first[packet.vc().index()];
+        topology.steps[(topology.first_step(packet.vc()) + hop) as usize].local
     }
 }

@@ -7,6 +7,7 @@
 use crate::atm::aal5::{frame_cells, CELL_BITS};
 use crate::lookahead::ahead::Ahead;
 use crate::lookahead::promises::Promises;
+use crate::packets::Circuit;
 use crate::scenario::topology::Topology;
 use crate::scenario::{Framing, Scenario};
 use longpipe_events::{Span, PS_PER_SECOND};
@@ -28,12 +29,12 @@ enum Port {
 pub(crate) fn leads(scenario: &Scenario, topology: &Topology, promises: &Promises, ahead: &Ahead) -> Vec<Span> {
     let mut leads = vec![Span(0); scenario.links.len()];
     let shared = |&link: &usize| !topology.ends[link].host && !topology.ends[link].unshared;
-    let route = |circuit: usize| -> Vec<usize> {
-        let steps = topology.route(topology.first_step[circuit]);
+    let route = |circuit: Circuit| -> Vec<usize> {
+        let steps = topology.route(topology.first_step(circuit));
         steps.map(|(_, link)| link).collect()
     };
     let mut ports = vec![Port::Unused; scenario.links.len()];
-    for (circuit, promise) in promises.circuits.iter().enumerate() {
+    for ((circuit, _), promise) in topology.circuits().zip(&promises.circuits) {
         let back = route(circuit);
         let data = promise.answers.filter(|&data| ahead.knows(data, circuit));
         let meets = back.iter().position(shared).map(|at| at + 1).filter(|_| data.is_some());
@@ -56,13 +57,16 @@ pub(crate) fn leads(scenario: &Scenario, topology: &Topology, promises: &Promise
             *port = Port::Others;
             continue;
         }
-        let bytes = promises.circuits[data].end.least_packet_bytes;
+        let bytes = promises.circuits[data.index()].end.least_packet_bytes;
         let latency = least_latency(scenario, promises, bytes, &forth[trunk..], &back[..meets]);
         *port = port.with(forth[trunk], latency);
     }
     // An ACK is told by its link alone, so that all that leave over it have to be certain.
     let mut known = vec![true; leads.len()];
-    for circuit in (0..promises.circuits.len()).filter(|&circuit| promises.circuits[circuit].has_acks) {
+    for (circuit, _) in topology.circuits() {
+        if !promises.circuits[circuit.index()].has_acks {
+            continue;
+        }
         let back = route(circuit);
         let first = back[0];
         let port = back.get(1).map_or(Port::Others, |&second| ports[second]);

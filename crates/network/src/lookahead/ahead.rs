@@ -1,6 +1,7 @@
 //! Which hosts packets may reach ahead of time, and what their end points will do by themselves.
 
 use super::promises::Promises;
+use crate::packets::Circuit;
 use crate::scenario::topology::Topology;
 use crate::scenario::{Engine, Scenario};
 use longpipe_events::{Entity, Tournament};
@@ -10,8 +11,8 @@ use longpipe_events::{Entity, Tournament};
 pub(crate) struct Ahead {
     /// By link, if it is the only way into such a host.
     pub(super) hosts: Vec<Option<Host>>,
-    /// Link into the host and number there of each end point, likewise: 2f where flow f is sent from, 2f + 1 where it
-    /// is received.
+    /// Link into the host and number there of each end point, likewise: by the circuit that it
+    /// sends on.
     pub(super) places: Vec<Option<(u32, Entity)>>,
     /// While something happens ahead of time, what follows from it does not.
     pub(crate) busy: bool,
@@ -22,8 +23,8 @@ pub(crate) struct Ahead {
 /// A host that packets may reach ahead of time.
 #[derive(Clone, Debug)]
 pub(super) struct Host {
-    /// Its end points, senders first.
-    pub(super) ends: Vec<u32>,
+    /// Its end points, by the circuits that they send on, senders first.
+    pub(super) ends: Vec<Circuit>,
     /// Whether what they send is at the host's interface at once.
     pub(super) sends_at_once: bool,
     /// When each end point next does something by itself, or earlier.
@@ -40,7 +41,7 @@ impl Ahead {
         let nodes = scenario.nodes.len();
         let (mut way_in, mut uncertain, mut ends) =
             (vec![None; nodes], vec![false; nodes], vec![[vec![], vec![]]; nodes]);
-        for (circuit, &first) in topology.first_step.iter().enumerate() {
+        for (circuit, first) in topology.circuits() {
             let way: Vec<usize> = topology.route(first).map(|(_, link)| link).collect();
             let (Some(&first), Some(&last)) = (way.first(), way.last()) else {
                 continue;
@@ -50,12 +51,12 @@ impl Ahead {
             uncertain[to] |= !way.iter().all(|&link| promises.foretells(link));
             // It would answer the first packet of a burst before it has sent the rest.
             uncertain[to] |= from == to;
-            uncertain[from] |= !promises.circuits[circuit].end.silent_between_timers;
-            ends[from][circuit % 2].push(circuit as u32);
+            uncertain[from] |= !promises.circuits[circuit.index()].end.silent_between_timers;
+            ends[from][circuit.way()].push(circuit);
         }
         let mut ahead = Ahead {
             hosts: vec![None; scenario.links.len()],
-            places: vec![None; topology.first_step.len()],
+            places: vec![None; topology.circuit_count()],
             busy: false,
             by_records: promises.hosts.iter().all(|host| host.sends_at_once)
                 && promises.circuits.iter().any(|circuit| circuit.end.keeps_records),
@@ -64,7 +65,7 @@ impl Ahead {
             if let Some(link) = link.filter(|_| !uncertain[host]) {
                 let ends = std::mem::take(&mut ends[host]).concat();
                 for (number, &end) in ends.iter().enumerate() {
-                    ahead.places[end as usize] = Some((link as u32, number as Entity));
+                    ahead.places[end.index()] = Some((link as u32, number as Entity));
                 }
                 let next = Tournament::new(ends.len());
                 ahead.hosts[link] = Some(Host {
@@ -78,8 +79,8 @@ impl Ahead {
     }
 
     /// Whether packets may reach both hosts of a circuit ahead of time, which that of this other one leads back from.
-    pub(crate) fn knows(&self, circuit: usize, back: usize) -> bool {
-        let known = |end: usize| self.places.get(end).is_some_and(Option::is_some);
+    pub(crate) fn knows(&self, circuit: Circuit, back: Circuit) -> bool {
+        let known = |end: Circuit| self.places.get(end.index()).is_some_and(Option::is_some);
         known(circuit) && known(back)
     }
 }

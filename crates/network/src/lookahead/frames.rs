@@ -67,8 +67,8 @@ impl Atm {
     /// An ACK without options reaches its sender, where nobody watches; false if more may follow than full segments.
     #[inline(always)]
     pub(crate) fn take_plain_ack_frame<P: Probe>(&mut self, hosts: &mut Hosts<P>, packet: Packet) -> bool {
-        let (flow, data) = ((packet.vc() / 2) as usize, packet.vc() & !1);
-        let (now, travels) = (hosts.clock.now, self.travels[data as usize]);
+        let (flow, data) = (packet.vc().flow(), packet.vc().reverse());
+        let (now, travels) = (hosts.clock.now, self.travels[data.index()]);
         let state = &mut hosts.flows[flow];
         if !travels || !state.sender.take_plain(now, packet.sequence()) {
             return false;

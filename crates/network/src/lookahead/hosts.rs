@@ -10,6 +10,7 @@ use crate::clock::{Actor, START};
 use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
+use crate::packets::Circuit;
 use longpipe_events::{Key, Order, Time};
 
 impl<P: Probe> Hosts<P> {
@@ -50,12 +51,12 @@ impl<P: Probe> Hosts<P> {
                 return;
             }
             let end = host.ends[next.entity() as usize];
-            let flow = (end / 2) as usize;
+            let flow = end.flow();
             let now = self.begin_ahead(next.time());
             if next.order() == START {
                 self.clock.cancel(Actor::Start(flow));
                 self.on_start(medium, flow);
-            } else if end.is_multiple_of(2) {
+            } else if !end.is_back() {
                 self.on_sender_timer(medium, flow);
             } else {
                 self.on_receiver_timer(medium, flow);
@@ -64,9 +65,9 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// An end point will do something by itself at `time`, and not before.
-    pub(crate) fn foresee<M: Medium>(&mut self, medium: &mut M, end: usize, time: Time, order: Order) {
-        let Some(&Some((link, number))) = self.ahead.places.get(end) else {
+    /// The end point that sends on circuit `end` will do something by itself at `time`, and not before.
+    pub(crate) fn foresee<M: Medium>(&mut self, medium: &mut M, end: Circuit, time: Time, order: Order) {
+        let Some(&Some((link, number))) = self.ahead.places.get(end.index()) else {
             return;
         };
         if let Some(host) = &mut self.ahead.hosts[link as usize] {
@@ -77,9 +78,9 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// An end point will do nothing by itself.
-    pub(crate) fn foresee_nothing(&mut self, end: usize) {
-        if let Some(&Some((link, number))) = self.ahead.places.get(end) {
+    /// That end point will do nothing by itself.
+    pub(crate) fn foresee_nothing(&mut self, end: Circuit) {
+        if let Some(&Some((link, number))) = self.ahead.places.get(end.index()) {
             if let Some(host) = &mut self.ahead.hosts[link as usize] {
                 host.next.set(number, Key::NEVER);
             }

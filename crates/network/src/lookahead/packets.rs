@@ -7,7 +7,7 @@ use crate::ip::forward::Reaching;
 use crate::ip::port::line::End;
 use crate::ip::{Ip, NO_OPTIONS};
 use crate::observe::probe::Probe;
-use crate::packets::{OnWire, Options, Packet};
+use crate::packets::{Circuit, OnWire, Options, Packet};
 use crate::scenario::topology::Entry;
 use longpipe_events::Time;
 
@@ -27,7 +27,8 @@ impl Ip {
 
     #[inline(always)]
     fn take_plain_data<P: Probe>(&mut self, hosts: &mut Hosts<P>, arrival: Time, packet: Packet, since: Time) {
-        let state = &mut hosts.flows[(packet.vc() / 2) as usize];
+        let flow = packet.vc().flow();
+        let state = &mut hosts.flows[flow];
         let plain = state.receiver.take_plain(packet.sequence(), packet.segment_bytes());
         let Some(acknowledgement) = plain else {
             return self.hand_over_ahead(hosts, OnWire { arrival, packet }, &NO_OPTIONS, since);
@@ -36,7 +37,7 @@ impl Ip {
             state.on_awaited(arrival);
         }
         let Entry { link, step } = state.way_back;
-        let packet = Packet::plain_ack(packet.vc() + 1, step, acknowledgement);
+        let packet = Packet::plain_ack(Circuit::of_acks(flow), step, acknowledgement);
         let wire = &mut self.wires[link as usize];
         let Some(onward) = wire.send(arrival, packet.bytes(), || (0, false)) else {
             return;
@@ -57,7 +58,7 @@ impl Ip {
 
     #[inline(always)]
     fn take_plain_ack<P: Probe>(&mut self, hosts: &mut Hosts<P>, arrival: Time, packet: Packet) {
-        let flow = (packet.vc() / 2) as usize;
+        let flow = packet.vc().flow();
         let state = &mut hosts.flows[flow];
         let sender = &mut state.sender;
         if !sender.take_plain(arrival, packet.sequence()) {
@@ -69,7 +70,7 @@ impl Ip {
         while let Some(segment) = sender.poll_full(arrival) {
             let next = |arrival| OnWire {
                 arrival,
-                packet: Packet::plain_data(packet.vc() - 1, step, segment, mss),
+                packet: Packet::plain_data(Circuit::of_data(flow), step, segment, mss),
             };
             let Some(onward) = wire.send(arrival, next(arrival).packet.bytes(), || (0, false)) else {
                 continue;
@@ -121,7 +122,7 @@ impl Ip {
     #[inline(never)]
     fn take_ack_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire) -> bool {
         let OnWire { arrival, packet } = next;
-        let flow = (packet.vc() / 2) as usize;
+        let flow = packet.vc().flow();
         let state = &mut hosts.flows[flow];
         let sender = &mut state.sender;
         if !sender.take_in_order(arrival, packet.sequence()) {
@@ -133,7 +134,7 @@ impl Ip {
         while let Some(sequence) = sender.poll_in_order(arrival) {
             let mut next = OnWire {
                 arrival,
-                packet: Packet::plain_data(packet.vc() - 1, step, (sequence, false), mss),
+                packet: Packet::plain_data(Circuit::of_data(flow), step, (sequence, false), mss),
             };
             let Some(onward) = wire.send(arrival, next.packet.bytes(), || (0, false)) else {
                 continue;

@@ -1,5 +1,6 @@
 //! What is certain of a scenario's links and circuits, gathered from what its parts promise.
 
+use crate::packets::Circuit;
 use crate::scenario::promise::{EndPromise, HostPromise, LinkPromise};
 use crate::scenario::queueless::queueless;
 use crate::scenario::topology::Topology;
@@ -11,7 +12,7 @@ pub(super) struct CircuitPromise {
     /// The end point that sends them.
     pub end: EndPromise,
     /// The circuit whose packets these answer, and nothing else, each when it reaches its host.
-    pub answers: Option<usize>,
+    pub answers: Option<Circuit>,
     /// Whether an ACK may be among them.
     pub has_acks: bool,
 }
@@ -30,13 +31,13 @@ pub(crate) struct Promises {
 impl Promises {
     /// Asks all parts of a scenario.
     pub(crate) fn new(scenario: &Scenario, topology: &Topology) -> Promises {
-        let mut circuits = vec![CircuitPromise::default(); topology.first_step.len()];
+        let mut circuits = vec![CircuitPromise::default(); topology.circuit_count()];
         for (flow, config) in scenario.flows.iter().enumerate() {
             let [sending, receiving] = config.promises();
-            let (data, acks) = (2 * flow, 2 * flow + 1);
+            let (data, acks) = (Circuit::of_data(flow), Circuit::of_acks(flow));
             let acks_alone = receiving.silent_between_timers && receiving.answers_at_once;
-            circuits[data].end = sending;
-            circuits[acks] = CircuitPromise {
+            circuits[data.index()].end = sending;
+            circuits[acks.index()] = CircuitPromise {
                 end: receiving,
                 answers: acks_alone.then_some(data),
                 has_acks: true,

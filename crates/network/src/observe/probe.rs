@@ -2,6 +2,7 @@
 
 use crate::atm::aal5::Cell;
 use crate::packets::contents::{Contents, Datagram};
+use crate::packets::Circuit;
 use longpipe_events::{Span, Time};
 use longpipe_tcp::{AckSegment, DataSegment};
 
@@ -72,7 +73,7 @@ pub trait Probe {
     /// A TCP cell got its slot on a link; per link in the order of the slots, which may lie ahead.
     fn cell(&mut self, _slot: Slot, _cell: &Cell, _contents: impl Fn() -> Contents) {}
     /// The same of a whole packet, where there are no cells.
-    fn packet(&mut self, _slot: Slot, _vc: u32, _frame: u32, _contents: impl Fn() -> Contents) {}
+    fn packet(&mut self, _slot: Slot, _vc: Circuit, _frame: u32, _contents: impl Fn() -> Contents) {}
 }
 
 impl Probe for () {
@@ -152,7 +153,7 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         self.1.cell(slot, cell, &contents);
     }
 
-    fn packet(&mut self, slot: Slot, vc: u32, frame: u32, contents: impl Fn() -> Contents) {
+    fn packet(&mut self, slot: Slot, vc: Circuit, frame: u32, contents: impl Fn() -> Contents) {
         self.0.packet(slot, vc, frame, &contents);
         self.1.packet(slot, vc, frame, &contents);
     }
@@ -227,7 +228,7 @@ impl<A: Probe> Probe for Option<A> {
         }
     }
 
-    fn packet(&mut self, slot: Slot, vc: u32, frame: u32, contents: impl Fn() -> Contents) {
+    fn packet(&mut self, slot: Slot, vc: Circuit, frame: u32, contents: impl Fn() -> Contents) {
         if let Some(probe) = self {
             probe.packet(slot, vc, frame, contents);
         }

@@ -3,8 +3,9 @@
 use crate::atm::aal5::Cell;
 use crate::observe::probe::{Fate, Probe, Slot};
 use crate::observe::vc_queue::VcQueues;
-use crate::packets::circuit::REQUEST;
 use crate::packets::contents::Contents;
+use crate::packets::in_transit::REQUEST;
+use crate::packets::Circuit;
 use crate::scenario::TraceConfig;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
@@ -56,7 +57,7 @@ pub struct DelayTrace {
     pub time: Vec<u64>,
     /// Link index.
     pub port: Vec<u32>,
-    /// Circuit.
+    /// InTransit.
     pub vc: Vec<u32>,
     /// Length, headers included [byte].
     pub bytes: Vec<u32>,
@@ -166,9 +167,9 @@ impl Recorder {
         permute(&order, reason);
     }
 
-    fn hold(&mut self, slot: Slot, vc: u32) {
+    fn hold(&mut self, slot: Slot, vc: Circuit) {
         if let Some(arrival) = slot.arrival.filter(|_| self.wanted.vc_queue) {
-            self.vc_queues.admit(slot.link, arrival, slot.departure, vc);
+            self.vc_queues.admit(slot.link, arrival, slot.departure, vc.0);
         }
     }
 
@@ -269,13 +270,13 @@ impl Probe for Recorder {
         self.hold(slot, cell.vc);
     }
 
-    fn packet(&mut self, slot: Slot, vc: u32, _frame: u32, contents: impl Fn() -> Contents) {
+    fn packet(&mut self, slot: Slot, vc: Circuit, _frame: u32, contents: impl Fn() -> Contents) {
         self.hold(slot, vc);
         if let Some(arrival) = slot.arrival.filter(|_| self.wanted.delay) {
             let delays = &mut self.delays;
             delays.time.put(slot.departure.0);
             delays.port.put(slot.link);
-            delays.vc.put(vc);
+            delays.vc.put(vc.0);
             delays.bytes.put(contents().packet_bytes());
             delays.delay.put((slot.departure - arrival).0);
         }

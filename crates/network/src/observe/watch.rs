@@ -3,14 +3,14 @@
 use crate::atm::aal5::Cell;
 use crate::hosts::flow::Flow;
 use crate::observe::probe::{Probe, Slot, FATES};
-use crate::packets::circuit::REQUEST;
 use crate::packets::contents::Contents;
-use crate::packets::{Options, Packet};
+use crate::packets::in_transit::REQUEST;
+use crate::packets::{Circuit, Options, Packet};
 use longpipe_events::Time;
 
 /// The packet that a frame carries.
-pub(crate) fn contents(flows: &[Flow], vc: u32, frame: u32) -> Contents {
-    let (flow, on_data_circuit) = (&flows[(vc / 2) as usize], vc.is_multiple_of(2));
+pub(crate) fn contents(flows: &[Flow], vc: Circuit, frame: u32) -> Contents {
+    let (flow, on_data_circuit) = (&flows[vc.flow()], !vc.is_back());
     match &flow.requests {
         Some(requests) if frame & REQUEST != 0 => {
             if on_data_circuit {
@@ -41,7 +41,7 @@ pub(crate) fn cell<P: Probe>(
     departure: Time,
     cell: Cell,
 ) {
-    if (cell.vc as usize) < 2 * flows.len() && probe.wants_cells() {
+    if cell.vc.index() < Circuit::of_flows(flows.len()) && probe.wants_cells() {
         let slot = Slot {
             link,
             arrival,

@@ -1,63 +1,55 @@
-//! Packets of one virtual circuit on their way, for whoever keeps at the end points what they carry.
+//! Circuits: each way of a flow is one, along which its packets go.
 
-use super::ring::Ring;
+/// A circuit, by number: those of a flow's data and of its ACKs, flow by flow, then those of VBR sources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Circuit(pub u32);
 
-/// Marks the frames of requests and of their ACKs; the other bits number them.
-pub const REQUEST: u32 = 1 << 31;
-
-/// Packets of one VC on their way, in order.
-#[derive(Clone, Debug)]
-pub struct Circuit<T>(Ring<T>);
-
-impl<T: Copy + Default> Default for Circuit<T> {
-    fn default() -> Self {
-        Circuit(Ring::default())
-    }
-}
-
-impl<T: Copy + Default> Circuit<T> {
-    /// Puts a packet on the circuit; returns its frame number, of 31 bits.
-    pub fn send(&mut self, packet: T) -> u32 {
-        self.0.push(packet);
-        (self.0.tail() - 1) as u32 & !REQUEST
-    }
-
-    /// A packet's frame number: it stays here, unless what it carries travels along.
+impl Circuit {
+    /// The one from a flow's sender to its receiver.
     #[inline(always)]
-    pub fn number(&mut self, travels: bool, packet: T) -> u32 {
-        if travels {
-            self.0.skip() as u32 & !REQUEST
-        } else {
-            self.send(packet)
-        }
+    pub fn of_data(flow: usize) -> Circuit {
+        Circuit(2 * flow as u32)
     }
 
-    /// The frame number of the next packet.
-    pub fn next_number(&self) -> u32 {
-        self.0.tail() as u32 & !REQUEST
-    }
-
-    /// Takes the packet of a frame off the circuit, and those before it, which were lost.
+    /// The one back, which its ACKs take.
     #[inline(always)]
-    pub fn take(&mut self, frame: u32) -> T {
-        let number = self.entry(frame);
-        let packet = *self.0.get(number);
-        self.0.drop_before(number + 1);
-        packet
+    pub fn of_acks(flow: usize) -> Circuit {
+        Circuit(2 * flow as u32 + 1)
     }
 
-    /// Those before the packet of a frame.
-    pub fn before(&self, frame: u32) -> impl Iterator<Item = &T> {
-        (self.0.head()..self.entry(frame)).map(|number| self.0.get(number))
+    /// Circuits of so many flows.
+    pub fn of_flows(flows: usize) -> usize {
+        2 * flows
     }
 
-    /// The packet of a frame.
-    pub fn get(&self, frame: u32) -> &T {
-        self.0.get(self.entry(frame))
+    /// The flow, unless it is a VBR source's.
+    #[inline(always)]
+    pub fn flow(self) -> usize {
+        (self.0 / 2) as usize
     }
 
-    fn entry(&self, frame: u32) -> u64 {
-        let head = self.0.head();
-        head + u64::from(frame.wrapping_sub(head as u32) & !REQUEST)
+    /// Whether it leads back from a flow's receiver.
+    #[inline(always)]
+    pub fn is_back(self) -> bool {
+        self.way() == 1
+    }
+
+    /// 0 from sender to receiver, 1 back.
+    #[inline(always)]
+    pub fn way(self) -> usize {
+        (self.0 % 2) as usize
+    }
+
+    /// The other way of the same flow.
+    #[inline(always)]
+    pub fn reverse(self) -> Circuit {
+        Circuit(self.0 ^ 1)
+    }
+
+    /// Its place in a list of all circuits.
+    #[inline(always)]
+    pub fn index(self) -> usize {
+        self.0 as usize
     }
 }

@@ -2,8 +2,10 @@
 
 pub mod circuit;
 pub mod contents;
+pub mod in_transit;
 pub mod packet;
 pub mod payload;
 pub mod ring;
 
+pub use circuit::Circuit;
 pub use packet::{OnWire, Options, Packet};

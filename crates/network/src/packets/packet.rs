@@ -1,7 +1,8 @@
 //! A packet and what it carries, in as few bytes as a long pipe full of them asks for.
 
-use super::circuit::REQUEST;
+use super::circuit::Circuit;
 use super::contents::{Contents, Datagram, DATAGRAM_HEADER_BYTES};
+use super::in_transit::REQUEST;
 use super::payload::Payload;
 use longpipe_events::{MaybeTime, Time};
 use longpipe_tcp::segment::{header_bytes, Ecn, SackBlock, MAX_SACK_BLOCKS};
@@ -12,7 +13,7 @@ use longpipe_tcp::{AckSegment, DataSegment};
 pub struct Packet {
     /// First byte of the payload, or next byte expected.
     sequence: u64,
-    /// Circuit, and above it the number within the circuit.
+    /// InTransit, and above it the number within the circuit.
     place: u64,
     /// The step of its circuit that comes next; above it the length with headers [byte] and some bits.
     rest: u64,
@@ -70,7 +71,7 @@ pub struct OnWire {
 impl Packet {
     /// Packet number `frame` of circuit `vc`, before a step of it; `options` are written if it has any.
     #[inline(always)]
-    pub fn new(vc: u32, frame: u32, step: u32, payload: &impl Payload, options: &mut Options) -> Packet {
+    pub fn new(vc: Circuit, frame: u32, step: u32, payload: &impl Payload, options: &mut Options) -> Packet {
         let (sequence, retransmission) = payload.sequence();
         let mut rest = u64::from(step) | u64::from(payload.packet_bytes()) << 32 | payload.congestion();
         if retransmission {
@@ -82,28 +83,28 @@ impl Packet {
         }
         Packet {
             sequence,
-            place: u64::from(vc) | u64::from(frame) << 32,
+            place: u64::from(vc.0) | u64::from(frame) << 32,
             rest,
         }
     }
 
     /// A packet of a circuit that carries an ACK without options, of all below this byte, where nobody watches.
     #[inline(always)]
-    pub fn plain_ack(vc: u32, step: u32, acknowledgement: u64) -> Packet {
+    pub fn plain_ack(vc: Circuit, step: u32, acknowledgement: u64) -> Packet {
         Packet {
             sequence: acknowledgement,
-            place: u64::from(vc),
+            place: u64::from(vc.0),
             rest: u64::from(step) | u64::from(header_bytes(None)) << 32,
         }
     }
 
     /// Likewise one that carries so many bytes of data from `sequence` on.
     #[inline(always)]
-    pub fn plain_data(vc: u32, step: u32, (sequence, retransmission): (u64, bool), length: u32) -> Packet {
+    pub fn plain_data(vc: Circuit, step: u32, (sequence, retransmission): (u64, bool), length: u32) -> Packet {
         let bytes = u64::from(length + header_bytes(None));
         Packet {
             sequence,
-            place: u64::from(vc),
+            place: u64::from(vc.0),
             rest: u64::from(step) | bytes << 32 | if retransmission { RETRANSMISSION } else { 0 },
         }
     }
@@ -132,10 +133,10 @@ impl Packet {
         ((self.place ^ 1) & (u64::from(REQUEST) << 32 | 1)) | (self.rest & NOTABLE) == 0
     }
 
-    /// Circuit: 2f for flow f's data, 2f + 1 for its ACKs.
+    /// InTransit: of a flow's data or of its ACKs.
     #[inline(always)]
-    pub fn vc(&self) -> u32 {
-        self.place as u32
+    pub fn vc(&self) -> Circuit {
+        Circuit(self.place as u32)
     }
 
     /// Its number within the circuit.
@@ -243,7 +244,7 @@ impl Packet {
     /// Whether it carries data rather than an ACK alone: requests go the other way.
     #[inline(always)]
     pub fn is_data(&self) -> bool {
-        self.vc().is_multiple_of(2) != self.is_of_request()
+        self.vc().is_back() == self.is_of_request()
     }
 
     /// What it carries, with the options that it has, if any.

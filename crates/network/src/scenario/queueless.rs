@@ -2,6 +2,7 @@
 
 use super::topology::Topology;
 use super::{BufferUnit, FlowConfig, NodeKind, Scenario};
+use crate::packets::Circuit;
 use longpipe_events::PS_PER_SECOND;
 use longpipe_tcp::segment::header_bytes;
 
@@ -15,11 +16,11 @@ pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
     let mut inputs: Vec<Option<usize>> = vec![None; links.len()];
     let mut lengths = vec![(u64::MAX, 0); links.len()];
     let mut known = vec![true; links.len()];
-    for (circuit, &first) in topology.first_step.iter().enumerate() {
+    for (circuit, first) in topology.circuits() {
         let of_circuit = scenario
             .flows
-            .get(circuit / 2)
-            .and_then(|flow| bounds(flow, circuit % 2));
+            .get(circuit.flow())
+            .and_then(|flow| bounds(flow, circuit));
         let mut before = None;
         for (_, link) in topology.route(first) {
             match of_circuit {
@@ -50,12 +51,13 @@ pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
 }
 
 /// Least and greatest length of the packets of a flow's data or ACKs, where nothing else is among them [byte].
-fn bounds(flow: &FlowConfig, direction: usize) -> Option<(u64, u64)> {
+fn bounds(flow: &FlowConfig, circuit: Circuit) -> Option<(u64, u64)> {
     let [sending, _] = flow.promises();
     let (data, ack) = flow.tcp.largest_packets_bytes();
-    let bounds = match direction {
-        0 => (sending.least_packet_bytes, u64::from(data)),
-        _ => (u64::from(header_bytes(None)), u64::from(ack)),
+    let bounds = if circuit.is_back() {
+        (u64::from(header_bytes(None)), u64::from(ack))
+    } else {
+        (sending.least_packet_bytes, u64::from(data))
     };
     sending.silent_between_timers.then_some(bounds)
 }

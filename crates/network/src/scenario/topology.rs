@@ -3,6 +3,7 @@
 use crate::atm::aal5::CELL_BITS;
 use crate::atm::port::class::Class;
 use crate::atm::slots::SlotGrid;
+use crate::packets::Circuit;
 use crate::scenario::bounds::LONGEST_PATH;
 use crate::scenario::check::{check_flow, check_path, check_scalars, check_vbr, refuse, ScenarioError};
 use crate::scenario::{LinkConfig, NodeKind, Scenario};
@@ -61,8 +62,8 @@ pub struct Topology {
     pub vcs_of_link: Vec<[u32; 2]>,
     /// Steps of all VCs, one VC after the other, each ending in a host.
     pub steps: Vec<Step>,
-    /// First step of each VC.
-    pub first_step: Vec<u32>,
+    /// First step of each circuit.
+    first_step: Vec<u32>,
 }
 
 impl Topology {
@@ -143,6 +144,23 @@ impl Topology {
             step: first + 1,
         };
         self.first_step.iter().map(entry).collect()
+    }
+
+    /// How many circuits there are.
+    pub fn circuit_count(&self) -> usize {
+        self.first_step.len()
+    }
+
+    /// All circuits, each with its first step: those of flows, then those of VBR sources.
+    pub fn circuits(&self) -> impl Iterator<Item = (Circuit, u32)> + '_ {
+        let numbered = self.first_step.iter().zip(0..);
+        numbered.map(|(&first, number)| (Circuit(number), first))
+    }
+
+    /// The first step of a circuit.
+    #[inline(always)]
+    pub fn first_step(&self, circuit: Circuit) -> u32 {
+        self.first_step[circuit.index()]
     }
 
     /// The steps of a circuit from `step` on, each with its link, up to the host.

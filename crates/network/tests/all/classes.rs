@@ -9,7 +9,7 @@ use longpipe_network::atm::slots::SlotGrid;
 use longpipe_network::atm::vbr::on_off::OnOff;
 use longpipe_network::report::{ClassReport, Report};
 use longpipe_network::scenario::{NodeKind, OnOffConfig, Scenario, SchedulerConfig};
-use longpipe_network::Simulation;
+use longpipe_network::{Circuit, Simulation};
 use longpipe_tcp::config::RecoveryKind;
 use proptest::prelude::*;
 
@@ -149,7 +149,7 @@ proptest! {
         let scheduler = Scheduler::new(&share(ppb)).expect("two classes");
         let end = Time(end * US);
         let mut queue = VbrQueue::new(scheduler, end);
-        queue.add(Feeder { source: source.clone(), vc: 0, step: 0, local: 0 });
+        queue.add(Feeder { source: source.clone(), vc: Circuit(0), step: 0, local: 0 });
         let (mut next, mut now) = (grid.cursor(0), 0);
         let (mut arrivals, mut found) = (vec![], vec![]);
         for gap in gaps {

@@ -5,7 +5,7 @@ use crate::common::any_graph::motion::{self, any_motions};
 use crate::common::random::cases;
 use longpipe_events::Time;
 use longpipe_network::scenario::{Engine, Framing, LossConfig, PolicyConfig, Scenario};
-use longpipe_network::{Cause, Datagram, Fate, ForeignPacket, Outcome, Probe, Simulation, REQUEST};
+use longpipe_network::{Cause, Circuit, Datagram, Fate, ForeignPacket, Outcome, Probe, Simulation, REQUEST};
 use longpipe_tcp::config::RecoveryKind;
 use longpipe_tcp::{AckSegment, DataSegment};
 use proptest::prelude::*;
@@ -88,7 +88,7 @@ fn outcomes(scenario: &Scenario, seed: u64, sent: &[(Time, Name, ForeignPacket)]
             assert!(!simulation.outcomes().iter().any(early));
             all.append(simulation.outcomes());
         }
-        simulation.enter(at, vc, packet);
+        simulation.enter(at, Circuit(vc), packet);
         now = at.0;
     }
     simulation.advance_to(Time(scenario.duration_ps));
@@ -228,7 +228,7 @@ fn the_horizon_of_one_packet_is_its_delivery_once_it_flies_and_never_before() {
         capable: false,
         marked: false,
     };
-    simulation.enter(Time::ZERO, 0, packet);
+    simulation.enter(Time::ZERO, Circuit(0), packet);
     let mut looks = vec![];
     while simulation.outcomes().is_empty() {
         looks.push(simulation.horizon());

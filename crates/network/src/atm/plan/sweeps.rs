@@ -7,6 +7,7 @@ use crate::atm::plan::Plan;
 use crate::atm::port::sweep::{Input, Onward, Parts, Stream, SweepPort, Vc};
 use crate::atm::slots::{GridSums, SlotGrid};
 use crate::atm::sweeps::{Before, Reach, Route, Sweeps};
+use crate::packets::Circuit;
 use crate::scenario::{Engine, Framing};
 use longpipe_events::Span;
 use std::collections::BTreeMap;
@@ -38,7 +39,8 @@ impl Plan<'_> {
     pub(super) fn swept(&self, trains: &[bool]) -> Swept {
         let links = || 0..self.scenario.links.len();
         let passes = |link: usize| {
-            let behind = |&(_, step): &(u32, u32)| self.topology.route(step + 1).all(|(_, next)| self.transit[next]);
+            let behind =
+                |&(_, step): &(Circuit, u32)| self.topology.route(step + 1).all(|(_, next)| self.transit[next]);
             self.transit[link] && self.circuits[link].iter().all(behind)
         };
         let may = self.scenario.engine == Engine::Trains && self.unwatched && self.scenario.framing == Framing::Aal5;
@@ -48,7 +50,11 @@ impl Plan<'_> {
         let mut ports: Vec<bool> = links().map(sweeps).collect();
         loop {
             let before = ports.clone();
-            for &first in &self.topology.first_step[..2 * self.scenario.flows.len()] {
+            for (_, first) in self
+                .topology
+                .circuits()
+                .take(Circuit::of_flows(self.scenario.flows.len()))
+            {
                 let route = || self.topology.route(first).skip(1).map(|(_, link)| link);
                 if !route().all(|link| ports[link] || (passes[link] && alone(link))) {
                     route().for_each(|link| ports[link] = false);
@@ -68,8 +74,8 @@ impl Plan<'_> {
 
     /// Whether the circuits of a link come over one of these ports.
     fn comes_from(&self, link: usize, ports: &[bool]) -> bool {
-        let over = |&(vc, _): &(u32, u32)| {
-            let mut route = self.topology.route(self.topology.first_step[vc as usize]);
+        let over = |&(vc, _): &(Circuit, u32)| {
+            let mut route = self.topology.route(self.topology.first_step(vc));
             route.any(|(_, link)| ports[link])
         };
         !self.circuits[link].is_empty() && self.circuits[link].iter().all(over)
@@ -139,8 +145,11 @@ impl Plan<'_> {
         });
         let ports = ports.collect();
         let reaches = links.iter().map(|&link| self.reach(link, swept, &number)).collect();
-        let routes = self.topology.first_step[..2 * self.scenario.flows.len()].iter();
-        let routes = routes.map(|&first| {
+        let routes = self
+            .topology
+            .circuits()
+            .take(Circuit::of_flows(self.scenario.flows.len()));
+        let routes = routes.map(|(_, first)| {
             let own = |&(_, link): &(u32, usize)| swept[link];
             let (step, link) = self.topology.route(first).nth(1).filter(own)?;
             let (last_step, last) = self.topology.route(step).take_while(own).last()?;

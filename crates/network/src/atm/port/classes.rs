@@ -10,6 +10,7 @@ use crate::atm::port::scheduler::Scheduler;
 use crate::atm::slots::{SlotCursor, SlotGrid};
 use crate::atm::vbr::on_off::OnOff;
 use crate::packets::ring::Ring;
+use crate::packets::Circuit;
 use longpipe_events::Time;
 
 /// A VBR source whose link ends at the port.
@@ -18,7 +19,7 @@ pub struct Feeder {
     /// Its cells.
     pub source: OnOff,
     /// Its circuit.
-    pub vc: u32,
+    pub vc: Circuit,
     /// The step of the circuit after this port's.
     pub step: u32,
     /// The VC's number in the port's queue of VBR.
@@ -244,7 +245,7 @@ impl VbrQueue {
 }
 
 /// A VBR cell: part of no frame, so that none ends.
-pub fn vbr_cell(vc: u32, number: u32, step: u32) -> Cell {
+pub fn vbr_cell(vc: Circuit, number: u32, step: u32) -> Cell {
     Cell {
         vc,
         frame: number,

@@ -16,6 +16,7 @@ pub mod transit;
 use crate::atm::aal5::Cell;
 use crate::atm::slots::{SlotCursor, SlotGrid};
 use crate::packets::ring::Ring;
+use crate::packets::Circuit;
 use crate::scenario::bounds::AFTER_ANY_RUN;
 use admission::{Admission, QueueCounters};
 use classes::VbrQueue;
@@ -143,7 +144,7 @@ impl Port {
 
     /// When the next cell on the wire arrives downstream, and its VC.
     #[inline(always)]
-    pub fn head(&self) -> Option<(Time, u32)> {
+    pub fn head(&self) -> Option<(Time, Circuit)> {
         self.wire.first().map(|(arrival, cell)| (*arrival, cell.vc))
     }
 

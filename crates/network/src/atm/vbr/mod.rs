@@ -9,6 +9,7 @@ use super::Atm;
 use crate::clock::{Actor, Clock, VBR};
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
+use crate::packets::Circuit;
 use crate::scenario::topology::Step;
 use crate::scenario::OnOffConfig;
 use longpipe_events::{Span, Time};
@@ -23,10 +24,15 @@ pub(crate) fn add_sources<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, sources
     (0..sources.len()).for_each(|source| on_vbr(atm, hosts, source));
 }
 
+/// The circuit of a source: they come after those of flows.
+fn circuit(atm: &Atm, source: usize) -> Circuit {
+    Circuit((atm.reassemblers.len() + source) as u32)
+}
+
 fn add_source(atm: &mut Atm, config: &OnOffConfig) {
     let index = atm.meters.len();
-    let vc = (atm.reassemblers.len() + index) as u32;
-    let step = atm.topology.first_step[vc as usize];
+    let vc = circuit(atm, index);
+    let step = atm.topology.first_step(vc);
     let link = config.route[0];
     let Feed::Nic(nic) = &atm.links[link].feed else {
         unreachable!("circuits begin at hosts, and a source's link carries nothing else")
@@ -61,7 +67,7 @@ pub(super) fn on_vbr<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, source: usiz
 /// Carries the VBR cells that have left their first port by now to their sinks.
 pub(super) fn carry_vbr<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, source: usize) {
     let Clock { now, end, .. } = hosts.clock;
-    let first = atm.topology.first_step[atm.reassemblers.len() + source] as usize;
+    let first = atm.topology.first_step(circuit(atm, source)) as usize;
     let link = atm.topology.steps[first + 1].link as usize;
     if let Feed::Trains(port) = &mut atm.links[link].feed {
         port.settle(now);

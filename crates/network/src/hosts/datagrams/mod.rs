@@ -7,8 +7,9 @@ use super::Hosts;
 use crate::clock::{Actor, START, UNKNOWN};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
-use crate::packets::circuit::{Circuit, REQUEST};
 use crate::packets::contents::Datagram;
+use crate::packets::in_transit::{InTransit, REQUEST};
+use crate::packets::Circuit;
 use crate::report::FlowReport;
 use delays::Delays;
 use longpipe_events::Time;
@@ -19,7 +20,7 @@ use source::Source;
 pub struct Datagrams {
     source: Source,
     /// Those that travel as cells and have not come.
-    way: Circuit<Datagram>,
+    way: InTransit<Datagram>,
     /// What was sent, and its payload [byte].
     sent: (u64, u64),
     /// What came, and its payload [byte].
@@ -34,7 +35,7 @@ impl Datagrams {
     pub(crate) fn new(source: Source) -> Box<Datagrams> {
         Box::new(Datagrams {
             source,
-            way: Circuit::default(),
+            way: InTransit::default(),
             sent: (0, 0),
             received: (0, 0),
             expected: 0,
@@ -123,7 +124,7 @@ impl DatagramReport {
 
 /// An application sends what is due now.
 pub(super) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
-    let (travels, now) = (medium.travels(2 * flow), hosts.clock.now);
+    let (travels, now) = (medium.travels(Circuit::of_data(flow)), hosts.clock.now);
     loop {
         let state = &mut hosts.flows[flow];
         let Some(datagrams) = &mut state.datagrams else { return };
@@ -140,7 +141,7 @@ pub(super) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, fl
         let datagram = Datagram { sent: now, length };
         let frame = datagrams.way.number(travels, datagram);
         hosts.probe.sent_datagram(now, flow as u32, frame, &datagram);
-        medium.send(hosts, 2 * flow as u32, frame, &datagram, UNKNOWN);
+        medium.send(hosts, Circuit::of_data(flow), frame, &datagram, UNKNOWN);
     }
 }
 

@@ -17,6 +17,7 @@ use super::Hosts;
 use crate::clock::{Actor, START, UNKNOWN};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
+use crate::packets::Circuit;
 use crate::scenario::{FlowConfig, Scenario};
 use account::Account;
 use longpipe_events::Span;
@@ -226,7 +227,7 @@ fn tell_of_room<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow:
 
 /// Sends a byte that was acknowledged again, so that the answer tells of the window: the ACK that opened it may be lost.
 fn ask_for_window<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
-    let (travels, now) = (medium.travels(2 * flow), hosts.clock.now);
+    let (travels, now) = (medium.travels(Circuit::of_data(flow)), hosts.clock.now);
     let state = &mut hosts.flows[flow];
     let rto = state.sender.timer().rto();
     let una = state.sender.flight().una;
@@ -245,7 +246,7 @@ fn ask_for_window<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flo
     };
     let frame = state.data.number(travels, segment);
     hosts.probe.sent(now, flow as u32, frame, &segment);
-    medium.send(hosts, 2 * flow as u32, frame, &segment, UNKNOWN);
+    medium.send(hosts, Circuit::of_data(flow), frame, &segment, UNKNOWN);
     hosts.clock.set(Actor::Start(flow), due, START);
 }
 

@@ -1,7 +1,7 @@
 //! Queueing disciplines of a port that decides when packets leave, behind what all of them do.
 
 use super::served::Held;
-use crate::packets::Packet;
+use crate::packets::{Circuit, Packet};
 use crate::queues::codel::{Control, Law};
 use crate::queues::dualpi2::DualPi2;
 use crate::queues::fq::Fq;
@@ -35,13 +35,13 @@ pub(super) enum Discipline {
 
 /// The flow of a packet.
 fn flow(packet: &Packet) -> usize {
-    (packet.vc() / 2) as usize
+    packet.vc().flow()
 }
 
 impl Discipline {
     /// That of a policy, if it serves; nothing waits.
     pub fn new(scenario: &Scenario, policy: &PolicyConfig, mut salts: Stream) -> Option<Discipline> {
-        let circuits = 2 * scenario.flows.len();
+        let circuits = Circuit::of_flows(scenario.flows.len());
         let mut salt = || salts.below(u64::MAX);
         let classes = || scenario.flows.iter().map(|flow| flow.class).collect();
         Some(match policy {
@@ -117,7 +117,7 @@ impl Discipline {
                 true
             }
             Discipline::FqCodel(fq) if fq.is_idle() => {
-                fq.pass(held.packet.vc(), held.bytes());
+                fq.pass(held.packet.vc().0, held.bytes());
                 true
             }
             _ => false,
@@ -145,13 +145,13 @@ impl Discipline {
         let (now, vc, flow) = (held.arrival, held.packet.vc(), flow(&held.packet));
         match self {
             Discipline::FqCodel(fq) => {
-                fq.enqueue(vc, held);
+                fq.enqueue(vc.0, held);
                 if full {
                     fq.shorten_longest(lose);
                 }
             }
             Discipline::InTurn(queues) => {
-                queues.enqueue(now, vc, held);
+                queues.enqueue(now, vc.0, held);
                 if full {
                     queues.shorten_longest().map(lose);
                 }
@@ -159,7 +159,7 @@ impl Discipline {
             _ if full => lose(held),
             Discipline::Codel { backlog, .. } | Discipline::AckFilter(backlog) => backlog.push(held),
             Discipline::Fq(fq) => {
-                fq.enqueue(now, vc, held).map(lose);
+                fq.enqueue(now, vc.0, held).map(lose);
             }
             Discipline::Strict(queues, classes) => queues.enqueue(classes[flow], held),
             Discipline::Weighted(queues, classes) => queues.enqueue(now, classes[flow], held),

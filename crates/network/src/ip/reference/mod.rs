@@ -16,7 +16,7 @@ use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::observe::watch::{self, Counts};
 use crate::packets::payload::Payload;
-use crate::packets::{Options, Packet};
+use crate::packets::{Circuit, Options, Packet};
 use crate::report::state_hash::StateHash;
 use crate::report::{check, Carried, InvariantError};
 use crate::scenario::topology::{Entry, Topology};
@@ -209,12 +209,12 @@ impl Medium for Reference {
     /// Nothing goes on without an event.
     type Certain = ();
 
-    fn travels(&self, _vc: usize) -> bool {
+    fn travels(&self, _vc: Circuit) -> bool {
         true
     }
 
-    fn send<P: Probe>(&mut self, hosts: &mut Hosts<P>, vc: u32, frame: u32, payload: &impl Payload, _since: Time) {
-        let Entry { link, step } = hosts.flows[(vc / 2) as usize].entry(vc);
+    fn send<P: Probe>(&mut self, hosts: &mut Hosts<P>, vc: Circuit, frame: u32, payload: &impl Payload, _since: Time) {
+        let Entry { link, step } = hosts.flows[vc.flow()].entry(vc);
         let ready = hosts.ready(link as usize);
         let mut options = Options::NONE;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
@@ -349,7 +349,7 @@ impl Reference {
             return;
         };
         let now = hosts.clock.now;
-        let next = self.ways[packet.vc() as usize][packet.step() as usize];
+        let next = self.ways[packet.vc().index()][packet.step() as usize];
         let held = self.served[next]
             .as_ref()
             .map_or(self.ports[next].held(), Plainly::held);

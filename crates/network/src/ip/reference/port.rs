@@ -9,6 +9,7 @@ use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
 use crate::motion::Motion;
 use crate::observe::watch::Counts;
+use crate::packets::Circuit;
 use crate::packets::{Options, Packet};
 use crate::policies::acting::Acting;
 use crate::policies::{Arrival, Occupancy, Policy, Verdict};
@@ -59,7 +60,7 @@ pub(super) struct Port {
     queue: VecDeque<Waiting>,
     bytes_held: u64,
     /// X_i of each circuit at each of its passes that has any.
-    held_by_vc: BTreeMap<(u32, u32), u64>,
+    held_by_vc: BTreeMap<(Circuit, u32), u64>,
     /// When the last packet has left.
     free: Exact,
     /// When all that are held will have left.
@@ -370,6 +371,6 @@ impl Port {
 }
 
 /// A circuit at one of its passes through a port.
-fn circuit(packet: &Packet) -> (u32, u32) {
+fn circuit(packet: &Packet) -> (Circuit, u32) {
     (packet.vc(), packet.step())
 }

@@ -1,9 +1,9 @@
 //! What both hosts of a connection know, as far as it shows in headers.
 
 use crate::observe::capture::headers::{ends, on_wire, timestamp, Carried, Connection};
-use crate::packets::circuit::Circuit;
-use crate::packets::circuit::REQUEST;
 use crate::packets::contents::Contents;
+use crate::packets::in_transit::InTransit;
+use crate::packets::in_transit::REQUEST;
 use crate::scenario::{Scenario, TrafficConfig};
 use longpipe_events::Time;
 
@@ -21,8 +21,8 @@ struct Side {
 /// One direction of data and the ACKs that answer it: what the packets under way carry.
 #[derive(Debug, Default)]
 struct Way {
-    data: Circuit<Carried>,
-    acks: Circuit<Carried>,
+    data: InTransit<Carried>,
+    acks: InTransit<Carried>,
 }
 
 /// One connection.

@@ -3,7 +3,7 @@
 //! Node n has the address 10.0.0.0 + n + 1. Sequence numbers begin at 0, which is the SYN's. Payload is all zero, so
 //! that it adds nothing to a checksum but its length.
 
-use crate::packets::circuit::REQUEST;
+use crate::packets::in_transit::REQUEST;
 use crate::scenario::{Scenario, TrafficConfig};
 use longpipe_events::Time;
 use longpipe_tcp::config::{TcpConfig, MAX_WINDOW_FIELD};

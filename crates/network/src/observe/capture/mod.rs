@@ -12,6 +12,7 @@ mod udp;
 use crate::atm::aal5::{frame_cells, Cell};
 use crate::observe::probe::{Probe, Slot};
 use crate::packets::contents::{Contents, Datagram};
+use crate::packets::Circuit;
 use crate::scenario::Scenario;
 use connection::{FlowState, Packet};
 use headers::Handshake;
@@ -141,9 +142,9 @@ impl Captures {
         }
     }
 
-    fn on_link(&mut self, at: Time, link: u32, vc: u32, frame: u32, contents: Contents) {
+    fn on_link(&mut self, at: Time, link: u32, vc: Circuit, frame: u32, contents: Contents) {
         if let Some(index) = self.links[link as usize] {
-            let state = &self.flows[(vc / 2) as usize];
+            let state = &self.flows[vc.flow()];
             let packet = state.packet(frame, contents);
             let packets: &[(Handshake, Direction)] = if packet.is_datagram() {
                 &[]
@@ -156,8 +157,8 @@ impl Captures {
                 &[(Handshake::SynAck, Direction::Outbound)]
             };
             let point = &mut self.points[index];
-            let circuit = point.of_cells().then_some(vc);
-            point.begin(vc, (at, packet.carried.stamp), &state.connection, packets, circuit);
+            let circuit = point.of_cells().then_some(vc.0);
+            point.begin(vc.0, (at, packet.carried.stamp), &state.connection, packets, circuit);
             point.packet(at, Direction::Outbound, &state.connection, packet, circuit);
         }
     }
@@ -208,7 +209,7 @@ impl Probe for Captures {
         }
     }
 
-    fn packet(&mut self, slot: Slot, vc: u32, frame: u32, contents: impl Fn() -> Contents) {
+    fn packet(&mut self, slot: Slot, vc: Circuit, frame: u32, contents: impl Fn() -> Contents) {
         if slot.departure <= self.end && self.links[slot.link as usize].is_some() {
             self.on_link(slot.departure, slot.link, vc, frame, contents());
         }

@@ -6,6 +6,7 @@ use crate::observe::capture::headers::{address, Connection, Handshake};
 use crate::observe::capture::pcapng::{Direction, Interface, LinkType, Writer};
 use crate::observe::capture::{CaptureConfig, Place};
 use crate::packets::contents::Contents;
+use crate::packets::Circuit;
 use crate::scenario::{Framing, NodeKind, Scenario};
 use longpipe_events::Time;
 use std::io;
@@ -36,7 +37,7 @@ pub struct Point {
 impl Point {
     /// Opens its file.
     pub fn new(scenario: &Scenario, config: &CaptureConfig) -> io::Result<Point> {
-        let circuits = 2 * scenario.flows.len();
+        let circuits = Circuit::of_flows(scenario.flows.len());
         let name = |node: usize| scenario.nodes[node].name.as_str();
         let (name, description, speed, cells) = match config.place {
             Place::Host(node) => (
@@ -88,7 +89,7 @@ impl Point {
 
     /// A cell passes; the number of cells of the frame that it completes whole.
     pub fn reassembled(&mut self, cell: Cell) -> Option<u16> {
-        self.reassemblers[cell.vc as usize].on_cell(cell)
+        self.reassemblers[cell.vc.index()].on_cell(cell)
     }
 
     /// Writes the handshake of connection or circuit `number` if this is its first packet, which came `at` and has `stamp`.

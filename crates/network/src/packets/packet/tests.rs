@@ -1,4 +1,5 @@
 use super::*;
+use crate::packets::Circuit;
 use proptest::prelude::*;
 
 proptest! {
@@ -18,14 +19,14 @@ proptest! {
         let ack = if stamp.is_some() { ack } else { AckSegment { clock: MaybeTime::NONE, ..ack } };
         let mark = if request { REQUEST } else { 0 };
         let mut options = Options::default();
-        let packet = Packet::new(u32::from(request), mark, 7, &data, &mut options).further();
+        let packet = Packet::new(Circuit(u32::from(request)), mark, 7, &data, &mut options).further();
         prop_assert_eq!(packet.contents(&options), Contents::Data(data));
         prop_assert_eq!((u32::from(packet.bytes()), packet.step()), (data.packet_bytes(), 8));
-        let packet = Packet::new(u32::from(!request), mark, 7, &ack, &mut options);
+        let packet = Packet::new(Circuit(u32::from(!request)), mark, 7, &ack, &mut options);
         prop_assert_eq!(packet.contents(&options), Contents::Ack(ack));
         prop_assert_eq!((u32::from(packet.bytes()), packet.frame()), (ack.packet_bytes(), mark));
         let datagram = Datagram { sent: Time(sequence), length };
-        let packet = Packet::new(4, 1, 7, &datagram, &mut options);
+        let packet = Packet::new(Circuit(4), 1, 7, &datagram, &mut options);
         prop_assert_eq!(packet.contents(&options), Contents::Datagram(datagram));
         prop_assert!(packet.is_notable() && !packet.is_plain_data());
     }

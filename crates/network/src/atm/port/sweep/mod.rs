@@ -15,6 +15,7 @@ use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::trains::Late;
 use crate::atm::slots::{GridSums, SlotCursor, SlotGrid, StartSum};
 use crate::impairments::loss::Loss;
+use crate::packets::Circuit;
 use crate::policies::{AfterLoss, Policy};
 use crate::ties::TieRule;
 pub use account::Account;
@@ -30,7 +31,7 @@ pub struct Done {
     /// The port's link.
     pub link: u32,
     /// The VC.
-    pub vc: u32,
+    pub vc: Circuit,
     /// Number of the frame in it.
     pub frame: u32,
     /// Cells of it that follow each other.

@@ -2,6 +2,7 @@
 
 use crate::atm::port::frame::Frame;
 use crate::atm::port::sweep::run::Run;
+use crate::packets::Circuit;
 
 /// Where a circuit goes from a port.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +17,7 @@ pub enum Onward {
 #[derive(Clone, Debug)]
 pub struct Vc {
     /// Its number in the network.
-    pub vc: u32,
+    pub vc: Circuit,
     /// Where it goes from here.
     pub onward: Onward,
     /// The current frame.
@@ -36,7 +37,7 @@ pub struct Vc {
 
 impl Vc {
     /// An idle one.
-    pub fn new(vc: u32, onward: Onward) -> Vc {
+    pub fn new(vc: Circuit, onward: Onward) -> Vc {
         Vc {
             vc,
             onward,

@@ -4,6 +4,7 @@ use crate::atm::port::frame::Frame;
 use crate::atm::port::trains::clock::Slots;
 use crate::atm::port::trains::vc::NONE;
 use crate::atm::port::trains::{AfterLoss, Late, Outlet, Rank, TrainPort};
+use crate::packets::Circuit;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Order, Time};
 
@@ -11,7 +12,7 @@ use longpipe_events::{Order, Time};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Running {
     pub(super) local: u32,
-    pub(super) vc: u32,
+    pub(super) vc: Circuit,
     pub(super) link: u32,
     /// Batch of the frame's last cell, which comes as an edge.
     pub(super) last: u64,

@@ -2,6 +2,7 @@
 
 use crate::atm::port::frame::Frame;
 use crate::atm::port::trains::Rank;
+use crate::packets::Circuit;
 use crate::scenario::topology::LinkEnd;
 use crate::ties::TieRule;
 use longpipe_events::Time;
@@ -13,7 +14,7 @@ pub const NONE: u64 = u64::MAX;
 #[derive(Clone, Debug)]
 pub struct Vc {
     /// Its number in the network.
-    pub vc: u32,
+    pub vc: Circuit,
     /// The link over which it comes.
     pub link: u32,
     /// Where that ends.
@@ -40,7 +41,7 @@ pub struct Vc {
 
 impl Vc {
     /// An idle VC: its number, its link and where that ends.
-    pub fn new((vc, link, end): (u32, u32, LinkEnd)) -> Vc {
+    pub fn new((vc, link, end): (Circuit, u32, LinkEnd)) -> Vc {
         Vc {
             vc,
             link,
