@@ -1,7 +1,8 @@
 //! Who acts next: one pending event per entity.
 //!
 //! Equal times are ordered by the `Order` given with each event, then by entity number, never by insertion.
-//! Events of the next few thousand grains of time lie in a wheel of buckets, later ones in a tournament.
+//! Events of the next few thousand grains of time lie in a wheel of buckets, later ones in a tournament. One that is set again and
+//! again as it comes, a busy port's say, lies beside both.
 
 use crate::key::{Entity, Key, Order, MAX_ENTITIES};
 use crate::time::{Span, Time};
@@ -18,6 +19,7 @@ enum Place {
     Nowhere,
     Near,
     Far,
+    Beside,
 }
 
 /// What is known of one entity.
@@ -46,6 +48,8 @@ pub struct Agenda {
     occupied: [u64; WORDS],
     words: u64,
     far: Tournament,
+    /// The event that lies beside, if there is one.
+    beside: Key,
     pending: Vec<Pending>,
 }
 
@@ -68,6 +72,7 @@ impl Agenda {
             occupied: [0; WORDS],
             words: 0,
             far: Tournament::new(entities),
+            beside: Key::NEVER,
             pending: vec![nothing; entities],
         }
     }
@@ -103,6 +108,20 @@ impl Agenda {
         }
     }
 
+    /// The same of an entity whose events follow one another closely.
+    #[inline]
+    pub fn set_beside(&mut self, entity: Entity, time: Time, order: Order) {
+        let place = self.pending[entity as usize].place;
+        let taken =
+            place == Place::Near || place == Place::Far || (self.beside != Key::NEVER && place == Place::Nowhere);
+        if taken {
+            return self.set(entity, time, order);
+        }
+        self.bound = self.bound.min(time.0);
+        self.beside = Key::new(time, order, entity);
+        self.pending[entity as usize].place = Place::Beside;
+    }
+
     /// Drops the entity's pending event, if there is one.
     pub fn cancel(&mut self, entity: Entity) {
         if self.pending[entity as usize].place != Place::Nowhere {
@@ -115,25 +134,31 @@ impl Agenda {
     pub fn pop(&mut self, end: Time) -> Option<(Time, Entity)> {
         if self.current.is_empty() {
             match self.lone_next() {
-                Some((_, key)) if key.time() > end => return None,
-                Some((bucket, key)) => {
+                Some((bucket, key)) if key < self.beside => {
+                    if key.time() > end {
+                        return None;
+                    }
                     self.turn = bucket;
                     self.buckets[(bucket % BUCKETS) as usize] = NONE;
                     self.vacate((bucket % BUCKETS) as usize);
                     self.pending[key.entity() as usize].place = Place::Nowhere;
                     return Some((key.time(), key.entity()));
                 }
-                None => self.turn_wheel(),
+                _ => self.turn_wheel(),
             }
         }
         let near = self.current.last().copied().unwrap_or(Key::NEVER);
         let far = self.far.first();
-        let key = near.min(far);
+        let key = near.min(far).min(self.beside);
         if key.time() > end || key == Key::NEVER {
             return None;
         }
         let entity = key.entity();
-        if near < far {
+        if key == self.beside {
+            self.beside = Key::NEVER;
+            // What lies elsewhere has been looked at.
+            self.bound = near.min(far).time().0;
+        } else if near < far {
             self.current.pop();
         } else {
             self.far.set(entity, Key::NEVER);
@@ -166,7 +191,7 @@ impl Agenda {
             self.turn_wheel();
         }
         let near = self.current.last().copied().unwrap_or(Key::NEVER);
-        let first = near.min(self.far.first());
+        let first = near.min(self.far.first()).min(self.beside);
         self.bound = first.time().0;
         first
     }
@@ -234,8 +259,13 @@ impl Agenda {
     fn remove(&mut self, entity: Entity) {
         let Pending { key, next, place } = self.pending[entity as usize];
         self.pending[entity as usize].place = Place::Nowhere;
-        if place == Place::Far {
-            return self.far.set(entity, Key::NEVER);
+        match place {
+            Place::Far => return self.far.set(entity, Key::NEVER),
+            Place::Beside => {
+                self.beside = Key::NEVER;
+                return;
+            }
+            Place::Nowhere | Place::Near => {}
         }
         if key.time().0 >> self.grain <= self.turn {
             return self.current.retain(|other| *other != key);
@@ -290,14 +320,24 @@ mod tests {
         #[test]
         fn it_agrees_with_a_sorted_list(
             interval in 1u64..1000,
-            steps in prop::collection::vec((0u32..20, prop_oneof![0u64..40, 0u64..20_000, 0u64..10_000_000], 0u64..4, 0usize..3), 1..400),
+            steps in prop::collection::vec(
+                (0u32..20, prop_oneof![0u64..40, 0u64..20_000, 0u64..10_000_000], 0u64..4, 0usize..3, 0u32..4),
+                1..400,
+            ),
         ) {
             let mut agenda = Agenda::new(20, Span(interval));
             let mut list = [None; 20];
             let mut now = 0;
-            for (entity, ahead, order, takes) in steps {
-                agenda.set(entity, Time(now + ahead), order);
+            for (entity, ahead, order, takes, how) in steps {
                 list[entity as usize] = Some((now + ahead, order, entity));
+                match how {
+                    0 => agenda.set_beside(entity, Time(now + ahead), order),
+                    1 => {
+                        agenda.cancel(entity);
+                        list[entity as usize] = None;
+                    }
+                    _ => agenda.set(entity, Time(now + ahead), order),
+                }
                 for _ in 0..takes {
                     let expected = list.iter().flatten().min().copied();
                     let first = expected.is_none_or(|least| (now + ahead, order, 20) < least);

@@ -112,6 +112,12 @@ impl Clock {
         self.agenda.set(self.entity(actor), time, order);
     }
 
+    /// Has a port act for what waits there, as it does time and again.
+    #[inline(always)]
+    pub fn set_departure(&mut self, port: usize, time: Time) {
+        self.agenda.set_beside(self.entity(Actor::Port(port)), time, DEPARTURE);
+    }
+
     /// Has somebody not act.
     #[inline(always)]
     pub fn cancel(&mut self, actor: Actor) {

@@ -5,7 +5,7 @@ use super::port::line::End;
 use super::port::prompt::{Begun, Event};
 use super::wire::Port;
 use super::Ip;
-use crate::clock::{Actor, DEPARTURE};
+use crate::clock::Actor;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
@@ -85,10 +85,9 @@ impl Ip {
     fn await_next<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32) {
         let wire = &mut self.wires[link as usize];
         let Port::Served(port) = &mut wire.port else { return };
-        let actor = Actor::Port(link as usize);
         match port.event(&wire.line) {
-            Event::At(time) => hosts.clock.set(actor, time, DEPARTURE),
-            Event::Never => hosts.clock.cancel(actor),
+            Event::At(time) => hosts.clock.set_departure(link as usize, time),
+            Event::Never => hosts.clock.cancel(Actor::Port(link as usize)),
             Event::AsBefore => {}
         }
     }

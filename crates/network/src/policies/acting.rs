@@ -53,6 +53,7 @@ impl Acting {
     }
 
     /// Judges an arrival: what cannot be marked is refused where another would be marked.
+    #[inline(always)]
     pub fn judge(&mut self, arrival: &Arrival) -> Verdict {
         let Acting { kind, ecn, stream } = self;
         let draw = || stream.fraction();
@@ -68,13 +69,11 @@ impl Acting {
         }
     }
 
-    /// Whether all packets that find the line idle enter unmarked, and leave no trace here, after this one, whose service begins at
-    /// `begins`.
-    #[inline(always)]
-    pub fn is_calm(&self, arrival: &Arrival, begins: Time) -> bool {
+    /// Whether all packets that find the line idle enter unmarked, and leave no trace here, after one that began to leave at once.
+    pub fn is_calm(&self) -> bool {
         match &self.kind {
             Kind::Red(red) => red.is_calm(),
-            Kind::Pie(pie) => pie.is_calm(arrival, begins),
+            Kind::Pie(pie) => pie.is_calm(),
             // None waits, and the threshold is at least 1.
             Kind::StepMarking(_) => true,
             // An idle line lowers its probability, and each arrival draws.

@@ -1,10 +1,9 @@
 //! Proportional integral controller enhanced: every 15 ms the delay moves the probability by which arrivals go (RFC 8033).
 
 use super::{Arrival, Verdict};
+use crate::packets::ring::Ring;
 use crate::scenario::{PieConfig, PieDelay, PieRules};
-use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time, PS_PER_SECOND};
-use std::collections::VecDeque;
 
 const MILLISECOND: u64 = PS_PER_SECOND / 1_000;
 /// Above this delay the probability grows by so much more (RFC 8033 section 5.5).
@@ -23,7 +22,7 @@ const MEASURED_BYTES: u64 = 16_384;
 const BURST_RESET: u64 = 3 * PS_PER_SECOND / 2;
 
 /// A packet that has not begun to leave.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
     arrival: Time,
     /// When its service begins.
@@ -65,7 +64,7 @@ pub struct Pie {
     next_update: Time,
     last_departure: Option<Time>,
     departures: Departures,
-    waiting: VecDeque<Waiting>,
+    waiting: Ring<Waiting>,
     bytes_waiting: u64,
 }
 
@@ -87,7 +86,7 @@ impl Pie {
             next_update: Time(config.update_ps),
             last_departure: None,
             departures: Departures::default(),
-            waiting: VecDeque::new(),
+            waiting: Ring::default(),
             bytes_waiting: 0,
         }
     }
@@ -112,17 +111,17 @@ impl Pie {
         }
     }
 
-    /// Whether packets that find the line idle leave all as it is, after this one, whose service begins at `begins`: none of them
-    /// waits, so that each only says again, as RFC 8033 counts, that the delay is zero.
-    pub fn is_calm(&self, arrival: &Arrival, begins: Time) -> bool {
+    /// Whether packets that find the line idle leave all as it is, after one that began to leave at once: none of them waits, so
+    /// that each only says again, as RFC 8033 counts, that the delay is zero.
+    pub fn is_calm(&self) -> bool {
         let PieConfig { delay, rules, .. } = self.config;
-        delay == PieDelay::Sojourn && rules == PieRules::Rfc8033 && begins == arrival.now
+        delay == PieDelay::Sojourn && rules == PieRules::Rfc8033
     }
 
     /// A packet entered whose service will begin at `begins`.
     pub fn admit(&mut self, arrival: &Arrival, begins: Time) {
         self.bytes_waiting += arrival.bytes;
-        self.waiting.put(Waiting {
+        self.waiting.push(Waiting {
             arrival: arrival.now,
             begins,
             bytes: arrival.bytes,
@@ -186,10 +185,10 @@ impl Pie {
 
     /// Takes the packets out whose service began before `time`.
     fn depart_before(&mut self, time: Time) {
-        while let Some(packet) = self.waiting.front().copied().filter(|packet| packet.begins < time) {
-            self.waiting.pop_front();
+        while let Some(&packet) = self.waiting.first().filter(|packet| packet.begins < time) {
+            self.waiting.pop();
             self.bytes_waiting -= packet.bytes;
-            let followed = self.waiting.front().is_some_and(|next| next.arrival < packet.begins);
+            let followed = self.waiting.first().is_some_and(|next| next.arrival < packet.begins);
             match self.config.delay {
                 PieDelay::Sojourn if followed => self.delay = packet.begins - packet.arrival,
                 PieDelay::Sojourn => self.delay = Span(0),

@@ -63,13 +63,15 @@ impl Red {
     }
 
     /// Takes an arrival into the mean, and judges it; `draw` gives numbers in [0, 1).
+    #[inline(always)]
     pub fn judge(&mut self, arrival: &Arrival, draw: impl FnMut() -> f64) -> Verdict {
         let (waiting, size) = if self.by_bytes() {
             (arrival.bytes_waiting, arrival.bytes)
         } else {
             (arrival.packets_waiting, 1)
         };
-        self.observe(arrival, waiting as f64);
+        // Signed, which the processor knows how to convert.
+        self.observe(arrival, waiting as i64 as f64);
         if self.config.gap == RedGap::Drawn {
             self.judge_as_linux(draw)
         } else {
@@ -77,6 +79,7 @@ impl Red {
         }
     }
 
+    #[inline(always)]
     fn judge_as_ns2(&mut self, arrival: &Arrival, size: u64, mut draw: impl FnMut() -> f64) -> Verdict {
         // With a packet at most in the queue none is refused, whatever the mean.
         if self.average < self.config.min || arrival.packets_waiting <= 1 {
@@ -135,13 +138,11 @@ impl Red {
     }
 
     /// The mean after an arrival; an idle line counts as the packets that it could have sent.
+    #[inline(always)]
     fn observe(&mut self, arrival: &Arrival, waiting: f64) {
         let RedConfig { weight, adaptive, .. } = self.config;
         let kept = match arrival.idle_since {
-            Some(since) => {
-                let idle = (arrival.now - since).0 as f64 / self.packet_time;
-                power(1.0 - weight, idle as u64 + 1)
-            }
+            Some(since) => self.kept_over((arrival.now - since).0),
             None => 1.0 - weight,
         };
         self.average = self.average * kept + weight * waiting;
@@ -150,7 +151,14 @@ impl Red {
         }
     }
 
+    /// What is left of the mean after so long without a packet [ps].
+    #[inline(never)]
+    fn kept_over(&self, idle: u64) -> f64 {
+        power(1.0 - self.config.weight, (idle as f64 / self.packet_time) as u64 + 1)
+    }
+
     /// Moves max_p so that the mean lies half-way between the thresholds.
+    #[cold]
     fn adapt(&mut self, now: Time) {
         let RedConfig { min, max, .. } = self.config;
         let part = 0.4 * (max - min);
@@ -178,7 +186,7 @@ impl Red {
     fn spaced(&self, counted: u64, bytes: u64) -> f64 {
         let mean = f64::from(self.config.mean_packet_bytes);
         let p = self.probability();
-        let due = p * counted as f64 / if self.by_bytes() { mean } else { 1.0 };
+        let due = p * counted as i64 as f64 / if self.by_bytes() { mean } else { 1.0 };
         let spaced = match self.config.gap {
             RedGap::Wait if due < 1.0 => 0.0,
             RedGap::Wait if due < 2.0 => p / (2.0 - due),

@@ -73,18 +73,10 @@ impl Rules {
         self.loss.as_mut().is_some_and(|loss| loss.loses(now))
     }
 
-    /// What the policy says of a packet of circuit `local` that arrives where so much is held, `in_service` bytes of it in service.
+    /// What the policy says of a packet of circuit `local` that arrives where so many packets and bytes are held.
     #[inline(always)]
-    pub fn judge(
-        &mut self,
-        arrival: &mut Arrival,
-        (held, bytes_held): (u64, u64),
-        in_service: u64,
-        local: u32,
-    ) -> Verdict {
+    pub fn judge(&mut self, arrival: &Arrival, (held, bytes_held): (u64, u64), local: u32) -> Verdict {
         if let Some(acting) = &mut self.acting {
-            arrival.packets_waiting = held.saturating_sub(1);
-            arrival.bytes_waiting = bytes_held - in_service;
             return acting.judge(arrival);
         }
         let held = if self.by_bytes { bytes_held } else { held };
@@ -119,12 +111,10 @@ impl Rules {
         self.marked.take()
     }
 
-    /// Whether all packets that find the line idle enter, and change nothing that is kept here, after one whose service began at
-    /// `begins`.
-    #[inline(always)]
-    pub fn is_calm(&self, arrival: &Arrival, begins: Time) -> bool {
+    /// Whether all packets that find the line idle enter, and change nothing that is kept here, after one that began to leave at once.
+    pub fn is_calm(&self) -> bool {
         let acting = self.acting.as_ref().filter(|_| self.loss.is_none());
-        acting.is_some_and(|acting| acting.is_calm(arrival, begins))
+        acting.is_some_and(|acting| acting.is_calm())
     }
 
     /// A packet enters that begins to leave at `begins`; nothing if it is marked, which who sends it has to ask for.

@@ -123,6 +123,13 @@ impl Router {
             counters.peak_bytes = counters.peak_bytes.max(bytes_held + size);
             line.check_backlog(now);
         }
+        Some(self.enter(line, now, bytes))
+    }
+
+    /// A packet enters; when it leaves.
+    #[inline(always)]
+    fn enter(&mut self, line: &mut Line, now: Time, bytes: u16) -> Time {
+        let size = u64::from(bytes);
         let counters = &mut self.counters;
         if counters.bytes_admitted > 0 {
             self.before.push(Held {
@@ -134,7 +141,7 @@ impl Router {
         counters.packets_admitted += 1;
         counters.bytes_admitted += size;
         counters.packet_time += u128::from((departure - now).0);
-        Some(departure)
+        departure
     }
 
     /// The same of a packet of the port's circuit `local`, where a rule may refuse or mark it if it is `capable`; of a marked one
@@ -147,27 +154,45 @@ impl Router {
         bytes: u16,
         (local, capable): (u32, bool),
     ) -> Option<Time> {
+        self.settle(line, now);
+        let held = self.held(line, now);
         let mut arrival = Arrival {
             now,
             bytes: u64::from(bytes),
             capable,
-            ..Arrival::default()
+            packets_waiting: held.0.saturating_sub(1),
+            bytes_waiting: 0,
+            idle_since: (held.0 == 0).then(|| line.free()),
         };
-        let verdict = self.judge(line, &mut arrival, local);
+        if held.0 > 0 {
+            arrival.bytes_waiting = held.1 - self.in_service();
+        }
         line.let_repeat(false);
+        let verdict = self.judge(&arrival, held, local);
         if verdict == Verdict::Refuse {
             return None;
         }
         let begins = line.free().max(now);
-        let departure = self.queue(line, now, bytes);
-        let rules = self.rules.as_mut()?;
-        let Some(departure) = departure else {
+        let room = held.0 < self.most_packets && held.1 + arrival.bytes <= self.most_bytes;
+        let (rules, counters) = (self.rules.as_mut()?, &mut self.counters);
+        if !room {
+            counters.lost_overflow += 1;
+            counters.bytes_lost += arrival.bytes;
             rules.overflow(now);
             return None;
-        };
-        self.counters.packets_marked += u64::from(verdict == Verdict::Mark);
+        }
+        if held.0 >= counters.peak_packets || held.1 + arrival.bytes > counters.peak_bytes {
+            counters.peak_packets = counters.peak_packets.max(held.0 + 1);
+            counters.peak_bytes = counters.peak_bytes.max(held.1 + arrival.bytes);
+            line.check_backlog(now);
+        }
+        counters.packets_marked += u64::from(verdict == Verdict::Mark);
+        let departure = self.enter(line, now, bytes);
+        let rules = self.rules.as_mut()?;
         let left = rules.admit(&arrival, begins, departure, local, verdict);
-        line.let_repeat(rules.is_calm(&arrival, begins));
+        if begins == now {
+            line.let_repeat(rules.is_calm());
+        }
         left
     }
 
@@ -237,21 +262,16 @@ impl Router {
         self.before.clear();
     }
 
-    fn judge(&mut self, line: &mut Line, arrival: &mut Arrival, local: u32) -> Verdict {
-        self.settle(line, arrival.now);
-        let held = self.held(line, arrival.now);
-        arrival.idle_since = (held.0 == 0).then(|| line.free());
-        let in_service = if held.0 == 0 { 0 } else { self.in_service() };
+    /// What is said of a packet that finds so much held; refused ones are counted.
+    #[inline(always)]
+    fn judge(&mut self, arrival: &Arrival, held: (u64, u64), local: u32) -> Verdict {
         let Some(rules) = &mut self.rules else {
             return Verdict::Admit;
         };
         let (verdict, lost) = if rules.loses(arrival.now) {
             (Verdict::Refuse, &mut self.counters.lost_forced)
         } else {
-            (
-                rules.judge(arrival, held, in_service, local),
-                &mut self.counters.lost_refused,
-            )
+            (rules.judge(arrival, held, local), &mut self.counters.lost_refused)
         };
         if verdict == Verdict::Refuse {
             *lost += 1;
