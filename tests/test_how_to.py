@@ -12,7 +12,9 @@ import pytest
 
 ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = ROOT / "docs" / "how-to" / "add-a-tcp-variant.md"
-# Apart from what is built of the code itself, which cargo would take for the copy's; kept, so that it is built once.
+# Where the Rust tests are built, as by `make test`.
+TESTS: Final = ROOT / "target" / "ci"
+# Apart from it, as cargo would take what is built of the code itself for the copy's; kept, so that it is built once.
 BUILT: Final = ROOT / "target" / "how-to" / "built"
 COPY: Final = ROOT / "target" / "how-to" / "copy"
 STEP: Final = re.compile(
@@ -55,11 +57,27 @@ def copy() -> Path:
     shutil.copytree(ROOT / "crates", COPY / "crates")
     shutil.copytree(ROOT / "python", COPY / "python", ignore=shutil.ignore_patterns("__pycache__"))
     assert follow(PAGE.read_text(encoding="utf-8"), COPY) == 7
+    carry_over({f"longpipe-{crate.name}" for crate in (ROOT / "crates").iterdir()})
     return COPY
 
 
+def carry_over(packages: set[str]) -> None:
+    """Copies what is built of all packages but these, which is the same for the copy."""
+    for known in (TESTS / ".fingerprint").glob("*"):
+        name, _, number = known.name.rpartition("-")
+        target = BUILT / "ci" / ".fingerprint" / known.name
+        if name in packages or target.exists():
+            continue
+        for built in (TESTS / "deps").glob(f"*-{number}*"):
+            (BUILT / "ci" / "deps").mkdir(parents=True, exist_ok=True)
+            shutil.copy2(built, BUILT / "ci" / "deps")
+        for folder in ("build", ".fingerprint"):
+            if (TESTS / folder / known.name).is_dir():
+                shutil.copytree(TESTS / folder / known.name, BUILT / "ci" / folder / known.name, dirs_exist_ok=True)
+
+
 def cargo(copy: Path, *arguments: str) -> str:
-    command = ["cargo", *arguments, "--offline", "--target-dir", str(BUILT)]
+    command = ["cargo", *arguments, "--profile", "ci", "--offline", "--target-dir", str(BUILT)]
     ran = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
