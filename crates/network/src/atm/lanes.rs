@@ -1,8 +1,8 @@
 //! Frames that go by edges on their way to their first port, in the order in which their last cells will reach it.
 //!
-//! The host's interface knows when a frame's cells will arrive, so that frames that begin soon queue up here, by port,
-//! and need no agenda: mostly each is the last one of its lane.
+//! The host's interface knows when a frame's cells will arrive, so that frames that begin soon queue up here, by port.
 
+use crate::packets::lanes::{Arrives, Lanes};
 use crate::packets::ring::Ring;
 use crate::packets::{Options, Packet};
 use longpipe_events::Time;
@@ -28,26 +28,28 @@ pub(crate) struct Edge {
     pub first: bool,
 }
 
+impl Arrives for Edge {
+    #[inline(always)]
+    fn arrival(&self) -> Time {
+        self.arrival
+    }
+}
+
 /// All such frames of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct UnderWay {
-    /// First arrival of each lane [ps]; after every other one, and different, if it is empty.
-    first: [u64; LANES],
-    lanes: [Ring<Edge>; LANES],
+    edges: Lanes<Edge, LANES>,
     /// Options of the packets that have any and have not reached their ports, by VC.
     options: Vec<Ring<Options>>,
     /// ACKs that wait at their hosts.
     pub astray: u64,
 }
 
-const EMPTY: [u64; LANES] = [u64::MAX, u64::MAX - 1, u64::MAX - 2, u64::MAX - 3];
-
 impl UnderWay {
     /// None on `vcs` circuits.
     pub fn new(vcs: usize) -> UnderWay {
         UnderWay {
-            first: EMPTY,
-            lanes: Default::default(),
+            edges: Lanes::default(),
             options: vec![Ring::default(); vcs],
             astray: 0,
         }
@@ -57,11 +59,9 @@ impl UnderWay {
     #[inline(always)]
     pub fn insert(&mut self, lane: usize, edge: Edge, before: impl Fn(&Packet, &Packet) -> bool) {
         let lane = lane % LANES;
-        let at = edge.arrival.0;
-        self.first[lane] = self.first[lane].min(at);
-        let lane = &mut self.lanes[lane];
-        let in_order = lane.last().is_none_or(|last| last.arrival.0 < at);
-        lane.push(edge);
+        let last = self.edges.lane(lane).last();
+        let in_order = last.is_none_or(|last| last.arrival < edge.arrival);
+        let lane = self.edges.push(lane, edge);
         if !in_order {
             sort_last(lane, before);
         }
@@ -78,37 +78,29 @@ impl UnderWay {
     /// The lane whose first edge arrives first, when it does, and whether that of another one does so, too.
     #[inline(always)]
     pub fn first(&self) -> (usize, Time, bool) {
-        let [a, b, c, d] = self.first;
-        let (left, right) = (if b < a { (1, b) } else { (0, a) }, if d < c { (3, d) } else { (2, c) });
-        let tie = (a == b) | (c == d) | (left.1 == right.1);
-        let (lane, at) = if right.1 < left.1 { right } else { left };
-        (lane, Time(at), tie)
+        self.edges.first()
     }
 
     /// Whether no frame is in this lane.
     #[inline(always)]
     pub fn is_empty(&self, lane: usize) -> bool {
-        let lane = lane % LANES;
-        self.first[lane] == EMPTY[lane]
+        self.edges.is_empty(lane % LANES)
     }
 
     /// Whether the first edge of this lane arrives by `time`.
     pub fn arrives_by(&self, lane: usize, time: Time) -> bool {
-        self.first[lane % LANES] <= time.0
+        self.edges.arrives_by(lane % LANES, time)
     }
 
     /// The first edge of each lane that arrives at `time`.
     pub fn at(&self, time: Time) -> impl Iterator<Item = (usize, &Edge)> {
-        let first = self.lanes.iter().map(Ring::first).enumerate();
-        first.filter_map(move |(lane, edge)| Some((lane, edge.filter(|edge| edge.arrival == time)?)))
+        self.edges.at(time)
     }
 
     /// Takes the first edge of a lane that is not empty; `take_options` takes those of its packet, once it has arrived.
     #[inline(always)]
     pub fn pop(&mut self, lane: usize) -> Option<Edge> {
-        let edge = self.lanes[lane].pop()?;
-        self.first[lane] = self.lanes[lane].first().map_or(EMPTY[lane], |next| next.arrival.0);
-        Some(edge)
+        self.edges.pop(lane)
     }
 
     /// Takes the options of the first packet of its circuit that has any.
@@ -118,7 +110,7 @@ impl UnderWay {
 
     /// Every edge.
     pub fn iter(&self) -> impl Iterator<Item = &Edge> {
-        self.lanes.iter().flat_map(Ring::iter)
+        self.edges.iter()
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod circuit;
 pub mod contents;
 pub mod in_transit;
+pub(crate) mod lanes;
 pub mod packet;
 pub mod payload;
 pub mod ring;
