@@ -166,11 +166,13 @@ impl<P: Probe> Simulation<P> {
 
 /// What a run holds whatever happens in it [byte], but for the tables of its ports.
 fn fixed_bytes(scenario: &Scenario) -> u64 {
-    let steps = scenario
-        .flows
-        .iter()
-        .map(|flow| flow.route.len() + flow.return_route.len());
+    let steps = scenario.flows.iter().map(|flow| {
+        flow.ways(false)
+            .chain(flow.ways(true))
+            .map(<[usize]>::len)
+            .sum::<usize>()
+    });
     memory::bytes::<(Link, Wire)>(scenario.links.len())
         + memory::bytes::<(Flow, [Reassembler; 2])>(scenario.flows.len())
-        + memory::bytes::<Step>(steps.sum())
+        + memory::bytes::<Step>(steps.sum::<usize>())
 }

@@ -26,6 +26,9 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
     if has_bit_errors(scenario) {
         integers("packets_lost_errors", |port| port.spoilt)?;
     }
+    if scenario.flows.iter().any(|flow| flow.rerouting.is_some()) {
+        integers("packets_lost_rerouting", |port| port.strays)?;
+    }
     integers("packets_marked", |port| port.packets_marked)?;
     integers("packets_held", |port| port.packets_held)?;
     integers("bytes_in", |port| port.bytes_in)?;

@@ -1,6 +1,7 @@
 //! Scenarios drawn at random, those that move enough and not too much.
 
 use crate::common::any_graph::any_scenario;
+use crate::common::any_graph::rerouting::any_rerouted;
 use crate::common::random::{any_dumbbell, any_parking_lot, any_parking_lot_of_packets, as_packets, with_web};
 use crate::common::{add_vbr, run, SECOND};
 use crate::Book;
@@ -73,6 +74,7 @@ fn with_vbr() -> impl Strategy<Value = Scenario> {
 pub fn add_all(book: &mut Book) {
     add(book, "graph-of-switches", 120, any_scenario(Framing::Aal5));
     add(book, "graph-of-routers", 80, any_scenario(Framing::Ip));
+    add(book, "graph-of-changing-routes", 24, any_rerouted());
     add(book, "any-dumbbell/cells", 40, any_dumbbell().prop_map(short));
     add(
         book,

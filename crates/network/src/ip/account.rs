@@ -59,7 +59,9 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
     for (index, wire) in ip.wires.iter_mut().enumerate() {
         let mut under_way = under_way[index];
         let end = wire.end();
-        let Wire { line, port, errors, .. } = wire;
+        let Wire {
+            line, port, verdict, ..
+        } = wire;
         if let Port::Moving(moving) = port {
             let lost = moving.lost_later(now);
             under_way = (under_way.0 + lost.0, under_way.1 + lost.1);
@@ -68,7 +70,10 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
         check(report.conserves(rate, now) && accounts_agree, || {
             format!("port {index}: {report:?}")
         })?;
-        let report = report.with(errors.as_ref().map(|(errors, _)| &**errors));
+        let mut report = report;
+        if let Some(verdict) = verdict {
+            report = report.with(verdict.errors.as_deref(), verdict.strays);
+        }
         let sum = |total: &mut (u64, u64), packets, bytes| *total = (total.0 + packets, total.1 + bytes);
         if end != End::Host {
             let lost = report.packets_lost();
@@ -80,8 +85,8 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
             };
             sum(
                 &mut came[node],
-                report.packets_in - lost - held.0 - under_way.0 - report.spoilt,
-                report.bytes_in - report.bytes_lost - held.1 - under_way.1 - report.bytes_spoilt,
+                report.packets_in - lost - held.0 - under_way.0 - report.gone_astray().0,
+                report.bytes_in - report.bytes_lost - held.1 - under_way.1 - report.gone_astray().1,
             );
         }
         if !report.host {

@@ -153,27 +153,43 @@ impl Ip {
     /// The first packet on a wire reaches its router.
     pub(super) fn on_packet<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
         let mut options = NO_OPTIONS;
+        let shared = self.wires[link].is_shared();
         if let Some(next) = self.wires[link].pop(&mut options) {
-            self.lanes.astray -= next.packet.vc().way() as u64;
+            self.lanes.astray -= u64::from(shared) * next.packet.vc().way() as u64;
             self.go_on(hosts, next, &options);
         }
     }
 
-    /// The first packet on a wire with bit errors reaches its end; true if it is spoilt, and gone.
+    /// The first packet on a wire with bit errors, or with routes that change, reaches its end; true if it is lost there.
     #[inline(never)]
-    pub(super) fn spoil_first(&mut self, link: usize) -> bool {
+    pub(super) fn lose_first(&mut self, link: usize, now: Time) -> bool {
         let wire = &mut self.wires[link];
-        let shared = wire.end() == End::Shared;
-        let (Some((errors, _)), Some(next)) = (&mut wire.errors, wire.packets.first()) else {
+        let shared = wire.is_shared();
+        let (Some(verdict), Some(&OnWire { packet, .. })) = (&mut wire.verdict, wire.packets.first()) else {
             return false;
         };
-        let spoilt = errors.spoil(8 * u32::from(next.packet.bytes()));
-        if spoilt {
-            let (mut options, ack) = (NO_OPTIONS, next.packet.vc().way());
-            wire.pop(&mut options);
-            self.lanes.astray -= u64::from(shared) * ack as u64;
+        let bytes = packet.bytes();
+        let spoilt = verdict
+            .errors
+            .as_mut()
+            .is_some_and(|errors| errors.spoil(8 * u32::from(bytes)));
+        let onward = Some(packet)
+            .filter(|_| !spoilt)
+            .and_then(|packet| match verdict.reroutes {
+                true => self.routes.onward(&self.topology, link, now, packet),
+                false => Some(packet),
+            });
+        if let Some(onward) = onward {
+            wire.packets.get_mut(wire.packets.head()).packet = onward;
+            return false;
         }
-        spoilt
+        if !spoilt {
+            verdict.strays.0 += 1;
+            verdict.strays.1 += u64::from(bytes);
+        }
+        wire.pop(&mut NO_OPTIONS.clone());
+        self.lanes.astray -= u64::from(shared) * packet.vc().way() as u64;
+        true
     }
 
     /// A packet reaches a router, and all that follows.
@@ -358,7 +374,7 @@ impl Ip {
     fn wait_on_wire<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options) {
         let wire = &mut self.wires[link as usize];
         let first = wire.push(next, options);
-        if matches!(wire.end(), End::Shared | End::Unordered) {
+        if wire.is_shared() {
             self.lanes.astray += next.packet.vc().way() as u64;
         }
         if first {

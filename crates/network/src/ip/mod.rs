@@ -92,9 +92,9 @@ impl Medium for Ip {
     }
 
     fn on_arrival<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        let spoilt = self.wires[link].errors.is_some() && self.spoil_first(link);
+        let lost = self.wires[link].verdict.is_some() && self.lose_first(link, hosts.clock.now);
         match self.wires[link].end() {
-            _ if spoilt => {}
+            _ if lost => {}
             End::Host => self.deliver_first(hosts, link),
             _ => self.on_packet(hosts, link),
         }

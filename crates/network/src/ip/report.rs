@@ -84,6 +84,10 @@ pub struct PacketReport {
     pub spoilt: u64,
     /// Their bytes.
     pub bytes_spoilt: u64,
+    /// Likewise those that came to a router from which no route of theirs led on.
+    pub strays: u64,
+    /// Their bytes.
+    pub bytes_strays: u64,
 }
 
 impl PacketReport {
@@ -165,15 +169,21 @@ impl PacketReport {
         self.lost_overflow + self.lost_refused + self.lost_forced + moving
     }
 
-    /// The same with what bit errors have spoilt.
-    pub(crate) fn with(mut self, errors: Option<&BitErrors>) -> PacketReport {
+    /// The same with what bit errors have spoilt, and with packets and bytes that went astray.
+    pub(crate) fn with(mut self, errors: Option<&BitErrors>, strays: (u64, u64)) -> PacketReport {
         if let Some(errors) = errors {
             (self.spoilt, self.bytes_spoilt) = (errors.spoilt, errors.spoilt_bits / 8);
         }
+        (self.strays, self.bytes_strays) = strays;
         self
     }
 
-    /// Takes everything into a final state's hash; of bit errors and marks, only where there are any.
+    /// Packets and bytes that left, and were lost at the end of the wire.
+    pub(crate) fn gone_astray(&self) -> (u64, u64) {
+        (self.spoilt + self.strays, self.bytes_spoilt + self.bytes_strays)
+    }
+
+    /// Takes everything into a final state's hash; of bit errors, strays and marks, only where there are any.
     pub(crate) fn hash(&self, hash: &mut StateHash) {
         let words = [
             self.packets_in,
@@ -195,10 +205,12 @@ impl PacketReport {
             [motion.lost_outage, motion.lost_on_wire, packets, furthest]
         });
         let spoilt = Some(self.spoilt).filter(|&spoilt| spoilt > 0);
+        let strays = Some(self.strays).filter(|&strays| strays > 0);
         let marked = Some(self.packets_marked).filter(|&marked| marked > 0);
         words
             .into_iter()
             .chain(spoilt)
+            .chain(strays)
             .chain(marked)
             .chain(moving.into_iter().flatten())
             .for_each(|word| hash.word(word));

@@ -1,17 +1,29 @@
 //! Routes of IP packets: circuits over the same links share their hops, so that few lines of cache hold them all.
 
-use crate::packets::Packet;
-use crate::scenario::topology::{Entry, Topology};
-use crate::scenario::Scenario;
+use crate::packets::{Circuit, Packet};
+use crate::scenario::rerouting::UnderWay;
+use crate::scenario::topology::{Entry, Topology, HOST};
+use crate::scenario::{FlowConfig, Scenario};
+use longpipe_events::Time;
 use std::collections::HashMap;
 
 /// The routes of a scenario's flows, in place of the steps of a `Topology`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Routes {
-    /// Links of all routes, one route after the other.
+    /// Links of all routes, one route after the other; behind each of a circuit that has several, `HOST`.
     hops: Vec<u32>,
     /// First hop of each circuit.
     first: Vec<u32>,
+    /// The circuits whose route changes.
+    changing: HashMap<Circuit, Changing>,
+}
+
+/// A circuit whose route changes.
+#[derive(Clone, Debug)]
+struct Changing {
+    under_way: UnderWay,
+    /// Its routes, in order: from when on, and the first hop.
+    routes: Vec<(Time, u32)>,
 }
 
 impl Routes {
@@ -19,7 +31,13 @@ impl Routes {
     pub fn new(scenario: &Scenario) -> Routes {
         let mut routes = Routes::default();
         let mut known = HashMap::new();
-        for route in scenario.flows.iter().flat_map(|flow| [&flow.route, &flow.return_route]) {
+        let ways = scenario.flows.iter().flat_map(|flow| [(flow, false), (flow, true)]);
+        for (flow, back) in ways {
+            if flow.rerouting.is_some() {
+                routes.add_changing(flow, back);
+                continue;
+            }
+            let route = if back { &flow.return_route } else { &flow.route };
             let first = *known.entry(route).or_insert_with(|| {
                 let first = routes.hops.len() as u32;
                 routes.hops.extend(route.iter().map(|&link| link as u32));
@@ -28,6 +46,21 @@ impl Routes {
             routes.first.push(first);
         }
         routes
+    }
+
+    fn add_changing(&mut self, flow: &FlowConfig, back: bool) {
+        let Some(own) = &flow.rerouting else { return };
+        let instants = std::iter::once(0).chain(own.changes.iter().map(|change| change.at_ps));
+        let mut routes = vec![];
+        for (instant, way) in instants.zip(flow.ways(back)) {
+            routes.push((Time(instant), self.hops.len() as u32));
+            self.hops.extend(way.iter().map(|&link| link as u32));
+            self.hops.push(HOST);
+        }
+        let circuit = Circuit(self.first.len() as u32);
+        self.first.push(routes[0].1);
+        let under_way = own.under_way;
+        self.changing.insert(circuit, Changing { under_way, routes });
     }
 
     /// Where each circuit begins.
@@ -49,6 +82,28 @@ impl Routes {
     #[inline(always)]
     pub fn link(&self, packet: &Packet) -> u32 {
         self.hops[packet.step() as usize - 1]
+    }
+
+    /// A packet as it goes on from a router to which it came over `link` at `now`; none if no route leads on from there.
+    pub fn onward(&self, topology: &Topology, link: usize, now: Time, packet: Packet) -> Option<Packet> {
+        let Some(changing) = self.changing.get(&packet.vc()) else {
+            return Some(packet);
+        };
+        let (_, begin) = changing.routes[0];
+        let at_first_router = self.hops[begin as usize] as usize == link;
+        let step = if at_first_router || changing.under_way == UnderWay::Drop {
+            let count = changing.routes.partition_point(|&(from, _)| from <= now);
+            let (_, first) = changing.routes[count - 1];
+            let node = topology.ends[link].node;
+            let way = self.hops[first as usize..].iter().take_while(|&&hop| hop != HOST);
+            first
+                + way
+                    .map(|&hop| topology.origins[hop as usize])
+                    .position(|from| from == node)? as u32
+        } else {
+            packet.step()
+        };
+        (self.hops[step as usize] != HOST).then(|| packet.at_step(step))
     }
 
     /// The number, at the port of the link on which it is, of a packet's circuit.

@@ -34,18 +34,35 @@ pub struct Wire {
     pub lead: Span,
     /// What feeds it.
     pub(crate) port: Port,
-    /// Its bit errors, and where it ends.
-    pub errors: Option<(Box<BitErrors>, End)>,
+    /// What decides at its end about each packet, if anything does.
+    pub(crate) verdict: Option<Box<Verdict>>,
+}
+
+/// What decides at the end of a wire whether a packet goes on.
+#[derive(Clone, Debug)]
+pub(crate) struct Verdict {
+    pub errors: Option<Box<BitErrors>>,
+    /// Where the wire ends.
+    end: End,
+    /// Whether packets come that go on by the route of the moment.
+    pub reroutes: bool,
+    /// Packets and bytes that no route led on from there.
+    pub strays: (u64, u64),
 }
 
 impl Wire {
     /// What happens at its end to a packet that arrives whole.
     #[inline(always)]
     pub fn end(&self) -> End {
-        match (&self.errors, self.line.end) {
-            (Some((_, end)), End::Uncertain) => *end,
+        match (&self.verdict, self.line.end) {
+            (Some(verdict), End::Uncertain) => verdict.end,
             (_, end) => end,
         }
+    }
+
+    /// Whether packets that wait on it for their events may meet those of other wires.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.end(), End::Shared | End::Unordered)
     }
 
     /// A packet of the port's circuit `asked().0`, which can be marked if `asked().1`, is ready to be sent, or arrives at the port;
@@ -192,6 +209,11 @@ impl Port {
 /// Every wire of a scenario of IP packets, idle.
 pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], seed: u64) -> Vec<Wire> {
     let queueless = queueless(scenario, topology);
+    let mut reroutes = vec![false; scenario.links.len()];
+    for flow in scenario.flows.iter().filter(|flow| flow.rerouting.is_some()) {
+        let links = flow.ways(false).chain(flow.ways(true)).flatten();
+        links.for_each(|&link| reroutes[link] |= !topology.ends[link].host);
+    }
     let wires = scenario.links.iter().enumerate().map(|(index, link)| {
         // Where none waits, none is judged, or served before another.
         let policy = match queueless[index] {
@@ -209,8 +231,17 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
         let only = Delayed::only(link.motion.as_deref());
         let motion = Motion::new(link).filter(|_| only.is_none());
         let stands = only.is_none();
-        let errors = BitErrors::new(&link.loss, seed, index as u64).map(|errors| (errors, end));
-        let seen = if errors.is_some() { End::Uncertain } else { end };
+        let errors = BitErrors::new(&link.loss, seed, index as u64);
+        let reroutes = reroutes[index];
+        let verdict = (errors.is_some() || reroutes).then(|| {
+            Box::new(Verdict {
+                errors,
+                end,
+                reroutes,
+                strays: (0, 0),
+            })
+        });
+        let seen = if verdict.is_some() { End::Uncertain } else { end };
         let least = Span(link.promise().least_delay);
         let line = |repeats| {
             let mut line = Line::new(least, seen, if stands { repeats } else { Repeats::Never });
@@ -229,7 +260,7 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
                 Some(delay) => Port::Delayed(Box::new(Delayed::new(port, delay))),
                 None => port,
             },
-            errors,
+            verdict,
         };
         let vcs = topology.vcs_of_link[index][0] as usize;
         let kind = scenario.nodes[link.from].kind;

@@ -33,9 +33,9 @@ pub(super) struct Host {
 
 impl Ahead {
     /// Hosts with one way in, over links that tell when packets arrive, whose end points are silent between their timers and
-    /// send nothing to each other; none if a probe watches, or in the reference engine.
+    /// send nothing to each other; none if a probe watches, where routes change, or in the reference engine.
     pub(crate) fn new(scenario: &Scenario, topology: &Topology, promises: &Promises, unwatched: bool) -> Ahead {
-        if !unwatched || scenario.engine == Engine::Reference {
+        if !unwatched || scenario.reroutes() || scenario.engine == Engine::Reference {
             return Ahead::default();
         }
         let nodes = scenario.nodes.len();

@@ -219,8 +219,8 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
         // Requests that wait for their window may share a segment.
         ack = data;
     }
-    for (route, bytes) in [(&flow.route, data), (&flow.return_route, ack)] {
-        for link in route.iter().filter_map(|&link| scenario.links.get(link)) {
+    for (back, bytes) in [(false, data), (true, ack)] {
+        for link in flow.ways(back).flatten().filter_map(|&link| scenario.links.get(link)) {
             check_buffer(scenario, link, bytes)?;
         }
     }
@@ -228,12 +228,8 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
         TrafficConfig::Transfer { size_bytes: 0 } => refuse(field("traffic.size"), 0, "needs at least one byte"),
         _ => Ok(()),
     }?;
-    for link in flow
-        .route
-        .iter()
-        .chain(&flow.return_route)
-        .filter_map(|&link| scenario.links.get(link))
-    {
+    let all = flow.ways(false).chain(flow.ways(true)).flatten();
+    for link in all.filter_map(|&link| scenario.links.get(link)) {
         let switch = scenario.nodes[link.from].kind == NodeKind::Switch;
         if let Some(classes) = link.policy.classes().filter(|&classes| switch && flow.class >= classes) {
             let name = |node: usize| scenario.nodes[node].name.as_str();

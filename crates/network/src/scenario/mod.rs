@@ -11,6 +11,7 @@ mod policy;
 pub(crate) mod promise;
 mod queue;
 pub(crate) mod queueless;
+pub mod rerouting;
 mod schedulers;
 pub mod topology;
 
@@ -23,6 +24,7 @@ pub use queue::{
     BlueConfig, CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules, PieConfig, PieDelay, PieRules, QueueUnit,
     RedConfig, RedGap, StepMarkingConfig,
 };
+use rerouting::ReroutingConfig;
 pub use schedulers::{
     DrrConfig, DualPi2Config, FqConfig, LowLatencyMarking, SfqConfig, StrictPriorityConfig, TwoQueues,
     WeightedPriorityConfig,
@@ -266,6 +268,9 @@ pub struct FlowConfig {
     /// Whether it sends what another one delivers: then both have the same traffic, and that one starts when this one does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub relayed: bool,
+    /// Further routes from instants on: the ones above stay if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rerouting: Option<Box<ReroutingConfig>>,
 }
 
 /// How a connection goes on where a node splits it (RFC 3135 section 3.1).
@@ -367,6 +372,18 @@ pub struct TraceConfig {
     /// Packets that routers' ports lost or marked, with the reason.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drops: bool,
+}
+
+impl Scenario {
+    /// Whether some flow's route changes.
+    pub(crate) fn reroutes(&self) -> bool {
+        self.flows.iter().any(|flow| flow.rerouting.is_some())
+    }
+
+    /// Whether a node is a host.
+    pub(crate) fn is_host(&self, node: usize) -> bool {
+        self.nodes[node].kind == NodeKind::Host
+    }
 }
 
 impl TraceConfig {

@@ -10,9 +10,12 @@ use longpipe_tcp::segment::header_bytes;
 const ROUNDED: u128 = 4;
 
 /// By link: whether each packet finds the line idle and room for it. That is known where all packets come over one line that
-/// stands, the shortest lasts longer there than the longest does here, and the lengths are known.
+/// stands, the shortest lasts longer there than the longest does here, the lengths are known, and no route changes.
 pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
     let links = &scenario.links;
+    if scenario.reroutes() {
+        return vec![false; links.len()];
+    }
     let mut inputs: Vec<Option<usize>> = vec![None; links.len()];
     let mut lengths = vec![(u64::MAX, 0); links.len()];
     let mut known = vec![true; links.len()];

@@ -6,7 +6,7 @@ use crate::atm::slots::SlotGrid;
 use crate::packets::Circuit;
 use crate::scenario::bounds::LONGEST_PATH;
 use crate::scenario::check::{check_flow, check_path, check_scalars, check_vbr, refuse, ScenarioError};
-use crate::scenario::{LinkConfig, NodeKind, Scenario};
+use crate::scenario::{rerouting, LinkConfig, NodeKind, Scenario};
 use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 use std::collections::VecDeque;
 
@@ -92,14 +92,15 @@ impl Topology {
                     format!("needs to lead from {}", names((sink, source))),
                 );
             }
-            topology.add_circuit(scenario, &format!("flows[{index}].route"), &flow.route, Class::Ubr)?;
+            rerouting::check(scenario, index, flow)?;
+            topology.add_circuit(scenario, &format!("flows[{index}].route"), flow.ways(false), Class::Ubr)?;
             let field = format!("flows[{index}].return_route");
-            topology.add_circuit(scenario, &field, &flow.return_route, Class::Ubr)?;
+            topology.add_circuit(scenario, &field, flow.ways(true), Class::Ubr)?;
         }
         for (index, source) in scenario.vbr.iter().enumerate() {
             let field = format!("vbr[{index}].route");
             route_ends(scenario, &field, &source.route)?;
-            topology.add_circuit(scenario, &field, &source.route, Class::Vbr)?;
+            topology.add_circuit(scenario, &field, std::iter::once(&source.route[..]), Class::Vbr)?;
         }
         topology.find_unshared(scenario);
         check_vbr(scenario, &topology)?;
@@ -112,9 +113,12 @@ impl Topology {
             .steps
             .windows(2)
             .filter(|pair| pair[0].link != HOST && pair[1].link != HOST);
-        let hops: Vec<(usize, usize)> = pairs
-            .map(|pair| (pair[0].link as usize, pair[1].link as usize))
-            .collect();
+        let of_routes = pairs.map(|pair| (pair[0].link as usize, pair[1].link as usize));
+        let crossings = scenario
+            .flows
+            .iter()
+            .flat_map(|flow| rerouting::crossings(&scenario.links, &self.ends, flow));
+        let hops: Vec<(usize, usize)> = of_routes.chain(crossings).collect();
         let mut input = vec![None; self.ends.len()];
         let mut several_inputs = vec![false; self.ends.len()];
         for &(from, to) in &hops {
@@ -169,31 +173,34 @@ impl Topology {
         links.zip(step..).map(|(at, step)| (step, at.link as usize))
     }
 
-    fn add_circuit(
+    /// Adds a circuit that takes a route, and then others, one after the other.
+    fn add_circuit<'a>(
         &mut self,
         scenario: &Scenario,
         field: &str,
-        route: &[usize],
+        routes: impl Iterator<Item = &'a [usize]>,
         class: Class,
     ) -> Result<(), ScenarioError> {
-        check_path(scenario, &self.ends, field, route)?;
-        if self.steps.len() + route.len() >= HOST as usize {
-            return refuse(
-                field,
-                format!("{} links", route.len()),
-                "needs fewer than 4 billion links in all routes",
-            );
-        }
         self.first_step.push(self.steps.len() as u32);
-        for &link in route {
-            let local = &mut self.vcs_of_link[link][class as usize];
-            self.steps.push(Step {
-                link: link as u32,
-                local: *local,
-            });
-            *local += 1;
+        for route in routes {
+            check_path(scenario, &self.ends, field, route)?;
+            if self.steps.len() + route.len() >= HOST as usize {
+                return refuse(
+                    field,
+                    format!("{} links", route.len()),
+                    "needs fewer than 4 billion links in all routes",
+                );
+            }
+            for &link in route {
+                let local = &mut self.vcs_of_link[link][class as usize];
+                self.steps.push(Step {
+                    link: link as u32,
+                    local: *local,
+                });
+                *local += 1;
+            }
+            self.steps.push(Step { link: HOST, local: 0 });
         }
-        self.steps.push(Step { link: HOST, local: 0 });
         Ok(())
     }
 }
@@ -269,6 +276,17 @@ pub(crate) fn usual_interval(scenario: &Scenario, topology: &Topology, cell_by_c
 
 /// First and last node of a route, which must connect two hosts through switches.
 fn route_ends(scenario: &Scenario, field: &str, route: &[usize]) -> Result<(usize, usize), ScenarioError> {
+    let ends = way_ends(scenario, field, route)?;
+    for node in [ends.0, ends.1] {
+        if !scenario.is_host(node) {
+            return refuse(field, &scenario.nodes[node].name, "needs a host at either end");
+        }
+    }
+    Ok(ends)
+}
+
+/// First and last node of links that must follow one another through switches.
+pub(super) fn way_ends(scenario: &Scenario, field: &str, route: &[usize]) -> Result<(usize, usize), ScenarioError> {
     let name = |node: usize| &scenario.nodes[node].name;
     if let Some(&link) = route.iter().find(|&&link| link >= scenario.links.len()) {
         return refuse(field, link, "needs indices of links");
@@ -289,11 +307,5 @@ fn route_ends(scenario: &Scenario, field: &str, route: &[usize]) -> Result<(usiz
             return refuse(field, name(before.to), "needs switches between its two hosts");
         }
     }
-    let (source, sink) = (scenario.links[first].from, scenario.links[last].to);
-    for node in [source, sink] {
-        if scenario.nodes[node].kind != NodeKind::Host {
-            return refuse(field, name(node), "needs a host at either end");
-        }
-    }
-    Ok((source, sink))
+    Ok((scenario.links[first].from, scenario.links[last].to))
 }

@@ -2,6 +2,7 @@
 
 use crate::common::any_graph::any_scenario;
 use crate::common::any_graph::motion::{self, any_motions};
+use crate::common::any_graph::rerouting::any_rerouted;
 use crate::common::compare::{compare, findings, MANY_EVENTS};
 use crate::common::kept::Kept;
 use crate::common::smaller::{smaller, FEW_EVENTS};
@@ -55,4 +56,9 @@ fn over_any_graph_of_links_that_move() {
         scenario
     });
     every_way_to_run_agrees(moving);
+}
+
+#[test]
+fn over_any_graph_of_routes_that_change() {
+    every_way_to_run_agrees(any_rerouted());
 }

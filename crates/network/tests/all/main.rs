@@ -18,5 +18,6 @@ mod ip_events;
 mod queues;
 mod regressions;
 mod relay;
+mod rerouting;
 mod schedulers;
 mod web;

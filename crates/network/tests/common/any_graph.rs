@@ -9,6 +9,7 @@ pub mod motion;
 mod pace;
 mod ports;
 mod queues;
+pub mod rerouting;
 mod routes;
 mod tcp;
 mod traffic;
@@ -317,6 +318,7 @@ impl Draft {
             foreign: false,
             onward: None,
             relayed: false,
+            rerouting: None,
         }
     }
 }

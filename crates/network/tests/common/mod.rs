@@ -208,6 +208,7 @@ impl Builder {
             foreign: false,
             onward: None,
             relayed: false,
+            rerouting: None,
         });
     }
 }

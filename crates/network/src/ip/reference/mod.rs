@@ -7,6 +7,7 @@
 mod horizon;
 mod plainly;
 mod port;
+mod way;
 
 use super::port::served::Served;
 use super::report::PacketReport;
@@ -29,6 +30,7 @@ use plainly::Plainly;
 use port::Port;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use way::Way;
 
 /// What happens next at a link, in the order of what happens at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,8 +59,7 @@ pub(crate) struct Reference {
     /// When the first of them arrives, and as what, where that is pending.
     due: Vec<Option<(Time, Kind)>>,
     pending: BinaryHeap<Reverse<Event>>,
-    /// Links of each circuit, in order.
-    ways: Vec<Vec<usize>>,
+    ways: Vec<Way>,
     topology: Topology,
     ties: TieRule,
     /// Where packets of programs outside are, if there may be any.
@@ -71,7 +72,7 @@ impl Reference {
         let ways = scenario
             .flows
             .iter()
-            .flat_map(|flow| [flow.route.clone(), flow.return_route.clone()]);
+            .flat_map(|flow| [false, true].map(|back| Way::new(scenario, flow, back)));
         let mut reference = Reference {
             ports: (0..scenario.links.len())
                 .map(|link| Port::new(scenario, link, seed))
@@ -93,8 +94,8 @@ impl Reference {
 
     /// Where each circuit begins.
     pub fn entries(&self) -> Vec<Entry> {
-        let entry = |way: &Vec<usize>| Entry {
-            link: way[0] as u32,
+        let entry = |way: &Way| Entry {
+            link: way.first() as u32,
             step: 1,
         };
         self.ways.iter().map(entry).collect()
@@ -185,13 +186,13 @@ impl Reference {
                 Some(served) => served.report(now),
                 None => port.report(now, on_wire),
             };
-            let report = report.with(port.errors.as_deref());
+            let report = report.with(port.errors.as_deref(), port.strays);
             check(report.conserves(port.rate(), now), || {
                 format!("port {link}: {report:?}")
             })?;
             let on_wire = if report.host { 0 } else { on_wire.0 };
             if !ends[link].host {
-                astray[ends[link].node as usize] += i128::from(report.packets_out - on_wire - report.spoilt);
+                astray[ends[link].node as usize] += i128::from(report.packets_out - on_wire - report.gone_astray().0);
             }
             if !report.host {
                 astray[origins[link] as usize] -= i128::from(report.packets_in);
@@ -349,7 +350,12 @@ impl Reference {
             return;
         };
         let now = hosts.clock.now;
-        let next = self.ways[packet.vc().index()][packet.step() as usize];
+        let at = (link, self.topology.ends[link].node as usize);
+        let Some((next, step)) = self.ways[packet.vc().index()].onward(now, at, packet.step()) else {
+            self.ports[link].lose_stray(&packet);
+            return;
+        };
+        let packet = packet.at_step(step);
         let held = self.served[next]
             .as_ref()
             .map_or(self.ports[next].held(), Plainly::held);

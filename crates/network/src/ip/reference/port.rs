@@ -50,6 +50,8 @@ pub(super) struct Port {
     loss: Option<Box<Loss>>,
     /// Of the link, whatever feeds it.
     pub errors: Option<Box<BitErrors>>,
+    /// Packets and bytes that came to the end of the link, from which no route led on.
+    pub strays: (u64, u64),
     policy: Policy,
     acting: Option<Box<Acting>>,
     most_packets: u64,
@@ -91,6 +93,7 @@ impl Port {
             motion: Motion::new(link).map(Moves::new),
             loss: Loss::new(&link.loss, seed, index as u64),
             errors: BitErrors::new(&link.loss, seed, index as u64),
+            strays: (0, 0),
             policy: if host {
                 Policy::TailDrop
             } else {
@@ -217,6 +220,12 @@ impl Port {
             self.losses.note(packet, Cause::Spoilt);
         }
         spoilt
+    }
+
+    /// A packet that left has come to the end of the wire, from which no route of its flow leads on.
+    pub fn lose_stray(&mut self, packet: &Packet) {
+        self.strays.0 += 1;
+        self.strays.1 += u64::from(packet.bytes());
     }
 
     /// When the packet in service will have left.

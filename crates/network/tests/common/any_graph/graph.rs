@@ -3,7 +3,7 @@
 use super::pace::{any_delay, any_rate, delay_ps, rate_bps, DelayDraft, Pace, RateDraft};
 use super::ports::plain_link;
 use crate::common::SECOND;
-use longpipe_network::scenario::{LinkConfig, NodeConfig, NodeKind};
+use longpipe_network::scenario::{LinkConfig, NodeConfig, NodeKind, Scenario};
 use proptest::prelude::*;
 
 /// A link in both directions; numbers point into the pools of rates and delays.
@@ -155,6 +155,17 @@ impl GraphDraft {
 }
 
 impl Graph {
+    /// That of a scenario, to find ways in.
+    pub fn of(scenario: &Scenario) -> Graph {
+        Graph {
+            nodes: scenario.nodes.clone(),
+            links: scenario.links.clone(),
+            switches: vec![],
+            hosts: vec![],
+            pools: (vec![], vec![]),
+        }
+    }
+
     /// Adds a node and gives its number.
     pub fn node(&mut self, kind: NodeKind, send_jitter_ps: u64) -> usize {
         let letter = if kind == NodeKind::Host { 'h' } else { 's' };

@@ -1,0 +1,206 @@
+//! Routes that change at instants, against sums done by hand.
+//!
+//! ```text
+//!            ┌ 10 ms ─ s2 ─ 10 ms ┐
+//! h0 ─ 1 ms ─ s1                  s4 ─ 1 ms ─ h5
+//!            └  2 ms ─ s3 ─  2 ms ┘
+//! ```
+//! Packets of 1250 bytes last 1 ms on each link of 10 Mbit/s, so that one takes 26 ms by s2 and 10 ms by s3.
+
+use crate::common::{both, tcp, Builder, SECOND};
+use longpipe_network::scenario::rerouting::{ReroutingConfig, RouteChange, UnderWay};
+use longpipe_network::scenario::{
+    ArrivalsConfig, BufferConfig, BufferUnit, Framing, NodeKind, PolicyConfig, Scenario, Ties, TrafficConfig,
+};
+use longpipe_network::{Report, Simulation};
+use longpipe_tcp::config::RecoveryKind;
+
+const MS: u64 = SECOND / 1000;
+const PAYLOAD: u32 = 1222;
+/// Links there, by s2 and by s3; each is followed by its way back.
+const BY_S2: [usize; 4] = [0, 2, 4, 10];
+const BY_S3: [usize; 4] = [0, 6, 8, 10];
+
+fn back(way: &[usize]) -> Vec<usize> {
+    way.iter().rev().map(|link| link + 1).collect()
+}
+
+fn change(at_ps: u64, way: &[usize]) -> RouteChange {
+    let whole = way.last() == Some(&10);
+    RouteChange {
+        at_ps,
+        route: way.to_vec(),
+        // The way back ends beside the first host's router where there is none.
+        return_route: if whole { back(way) } else { vec![11] },
+    }
+}
+
+/// Datagrams at these instants, over routes that begin by s2.
+fn scenario(sent_ms: &[u64], under_way: UnderWay, changes: Vec<RouteChange>) -> Scenario {
+    let mut build = Builder::new(1, 1, PolicyConfig::TailDrop {});
+    let host = build.node(NodeKind::Host);
+    let [s1, s2, s3, s4] = [(); 4].map(|()| build.node(NodeKind::Switch));
+    let last = build.node(NodeKind::Host);
+    let delays = [
+        (host, s1, 1),
+        (s1, s2, 10),
+        (s2, s4, 10),
+        (s1, s3, 2),
+        (s3, s4, 2),
+        (s4, last, 1),
+    ];
+    for (a, b, ms) in delays {
+        build.link(a, b, 10_000_000, ms * MS);
+    }
+    build.flow(BY_S2.to_vec(), tcp(RecoveryKind::Reno, 65_536));
+    let mut scenario = build.scenario;
+    (scenario.framing, scenario.ties) = (Framing::Ip, Ties::PortOrder);
+    for link in &mut scenario.links {
+        let (unit, limit) = (BufferUnit::Packets, 100);
+        link.buffer = link.buffer.map(|_| BufferConfig { unit, limit });
+    }
+    let sent_ps = sent_ms.iter().map(|ms| (ms * MS, PAYLOAD)).collect();
+    scenario.flows[0].traffic = TrafficConfig::Arrivals(ArrivalsConfig { sent_ps });
+    scenario.flows[0].rerouting = Some(Box::new(ReroutingConfig { under_way, changes }));
+    scenario
+}
+
+/// Received, strays by link, and the least and the longest delay [ms], 0 if none came.
+fn seen(report: &Report) -> (u64, Vec<(usize, u64)>, [u64; 2]) {
+    let flow = &report.datagrams[0];
+    let (least, most) = flow.delays.extremes();
+    let ms = |seconds: f64| {
+        let ms = 1e3 * seconds;
+        assert!((ms - ms.round()).abs() < 1e-9, "{ms} ms");
+        ms.round() as u64
+    };
+    let strays = report
+        .packet_ports
+        .iter()
+        .enumerate()
+        .map(|(link, port)| (link, port.strays));
+    let delays = if flow.received > 0 {
+        [ms(least), ms(most)]
+    } else {
+        [0, 0]
+    };
+    (flow.received, strays.filter(|&(_, lost)| lost > 0).collect(), delays)
+}
+
+/// Sent at 0 and 9 ms, they leave s1 from 2 and 11 ms on, and are at s2 at 13 and 22 ms, at s4 at 24 and 33 ms.
+#[test]
+fn a_packet_that_keeps_its_route_has_the_one_of_its_first_router() {
+    for (at, delays) in [
+        (1999, [10, 10]),
+        (2000, [10, 10]),
+        (2001, [10, 26]),
+        (11_000, [10, 26]),
+        (11_001, [26, 26]),
+    ] {
+        let own = scenario(&[0, 9], UnderWay::Keep, vec![change(at * MS / 1000, &BY_S3)]);
+        assert_eq!(seen(&both(&own)), (2, vec![], delays), "{at} us");
+    }
+}
+
+/// The first one is at s2, which no longer lies on the route, from 2.001 to 13 ms; it is lost when it comes there. From then on it
+/// goes on: at s4 it is on the route again.
+#[test]
+fn a_packet_that_drops_is_lost_where_its_route_no_longer_leads() {
+    for (at, received, strays) in [
+        (2000, 2, vec![]),
+        (2001, 1, vec![(2, 1)]),
+        (13_000, 0, vec![(2, 2)]),
+        (13_001, 1, vec![(2, 1)]),
+        (22_001, 2, vec![]),
+    ] {
+        let report = both(&scenario(&[0, 9], UnderWay::Drop, vec![change(at * MS / 1000, &BY_S3)]));
+        let found = seen(&report);
+        assert_eq!((found.0, found.1), (received, strays.clone()), "{at} us");
+        let lost: u64 = strays.iter().map(|&(_, lost)| lost).sum();
+        let port = &report.packet_ports[2];
+        assert_eq!(
+            (port.packets_out, port.bytes_strays),
+            (if at == 2000 { 0 } else { port.packets_in }, 1250 * lost)
+        );
+    }
+}
+
+/// Away and back again before the packet comes to s2: nothing happens to it.
+#[test]
+fn only_the_route_of_the_moment_counts() {
+    let changes = vec![change(3 * MS, &BY_S3), change(12 * MS, &BY_S2)];
+    for under_way in [UnderWay::Keep, UnderWay::Drop] {
+        assert_eq!(
+            seen(&both(&scenario(&[0], under_way, changes.clone()))),
+            (1, vec![], [26, 26])
+        );
+    }
+}
+
+/// From 5 to 20 ms there is no route beyond s1, which the packets of 4, 10 and 17 ms come to meanwhile (6, 12 and 19 ms).
+#[test]
+fn what_comes_where_no_route_leads_on_is_lost() {
+    let changes = vec![change(5 * MS, &[0]), change(20 * MS, &BY_S3)];
+    let sent = [0, 4, 10, 17, 18, 30];
+    // Of those before, the one of 0 ms is at s2 at 13 ms; that of 18 ms comes at 20 ms, when there is one again.
+    let found = seen(&both(&scenario(&sent, UnderWay::Keep, changes.clone())));
+    assert_eq!(found, (3, vec![(0, 3)], [10, 26]));
+    let found = seen(&both(&scenario(&sent, UnderWay::Drop, changes)));
+    assert_eq!(found, (2, vec![(0, 3), (2, 1)], [10, 10]));
+}
+
+/// A burst of three waits at s1 when the route changes at 3.5 ms: the packet that still comes goes by s3, and is there first.
+#[test]
+fn packets_behind_a_change_overtake_those_before_it() {
+    let own = scenario(&[0, 0, 0], UnderWay::Keep, vec![change(3500 * MS / 1000, &BY_S3)]);
+    // They come to s1 at 2, 3 and 4 ms; the last one is there 2 + 10 = 12 ms after it was sent, the second at 27 ms.
+    assert_eq!(seen(&both(&own)), (3, vec![], [12, 27]));
+}
+
+fn refused(change_it: impl FnOnce(&mut Scenario)) -> String {
+    let mut own = scenario(&[0], UnderWay::Keep, vec![change(MS, &BY_S3), change(2 * MS, &BY_S2)]);
+    change_it(&mut own);
+    let refused = Simulation::new(&own, 1, ()).expect_err("it is refused");
+    refused.to_string()
+}
+
+fn second(scenario: &mut Scenario) -> &mut RouteChange {
+    let own = scenario.flows[0].rerouting.as_mut().expect("routes change");
+    &mut own.changes[1]
+}
+
+#[test]
+fn changes_that_cannot_be_are_refused() {
+    let late = refused(|own| second(own).at_ps = MS);
+    let ascending = "needs ascending instants after 0, in ps";
+    assert_eq!(
+        late,
+        format!("flows[0].rerouting.changes: {MS} after {MS}; {ascending}")
+    );
+    let begins = refused(|own| second(own).route = vec![2, 4, 10]);
+    assert_eq!(
+        begins,
+        "flows[0].rerouting.route: 2; needs to begin with link 0 at all times"
+    );
+    let twice = refused(|own| second(own).route = vec![0, 2, 3, 6, 8, 10]);
+    assert_eq!(
+        twice,
+        "flows[0].rerouting.route: n1 twice; needs to pass each node once"
+    );
+    let apart = refused(|own| second(own).route = vec![0, 4, 10]);
+    assert!(
+        apart.ends_with("needs each link to begin where the one before ends"),
+        "{apart}"
+    );
+    let cells = refused(|own| {
+        own.framing = Framing::Aal5;
+        for buffer in own.links.iter_mut().filter_map(|link| link.buffer.as_mut()) {
+            buffer.unit = BufferUnit::Cells;
+        }
+        own.flows[0].traffic = TrafficConfig::Greedy {};
+    });
+    assert_eq!(
+        cells,
+        "flows[0].rerouting.changes: of circuits of cells; needs framing ip"
+    );
+}

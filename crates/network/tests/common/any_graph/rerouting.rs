@@ -1,0 +1,84 @@
+//! Any routes that change: other ways between the same hosts, or part of one, at instants of the run.
+
+use super::any_scenario;
+use super::graph::Graph;
+use super::motion::{self, any_motions};
+use super::pace::part;
+use super::routes::route;
+use longpipe_network::scenario::rerouting::{ReroutingConfig, RouteChange, UnderWay};
+use longpipe_network::scenario::topology::Topology;
+use longpipe_network::scenario::{Framing, Scenario};
+use proptest::prelude::*;
+
+/// A change: when, by share of the run, the numbers of both ways, and after how many links each breaks off.
+type ChangeDraft = (u16, [u16; 2], [Option<usize>; 2]);
+
+/// The changes of a flow, and whether packets under way keep their route.
+#[derive(Clone, Debug)]
+struct ReroutingDraft {
+    keep: bool,
+    changes: Vec<ChangeDraft>,
+}
+
+/// Any scenario of IP packets some of whose routes change, and maybe links move.
+pub fn any_rerouted() -> impl Strategy<Value = Scenario> {
+    let motions = prop_oneof![1 => Just(vec![]), 1 => any_motions()];
+    let drawn = (any_scenario(Framing::Ip), motions, any_reroutings());
+    drawn.prop_map(|(mut scenario, motions, reroutings)| {
+        motion::set(&mut scenario, &motions);
+        set(&mut scenario, &reroutings);
+        scenario
+    })
+}
+
+/// Any changes of some flows, by number.
+fn any_reroutings() -> impl Strategy<Value = Vec<(usize, ReroutingDraft)>> {
+    let way = || prop_oneof![1 => Just(0u16), 3 => any::<u16>()];
+    let cut = || prop::option::weighted(0.1, 0usize..4);
+    let change = (any::<u16>(), [way(), way()], [cut(), cut()]);
+    let own = (any::<bool>(), prop::collection::vec(change, 1..9))
+        .prop_map(|(keep, changes)| ReroutingDraft { keep, changes });
+    prop::collection::vec((0usize..60, own), 1..5)
+}
+
+/// Lets routes of a scenario change, where the checks accept it.
+fn set(scenario: &mut Scenario, reroutings: &[(usize, ReroutingDraft)]) {
+    let graph = Graph::of(scenario);
+    let flows = scenario.flows.len();
+    for (number, draft) in reroutings {
+        let index = number % flows;
+        let before = scenario.flows[index].rerouting.take();
+        scenario.flows[index].rerouting = Some(Box::new(draft.build(&graph, scenario, index)));
+        if Topology::new(scenario).is_err() {
+            scenario.flows[index].rerouting = before;
+        }
+    }
+}
+
+impl ReroutingDraft {
+    fn build(&self, graph: &Graph, scenario: &Scenario, index: usize) -> ReroutingConfig {
+        let flow = &scenario.flows[index];
+        let (from, to) = (graph.links[flow.route[0]].from, graph.links[flow.return_route[0]].from);
+        let other = |first: &[usize], (from, to): (usize, usize), number: u16, cut: Option<usize>| {
+            let way = route(graph, from, to, number).filter(|way| way.first() == first.first());
+            let mut way = way.unwrap_or_else(|| first.to_vec());
+            let most = way.len() - 1;
+            if let Some(cut) = cut.filter(|_| most > 0) {
+                way.truncate(1 + cut % most);
+            }
+            way
+        };
+        let change = |&(share, [there, back], [cut, cut_back]): &ChangeDraft| RouteChange {
+            at_ps: 1 + part(scenario.duration_ps, share),
+            route: other(&flow.route, (from, to), there, cut),
+            return_route: other(&flow.return_route, (to, from), back, cut_back),
+        };
+        let mut changes: Vec<RouteChange> = self.changes.iter().map(change).collect();
+        changes.sort_by_key(|change| change.at_ps);
+        changes.dedup_by_key(|change| change.at_ps);
+        ReroutingConfig {
+            under_way: if self.keep { UnderWay::Keep } else { UnderWay::Drop },
+            changes,
+        }
+    }
+}
