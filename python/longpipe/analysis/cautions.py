@@ -109,9 +109,13 @@ def _unsplit(scenario: Scenario) -> Iterator[str]:
 def _ended_series(resolved: Resolved) -> Iterator[str]:
     """A line for each path that changes all the time, and then for longer than ever before no more."""
     duration_ps = resolved["duration_ps"]
+    changing = [flow for flow in resolved["flows"] if "rerouting" in flow]
+    ways = [way for flow in changing for way in (flow, *flow["rerouting"]["changes"])]
+    # A series of a link that routes come to and leave again need not go on.
+    left = {k for way in ways for k in (*way["route"], *way["return_route"])}
     for k, link in enumerate(resolved["links"]):
         instants = _instants(link)
-        if len(instants) < FEWEST_STEPS:
+        if len(instants) < FEWEST_STEPS or k in left:
             continue
         longest = max(after - before for before, after in pairwise(instants))
         if duration_ps - instants[-1] > longest:

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError
+from longpipe.pictures.route import of_route, read, routes
 from longpipe.pictures.style import PALETTE, VERMILION, legend, panels
 
 if TYPE_CHECKING:
@@ -22,20 +23,24 @@ PARTS: Final = 400
 
 
 def path_series(scenario: Scenario) -> dict[str, pd.DataFrame]:
-    """What each link that moves does, by its name: rows by `time_s`, of each instant at which something changes.
+    """What each link that moves does, by its name, and each flow's route that changes in place of its links.
 
+    Rows by `time_s`, of each instant at which something changes.
     Columns: `rate_bps` from then on (of a schedule the mean over a part of the run), `delay_s` at that instant,
     `loss`, a probability from then on, and `out`, whether an outage begins or goes on. Where the delay jumps between
-    knots that a line joins there are two rows of one instant, the first with the delay before. Nothing is drawn at
-    random.
+    knots that a line joins there are two rows of one instant, the first with the delay before, and so there are where
+    a route changes; without one there is no delay. Nothing is drawn at random.
     """
     resolved = scenario.resolve()
     names = [node["name"] for node in resolved["nodes"]]
     end_s = resolved["duration_ps"] / PS
-    return {
+    changing = [flow for flow in resolved["flows"] if "rerouting" in flow]
+    taken = {k for flow in changing for _, route in routes(flow) for k in route}
+    taken |= {k for flow in changing for _, route in routes(flow, "return_route") for k in route}
+    return {flow["name"]: of_route(resolved, flow, end_s) for flow in changing} | {
         f"{names[link['from']]}->{names[link['to']]}": _of_link(link, end_s)
-        for link in resolved["links"]
-        if "motion" in link
+        for k, link in enumerate(resolved["links"])
+        if "motion" in link and k not in taken
     }
 
 
@@ -53,7 +58,7 @@ def _of_link(link: dict[str, Any], end_s: float) -> pd.DataFrame:
     table = pd.DataFrame(index=pd.Index(times, name="time_s"))
     for series in (rate, loss, out):
         table[series.name] = series.sort_index().reindex(times, method="ffill")
-    table["delay_s"] = _read(times, knot_s, delay_s, linear=knots["between"] == "linear")
+    table["delay_s"] = read(times, knot_s, delay_s, linear=knots["between"] == "linear")
     linear = knots["between"] == "linear"
     jumps = knot_s[1:][(np.diff(knot_s) == 0) & (knot_s[1:] <= end_s)] if linear else np.empty(0)
     if jumps.size:
@@ -80,22 +85,8 @@ def _rates(service: dict[str, Any] | None, stands_bps: int, end_s: float) -> Ite
         yield from zip(edges[:-1].tolist(), (8 * service["bytes"] * count / width).tolist(), strict=True)
 
 
-def _read(times: np.ndarray, knot_s: np.ndarray, delay_s: np.ndarray, *, linear: bool) -> np.ndarray:
-    """The delay at instants; at one with two knots that of the last."""
-    last = np.searchsorted(knot_s, times, side="right") - 1
-    before = np.maximum(last, 0)
-    if not linear:
-        held: np.ndarray = delay_s[before]
-        return held
-    after = np.minimum(last + 1, len(knot_s) - 1)
-    over = knot_s[after] - knot_s[before]
-    share = np.divide(times - knot_s[before], over, out=np.zeros_like(times), where=over > 0)
-    read: np.ndarray = delay_s[before] + np.where(last < 0, 0.0, share) * (delay_s[after] - delay_s[before])
-    return read
-
-
 def path(scenario: Scenario, span_s: tuple[float, float] | None = None) -> Figure:
-    """Rate, delay and, where there is any, loss over time of each link that moves; outages are shaded.
+    """Rate, delay and, where there is any, loss over time of each link that moves, or route; outages are shaded.
 
     ScenarioError where no link moves.
     """

@@ -11,6 +11,8 @@ HoldOrDrop = Literal["hold", "drop"]
 BETWEEN = "A delay between two knots: linear, or hold, which is that of the former"
 AT = "Which instant of a packet's transmission its delay is read at: end, or start as ns-3 and Hypatia have it"
 MOST_STEPS: Final = 1_000_000
+# Policies of links that move: by what the port holds when a packet comes, and nothing else.
+BESIDE_MOTION: Final = ("tail-drop", "selective-drop", "fba")
 
 
 class Outages(Model):
@@ -74,7 +76,7 @@ class File(Model):
 
 
 class Satellites(Model):
-    """A link over a constellation, by the shortest route between two ground stations; needs `longpipe[orbits]`."""
+    """A way over a constellation, by the shortest route between two ground stations; needs `longpipe[orbits]`."""
 
     kind: Literal["satellites"] = "satellites"
     shell: str = Field(
@@ -87,6 +89,17 @@ class Satellites(Model):
         description="The station at the first node: a city, or LATITUDE,LONGITUDE in degrees",
     )
     to: str = Field(max_length=200, description="The station at the second node, likewise")
+    as_: Literal["link", "graph"] = Field(
+        default="link",
+        validation_alias=AliasChoices("as", "as_"),
+        serialization_alias="as",
+        description="One moving link with one queue (link), or each satellite a router with its own (graph)",
+    )
+    rerouting: Literal["keep", "drop"] = Field(
+        default="keep",
+        description="In a graph: whether packets under way keep their route when it changes, or each node sends them "
+        "along the new one, and drops those that are no longer on it",
+    )
     begin: Delay = Field(default="0 s", description="When the run begins, after the shell's epoch [time]")
     step: Duration = Field(
         default="1 s", description="The route is found anew this often [time]; between its knots the delay is linear"

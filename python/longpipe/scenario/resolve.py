@@ -10,13 +10,16 @@ from longpipe.errors import ScenarioError
 from longpipe.scenario.base import AS_NEEDED, AUTO
 from longpipe.scenario.buffers import Packet, buffer
 from longpipe.scenario.checks import check, check_begin, check_classes, check_vbr
+from longpipe.scenario.constellations import Crossings, crossings
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.datagrams import KINDS, core_datagrams
 from longpipe.scenario.ecn import EcnDctcp
+from longpipe.scenario.motion import BESIDE_MOTION
 from longpipe.scenario.network import Dumbbell, Flow, Graph, flow_field
 from longpipe.scenario.profiles import by_rules
 from longpipe.scenario.series import Series, series
 from longpipe.scenario.splits import Split, check_buffers, split
+from longpipe.scenario.spread import spread
 from longpipe.scenario.switch import Fifo, TailDrop
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology, as_graph
@@ -28,8 +31,6 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 MOST_SHARED = 8
-# Policies of links that move: by what the port holds when a packet comes, and nothing else.
-BESIDE_MOTION: Final = ("tail-drop", "selective-drop", "fba")
 # What is not a field of the core's, or not as it is written.
 _OF_SCENARIO: Final = ("name", "network", "switch", "tcp", "traffic", "start")
 _OF_SWITCH: Final = ("buffer", "policy", "scheduler")
@@ -39,7 +40,7 @@ _OF_VBR: Final = ("from_", "to", "route", "period", "duty", "phase", "rate")
 
 def resolve(scenario: "Scenario") -> dict[str, Any]:
     """JSON-ready scenario for the core; ScenarioError where fields contradict each other."""
-    graph, moving = _moved(scenario)
+    graph, moving, over = _moved(scenario)
     parts = split(scenario.network, scenario.traffic, graph)
     topology = Topology(parts.graph)
     tcps = _merged(scenario.tcp, topology.graph.flows)
@@ -51,7 +52,7 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
     links = list(_links(scenario, topology, _largest(tcps)))
     for link, one in moving.items():
         links[link] |= _moving(one, links[link])
-    return {
+    resolved = {
         **core_fields(scenario, without=_OF_SCENARIO),
         **core_fields(scenario.switch, without=_OF_SWITCH),
         "nodes": [core_fields(node, without=("pep",)) for node in topology.graph.nodes],
@@ -59,13 +60,18 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
         "flows": list(_flows(scenario, topology, tcps, parts)),
         "vbr": list(_vbr(scenario, topology)),
     }
+    return spread(resolved, over) if over.paths else resolved
 
 
-def _moved(scenario: "Scenario") -> tuple[Graph, dict[int, Series]]:
-    """The graph, with the longest delay of each link that moves as its own, and what moves, by directed link."""
+def _moved(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossings]:
+    """The graph, each link that moves with its longest delay; what moves, by directed link; what crosses space."""
     graph, moving = as_graph(scenario.network), {}
     links = list(graph.links)
+    over = crossings(graph, scenario.framing, scenario.duration, dumbbell=isinstance(scenario.network, Dumbbell))
     for i, link in enumerate(links):
+        if (longest_ps := over.longest_ps.get(i)) is not None:
+            links[i] = link.model_copy(update={"delay": TIME.format(longest_ps)})
+            continue
         for back, name in enumerate(("path", "return_path")):
             # There and back are alike unless the way back says otherwise.
             path = link.return_path or link.path if back else link.path
@@ -79,7 +85,8 @@ def _moved(scenario: "Scenario") -> tuple[Graph, dict[int, Series]]:
                 field = "return_delay" if back else "delay"
                 kept = {} if back or link.return_delay is not None else {"return_delay": link.delay}
                 links[i] = links[i].model_copy(update={**kept, field: TIME.format(delay_ps)})
-    return graph.model_copy(update={"links": tuple(links)}) if moving else graph, moving
+    changed = graph.model_copy(update={"links": tuple(links)}) if moving or over.paths else graph
+    return changed, moving, over
 
 
 def _moving(series: Series, link: dict[str, Any]) -> dict[str, Any]:

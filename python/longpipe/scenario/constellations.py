@@ -1,0 +1,130 @@
+"""Links of a graph that stand for routes over satellites: what they may be, and the routes themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from longpipe.errors import ScenarioError
+from longpipe.scenario.motion import MOST_STEPS, Outages, Satellites
+from longpipe.scenario.network import Graph, Link
+from longpipe.scenario.series import PS, PS_PER_NS
+from longpipe.units import TIME
+
+if TYPE_CHECKING:
+    from longpipe.satellites.ways import Ways
+    from longpipe.scenario.buffers import Framing
+
+# What a link that stands for routes can't have besides, as of how it is written.
+_ALONE: Final = ("return_rate", "return_delay", "return_buffer", "return_policy", "return_path")
+
+
+@dataclass(frozen=True)
+class Sky:
+    """A constellation as some links have it: what they share, and their pairs of stations, by number."""
+
+    # Shell, begin, step, and what delays are between steps.
+    key: tuple[str, str, str, str]
+    stations: dict[str, str] = field(default_factory=dict)
+    pairs: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Crossings:
+    """The links of a graph that stand for routes, by number: path, where that is written, the longest delay."""
+
+    paths: dict[int, Satellites]
+    where: dict[int, str]
+    longest_ps: dict[int, int]
+    skies: tuple[tuple[Sky, Ways], ...]
+
+
+def crossings(graph: Graph, framing: Framing, duration: str, *, dumbbell: bool) -> Crossings:
+    """Those of a graph for a run of this length; ScenarioError for what they can't be."""
+    where = {i: "network" if dumbbell else f"network.links[{i}]" for i in range(len(graph.links))}
+    paths = {i: path for i, link in enumerate(graph.links) if (path := _as_graph(where[i], link)) is not None}
+    where = {i: f"{where[i]}.path" for i in paths}
+    if paths and framing == "aal5":
+        raise ScenarioError(f"{next(iter(where.values()))}: satellites; moves packets, needs framing 'ip'")
+    skies: dict[tuple[str, str, str, str], Sky] = {}
+    kinds = {node.name: node.kind for node in graph.nodes}
+    for i, path in paths.items():
+        link = graph.links[i]
+        _check(where[i], path, link, kinds)
+        key = (path.shell, path.begin, path.step, path.between)
+        sky = skies.setdefault(key, Sky(key))
+        for node, place in zip(link.between, (path.from_, path.to), strict=True):
+            if sky.stations.setdefault(node, place) != place:
+                raise ScenarioError(f"{where[i]}: {node} at {place!r}; is at {sky.stations[node]!r} for another link")
+        sky.pairs[i] = link.between
+    longest_ps: dict[int, int] = {}
+    found = []
+    for sky in skies.values():
+        ways = _ways(where[next(iter(sky.pairs))], sky, TIME.parse(duration))
+        found.append((sky, ways))
+        longest_ps |= {
+            i: PS_PER_NS * round(1e9 * longest_s) for i, longest_s in zip(sky.pairs, ways.longest_s, strict=True)
+        }
+    return Crossings(paths, where, longest_ps, tuple(found))
+
+
+def _as_graph(where: str, link: Link) -> Satellites | None:
+    """The path of a link that stands for routes."""
+    for name, path in (("return_path", link.return_path), ("path", link.path)):
+        if not isinstance(path, Satellites):
+            continue
+        if path.as_ == "link" and path.rerouting != "keep":
+            raise ScenarioError(f"{where}.{name}.rerouting: {path.rerouting}; needs as = 'graph'")
+        if path.as_ == "graph":
+            if name == "return_path":
+                raise ScenarioError(f"{where}.return_path.as: graph; needs path to be one, which leads both ways")
+            return path
+    return None
+
+
+def _check(where: str, path: Satellites, link: Link, kinds: Mapping[str, str]) -> None:
+    """ScenarioError for what doesn't go with routes that change."""
+    for node in link.between:
+        if kinds.get(node) == "host":
+            raise ScenarioError(f"{where}.as: graph, at {node!r}, a host; needs switches, which stand for stations")
+    for name in _ALONE:
+        if getattr(link, name) is not None:
+            raise ScenarioError(f"{where}.as: graph, beside {name}; needs links that are alike both ways")
+    if link.loss.kind != "none" or link.return_loss.kind != "none":
+        raise ScenarioError(f"{where}.as: graph, beside a loss; needs losses of other links, or as = 'link'")
+    if path.at == "start":
+        raise ScenarioError(f"{where}.at: start; in a graph needs end")
+    if path.order == "fifo":
+        raise ScenarioError(f"{where}.order: fifo; in a graph needs free, for routes differ in length")
+    if path.outages.model_copy(update={"arriving": "hold"}) != Outages():
+        raise ScenarioError(f"{where}.outages: in a graph needs nothing but arriving, for times without a route")
+
+
+def _ways(where: str, sky: Sky, duration_ps: int) -> Ways:
+    shell, begin, step, _ = sky.key
+    number = {node: i for i, node in enumerate(sky.stations)}
+    pairs = tuple((number[a], number[b]) for a, b in sky.pairs.values())
+    step_ps = TIME.parse(step)
+    if duration_ps // step_ps > MOST_STEPS:
+        raise ScenarioError(f"{where}.step: {duration_ps // step_ps} steps of {step}; needs at most {MOST_STEPS}")
+    places = tuple(sky.stations.values())
+    try:
+        return _over_satellites(shell, places, pairs, TIME.parse(begin), step_ps, duration_ps // step_ps + 2)
+    except ScenarioError as error:
+        raise ScenarioError(f"{where}: {error}") from None
+
+
+@lru_cache(maxsize=16)
+def _over_satellites(
+    shell: str, places: Sequence[str], pairs: Sequence[tuple[int, int]], begin_ps: int, step_ps: int, count: int
+) -> Ways:
+    from longpipe.satellites.constellation import Constellation
+    from longpipe.satellites.shells import parse_shell
+    from longpipe.satellites.stations import station
+    from longpipe.satellites.ways import ways
+
+    constellation = Constellation.of_shell(parse_shell(shell))
+    stations = [station(place) for place in places]
+    return ways(constellation, stations, pairs, begin_ps / PS, step_ps / PS, count)

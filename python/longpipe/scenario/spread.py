@@ -1,0 +1,230 @@
+"""Satellites in place of links that stand for routes: routers, stations' transmitters, flows whose routes change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from longpipe.errors import ScenarioError
+from longpipe.scenario.core import core_fields
+from longpipe.scenario.motion import BESIDE_MOTION
+from longpipe.scenario.network import Node
+from longpipe.scenario.series import PS_PER_NS
+from longpipe.scenario.switch import Fifo, TailDrop
+from longpipe.units import RATE, TIME
+
+if TYPE_CHECKING:
+    from longpipe.satellites.ways import Ways
+    from longpipe.scenario.constellations import Crossings, Sky
+
+Resolved = dict[str, Any]
+Gaps = list[list[int]]
+# Behind a transmitter, which has sent a packet before it is under way.
+_AT_ONCE_BPS: Final = RATE.parse("10 Tbit/s")
+# What links over one constellation share.
+_SHARED: Final = ("rate_bps", "buffer", "policy")
+
+
+def spread(resolved: Resolved, over: Crossings) -> Resolved:
+    """The same with nodes and links for what some route uses; ScenarioError where links or flows don't go together."""
+    links = resolved["links"]
+    kept = [k for k in range(len(links)) if k // 2 not in over.paths]
+    build = _Build(over, [*resolved["nodes"]], [links[k] for k in kept], {k: place for place, k in enumerate(kept)})
+    for number, (sky, ways) in enumerate(over.skies):
+        build.add(links, number, sky, ways)
+    ends_ps = resolved["duration_ps"] + 1
+    found = [build.rerouted(flow, ends_ps) for flow in resolved["flows"]]
+    flows = [flow for flow, _ in found]
+    build.hold(flows, [gaps for _, gaps in found])
+    vbr = [{**source, "route": [build.kept[k] for k in source["route"]]} for source in resolved["vbr"]]
+    return {**resolved, "nodes": build.nodes, "links": build.links, "flows": flows, "vbr": vbr}
+
+
+@dataclass
+class _Build:
+    over: Crossings
+    nodes: list[dict[str, Any]]
+    links: list[dict[str, Any]]
+    # Numbers of links that stay, by those that they had.
+    kept: dict[int, int]
+    positions: dict[str, int] = field(default_factory=dict)
+    numbers: dict[tuple[str, str], int] = field(default_factory=dict)
+    # Of each link that stands for routes: instants [ps], and the links from then on, both ways; none without a route.
+    ways: dict[int, list[tuple[int, list[int], list[int]]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.positions = {node["name"]: place for place, node in enumerate(self.nodes)}
+
+    def add(self, links: Sequence[dict[str, Any]], number: int, sky: Sky, ways: Ways) -> None:
+        """The routes of a constellation's links."""
+        first = next(iter(sky.pairs))
+        like = links[2 * first]
+        for k in (k for i in sky.pairs for k in (2 * i, 2 * i + 1)):
+            for name in _SHARED:
+                if links[k][name] != like[name]:
+                    field = f"{self.over.where[k // 2].removesuffix('.path')}.{name.removesuffix('_bps')}"
+                    raise ScenarioError(f"{field}: is another for another link; over one constellation needs one")
+        if like["policy"]["kind"] not in BESIDE_MOTION:
+            where = self.over.where[first]
+            raise ScenarioError(f"{where}: beside policy {like['policy']['kind']}; needs {', '.join(BESIDE_MOTION)}")
+        sky_links = _SkyLinks(self, like, number, sky, ways)
+        for i, own in zip(sky.pairs, ways.changes, strict=True):
+            pair = sky.pairs[i]
+            step_ps = TIME.parse(sky.key[2])
+            self.ways[i] = [
+                (step * step_ps, sky_links.along(pair, route), sky_links.along(pair[::-1], route[::-1]))
+                for step, route in own
+            ]
+
+    def node(self, name: str) -> int:
+        """A router by its name."""
+        if name not in self.positions:
+            self.positions[name] = len(self.nodes)
+            self.nodes.append(core_fields(Node(name=name, kind="switch"), without=("pep",)))
+        return self.positions[name]
+
+    def link(self, a: str, b: str, fields: dict[str, Any]) -> int:
+        """The link from one node to another."""
+        if (a, b) not in self.numbers:
+            self.numbers[a, b] = len(self.links)
+            self.links.append({"from": self.node(a), "to": self.node(b), **fields})
+        return self.numbers[a, b]
+
+    def rerouted(self, flow: dict[str, Any], ends_ps: int) -> tuple[dict[str, Any], Gaps]:
+        """A flow over what is there, and the times without a route in which its packets wait."""
+        both = (flow["route"], flow["return_route"])
+        taken = dict.fromkeys(k // 2 for way in both for k in way if k // 2 in self.ways)
+        if not taken:
+            return {**flow, "route": self._way(both[0], 0), "return_route": self._way(both[1], 0)}, []
+        paths = [self.over.paths[i] for i in taken]
+        holds = {path.outages.arriving == "hold" for path in paths}
+        policies = {path.rerouting for path in paths}
+        if len(holds) > 1 or len(policies) > 1:
+            named = " and ".join(self.over.where[i] for i in taken)
+            raise ScenarioError(
+                f"{named}: flow {flow['name']!r} takes both; need one rerouting and one outages.arriving"
+            )
+        gaps: Gaps = []
+        found: list[tuple[int, list[int], list[int]]] = []
+        for at_ps in sorted({at for i in taken for at, _, _ in self.ways[i]}):
+            out = any(not self._at(i, at_ps)[1] for i in taken)
+            if out and holds == {True}:
+                if not gaps or gaps[-1][1] != at_ps:
+                    gaps.append([at_ps, at_ps])
+                gaps[-1][1] = ends_ps
+                continue
+            if gaps and gaps[-1][1] == ends_ps:
+                gaps[-1][1] = at_ps
+            there, back = (self._way(way, at_ps) for way in both)
+            for way in (there, back):
+                self._check(flow["name"], way, at_ps)
+            if not found or [there, back] != list(found[-1][1:]):
+                found.append((at_ps, there, back))
+        changes = [{"at_ps": at, "route": there, "return_route": back} for at, there, back in found[1:]]
+        rerouting = {"rerouting": {"under_way": policies.pop(), "changes": changes}} if changes else {}
+        return {**flow, "route": found[0][1], "return_route": found[0][2], **rerouting}, gaps
+
+    def _at(self, i: int, at_ps: int) -> tuple[int, list[int], list[int]]:
+        return next(way for way in reversed(self.ways[i]) if way[0] <= at_ps)
+
+    def _way(self, way: Sequence[int], at_ps: int) -> list[int]:
+        """The links of a route at an instant, as far as there is one."""
+        found: list[int] = []
+        for k in way:
+            if k // 2 not in self.ways:
+                found.append(self.kept[k])
+                continue
+            _, there, back = self._at(k // 2, at_ps)
+            over = back if k % 2 else there
+            if not over:
+                break
+            found += over
+        return found
+
+    def _check(self, flow: str, way: list[int], at_ps: int) -> None:
+        nodes = [self.links[k]["to"] for k in way]
+        if len(set(nodes)) < len(nodes):
+            twice = next(node for place, node in enumerate(nodes) if node in nodes[:place])
+            raise ScenarioError(
+                f"flow {flow!r}: passes {self.nodes[twice]['name']} twice at {TIME.format(at_ps)}; "
+                "needs routes that meet no satellite again"
+            )
+
+    def hold(self, flows: list[dict[str, Any]], gaps: list[Gaps]) -> None:
+        """Has hosts' interfaces wait while the flows that use them have no route."""
+        where = f"{next(iter(self.over.where.values()))}.outages.arriving"
+        users: dict[int, list[int]] = {}
+        for number, flow in enumerate(flows):
+            for k in (flow["route"][0], flow["return_route"][0]):
+                users.setdefault(k, []).append(number)
+        for k, own in users.items():
+            intervals = gaps[own[0]]
+            other = next((flows[number]["name"] for number in own if gaps[number] != intervals), None)
+            if other is not None:
+                name = self.nodes[self.links[k]["from"]]["name"]
+                raise ScenarioError(
+                    f"{where}: hold; {name!r} sends for {flows[own[0]]['name']!r} and {other!r}, which have no "
+                    "route at different times: needs drop, or hosts of their own"
+                )
+            if not intervals:
+                continue
+            if "motion" in self.links[k]:
+                raise ScenarioError(f"{where}: hold; the host's own link moves, too: needs drop")
+            waits = {"arriving": "hold", "waiting": "hold", "in_service": "deliver", "in_flight": "deliver"}
+            motion = {"order": "fifo", "outages": {"intervals_ps": intervals, **waits}}
+            self.links[k] = {**self.links[k], "motion": motion}
+
+
+@dataclass
+class _SkyLinks:
+    """Links of one constellation, made as routes ask for them."""
+
+    build: _Build
+    like: dict[str, Any]
+    number: int
+    sky: Sky
+    ways: Ways
+    known: dict[tuple[tuple[str, str], tuple[int, ...]], list[int]] = field(default_factory=dict)
+
+    def along(self, pair: tuple[str, str], route: tuple[int, ...]) -> list[int]:
+        """The links from one station over satellites to another; none without any."""
+        if (pair, route) not in self.known:
+            self.known[pair, route] = list(self._along(pair, route)) if route else []
+        return self.known[pair, route]
+
+    def _along(self, pair: tuple[str, str], route: tuple[int, ...]) -> Iterator[int]:
+        stations = {node: -1 - i for i, node in enumerate(self.sky.stations)}
+        first, last = route[0], route[-1]
+        up, down = f"{pair[0]}-up{self._suffix}", f"{self._name(last)}-down"
+        yield self.build.link(pair[0], up, self._sends(None))
+        yield self.build.link(up, self._name(first), self._carries((stations[pair[0]], first)))
+        for a, b in pairwise(route):
+            yield self.build.link(self._name(a), self._name(b), self._sends((a, b)))
+        yield self.build.link(self._name(last), down, self._sends(None))
+        yield self.build.link(down, pair[1], self._carries((last, stations[pair[1]])))
+
+    @property
+    def _suffix(self) -> str:
+        return "" if self.number == 0 else str(self.number + 1)
+
+    def _name(self, satellite: int) -> str:
+        return f"sat{self._suffix}-{satellite}"
+
+    def _sends(self, hop: tuple[int, int] | None) -> dict[str, Any]:
+        """A link with a queue of its own: a station's or a satellite's transmitter, or one between satellites."""
+        fields = {**self.like, **({"delay_ps": 0} if hop is None else self._moves(hop))}
+        return {name: value for name, value in fields.items() if name not in ("from", "to")}
+
+    def _carries(self, hop: tuple[int, int]) -> dict[str, Any]:
+        """The way between the ground and a satellite."""
+        plain = {"buffer": None, "policy": core_fields(TailDrop()), "scheduler": core_fields(Fifo())}
+        return {"rate_bps": _AT_ONCE_BPS, "loss": self.like["loss"], **plain, **self._moves(hop)}
+
+    def _moves(self, hop: tuple[int, int]) -> dict[str, Any]:
+        knots = self.ways.knots.get(hop) or self.ways.knots[hop[::-1]]
+        step_ps = TIME.parse(self.sky.key[2])
+        knots_ps = [[step * step_ps, PS_PER_NS * round(1e9 * delay_s)] for step, delay_s in knots]
+        delay = {"knots_ps": knots_ps, "between": self.sky.key[3], "at": "end"}
+        return {"delay_ps": max(knot[1] for knot in knots_ps), "motion": {"order": "fifo", "delay": delay}}

@@ -1,0 +1,210 @@
+"""Routes over satellites as a graph: the routes and delays of `longpipe satellites`, and what runs over them do."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from longpipe import Result, Scenario, simulate
+from longpipe.errors import ScenarioError
+from longpipe.pictures.path import path_series
+from longpipe.satellites import Constellation, round_trips, shell, station
+
+REFERENCE: Final = Path(__file__).parent / "data" / "satellites"
+MANILA_DALIAN: Final = {"shell": "kuiper-630", "from": "Manila", "to": "Dalian", "as": "graph", "step": "100 ms"}
+PS: Final = 10**12
+MS: Final = 10**9
+
+
+def over(path: dict[str, Any], duration: str = "60 s", **fields: object) -> Scenario:
+    network = {"kind": "dumbbell", "sources": 1, "access_rate": "1 Gbit/s", "access_delay": "0 s", "exit_delay": "0 s"}
+    all_fields: dict[str, Any] = {
+        "framing": "ip",
+        "duration": duration,
+        "network": {**network, "trunk_rate": "10 Mbit/s", "path": path},
+        "switch": {"buffer": "101 packets"},
+        "tcp": {"mss": "1380 B", "recovery": "newreno", "timer": "fine", "receiver_window": "1 MB"},
+    }
+    return Scenario(**{**all_fields, **fields})
+
+
+def routes(scenario: Scenario, flow: int = 0, way: str = "route") -> list[tuple[float, list[str]]]:
+    """A flow's routes by instant [s], as names of nodes."""
+    resolved = scenario.resolve()
+    names, links = [node["name"] for node in resolved["nodes"]], resolved["links"]
+    own = resolved["flows"][flow]
+    changes = [{"at_ps": 0, **own}, *own.get("rerouting", {"changes": []})["changes"]]
+    return [
+        (change["at_ps"] / PS, [names[links[change[way][0]]["from"]], *(names[links[k]["to"]] for k in change[way])])
+        for change in changes
+    ]
+
+
+def satellites(names: list[str]) -> tuple[int, ...]:
+    """The numbers of those among nodes."""
+    return tuple(int(name.removeprefix("sat-")) for name in names if name.startswith("sat-") and "down" not in name)
+
+
+def test_routes_are_those_of_the_satellites_command() -> None:
+    kuiper = Constellation.of_shell(shell("kuiper-630"))
+    found = round_trips(kuiper, [station("Manila"), station("Dalian")], duration_s=60, step_s=0.1)
+    scenario = over(MANILA_DALIAN)
+    expected = [(time, path) for time, _, path in found.changes]
+    assert len(expected) == 3
+    assert [(time, satellites(names)) for time, names in routes(scenario)] == expected
+    back = [(time, satellites(names)[::-1]) for time, names in routes(scenario, way="return_route")]
+    assert back == expected
+    # A transmitter at the station and at the last satellite; nodes for what some route uses, and no others.
+    first = routes(scenario)[0][1]
+    assert first[:4] == ["source1", "switch1", "switch1-up", "sat-184"]
+    assert first[-4:] == ["sat-217", "sat-217-down", "switch2", "sink1"]
+    used = {one for _, path in expected for one in path}
+    nodes = [node["name"] for node in scenario.resolve()["nodes"]]
+    assert {one for one in nodes if one.startswith("sat-") and "down" not in one} == {f"sat-{one}" for one in used}
+
+
+def test_the_delays_of_a_route_s_links_sum_up_to_its_round_trip() -> None:
+    kuiper = Constellation.of_shell(shell("kuiper-630"))
+    found = round_trips(kuiper, [station("Manila"), station("Dalian")], duration_s=60, step_s=0.1)
+    table = path_series(over(MANILA_DALIAN))["flow1"]
+    # Of two rows at one instant the latter is the new route's.
+    sums = table.drop_duplicates("time_s", keep="last").set_index("time_s")["delay_s"]
+    delays = np.interp(found.times_s, sums.index, sums)
+    assert np.abs(2 * delays - found.rtt_s[:, 0]).max() < 1e-8
+
+
+def probe(path: dict[str, Any], duration: str, **changes: object) -> Result:
+    """Datagrams of 125 bytes, one each second from half a second on, over links that take no time to send."""
+    fast = {
+        "network.trunk_rate": "10 Tbit/s",
+        "network.access_rate": "10 Tbit/s",
+        "start": {"kind": "fixed", "at": "500 ms"},
+    }
+    traffic = {"kind": "cbr", "rate": "1 kbit/s", "payload": "97 B"}
+    return simulate(over(path, duration, traffic=traffic).with_(**{**fast, **changes}))
+
+
+def test_at_rates_without_end_a_graph_is_the_one_link() -> None:
+    held = {"between": "hold", "step": "1 s"}
+    link = probe({**MANILA_DALIAN, "as": "link", **held}, "60 s").datagrams.iloc[0]
+    graph = probe({**MANILA_DALIAN, **held}, "60 s").datagrams.iloc[0]
+    assert (link["received"], graph["received"]) == (60, 60)
+    # Each of up to six links is rounded to a nanosecond; 1000 bits take 100 ps on each of up to ten, and on three.
+    for name in ("min_delay_s", "mean_delay_s", "max_delay_s"):
+        assert 0 <= graph[name] - link[name] - 3e-10 < 6 * 0.5e-9 + 1e-9
+
+
+def test_a_packet_alone_takes_half_of_the_published_round_trip() -> None:
+    published = pd.read_csv(REFERENCE / "kuiper_630_rtt_ns.csv.gz").set_index("time_ns")["Manila - Dalian"]
+    often = {"kind": "cbr", "rate": "10 kbit/s", "payload": "97 B"}
+    scenario = over(MANILA_DALIAN, "18 s", traffic=often)
+    fast = {"network.trunk_rate": "10 Tbit/s", "network.access_rate": "10 Tbit/s"}
+    graph = simulate(scenario.with_(**fast)).datagrams.iloc[0]
+    one_way_s = published[published.index < 18e9].to_numpy() / 2e9
+    assert graph["min_delay_s"] == pytest.approx(one_way_s.min(), abs=1e-6)
+    assert graph["max_delay_s"] == pytest.approx(one_way_s.max(), abs=1e-6)
+
+
+def test_two_pairs_meet_between_satellites() -> None:
+    """From Manila and from 50 km north of it, to Dalian and to Beijing: all four see satellites of their own choice."""
+    access = {"rate": "1 Gbit/s", "delay": "0 s"}
+    links: list[dict[str, Any]] = [
+        {"between": [f"{name}-host", name], **access} for name in ("manila", "north", "dalian", "beijing")
+    ]
+    pairs = (("manila", "Manila", "dalian", "Dalian"), ("north", "15.05,120.98", "beijing", "Beijing"))
+    for a, place, b, city in pairs:
+        path = {**MANILA_DALIAN, "from": place, "to": city}
+        links.append({"between": [a, b], "rate": "10 Mbit/s", "delay": "0 s", "path": path})
+    nodes = [
+        {"name": name, "kind": "host" if "-host" in name else "switch"} for one in links for name in one["between"]
+    ]
+    nodes = list({node["name"]: node for node in nodes}.values())
+    flows = [{"name": a, "from": f"{a}-host", "to": f"{b}-host"} for a, _, b, _ in pairs]
+
+    def run(of: list[dict[str, Any]]) -> Result:
+        network = {"kind": "graph", "nodes": nodes, "links": links, "flows": of}
+        traffic = {"kind": "cbr", "rate": "8 Mbit/s", "payload": "1222 B"}
+        return simulate(over(MANILA_DALIAN, "5 s", network=network, traffic=traffic))
+
+    together, alone = run(flows), run(flows[:1])
+    one, other = (routes(together.scenario, flow)[0][1] for flow in (0, 1))
+    assert satellites(one) == satellites(other) == (184, 183, 217)
+    assert set(one) & set(other) == {"sat-184", "sat-183", "sat-217", "sat-217-down"}
+    # Each has an uplink of its own, and both the link from satellite 184 to 183, whose queue they share.
+    assert alone.datagrams["lost"].iloc[0] == 0
+    ports = together.ports.set_index("port")
+    used, lost = ports["utilization"].to_dict(), ports["packets_lost_overflow"].to_dict()
+    assert used["sat-184->sat-183"] > 0.99
+    # 6 Mbit/s too much for 5 s, but for what fits into the queue.
+    assert lost["sat-184->sat-183"] == pytest.approx(5 * 600 - 101, abs=10)
+    assert sum(lost.values()) == lost["sat-184->sat-183"]
+
+
+RIO_PETERSBURG: Final = {**MANILA_DALIAN, "from": "Rio de Janeiro", "to": "Saint Petersburg", "begin": "150 s"}
+
+
+def test_packets_wait_or_are_lost_while_there_is_no_route() -> None:
+    held, lost = (
+        probe({**RIO_PETERSBURG, "outages": {"arriving": arriving}}, "20 s", start={"kind": "fixed", "at": "0 s"})
+        for arriving in ("hold", "drop")
+    )
+    # From 155.4 s to 165.1 s, where datagrams leave at 156, 157, ... 165 s.
+    assert (held.datagrams["lost"].iloc[0], lost.datagrams["lost"].iloc[0]) == (0, 10)
+    assert held.datagrams["max_delay_s"].iloc[0] == pytest.approx(9.1 + 0.057, abs=0.02)
+    assert lost.ports.set_index("port")["packets_lost_rerouting"].to_dict()["source1->switch1"] == 10
+
+
+def test_what_is_under_way_keeps_its_route_or_is_dropped() -> None:
+    kept, dropped = (simulate(over({**MANILA_DALIAN, "rerouting": rerouting})) for rerouting in ("keep", "drop"))
+    assert kept.ports["packets_lost_rerouting"].sum() == 0
+    assert 10 < dropped.ports["packets_lost_rerouting"].sum() < 200
+    for result in (kept, dropped):
+        ports = result.ports
+        lost = ports.filter(like="packets_lost_").drop(columns="packets_lost_rerouting").sum(axis=1)
+        assert (ports["packets_in"] == ports["packets_out"] + lost + ports["packets_held"]).all()
+        reference = simulate(result.scenario.with_(engine="reference"))
+        assert reference.state_hash == result.state_hash
+
+
+def test_digests_and_files_keep_a_graph() -> None:
+    scenario = over(MANILA_DALIAN, "20 s")
+    assert Scenario.from_toml(scenario.to_toml()).digest() == scenario.digest()
+    as_link = over({**MANILA_DALIAN, "as": "link"}, "20 s")
+    assert as_link.digest() == over({k: v for k, v in MANILA_DALIAN.items() if k != "as"}, "20 s").digest()
+    assert as_link.digest() != scenario.digest()
+
+
+@pytest.mark.parametrize(
+    ("path", "network", "said"),
+    [
+        ({"as": "web"}, {}, "network.path.as: 'web'"),
+        ({"rerouting": "lose"}, {}, "network.path.rerouting: 'lose'; accepts keep, drop"),
+        ({"as": "link", "rerouting": "drop"}, {}, "network.path.rerouting: drop; needs as = 'graph'"),
+        ({"order": "fifo"}, {}, "network.path.order: fifo; in a graph needs free"),
+        ({"at": "start"}, {}, "network.path.at: start; in a graph needs end"),
+        ({"outages": {"every": "15 s"}}, {}, "network.path.outages: in a graph needs nothing but arriving"),
+        (
+            {"to": "-89,0"},
+            {},
+            "network.path: no route from 'Manila' to '-89,0' over kuiper-630 at any instant of the run",
+        ),
+        ({**RIO_PETERSBURG, "begin": "160 s"}, {}, "at the start; needs one"),
+        ({}, {"return_rate": "5 Mbit/s"}, "network.path.as: graph, beside return_rate; needs links that are alike"),
+        ({}, {"trunk_loss": {"kind": "bernoulli", "probability": 0.1}}, "network.path.as: graph, beside a loss"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(path: dict[str, Any], network: dict[str, Any], said: str) -> None:
+    fields = {"kind": "dumbbell", "sources": 1, "path": {**MANILA_DALIAN, **path}, **network}
+    with pytest.raises(ScenarioError) as refused:
+        over({}, "10 s", network=fields)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_cells_and_queues_that_act_are_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"network\.path: satellites; moves packets, needs framing 'ip'"):
+        over(MANILA_DALIAN, "10 s", framing="aal5", switch={})
+    with pytest.raises(ScenarioError, match=r"network\.path: beside policy codel; needs tail-drop"):
+        over(MANILA_DALIAN, "10 s", switch={"buffer": "100 packets", "policy": "codel"})
