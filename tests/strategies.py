@@ -88,6 +88,8 @@ def _possible(tcp: dict[str, Any]) -> dict[str, Any]:
     needed: dict[str, Any] = {"recovery": RECOVERY_OF_MODELS} if tcp["congestion"] in MODELS else {}
     if tcp["congestion"] == "ledbat":
         needed["timer"] = {"kind": "fine", "timestamps": True}
+    if tcp["handshake"]:
+        needed["initial_rtt"] = "0 s"
     return tcp | needed
 
 
@@ -112,6 +114,7 @@ tcps = st.fixed_dictionaries(
         "silly_window_avoidance": st.booleans(),
         "idle_restart": st.booleans(),
         "initial_rtt": times("0 s", "30 ms"),
+        "handshake": st.booleans(),
         "pacing": st.booleans(),
         "tahoe": st.fixed_dictionaries({"guard": st.booleans()}),
         "timer": timers,

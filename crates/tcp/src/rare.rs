@@ -1,7 +1,8 @@
-//! What few senders do: estimate ssthresh from the first ACKs, close the window after an idle time, or heed marks.
+//! What few senders do: open with a handshake, estimate ssthresh from the first ACKs, close the window after an idle time, or heed marks.
 
 use crate::config::TcpConfig;
 use crate::marks::Marks;
+use crate::sender::opening::Opener;
 use crate::startup::Startup;
 use longpipe_events::Time;
 
@@ -13,16 +14,19 @@ pub struct Rare {
     idle_restart: Option<(f64, Time)>,
     /// What marks have done.
     pub marks: Option<Marks>,
+    /// While the connection is not open.
+    pub opener: Option<Opener>,
 }
 
 impl Rare {
     /// None if the configuration asks for none of them.
     pub fn new(config: &TcpConfig, initial_window: f64) -> Option<Box<Rare>> {
-        (config.estimate_ssthresh || config.idle_restart || !config.ecn.is_off()).then(|| {
+        (config.estimate_ssthresh || config.idle_restart || config.handshake || !config.ecn.is_off()).then(|| {
             Box::new(Rare {
                 startup: config.estimate_ssthresh.then_some(Startup::First { sent: None }),
                 idle_restart: config.idle_restart.then_some((initial_window, Time::ZERO)),
                 marks: Marks::new(config.ecn),
+                opener: config.handshake.then(|| Opener::new(config.syn_bytes())),
             })
         })
     }
@@ -30,7 +34,12 @@ impl Rare {
     /// Whether nothing but an idle time concerns it.
     #[inline]
     pub fn restarts_only(&self) -> bool {
-        self.startup.is_none() && self.marks.is_none()
+        self.startup.is_none() && self.marks.is_none() && self.opener.is_none()
+    }
+
+    /// Whether nothing does.
+    pub fn is_nothing(&self) -> bool {
+        self.restarts_only() && self.idle_restart.is_none()
     }
 
     /// An ACK came; the segments that the path holds, where it shows them.

@@ -3,7 +3,7 @@
 use crate::config::{AckConfig, EcnConfig, TcpConfig};
 use crate::growing_window::GrowingWindow;
 use crate::ranges::Ranges;
-use crate::segment::{AckSegment, DataSegment, Ecn, SackBlock, MAX_SACK_BLOCKS};
+use crate::segment::{AckSegment, DataSegment, Ecn, Opening, SackBlock, MAX_SACK_BLOCKS};
 use longpipe_events::{MaybeTime, Span, Time};
 
 /// One connection's receiving side. The application reads at once, so the window never closes. What every segment
@@ -50,6 +50,8 @@ pub struct Receiver {
     echoes_mark: bool,
     /// What came before marks began or ended, of which an ACK leaves first; whether another one follows.
     before_mark: Option<(u64, bool)>,
+    /// Of the SYN to answer.
+    opening: Opening,
     /// A byte of each block last reported, the most recent first.
     reported: [u64; MAX_SACK_BLOCKS],
 }
@@ -91,6 +93,7 @@ impl Receiver {
             before_mark: None,
             sack_blocks: config.recovery.sack_blocks() as u8,
             latest: 0,
+            opening: Opening::Over,
             reported: [0; MAX_SACK_BLOCKS],
             unacknowledged: 0,
             deadline: MaybeTime::NONE,
@@ -138,7 +141,7 @@ impl Receiver {
     #[inline(always)]
     fn take_next(&mut self, now: Time, segment: &DataSegment) {
         if segment.sequence == self.acknowledged {
-            self.echo = segment.timestamp.into();
+            self.echo = segment.timestamp;
         }
         self.latest = segment.sequence;
         self.next = segment.end();
@@ -158,9 +161,12 @@ impl Receiver {
 
     #[inline(always)]
     fn take_any(&mut self, now: Time, segment: &DataSegment) {
+        if segment.opening != Opening::Over {
+            return self.open(segment);
+        }
         self.highest = self.highest.max(segment.end());
         if segment.sequence <= self.acknowledged {
-            self.echo = segment.timestamp.into();
+            self.echo = segment.timestamp;
         }
         if self.attends {
             self.take_mark(segment.ecn);
@@ -184,9 +190,18 @@ impl Receiver {
         self.plain = self.at_once && self.beyond.is_empty();
     }
 
+    /// A packet of a handshake arrived, of which a SYN is answered.
+    #[cold]
+    fn open(&mut self, segment: &DataSegment) {
+        self.echo = segment.timestamp;
+        if segment.opening.is_syn() {
+            (self.opening, self.pending) = (segment.opening, true);
+        }
+    }
+
     /// Whether a segment is among the first, or made the window grow.
     fn answers_at_once(&mut self, now: Time, segment: &DataSegment, in_order: bool) -> bool {
-        let grew = in_order && self.window_grows(now, segment.timestamp);
+        let grew = in_order && self.window_grows(now, segment.timestamp.get());
         let first = self.quick > 0;
         self.quick -= u32::from(first);
         first || grew
@@ -272,6 +287,7 @@ impl Receiver {
             },
             echoes_mark: self.echoes_mark,
             clock: self.clock(now),
+            opening: std::mem::take(&mut self.opening),
         })
     }
 

@@ -19,9 +19,39 @@ pub struct DataSegment {
     /// Whether these bytes had been sent before.
     pub retransmission: bool,
     /// Sender's clock, where timestamps are on.
-    pub timestamp: Option<Time>,
+    pub timestamp: MaybeTime,
     /// What it says of congestion (RFC 3168).
     pub ecn: Ecn,
+    /// Its part in a handshake.
+    pub opening: Opening,
+}
+
+/// What a packet does to open a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Opening {
+    /// Nothing: the connection is open.
+    #[default]
+    Over,
+    /// SYN, or its answer, with so many bytes of options that no other packet has.
+    Syn(u8),
+    /// The ACK of the answer, without data.
+    Ack,
+}
+
+impl Opening {
+    /// Bytes of options that no other packet has.
+    #[inline(always)]
+    pub fn bytes(self) -> u32 {
+        match self {
+            Opening::Syn(bytes) => u32::from(bytes),
+            Opening::Over | Opening::Ack => 0,
+        }
+    }
+
+    /// Whether it is a SYN, or its answer.
+    pub fn is_syn(self) -> bool {
+        matches!(self, Opening::Syn(_))
+    }
 }
 
 /// What a segment with payload says of congestion: bits of its IP header, and a flag of TCP's.
@@ -48,6 +78,8 @@ pub struct AckSegment {
     pub echoes_mark: bool,
     /// Receiver's clock when it left (TSval), where its sender measures one-way delays.
     pub clock: MaybeTime,
+    /// Its part in a handshake.
+    pub opening: Opening,
 }
 
 /// Most SACK blocks that fit beside a timestamp option (RFC 2018 section 3).
@@ -97,7 +129,7 @@ impl DataSegment {
     /// Length of the IP packet [byte].
     #[inline(always)]
     pub fn packet_bytes(&self) -> u32 {
-        self.length + header_bytes(self.timestamp)
+        self.length + header_bytes(self.timestamp.get()) + self.opening.bytes()
     }
 }
 
@@ -112,7 +144,7 @@ impl AckSegment {
     #[inline(always)]
     pub fn packet_bytes(&self) -> u32 {
         if !self.blocks[0].is_some() {
-            return header_bytes(self.echo.get());
+            return header_bytes(self.echo.get()) + self.opening.bytes();
         }
         header_bytes(self.echo.get()) + 4 + 8 * self.sack_blocks().count() as u32
     }

@@ -80,6 +80,18 @@ impl RttEstimator {
         }
     }
 
+    /// A SYN was lost and no round trip is known of it: data begin with 3 s (RFC 6298 (5.7)); a coarse timer begins again as it did.
+    pub fn begin_anew(&mut self) {
+        match self {
+            RttEstimator::Coarse(timer) => timer.backoff = 0,
+            RttEstimator::Fine(timer) => {
+                timer.backoff = 0;
+                timer.estimate = timer.estimate.max(AFTER_A_LOST_SYN.0);
+                timer.limit();
+            }
+        }
+    }
+
     /// SRTT; none before the first measurement.
     #[inline]
     pub fn srtt(&self) -> Option<Span> {
@@ -115,6 +127,9 @@ impl RttEstimator {
         }
     }
 }
+
+/// RTO of data after a SYN was lost (RFC 6298 (5.7)).
+const AFTER_A_LOST_SYN: Span = Span::seconds(3);
 
 /// Largest exponent of the RTO's exponential backoff (4.4BSD).
 const MAX_BACKOFF: u32 = 6;

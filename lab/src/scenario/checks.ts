@@ -149,6 +149,9 @@ function* tcpProblems(tcp: Part): Generator<[string, string]> {
         yield ["initial_ssthresh", `${ssthresh}; needs at least one segment (${get("mss")})`];
     }
     const [recovery, congestion] = ["recovery", "congestion"].map((part) => kindOf(valueOf(tcp, part) as Part));
+    if (valueOf(tcp, "handshake") === true && TIME.parse(get("initial_rtt")) > 0n) {
+        yield ["initial_rtt", `${get("initial_rtt")}; needs 0 s with a handshake, which measures it`];
+    }
     const ecn = kindOf(valueOf(tcp, "ecn") as Part);
     if (congestion === "dctcp" && ecn !== "dctcp") {
         yield ["ecn", `${ecn}; needs dctcp for congestion = 'dctcp', whose window falls by the share of marks`];

@@ -27,7 +27,7 @@ from longpipe.scenario.profiles import CLASSIC, Profile, filled
 from longpipe.scenario.recovery import NewRenoOptions, Recovery, Reno, RenoOptions, SackOptions, TahoeOptions
 from longpipe.scenario.timers import Ack, Coarse, Fine, Immediate, Timer
 from longpipe.scenario.variant import FIRST, MODELS, RECOVERY_OF_MODELS, Variant
-from longpipe.units import SIZE, UNLIMITED
+from longpipe.units import SIZE, TIME, UNLIMITED
 
 # The first kinds have fields of their own in `Tcp`, which keep their options while another kind is chosen.
 OPTIONS: Final[dict[str, type[Model]]] = {
@@ -94,6 +94,11 @@ class Tcp(Model):
         description="Round trip known before the first segment [time], as a handshake tells it; '0 s': none. "
         "It begins the timer's estimate, BBR's rate and Hybla's window",
     )
+    handshake: Annotated[bool, LATER] = Field(
+        default=False,
+        description="A SYN and its answer cross the path before data do, and tell the first round trip; a lost one is "
+        "sent again after the timer's initial RTO; RFC 9293 section 3.5, RFC 6298 section 5",
+    )
     pacing: Annotated[bool, LATER] = Field(
         default=False,
         description="Segments leave at a rate, else as ACKs come: 2 windows a round trip in the first half of slow "
@@ -135,6 +140,8 @@ class Tcp(Model):
             yield "window_scale", f"{self.window_scale}; {accepted}"
         if self.initial_ssthresh != UNLIMITED and SIZE.parse(self.initial_ssthresh) < mss:
             yield "initial_ssthresh", f"{self.initial_ssthresh}; needs at least one segment ({self.mss})"
+        if self.handshake and TIME.parse(self.initial_rtt) > 0:
+            yield "initial_rtt", f"{self.initial_rtt}; needs 0 s with a handshake, which measures it"
         if self.congestion.kind == "dctcp" and self.ecn.kind != "dctcp":
             accepted = "needs dctcp for congestion = 'dctcp', whose window falls by the share of marks"
             yield "ecn", f"{self.ecn.kind}; {accepted}"

@@ -148,6 +148,9 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
         };
         let mut sender = Sender::new(&flow.tcp, phase);
         sender.draw_from(Stream::new(seed, "control", entity));
+        if requests.is_some() {
+            sender.let_other_open();
+        }
         Flow {
             sender,
             receiver: Receiver::new(&flow.tcp),

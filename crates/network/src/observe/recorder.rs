@@ -9,6 +9,7 @@ use crate::packets::Circuit;
 use crate::scenario::TraceConfig;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
+use longpipe_tcp::segment::Opening;
 use longpipe_tcp::{AckSegment, DataSegment};
 
 /// cwnd and ssthresh at each change.
@@ -244,7 +245,7 @@ impl Probe for Recorder {
     }
 
     fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
-        if self.wanted.sequence && frame & REQUEST == 0 {
+        if self.wanted.sequence && frame & REQUEST == 0 && segment.opening == Opening::Over {
             self.sequence(
                 now,
                 flow,
@@ -257,7 +258,7 @@ impl Probe for Recorder {
     }
 
     fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
-        if !self.wanted.sequence || frame & REQUEST != 0 {
+        if !self.wanted.sequence || frame & REQUEST != 0 || ack.opening.is_syn() {
             return;
         }
         self.sequence(now, flow, ACKNOWLEDGED, ack.acknowledgement, 0, false);

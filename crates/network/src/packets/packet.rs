@@ -5,7 +5,7 @@ use super::contents::{Contents, Datagram, DATAGRAM_HEADER_BYTES};
 use super::in_transit::REQUEST;
 use super::payload::Payload;
 use longpipe_events::{MaybeTime, Time};
-use longpipe_tcp::segment::{header_bytes, Ecn, SackBlock, MAX_SACK_BLOCKS};
+use longpipe_tcp::segment::{header_bytes, Ecn, Opening, SackBlock, MAX_SACK_BLOCKS};
 use longpipe_tcp::{AckSegment, DataSegment};
 
 /// A packet on its way, in three words that registers hold.
@@ -30,8 +30,23 @@ pub(super) const ECHOES_MARK: u64 = 1 << 53;
 pub(super) const DATAGRAM: u64 = 1 << 54;
 /// Of a program outside the run.
 const FOREIGN: u64 = 1 << 55;
+/// Of a handshake: four bytes of options that a SYN alone has, up to seven times, and the ACK that ends it.
+const SYN_SHIFT: u32 = 56;
+const SYN: u64 = 7 << SYN_SHIFT;
+const ENDS_HANDSHAKE: u64 = 1 << 59;
+const OPENING: u64 = SYN | ENDS_HANDSHAKE;
 /// What end points have to look at one by one.
-const NOTABLE: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM | FOREIGN;
+const NOTABLE: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM | FOREIGN | OPENING;
+
+/// What a packet says of a handshake.
+#[inline(always)]
+pub(super) fn opening_bits(opening: Opening) -> u64 {
+    match opening {
+        Opening::Over => 0,
+        Opening::Syn(bytes) => u64::from(bytes / 4) << SYN_SHIFT,
+        Opening::Ack => ENDS_HANDSHAKE,
+    }
+}
 
 /// What the packet of a program outside says of congestion, and that it is one.
 pub(crate) fn foreign_bits(capable: bool, marked: bool) -> u64 {
@@ -199,7 +214,7 @@ impl Packet {
             (
                 packet.vc(),
                 packet.is_of_request(),
-                packet.rest & (ECHOES_MARK | DATAGRAM | FOREIGN),
+                packet.rest & (ECHOES_MARK | DATAGRAM | FOREIGN | OPENING),
             )
         };
         let sacks = earlier.has_options() && options.blocks[0].is_some();
@@ -220,6 +235,16 @@ impl Packet {
     /// Whether it is of a program outside the run.
     pub fn is_foreign(&self) -> bool {
         self.rest & FOREIGN != 0
+    }
+
+    /// Its part in a handshake.
+    #[inline(always)]
+    fn opening(&self) -> Opening {
+        match self.rest & OPENING {
+            0 => Opening::Over,
+            ENDS_HANDSHAKE => Opening::Ack,
+            syn => Opening::Syn(4 * (syn >> SYN_SHIFT) as u8),
+        }
     }
 
     /// Whether it has met congestion.
@@ -250,10 +275,15 @@ impl Packet {
     /// What it carries, with the options that it has, if any.
     #[inline(always)]
     pub fn segment(&self, options: &Options) -> DataSegment {
-        let timestamp = if self.has_options() { options.stamp.get() } else { None };
+        let timestamp = if self.has_options() {
+            options.stamp
+        } else {
+            MaybeTime::NONE
+        };
+        let opening = self.opening();
         DataSegment {
             sequence: self.sequence,
-            length: u32::from(self.bytes()) - header_bytes(timestamp),
+            length: u32::from(self.bytes()) - header_bytes(timestamp.get()) - opening.bytes(),
             retransmission: self.rest & RETRANSMISSION != 0,
             timestamp,
             ecn: Ecn {
@@ -261,6 +291,7 @@ impl Packet {
                 marked: self.is_marked(),
                 reduced: self.rest & REDUCED != 0,
             },
+            opening,
         }
     }
 
@@ -278,6 +309,7 @@ impl Packet {
             blocks,
             echoes_mark: self.rest & ECHOES_MARK != 0,
             clock,
+            opening: self.opening(),
         }
     }
 

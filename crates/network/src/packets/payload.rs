@@ -1,7 +1,7 @@
 //! What packets carry, as they ask for it when they are made.
 
 use super::contents::Datagram;
-use super::packet::{Options, CAPABLE, DATAGRAM, ECHOES_MARK, MARKED, REDUCED};
+use super::packet::{opening_bits, Options, CAPABLE, DATAGRAM, ECHOES_MARK, MARKED, REDUCED};
 use longpipe_events::MaybeTime;
 use longpipe_tcp::segment::{header_bytes, Ecn};
 use longpipe_tcp::{AckSegment, DataSegment};
@@ -51,10 +51,11 @@ impl Payload for DataSegment {
 
     #[inline(always)]
     fn options(&self) -> Option<Options> {
-        self.timestamp.map(|stamp| Options {
-            stamp: stamp.into(),
+        let options = Options {
+            stamp: self.timestamp,
             ..Options::NONE
-        })
+        };
+        (self.timestamp != MaybeTime::NONE).then_some(options)
     }
 
     #[inline(always)]
@@ -65,7 +66,7 @@ impl Payload for DataSegment {
             reduced,
         } = self.ecn;
         let bit = |set: bool, bit: u64| if set { bit } else { 0 };
-        bit(capable, CAPABLE) | bit(marked, MARKED) | bit(reduced, REDUCED)
+        bit(capable, CAPABLE) | bit(marked, MARKED) | bit(reduced, REDUCED) | opening_bits(self.opening)
     }
 }
 
@@ -92,11 +93,8 @@ impl Payload for AckSegment {
 
     #[inline(always)]
     fn congestion(&self) -> u64 {
-        if self.echoes_mark {
-            ECHOES_MARK
-        } else {
-            0
-        }
+        let echoes = if self.echoes_mark { ECHOES_MARK } else { 0 };
+        echoes | opening_bits(self.opening)
     }
 }
 

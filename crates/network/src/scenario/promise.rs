@@ -116,7 +116,8 @@ impl FlowConfig {
         };
         let receiving = EndPromise {
             silent_between_timers,
-            answers_at_once: matches!(self.tcp.ack, AckConfig::Immediate {}),
+            // The last packet of a handshake has no answer.
+            answers_at_once: matches!(self.tcp.ack, AckConfig::Immediate {}) && !self.tcp.handshake,
             keeps_records: false,
             least_packet_bytes: 0,
         };
@@ -129,6 +130,7 @@ impl FlowConfig {
         let mss = u64::from(self.tcp.mss_bytes);
         let short_at_end_only = self.tcp.silly_window_avoidance && mss <= self.tcp.advertised_window() / 2;
         let payload = match self.traffic {
+            _ if self.tcp.handshake => 0,
             _ if !short_at_end_only => 1,
             TrafficConfig::Transfer { size_bytes } if size_bytes % mss > 0 => size_bytes % mss,
             TrafficConfig::Transfer { .. } | TrafficConfig::Greedy {} => mss,

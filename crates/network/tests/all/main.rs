@@ -12,6 +12,7 @@ mod engines;
 mod extremes;
 mod foreign;
 mod golden;
+mod handshake;
 mod invariants;
 mod ip;
 mod ip_events;

@@ -34,6 +34,8 @@ struct Flat {
     #[serde(default)]
     initial_rtt_ps: u64,
     #[serde(default)]
+    handshake: bool,
+    #[serde(default)]
     pacing: bool,
     #[serde(default)]
     pacing_burst_segments: Option<u32>,
@@ -90,6 +92,7 @@ impl<'de> Deserialize<'de> for TcpConfig {
             silly_window_avoidance: flat.silly_window_avoidance,
             idle_restart: flat.idle_restart,
             initial_rtt_ps: flat.initial_rtt_ps,
+            handshake: flat.handshake,
             pacing: flat.pacing,
             pacing_burst_segments: flat.pacing_burst_segments,
             timer: flat.timer,

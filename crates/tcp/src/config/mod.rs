@@ -9,7 +9,7 @@ pub use crate::recovery::{
     NewRenoConfig, PipeStart, RackConfig, RecoveryConfig, RecoveryKind, RenoConfig, SackConfig, TahoeConfig,
     TimerRestart, VanillaConfig,
 };
-use crate::segment::{AckSegment, DataSegment, SackBlock};
+use crate::segment::{header_bytes, AckSegment, DataSegment, SackBlock};
 use longpipe_events::{Time, PS_PER_SECOND};
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
@@ -47,6 +47,9 @@ pub struct TcpConfig {
     /// Round trip known before the first segment, from a handshake say [ps]; 0: none.
     #[serde(skip_serializing_if = "is_none")]
     pub initial_rtt_ps: u64,
+    /// A SYN is answered before data leave; then none of a round trip is known before.
+    #[serde(skip_serializing_if = "is_none")]
+    pub handshake: bool,
     /// Segments leave at a rate by the window, instead of as ACKs come; a control with a rate of its own paces without it.
     #[serde(skip_serializing_if = "is_none")]
     pub pacing: bool,
@@ -115,7 +118,7 @@ impl TcpConfig {
         let timestamp = self.timestamps().then_some(Time::ZERO);
         let data = DataSegment {
             length: self.mss_bytes,
-            timestamp,
+            timestamp: timestamp.into(),
             ..DataSegment::default()
         };
         let mut ack = AckSegment {
@@ -125,7 +128,18 @@ impl TcpConfig {
         if self.recovery.sack_blocks() > 0 {
             ack.blocks.fill(SackBlock::new(1, 2));
         }
-        (data.packet_bytes(), ack.packet_bytes())
+        let opening = if self.handshake {
+            header_bytes(timestamp) + u32::from(self.syn_bytes())
+        } else {
+            0
+        };
+        (data.packet_bytes().max(opening), ack.packet_bytes().max(opening))
+    }
+
+    /// Bytes of options that a SYN alone has: MSS and window scale, and SACK where timestamps leave no room for it beside them.
+    pub(crate) fn syn_bytes(&self) -> u8 {
+        let alone = self.recovery.sack_blocks() > 0 && !self.timestamps();
+        8 + if alone { 4 } else { 0 }
     }
 
     /// Window that the sender sees [byte]: a field of 16 bits, shifted.
@@ -177,6 +191,10 @@ impl TcpConfig {
         }
         if self.initial_rtt_ps > LONGEST_RTO {
             let accepted = "needs at most 100 000 s, in ps";
+            return Some(Problem::new("initial_rtt", self.initial_rtt_ps, accepted));
+        }
+        if self.handshake && self.initial_rtt_ps > 0 {
+            let accepted = "needs 0 with handshake, which measures it";
             return Some(Problem::new("initial_rtt", self.initial_rtt_ps, accepted));
         }
         if self.pacing_burst_segments == Some(0) {
@@ -282,6 +300,7 @@ pub(crate) mod tests {
             silly_window_avoidance: true,
             idle_restart: false,
             initial_rtt_ps: 0,
+            handshake: false,
             pacing: false,
             pacing_burst_segments: None,
             timer: TimerConfig::Coarse {

@@ -1,7 +1,7 @@
 //! What an acknowledgement brings about.
 
 use super::timers::Timer;
-use super::{records, Sender, NOTHING};
+use super::{opening, records, Sender, NOTHING};
 use crate::congestion::control::{Ack, Cause};
 use crate::congestion::reins::{Regulation, Reins};
 use crate::ledger::News;
@@ -62,6 +62,9 @@ impl Sender {
     /// The same where more may follow than a larger window and another run of the timer.
     #[inline(never)]
     fn on_notable_ack(&mut self, now: Time, ack: &AckSegment) {
+        if ack.opening.is_syn() && opening::on_answer(self, now, ack) {
+            return;
+        }
         if let Some(segments) = self.rare.as_mut().and_then(|rare| rare.on_ack(now)) {
             let threshold = segments.max(2) as f64 * self.flight.mss();
             self.reins(now).regulate(Regulation::ThresholdAtMost(threshold));

@@ -2,6 +2,7 @@
 
 mod acks;
 mod in_order;
+pub(crate) mod opening;
 mod records;
 mod standing;
 mod timers;
@@ -122,9 +123,8 @@ impl Sender {
         let may_be_calm = rare.is_none() && !tells;
         let mut flight = Flight::new(limits, config.advertised_window(), mss);
         let mut told = tells.then(|| Box::new(Told::new(wants, config)));
-        if let (Some(told), Some(known)) = (&mut told, known) {
-            told.pace(congestion.on_start(known, &mut flight));
-            told.pace_by_window(&flight, rtt.srtt(), Some(known));
+        if let Some(known) = known {
+            opening::begin_with(told.as_deref_mut(), &mut congestion, &mut flight, rtt.srtt(), known);
         }
         Sender {
             flight,
@@ -163,6 +163,12 @@ impl Sender {
     /// Somebody has to hear of each of its ACKs, so that none is taken in passing.
     pub fn heed_each_ack(&mut self) {
         (self.calm, self.may_be_calm) = (false, false);
+        opening::heed(self);
+    }
+
+    /// The other end opens the connection.
+    pub fn let_other_open(&mut self) {
+        opening::end(self);
     }
 
     /// The application has written up to byte `end` in all.
@@ -188,6 +194,16 @@ impl Sender {
         expiry(self.rto, &mut self.rtt, now)
     }
 
+    /// What a segment that leaves now says of its sender's clock.
+    #[inline(always)]
+    fn stamp(&self, now: Time) -> MaybeTime {
+        if self.timestamps {
+            now.into()
+        } else {
+            MaybeTime::NONE
+        }
+    }
+
     fn reins(&mut self, now: Time) -> Reins<'_> {
         Reins::new(
             &mut self.flight,
@@ -202,6 +218,7 @@ impl Sender {
         for timer in Timer::ALL {
             if self.timers.is_due(timer, now) {
                 match timer {
+                    Timer::Retransmission if opening::is_on(self) => opening::on_timeout(self),
                     Timer::Retransmission if self.goes_by_records() => records::on_timeout(self, now),
                     Timer::Retransmission => self.on_retransmission_timeout(now),
                 }

@@ -1,13 +1,13 @@
 //! What to send next.
 
 use super::timers::Timer;
-use super::{records, Sender, NOTHING};
+use super::{opening, records, Sender, NOTHING};
 use crate::congestion::control::Sent;
 use crate::congestion::reins::Regulation;
 use crate::ledger::Ledger;
 use crate::recovery::recover::{Next, Recover};
 use crate::recovery::Recovery;
-use crate::segment::{DataSegment, Ecn};
+use crate::segment::{DataSegment, Ecn, Opening};
 use longpipe_events::{MaybeTime, Time};
 
 impl Sender {
@@ -35,8 +35,9 @@ impl Sender {
                 sequence,
                 length: self.flight.mss,
                 retransmission,
-                timestamp: self.timestamps.then_some(now),
+                timestamp: self.stamp(now),
                 ecn: Ecn::default(),
+                opening: Opening::Over,
             });
         }
         if self.short_at_end_only && self.is_spent() {
@@ -82,6 +83,9 @@ impl Sender {
     /// The same where a recovery may decide, or the time since the latest segment.
     #[inline(never)]
     fn poll_notable(&mut self, now: Time) -> Option<DataSegment> {
+        if opening::is_on(self) {
+            return opening::poll(self, now);
+        }
         if !self.follows {
             return self.poll_by_recovery(now);
         }
@@ -94,8 +98,9 @@ impl Sender {
                     sequence,
                     length: self.flight.mss,
                     retransmission: false,
-                    timestamp: self.timestamps.then_some(now),
+                    timestamp: self.stamp(now),
                     ecn: Ecn::default(),
+                    opening: Opening::Over,
                 });
             }
             if self.is_spent_in_order() {
@@ -179,12 +184,14 @@ impl Sender {
         }
         let retransmission = self.on_sent(now, sequence, length);
         let marks = self.rare.as_mut().and_then(|rare| rare.marks.as_mut());
+        let ecn = marks.map_or(Ecn::default(), |marks| marks.on_sent(retransmission));
         DataSegment {
             sequence,
             length,
             retransmission,
-            timestamp: self.timestamps.then_some(now),
-            ecn: marks.map_or(Ecn::default(), |marks| marks.on_sent(retransmission)),
+            timestamp: self.stamp(now),
+            ecn,
+            opening: Opening::Over,
         }
     }
 

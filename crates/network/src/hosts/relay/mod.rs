@@ -241,7 +241,7 @@ fn ask_for_window<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flo
         sequence: una - 1,
         length: 1,
         retransmission: true,
-        timestamp,
+        timestamp: timestamp.into(),
         ..DataSegment::default()
     };
     let frame = state.data.number(travels, segment);

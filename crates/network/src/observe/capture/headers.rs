@@ -81,6 +81,8 @@ pub struct Connection {
     pub timestamps: bool,
     /// Whether both ends understand marks.
     marks: bool,
+    /// Whether its handshake is simulated.
+    pub opens: bool,
 }
 
 /// One packet of the handshake that a capture puts before a connection.
@@ -142,6 +144,7 @@ impl Connection {
             sack: config.recovery.sack_blocks() > 0,
             timestamps,
             marks: !config.ecn.is_off(),
+            opens: config.handshake,
         }
     }
 
@@ -195,17 +198,25 @@ impl Connection {
         fields.write(out);
     }
 
-    /// Appends a packet of the handshake, with the timestamp of the first packet after it: no clock runs backwards.
-    pub fn handshake(&self, packet: Handshake, stamp: u32, out: &mut Vec<u8>) {
+    /// Appends a packet of the handshake with its two timestamps, and its number among those of its circuit.
+    pub fn handshake(&self, packet: Handshake, (stamp, echo): (u32, u32), identification: u16, out: &mut Vec<u8>) {
         let mut options = Options::new();
-        if packet != Handshake::Ack {
+        let begins = packet != Handshake::Ack;
+        if begins {
             let mss = self.mss.to_be_bytes();
             options.push(&[2, 4, mss[0], mss[1], NOP, 3, 3, self.scale]);
-            if self.sack {
-                options.push(&[NOP, NOP, 4, 2]);
-            }
         }
-        self.stamp(stamp, if packet == Handshake::Syn { 0 } else { stamp }, &mut options);
+        match (begins && self.sack, self.timestamps) {
+            // It takes the place of what would pad the timestamps, as in Linux.
+            (true, true) => options.push(&[4, 2, 8, 10]),
+            (true, false) => options.push(&[NOP, NOP, 4, 2]),
+            (false, true) => options.push(&[NOP, NOP, 8, 10]),
+            (false, false) => {}
+        }
+        if self.timestamps {
+            options.push(&stamp.to_be_bytes());
+            options.push(&echo.to_be_bytes());
+        }
         let from = if packet == Handshake::SynAck {
             1 - self.opener
         } else {
@@ -214,7 +225,7 @@ impl Connection {
         let fields = Fields {
             from: self.ends[from],
             to: self.ends[1 - from],
-            identification: u16::from(packet == Handshake::Ack),
+            identification,
             sequence: u32::from(packet == Handshake::Ack),
             acknowledgement: u32::from(packet != Handshake::Syn),
             ecn: 0,

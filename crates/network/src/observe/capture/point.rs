@@ -2,13 +2,14 @@
 
 use crate::atm::aal5::{Cell, Reassembler};
 use crate::observe::capture::connection::Packet;
-use crate::observe::capture::headers::{address, Connection, Handshake};
+use crate::observe::capture::headers::{address, identification, Connection, Handshake};
 use crate::observe::capture::pcapng::{Direction, Interface, LinkType, Writer};
 use crate::observe::capture::{CaptureConfig, Place};
 use crate::packets::contents::Contents;
 use crate::packets::Circuit;
 use crate::scenario::{Framing, NodeKind, Scenario};
 use longpipe_events::Time;
+use longpipe_tcp::segment::Opening;
 use std::io;
 
 const ADDED: &str = "not simulated: tells the window scale, SACK and timestamps of a connection that begins open";
@@ -92,7 +93,7 @@ impl Point {
         self.reassemblers[cell.vc.index()].on_cell(cell)
     }
 
-    /// Writes the handshake of connection or circuit `number` if this is its first packet, which came `at` and has `stamp`.
+    /// Writes the handshake, where none is simulated, of connection or circuit `number` if this is its first packet, which came `at` and has `stamp`.
     pub fn begin(
         &mut self,
         number: u32,
@@ -101,7 +102,7 @@ impl Point {
         packets: &[(Handshake, Direction)],
         circuit: Option<u32>,
     ) {
-        if !std::mem::replace(&mut self.begun[number as usize], true) {
+        if !connection.opens && !std::mem::replace(&mut self.begun[number as usize], true) {
             for &(packet, direction) in packets {
                 self.handshake((at, stamp), direction, connection, packet, circuit);
             }
@@ -129,9 +130,15 @@ impl Point {
         } = packet;
         let from = packet.from();
         let length = link_header_bytes(circuit) + contents.packet_bytes();
+        let simulated = |packet: Handshake, out: &mut Vec<u8>| {
+            connection.handshake(packet, (carried.stamp, carried.echo), identification(frame), out);
+        };
         self.writer.packet(at, length, direction, None, |out| {
             link_header(circuit, out);
             match contents {
+                Contents::Data(segment) if segment.opening.is_syn() => simulated(Handshake::Syn, out),
+                Contents::Data(segment) if segment.opening == Opening::Ack => simulated(Handshake::Ack, out),
+                Contents::Ack(ack) if ack.opening.is_syn() => simulated(Handshake::SynAck, out),
                 Contents::Data(segment) => connection.data(from, frame, &segment, carried, out),
                 Contents::Ack(ack) => connection.ack(from, frame, &ack, carried, out),
                 Contents::Datagram(datagram) => connection.datagram(from, frame, &datagram, out),
@@ -149,7 +156,13 @@ impl Point {
     ) {
         let mut bytes = Vec::with_capacity(SNAP_LENGTH as usize);
         link_header(circuit, &mut bytes);
-        connection.handshake(packet, stamp, &mut bytes);
+        let (echo, number) = match packet {
+            Handshake::Syn => (0, 0),
+            Handshake::SynAck => (stamp, 0),
+            Handshake::Ack => (stamp, 1),
+        };
+        // The timestamp of the first packet after it: no clock runs backwards.
+        connection.handshake(packet, (stamp, echo), number, &mut bytes);
         let length = bytes.len() as u32;
         self.writer
             .packet(at, length, direction, Some(ADDED), |out| out.extend_from_slice(&bytes));

@@ -172,7 +172,8 @@ impl TcpDraft {
             fast_retransmit_interval_ps: pace.packets(self.interval),
             silly_window_avoidance: self.choice(3),
             idle_restart: self.choice(4),
-            initial_rtt_ps: if self.choice(25) {
+            handshake: self.choice(27) && self.choice(28),
+            initial_rtt_ps: if self.choice(25) && !(self.choice(27) && self.choice(28)) {
                 pace.packets(self.interval).min(100_000 * SECOND)
             } else {
                 0

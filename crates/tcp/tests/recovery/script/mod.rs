@@ -71,6 +71,7 @@ impl Draft {
                 silly_window_avoidance: true,
                 idle_restart: false,
                 initial_rtt_ps: 0,
+                handshake: false,
                 pacing: false,
                 pacing_burst_segments: None,
                 timer: TimerConfig::Fine {

@@ -19,6 +19,7 @@ fn connection() -> Connection {
         sack: true,
         timestamps: true,
         marks: true,
+        opens: false,
     }
 }
 
@@ -41,7 +42,7 @@ fn headers_are_as_long_as_the_simulated_packet_and_their_checksums_add_up() {
         sequence: (1 << 32) - 1,
         length: 511,
         retransmission: false,
-        timestamp: Some(Time(7)),
+        timestamp: Time(7).into(),
         ..DataSegment::default()
     };
     let mut out = Vec::new();
@@ -66,7 +67,7 @@ fn headers_are_as_long_as_the_simulated_packet_and_their_checksums_add_up() {
     }
     for packet in [Handshake::Syn, Handshake::SynAck, Handshake::Ack] {
         out.clear();
-        connection.handshake(packet, 0, &mut out);
+        connection.handshake(packet, (0, 0), 0, &mut out);
         assert!(adds_up(&out));
     }
 }

@@ -1,0 +1,298 @@
+//! How a connection opens, where that is asked for: a SYN, sent again until it is answered, and the ACK of the answer. Data
+//! wait for it, and the first round trip is known with it (RFC 9293 section 3.5, RFC 6298 section 5).
+
+use super::timers::Timer;
+use super::Sender;
+use crate::congestion::reins::Regulation;
+use crate::congestion::Congestion;
+use crate::flight::Flight;
+use crate::segment::{AckSegment, DataSegment, Opening};
+use crate::told::Told;
+use longpipe_events::{MaybeTime, Span, Time};
+
+/// What leaves next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    Nothing,
+    Syn,
+    Ack,
+}
+
+/// A connection that is not open yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Opener {
+    /// Bytes of options that a SYN alone has.
+    bytes: u8,
+    /// When the first SYN left, and how often it was sent again.
+    first: Option<Time>,
+    again: u32,
+    due: Due,
+    /// Whether somebody has to hear of each ACK afterwards.
+    heeded: bool,
+}
+
+/// So many SYNs sent again leave the initial window as it is: the timer begins with a second, less than some round trips are
+/// (RFC 6928 section 2, and Linux).
+const FORGIVEN: u32 = 1;
+
+impl Opener {
+    /// One that has sent nothing.
+    pub fn new(bytes: u8) -> Opener {
+        Opener {
+            bytes,
+            first: None,
+            again: 0,
+            due: Due::Syn,
+            heeded: false,
+        }
+    }
+}
+
+/// Whether the connection is not open yet.
+#[inline(always)]
+pub(super) fn is_on(sender: &Sender) -> bool {
+    sender.rare.as_ref().is_some_and(|rare| rare.opener.is_some())
+}
+
+fn opener(sender: &mut Sender) -> Option<&mut Opener> {
+    sender.rare.as_mut().and_then(|rare| rare.opener.as_mut())
+}
+
+/// The packet of the handshake to send now, if there is something to send after it.
+#[cold]
+pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
+    let written = sender.written > 0;
+    let opener = opener(sender).filter(|_| written)?;
+    let opening = match std::mem::replace(&mut opener.due, Due::Nothing) {
+        Due::Nothing => return None,
+        Due::Syn => {
+            opener.first.get_or_insert(now);
+            Opening::Syn(opener.bytes)
+        }
+        Due::Ack => Opening::Ack,
+    };
+    if opening == Opening::Ack {
+        end(sender);
+    } else {
+        let expiry = sender.expiry(now);
+        sender.timers.set(Timer::Retransmission, expiry);
+    }
+    Some(DataSegment {
+        timestamp: sender.stamp(now),
+        opening,
+        ..DataSegment::default()
+    })
+}
+
+/// Nobody answered: another SYN.
+pub(super) fn on_timeout(sender: &mut Sender) {
+    sender.counters.timeouts += 1;
+    sender.rtt.back_off();
+    sender.rto = sender.rtt.steady_rto();
+    sender.timers.set(Timer::Retransmission, MaybeTime::NONE);
+    if let Some(opener) = opener(sender) {
+        opener.again += 1;
+        opener.due = Due::Syn;
+    }
+}
+
+/// The answer came; false where it is the ACK of data as well, and the connection is open.
+#[cold]
+pub(super) fn on_answer(sender: &mut Sender, now: Time, ack: &AckSegment) -> bool {
+    let una = sender.flight.una;
+    let Some(opener) = opener(sender) else {
+        return ack.acknowledgement <= una;
+    };
+    let (Some(first), true) = (opener.first, opener.due != Due::Ack) else {
+        return true;
+    };
+    opener.due = Due::Ack;
+    // Of a SYN sent again nobody knows which was answered, but by timestamps.
+    let sent = ack.echo.get().or((opener.again == 0).then_some(first));
+    let late = ack.echo.get() == Some(first);
+    let lost = opener.again > FORGIVEN && !late;
+    sender.timers.set(Timer::Retransmission, MaybeTime::NONE);
+    match sent {
+        Some(sent) => sender.measure(sent, now),
+        None => {
+            sender.rtt.begin_anew();
+            sender.rto = sender.rtt.steady_rto();
+        }
+    }
+    if let Some(sent) = sent {
+        let srtt = sender.rtt.srtt();
+        let told = sender.told.as_deref_mut();
+        begin_with(told, &mut sender.congestion, &mut sender.flight, srtt, now - sent);
+    }
+    if lost {
+        sender.reins(now).regulate(Regulation::ToSegment);
+    }
+    true
+}
+
+/// Somebody has to hear of each ACK.
+pub(super) fn heed(sender: &mut Sender) {
+    if let Some(opener) = opener(sender) {
+        opener.heeded = true;
+    }
+}
+
+/// The connection is open.
+pub(super) fn end(sender: &mut Sender) {
+    let Some((rare, opener)) = sender.rare.as_mut().and_then(|rare| {
+        let opener = rare.opener.take()?;
+        Some((rare, opener))
+    }) else {
+        return;
+    };
+    if rare.is_nothing() {
+        sender.rare = None;
+    }
+    sender.may_be_calm = sender.rare.is_none() && sender.told.is_none() && !opener.heeded;
+    sender.look_whether_calm();
+}
+
+/// A round trip is known before the first segment.
+pub(super) fn begin_with(
+    told: Option<&mut Told>,
+    congestion: &mut Congestion,
+    flight: &mut Flight,
+    srtt: Option<Span>,
+    known: Span,
+) {
+    if let Some(told) = told {
+        told.pace(congestion.on_start(known, flight));
+        told.pace_by_window(flight, srtt, Some(known));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{tests::config, TcpConfig, TimerConfig};
+    use crate::Receiver;
+
+    const RTT: Span = Span::millis(100);
+
+    fn opens(timestamps: bool) -> TcpConfig {
+        TcpConfig {
+            handshake: true,
+            initial_window_segments: 10,
+            timer: TimerConfig::Fine {
+                granularity_ps: Span::millis(200).0,
+                min_rto_ps: Span::millis(200).0,
+                max_rto_ps: Span::seconds(120).0,
+                initial_rto_ps: Span::seconds(1).0,
+                timestamps,
+            },
+            ..config()
+        }
+    }
+
+    /// All that leaves until the first data do, of which the first SYNs get lost, and the answer to the next comes late.
+    fn play(config: &TcpConfig, lost: usize, late: Span) -> (Sender, Vec<(Time, Opening)>, usize) {
+        let (mut sender, mut receiver) = (Sender::new(config, Span(0)), Receiver::new(config));
+        assert_eq!(sender.poll_transmit(Time(0)), None, "nothing to send, nothing to open");
+        sender.write_up_to(50 * u64::from(config.mss_bytes));
+        let (mut now, mut sent, mut answer) = (Time(0), vec![], None);
+        loop {
+            let mut data = 0;
+            while let Some(segment) = sender.poll_transmit(now) {
+                if segment.opening == Opening::Over {
+                    data += 1;
+                    continue;
+                }
+                sent.push((now, segment.opening));
+                assert_eq!(
+                    segment.packet_bytes(),
+                    if segment.opening.is_syn() {
+                        60 - skipped(config)
+                    } else {
+                        bare(config)
+                    }
+                );
+                if segment.opening.is_syn() && sent.len() == lost + 1 {
+                    receiver.on_segment(now, &segment);
+                    answer = receiver.poll_transmit(now).map(|ack| (now + RTT + late, ack));
+                }
+            }
+            if data > 0 {
+                return (sender, sent, data);
+            }
+            let timer = sender.next_timeout().get();
+            match answer {
+                Some((at, ack)) if timer.is_none_or(|timer| at < timer) => {
+                    now = at;
+                    answer = None;
+                    assert!(ack.opening.is_syn());
+                    sender.on_ack(now, &ack);
+                    sender.on_ack(now, &ack);
+                }
+                _ => {
+                    now = timer.expect("a SYN is out");
+                    sender.on_timeout(now);
+                }
+            }
+        }
+    }
+
+    /// Linux's SYN has 60 bytes, of which timestamps take 12.
+    fn skipped(config: &TcpConfig) -> u32 {
+        if config.timestamps() {
+            0
+        } else {
+            12
+        }
+    }
+
+    fn bare(config: &TcpConfig) -> u32 {
+        if config.timestamps() {
+            52
+        } else {
+            40
+        }
+    }
+
+    #[test]
+    fn rfc_9293_section_3_5_data_leave_a_round_trip_after_the_syn_and_the_timer_knows_it() {
+        let (mut sender, sent, data) = play(&opens(true), 0, Span(0));
+        assert_eq!(sent, [(Time(0), Opening::Syn(8)), (Time(RTT.0), Opening::Ack)]);
+        assert_eq!((data, sender.timer().srtt()), (10, Some(RTT)));
+        // R + max(G, 4 · R/2).
+        assert_eq!(
+            (sender.timer().rto(), sender.take_measured()),
+            (Span::millis(300), Some(RTT))
+        );
+        assert_eq!(sender.next_timeout(), Time(Span::millis(400).0).into());
+    }
+
+    #[test]
+    fn rfc_6298_section_5_a_lost_syn_is_sent_again_after_a_second_then_two_then_four() {
+        let (sender, sent, _) = play(&opens(true), 3, Span(0));
+        let at: Vec<u64> = sent.iter().map(|(at, _)| at.0 / Span::millis(1).0).collect();
+        assert_eq!(at, [0, 1_000, 3_000, 7_000, 7_100]);
+        assert_eq!(sender.counters().timeouts, 3);
+        // The timestamp says which was answered.
+        assert_eq!(sender.timer().srtt(), Some(RTT));
+    }
+
+    #[test]
+    fn rfc_6298_section_5_7_without_a_round_trip_data_begin_with_three_seconds() {
+        let (sender, ..) = play(&opens(false), 1, Span(0));
+        assert_eq!((sender.timer().srtt(), sender.timer().rto()), (None, Span::seconds(3)));
+        let (sender, ..) = play(&opens(false), 0, Span(0));
+        assert_eq!(sender.timer().srtt(), Some(RTT));
+    }
+
+    #[test]
+    fn the_initial_window_is_a_segment_once_two_syns_got_lost_unless_they_had_not() {
+        let data = |lost, late| play(&opens(true), lost, late).2;
+        let none = Span(0);
+        assert_eq!(
+            [data(0, none), data(1, none), data(2, none), data(5, none)],
+            [10, 10, 1, 1]
+        );
+        // Two SYNs leave again before the first is answered, over a path of four seconds.
+        assert_eq!(data(0, Span::millis(3_900)), 10);
+    }
+}
