@@ -196,7 +196,7 @@ def test_files_that_are_wrong_are_named_by_line(tmp_path: Path, name: str, text:
         ({"rate": [["0 s", "0 bit/s"]]}, "network.path.rate: 0 bit/s all the time; needs a rate above 0 at some time"),
         ({"outages": {"every": "1 s", "gap": "1 s"}}, "network.path.outages.gap: 1 s; needs less than every, 1 s"),
         ({"shell": "oneweb", "from": "London", "to": "Sydney"}, "London - Sydney: no route over oneweb at any instant; needs stations that see satellites which links connect"),
-        ({"kind": "orbit"}, "network.path: 'orbit'; accepts moving, file, satellites"),
+        ({"kind": "orbit"}, "network.path: 'orbit'; accepts moving, file, coded, satellites"),
     ],
 )  # fmt: skip
 def test_paths_that_cannot_be_are_refused(path: object, said: str) -> None:
@@ -205,10 +205,55 @@ def test_paths_that_cannot_be_are_refused(path: object, said: str) -> None:
     assert str(caught.value) == said
 
 
-def test_cells_have_no_path_that_moves() -> None:
-    network: Any = {"kind": "dumbbell", "path": {"delay": [["0 s", "1 ms"]]}}
-    with pytest.raises(ScenarioError, match=r"^network.path: moving; moves packets, needs framing 'ip'$"):
-        Scenario(network=network)
+def of_cells(path: object, **fields: object) -> Scenario:
+    network: Any = {"kind": "dumbbell", "sources": 2, "path": path, "return_path": {"kind": "moving"}}
+    tcp: Any = {"recovery": "newreno", "timer": "fine"}
+    return Scenario(duration="1 s", network=network, switch={"buffer": "4000 cells"}, tcp=tcp).with_(**fields)
+
+
+def test_a_link_of_cells_moves_to_where_it_was() -> None:
+    stands, moves = of_cells(None), of_cells({"delay": [["0 s", "5 us"]], "rate": [["0 s", "155.52 Mbit/s"]]})
+    assert stands.resolve()["links"][4].get("motion") is None
+    one, other = simulate(stands), simulate(moves)
+    assert one.flows.equals(other.flows)
+    counts = [name for name in one.ports if str(name).startswith(("cells_", "frames_"))]
+    assert one.ports[counts].equals(other.ports[counts])
+
+
+def test_outages_drop_cells_and_frames_with_them() -> None:
+    drop: dict[str, object] = {
+        "every": "200 ms",
+        "phase": "100 ms",
+        "gap": "20 ms",
+        "arriving": "drop",
+        "waiting": "drop",
+    }
+    delay: object = [["0 s", "1 ms"], ["1 s", "3 ms"]]
+    lossy = of_cells({"delay": delay, "outages": {**drop, "in_service": "drop", "in_flight": "drop"}})
+    result = simulate(lossy)
+    port = result.ports.set_index("port").loc["switch1->switch2"]
+    assert port["cells_lost_outage"] > 0
+    assert port["cells_lost_on_wire"] > 0
+    lost = port[[name for name in port.index if name.startswith("cells_lost")]].sum()
+    assert port["cells_in"] == port["cells_out"] + lost + port["cells_held"]
+    held = simulate(of_cells({"delay": delay, "outages": {**drop, "arriving": "hold", "waiting": "hold"}}))
+    assert held.ports["cells_lost_outage"].sum() == held.ports["cells_lost_on_wire"].sum() == 0
+    assert held.efficiency > result.efficiency
+
+
+def test_what_cells_cannot_have_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "link.down").write_text("1\n2\n", encoding="utf-8")
+    delay = {"delay": [["0 s", "1 ms"]]}
+    vbr: Any = {"switch.scheduler": "priority", "network.vbr": {"period": "10 ms"}}
+    for path, fields, said in (
+        ({"file": str(tmp_path / "link.down")}, {}, "network.path: a schedule, whose opportunities carry packets; needs framing 'ip'"),
+        ({**delay, "order": "free"}, {}, "network.path.order: free; needs 'fifo' under AAL5, where a circuit's cells keep their order"),
+        (delay, {"switch.policy": {"kind": "red", "unit": "cells"}}, "policy: red; beside a path needs tail-drop, partial-packet-discard, epd, selective-drop, fba"),
+        (delay, vbr, "network.vbr: vbr crosses a path; needs links that stand"),
+    ):  # fmt: skip
+        with pytest.raises(ScenarioError) as caught:
+            of_cells(path, **fields)
+        assert str(caught.value) == said
 
 
 @pytest.mark.parametrize("name", MOVING)

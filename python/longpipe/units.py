@@ -147,6 +147,19 @@ RATE: Final = Dimension(
     },
 )
 
+SYMBOLS: Final = Dimension(
+    name="symbol rate",
+    base="baud",
+    suffix="baud",
+    units={"baud": Fraction(1), "kbaud": Fraction(10**3), "Mbaud": Fraction(10**6), "Gbaud": Fraction(10**9)},
+    example="30 Mbaud",
+    aliases={
+        "Bd": "baud",
+        "sym/s": "baud",
+        **{f"{prefix}{symbols}": f"{prefix}baud" for prefix in "kMG" for symbols in ("Bd", "sym/s", "S/s")},
+    },
+)
+
 SIZE: Final = Dimension(
     name="number of bytes",
     base="B",

@@ -150,6 +150,11 @@ fn ports<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult
     integers("cells_lost_refused", |port| port.lost_refused)?;
     integers("cells_lost_discarded", |port| port.lost_discarded)?;
     integers("cells_lost_forced", |port| port.lost_forced)?;
+    // Of links that move, where there are any.
+    if scenario.links.iter().any(|link| link.motion.is_some()) {
+        integers("cells_lost_outage", |port| port.lost_outage)?;
+        integers("cells_lost_on_wire", |port| port.lost_on_wire)?;
+    }
     integers("cells_held", |port| port.held)?;
     integers("frames_in", |port| port.frames_in)?;
     integers("frames_damaged", |port| port.frames_damaged)?;

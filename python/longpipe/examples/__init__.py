@@ -13,6 +13,7 @@ EXAMPLES: Final = {
     "leo": "four downloads over low orbit, 150/20 Mbit/s and 50 ms, with losses, IP",
     "starlink": "two downloads over satellites that change every 15 s: round trip, rate and losses move, IP",
     "cellular": "a download over a cell: the rate moves from 0 to 40 Mbit/s, a deep buffer, IP",
+    "rain-fade": "a download over that satellite in the rain: coding follows a fade of 11 dB, IP",
     "aqm": "four downloads through FQ-CoDel with marks, 50/10 Mbit/s and 60 ms, IP",
     "home": "a download, a web user and a ping over 10/2 Mbit/s and 30 ms with a buffer of a second, IP",
     "web-and-bulk": "twenty web users and a download over the geostationary satellite, IP",
@@ -20,7 +21,7 @@ EXAMPLES: Final = {
 }
 
 # Those whose paths move.
-MOVING: Final = ("starlink", "cellular")
+MOVING: Final = ("starlink", "cellular", "rain-fade")
 # Those that the lab's page does not show.
 BEYOND_LAB: Final = (*MOVING, "geo-pep")
 

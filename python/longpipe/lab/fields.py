@@ -23,9 +23,9 @@ from longpipe.scenario.base import (
 )
 from longpipe.scenario.reference import described, kind_of, parts
 from longpipe.scenario.variant import CHOSEN
-from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, TICKS, TIME
+from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME
 
-DIMENSIONS: Final = (TIME, RATE, SIZE, SEGMENTS, TICKS, BUFFER)
+DIMENSIONS: Final = (TIME, RATE, SYMBOLS, SIZE, SEGMENTS, TICKS, BUFFER)
 Json = dict[str, Any]
 
 

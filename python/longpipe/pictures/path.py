@@ -13,11 +13,15 @@ from matplotlib.figure import Figure
 from longpipe.errors import ScenarioError
 from longpipe.pictures.route import of_route, read, routes
 from longpipe.pictures.style import PALETTE, VERMILION, legend, panels
+from longpipe.scenario.coding import es_n0
+from longpipe.scenario.motion import Coded
+from longpipe.scenario.topology import as_graph
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 PS: Final = 1e12
+PARTS_OF_DB: Final = 1e9
 # A schedule's rate is that of its opportunities in each such part of the time shown.
 PARTS: Final = 400
 
@@ -30,6 +34,7 @@ def path_series(scenario: Scenario) -> dict[str, pd.DataFrame]:
     `loss`, a probability from then on, and `out`, whether an outage begins or goes on. Where the delay jumps between
     knots that a line joins there are two rows of one instant, the first with the delay before, and so there are where
     a route changes; without one there is no delay. Nothing is drawn at random.
+    Of a link with adaptive coding also `esn0_db`, at that instant.
     """
     resolved = scenario.resolve()
     names = [node["name"] for node in resolved["nodes"]]
@@ -37,15 +42,19 @@ def path_series(scenario: Scenario) -> dict[str, pd.DataFrame]:
     changing = [flow for flow in resolved["flows"] if "rerouting" in flow]
     taken = {k for flow in changing for _, route in routes(flow) for k in route}
     taken |= {k for flow in changing for _, route in routes(flow, "return_route") for k in route}
+    graph = as_graph(scenario.network)
+    ways = [way for link in graph.links for way in (link.path, link.return_path or link.path)]
     return {flow["name"]: of_route(resolved, flow, end_s) for flow in changing} | {
-        f"{names[link['from']]}->{names[link['to']]}": _of_link(link, end_s)
+        f"{names[link['from']]}->{names[link['to']]}": _of_link(link, ways[k] if k < len(ways) else None, end_s)
         for k, link in enumerate(resolved["links"])
         if "motion" in link and k not in taken
     }
 
 
-def _of_link(link: dict[str, Any], end_s: float) -> pd.DataFrame:
+def _of_link(link: dict[str, Any], way: object, end_s: float) -> pd.DataFrame:
     motion = link["motion"]
+    coded = np.array(es_n0("path", way), dtype=float) if isinstance(way, Coded) else np.empty((0, 2))
+    esn0_s, esn0_db = coded[:, 0] / PS, coded[:, 1] / PARTS_OF_DB
     rate = pd.Series(dict(_rates(motion.get("service"), link["rate_bps"], end_s)), name="rate_bps", dtype=float)
     gaps = [instant for gap in motion.get("outages", {"intervals_ps": []})["intervals_ps"] for instant in gap]
     out = pd.Series({0.0: False} | {at / PS: number % 2 == 0 for number, at in enumerate(gaps)}, name="out", dtype=bool)
@@ -53,12 +62,16 @@ def _of_link(link: dict[str, Any], end_s: float) -> pd.DataFrame:
     loss = pd.Series({0.0: 0.0} | {at / PS: share for at, share in steps}, name="loss", dtype=float)
     knots = motion.get("delay", {"knots_ps": [[0, link["delay_ps"]]], "between": "hold"})
     knot_s, delay_s = np.array(knots["knots_ps"], dtype=float).T / PS
-    times = np.unique(np.concatenate([rate.index, out.index, loss.index, knot_s, [end_s]]))
+    times = np.unique(np.concatenate([rate.index, out.index, loss.index, knot_s, esn0_s, [end_s]]))
     times = times[times <= end_s]
     table = pd.DataFrame(index=pd.Index(times, name="time_s"))
     for series in (rate, loss, out):
         table[series.name] = series.sort_index().reindex(times, method="ffill")
     table["delay_s"] = read(times, knot_s, delay_s, linear=knots["between"] == "linear")
+    columns = ["time_s", "rate_bps", "delay_s", "loss", "out"]
+    if isinstance(way, Coded):
+        table["esn0_db"] = read(times, esn0_s, esn0_db, linear=way.between == "linear")
+        columns.append("esn0_db")
     linear = knots["between"] == "linear"
     jumps = knot_s[1:][(np.diff(knot_s) == 0) & (knot_s[1:] <= end_s)] if linear else np.empty(0)
     if jumps.size:
@@ -66,7 +79,7 @@ def _of_link(link: dict[str, Any], end_s: float) -> pd.DataFrame:
         first = np.searchsorted(knot_s, before.index.to_numpy(), side="left")
         table = pd.concat([before.assign(delay_s=delay_s[first]), table]).sort_index(kind="stable")
     table.attrs["drawn"] = "default" if linear else "steps-post"
-    return table.reset_index(names="time_s")[["time_s", "rate_bps", "delay_s", "loss", "out"]]
+    return table.reset_index(names="time_s")[columns]
 
 
 def _rates(service: dict[str, Any] | None, stands_bps: int, end_s: float) -> Iterator[tuple[float, float]]:
@@ -86,7 +99,7 @@ def _rates(service: dict[str, Any] | None, stands_bps: int, end_s: float) -> Ite
 
 
 def path(scenario: Scenario, span_s: tuple[float, float] | None = None) -> Figure:
-    """Rate, delay and, where there is any, loss over time of each link that moves, or route; outages are shaded.
+    """Rate, delay and, if there are any, Es/N0 and loss over time of each link that moves or route; outages are shaded.
 
     ScenarioError where no link moves.
     """
@@ -95,20 +108,26 @@ def path(scenario: Scenario, span_s: tuple[float, float] | None = None) -> Figur
         raise ScenarioError("path: no link moves; needs network.path, or path of a link of a graph")
     lossy = any((table["loss"] > 0).any() for table in found.values())
     end_s = max(float(table["time_s"].iloc[-1]) for table in found.values())
-    figure, axes = panels(3 if lossy else 2, f"{scenario.name}: links over time", span_s or (0.0, end_s))
+    coded = any("esn0_db" in table for table in found.values())
+    figure, axes = panels(2 + lossy + coded, f"{scenario.name}: links over time", span_s or (0.0, end_s))
+    own = axes[coded:]
     for number, (name, table) in enumerate(found.items()):
         colour = PALETTE[number % len(PALETTE)]
-        _draw(axes, table, colour, name)
+        _draw(own, table, colour, name)
+        if "esn0_db" in table:
+            axes[0].plot(table["time_s"], table["esn0_db"], color=colour, lw=1.1)
         begins = table["time_s"][table["out"] & ~table["out"].shift(fill_value=False)]
         ends = table["time_s"][~table["out"] & table["out"].shift(fill_value=False)]
         for begin, end in zip(begins, [*ends, end_s], strict=False):
             for panel in axes:
                 panel.axvspan(begin, end, color=VERMILION, alpha=0.25, lw=0.8)
-    axes[0].set_ylabel("rate [Mbit/s]")
-    axes[1].set_ylabel("delay [ms]")
-    for panel in axes:
+    own[0].set_ylabel("rate [Mbit/s]")
+    own[1].set_ylabel("delay [ms]")
+    for panel in own:
         panel.set_ylim(bottom=0)
-    legend(figure, [axes[0]])
+    if coded:
+        axes[0].set_ylabel("Es/N0 [dB]")
+    legend(figure, [own[0]])
     return figure
 
 

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.fields import FieldInfo
 
 from longpipe.errors import ScenarioError
-from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, TICKS, TIME, UNLIMITED, Dimension
+from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, UNLIMITED, Dimension
 
 
 class Model(BaseModel):
@@ -197,6 +197,9 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 # 64 bits of picoseconds are 213 days.
 Duration = Annotated[str, _quantity(TIME, "1 ps", "2400 h")]
 Instant = Annotated[str, _quantity(TIME, "0 s", "100000 s")]
+SymbolRate = Annotated[str, _quantity(SYMBOLS, "1 kbaud", "10 Gbaud")]
+# To a billionth, which is exact.
+Decibels = Annotated[float, Field(ge=-100, le=100)]
 Delay = Annotated[str, _quantity(TIME, "0 s", "1000 s")]
 QueueTime = Annotated[str, _quantity(TIME, "1 us", "1000 s")]
 UpdateTime = Annotated[str, _quantity(TIME, "10 us", "1000 s")]

@@ -1,10 +1,10 @@
-"""Links that move: rate, delay, outages and order over time, from a list, a file or a constellation of satellites."""
+"""Links that move: rate, delay, outages and order over time, from a list, a file, a carrier's Es/N0 or satellites."""
 
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
-from longpipe.scenario.base import Delay, Duration, Instant, Model, StepRate
+from longpipe.scenario.base import Decibels, Delay, Duration, Instant, Model, StepRate, SymbolRate
 
 Order = Literal["fifo", "free"]
 HoldOrDrop = Literal["hold", "drop"]
@@ -12,7 +12,10 @@ BETWEEN = "A delay between two knots: linear, or hold, which is that of the form
 AT = "Which instant of a packet's transmission its delay is read at: end, or start as ns-3 and Hypatia have it"
 MOST_STEPS: Final = 1_000_000
 # Policies of links that move: by what the port holds when a packet comes, and nothing else.
-BESIDE_MOTION: Final = ("tail-drop", "selective-drop", "fba")
+BESIDE_MOTION: Final = {
+    "ip": ("tail-drop", "selective-drop", "fba"),
+    "aal5": ("tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba"),
+}
 
 
 class Outages(Model):
@@ -75,6 +78,40 @@ class File(Model):
     )
 
 
+class Coded(Model):
+    """A link whose modulation and coding follow the carrier's strength (DVB-S2's ACM): its rate moves in steps."""
+
+    kind: Literal["coded"] = "coded"
+    symbol_rate: SymbolRate = Field(description="Symbols that the carrier sends [baud]")
+    esn0: tuple[tuple[Instant, Decibels], ...] = Field(
+        default=(), description="Knots of Es/N0 [dB], as in [['0 s', 12.5], ['60 s', 3.0]]; two at an instant jump"
+    )
+    file: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=4096,
+        description="In their place a CSV file with time and esn0, in s and dB; read when the scenario is checked",
+    )
+    between: Literal["linear", "hold"] = Field(
+        default="linear", description="An Es/N0 between two knots: linear, or hold, which is that of the former"
+    )
+    margin: Annotated[float, Field(ge=0, le=30)] = Field(
+        default=0.0, description="What thresholds are raised by [dB], for implementation losses and late reports"
+    )
+    hysteresis: Annotated[float, Field(ge=0, le=30)] = Field(
+        default=0.3, description="What Es/N0 has to be above a threshold for a faster step [dB]"
+    )
+    modcods: str = Field(
+        default="dvb-s2",
+        min_length=1,
+        max_length=4096,
+        description="The 28 steps of dvb-s2 (EN 302 307 table 13), or a CSV file with modcod, esn0 and efficiency",
+    )
+    outages: Outages = Field(
+        default=Outages(), description="When the line sends nothing, besides times below the least step"
+    )
+
+
 class Satellites(Model):
     """A way over a constellation, by the shortest route between two ground stations; needs `longpipe[orbits]`."""
 
@@ -118,9 +155,9 @@ class Satellites(Model):
 def _told(value: Any) -> Any:  # noqa: ANN401 - whatever was written
     """A kind by what only it has."""
     if isinstance(value, dict) and "kind" not in value:
-        own = {"shell": "satellites", "file": "file"}
+        own = {"shell": "satellites", "symbol_rate": "coded", "file": "file"}
         return {"kind": next((kind for field, kind in own.items() if field in value), "moving"), **value}
     return {"kind": value} if isinstance(value, str) else value
 
 
-Path = Annotated[Moving | File | Satellites, Field(discriminator="kind"), BeforeValidator(_told)]
+Path = Annotated[Moving | File | Coded | Satellites, Field(discriminator="kind"), BeforeValidator(_told)]

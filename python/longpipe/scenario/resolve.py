@@ -1,14 +1,14 @@
 """The resolved scenario, as the core requires it: every field present, every quantity an integer."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import AS_NEEDED, AUTO
-from longpipe.scenario.buffers import Packet, buffer
+from longpipe.scenario.buffers import Framing, Packet, buffer
 from longpipe.scenario.checks import check, check_begin, check_classes, check_vbr
 from longpipe.scenario.constellations import Crossings, crossings
 from longpipe.scenario.core import core_fields
@@ -49,9 +49,10 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
     check(scenario.framing, scenario.network, scenario.switch, topology, tcps)
     check_buffers(scenario.network, parts, tcps)
     check_classes(scenario.network, scenario.switch, topology)
+    _check_vbr(topology, moving)
     links = list(_links(scenario, topology, _largest(tcps)))
     for link, one in moving.items():
-        links[link] |= _moving(one, links[link])
+        links[link] |= _moving(one, links[link], scenario.framing)
     resolved = {
         **core_fields(scenario, without=_OF_SCENARIO),
         **core_fields(scenario.switch, without=_OF_SWITCH),
@@ -78,9 +79,9 @@ def _moved(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossings]:
             if path is None:
                 continue
             where = f"network.{name}" if isinstance(scenario.network, Dumbbell) else f"network.links[{i}].{name}"
-            if scenario.framing == "aal5":
-                raise ScenarioError(f"{where}: {path.kind}; moves packets, needs framing 'ip'")
             moving[2 * i + back] = one = series(where, path, scenario.duration)
+            if scenario.framing == "aal5":
+                _check_cells(where, one.motion)
             if (delay_ps := one.most_delay_ps) is not None:
                 field = "return_delay" if back else "delay"
                 kept = {} if back or link.return_delay is not None else {"return_delay": link.delay}
@@ -89,11 +90,27 @@ def _moved(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossings]:
     return changed, moving, over
 
 
-def _moving(series: Series, link: dict[str, Any]) -> dict[str, Any]:
+def _check_cells(where: str, motion: dict[str, Any]) -> None:
+    """ScenarioError for what cells can't have."""
+    if motion.get("service", {}).get("kind") == "opportunities":
+        raise ScenarioError(f"{where}: a schedule, whose opportunities carry packets; needs framing 'ip'")
+    if motion["order"] != "fifo":
+        raise ScenarioError(f"{where}.order: free; needs 'fifo' under AAL5, where a circuit's cells keep their order")
+
+
+def _check_vbr(topology: Topology, moving: Collection[int]) -> None:
+    """ScenarioError where VBR, which loses nothing and has its peak for certain, crosses a link that moves."""
+    for source, route in zip(topology.graph.vbr, topology.vbr_routes, strict=True):
+        if any(link in moving for link in route):
+            raise ScenarioError(f"network.vbr: {source.name} crosses a path; needs links that stand")
+
+
+def _moving(series: Series, link: dict[str, Any], framing: Framing) -> dict[str, Any]:
     """What a link that moves has of its own in the core."""
-    if link["policy"]["kind"] not in BESIDE_MOTION:
-        raise ScenarioError(f"policy: {link['policy']['kind']}; beside a path needs {', '.join(BESIDE_MOTION)}")
-    if link["loss"]["kind"] == "bit-errors":
+    accepted = BESIDE_MOTION[framing]
+    if link["policy"]["kind"] not in accepted:
+        raise ScenarioError(f"policy: {link['policy']['kind']}; beside a path needs {', '.join(accepted)}")
+    if framing == "ip" and link["loss"]["kind"] == "bit-errors":
         raise ScenarioError("loss: bit-errors; beside a path needs losses of another kind")
     if series.loss is None:
         return {"motion": series.motion}

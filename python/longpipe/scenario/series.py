@@ -5,15 +5,15 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path as FilePath
 from typing import Any, Final
 
-from longpipe.errors import ScenarioError, nearest
-from longpipe.scenario.motion import MOST_STEPS, File, Moving, Outages, Satellites
-from longpipe.units import RATE, TIME, Dimension
+from longpipe.errors import ScenarioError
+from longpipe.scenario.coding import rates_of
+from longpipe.scenario.motion import MOST_STEPS, Coded, File, Moving, Outages, Satellites
+from longpipe.scenario.rows import check_cells, heads, lines, quantity
+from longpipe.units import RATE, TIME
 
 PS: Final = 10**12
 PS_PER_MS: Final = 10**9
@@ -68,21 +68,24 @@ class _Parts:
     outages_ps: list[list[int]] = field(default_factory=list)
 
 
-def series(where: str, path: Moving | File | Satellites, duration: str) -> Series:
+def series(where: str, path: Moving | File | Coded | Satellites, duration: str) -> Series:
     """A link's series for a run of this length; ScenarioError names `where`, or a file and its line."""
     duration_ps = TIME.parse(duration)
     if isinstance(path, Moving):
         parts = _of_lists(where, path)
     elif isinstance(path, File):
         parts = _of_file(path)
+    elif isinstance(path, Coded):
+        rates = [[at, rate] for at, rate, _ in rates_of(where, path)]
+        parts = _Parts(_steps(f"{where}.esn0", rates))
     else:
         key = (path.shell, path.from_, path.to, TIME.parse(path.begin), TIME.parse(path.step), duration_ps)
         knots, gaps = _over_satellites(where, *key)
         parts = _Parts(knots_ps=[list(knot) for knot in knots], outages_ps=[list(gap) for gap in gaps])
-    motion: dict[str, Any] = {"order": path.order}
+    motion: dict[str, Any] = {"order": "fifo" if isinstance(path, Coded) else path.order}
     if parts.service is not None:
         motion["service"] = parts.service
-    if parts.knots_ps:
+    if parts.knots_ps and not isinstance(path, Coded):
         motion["delay"] = {"knots_ps": parts.knots_ps, "between": path.between, "at": path.at}
     outages = path.outages
     if intervals := _intervals(f"{where}.outages", outages, parts.outages_ps, duration_ps):
@@ -150,24 +153,17 @@ def _intervals(where: str, outages: Outages, own: Iterable[list[int]], duration_
 
 
 def _of_file(path: File) -> _Parts:
-    try:
-        text = FilePath(path.file).read_text(encoding="utf-8")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ScenarioError(f"{path.file}: can't be read, {reason}; needs a CSV file or a schedule") from None
-    except UnicodeDecodeError:
-        raise ScenarioError(f"{path.file}: not text; needs a CSV file or a schedule of mahimahi") from None
-    lines = text.splitlines()
-    return _of_csv(path.file, lines) if path.file.endswith(".csv") else _of_schedule(path, lines)
+    text = lines(path.file, "a CSV file or a schedule of mahimahi")
+    return _of_csv(path.file, text) if path.file.endswith(".csv") else _of_schedule(path, text)
 
 
-def _of_schedule(path: File, lines: Sequence[str]) -> _Parts:
+def _of_schedule(path: File, text: Sequence[str]) -> _Parts:
     """Milliseconds, one a line, that never go back; the last one is the length of a cycle."""
-    if not lines or len(lines) > MOST_LINES:
-        raise ScenarioError(f"{path.file}: {len(lines)} lines; needs 1 to {MOST_LINES}, each with a millisecond")
+    if not text or len(text) > MOST_LINES:
+        raise ScenarioError(f"{path.file}: {len(text)} lines; needs 1 to {MOST_LINES}, each with a millisecond")
     instants: list[int] = []
     last = 0
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text, 1):
         # Signs and underscores, which int takes, are no digits.
         if not (line.isascii() and line.isdigit()):
             raise ScenarioError(f"{path.file}:{number}: {line[:20]!r}; needs a whole number of milliseconds")
@@ -179,28 +175,28 @@ def _of_schedule(path: File, lines: Sequence[str]) -> _Parts:
         instants.append(now * PS_PER_MS)
         last = now
     if last == 0:
-        raise ScenarioError(f"{path.file}:{len(lines)}: 0 ms; needs a last line above 0")
+        raise ScenarioError(f"{path.file}:{len(text)}: 0 ms; needs a last line above 0")
     kind = {"kind": "opportunities", "instants_ps": instants}
     return _Parts({**kind, "bytes": path.bytes, "header_bytes": path.header})
 
 
-def _of_csv(file: str, lines: Sequence[str]) -> _Parts:
-    rows = list(csv.reader(lines))
+def _of_csv(file: str, text: Sequence[str]) -> _Parts:
+    rows = list(csv.reader(text))
     if rows and "rtt_ns" in rows[0]:
         return _of_round_trips(file, rows)
-    heads = _heads(file, rows)
-    found: dict[str, list[tuple[int, Any]]] = {name: [] for name in heads if name != "time"}
+    names = heads(file, rows, COLUMNS)
+    found: dict[str, list[tuple[int, Any]]] = {name: [] for name in names if name != "time"}
     read: dict[str, Callable[[str, str], Any]] = {
-        "rate": lambda where, cell: _quantity(where, cell, RATE, 1, FASTEST_BPS),
-        "delay": lambda where, cell: _quantity(where, cell, TIME, PS, LONGEST_DELAY_PS),
+        "rate": lambda where, cell: quantity(where, cell, RATE, 1, FASTEST_BPS),
+        "delay": lambda where, cell: quantity(where, cell, TIME, PS, LONGEST_DELAY_PS),
         "loss": _share,
     }
     last = -1
     for number, row in enumerate(rows[1:], 2):
         where = f"{file}:{number}"
-        _check_cells(where, row, heads)
-        cells = dict(zip(heads, (cell.strip() for cell in row), strict=True))
-        now = _quantity(f"{where}: time", cells.pop("time"), TIME, PS, LATEST_MS * PS_PER_MS)
+        check_cells(where, row, names)
+        cells = dict(zip(names, (cell.strip() for cell in row), strict=True))
+        now = quantity(f"{where}: time", cells.pop("time"), TIME, PS, LATEST_MS * PS_PER_MS)
         if now <= last:
             raise ScenarioError(f"{where}: time {TIME.format(now)} after {TIME.format(last)}; needs times that go on")
         last = now
@@ -216,18 +212,18 @@ def _of_round_trips(file: str, rows: Sequence[Sequence[str]]) -> _Parts:
     if tuple(rows[0]) != ROUND_TRIPS:
         raise ScenarioError(f"{file}:1: {', '.join(rows[0])}; needs {', '.join(ROUND_TRIPS)}")
     for number, row in enumerate(rows[1:], 2):
-        _check_cells(f"{file}:{number}", row, ROUND_TRIPS)
+        check_cells(f"{file}:{number}", row, ROUND_TRIPS)
     pairs = sorted({" - ".join(row[1:3]) for row in rows[1:]})
     if len(pairs) != 1:
         raise ScenarioError(f"{file}: {len(pairs)} pairs; needs round trips of one, as {' or '.join(pairs[:2])}")
     parts, last, without = _Parts(), -1, None
     for number, (time, _, _, rtt, _) in enumerate(rows[1:], 2):
         where = f"{file}:{number}"
-        now = _quantity(f"{where}: time_s", time, TIME, PS, LATEST_MS * PS_PER_MS)
+        now = quantity(f"{where}: time_s", time, TIME, PS, LATEST_MS * PS_PER_MS)
         if now <= last:
             raise ScenarioError(f"{where}: time_s {time} after {TIME.format(last)}; needs times that go on")
         if rtt:
-            delay = _quantity(f"{where}: rtt_ns", rtt, TIME, PS_PER_NS, 2 * LONGEST_DELAY_PS) // 2
+            delay = quantity(f"{where}: rtt_ns", rtt, TIME, PS_PER_NS, 2 * LONGEST_DELAY_PS) // 2
             parts.knots_ps.append([now, delay])
             if without is not None:
                 parts.outages_ps.append([without, now])
@@ -241,11 +237,6 @@ def _of_round_trips(file: str, rows: Sequence[Sequence[str]]) -> _Parts:
     return parts
 
 
-def _check_cells(where: str, row: Sequence[str], heads: Sequence[str]) -> None:
-    if len(row) != len(heads):
-        raise ScenarioError(f"{where}: {len(row)} cells; needs {len(heads)}: {', '.join(heads)}")
-
-
 def _columns(file: str, found: dict[str, list[tuple[int, Any]]]) -> _Parts:
     parts = _Parts()
     if steps := found.get("rate"):
@@ -254,34 +245,6 @@ def _columns(file: str, found: dict[str, list[tuple[int, Any]]]) -> _Parts:
     if shares := found.get("loss"):
         parts.loss = {"kind": "over-time", "steps_ps": [list(step) for step in shares]}
     return parts
-
-
-def _heads(file: str, rows: Sequence[Sequence[str]]) -> list[str]:
-    """Names of the columns."""
-    heads = [name.strip() for name in rows[0]] if rows else []
-    if "time" not in heads or len(heads) < 2:
-        raise ScenarioError(
-            f"{file}:1: {', '.join(heads) or 'empty'}; needs a head with time and {', '.join(COLUMNS[1:])}"
-        )
-    for name in heads:
-        if name not in COLUMNS:
-            raise ScenarioError(f"{file}:1: column {name!r}; {nearest(name, COLUMNS)}")
-    if not 1 < len(rows) <= MOST_STEPS:
-        raise ScenarioError(f"{file}: {len(rows) - 1} rows; needs 1 to {MOST_STEPS}")
-    return heads
-
-
-def _quantity(where: str, cell: str, dimension: Dimension, base: int, most: int) -> int:
-    """A number of seconds or bit/s, or text with a unit; in the core's whole units, rounded."""
-    try:
-        value = round(Fraction(cell) * base) if cell[-1:].isdigit() and len(cell) < 40 else dimension.parse(cell)
-    except ValueError:
-        raise ScenarioError(
-            f"{where} {cell!r}; needs a number, or one with a unit, as in {dimension.example!r}"
-        ) from None
-    if not 0 <= value <= most:
-        raise ScenarioError(f"{where} {cell}; needs 0 to {dimension.format(most)}")
-    return value
 
 
 def _share(where: str, cell: str) -> float:

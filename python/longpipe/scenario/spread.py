@@ -66,9 +66,11 @@ class _Build:
                 if links[k][name] != like[name]:
                     field = f"{self.over.where[k // 2].removesuffix('.path')}.{name.removesuffix('_bps')}"
                     raise ScenarioError(f"{field}: is another for another link; over one constellation needs one")
-        if like["policy"]["kind"] not in BESIDE_MOTION:
+        if like["policy"]["kind"] not in BESIDE_MOTION["ip"]:
             where = self.over.where[first]
-            raise ScenarioError(f"{where}: beside policy {like['policy']['kind']}; needs {', '.join(BESIDE_MOTION)}")
+            raise ScenarioError(
+                f"{where}: beside policy {like['policy']['kind']}; needs {', '.join(BESIDE_MOTION['ip'])}"
+            )
         sky_links = _SkyLinks(self, like, number, sky, ways)
         for i, own in zip(sky.pairs, ways.changes, strict=True):
             pair = sky.pairs[i]

@@ -1,6 +1,7 @@
 //! Scenarios drawn at random, those that move enough and not too much.
 
 use crate::common::any_graph::any_scenario;
+use crate::common::any_graph::motion::any_that_moves;
 use crate::common::any_graph::rerouting::any_rerouted;
 use crate::common::random::{any_dumbbell, any_parking_lot, any_parking_lot_of_packets, as_packets, with_web};
 use crate::common::{add_vbr, run, SECOND};
@@ -90,5 +91,6 @@ pub fn add_all(book: &mut Book) {
     );
     add(book, "any-dumbbell/vbr", 16, with_vbr());
     add(book, "any-parking-lot/cells", 16, any_parking_lot());
+    add(book, "graph-of-moving-cells", 24, any_that_moves(Framing::Aal5));
     add(book, "any-parking-lot/packets", 16, any_parking_lot_of_packets());
 }

@@ -2,6 +2,7 @@
 
 use crate::common::compare::caught;
 use crate::common::kept::Kept;
+use longpipe_network::ip::report::PacketReport;
 use longpipe_network::scenario::{Engine, Framing, NodeKind, TrafficConfig};
 use longpipe_network::{Report, Simulation};
 use std::collections::BTreeMap;
@@ -88,6 +89,14 @@ pub fn describe(cases: impl Iterator<Item = Kept>) {
                 lost(&|report| {
                     let frames: u64 = report.ports.iter().map(|port| port.frames_spoilt).sum();
                     frames + report.packet_ports.iter().map(|port| port.spoilt).sum::<u64>()
+                }),
+            ),
+            (
+                "outages",
+                lost(&|report| {
+                    let moved = |report: &PacketReport| report.motion.map_or(0, |motion| motion.lost_outage);
+                    let cells: u64 = report.ports.iter().map(|port| port.lost_outage).sum();
+                    cells + report.packet_ports.iter().map(moved).sum::<u64>()
                 }),
             ),
             (

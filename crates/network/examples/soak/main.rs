@@ -2,7 +2,7 @@
 //! of each kind as small files.
 //!
 //! ```text
-//! soak [--framing aal5|ip] [--from SEED] [--cases N] [--threads N] [--keep N] [--looks N] [--out FOLDER]
+//! soak [--framing aal5|ip] [--moving] [--from SEED] [--cases N] [--threads N] [--keep N] [--looks N] [--out FOLDER]
 //! soak --describe|--show [--framing aal5|ip] [--from SEED] [--cases N]
 //! soak --files FOLDER [--looks N --out FOLDER]
 //! ```
@@ -13,6 +13,7 @@ mod common;
 mod coverage;
 
 use common::any_graph::any_scenario;
+use common::any_graph::motion::any_that_moves;
 use common::compare::{findings, Finding, MANY_EVENTS};
 use common::kept::Kept;
 use common::smaller::{smaller, FEW_EVENTS};
@@ -31,6 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Options {
     framings: Vec<Framing>,
+    /// Links move.
+    moving: bool,
     from: u64,
     cases: u64,
     threads: u64,
@@ -49,6 +52,7 @@ impl Options {
     fn read() -> Options {
         let mut options = Options {
             framings: vec![Framing::Aal5, Framing::Ip],
+            moving: false,
             from: 0,
             cases: 10_000,
             threads: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64),
@@ -64,6 +68,10 @@ impl Options {
             match &word[..] {
                 "--describe" => {
                     options.describe = true;
+                    continue;
+                }
+                "--moving" => {
+                    options.moving = true;
                     continue;
                 }
                 "--show" => {
@@ -92,14 +100,19 @@ impl Options {
 }
 
 /// Scenario and seed of a number.
-fn drawn(framing: Framing, number: u64) -> Kept {
+fn drawn(framing: Framing, moving: bool, number: u64) -> Kept {
     let mut bytes = [0; 32];
     for (word, bytes) in bytes.chunks_exact_mut(8).enumerate() {
         bytes.copy_from_slice(&mix(mix(number) ^ word as u64).to_le_bytes());
     }
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    let tree = any_scenario(framing).new_tree(&mut runner);
+    let drawn = if moving {
+        any_that_moves(framing).boxed()
+    } else {
+        any_scenario(framing).boxed()
+    };
+    let tree = drawn.new_tree(&mut runner);
     let scenario = tree.expect("nothing that is drawn is refused").current();
     Kept {
         seed: mix(number),
@@ -131,7 +144,7 @@ impl Soak {
                 break;
             }
             self.set(thread, Some((number, Instant::now())));
-            let kept = drawn(self.framing, number);
+            let kept = drawn(self.framing, self.options.moving, number);
             let found = findings(&kept.scenario, kept.seed, MANY_EVENTS);
             if !found.is_empty() {
                 self.note(thread, number, &kept, &found);
@@ -268,11 +281,11 @@ fn main() {
         let options = Options::read();
         let numbers = options.from..options.from + options.cases;
         if options.show {
-            numbers.for_each(|number| println!("{}", drawn(framing, number).line()));
+            numbers.for_each(|number| println!("{}", drawn(framing, options.moving, number).line()));
             continue;
         }
         if options.describe {
-            coverage::describe(numbers.map(|number| drawn(framing, number)));
+            coverage::describe(numbers.map(|number| drawn(framing, options.moving, number)));
             continue;
         }
         if let Some(out) = &options.out {

@@ -37,6 +37,10 @@ impl Atm {
                     Some(cell) => self.carry(hosts, link, hosts.clock.now, cell),
                     None => self.deliver(hosts, link),
                 },
+                Feed::Moving(port) => match port.pop() {
+                    Some(cell) => self.carry(hosts, link, hosts.clock.now, cell),
+                    None => self.deliver(hosts, link),
+                },
                 Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) => self.deliver(hosts, link),
                 Feed::Vbr(_) => {}
             }
@@ -64,13 +68,17 @@ impl Atm {
             let traced = (cell.vc.index()) < self.reassemblers.len() && !self.transit[link];
             let probe = &mut hosts.probe;
             let Link { end, feed, .. } = &mut self.links[link];
-            let Feed::Port(port) = feed else {
-                unreachable!("routes pass through switches alone")
-            };
             let on_frame = |held| {
                 if traced {
                     probe.queue(at, next, held);
                 }
+            };
+            let Feed::Port(port) = feed else {
+                let Some(arrival) = self.carry_moving(hosts, next, (at, local), cell) else {
+                    return;
+                };
+                (host, at) = (self.links[link].end.host, arrival);
+                continue;
             };
             let Some(arrival) = port.on_cell(at, cell.left == 0, local, on_frame) else {
                 return;
@@ -92,6 +100,59 @@ impl Atm {
             at = arrival;
         }
         self.reach_host(hosts, link, at, cell);
+    }
+
+    /// A cell of VC `local` reaches at `at` the port of a link that moves; when it arrives at its other end, if no event waits for that.
+    #[inline(never)]
+    fn carry_moving<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        link: u32,
+        (at, local): (Time, u32),
+        cell: Cell,
+    ) -> Option<Time> {
+        let probe = &mut hosts.probe;
+        let Link { end, feed, .. } = &mut self.links[link as usize];
+        let Feed::Moving(port) = feed else {
+            unreachable!("routes pass through switches alone")
+        };
+        let way = port.on_cell(at, cell.left == 0, local, |held| probe.queue(at, link, held))?;
+        if !hosts.probe.is_idle() {
+            watch::cell(&mut hosts.probe, &hosts.flows, link, Some(at), way.departure, cell);
+        }
+        let arrival = way.arrival?;
+        if !end.unshared {
+            if port.send(arrival, cell) {
+                self.schedule(hosts, link as usize);
+            }
+            return None;
+        }
+        (arrival <= hosts.clock.end).then_some(arrival)
+    }
+
+    /// Hands a frame to the interface of a host whose link moves: its cells come there one after the other at `ready`.
+    #[inline(never)]
+    pub(super) fn send_moving<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize, packet: Packet, ready: Time) {
+        let Feed::Moving(port) = &mut self.links[link].feed else {
+            unreachable!("circuits begin at hosts")
+        };
+        let (vc, frame, step) = (packet.vc(), packet.frame(), packet.step());
+        let local = self.topology.steps[step as usize - 1].local;
+        let (mut first, end) = (false, hosts.clock.end);
+        for left in (0..frame_cells(u32::from(packet.bytes()))).rev() {
+            let cell = Cell { vc, frame, left, step };
+            let Some(way) = port.on_cell(ready, left == 0, local, |_| {}) else {
+                continue;
+            };
+            if !hosts.probe.is_idle() {
+                watch::cell(&mut hosts.probe, &hosts.flows, link as u32, None, way.departure, cell);
+            }
+            let arrival = way.arrival.filter(|&arrival| arrival <= end);
+            first |= arrival.is_some_and(|arrival| port.send(arrival, cell));
+        }
+        if first {
+            self.schedule(hosts, link);
+        }
     }
 
     /// A cell will have reached a host at `at`; a frame that it completes is delivered then.

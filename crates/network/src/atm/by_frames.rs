@@ -31,7 +31,8 @@ impl Atm {
         let by_edges = self.by_edges[vc.index()];
         let ready = hosts.ready(link);
         let Feed::Nic(nic) = &mut self.links[link].feed else {
-            unreachable!("circuits begin at hosts")
+            self.send_moving(hosts, link, packet, ready);
+            return None;
         };
         let cells = frame_cells(u32::from(packet.bytes()));
         let accepted = nic.accept(cells, ready)?;

@@ -1,6 +1,7 @@
 //! A directed link: a wire and whatever feeds it.
 
 use crate::atm::interface::Nic;
+use crate::atm::port::moving::Moving;
 use crate::atm::port::sweep::Account;
 use crate::atm::port::trains::TrainPort;
 use crate::atm::port::transit::Transit;
@@ -31,6 +32,8 @@ pub enum Feed {
     Nic(Nic),
     /// A switch's port, cell by cell.
     Port(Port),
+    /// Either, of a link that moves.
+    Moving(Box<Moving>),
     /// A switch's port that takes frames as trains of cells.
     Trains(Box<TrainPort>),
     /// A switch's port behind one of those, or of the next.
@@ -91,11 +94,12 @@ impl Link {
         match &self.feed {
             Feed::Nic(nic) => nic.head(),
             Feed::Port(_) if self.end.host => self.deliveries.first().map(|next| (next.arrival, next.packet.vc())),
-            Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) if self.end.host => {
+            Feed::Moving(port) if port.host || !self.end.host => port.head(),
+            Feed::Moving(_) | Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) if self.end.host => {
                 self.deliveries.first().map(|next| (next.arrival, next.packet.vc()))
             }
             Feed::Port(port) => port.head(),
-            Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) | Feed::Vbr(_) => None,
+            Feed::Moving(_) | Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) | Feed::Vbr(_) => None,
         }
     }
 }

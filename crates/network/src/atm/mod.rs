@@ -101,7 +101,10 @@ impl Atm {
 
     /// How far ahead most events are set.
     pub fn interval(&self, scenario: &Scenario) -> Span {
-        let cell_by_cell = self.links.iter().any(|link| matches!(link.feed, Feed::Port(_)));
+        let cell_by_cell = self
+            .links
+            .iter()
+            .any(|link| matches!(link.feed, Feed::Port(_) | Feed::Moving(_)));
         usual_interval(scenario, &self.topology, cell_by_cell)
     }
 }

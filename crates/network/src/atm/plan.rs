@@ -8,6 +8,7 @@ use crate::atm::link::{Deliveries, Feed, Link};
 use crate::atm::port::admission::Admission;
 use crate::atm::port::class::Class;
 use crate::atm::port::classes::VbrQueue;
+use crate::atm::port::moving::Moving;
 use crate::atm::port::red::RedOfFrames;
 use crate::atm::port::scheduler::Scheduler;
 use crate::atm::port::trains::{Parts, TrainPort};
@@ -15,6 +16,7 @@ use crate::atm::port::transit::Transit;
 use crate::atm::port::Port;
 use crate::atm::sweeps::Sweeps;
 use crate::impairments::loss::Loss;
+use crate::motion::Motion;
 use crate::packets::Circuit;
 use crate::policies::Policy;
 use crate::scenario::topology::Topology;
@@ -59,7 +61,14 @@ impl<'a> Plan<'a> {
             let carries_packets = vc.index() < Circuit::of_flows(scenario.flows.len());
             for (step, link) in topology.route(first) {
                 earliest[link] = earliest[link].min(at);
-                at += Span(topology.ends[link].cell + scenario.links[link].delay_ps);
+                let config = &scenario.links[link];
+                // Where rates move a cell may last less.
+                let cell = if config.motion.is_none() {
+                    topology.ends[link].cell
+                } else {
+                    0
+                };
+                at += Span(cell + config.promise().least_delay);
                 circuits[link].extend(carries_packets.then_some((vc, step)));
                 let known: &mut Vec<usize> = &mut inputs[link];
                 known.extend(before.filter(|before| known.last() != Some(before)));
@@ -97,6 +106,11 @@ impl<'a> Plan<'a> {
         self.topology.grids[link].start(0) <= self.earliest[link]
     }
 
+    /// Whether a link's slots and delay stay as they are.
+    fn stands(&self, link: usize) -> bool {
+        self.scenario.links[link].motion.is_none()
+    }
+
     fn policy(&self, link: usize) -> Policy {
         let config = &self.scenario.links[link];
         Policy::new(&config.policy, config.buffer.map_or(u64::MAX, |buffer| buffer.limit))
@@ -112,6 +126,8 @@ impl<'a> Plan<'a> {
         let no_faster =
             grids[input].contains(&grids[link]).0 > 0 || grids[input].alignment(delay, &grids[link]).is_some();
         no_faster
+            && self.stands(link)
+            && self.stands(input)
             && self.runs_in_time(link)
             && self.is_port(link)
             && self.is_port(input)
@@ -152,12 +168,16 @@ impl<'a> Plan<'a> {
             return false;
         };
         let alike = |input: usize| {
-            !self.is_port(input) && grids[input] == grids[first] && links[input].delay_ps == links[first].delay_ps
+            !self.is_port(input)
+                && self.stands(input)
+                && grids[input] == grids[first]
+                && links[input].delay_ps == links[first].delay_ps
         };
         let behind = |&(_, step): &(Circuit, u32)| self.topology.route(step + 1).all(|(_, next)| self.transit[next]);
         self.scenario.engine == Engine::Trains
             && !self.by_cells
             && self.is_port(link)
+            && self.stands(link)
             && !self.acts(link)
             && self.runs_in_time(link)
             && self.packets_from(link).all(alike)
@@ -207,7 +227,9 @@ impl<'a> Plan<'a> {
     }
 
     fn plain(&self, link: usize) -> Feed {
-        if self.is_port(link) {
+        if let Some(moving) = self.moving(link) {
+            Feed::Moving(Box::new(moving))
+        } else if self.is_port(link) {
             Feed::Port(self.port(link))
         } else {
             Feed::Nic(self.nic(link))
@@ -224,6 +246,21 @@ impl<'a> Plan<'a> {
             Span(self.scenario.links[link].delay_ps),
             self.loss(link),
         )
+    }
+
+    /// Either, of a link that moves; a host has room for all, and judges none.
+    fn moving(&self, link: usize) -> Option<Moving> {
+        let config = &self.scenario.links[link];
+        let motion = Motion::of_cells(config, self.topology.grids[link].start(0))?;
+        let (limit, policy) = if self.is_port(link) {
+            (config.buffer.map(|buffer| buffer.limit), self.policy(link))
+        } else {
+            (None, Policy::TailDrop)
+        };
+        let vcs = self.topology.vcs_of_link[link][Class::Ubr as usize] as usize;
+        let admission = Admission::new(limit, policy, self.loss(link), vcs);
+        let end = Time(self.scenario.duration_ps);
+        Some(Moving::new(!self.is_port(link), motion, admission, end))
     }
 
     /// A switch's port. VBR has a queue of its own at the first switch; past that it is alone at its ports, and

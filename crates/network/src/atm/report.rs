@@ -27,11 +27,12 @@ pub(super) fn reports(atm: &mut Atm, now: Time, hash: &mut StateHash) -> Result<
         }
         let mut report = port_report(link, &found, &atm.meters, now);
         report.frames_spoilt = atm.errors.spoilt_by(index);
-        let lost = report.lost_overflow + report.lost_refused + report.lost_discarded + report.lost_forced;
-        let conserved = report.cells_in == report.cells_out + lost + report.held;
-        check(conserved && report.utilization <= 1.0, || {
-            format!("port {index}: {report:?}")
-        })?;
+        let conserved = report.cells_in == report.cells_out + report.lost() + report.held;
+        let possible = match &link.feed {
+            Feed::Moving(port) => port.used(now).1,
+            _ => report.utilization <= 1.0,
+        };
+        check(conserved && possible, || format!("port {index}: {report:?}"))?;
         hash.port(&report);
         carried.ports.push(report);
         carried.classes.extend(found);
@@ -76,6 +77,10 @@ fn class_reports(index: usize, link: &mut Link, vcs: [u32; 2], transit: bool, no
                 .map(|queue| report(Class::Vbr, queue.counters_at(now), queue.held()));
             return [Some(own), beside].into_iter().flatten().collect();
         }
+        Feed::Moving(port) if !port.host => {
+            let counters = port.counters_at(now);
+            return vec![report(own, counters, port.held())];
+        }
         Feed::Swept(account) => return vec![report(own, account.counters, account.held.iter().sum())],
         Feed::Transit(port) => {
             let counters = QueueCounters {
@@ -110,12 +115,13 @@ fn held_by_vc(feed: &Feed, class: Class, vcs: usize, now: Time) -> Vec<u64> {
         Feed::Trains(port) => port.held_by_vc(now),
         Feed::Transit(port) => port.held.clone(),
         Feed::Swept(account) => account.held.clone(),
+        Feed::Moving(port) => (0..vcs).map(|vc| port.vc_held(vc)).collect(),
         Feed::Nic(_) | Feed::Vbr(_) => Vec::new(),
     }
 }
 
 /// Cells of all classes; peak and mean queue are those of UBR where it has circuits.
-fn port_report(link: &Link, classes: &[ClassReport], meters: &[Meter], now: Time) -> PortReport {
+fn port_report(link: &mut Link, classes: &[ClassReport], meters: &[Meter], now: Time) -> PortReport {
     let slots = now.0 as f64 / link.end.cell as f64;
     let host = |cells_in, cells_out, lost_forced, held, frames_in| PortReport {
         host: true,
@@ -125,6 +131,8 @@ fn port_report(link: &Link, classes: &[ClassReport], meters: &[Meter], now: Time
         lost_refused: 0,
         lost_discarded: 0,
         lost_forced,
+        lost_outage: 0,
+        lost_on_wire: 0,
         held,
         frames_in,
         frames_damaged: 0,
@@ -133,7 +141,7 @@ fn port_report(link: &Link, classes: &[ClassReport], meters: &[Meter], now: Time
         utilization: cells_out as f64 / slots,
         frames_spoilt: 0,
     };
-    match &link.feed {
+    match &mut link.feed {
         Feed::Nic(nic) => host(
             nic.cells_in,
             nic.cells_out(),
@@ -146,7 +154,23 @@ fn port_report(link: &Link, classes: &[ClassReport], meters: &[Meter], now: Time
             let (accepted, arrived) = (meter.count(now, OnOff::ready), meter.count(now, OnOff::arrival));
             host(accepted, arrived, 0, accepted - arrived, 0)
         }
-        _ => {
+        Feed::Moving(port) if port.host => {
+            let counters = port.counters_at(now);
+            let held = counters.cells_in - counters.lost() - counters.cells_out;
+            PortReport {
+                lost_outage: counters.lost_outage,
+                lost_on_wire: counters.lost_on_wire,
+                utilization: port.used(now).0,
+                ..host(
+                    counters.cells_in,
+                    counters.cells_out,
+                    counters.lost_forced,
+                    held,
+                    counters.frames_in,
+                )
+            }
+        }
+        feed => {
             let sum = |count: fn(&QueueCounters) -> u64| classes.iter().map(|class| count(&class.counters)).sum();
             let cells_out: u64 = sum(|counters| counters.cells_out);
             PortReport {
@@ -157,12 +181,17 @@ fn port_report(link: &Link, classes: &[ClassReport], meters: &[Meter], now: Time
                 lost_refused: sum(|counters| counters.lost_refused),
                 lost_discarded: sum(|counters| counters.lost_discarded),
                 lost_forced: sum(|counters| counters.lost_forced),
+                lost_outage: sum(|counters| counters.lost_outage),
+                lost_on_wire: sum(|counters| counters.lost_on_wire),
                 held: classes.iter().map(|class| class.held).sum(),
                 frames_in: classes[0].counters.frames_in,
                 frames_damaged: classes[0].counters.frames_damaged,
                 peak_queue: classes[0].counters.peak_queue,
                 mean_queue: classes[0].mean_queue,
-                utilization: cells_out as f64 / slots,
+                utilization: match feed {
+                    Feed::Moving(port) => port.used(now).0,
+                    _ => cells_out as f64 / slots,
+                },
                 frames_spoilt: 0,
             }
         }

@@ -7,17 +7,19 @@ pub(crate) mod delay;
 mod opportunities;
 pub(crate) mod order;
 mod outages;
+mod slots;
 mod steps;
 
 use crate::ip::port::line::share_used;
 use crate::scenario::bounds::AFTER_ANY_RUN;
-use crate::scenario::motion::{HoldOrDrop, InFlight, InService, MotionConfig, ServiceConfig};
+use crate::scenario::motion::{HoldOrDrop, InFlight, InService, ServiceConfig};
 use crate::scenario::LinkConfig;
 use delay::Delay;
 use longpipe_events::{Rate, Time, PS_PER_SECOND};
 use opportunities::Opportunities;
 use order::{Order, Overtakings};
 use outages::Outages;
+use slots::Slots;
 use steps::{work, Exact, Steps};
 
 /// When a packet leaves.
@@ -56,6 +58,7 @@ enum Line {
         free: Exact,
     },
     Opportunities(Opportunities),
+    Slots(Slots),
 }
 
 /// A link that moves, first in, first out.
@@ -70,29 +73,36 @@ pub(crate) struct Motion {
 }
 
 impl Motion {
-    /// That of a link, if it moves.
+    /// That of a link of packets, if it moves.
     pub fn new(link: &LinkConfig) -> Option<Motion> {
-        let MotionConfig {
-            service,
-            delay,
-            outages,
-            order,
-        } = link.motion.as_deref()?;
-        let line = match service {
-            None => Line::steps(vec![[0, link.rate_bps]], None),
-            Some(ServiceConfig::Steps { steps, cycle_ps }) => Line::steps(steps.clone(), *cycle_ps),
+        let line = match &link.motion.as_deref()?.service {
             Some(ServiceConfig::Opportunities {
                 instants_ps,
                 bytes,
                 header_bytes,
             }) => Line::Opportunities(Opportunities::new(instants_ps.clone(), *bytes, *header_bytes)),
+            _ => Line::Steps {
+                steps: steps(link),
+                free: Exact::default(),
+            },
         };
+        Motion::of_line(link, line)
+    }
+
+    /// That of a link of cells, if it moves, whose first slot begins at `phase`.
+    pub fn of_cells(link: &LinkConfig, phase: Time) -> Option<Motion> {
+        Motion::of_line(link, Line::Slots(Slots::new(steps(link), phase)))
+    }
+
+    fn of_line(link: &LinkConfig, line: Line) -> Option<Motion> {
+        let config = link.motion.as_deref()?;
+        let delay = config.delay.as_ref();
         Some(Motion {
             line,
-            outages: outages.clone().map(Outages::new),
-            delay: delay.as_ref().map_or_else(|| Delay::fixed(link.delay_ps), Delay::new),
-            order: Order::new(*order),
-            rate: service.is_none().then_some(Rate(link.rate_bps)),
+            outages: config.outages.clone().map(Outages::new),
+            delay: delay.map_or_else(|| Delay::fixed(link.delay_ps), Delay::new),
+            order: Order::new(config.order),
+            rate: config.service.is_none().then_some(Rate(link.rate_bps)),
         })
     }
 
@@ -135,16 +145,25 @@ impl Motion {
         } else {
             before
         };
-        if let Line::Steps { free: last, .. } = &mut self.line {
+        if let Some(last) = self.free_mut() {
             *last = free;
         }
         Fate::Dropped(at)
     }
 
     fn free(&self) -> Exact {
-        match self.line {
-            Line::Steps { free, .. } => free,
+        match &self.line {
+            Line::Steps { free, .. } => *free,
+            Line::Slots(slots) => slots.next,
             Line::Opportunities(_) => Exact::default(),
+        }
+    }
+
+    fn free_mut(&mut self) -> Option<&mut Exact> {
+        match &mut self.line {
+            Line::Steps { free, .. } => Some(free),
+            Line::Slots(slots) => Some(&mut slots.next),
+            Line::Opportunities(_) => None,
         }
     }
 
@@ -153,6 +172,13 @@ impl Motion {
         match &mut self.line {
             Line::Opportunities(opportunities) => {
                 let (begins, ends) = opportunities.serve(came.0, u64::from(bytes));
+                Service {
+                    begins: Time(begins),
+                    ends: Time(ends),
+                }
+            }
+            Line::Slots(slots) => {
+                let (begins, ends) = slots.serve(self.outages.as_mut(), came.0);
                 Service {
                     begins: Time(begins),
                     ends: Time(ends),
@@ -177,7 +203,7 @@ impl Motion {
 
     /// Gives up the packet in service at an instant, at which the line is free.
     pub fn stop(&mut self, now: Time) {
-        if let Line::Steps { free, .. } = &mut self.line {
+        if let Some(free) = self.free_mut() {
             *free = Exact { whole: now.0, part: 0 };
         }
     }
@@ -241,25 +267,25 @@ impl Motion {
 
     fn capacity(&self, now: Time) -> u128 {
         match &self.line {
-            Line::Steps { steps, .. } => steps.sent_by(now.0),
+            Line::Steps { steps, .. } | Line::Slots(Slots { steps, .. }) => steps.sent_by(now.0),
             Line::Opportunities(opportunities) => u128::from(opportunities.sent_by(now.0)),
         }
     }
 
     fn taken(&self, packets: u64, bytes: u64) -> u128 {
         match &self.line {
-            Line::Steps { .. } => 8 * u128::from(bytes) * u128::from(PS_PER_SECOND),
+            Line::Steps { .. } | Line::Slots(_) => 8 * u128::from(bytes) * u128::from(PS_PER_SECOND),
             Line::Opportunities(opportunities) => u128::from(bytes + packets * opportunities.header()),
         }
     }
 }
 
-impl Line {
-    fn steps(steps: Vec<[u64; 2]>, cycle: Option<u64>) -> Line {
-        Line::Steps {
-            steps: Steps::new(steps, cycle),
-            free: Exact::default(),
-        }
+/// The rate of a link over time; of opportunities nothing.
+fn steps(link: &LinkConfig) -> Steps {
+    let service = link.motion.as_deref().and_then(|motion| motion.service.as_ref());
+    match service {
+        Some(ServiceConfig::Steps { steps, cycle_ps }) => Steps::new(steps.clone(), *cycle_ps),
+        Some(ServiceConfig::Opportunities { .. }) | None => Steps::new(vec![[0, link.rate_bps]], None),
     }
 }
 

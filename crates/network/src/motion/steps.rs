@@ -37,7 +37,7 @@ impl Steps {
     }
 
     /// The rate at an instant, and the instant up to which it holds.
-    fn rate(&mut self, instant: u64) -> (u64, u64) {
+    pub fn rate(&mut self, instant: u64) -> (u64, u64) {
         let (base, within) = match self.cycle {
             Some(cycle) => (instant - instant % cycle, instant % cycle),
             None => (0, instant),

@@ -56,6 +56,10 @@ pub struct PortReport {
     pub lost_discarded: u64,
     /// Cells of frames lost by force.
     pub lost_forced: u64,
+    /// Cells that an outage of the link refused or dropped.
+    pub lost_outage: u64,
+    /// Cells that an outage lost on the wire; they count as not having left.
+    pub lost_on_wire: u64,
     /// Cells held at the end.
     pub held: u64,
     /// Frames whose first cell arrived.
@@ -70,6 +74,14 @@ pub struct PortReport {
     pub utilization: f64,
     /// Frames that came whole to their hosts but for bit errors of this link.
     pub frames_spoilt: u64,
+}
+
+impl PortReport {
+    /// Cells lost, in any way.
+    pub(crate) fn lost(&self) -> u64 {
+        let at_the_port = self.lost_overflow + self.lost_refused + self.lost_discarded + self.lost_forced;
+        at_the_port + self.lost_outage + self.lost_on_wire
+    }
 }
 
 /// One class's queue at a switch's port: results.

@@ -131,9 +131,11 @@ impl StateHash {
         ] {
             self.word(word);
         }
-        // Hashes are older than bit errors.
-        if report.frames_spoilt > 0 {
-            self.word(report.frames_spoilt);
+        // Hashes are older than bit errors and outages.
+        for later in [report.frames_spoilt, report.lost_outage, report.lost_on_wire] {
+            if later > 0 {
+                self.word(later);
+            }
         }
     }
 }

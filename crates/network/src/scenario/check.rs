@@ -92,20 +92,14 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
             return refuse(field("loss"), value, accepted);
         }
         if let Some(motion) = &link.motion {
-            if scenario.framing == Framing::Aal5 {
-                return refuse(field("motion"), "of a link of cells", "needs framing ip");
+            if let Some((value, accepted)) = beside_motion(link, scenario.framing) {
+                return refuse(field("motion"), value, accepted);
             }
-            if !link.policy.looks_alone() {
-                return refuse(
-                    field("motion"),
-                    "beside this policy",
-                    "needs tail-drop, selective-drop or fba",
-                );
-            }
-            if matches!(link.loss, LossConfig::BitErrors { .. }) {
-                return refuse(field("motion"), "beside bit errors", "needs other losses");
-            }
-            if let Some((name, value, accepted)) = motion.problem() {
+            let problem = match scenario.framing {
+                Framing::Aal5 => motion.problem_of_cells(),
+                Framing::Ip => None,
+            };
+            if let Some((name, value, accepted)) = problem.or_else(|| motion.problem()) {
                 return refuse(field(&format!("motion.{name}")), value, accepted);
             }
         }
@@ -126,6 +120,20 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
         );
     }
     Ok(())
+}
+
+/// What a link that moves has that can't be, and what would be accepted.
+fn beside_motion(link: &LinkConfig, framing: Framing) -> Option<(&'static str, &'static str)> {
+    let judged = link.policy.looks_alone() || (framing == Framing::Aal5 && link.policy.looks_at_frames());
+    if !judged {
+        let accepted = match framing {
+            Framing::Aal5 => "needs tail-drop, partial-packet-discard, epd, selective-drop or fba",
+            Framing::Ip => "needs tail-drop, selective-drop or fba",
+        };
+        return Some(("beside this policy", accepted));
+    }
+    let spoils = framing == Framing::Ip && matches!(link.loss, LossConfig::BitErrors { .. });
+    spoils.then_some(("beside bit errors", "needs other losses"))
 }
 
 fn check_buffer(scenario: &Scenario, link: &LinkConfig, packet_bytes: u32) -> Result<(), ScenarioError> {
@@ -270,6 +278,9 @@ pub(crate) fn check_vbr(scenario: &Scenario, topology: &Topology) -> Result<(), 
         for (hop, &at) in source.route.iter().enumerate() {
             let link = &scenario.links[at];
             let name = format!("{}->{}", scenario.nodes[link.from].name, scenario.nodes[link.to].name);
+            if link.motion.is_some() {
+                return refuse(field("route"), name, "needs links that stand, for VBR");
+            }
             if !(1_000..=link.rate_bps).contains(&source.peak_bps) {
                 return refuse(
                     field("peak"),

@@ -164,6 +164,19 @@ impl MotionConfig {
     }
 }
 
+impl MotionConfig {
+    /// The first value that links of cells can't have.
+    pub(crate) fn problem_of_cells(&self) -> Problem {
+        if matches!(self.service, Some(ServiceConfig::Opportunities { .. })) {
+            let accepted = "needs a rate in steps under AAL5: a schedule's opportunities carry packets";
+            return Some(("service", "opportunities".to_owned(), accepted));
+        }
+        let reorders = self.order == OrderConfig::Free;
+        let accepted = "needs fifo under AAL5: the cells of a circuit keep their order";
+        reorders.then(|| ("order", "free".to_owned(), accepted))
+    }
+}
+
 impl ServiceConfig {
     fn problem(&self) -> Problem {
         match self {

@@ -115,6 +115,14 @@ impl PolicyConfig {
         )
     }
 
+    /// Whether it goes by what it holds alone, and knows frames.
+    pub fn looks_at_frames(&self) -> bool {
+        matches!(
+            self,
+            PolicyConfig::PartialPacketDiscard { .. } | PolicyConfig::Epd { .. }
+        )
+    }
+
     /// Whether it decides when packets leave, rather than when they come.
     pub fn serves(&self) -> bool {
         matches!(

@@ -227,7 +227,7 @@ fn link_ends(scenario: &Scenario) -> Result<Vec<LinkEnd>, ScenarioError> {
 }
 
 /// Slots of every link: a host's begin at 0, a switch's `slot_phase` of a cell after those in which cells arrive
-/// from the nearest host (the first link in order, breadth first).
+/// from the nearest host at the earliest (the first link in order, breadth first).
 fn grids(scenario: &Scenario, ends: &[LinkEnd]) -> Result<Vec<SlotGrid>, ScenarioError> {
     let mut phase = vec![None; scenario.nodes.len()];
     let mut queue = VecDeque::new();
@@ -240,7 +240,7 @@ fn grids(scenario: &Scenario, ends: &[LinkEnd]) -> Result<Vec<SlotGrid>, Scenari
     while let Some((node, start)) = queue.pop_front() {
         for (link, end) in scenario.links.iter().zip(ends).filter(|(link, _)| link.from == node) {
             if phase[link.to].is_none() {
-                let offset = start + link.delay_ps + (scenario.slot_phase * end.cell as f64) as u64;
+                let offset = start + link.promise().least_delay + (scenario.slot_phase * end.cell as f64) as u64;
                 if offset > LONGEST_PATH {
                     return refuse(
                         format!("nodes[{}]", link.to),

@@ -1,7 +1,7 @@
 //! Whatever the graph, a run leaves the same bits behind in every engine, watched or not.
 
 use crate::common::any_graph::any_scenario;
-use crate::common::any_graph::motion::{self, any_motions};
+use crate::common::any_graph::motion::any_that_moves;
 use crate::common::any_graph::rerouting::any_rerouted;
 use crate::common::compare::{compare, findings, MANY_EVENTS};
 use crate::common::kept::Kept;
@@ -51,11 +51,12 @@ fn over_any_graph_of_routers() {
 
 #[test]
 fn over_any_graph_of_links_that_move() {
-    let moving = (any_scenario(Framing::Ip), any_motions()).prop_map(|(mut scenario, motions)| {
-        motion::set(&mut scenario, &motions);
-        scenario
-    });
-    every_way_to_run_agrees(moving);
+    every_way_to_run_agrees(any_that_moves(Framing::Ip));
+}
+
+#[test]
+fn over_any_graph_of_links_of_cells_that_move() {
+    every_way_to_run_agrees(any_that_moves(Framing::Aal5));
 }
 
 #[test]

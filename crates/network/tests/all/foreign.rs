@@ -1,7 +1,7 @@
 //! Packets of programs outside, against the end points of an ordinary run: entered when these sent theirs, they fare alike.
 
 use crate::common::any_graph::any_scenario;
-use crate::common::any_graph::motion::{self, any_motions};
+use crate::common::any_graph::motion::any_that_moves;
 use crate::common::random::cases;
 use longpipe_events::Time;
 use longpipe_network::scenario::{Engine, Framing, LossConfig, PolicyConfig, Scenario};
@@ -149,9 +149,12 @@ proptest! {
     }
 
     #[test]
-    fn over_links_that_move(scenario in any_scenario(Framing::Ip), motions in any_motions(), seed in any::<u64>()) {
-        let mut scenario = scenario;
-        motion::set(&mut scenario, &motions);
+    fn over_links_that_move(scenario in any_that_moves(Framing::Ip), seed in any::<u64>()) {
+        alike(scenario, seed)?;
+    }
+
+    #[test]
+    fn over_links_of_cells_that_move(scenario in any_that_moves(Framing::Aal5), seed in any::<u64>()) {
         alike(scenario, seed)?;
     }
 }

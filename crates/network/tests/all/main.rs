@@ -16,6 +16,7 @@ mod handshake;
 mod invariants;
 mod ip;
 mod ip_events;
+mod moving_cells;
 mod queues;
 mod regressions;
 mod relay;

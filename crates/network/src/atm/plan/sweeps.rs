@@ -45,7 +45,9 @@ impl Plan<'_> {
         };
         let may = self.scenario.engine == Engine::Trains && self.unwatched && self.scenario.framing == Framing::Aal5;
         let passes: Vec<bool> = links().map(passes).collect();
-        let alone = |link: usize| !self.circuits[link].is_empty() && !self.carries_vbr(link) && !self.acts(link);
+        let alone = |link: usize| {
+            !self.circuits[link].is_empty() && self.stands(link) && !self.carries_vbr(link) && !self.acts(link)
+        };
         let sweeps = |link: usize| may && self.is_port(link) && !trains[link] && !passes[link] && alone(link);
         let mut ports: Vec<bool> = links().map(sweeps).collect();
         loop {
@@ -56,7 +58,8 @@ impl Plan<'_> {
                 .take(Circuit::of_flows(self.scenario.flows.len()))
             {
                 let route = || self.topology.route(first).skip(1).map(|(_, link)| link);
-                if !route().all(|link| ports[link] || (passes[link] && alone(link))) {
+                let interface = self.topology.steps[first as usize].link as usize;
+                if !self.stands(interface) || !route().all(|link| ports[link] || (passes[link] && alone(link))) {
                     route().for_each(|link| ports[link] = false);
                 }
             }

@@ -28,6 +28,10 @@ pub struct QueueCounters {
     pub lost_discarded: u64,
     /// Cells of frames lost by force.
     pub lost_forced: u64,
+    /// Cells that an outage of the link refused or dropped.
+    pub lost_outage: u64,
+    /// Cells that an outage lost on the wire.
+    pub lost_on_wire: u64,
     /// Frames whose first cell arrived.
     pub frames_in: u64,
     /// Frames admitted that lost a cell here.
@@ -41,7 +45,8 @@ pub struct QueueCounters {
 impl QueueCounters {
     /// Cells lost, in any way.
     pub fn lost(&self) -> u64 {
-        self.lost_overflow + self.lost_refused + self.lost_discarded + self.lost_forced
+        let at_the_port = self.lost_overflow + self.lost_refused + self.lost_discarded + self.lost_forced;
+        at_the_port + self.lost_outage + self.lost_on_wire
     }
 }
 
@@ -84,6 +89,20 @@ impl Admission {
     /// `on_frame` is told X at the first cell of each frame.
     #[inline(always)]
     pub fn admits(&mut self, now: Time, last: bool, local: u32, held: u64, on_frame: impl FnOnce(u64)) -> bool {
+        let frame = self.judge(now, last, local, held, on_frame);
+        frame.is_some_and(|frame| self.enters(frame, last, local, held))
+    }
+
+    /// What its frame was before a cell that enters where there is room; likewise.
+    #[inline(always)]
+    pub(super) fn judge(
+        &mut self,
+        now: Time,
+        last: bool,
+        local: u32,
+        held: u64,
+        on_frame: impl FnOnce(u64),
+    ) -> Option<Frame> {
         self.counters.cells_in += 1;
         let vc = &mut self.vcs[local as usize];
         if vc.frame == Frame::Between {
@@ -108,11 +127,16 @@ impl Admission {
         if last {
             vc.frame = Frame::Between;
         }
-        if frame != Frame::Admitted && self.drops_rest(frame, last) {
-            return false;
-        }
+        let dropped = frame != Frame::Admitted && self.drops_rest(frame, last);
+        (!dropped).then_some(frame)
+    }
+
+    /// Whether there is room for a cell that was judged.
+    #[inline(always)]
+    pub(super) fn enters(&mut self, frame: Frame, last: bool, local: u32, held: u64) -> bool {
         if held >= self.capacity {
-            self.overflow(frame, last, local);
+            self.counters.lost_overflow += 1;
+            self.damage(frame, last, local);
             return false;
         }
         let vc = &mut self.vcs[local as usize];
@@ -136,9 +160,8 @@ impl Admission {
         true
     }
 
-    /// A cell found the buffer full.
-    fn overflow(&mut self, frame: Frame, last: bool, local: u32) {
-        self.counters.lost_overflow += 1;
+    /// A cell that was judged is lost.
+    pub(super) fn damage(&mut self, frame: Frame, last: bool, local: u32) {
         self.counters.frames_damaged += u64::from(frame == Frame::Admitted);
         if !last {
             self.vcs[local as usize].frame = match self.after_loss {

@@ -7,6 +7,7 @@ pub mod admission;
 pub mod class;
 pub mod classes;
 mod frame;
+pub mod moving;
 pub mod red;
 pub mod scheduler;
 pub mod sweep;

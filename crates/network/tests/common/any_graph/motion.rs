@@ -1,11 +1,11 @@
 //! Any link that moves: rates, opportunities, delays, outages and orders, in proportion to the run.
 
-use super::pace::part;
+use super::{any_scenario, pace::part};
 use longpipe_network::scenario::motion::{
     Between, DelayConfig, HoldOrDrop, InFlight, InService, Instant, MotionConfig, OrderConfig, OutagesConfig,
     ServiceConfig,
 };
-use longpipe_network::scenario::{LinkConfig, LossConfig, PolicyConfig, Scenario};
+use longpipe_network::scenario::{Framing, LinkConfig, LossConfig, PolicyConfig, Scenario};
 use proptest::prelude::*;
 
 /// A series: shares of the run, and shares of a value.
@@ -58,12 +58,36 @@ pub fn any_motions() -> impl Strategy<Value = Vec<(usize, MotionDraft)>> {
     prop::collection::vec((0usize..60, any_motion()), 1..5)
 }
 
+/// Any scenario with links of this kind, some of which move.
+pub fn any_that_moves(framing: Framing) -> impl Strategy<Value = Scenario> {
+    (any_scenario(framing), any_motions()).prop_map(|(mut scenario, motions)| {
+        set(&mut scenario, &motions);
+        scenario
+    })
+}
+
 /// Lets links of a scenario move.
 pub fn set(scenario: &mut Scenario, motions: &[(usize, MotionDraft)]) {
     let (links, duration) = (scenario.links.len(), scenario.duration_ps);
     for (number, draft) in motions {
-        let link = &mut scenario.links[number % links];
-        link.motion = Some(Box::new(draft.build(link, duration)));
+        let number = number % links;
+        if scenario.vbr.iter().any(|source| source.route.contains(&number)) {
+            continue;
+        }
+        let link = &mut scenario.links[number];
+        let mut motion = draft.build(link, duration);
+        if scenario.framing == Framing::Aal5 {
+            motion.order = OrderConfig::Fifo;
+            motion
+                .service
+                .take_if(|service| matches!(service, ServiceConfig::Opportunities { .. }));
+            link.motion = Some(Box::new(motion));
+            if matches!(link.policy, PolicyConfig::Red(_)) {
+                link.policy = PolicyConfig::TailDrop {};
+            }
+            continue;
+        }
+        link.motion = Some(Box::new(motion));
         if !link.policy.looks_alone() {
             link.policy = PolicyConfig::TailDrop {};
         }

@@ -1,0 +1,84 @@
+//! A line of cells: slots follow each other without a gap, full or not, and each ends when the line has sent a cell.
+//!
+//! So where the line is in a slot depends on no cell. An outage treats an empty cell in service as it does a full one.
+
+use super::finish;
+use super::outages::Outages;
+use super::steps::{work, Exact, Steps};
+use crate::atm::aal5::CELL_BYTES;
+use crate::scenario::motion::InService;
+use longpipe_events::Time;
+
+/// Slots by the integral of the rate.
+#[derive(Clone, Debug)]
+pub(super) struct Slots {
+    pub steps: Steps,
+    /// When the first slot begins that was not given away.
+    pub next: Exact,
+}
+
+impl Slots {
+    /// The first one begins at `phase`.
+    pub fn new(steps: Steps, phase: Time) -> Slots {
+        let next = Exact {
+            whole: phase.0,
+            part: 0,
+        };
+        Slots { steps, next }
+    }
+
+    /// Gives the first slot that begins at `came` or later away: when it begins and ends [ps].
+    pub fn serve(&mut self, mut outages: Option<&mut Outages>, came: u64) -> (u64, u64) {
+        self.pass(outages.as_deref_mut(), came);
+        let begins = self.next;
+        self.next = finish(&mut self.steps, outages, begins, work(CELL_BYTES));
+        (begins.whole, self.next.whole)
+    }
+
+    /// Lets the slots pass that begin before `until`, and an outage at which one would begin.
+    fn pass(&mut self, mut outages: Option<&mut Outages>, until: u64) {
+        loop {
+            let out = outages.as_deref_mut().and_then(|outages| outages.end(self.next.whole));
+            if let Some(end) = out {
+                self.next = Exact { whole: end, part: 0 };
+            }
+            if self.next.whole >= until {
+                return;
+            }
+            let begin = outages
+                .as_deref_mut()
+                .and_then(|outages| outages.next_begin(self.next.whole));
+            if !self.leap(until.min(begin.unwrap_or(u64::MAX))) {
+                self.step(outages.as_deref_mut(), begin);
+            }
+        }
+    }
+
+    /// Lets all slots pass at once that end before `limit` at the rate there is; whether there are any.
+    fn leap(&mut self, limit: u64) -> bool {
+        let (rate, until) = self.steps.rate(self.next.whole);
+        let lasts = u128::from(until.min(limit) - self.next.whole);
+        let slots = (u128::from(rate) * lasts).saturating_sub(u128::from(self.next.part)) / work(CELL_BYTES);
+        if slots == 0 {
+            return false;
+        }
+        let sent = slots * work(CELL_BYTES) + u128::from(self.next.part);
+        self.next = Exact {
+            whole: self.next.whole + (sent / u128::from(rate)) as u64,
+            part: (sent % u128::from(rate)) as u64,
+        };
+        true
+    }
+
+    /// Lets one slot pass, which an outage that begins then may cut short.
+    fn step(&mut self, mut outages: Option<&mut Outages>, begin: Option<u64>) {
+        let cuts = outages
+            .as_deref_mut()
+            .is_some_and(|outages| outages.config.in_service == InService::Drop);
+        let end = finish(&mut self.steps, outages, self.next, work(CELL_BYTES));
+        self.next = match begin.filter(|&begin| cuts && begin < end.whole) {
+            Some(begin) => Exact { whole: begin, part: 0 },
+            None => end,
+        };
+    }
+}

@@ -1,0 +1,205 @@
+"""Adaptive coding and modulation: the step of a table that a carrier takes as its Es/N0 moves, and so its link's rate.
+
+Thresholds and instants are whole numbers, of billionths of a decibel and of picoseconds: a step begins at the first
+picosecond at which it may.
+"""
+
+from __future__ import annotations
+
+import csv
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from importlib import resources
+from itertools import pairwise
+from typing import Final
+
+from longpipe.errors import ScenarioError
+from longpipe.scenario.motion import MOST_STEPS, Coded
+from longpipe.scenario.rows import check_cells, heads, lines, quantity
+from longpipe.units import SYMBOLS, TIME
+
+PS: Final = 10**12
+LATEST_PS: Final = TIME.parse("2400 h")
+# In a decibel.
+PARTS: Final = 10**9
+MOST_DB: Final = 100
+MOST_BITS: Final = 20
+OF_DVB_S2: Final = "dvb-s2"
+KNOTS: Final = ("time", "esn0")
+COLUMNS: Final = ("modcod", "esn0", "efficiency")
+# What a carrier below the least step has.
+NONE: Final = "none"
+
+
+@dataclass(frozen=True)
+class Modcod:
+    """A step: the least Es/N0 that it needs [1e-9 dB], and the bits of payload of a symbol."""
+
+    name: str
+    least: int
+    efficiency: Fraction
+
+
+def rates_of(where: str, path: Coded) -> list[tuple[int, int, str]]:
+    """Instants [ps], the rate from each on [bit/s] and its modcod; ScenarioError names `where`, or a file's line."""
+    knots = es_n0(where, path)
+    table = modcods(path.modcods)
+    baud = SYMBOLS.parse(path.symbol_rate)
+    steps = _steps(knots, [one.least + _parts(path.margin) for one in table], _parts(path.hysteresis), path.between)
+    found = [
+        (at, int(baud * table[index].efficiency), table[index].name) if index >= 0 else (at, 0, NONE)
+        for at, index in steps
+    ]
+    if len(found) > MOST_STEPS:
+        raise ScenarioError(f"{where}: {len(found)} steps of the rate; needs at most {MOST_STEPS}: more hysteresis")
+    if not any(rate for _, rate, _ in found):
+        best = max(level for _, level in knots) / PARTS
+        least = f"{table[0].name}, {table[0].least / PARTS + path.margin:g} dB"
+        raise ScenarioError(f"{where}.esn0: at most {best:g} dB; needs the least step at some time, {least}")
+    return found
+
+
+def es_n0(where: str, path: Coded) -> list[tuple[int, int]]:
+    """Its knots: instants [ps] and Es/N0 [1e-9 dB]."""
+    if (path.file is None) == (not path.esn0):
+        both = "and a file" if path.esn0 else "none, and no file"
+        raise ScenarioError(f"{where}.esn0: {both}; needs one of them")
+    if path.file is not None:
+        return _of_file(path.file)
+    knots = [(TIME.parse(time), _parts(level)) for time, level in path.esn0]
+    for (before, _), (after, _), (time, _) in zip(knots, knots[1:], path.esn0[1:], strict=False):
+        if after < before:
+            raise ScenarioError(f"{where}.esn0: {time} after {TIME.format(before)}; needs times that go on")
+    return knots
+
+
+def modcods(name: str) -> list[Modcod]:
+    """Those of a table that are of use, with more bits a symbol, and a higher threshold, each than the one before.
+
+    ScenarioError names a file and its line.
+    """
+    return list(_dvb_s2()) if name == OF_DVB_S2 else _of_use(_table(name, lines(name, "dvb-s2 or a CSV file")))
+
+
+@lru_cache(maxsize=1)
+def _dvb_s2() -> tuple[Modcod, ...]:
+    text = (resources.files("longpipe.scenario") / "modcods.csv").read_text(encoding="utf-8")
+    return tuple(_of_use(_table(OF_DVB_S2, text.splitlines())))
+
+
+def _table(file: str, text: Sequence[str]) -> Iterator[Modcod]:
+    rows = list(csv.reader(text))
+    names = heads(file, rows, COLUMNS, others=2)
+    for number, row in enumerate(rows[1:], 2):
+        where = f"{file}:{number}"
+        check_cells(where, row, names)
+        cells = dict(zip(names, (cell.strip() for cell in row), strict=True))
+        efficiency = _number(f"{where}: efficiency", cells["efficiency"])
+        if not 0 < efficiency <= MOST_BITS:
+            raise ScenarioError(f"{where}: efficiency {cells['efficiency']}; needs up to {MOST_BITS} bits a symbol")
+        yield Modcod(cells["modcod"], _level(f"{where}: esn0", cells["esn0"]), efficiency)
+
+
+def _of_use(table: Iterator[Modcod]) -> list[Modcod]:
+    found: list[Modcod] = []
+    for one in sorted(table, key=lambda one: (one.least, -one.efficiency)):
+        if not found or one.efficiency > found[-1].efficiency:
+            found.append(one)
+    return found
+
+
+def _of_file(file: str) -> list[tuple[int, int]]:
+    rows = list(csv.reader(lines(file, "a CSV file with time and esn0")))
+    names = heads(file, rows, KNOTS)
+    found: list[tuple[int, int]] = []
+    for number, row in enumerate(rows[1:], 2):
+        where = f"{file}:{number}"
+        check_cells(where, row, names)
+        cells = dict(zip(names, (cell.strip() for cell in row), strict=True))
+        now = quantity(f"{where}: time", cells["time"], TIME, PS, LATEST_PS)
+        if found and now <= found[-1][0]:
+            before = TIME.format(found[-1][0])
+            raise ScenarioError(f"{where}: time {TIME.format(now)} after {before}; needs times that go on")
+        found.append((now, _level(f"{where}: esn0", cells["esn0"])))
+    return found
+
+
+def _level(where: str, cell: str) -> int:
+    level = _number(where, cell)
+    if not -MOST_DB <= level <= MOST_DB:
+        raise ScenarioError(f"{where} {cell}; needs -{MOST_DB} to {MOST_DB} dB")
+    return round(level * PARTS)
+
+
+def _number(where: str, cell: str) -> Fraction:
+    try:
+        if len(cell) > 40 or "/" in cell:
+            raise ValueError(cell)
+        return Fraction(cell.removesuffix("dB").rstrip())
+    except (ValueError, ZeroDivisionError):
+        raise ScenarioError(f"{where} {cell!r}; needs a number") from None
+
+
+def _parts(decibels: float) -> int:
+    return round(Fraction(str(decibels)) * PARTS)
+
+
+@dataclass
+class _Chooser:
+    """The step in force, by its number; -1 below the least."""
+
+    thresholds: Sequence[int]
+    hysteresis: int
+    now: int
+    # Instants, and the step from each on.
+    found: list[tuple[int, int]]
+
+    def take(self, at: int, level: int) -> None:
+        """The fastest step at a level, rounded down; but for hysteresis, if it is faster than the one in force."""
+        if self.now >= 0 and level < self.thresholds[self.now]:
+            step = bisect_right(self.thresholds, level) - 1
+        else:
+            step = max(self.now, bisect_right(self.thresholds, level - self.hysteresis) - 1)
+        if step != self.now:
+            self.now = step
+            if self.found[-1][0] == at:
+                self.found.pop()
+            self.found.append((at, step))
+
+    def pass_line(self, since: int, begin: int, after: int, end: int) -> None:
+        """Goes along the line between two knots, neither of them included."""
+        while True:
+            # How far the level is from the edge, and from the other knot, in the direction in which it goes.
+            if end < begin and self.now >= 0:
+                edge = self.thresholds[self.now]
+                gap, whole, below = begin - edge, begin - end, True
+            elif end > begin and self.now + 1 < len(self.thresholds):
+                edge = self.thresholds[self.now + 1] + self.hysteresis
+                gap, whole, below = edge - begin, end - begin, False
+            else:
+                return
+            # The first picosecond below the edge, or not below it.
+            gap *= after - since
+            at = since + (gap // whole + 1 if below else -(-gap // whole))
+            if at >= after:
+                return
+            self.take(at, begin + (end - begin) * (at - since) // (after - since))
+
+
+def _steps(
+    knots: Sequence[tuple[int, int]], thresholds: Sequence[int], hysteresis: int, between: str
+) -> list[tuple[int, int]]:
+    """Instants, the first one 0, and the number of the step from each on."""
+    at_zero = [level for at, level in knots if at == 0] or [knots[0][1]]
+    first = bisect_right(thresholds, at_zero[-1]) - 1
+    chooser = _Chooser(thresholds, hysteresis, first, [(0, first)])
+    for (since, begin), (after, end) in pairwise([*knots, (LATEST_PS, knots[-1][1])]):
+        # What an instant has is its last knot's.
+        if after > since:
+            chooser.take(since, begin)
+            if between == "linear":
+                chooser.pass_line(since, begin, after, end)
+    return chooser.found
