@@ -95,7 +95,7 @@ def _possible(tcp: dict[str, Any]) -> dict[str, Any]:
 
 def _marked(tcp: dict[str, Any], ecn: dict[str, Any]) -> dict[str, Any]:
     """The same connection over packets that can be marked."""
-    return tcp | {"ecn": {"kind": "dctcp"} if tcp["congestion"] == "dctcp" else ecn}
+    return tcp | {"ecn": {"kind": "dctcp"} if tcp["congestion"] == "dctcp" and ecn["kind"] != "accurate" else ecn}
 
 
 tcps = st.fixed_dictionaries(
@@ -221,7 +221,12 @@ fields = st.fixed_dictionaries(
     }
 )
 
-ecns = kinds({"kind": st.just("off")}, {"kind": st.just("classic"), "abe": st.booleans()}, {"kind": st.just("dctcp")})
+ecns = kinds(
+    {"kind": st.just("off")},
+    {"kind": st.just("classic"), "abe": st.booleans()},
+    {"kind": st.just("dctcp")},
+    {"kind": st.just("accurate"), "abe": st.booleans()},
+)
 
 ip_switches = st.fixed_dictionaries(
     {

@@ -23,7 +23,7 @@ def refused(**changes: object) -> str:
         ("tcp.congestion", "bbr2", "nearest is tcp.congestion = 'bbr3'"),
         ("tcp.congestion", "copa", "nearest is tcp.congestion = 'vegas'"),
         ("tcp.recovery", "fack", "nearest is tcp.recovery = 'rack'"),
-        ("tcp.ecn", "accecn", "nearest is tcp.ecn = {kind = 'dctcp', ect = 1} with switch.policy = 'dualpi2'"),
+        ("tcp.ecn", "l4s", "nearest is tcp.ecn = {kind = 'dctcp', ect = 1} with switch.policy = 'dualpi2'"),
     ],
 )
 def test_what_is_absent_says_so_and_names_what_is_nearest(field: str, value: object, nearest: str) -> None:

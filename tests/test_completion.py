@@ -62,7 +62,7 @@ def test_studies_of_the_store_are_completed(tmp_path: Path) -> None:
     [
         (["run", "a.toml", "--set", "switch.policy", "=", "ep"], ["epd"]),
         (["run", "a.toml", "--set", "tcp.est"], [f"tcp.estimate_ssthresh={one}" for one in ("", "true", "false")]),
-        (["run", "a.toml", "--set", "tcp.ecn", "="], ["off", "classic", "dctcp"]),
+        (["run", "a.toml", "--set", "tcp.ecn", "="], ["off", "classic", "dctcp", "accurate"]),
         (
             ["design", "a.toml", "--factor", "buffer", ":", "switch.buf"],
             ["switch.buffer=", "switch.buffer=1000", "cells"],

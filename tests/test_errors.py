@@ -176,7 +176,7 @@ NO_CELLS = "IP routers have no cells (the default is an ATM switch's), needs pac
             "switch.policy: 'RED'; it is 'red' here; accepts tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel"
             ", drr, sfq, fq, strict-priority, weighted-priority, dualpi2, ack-filter",
         ),
-        ("tcp.ecn", True, "tcp.ecn: True; accepts off, classic, dctcp"),
+        ("tcp.ecn", True, "tcp.ecn: True; accepts off, classic, dctcp, accurate"),
         (
             "network.trunk_loss",
             0.01,

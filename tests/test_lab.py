@@ -56,7 +56,13 @@ KNOBS: dict[str, tuple[object, ...]] = {
         "drr",
     ),
     "network.return_policy": ("ack-filter", {"kind": "sfq", "perturb": "10 s"}),
-    "tcp.ecn": ("classic", "dctcp", {"kind": "dctcp", "ect": 1}, {"kind": "classic", "abe": True}),
+    "tcp.ecn": (
+        "classic",
+        "dctcp",
+        {"kind": "dctcp", "ect": 1},
+        {"kind": "classic", "abe": True},
+        {"kind": "accurate", "ect": 1},
+    ),
     "tcp.recovery": ("vanilla", "tahoe", "newreno", "sack", {"kind": "reno", "guard": True}),
     "tcp.congestion": (
         "aimd",

@@ -14,7 +14,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         ("a congestion control", "tcp.congestion = 'vegas', which goes by round trips too"),
     ),
     **dict.fromkeys(
-        ("l4s", "prague", "accecn"),
+        ("l4s", "prague"),
         ("marks of low latency", "tcp.ecn = {kind = 'dctcp', ect = 1} with switch.policy = 'dualpi2'"),
     ),
     **dict.fromkeys(("wred", "gred", "choke", "avq", "pi", "rem"), ("a queue", "switch.policy = 'red' or 'pie'")),
@@ -49,6 +49,7 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("wrr",), "weighted-priority"),
     **dict.fromkeys(("step", "threshold-marking"), "step-marking"),
     **dict.fromkeys(("ecn", "rfc3168", "rfc-3168"), "classic"),
+    **dict.fromkeys(("accecn", "rfc9768", "rfc-9768"), "accurate"),
     **dict.fromkeys(("ared",), "red"),
     **dict.fromkeys(("h-tcp",), "htcp"),
     **dict.fromkeys(("bbr1", "bbrv1"), "bbr"),

@@ -53,7 +53,7 @@ impl Endpoint {
         }
         let mut ack = AckSegment {
             acknowledgement,
-            echoes_mark,
+            ace: u8::from(echoes_mark),
             ..AckSegment::default()
         };
         if blocks.len() > MAX_SACK_BLOCKS {

@@ -12,6 +12,7 @@
 //! The caller brings the time to every call, asks `poll_transmit` for segments until there are none,
 //! and comes back at `next_timeout`.
 
+mod accurate;
 pub mod config;
 pub mod congestion;
 pub mod flight;

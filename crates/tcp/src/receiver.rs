@@ -1,5 +1,6 @@
 //! The receiving end point: reassembly and acknowledgement.
 
+use crate::accurate::Counter;
 use crate::config::{AckConfig, EcnConfig, TcpConfig};
 use crate::growing_window::GrowingWindow;
 use crate::ranges::Ranges;
@@ -48,6 +49,8 @@ pub struct Receiver {
     ecn: EcnConfig,
     /// Whether ACKs echo a mark.
     echoes_mark: bool,
+    /// Where they count marks.
+    counter: Counter,
     /// What came before marks began or ended, of which an ACK leaves first; whether another one follows.
     before_mark: Option<(u64, bool)>,
     /// Of the SYN to answer.
@@ -90,6 +93,7 @@ impl Receiver {
             tells_clock: config.congestion.measures_delay(),
             ecn: config.ecn,
             echoes_mark: false,
+            counter: Counter::default(),
             before_mark: None,
             sack_blocks: config.recovery.sack_blocks() as u8,
             latest: 0,
@@ -199,12 +203,12 @@ impl Receiver {
         }
     }
 
-    /// Whether a segment is among the first, or made the window grow.
+    /// Whether a segment is among the first, made the window grow, or brought marks that an ACK has to count.
     fn answers_at_once(&mut self, now: Time, segment: &DataSegment, in_order: bool) -> bool {
         let grew = in_order && self.window_grows(now, segment.timestamp.get());
         let first = self.quick > 0;
         self.quick -= u32::from(first);
-        first || grew
+        first || grew || self.counter.is_due()
     }
 
     /// The ACK of what came before marks began or ended leaves first.
@@ -235,6 +239,16 @@ impl Receiver {
                 }
                 self.echoes_mark = ecn.marked;
             }
+            EcnConfig::Accurate { .. } => self.counter.take(ecn.marked),
+        }
+    }
+
+    /// What an ACK that leaves now says of marks.
+    #[inline(always)]
+    fn ace(&mut self) -> u8 {
+        match self.ecn {
+            EcnConfig::Accurate { .. } => self.counter.tell(),
+            _ => u8::from(self.echoes_mark),
         }
     }
 
@@ -285,7 +299,7 @@ impl Receiver {
             } else {
                 self.blocks()
             },
-            echoes_mark: self.echoes_mark,
+            ace: self.ace(),
             clock: self.clock(now),
             opening: std::mem::take(&mut self.opening),
         })
@@ -299,7 +313,7 @@ impl Receiver {
         Some(AckSegment {
             acknowledgement,
             echo: self.echo,
-            echoes_mark: !self.echoes_mark,
+            ace: u8::from(!self.echoes_mark),
             clock: self.clock(now),
             ..AckSegment::default()
         })

@@ -74,8 +74,8 @@ pub struct AckSegment {
     pub echo: MaybeTime,
     /// Data received beyond a hole, the most recent block first; empty blocks at the end.
     pub blocks: [SackBlock; MAX_SACK_BLOCKS],
-    /// ECE: data arrived marked (RFC 3168 section 6.1.3).
-    pub echoes_mark: bool,
+    /// AE, CWR and ECE as a number: ECE alone, 1, where data arrived marked (RFC 3168 section 6.1.3), or a count (RFC 9768).
+    pub ace: u8,
     /// Receiver's clock when it left (TSval), where its sender measures one-way delays.
     pub clock: MaybeTime,
     /// Its part in a handshake.
@@ -134,6 +134,12 @@ impl DataSegment {
 }
 
 impl AckSegment {
+    /// Whether it says that data arrived marked, where it does not count (RFC 3168).
+    #[inline(always)]
+    pub fn echoes_mark(&self) -> bool {
+        self.ace != 0
+    }
+
     /// One-way delay of the segment whose timestamp it echoes, the wait for the ACK with it; none where nobody measures it.
     #[inline]
     pub fn one_way_delay(&self) -> Option<Span> {

@@ -153,8 +153,8 @@ function* tcpProblems(tcp: Part): Generator<[string, string]> {
         yield ["initial_rtt", `${get("initial_rtt")}; needs 0 s with a handshake, which measures it`];
     }
     const ecn = kindOf(valueOf(tcp, "ecn") as Part);
-    if (congestion === "dctcp" && ecn !== "dctcp") {
-        yield ["ecn", `${ecn}; needs dctcp for congestion = 'dctcp', whose window falls by the share of marks`];
+    if (congestion === "dctcp" && ecn !== "dctcp" && ecn !== "accurate") {
+        yield ["ecn", `${ecn}; needs dctcp or accurate for congestion = 'dctcp', whose window falls by the share of marks`];
     }
     const timer = valueOf(tcp, "timer") as Part;
     if (congestion === "ledbat" && (kindOf(timer) === "coarse" || valueOf(timer, "timestamps") !== true)) {

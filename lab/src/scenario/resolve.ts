@@ -166,14 +166,16 @@ export function leastWindowScale(tcp: Part): number {
 
 function saysEct1(tcp: Part): boolean {
     const ecn = valueOf(tcp, "ecn") as Part;
-    return kindOf(ecn) === "dctcp" && Number(valueOf(ecn, "ect")) === 1;
+    return ["dctcp", "accurate"].includes(kindOf(ecn)) && Number(valueOf(ecn, "ect")) === 1;
 }
 
 function coreTcp(tcp: Part): JsonTable {
     const scale = valueOf(tcp, "window_scale");
     const fields = coreFields(tcp, ["profile"]);
     // What says ECT(1) is a flow of the network, not a rule of TCP.
-    if (saysEct1(tcp)) fields.ecn = { kind: "dctcp" };
+    const ecn = valueOf(tcp, "ecn") as Part;
+    if (kindOf(ecn) === "accurate") fields.ecn = { kind: "accurate", abe: valueOf(ecn, "abe") as boolean };
+    else if (saysEct1(tcp)) fields.ecn = { kind: "dctcp" };
     return { ...fields, window_scale: scale === "as needed" ? leastWindowScale(tcp) : (scale as bigint) };
 }
 

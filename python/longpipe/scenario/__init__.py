@@ -47,7 +47,7 @@ from longpipe.scenario.datagrams import (
     Video,
     Voice,
 )
-from longpipe.scenario.ecn import EcnClassic, EcnDctcp, EcnOff
+from longpipe.scenario.ecn import EcnAccurate, EcnClassic, EcnDctcp, EcnOff
 from longpipe.scenario.loss import BernoulliLoss, BitErrorLoss, GilbertElliottLoss, GilbertElliottTimeLoss, LossOverTime
 from longpipe.scenario.motion import File, Moving, Outages, Satellites
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Network, Node
@@ -106,6 +106,7 @@ __all__ = [
     "Drr",
     "DualPi2",
     "Dumbbell",
+    "EcnAccurate",
     "EcnClassic",
     "EcnDctcp",
     "EcnOff",

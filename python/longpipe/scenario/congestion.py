@@ -65,7 +65,7 @@ class Cubic(Variant):
 
 
 class Dctcp(Variant):
-    """The window falls by the share of data that arrived marked (RFC 8257); needs tcp.ecn = 'dctcp'."""
+    """The window falls by the share of data that arrived marked (RFC 8257); needs tcp.ecn = 'dctcp' or 'accurate'."""
 
     kind: Literal["dctcp"] = "dctcp"
     gain: PositiveShare = Field(

@@ -33,4 +33,18 @@ class EcnDctcp(Model):
     )
 
 
-Ecn = Annotated[EcnOff | EcnClassic | EcnDctcp, Field(discriminator="kind"), kind_or_table()]
+class EcnAccurate(Model):
+    """ACKs count marked packets in three bits; where marks begin, and at every second, at once (RFC 9768)."""
+
+    kind: Literal["accurate"] = "accurate"
+    abe: bool = Field(
+        default=False,
+        description="A mark costs less than a loss: .85 of the window stays with CUBIC, .8 with Reno; RFC 8511",
+    )
+    ect: Literal[0, 1] = Field(
+        default=0,
+        description="What data say: ECT(0), or ECT(1) for queues of low latency; RFC 9331 section 4.1",
+    )
+
+
+Ecn = Annotated[EcnOff | EcnClassic | EcnDctcp | EcnAccurate, Field(discriminator="kind"), kind_or_table()]

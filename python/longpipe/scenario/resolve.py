@@ -13,7 +13,7 @@ from longpipe.scenario.checks import check, check_begin, check_classes, check_vb
 from longpipe.scenario.constellations import Crossings, crossings
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.datagrams import KINDS, core_datagrams
-from longpipe.scenario.ecn import EcnDctcp
+from longpipe.scenario.ecn import EcnAccurate, EcnDctcp
 from longpipe.scenario.motion import BESIDE_MOTION
 from longpipe.scenario.network import Dumbbell, Flow, Graph, flow_field
 from longpipe.scenario.profiles import by_rules
@@ -222,7 +222,7 @@ def _flows(scenario: "Scenario", topology: Topology, tcps: list[Tcp], parts: Spl
             "start": _start(scenario, parts.of.get(i, i), flow),
             # What says ECT(1) is a flow of the network, not a rule of TCP.
             **parts.fields.get(i, {}),
-            **({"scalable": True} if isinstance(tcp.ecn, EcnDctcp) and tcp.ecn.ect == 1 else {}),
+            **({"scalable": True} if isinstance(tcp.ecn, EcnDctcp | EcnAccurate) and tcp.ecn.ect == 1 else {}),
         }
 
 
@@ -235,6 +235,8 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
     fields = {**core_fields(tcp, without=("profile",)), "window_scale": scale}
     if isinstance(tcp.ecn, EcnDctcp):
         fields["ecn"] = {"kind": tcp.ecn.kind}
+    elif isinstance(tcp.ecn, EcnAccurate):
+        fields["ecn"] = {"kind": tcp.ecn.kind, "abe": tcp.ecn.abe}
     return fields
 
 

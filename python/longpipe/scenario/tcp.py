@@ -116,7 +116,8 @@ class Tcp(Model):
     timer: Part[Timer] = part(default=Coarse(), description="Retransmission timer: coarse or fine")
     ack: Part[Ack] = part(default=Immediate(), description="When the receiver acknowledges: immediate or delayed")
     ecn: Part[Annotated[Ecn, LATER]] = part(
-        default=EcnOff(), description="Whether packets can be marked, and how marks are echoed: off, classic or dctcp"
+        default=EcnOff(),
+        description="Whether packets can be marked, and how marks are echoed: off, classic, dctcp or accurate",
     )
 
     @property
@@ -142,8 +143,8 @@ class Tcp(Model):
             yield "initial_ssthresh", f"{self.initial_ssthresh}; needs at least one segment ({self.mss})"
         if self.handshake and TIME.parse(self.initial_rtt) > 0:
             yield "initial_rtt", f"{self.initial_rtt}; needs 0 s with a handshake, which measures it"
-        if self.congestion.kind == "dctcp" and self.ecn.kind != "dctcp":
-            accepted = "needs dctcp for congestion = 'dctcp', whose window falls by the share of marks"
+        if self.congestion.kind == "dctcp" and self.ecn.kind not in ("dctcp", "accurate"):
+            accepted = "needs dctcp or accurate for congestion = 'dctcp', whose window falls by the share of marks"
             yield "ecn", f"{self.ecn.kind}; {accepted}"
         if self.congestion.kind == "ledbat" and not self.timestamps:
             accepted = "needs fine, with timestamps, for congestion = 'ledbat', which measures one-way delays by them"

@@ -2,8 +2,9 @@
 
 Linux counts 14 bytes of Ethernet headers in each packet, which longpipe's packets lack: bytes are fewer in proportion.
 A token bucket takes a packet off its queue when the one before has left, and holds it until its tokens are there; in
-longpipe, whose packets leave a packet's time after that, one more waits: thresholds are higher by a packet, or by its
-time.
+longpipe, whose packets leave a packet's time after that, one more waits: delays to aim at are longer by its time. RED
+counts the packet that the bucket holds (its `peek` leaves it in the queue), so that its thresholds are the same. PIE's
+timer goes by ticks of the guest's clock.
 """
 
 from collections.abc import Callable
@@ -21,6 +22,8 @@ FQ_LIMIT: Final = 10_000
 # tc's alpha and beta are counted in these.
 PIE_UNIT: Final = 16
 MOST_SHIFT: Final = 32
+# The guest's HZ is 100 [ps].
+TICK_PS: Final = 10**10
 _TIMES: Final = {"us": "us", "usec": "us", "usecs": "us", "ms": "ms", "msec": "ms", "msecs": "ms", "s": "s"}
 _SIZES: Final = {"": 1, "b": 1, "k": 1024, "kb": 1024, "m": 1024**2, "mb": 1024**2}
 
@@ -40,18 +43,15 @@ def switch_of(discipline: str, rate_bps: int) -> dict[str, Any] | None:
     try:
         found = make(settings)
         if policy := found.get("policy"):
-            _make_room(policy, 8 * ETHERNET_BYTES * 10**12 // rate_bps)
+            _make_time(policy, 8 * ETHERNET_BYTES * 10**12 // rate_bps)
         return found
     except (KeyError, ValueError):
         return None
 
 
-def _make_room(policy: dict[str, Any], packet_ps: int) -> None:
+def _make_time(policy: dict[str, Any], packet_ps: int) -> None:
     """For the packet that a token bucket would have taken."""
-    if policy["kind"] == "red":
-        policy["min"] += WIRE_BYTES
-        policy["max"] += WIRE_BYTES
-    elif policy["kind"] in _TARGETS:
+    if policy["kind"] in _TARGETS:
         target = TIME.parse(policy.get("target", _TARGETS[policy["kind"]]))
         policy["target"] = TIME.canonical(f"{target + packet_ps} ps")
 
@@ -137,8 +137,10 @@ def _pie(words: Words) -> dict[str, Any]:
         "ecn": "ecn" in words,
     }
     policy |= {name: int(words[name]) / PIE_UNIT for name in ("alpha", "beta") if name in words}
-    times = {"target": "target", "update": "tupdate"}
-    policy |= {name: _time(words[theirs]) for name, theirs in times.items() if theirs in words}
+    if "target" in words:
+        policy["target"] = _time(words["target"])
+    ticks = -(-TIME.parse(_time(words.get("tupdate", "15ms"))) // TICK_PS)
+    policy["update"] = TIME.canonical(f"{ticks * TICK_PS} ps")
     return {"buffer": f"{words['limit']} packets", "policy": policy}
 
 

@@ -7,6 +7,7 @@
 mod common;
 mod drawn;
 mod frames;
+mod marks;
 mod named;
 mod options;
 mod paths;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
     relays::add_all(&mut book);
     drawn::add_all(&mut book);
     frames::add_all(&mut book);
+    marks::add_all(&mut book);
     let (mut now, mut refused, mut changed) = (vec![], vec![], 0);
     for outcome in run_all(&book.entries) {
         match outcome {

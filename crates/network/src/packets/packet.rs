@@ -35,8 +35,10 @@ const SYN_SHIFT: u32 = 56;
 const SYN: u64 = 7 << SYN_SHIFT;
 const ENDS_HANDSHAKE: u64 = 1 << 59;
 const OPENING: u64 = SYN | ENDS_HANDSHAKE;
+/// AE of TCP's header (RFC 9768).
+const ACCURATE: u64 = 1 << 60;
 /// What end points have to look at one by one.
-const NOTABLE: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM | FOREIGN | OPENING;
+const NOTABLE: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM | FOREIGN | OPENING | ACCURATE;
 
 /// What a packet says of a handshake.
 #[inline(always)]
@@ -46,6 +48,19 @@ pub(super) fn opening_bits(opening: Opening) -> u64 {
         Opening::Syn(bytes) => u64::from(bytes / 4) << SYN_SHIFT,
         Opening::Ack => ENDS_HANDSHAKE,
     }
+}
+
+/// The bits of an ACK whose flags AE, CWR and ECE are this number.
+#[inline(always)]
+pub(super) fn ace_bits(ace: u8) -> u64 {
+    let ace = u64::from(ace);
+    (ace & 1) << 53 | (ace & 2) << 51 | (ace & 4) << 58
+}
+
+/// The reverse.
+#[inline(always)]
+fn ace(bits: u64) -> u8 {
+    (bits >> 53 & 1 | bits >> 51 & 2 | bits >> 58 & 4) as u8
 }
 
 /// What the packet of a program outside says of congestion, and that it is one.
@@ -214,7 +229,7 @@ impl Packet {
             (
                 packet.vc(),
                 packet.is_of_request(),
-                packet.rest & (ECHOES_MARK | DATAGRAM | FOREIGN | OPENING),
+                packet.rest & (REDUCED | ECHOES_MARK | ACCURATE | DATAGRAM | FOREIGN | OPENING),
             )
         };
         let sacks = earlier.has_options() && options.blocks[0].is_some();
@@ -307,7 +322,7 @@ impl Packet {
             acknowledgement: self.sequence,
             echo: stamp,
             blocks,
-            echoes_mark: self.rest & ECHOES_MARK != 0,
+            ace: ace(self.rest),
             clock,
             opening: self.opening(),
         }

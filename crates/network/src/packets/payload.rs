@@ -1,7 +1,7 @@
 //! What packets carry, as they ask for it when they are made.
 
 use super::contents::Datagram;
-use super::packet::{opening_bits, Options, CAPABLE, DATAGRAM, ECHOES_MARK, MARKED, REDUCED};
+use super::packet::{ace_bits, opening_bits, Options, CAPABLE, DATAGRAM, MARKED, REDUCED};
 use longpipe_events::MaybeTime;
 use longpipe_tcp::segment::{header_bytes, Ecn};
 use longpipe_tcp::{AckSegment, DataSegment};
@@ -93,8 +93,7 @@ impl Payload for AckSegment {
 
     #[inline(always)]
     fn congestion(&self) -> u64 {
-        let echoes = if self.echoes_mark { ECHOES_MARK } else { 0 };
-        echoes | opening_bits(self.opening)
+        ace_bits(self.ace) | opening_bits(self.opening)
     }
 }
 

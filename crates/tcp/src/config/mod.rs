@@ -80,6 +80,12 @@ pub enum EcnConfig {
     },
     /// The receiver says of all data whether it was marked (RFC 8257 section 3.2).
     Dctcp {},
+    /// Every ACK counts the marked packets in three bits (RFC 9768).
+    Accurate {
+        /// As above.
+        #[serde(default)]
+        abe: bool,
+    },
 }
 
 impl Default for EcnConfig {
@@ -203,11 +209,12 @@ impl TcpConfig {
         if self.duplicate_ack_threshold == 0 {
             return Some(Problem::new("duplicate_ack_threshold", 0, "needs at least 1"));
         }
-        if matches!(self.congestion, CongestionConfig::Dctcp(_)) && !matches!(self.ecn, EcnConfig::Dctcp {}) {
+        let shares = matches!(self.ecn, EcnConfig::Dctcp {} | EcnConfig::Accurate { .. });
+        if matches!(self.congestion, CongestionConfig::Dctcp(_)) && !shares {
             return Some(Problem::new(
                 "ecn",
                 "none of DCTCP's",
-                "needs dctcp for congestion = dctcp",
+                "needs dctcp or accurate for congestion = dctcp",
             ));
         }
         self.ack

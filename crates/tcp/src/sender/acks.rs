@@ -5,6 +5,7 @@ use super::{opening, records, Sender, NOTHING};
 use crate::congestion::control::{Ack, Cause};
 use crate::congestion::reins::{Regulation, Reins};
 use crate::ledger::News;
+use crate::marks::Marks;
 use crate::recovery::rack::Turn;
 use crate::recovery::recover::{Advance, Recover, Resend};
 use crate::segment::AckSegment;
@@ -17,8 +18,8 @@ pub(super) struct Before {
     pub una: u64,
     pub in_flight: u64,
     pub cwnd: f64,
-    /// Whether it echoes a mark.
-    marked: bool,
+    /// How much of what it says to have arrived was marked, at most [byte].
+    marked: u64,
     /// When the segment left whose round trip the ACK measures.
     sent: Option<Time>,
     /// One-way delay that it tells of.
@@ -72,11 +73,27 @@ impl Sender {
         if ack.acknowledgement < self.flight.una {
             return;
         }
+        if let Some(marks) = self.rare.as_mut().and_then(|rare| rare.marks.as_mut()) {
+            marks.on_ack(ack, &self.flight);
+        }
         self.on_news(now, ack);
-        if ack.echoes_mark {
+        if self.marked() > 0 {
             self.on_mark(now);
         }
         self.look_whether_calm();
+    }
+
+    /// How much of what the latest ACK says to have arrived was marked, at most [byte].
+    fn marked(&self) -> u64 {
+        let marks = self.rare.as_ref().and_then(|rare| rare.marks.as_ref());
+        marks.map_or(0, Marks::marked)
+    }
+
+    /// Marked packets of which ACKs have told, where they count them.
+    #[cfg(test)]
+    pub(crate) fn marks_told(&self) -> u64 {
+        let marks = self.rare.as_ref().and_then(|rare| rare.marks.as_ref());
+        marks.map_or(0, Marks::counted)
     }
 
     /// Data arrived marked: the window falls once for all of a window's.
@@ -111,7 +128,7 @@ impl Sender {
         if self.told.is_some() {
             if self.goes_by_records() {
                 let plain = !ack.blocks[0].is_some()
-                    && !ack.echoes_mark
+                    && !ack.echoes_mark()
                     && ack.clock == MaybeTime::NONE
                     && ack.acknowledgement > self.flight.una;
                 if !(plain && self.on_ack_in_order(now, ack.acknowledgement, ack.echo.get())) {
@@ -207,7 +224,7 @@ impl Sender {
                 .as_ref()
                 .map_or(self.flight.outstanding(), |told| told.in_flight(&self.flight)),
             cwnd: self.flight.cwnd(),
-            marked: ack.echoes_mark,
+            marked: self.marked(),
             delay: ack.one_way_delay(),
             sent: ack
                 .echo
@@ -285,7 +302,7 @@ impl Sender {
             phase: turn.phase,
             delivered: news.delivered,
             lost: news.lost,
-            marked: if before.marked { news.delivered } else { 0 },
+            marked: news.delivered.min(before.marked),
             in_flight_before: before.in_flight,
             in_flight: told.in_flight(&self.flight),
             cwnd: before.cwnd,

@@ -6,7 +6,7 @@
 use crate::packets::in_transit::REQUEST;
 use crate::scenario::{Scenario, TrafficConfig};
 use longpipe_events::Time;
-use longpipe_tcp::config::{TcpConfig, MAX_WINDOW_FIELD};
+use longpipe_tcp::config::{EcnConfig, TcpConfig, MAX_WINDOW_FIELD};
 use longpipe_tcp::segment::{Ecn, IP_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES};
 use longpipe_tcp::{AckSegment, DataSegment};
 
@@ -16,13 +16,15 @@ const DISCARD: u32 = 9;
 const FIRST_PORT: u32 = 1_024;
 /// Flows told apart by the sender's port before the receiver's moves on.
 const PORTS: u32 = 64_000;
-const ACK: u8 = 0x10;
+const ACK: u16 = 0x10;
 /// Explicit congestion notification (RFC 3168 sections 5 and 6.1).
-const ECE: u8 = 0x40;
-const CWR: u8 = 0x80;
+const ECE: u16 = 0x40;
+const CWR: u16 = 0x80;
+/// Beside the other flags, in the byte before (RFC 9768).
+const AE: u16 = 0x100;
 const CAPABLE: u8 = 0b10;
 const MARKED: u8 = 0b11;
-const SYN: u8 = 0x02;
+const SYN: u16 = 0x02;
 pub(super) const DONT_FRAGMENT: u16 = 0x4000;
 pub(super) const TTL: u8 = 64;
 const TCP: u8 = 6;
@@ -79,8 +81,8 @@ pub struct Connection {
     sack: bool,
     /// Whether segments carry timestamps.
     pub timestamps: bool,
-    /// Whether both ends understand marks.
-    marks: bool,
+    /// Whether and how both ends understand marks.
+    marks: EcnConfig,
     /// Whether its handshake is simulated.
     pub opens: bool,
 }
@@ -105,7 +107,7 @@ struct Fields<'a> {
     acknowledgement: u32,
     /// Of the IP header.
     ecn: u8,
-    flags: u8,
+    flags: u16,
     window: u16,
     options: &'a [u8],
     payload: u32,
@@ -143,7 +145,7 @@ impl Connection {
             scale: config.window_scale as u8,
             sack: config.recovery.sack_blocks() > 0,
             timestamps,
-            marks: !config.ecn.is_off(),
+            marks: config.ecn,
             opens: config.handshake,
         }
     }
@@ -163,7 +165,12 @@ impl Connection {
                 Ecn { capable: true, .. } => CAPABLE,
                 Ecn { .. } => 0,
             },
-            flags: if segment.ecn.reduced { ACK | CWR } else { ACK },
+            flags: match self.marks {
+                // No packet that came to its sender was marked: of data alone there are marks.
+                EcnConfig::Accurate { .. } => ACK | ace(5),
+                _ if segment.ecn.reduced => ACK | CWR,
+                _ => ACK,
+            },
             window: self.window,
             options: options.bytes(),
             payload: segment.length,
@@ -190,7 +197,7 @@ impl Connection {
             sequence: carried.other,
             acknowledgement: on_wire(ack.acknowledgement),
             ecn: 0,
-            flags: if ack.echoes_mark { ACK | ECE } else { ACK },
+            flags: ACK | ace(ack.ace),
             window: self.window,
             options: options.bytes(),
             payload: 0,
@@ -222,6 +229,12 @@ impl Connection {
         } else {
             self.opener
         };
+        // RFC 3168 section 6.1.1; of RFC 9768, tables 2 and 3 for packets that cannot be marked.
+        let said = match self.marks {
+            EcnConfig::Off {} => (0, 0, 0),
+            EcnConfig::Classic { .. } | EcnConfig::Dctcp {} => (ECE | CWR, ECE, 0),
+            EcnConfig::Accurate { .. } => (AE | CWR | ECE, CWR, CWR),
+        };
         let fields = Fields {
             from: self.ends[from],
             to: self.ends[1 - from],
@@ -229,13 +242,11 @@ impl Connection {
             sequence: u32::from(packet == Handshake::Ack),
             acknowledgement: u32::from(packet != Handshake::Syn),
             ecn: 0,
-            // Both ends agree on marks by these (RFC 3168 section 6.1.1).
+            // Both ends agree on marks by these.
             flags: match packet {
-                Handshake::Syn if self.marks => SYN | ECE | CWR,
-                Handshake::SynAck if self.marks => SYN | ACK | ECE,
-                Handshake::Syn => SYN,
-                Handshake::SynAck => SYN | ACK,
-                Handshake::Ack => ACK,
+                Handshake::Syn => SYN | said.0,
+                Handshake::SynAck => SYN | ACK | said.1,
+                Handshake::Ack => ACK | said.2,
             },
             window: if packet == Handshake::Ack {
                 self.window
@@ -255,6 +266,11 @@ impl Connection {
             options.push(&echo.to_be_bytes());
         }
     }
+}
+
+/// The flags AE, CWR and ECE that are this number.
+fn ace(number: u8) -> u16 {
+    u16::from(number) << 6
 }
 
 /// A flow's sending and receiving node.
@@ -316,7 +332,7 @@ impl Fields<'_> {
         out.extend_from_slice(&self.to.port.to_be_bytes());
         out.extend_from_slice(&self.sequence.to_be_bytes());
         out.extend_from_slice(&self.acknowledgement.to_be_bytes());
-        out.extend_from_slice(&[(tcp_header as u8 / 4) << 4, self.flags]);
+        out.extend_from_slice(&(self.flags | (tcp_header as u16 / 4) << 12).to_be_bytes());
         out.extend_from_slice(&self.window.to_be_bytes());
         out.extend_from_slice(&[0; 4]);
         out.extend_from_slice(self.options);

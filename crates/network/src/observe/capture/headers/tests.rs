@@ -18,7 +18,7 @@ fn connection() -> Connection {
         scale: 1,
         sack: true,
         timestamps: true,
-        marks: true,
+        marks: EcnConfig::Classic { abe: false },
         opens: false,
     }
 }

@@ -1,0 +1,112 @@
+"""ACKs that count marks: what a capture shows of them, and what senders make of the counts."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import pytest
+
+from longpipe import Result, Scenario, simulate
+from pcap import needs_tshark, tshark
+
+TRUNK: Final = "switch1->switch2"
+LINK: Final = Scenario(name="link", duration="10 s").with_(
+    **{
+        "framing": "ip",
+        "network.sources": 1,
+        "network.trunk_rate": "10 Mbit/s",
+        "network.access_rate": "1 Gbit/s",
+        "network.trunk_delay": "20 ms",
+        "network.access_delay": "0 s",
+        "network.exit_delay": "0 s",
+        "switch.buffer": "500 packets",
+        "switch.policy": {"kind": "red", "ecn": True},
+        "tcp.profile": "linux-6",
+        "tcp.mss": "1448 B",
+        "tcp.receiver_window": "auto",
+        "tcp.ecn": "accurate",
+    }
+)
+# AE, CWR and ECE of the header, and where both ends begin to count.
+FLAGS_SHIFT, CYCLE, FIRST = 6, 8, 5
+SYN, CE = 0x002, 3
+
+
+def trunk(result: Result) -> dict[str, Any]:
+    return {str(name): value for name, value in result.ports.set_index("port").loc[TRUNK].items()}
+
+
+def ace(packets: pd.DataFrame) -> "pd.Series[int]":
+    return packets["tcp.flags"].map(lambda flags: int(flags, 16) >> FLAGS_SHIFT & (CYCLE - 1))
+
+
+@needs_tshark
+@pytest.mark.parametrize(
+    "changes", [{}, {"tcp.recovery": "sack"}, {"tcp.ack": "immediate"}], ids=["rack", "sack", "each"]
+)
+def test_rfc_9768_every_ack_of_a_capture_counts_the_marked_packets_before_it(
+    changes: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "sink.pcapng"
+    result = simulate(LINK.with_(**changes), captures={"host:sink1": path})
+    assert trunk(result)["packets_marked"] > 2 * CYCLE
+    packets = tshark(path, "ip.dsfield.ecn", "tcp.flags", "tcp.len")
+    packets = packets[packets["tcp.flags"].map(lambda flags: not int(flags, 16) & SYN)].iloc[1:]
+    data = packets["tcp.len"].astype(int) > 0
+    marks = (packets["ip.dsfield.ecn"].astype(int) == CE).cumsum()
+    counted = (marks + FIRST) % CYCLE
+    assert (ace(packets)[~data] == counted[~data]).all()
+    # Nothing that comes to the sender can be marked.
+    assert (ace(packets)[data] == FIRST).all()
+
+
+@needs_tshark
+def test_rfc_9768_section_3_1_a_capture_begins_with_an_agreement_to_count(tmp_path: Path) -> None:
+    path = tmp_path / "sink.pcapng"
+    simulate(LINK.with_(duration="1 s"), captures={"host:sink1": path})
+    # AE, CWR and ECE; then CWR alone, by both, as neither SYN could be marked.
+    assert list(ace(tshark(path, "tcp.flags"))[:3]) == [7, 2, 2]
+
+
+@pytest.mark.parametrize("congestion", ["cubic", "linux-reno", "dctcp", "bbr"])
+def test_both_engines_agree(congestion: str) -> None:
+    scenario = LINK.with_(**{"network.sources": 3, "tcp.congestion": congestion, "duration": "5 s"})
+    fast = simulate(scenario)
+    assert fast.state_hash == simulate(scenario.with_(engine="reference")).state_hash
+    assert trunk(fast)["packets_marked"] > 0
+    assert congestion == "bbr" or fast.flows["mark_reductions"].min() > 0
+
+
+@pytest.mark.parametrize("congestion", ["cubic", "linux-reno"])
+def test_a_window_falls_as_often_as_by_echoes(congestion: str) -> None:
+    """Once a window, whatever the feedback: within 2 % as many bytes."""
+    delivered = {}
+    for ecn in ("classic", "accurate"):
+        scenario = LINK.with_(**{"duration": "60 s", "tcp.ecn": ecn, "tcp.congestion": congestion})
+        delivered[ecn] = simulate(scenario).flows["delivered_bytes"][0]
+    assert delivered["accurate"] == pytest.approx(delivered["classic"], rel=0.02)
+
+
+def test_the_share_that_dctcp_has_marked_is_that_of_its_own_feedback() -> None:
+    """With an ACK for each packet both say of each packet whether it was marked."""
+    step = {"kind": "step-marking", "threshold": 20}
+    changes = {"duration": "30 s", "tcp.congestion": "dctcp", "tcp.ack": "immediate", "switch.policy": step}
+    shares = [
+        port["packets_marked"] / port["packets_out"]
+        for port in (trunk(simulate(LINK.with_(**changes, **{"tcp.ecn": ecn}))) for ecn in ("dctcp", "accurate"))
+    ]
+    assert shares[1] == pytest.approx(shares[0], rel=0.03)
+
+
+def test_acks_that_a_filter_thins_are_soon_not_taken_for_marks() -> None:
+    """No packet is marked. Of many to an ACK the counter may have gone round: until the mean of them is known, it is taken to."""
+    scenario = LINK.with_(
+        **{
+            "duration": "30 s",
+            "network.return_rate": "40 kbit/s",
+            "network.return_buffer": "100 packets",
+            "network.return_policy": "ack-filter",
+            "switch.policy": "tail-drop",
+        }
+    )
+    assert simulate(scenario).flows["mark_reductions"][0] <= 10
