@@ -1,11 +1,11 @@
 //! One run: its hosts, with the clock, and one medium.
 
 use crate::clock::Actor;
-use crate::hosts::datagrams::DatagramReport;
-use crate::hosts::relay::{self, RelayReport};
+use crate::hosts::relay;
 use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
+use crate::report::flows::{DatagramReport, RelayReport};
 use crate::report::state_hash::StateHash;
 use crate::report::{check, FlowReport, InvariantError, Report, WebReport};
 use longpipe_events::Time;
@@ -131,7 +131,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
             check(ordered, || {
                 format!("flow {index}: sequence space {space:?}, {report:?}")
             })?;
-            hash.flow(&report, flow);
+            flow.hash(&report, hash);
             if let Some(requests) = &flow.requests {
                 let broken = requests.broken(report.delivered_bytes);
                 check(broken.is_none(), || format!("web traffic of flow {index}: {broken:?}"))?;

@@ -126,7 +126,7 @@ impl<P: Probe> Simulation<P> {
     pub fn enter(&mut self, time: Time, vc: Circuit, packet: ForeignPacket) {
         of!(&mut self.0, run => {
             run.advance_to(time);
-            foreign::enter(&mut run.hosts, &mut run.medium, vc, packet);
+            foreign::ends::enter(&mut run.hosts, &mut run.medium, vc, packet);
         });
     }
 

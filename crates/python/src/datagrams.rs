@@ -1,7 +1,7 @@
 //! Columns of flows of datagrams.
 
 use crate::array;
-use longpipe_network::hosts::datagrams::DatagramReport;
+use longpipe_network::report::flows::DatagramReport;
 use longpipe_network::report::Report;
 use longpipe_network::Scenario;
 use numpy::IntoPyArray;

@@ -2,7 +2,7 @@
 
 use crate::array;
 use longpipe_events::Time;
-use longpipe_network::hosts::relay::RelayReport;
+use longpipe_network::report::flows::RelayReport;
 use longpipe_network::report::{FlowReport, Report};
 use longpipe_network::Scenario;
 use numpy::IntoPyArray;

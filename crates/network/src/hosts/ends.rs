@@ -56,9 +56,9 @@ impl<P: Probe> Hosts<P> {
     fn receive_other<M: Medium>(&mut self, medium: &mut M, packet: Packet, options: &Options) {
         let (flow, frame) = (packet.vc().flow(), packet.frame());
         if packet.is_foreign() {
-            foreign::hand_over(self, packet);
+            foreign::ends::hand_over(self, packet);
         } else if packet.is_datagram() {
-            datagrams::arrive(self, flow, frame, &packet.datagram());
+            datagrams::ends::arrive(self, flow, frame, &packet.datagram());
         } else if packet.is_data() {
             asking::on_request(self, medium, flow, frame, &packet.segment(options));
         } else {
@@ -139,7 +139,7 @@ impl<P: Probe> Hosts<P> {
             return asking::on_clock(self, medium, flow);
         }
         if self.flows[flow].datagrams.is_some() {
-            return datagrams::send(self, medium, flow);
+            return datagrams::ends::send(self, medium, flow);
         }
         if self.flows[flow].relay.is_some() {
             return relay::on_clock(self, medium, flow);

@@ -3,10 +3,12 @@
 use super::datagrams::source::Source;
 use super::datagrams::Datagrams;
 use super::foreign::Foreign;
-use super::relay::{join, Relay};
+use super::relay::onward::{join, Relay};
 use super::requests::Requests;
 use crate::packets::in_transit::{InTransit, REQUEST};
 use crate::packets::Circuit;
+use crate::report::state_hash::StateHash;
+use crate::report::FlowReport;
 use crate::scenario::topology::Entry;
 use crate::scenario::{Scenario, StartConfig, TrafficConfig};
 use longpipe_events::{MaybeTime, Span, Stream, Time};
@@ -66,6 +68,32 @@ impl Flow {
         } else {
             self.way_back
         }
+    }
+
+    /// Adds its final state, of which this is reported, to the hash.
+    pub(crate) fn hash(&self, report: &FlowReport, hash: &mut StateHash) {
+        let (space, counters) = (self.sender.flight(), &report.sender);
+        hash.words([
+            report.delivered_bytes,
+            report.highest_sequence_bytes,
+            space.una,
+            space.nxt,
+            space.max,
+            space.cwnd().to_bits(),
+            space.ssthresh().to_bits(),
+            u64::from(space.duplicates),
+            counters.sent_segments,
+            counters.sent_bytes,
+            counters.retransmitted_segments,
+            counters.retransmitted_bytes,
+            counters.timeouts,
+            counters.fast_retransmits,
+            counters.duplicate_acks,
+            report.start.0,
+        ]);
+        hash.instant(report.completion);
+        hash.instant(self.sender.next_timeout().get());
+        hash.instant(self.receiver.next_timeout().get());
     }
 
     /// The receiver has delivered what was awaited.

@@ -1,9 +1,7 @@
 //! Packets of programs outside the run: they enter at one host, leave at another, and no end point here knows them.
 
-use super::Hosts;
-use crate::clock::UNKNOWN;
-use crate::medium::Medium;
-use crate::observe::probe::Probe;
+pub(crate) mod ends;
+
 use crate::packets::in_transit::InTransit;
 use crate::packets::packet::foreign_bits;
 use crate::packets::payload::Payload;
@@ -117,36 +115,6 @@ impl Foreign {
     pub fn take_lost(&mut self, vc: Circuit) -> Vec<u64> {
         std::mem::take(&mut self.lost[vc.way()])
     }
-}
-
-/// A packet of a program outside is handed to the interface at the start of a foreign flow's circuit, now.
-pub(crate) fn enter<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, vc: Circuit, packet: ForeignPacket) {
-    let travels = medium.travels(vc);
-    let Some(foreign) = &mut hosts.flows[vc.flow()].foreign else {
-        unreachable!("packets of programs outside take foreign circuits")
-    };
-    let frame = foreign.number(vc, travels, packet);
-    medium.send(hosts, vc, frame, &packet, UNKNOWN);
-}
-
-/// Such a packet has reached its host.
-pub(super) fn hand_over<P: Probe>(hosts: &mut Hosts<P>, packet: Packet) {
-    let time = hosts.clock.now;
-    let foreign = hosts.flows[packet.vc().flow()].foreign.as_mut();
-    let lost = foreign.map(|foreign| foreign.take_lost(packet.vc()));
-    let fate = Fate::Lost {
-        link: None,
-        cause: Cause::Cells,
-    };
-    let lost = lost.into_iter().flatten().map(|id| Outcome { time, id, fate });
-    hosts.outcomes.extend(lost);
-    hosts.outcomes.push(Outcome {
-        time,
-        id: packet.sequence(),
-        fate: Fate::Delivered {
-            marked: packet.is_marked(),
-        },
-    });
 }
 
 /// Foreign packets that a port has lost.

@@ -5,7 +5,7 @@ use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
 use crate::ip::port::line::{can_have_sent, share_used, Line};
 use crate::motion::order::Overtakings;
-use crate::observe::watch::Counts;
+use crate::observe::probe::Counts;
 use crate::report::state_hash::StateHash;
 use longpipe_events::{Rate, Time};
 

@@ -10,7 +10,7 @@ use crate::ip::port::moving::Moving;
 use crate::ip::port::prompt::Prompt;
 use crate::ip::port::served::Served;
 use crate::motion::Motion;
-use crate::observe::watch::Counts;
+use crate::observe::probe::Counts;
 use crate::packets::ring::Ring;
 use crate::packets::{OnWire, Options};
 use crate::policies::acting::Acting;

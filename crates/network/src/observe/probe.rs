@@ -33,6 +33,9 @@ pub enum Fate {
 /// All of them, in the order of their numbers.
 pub const FATES: [Fate; 4] = [Fate::Overflow, Fate::Refused, Fate::Forced, Fate::Marked];
 
+/// How many packets a port lost or marked so far, by reason in the order of `FATES`.
+pub(crate) type Counts = [u64; 4];
+
 /// Called by the simulation; never changes it.
 pub trait Probe {
     /// Whether it watches nothing, so that end points may run ahead of each other. The same through the whole run.

@@ -2,7 +2,7 @@
 
 use crate::atm::aal5::Cell;
 use crate::hosts::flow::Flow;
-use crate::observe::probe::{Probe, Slot, FATES};
+use crate::observe::probe::{Counts, Probe, Slot, FATES};
 use crate::packets::contents::Contents;
 use crate::packets::in_transit::REQUEST;
 use crate::packets::{Circuit, Options, Packet};
@@ -50,9 +50,6 @@ pub(crate) fn cell<P: Probe>(
         probe.cell(slot, &cell, || contents(flows, cell.vc, cell.frame));
     }
 }
-
-/// How many packets a port lost or marked so far, by reason in the order of `FATES`.
-pub(crate) type Counts = [u64; 4];
 
 /// Tells of the packets that a port lost or marked at `now`, by what it had counted before and has now.
 pub(crate) fn fates<P: Probe>(probe: &mut P, link: u32, now: Time, before: Counts, after: Counts) {

@@ -1,13 +1,13 @@
 //! What a run leaves behind: counters by flow and by port, checked, and a hash of the final state.
 
+pub mod flows;
 pub(crate) mod state_hash;
 
 use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::class::Class;
-use crate::hosts::datagrams::DatagramReport;
 use crate::hosts::files::File;
-use crate::hosts::relay::RelayReport;
 use crate::ip::report::PacketReport;
+use flows::{DatagramReport, RelayReport};
 use longpipe_events::{Span, Time};
 use longpipe_tcp::sender::SenderCounters;
 

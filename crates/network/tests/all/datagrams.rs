@@ -2,7 +2,7 @@
 
 use crate::common::packets::{ip, packets};
 use crate::common::{both, tcp, SECOND};
-use longpipe_network::hosts::datagrams::DatagramReport;
+use longpipe_network::report::flows::DatagramReport;
 use longpipe_network::scenario::{
     ArrivalsConfig, BufferUnit, CbrConfig, LossConfig, OnOffDatagramsConfig, PoissonConfig, Scenario, Times,
     TrafficConfig, VideoConfig,

@@ -1,16 +1,12 @@
 //! Datagrams of UDP beside TCP: what their application sends, and what becomes of them.
 
 pub mod delays;
+pub(super) mod ends;
 pub(crate) mod source;
 
-use super::Hosts;
-use crate::clock::{Actor, START, UNKNOWN};
-use crate::medium::Medium;
-use crate::observe::probe::Probe;
 use crate::packets::contents::Datagram;
 use crate::packets::in_transit::{InTransit, REQUEST};
-use crate::packets::Circuit;
-use crate::report::FlowReport;
+use crate::report::flows::DatagramReport;
 use delays::Delays;
 use longpipe_events::Time;
 use source::Source;
@@ -90,66 +86,5 @@ impl Datagrams {
                 self.sent, self.received, self.expected
             )
         })
-    }
-}
-
-/// One flow of datagrams: results.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DatagramReport {
-    /// Flow index.
-    pub flow: usize,
-    /// Datagrams that the application sent.
-    pub sent: u64,
-    /// Their payload.
-    pub sent_bytes: u64,
-    /// Datagrams that came.
-    pub received: u64,
-    /// Their payload.
-    pub received_bytes: u64,
-    /// Those missing among all up to the last that came (RFC 3550 section 6.4.1).
-    pub lost: u64,
-    /// How long those that came took, from the application that sends to the one that receives.
-    pub delays: Delays,
-}
-
-impl DatagramReport {
-    /// Tells a flow's results what TCP would have counted: payload that came and that was sent.
-    pub(crate) fn tell(&self, report: &mut FlowReport) {
-        report.delivered_bytes = self.received_bytes;
-        report.highest_sequence_bytes = self.received_bytes;
-        report.sender.sent_segments = self.sent;
-        report.sender.sent_bytes = self.sent_bytes;
-    }
-}
-
-/// An application sends what is due now.
-pub(super) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
-    let (travels, now) = (medium.travels(Circuit::of_data(flow)), hosts.clock.now);
-    loop {
-        let state = &mut hosts.flows[flow];
-        let Some(datagrams) = &mut state.datagrams else { return };
-        let start = state.start;
-        let Some((at, length)) = datagrams.source.due(start).filter(|due| due.0 <= hosts.clock.end) else {
-            return;
-        };
-        if at > now {
-            return hosts.clock.set(Actor::Start(flow), at, START);
-        }
-        datagrams.source.step();
-        datagrams.sent.0 += 1;
-        datagrams.sent.1 += u64::from(length);
-        let datagram = Datagram { sent: now, length };
-        let frame = datagrams.way.number(travels, datagram);
-        hosts.probe.sent_datagram(now, flow as u32, frame, &datagram);
-        medium.send(hosts, Circuit::of_data(flow), frame, &datagram, UNKNOWN);
-    }
-}
-
-/// A datagram reaches its application.
-pub(super) fn arrive<P: Probe>(hosts: &mut Hosts<P>, flow: usize, frame: u32, datagram: &Datagram) {
-    let now = hosts.clock.now;
-    hosts.probe.received_datagram(now, flow as u32, frame, datagram);
-    if let Some(datagrams) = &mut hosts.flows[flow].datagrams {
-        datagrams.take(now, frame, datagram);
     }
 }

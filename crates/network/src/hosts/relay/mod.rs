@@ -10,113 +10,17 @@
 //! that packets stay as they are; what lies beyond its edge is kept from the sender as if its application had not written it.
 
 mod account;
+pub(super) mod onward;
 mod windows;
 
-use super::flow::Flow;
 use super::Hosts;
 use crate::clock::{Actor, START, UNKNOWN};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::Circuit;
-use crate::scenario::{FlowConfig, Scenario};
-use account::Account;
-use longpipe_events::Span;
+use crate::report::flows::RelayReport;
 use longpipe_tcp::{AckSegment, DataSegment};
-use windows::Windows;
-
-/// The longest time from one question for the window to the next.
-const RAREST_PROBE: Span = Span::seconds(60);
-
-/// What a connection that is split, or carries on, has of its own.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Relay {
-    /// Whether its application has begun.
-    started: bool,
-    /// The flow that delivers what it sends.
-    source: Option<usize>,
-    onward: Option<Onward>,
-}
-
-/// Where it goes on, and how much it may send.
-#[derive(Clone, Debug)]
-struct Onward {
-    flow: usize,
-    account: Account,
-    windows: Windows,
-    /// Whether its segments have timestamps.
-    timestamps: bool,
-    /// Times that its sender has asked for the window, and of these without an answer.
-    probes: u64,
-    unanswered: u32,
-    /// Whether it will.
-    waits: bool,
-}
-
-impl Relay {
-    /// Whether what is delivered goes on.
-    pub(crate) fn feeds(&self) -> bool {
-        self.onward.is_some()
-    }
-}
-
-/// What a buffer between two connections leaves behind.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RelayReport {
-    /// Index of the flow that fills it.
-    pub flow: usize,
-    /// Index of the flow that empties it.
-    pub onward: usize,
-    /// Bytes held, averaged over time.
-    pub mean_bytes: f64,
-    /// Most bytes ever held.
-    pub peak_bytes: u64,
-    /// Bytes held at the end.
-    pub held_bytes: u64,
-    /// ACKs that told of room and nothing else.
-    pub window_updates: u64,
-    /// Times that the sender asked for room (RFC 9293 section 3.8.6.1).
-    pub window_probes: u64,
-}
-
-/// Joins the flows of a scenario that carry on what others deliver.
-pub(crate) fn join(scenario: &Scenario, flows: &mut [Flow]) {
-    for (index, config) in scenario.flows.iter().enumerate() {
-        if let Some(onward) = config.onward {
-            let relay = flows[index].relay.get_or_insert_default();
-            relay.onward = Some(Onward {
-                flow: onward.flow,
-                account: Account::default(),
-                windows: Windows::new(onward.buffer_bytes, config.tcp.mss_bytes),
-                timestamps: config.tcp.timestamps(),
-                probes: 0,
-                unanswered: 0,
-                waits: false,
-            });
-            flows[onward.flow].relay.get_or_insert_default().source = Some(index);
-        }
-    }
-    for index in 0..flows.len() {
-        if flows[index].relay.is_none() {
-            continue;
-        }
-        let start = flows[last(&scenario.flows, index)].start;
-        let flow = &mut flows[index];
-        flow.start = start;
-        flow.sender.heed_each_ack();
-        if flow.relay.as_ref().is_some_and(|relay| relay.feeds()) {
-            flow.awaited = 0;
-            flow.receiver.heed_each_segment();
-        }
-    }
-}
-
-/// The flow over which what a flow sends reaches its end.
-fn last(flows: &[FlowConfig], mut index: usize) -> usize {
-    while let Some(onward) = flows[index].onward {
-        index = onward.flow;
-    }
-    index
-}
+use onward::Onward;
 
 fn onward<P: Probe>(hosts: &mut Hosts<P>, flow: usize) -> Option<&mut Onward> {
     hosts.flows[flow].relay.as_mut()?.onward.as_mut()
@@ -248,13 +152,6 @@ fn ask_for_window<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flo
     hosts.probe.sent(now, flow as u32, frame, &segment);
     medium.send(hosts, Circuit::of_data(flow), frame, &segment, UNKNOWN);
     hosts.clock.set(Actor::Start(flow), due, START);
-}
-
-impl Onward {
-    /// How long the sender waits until it asks, ever longer without an answer.
-    fn patience(&self, rto: Span) -> Span {
-        Span(rto.0.saturating_mul(1 << self.unanswered.min(20))).min(RAREST_PROBE.max(rto))
-    }
 }
 
 /// What the buffer behind a flow did, if there is one.

@@ -8,7 +8,7 @@
 use crate::impairments::loss::Loss;
 use crate::ip::port::accounts::Rules;
 use crate::ip::port::line::Line;
-use crate::observe::watch::Counts;
+use crate::observe::probe::Counts;
 use crate::packets::ring::Ring;
 use crate::policies::acting::Acting;
 use crate::policies::{Arrival, Policy, Verdict};

@@ -4,7 +4,7 @@ use crate::impairments::loss::Loss;
 use crate::ip::port::line::Line;
 use crate::ip::report::{MotionReport, PacketReport};
 use crate::motion::{Fate, Motion, Passage};
-use crate::observe::watch::Counts;
+use crate::observe::probe::Counts;
 use crate::packets::ring::Ring;
 use crate::policies::{Occupancy, Policy};
 use crate::scenario::{BufferUnit, LinkConfig, NodeKind};

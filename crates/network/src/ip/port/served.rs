@@ -7,7 +7,7 @@ use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
 use crate::ip::NO_OPTIONS;
-use crate::observe::watch::Counts;
+use crate::observe::probe::Counts;
 use crate::packets::{Options, Packet};
 use crate::queues::Queued;
 use crate::scenario::{BufferUnit, LinkConfig, Scenario};

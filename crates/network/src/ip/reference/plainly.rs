@@ -3,8 +3,9 @@
 use crate::hosts::foreign::Losses;
 use crate::ip::port::served::{Held, Served};
 use crate::ip::report::PacketReport;
+use crate::observe::probe::Counts;
 use crate::observe::probe::Probe;
-use crate::observe::watch::{self, Counts};
+use crate::observe::watch;
 use crate::packets::{Options, Packet};
 use longpipe_events::{Time, PS_PER_SECOND};
 

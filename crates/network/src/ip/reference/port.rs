@@ -8,7 +8,7 @@ use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
 use crate::motion::Motion;
-use crate::observe::watch::Counts;
+use crate::observe::probe::Counts;
 use crate::packets::Circuit;
 use crate::packets::{Options, Packet};
 use crate::policies::acting::Acting;

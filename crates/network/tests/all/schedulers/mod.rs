@@ -93,7 +93,7 @@ fn both(scenario: &Scenario) -> Report {
 
 /// Bytes of IP packets that came of each flow.
 fn came(report: &Report) -> Vec<f64> {
-    let bytes = |row: &longpipe_network::hosts::datagrams::DatagramReport| row.received_bytes + 28 * row.received;
+    let bytes = |row: &longpipe_network::report::flows::DatagramReport| row.received_bytes + 28 * row.received;
     report.datagrams.iter().map(|row| bytes(row) as f64).collect()
 }
 

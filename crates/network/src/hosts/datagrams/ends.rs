@@ -1,0 +1,40 @@
+//! What both ends of a flow of datagrams do.
+
+use crate::clock::{Actor, START, UNKNOWN};
+use crate::hosts::Hosts;
+use crate::medium::Medium;
+use crate::observe::probe::Probe;
+use crate::packets::contents::Datagram;
+use crate::packets::Circuit;
+
+/// An application sends what is due now.
+pub(in crate::hosts) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
+    let (travels, now) = (medium.travels(Circuit::of_data(flow)), hosts.clock.now);
+    loop {
+        let state = &mut hosts.flows[flow];
+        let Some(datagrams) = &mut state.datagrams else { return };
+        let start = state.start;
+        let Some((at, length)) = datagrams.source.due(start).filter(|due| due.0 <= hosts.clock.end) else {
+            return;
+        };
+        if at > now {
+            return hosts.clock.set(Actor::Start(flow), at, START);
+        }
+        datagrams.source.step();
+        datagrams.sent.0 += 1;
+        datagrams.sent.1 += u64::from(length);
+        let datagram = Datagram { sent: now, length };
+        let frame = datagrams.way.number(travels, datagram);
+        hosts.probe.sent_datagram(now, flow as u32, frame, &datagram);
+        medium.send(hosts, Circuit::of_data(flow), frame, &datagram, UNKNOWN);
+    }
+}
+
+/// A datagram reaches its application.
+pub(in crate::hosts) fn arrive<P: Probe>(hosts: &mut Hosts<P>, flow: usize, frame: u32, datagram: &Datagram) {
+    let now = hosts.clock.now;
+    hosts.probe.received_datagram(now, flow as u32, frame, datagram);
+    if let Some(datagrams) = &mut hosts.flows[flow].datagrams {
+        datagrams.take(now, frame, datagram);
+    }
+}
