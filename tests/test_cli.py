@@ -96,7 +96,7 @@ def test_an_unknown_example_is_told_those_there_are() -> None:
     refused = run("init", "--example", "gto")
     assert refused.returncode == 2
     assert refused.stderr.endswith(
-        "accepts fiber, geo, geo-pep, leo, starlink, cellular, aqm, home, web-and-bulk, lan-96\n"
+        "accepts fiber, geo, geo-pep, leo, starlink, cellular, rain-fade, aqm, home, web-and-bulk, lan-96\n"
     )
 
 
