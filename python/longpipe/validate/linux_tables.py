@@ -23,6 +23,7 @@ from longpipe.validate.linux import (
     run,
     seconds,
 )
+from longpipe.validate.linux_shared import SEEDS, SHARED, draw_shared, shared_measures
 
 # Without DCTCP, which needs marks, and four that are hardly used.
 CONTROLS: Final[tuple[LinuxControl, ...]] = tuple(
@@ -170,6 +171,19 @@ def queues(tell: Tell) -> Files:
     return {"queues.csv": pd.DataFrame(rows)}
 
 
+def shared_paths(tell: Tell, count: int = SHARED) -> Files:
+    """Random paths that one to eight connections share, over queues that act."""
+    rows = []
+    for seed in range(SEEDS * count):
+        number = seed % count
+        case = draw_shared(number).model_copy(update={"seed": seed})
+        found = _told(case, f"{number} {seed} {case.discipline}", tell)
+        about = {name: getattr(case, name) for name in ("rate", "round_trip", "discipline", "duration")}
+        controls = " ".join(flow.control for flow in case.flows)
+        rows.append({"path": number, **about, "controls": controls, "seed": seed, **shared_measures(found)})
+    return {"shared-paths.csv": pd.DataFrame(rows)}
+
+
 def paths(tell: Tell, count: int = PATHS) -> Files:
     """Random paths with random loss: CUBIC, BBR, Reno, 60 s, or 30 s above 25 Mbit/s."""
     rows = []
@@ -190,6 +204,7 @@ TABLES: Final[dict[str, Callable[[Tell], Files]]] = {
     "phases": phases,
     "queues": queues,
     "paths": paths,
+    "shared-paths": shared_paths,
 }
 
 

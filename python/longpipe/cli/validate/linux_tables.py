@@ -13,7 +13,9 @@ def linux_tables(
     folder: Annotated[Path, typer.Argument(help="Where the tables are written.")],
     table: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="One table alone: controls, losses, transfers, phases, queues, paths."),
+        typer.Option(
+            metavar="NAME", help="One table alone: controls, losses, transfers, phases, queues, paths, shared-paths."
+        ),
     ] = None,
 ) -> None:
     """Run what the tables of tests/data/linux hold in Linux, and write them; the same command writes the same bytes.

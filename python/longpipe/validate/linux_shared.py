@@ -1,0 +1,90 @@
+"""Paths drawn at random that several connections share, over queues that act: what Linux makes of them."""
+
+from collections.abc import Sequence
+from random import Random
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from longpipe.validate.linux import PACKET_BYTES, STEADY, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, seconds
+
+SHARED: Final = 20
+# What a few packets decide is told apart from what differs always.
+SEEDS: Final = 1
+MOST_FLOWS: Final = 8
+DISCIPLINES: Final = ("codel", "fq_codel", "pie", "red")
+CONTROLS: Final[tuple[LinuxControl, ...]] = ("cubic", "reno", "bbr")
+# No queue is ever full [packets].
+ROOM: Final = 1000
+# One connection after another begins [s].
+APART_S: Final = 0.5
+# RED's lower threshold: so many packets, or what so much time lets out [s] (Floyd, Gummadi and Shenker 2001).
+RED_LEAST, RED_TARGET_S = 5, 0.0025
+# A path's share of its longest: above this rate half the time is enough [bit/s].
+FAST: Final = 25e6
+
+
+def draw_shared(number: int) -> LinuxCase:
+    """A path of 5 to 50 Mbit/s and 10 to 200 ms, one to eight connections of CUBIC, Reno or BBR, a queue that acts."""
+    random = Random(f"shared path {number}")  # noqa: S311 - no secret
+    rate, round_trip = _between(random, 5e6, 50e6), _between(random, 0.010, 0.200)
+    words = [random.choice(DISCIPLINES)]
+    if words[0] == "red":
+        words += _red(rate)
+    if random.random() < 1 / 2:
+        words.append("ecn")
+    elif words[0] == "fq_codel":
+        words.append("noecn")
+    flows = tuple(
+        LinuxFlow(control=random.choice(CONTROLS), start=f"{flow * APART_S:g} s")
+        for flow in range(random.randint(1, MOST_FLOWS))
+    )
+    return LinuxCase(
+        rate=f"{round(rate, -5):.0f} bit/s",
+        round_trip=f"{1000 * round_trip:.0f} ms",
+        buffer=ROOM,
+        discipline=" ".join(words),
+        flows=flows,
+        duration="60 s" if rate <= FAST else "30 s",
+    )
+
+
+def shared_measures(found: LinuxRun) -> dict[str, float | int]:
+    """After a third of a run: goodput of all, its fairness, the median wait; of all of it: packets lost and marked."""
+    end = seconds(found.case.duration)
+    begin = round(end * STEADY, 1)
+    flows = range(len(found.case.flows))
+    srtt_s = np.concatenate([_later(found, flow, begin) for flow in flows])
+    goodputs = [found.goodput(begin, end, flow) / 1e6 for flow in flows]
+    return {
+        "goodput_mbps": round(sum(goodputs), 4),
+        "jain": round(jain(goodputs), 4),
+        "median_wait_ms": round(1000 * (float(np.median(srtt_s)) - seconds(found.case.round_trip)), 3),
+        "drops": found.queue_drops,
+        "marks": found.marks,
+    }
+
+
+def jain(goodputs: Sequence[float]) -> float:
+    """Jain's index of fairness: 1 where all have the same, 1/n where one of n has all."""
+    shares = np.array(goodputs)
+    return float(shares.sum() ** 2 / (len(shares) * (shares**2).sum()))
+
+
+def _later(found: LinuxRun, flow: int, begin: float) -> npt.NDArray[np.float64]:
+    srtt = found.of(flow)["srtt_us"]
+    later: npt.NDArray[np.float64] = srtt[srtt.index > begin].to_numpy(dtype=float) / 1e6
+    return later
+
+
+def _red(rate: float) -> list[str]:
+    least = max(RED_LEAST, rate * RED_TARGET_S / 8 / PACKET_BYTES) * PACKET_BYTES
+    burst = round(5 * least / 3 / PACKET_BYTES) + 1
+    named = {"limit": ROOM * PACKET_BYTES, "min": round(least), "max": 3 * round(least), "avpkt": PACKET_BYTES}
+    return [f"{name} {value}" for name, value in {**named, "burst": burst, "probability": 0.1}.items()]
+
+
+def _between(random: Random, low: float, high: float) -> float:
+    """Uniform in its logarithm."""
+    return float(low * (high / low) ** random.random())

@@ -1,0 +1,50 @@
+"""Random paths that several flows share, over queues that act, beside Linux: data/linux/shared-paths.csv."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from linux_measures import shared
+from longpipe import simulate
+from longpipe.validate.linux import STEADY, seconds
+from longpipe.validate.linux_compare import scenario
+from longpipe.validate.linux_shared import SEEDS, SHARED, draw_shared
+
+TABLE = pd.read_csv(Path(__file__).parent / "data" / "linux" / "shared-paths.csv")
+# What is not within 3 % of the goodput, .03 of Jain's index, 10 % or 1 ms of the median wait: docs/queues.md says why.
+BEYOND = {
+    1: {"median_wait_ms"},
+    3: {"median_wait_ms"},
+    10: {"median_wait_ms"},
+    11: {"median_wait_ms"},
+    15: {"median_wait_ms"},
+    16: {"goodput_mbps"},
+}
+# Who loses which packet is chance, and a run of a few flows goes by it.
+DRAWS = 3
+
+
+def test_the_table_has_what_is_drawn() -> None:
+    assert list(TABLE["seed"]) == list(range(SEEDS * SHARED))
+    for number, rows in TABLE.groupby("path"):
+        case = draw_shared(int(str(number)))
+        for name in ("rate", "round_trip", "discipline", "duration"):
+            assert set(rows[name]) == {getattr(case, name)}
+        assert set(rows["controls"]) == {" ".join(flow.control for flow in case.flows)}
+
+
+@pytest.mark.parametrize("number", range(SHARED))
+def test_over_random_paths_flows_share_and_wait_as_in_linux(number: int) -> None:
+    case, linux = draw_shared(number), TABLE[TABLE["path"] == number].mean(numeric_only=True)
+    end = seconds(case.duration)
+    runs = [simulate(scenario(case), seed) for seed in range(DRAWS)]
+    measured = [shared(run, round(end * STEADY, 1), end, seconds(case.round_trip)) for run in runs]
+    found = pd.DataFrame(measured).mean()
+    allowed = {
+        "goodput_mbps": 0.03 * linux["goodput_mbps"],
+        "jain": 0.03,
+        "median_wait_ms": max(1.0, 0.1 * linux["median_wait_ms"]),
+    }
+    beyond = {what for what, most in allowed.items() if abs(found[what] - linux[what]) > most}
+    assert beyond == BEYOND.get(number, set())
