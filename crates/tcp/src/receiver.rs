@@ -53,6 +53,9 @@ pub struct Receiver {
     counter: Counter,
     /// What came before marks began or ended, of which an ACK leaves first; whether another one follows.
     before_mark: Option<(u64, bool)>,
+    /// Whether ACKs tell what came twice, and what did since the last one.
+    tells_duplicates: bool,
+    duplicate: Option<(u64, u64)>,
     /// Of the SYN to answer.
     opening: Opening,
     /// A byte of each block last reported, the most recent first.
@@ -97,6 +100,8 @@ impl Receiver {
             before_mark: None,
             sack_blocks: config.recovery.sack_blocks() as u8,
             latest: 0,
+            tells_duplicates: config.recovery.tells_duplicates(),
+            duplicate: None,
             opening: Opening::Over,
             reported: [0; MAX_SACK_BLOCKS],
             unacknowledged: 0,
@@ -178,8 +183,11 @@ impl Receiver {
         self.latest = segment.sequence;
         let in_order = segment.sequence <= self.next && segment.end() > self.next;
         let filled = in_order && self.advance(segment.end());
-        if !in_order && segment.sequence > self.next {
-            self.beyond.insert(segment.sequence, segment.end());
+        if !in_order {
+            let news = segment.sequence > self.next && self.beyond.insert(segment.sequence, segment.end());
+            if !news && self.tells_duplicates {
+                self.duplicate = Some((segment.sequence, segment.end()));
+            }
         }
         let at_once = self.attends && self.answers_at_once(now, segment, in_order);
         if in_order && !filled && !at_once && self.beyond.is_empty() {
@@ -294,7 +302,7 @@ impl Receiver {
         Some(AckSegment {
             acknowledgement: self.next,
             echo: self.echo,
-            blocks: if self.sack_blocks == 0 || self.beyond.is_empty() {
+            blocks: if self.sack_blocks == 0 || (self.beyond.is_empty() && self.duplicate.is_none()) {
                 Default::default()
             } else {
                 self.blocks()
@@ -332,6 +340,9 @@ impl Receiver {
     /// The block of the latest segment, then those reported last (RFC 2018 section 4).
     #[inline(always)]
     fn blocks(&mut self) -> [SackBlock; MAX_SACK_BLOCKS] {
+        if let Some(duplicate) = self.duplicate.take() {
+            return self.blocks_after(duplicate);
+        }
         // Mostly there is but one.
         match self.beyond.only() {
             Some(only) if (only.0..only.1).contains(&self.latest) => {
@@ -340,6 +351,15 @@ impl Receiver {
             }
             _ => self.several_blocks(),
         }
+    }
+
+    /// What came twice, then the others as far as there is room (RFC 2883 section 4).
+    #[cold]
+    fn blocks_after(&mut self, duplicate: (u64, u64)) -> [SackBlock; MAX_SACK_BLOCKS] {
+        let [first, second, _] = self.several_blocks();
+        let mut blocks = [self.block(duplicate), first, second];
+        blocks[usize::from(self.sack_blocks)..].fill(SackBlock::NONE);
+        blocks
     }
 
     #[inline(never)]
@@ -366,7 +386,7 @@ impl Receiver {
 
     #[inline(always)]
     fn block(&self, (start, end): (u64, u64)) -> SackBlock {
-        SackBlock::new((start - self.next) as u32, (end - self.next) as u32)
+        SackBlock::new(start.wrapping_sub(self.next) as u32, end.wrapping_sub(self.next) as u32)
     }
 
     /// Bytes delivered in order to the application.

@@ -155,13 +155,27 @@ impl AckSegment {
         header_bytes(self.echo.get()) + 4 + 8 * self.sack_blocks().count() as u32
     }
 
-    /// The SACK blocks as ranges of sequence numbers, the most recent first.
+    /// The SACK blocks as ranges of sequence numbers, the most recent first; before it may stand one of what came twice.
     pub fn sack_blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let sequence = |offset: u32| self.acknowledgement + u64::from(offset);
+        // What came twice may lie before the acknowledgement, as far as half of what 32 bits count.
+        let sequence = |offset: u32| self.acknowledgement.wrapping_add_signed(i64::from(offset as i32));
         self.blocks
             .iter()
             .take_while(|block| block.is_some())
             .map(move |block| (sequence(block.start()), sequence(block.end())))
+    }
+
+    /// Those of data beyond a hole.
+    pub fn blocks_beyond(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.sack_blocks().filter(|&(start, _)| start >= self.acknowledgement)
+    }
+
+    /// What came twice: the first block, if it is of what is acknowledged, or part of the second one (RFC 2883 section 4).
+    pub fn duplicate(&self) -> Option<(u64, u64)> {
+        let mut blocks = self.sack_blocks();
+        let (start, end) = blocks.next()?;
+        let within = |(first, last)| first <= start && end <= last;
+        (end <= self.acknowledgement || blocks.next().is_some_and(within)).then_some((start, end))
     }
 }
 

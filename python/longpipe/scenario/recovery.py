@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from longpipe.scenario.base import Burst, Model, kind_or_table
+from longpipe.scenario.base import LATER, Burst, Model, kind_or_table
 from longpipe.scenario.variant import CHOSEN, Variant
 
 TimerRestart = Literal["first", "every"]
@@ -124,7 +124,18 @@ class Rack(Variant):
     )
     undo: bool = Field(
         default=True,
-        description="Take a reduction back if an ACK shows that nothing had been lost; needs timestamps, RFC 4015",
+        description="Take a reduction back if an ACK shows that nothing had been lost; needs timestamps, D-SACK or "
+        "F-RTO, RFC 4015",
+    )
+    dsack: Annotated[bool, LATER] = Field(
+        default=False,
+        description="ACKs tell what came twice: a reduction all copies of which did is taken back, and RACK waits "
+        "longer; RFC 2883",
+    )
+    frto: Annotated[bool, LATER] = Field(
+        default=False,
+        description="After a timeout and the ACK of its first copy new data leave first; if older data that were sent "
+        "once are acknowledged then, the timeout is taken back; RFC 5682",
     )
 
 

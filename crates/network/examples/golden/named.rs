@@ -114,15 +114,23 @@ fn linux(book: &mut Book) {
         hystart: HystartConfig::Linux,
         rules: CubicRules::Linux,
     });
-    let rack = RecoveryConfig::Rack(RackConfig {
-        blocks: 3,
-        probe: true,
-        undo: true,
-    });
+    let rack = |tells| {
+        RecoveryConfig::Rack(RackConfig {
+            blocks: 3,
+            probe: true,
+            undo: true,
+            dsack: tells,
+            frto: tells,
+        })
+    };
     for (medium, framing) in FRAMINGS {
-        for (name, congestion) in [("cubic", cubic.clone()), ("bbr", CongestionConfig::Bbr(BbrConfig {}))] {
+        for (name, congestion, tells) in [
+            ("cubic", cubic.clone(), false),
+            ("bbr", CongestionConfig::Bbr(BbrConfig {}), false),
+            ("cubic-dsack-frto", cubic.clone(), true),
+        ] {
             let config = TcpConfig {
-                recovery: rack.clone(),
+                recovery: rack(tells),
                 congestion,
                 initial_window_segments: 10,
                 idle_restart: true,

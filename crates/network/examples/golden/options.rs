@@ -11,7 +11,7 @@ use longpipe_tcp::congestion::LedbatConfig;
 pub type Change = (&'static str, RecoveryKind, fn(&mut TcpConfig));
 
 /// One of each option, at least.
-pub const OPTIONS: [Change; 41] = {
+pub const OPTIONS: [Change; 42] = {
     use RecoveryKind::{Newreno, Reno, Sack, Tahoe, Vanilla};
     [
         ("vanilla", Vanilla, |_| {}),
@@ -69,6 +69,7 @@ pub const OPTIONS: [Change; 41] = {
             tcp.congestion = CongestionConfig::Aimd(AimdConfig { byte_counting: true })
         }),
         ("silly-windows", Sack, |tcp| tcp.silly_window_avoidance = false),
+        ("handshake", Sack, |tcp| tcp.handshake = true),
         ("idle-restart", Newreno, |tcp| tcp.idle_restart = true),
         ("initial-window", Sack, |tcp| tcp.initial_window_segments = 4),
         ("initial-ssthresh", Reno, |tcp| tcp.initial_ssthresh_bytes = Some(4096)),

@@ -69,6 +69,8 @@ pub fn recovery(kind: RecoveryKind) -> RecoveryConfig {
             blocks: 3,
             probe: true,
             undo: true,
+            dsack: false,
+            frto: false,
         }),
     }
 }

@@ -33,6 +33,7 @@ impl Ledger {
             }
         }
         self.sacked.absorb(una);
+        let in_order = self.delivered;
         for (block, place) in blocks.zip(0..) {
             // Mostly a block but the first is one of the ACK before.
             if !self.latest.contains(&block) {
@@ -55,6 +56,8 @@ impl Ledger {
             slow_rtt: arrivals.slow_rtt,
             latest: arrivals.latest,
             reordered: arrivals.reordered,
+            original_end: arrivals.original_end.unwrap_or(u64::MAX),
+            sacked: self.delivered > in_order,
         }
     }
 

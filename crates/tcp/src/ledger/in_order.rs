@@ -56,6 +56,8 @@ impl Ledger {
                 .zip(departure)
                 .map(|(newest, departure)| self.rate(now, newest.sent, departure)),
             reordered: false,
+            original_end: u64::MAX,
+            sacked: false,
         }
     }
 }

@@ -77,6 +77,10 @@ pub struct News {
     pub latest: Option<Latest>,
     /// Whether a segment arrived, sent once, after one that was sent later.
     pub reordered: bool,
+    /// Where the first segment ends that is newly known to have arrived and was sent once; beyond all bytes if none is.
+    pub original_end: u64,
+    /// Whether SACK blocks told of any.
+    pub sacked: bool,
 }
 
 /// Segments under way, by what is known of them.
@@ -274,6 +278,7 @@ struct Arrivals {
     latest: Option<Latest>,
     end: u64,
     reordered: bool,
+    original_end: Option<u64>,
 }
 
 impl Arrivals {
@@ -287,6 +292,7 @@ impl Arrivals {
         self.reordered |= !record.again && record.end < self.highest;
         if !record.again {
             self.slow_rtt = self.slow_rtt.max(Some(now - record.sent));
+            self.original_end = self.original_end.or(Some(record.end));
         }
         let latest = Latest {
             number: record.number,

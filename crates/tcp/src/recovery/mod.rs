@@ -92,6 +92,13 @@ impl RecoveryConfig {
     }
 }
 
+impl RecoveryConfig {
+    /// Whether receivers tell what came twice.
+    pub fn tells_duplicates(&self) -> bool {
+        matches!(self, RecoveryConfig::Rack(rack) if rack.dsack)
+    }
+}
+
 impl Recovery {
     /// The one that goes by the records of transmissions.
     #[inline]

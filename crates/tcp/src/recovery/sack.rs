@@ -92,7 +92,7 @@ impl Recover for Sack {
     /// Reads an ACK's blocks; true if they tell anything new, or in recovery, where any ACK means that a segment left.
     #[inline(always)]
     fn on_ack(&mut self, ack: &AckSegment) -> bool {
-        self.board.update(ack.acknowledgement, ack.sack_blocks()) || self.recover.is_some()
+        self.board.update(ack.acknowledgement, ack.blocks_beyond()) || self.recover.is_some()
     }
 
     /// The triggering duplicate resends one segment and starts PIPE; each later one takes a segment off it.

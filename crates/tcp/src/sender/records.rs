@@ -49,11 +49,11 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
         ledger,
         mut reins,
     } = parts;
-    let mut news = ledger.on_ack(now, ack.acknowledgement, ack.sack_blocks());
+    let mut news = ledger.on_ack(now, ack.acknowledgement, ack.blocks_beyond());
     // What was sent before the first segment under way, and takes longer than that has, is no sign that it is lost (Linux).
     let slow = !advanced && ledger.oldest().is_some_and(|oldest| news.slow_rtt > Some(now - oldest));
     let (lost, in_all) = (ledger.lost(), ledger.lost_in_all());
-    let turn = rack.on_ack(now, &news, ack.echo.get(), advanced, ledger, &mut reins);
+    let turn = rack.on_ack(now, &news, ack, advanced, ledger, &mut reins);
     news.lost = ledger.lost().saturating_sub(lost);
     if let Some(rate) = &mut news.rate {
         rate.lost += ledger.lost_in_all() - in_all;
@@ -158,7 +158,11 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
     let Parts { rack, ledger, .. } = parts(sender, now)?;
     let probes = rack.take_probe();
     let under_way = ledger.in_flight(max);
-    let lost = ledger.next_lost();
+    let lost = if sends_new_first(sender, under_way) {
+        None
+    } else {
+        parts(sender, now)?.ledger.next_lost()
+    };
     let fits = |length: u32| (under_way + u64::from(length)) as i64 as f64 <= cwnd;
     let segment = match lost {
         Some((sequence, length)) => {
@@ -191,6 +195,21 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
     sender.follow(now, &segment);
     set_timers_after_sending(sender, now, &segment, probes);
     Some(segment)
+}
+
+/// Whether new data leave before what is lost: as long as F-RTO asks for it, and the window and the application have some.
+fn sends_new_first(sender: &mut Sender, under_way: u64) -> bool {
+    if !sender.recovery.by_records().is_some_and(|rack| rack.sends_new_first()) {
+        return false;
+    }
+    let (length, max) = (sender.room(sender.flight.rwnd), sender.flight.max);
+    let fits = (under_way + u64::from(length)) as i64 as f64 <= sender.flight.cwnd();
+    let whole = length > 0 && (length == sender.flight.mss || sender.may_send_short(length));
+    (whole && fits)
+        || !sender
+            .recovery
+            .by_records()
+            .is_some_and(|rack| rack.give_up_forward(max))
 }
 
 /// Whether a segment that may leave has to wait for its time.

@@ -1,6 +1,6 @@
 //! RACK-TLP and PRR.
 
-use crate::script::{Script, Trace, RTT};
+use crate::script::{Script, Trace, MSS, RTT};
 use crate::{assert_trace, repair, Repair};
 use longpipe_tcp::config::RecoveryKind::Rack;
 use longpipe_tcp::config::TimerConfig;
@@ -91,4 +91,48 @@ fn rfc_3522_an_ack_of_the_first_copy_takes_the_reduction_back() {
             .count()
     };
     assert!(after(&taken_back) > after(&kept) + 10, "{taken_back}\n{kept}");
+}
+
+/// Without timestamps: what came twice, and what is acknowledged after a timeout, have to tell.
+fn unstamped(dsack: bool, frto: bool) -> Script {
+    Script::new(Rack).segments(120).with(|tcp| {
+        (tcp.rack.dsack, tcp.rack.frto) = (dsack, frto);
+        tcp.initial_ssthresh_bytes = Some(20 * MSS);
+    })
+}
+
+#[test]
+fn rfc_2883_a_reduction_whose_only_copy_came_twice_is_taken_back_a_round_trip_later() {
+    // The fourth packet comes .4 of a round trip late: a recovery begins, and its copy comes twice.
+    let late = |dsack| unstamped(dsack, false).delay(3, 0.4).play();
+    let (told, untold) = (late(true), late(false));
+    assert_eq!((told.fast_retransmits, untold.fast_retransmits), (1, 1), "{told}");
+    assert!(told.end < untold.end, "{told}\n{untold}");
+    // A copy that is needed comes once: nothing is taken back.
+    let lost = |dsack| unstamped(dsack, false).lose(&[3]).play();
+    assert_eq!(lost(true).to_string(), lost(false).to_string());
+}
+
+#[test]
+fn rfc_5682_a_timeout_too_soon_sends_one_segment_again_then_new_ones_and_is_taken_back() {
+    // The second flight is held up for longer than the timer runs.
+    let late = |frto| {
+        (16..36)
+            .fold(unstamped(true, frto), |script, packet| script.delay(packet, 11.0))
+            .play()
+    };
+    let (asked, unasked) = (late(true), late(false));
+    let again = |trace: &Trace| trace.sent.iter().filter(|sent| sent.again).count();
+    assert_eq!((asked.timeouts, again(&asked)), (1, 1), "{asked}");
+    assert!(again(&unasked) > 1 && asked.end < unasked.end, "{unasked}");
+}
+
+#[test]
+fn rfc_5682_after_a_timeout_that_was_due_all_that_is_lost_is_sent_again() {
+    let flight: Vec<u64> = (4..16).collect();
+    let lost = |frto| unstamped(false, frto).lose(&flight).play();
+    let (asked, unasked) = (lost(true), lost(false));
+    assert_eq!(asked.timeouts, unasked.timeouts, "{asked}");
+    // Two new segments leave first, and cost a round trip.
+    assert!(asked.end <= unasked.end + 2.0, "{asked}\n{unasked}");
 }

@@ -262,6 +262,8 @@ impl TcpDraft {
                 blocks: self.blocks,
                 probe: self.choice(19),
                 undo: self.choice(20),
+                dsack: self.choice(29),
+                frto: self.choice(30),
             }),
         }
     }

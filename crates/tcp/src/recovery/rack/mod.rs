@@ -7,18 +7,21 @@
 mod phase;
 mod probe;
 mod prr;
+mod spurious;
 
 use super::recover::Recover;
 use crate::congestion::control::{self, Cause, Wants};
 use crate::congestion::reins::{Regulation, Reins};
 use crate::ledger::{Judged, Latest, Ledger, News};
 use crate::problem::Problem;
+use crate::segment::AckSegment;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::{MaybeTime, Span, Time};
 use phase::Phase;
 pub use phase::State;
 use prr::Prr;
 use serde::{Deserialize, Serialize};
+use spurious::{Copies, Forward, Steps};
 
 /// What goes with it.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
@@ -30,6 +33,16 @@ pub struct RackConfig {
     pub probe: bool,
     /// Take a reduction back if an ACK shows that nothing had been lost (Eifel, RFC 3522 and RFC 4015), which needs timestamps.
     pub undo: bool,
+    /// Receivers tell what came twice, which shows reductions that were none too few, too (RFC 2883).
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub dsack: bool,
+    /// New data leave first after a timeout, which show whether it was one too many (RFC 5682).
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub frto: bool,
+}
+
+fn is_off(on: &bool) -> bool {
+    !on
 }
 
 impl Parameters for RackConfig {
@@ -60,6 +73,10 @@ struct Before {
     una: u64,
     /// When something was first sent again.
     first_again: Option<Time>,
+    /// What was since.
+    copies: Copies,
+    /// Whether the recovery is over.
+    over: bool,
 }
 
 /// A probe of the tail that is not answered yet.
@@ -80,6 +97,8 @@ pub struct Rack {
     reordered: bool,
     prr: Prr,
     before: Option<Before>,
+    forward: Forward,
+    steps: Steps,
     probe: Option<Probe>,
     /// Whether a probe has to leave.
     probes: bool,
@@ -109,6 +128,8 @@ impl Variant for Rack {
             reordered: false,
             prr: Prr::default(),
             before: None,
+            forward: Forward::Over,
+            steps: Steps::default(),
             probe: None,
             probes: false,
             rto: MaybeTime::NONE,
@@ -137,20 +158,30 @@ impl Rack {
         &mut self,
         now: Time,
         news: &News,
-        echo: Option<Time>,
+        ack: &AckSegment,
         advanced: bool,
         ledger: &mut Ledger,
         reins: &mut Reins,
     ) -> Turn {
+        let echo = ack.echo.get();
         self.reordered |= news.reordered;
         self.take_latest(news.latest);
         let una = reins.flight().una;
+        let twice = if self.config.dsack { ack.duplicate() } else { None };
+        if let Some(twice) = twice {
+            self.on_duplicate(twice, una, reins);
+        }
         self.look_at_probe(una, news, advanced, reins);
         if advanced && self.is_spurious(echo, una, ledger) {
             self.take_back(ledger, reins);
         }
+        if self.config.dsack {
+            self.look_at_copies(advanced, ledger, reins);
+        }
+        self.look_forward(news, (advanced, twice.is_some()), ledger, reins);
         match self.phase {
             Phase::Recovery(end) if una >= end => {
+                self.steps.on_recovered();
                 reins.regulate(Regulation::ToThreshold);
                 self.end(reins);
             }
@@ -238,7 +269,7 @@ impl Rack {
         if !self.reordered && certain {
             return Span(0);
         }
-        Span(least_rtt.0 / 4)
+        self.steps.of(least_rtt)
     }
 
     /// A recovery begins if anything is lost; in one after a timeout, if what was sent again is.
@@ -264,17 +295,24 @@ impl Rack {
 
     fn remember(&mut self, reins: &Reins) {
         let flight = reins.flight();
-        self.before = self.before.or(Some(Before {
+        self.before = self.before.filter(|before| !before.over).or(Some(Before {
             cwnd: flight.cwnd(),
             ssthresh: flight.ssthresh(),
             una: flight.una,
             first_again: None,
+            copies: Copies::default(),
+            over: false,
         }));
     }
 
     fn end(&mut self, reins: &mut Reins) {
         self.phase = Phase::Open;
-        self.before = None;
+        self.forward = Forward::Over;
+        // Only what came twice may still tell.
+        self.before = self.before.filter(|_| self.config.dsack);
+        if let Some(before) = &mut self.before {
+            before.over = true;
+        }
         reins.recovered(false);
     }
 
@@ -299,6 +337,7 @@ impl Rack {
             // What was taken to be lost was late.
             self.reordered |= matches!(self.phase, Phase::Recovery(_));
             self.phase = Phase::Open;
+            self.forward = Forward::Over;
             reins.regulate(Regulation::Back {
                 cwnd: before.cwnd,
                 ssthresh: before.ssthresh,
@@ -315,11 +354,15 @@ impl Rack {
         }
         if let (true, Some(before)) = (again, &mut self.before) {
             before.first_again.get_or_insert(now);
+            before.copies.add();
         }
     }
 
     /// The retransmission timer expired: all is lost.
     pub fn on_retransmission_timeout(&mut self, ledger: &mut Ledger, reins: &mut Reins) {
+        let repeated = matches!(self.phase, Phase::Loss(_));
+        let asks = self.config.frto && (repeated || !self.repairs());
+        self.forward = if asks { Forward::Asked } else { Forward::Over };
         if !self.repairs() {
             self.remember(reins);
         }

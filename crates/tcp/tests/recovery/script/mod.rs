@@ -102,6 +102,8 @@ impl Draft {
                 blocks: 3,
                 probe: false,
                 undo: true,
+                dsack: false,
+                frto: false,
             },
             sack: SackConfig {
                 blocks: 3,

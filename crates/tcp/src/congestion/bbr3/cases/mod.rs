@@ -77,6 +77,8 @@ impl Flow {
                 blocks: 3,
                 probe: true,
                 undo: true,
+                dsack: false,
+                frto: false,
             }),
             congestion: CongestionConfig::Bbr3(Bbr3Config {}),
             mss_bytes: MSS as u32,
