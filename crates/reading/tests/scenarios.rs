@@ -21,7 +21,7 @@ fn scenarios_are_read_as_by_their_own_rules() {
     for scenario in scenarios {
         let text = scenario.to_string();
         let own: Scenario = serde_json::from_str(&text).expect("a scenario");
-        let read = longpipe_reading::scenario(&text).expect("a scenario");
+        let read = longpipe_reading::from_json::<Scenario>(&text).expect("a scenario");
         assert_eq!(format!("{read:?}"), format!("{own:?}"));
     }
 }
@@ -32,7 +32,9 @@ fn unknown_missing_and_wrong_fields_are_refused_by_name() {
     let refused = |change: &dyn Fn(&mut Value)| {
         let mut changed = scenario.clone();
         change(&mut changed);
-        longpipe_reading::scenario(&changed.to_string()).expect_err("refused")
+        longpipe_reading::from_json::<Scenario>(&changed.to_string())
+            .expect_err("refused")
+            .to_string()
     };
     let unknown = refused(&|scenario| scenario["speed"] = json!(1));
     assert!(unknown.contains("unknown field `speed`"), "{unknown}");
@@ -46,6 +48,8 @@ fn unknown_missing_and_wrong_fields_are_refused_by_name() {
     assert!(kind.contains("unknown variant `best`"), "{kind}");
     let wrong = refused(&|scenario| scenario["duration_ps"] = json!("long"));
     assert!(wrong.contains("expected u64"), "{wrong}");
-    let text = longpipe_reading::scenario("{").expect_err("no JSON");
-    assert!(text.starts_with("scenario: EOF while parsing"), "{text}");
+    let text = longpipe_reading::from_json::<Scenario>("{")
+        .expect_err("no JSON")
+        .to_string();
+    assert!(text.starts_with("EOF while parsing"), "{text}");
 }

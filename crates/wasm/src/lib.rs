@@ -101,7 +101,8 @@ fn begin(scenario: Scenario, seed: u64, watching: Watching) -> Result<Run, JsErr
 }
 
 fn read(scenario_json: &str) -> Result<Scenario, JsError> {
-    let mut scenario = longpipe_reading::scenario(scenario_json).map_err(|error: String| JsError::new(&error))?;
+    let read = longpipe_reading::from_json::<Scenario>(scenario_json);
+    let mut scenario = read.map_err(|refused| JsError::new(&format!("scenario: {refused}")))?;
     if scenario.framing == Framing::Ip {
         // The reference engine, of the same bits, is not in the page.
         scenario.engine = Engine::Trains;

@@ -3,6 +3,7 @@
 //! All of it comes from random streams of the flow's own, so that two networks under one seed get the same requests.
 
 use longpipe_events::{Span, Stream, Time, PS_PER_SECOND};
+use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
@@ -16,7 +17,7 @@ const ONE: u64 = 1 << 53;
 const ALL_SHARES: u64 = 1_000_000_000;
 
 /// Everything about web traffic that the papers state or leave open.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct WebConfig {
     /// From one batch of requests to the next [ps].
@@ -44,7 +45,7 @@ pub struct WebConfig {
 }
 
 /// From which request of a batch the cycle counts.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum CycleFrom {
@@ -55,7 +56,7 @@ pub enum CycleFrom {
 }
 
 /// How a Poisson variable is cut to a range.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum PoissonCut {

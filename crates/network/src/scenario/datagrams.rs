@@ -2,12 +2,13 @@
 
 use super::bounds::LONGEST_WAIT;
 use crate::packets::contents::DATAGRAM_HEADER_BYTES;
+use longpipe_reading::Read;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 /// Datagrams of one length at even distances.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct CbrConfig {
     /// Of the IP packets, headers included [bit/s].
@@ -17,7 +18,7 @@ pub struct CbrConfig {
 }
 
 /// The same while on, and nothing while off.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct OnOffDatagramsConfig {
     /// Of the IP packets while on, headers included [bit/s].
@@ -33,7 +34,7 @@ pub struct OnOffDatagramsConfig {
 }
 
 /// How times are distributed about their mean.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Times {
@@ -49,7 +50,7 @@ pub enum Times {
 }
 
 /// Datagrams of one length at exponential distances.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct PoissonConfig {
     /// Mean rate of the IP packets, headers included [bit/s].
@@ -59,7 +60,7 @@ pub struct PoissonConfig {
 }
 
 /// Frames of video, each of several datagrams (RFC 8593 section 5).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct VideoConfig {
     /// Mean rate of the frames' payload [bit/s].
@@ -75,7 +76,7 @@ pub struct VideoConfig {
 }
 
 /// Datagrams as listed.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct ArrivalsConfig {
     /// When each is sent after the start [ps], ascending, and its payload [byte].

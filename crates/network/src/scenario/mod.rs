@@ -17,6 +17,7 @@ pub mod topology;
 
 use crate::hosts::web::WebConfig;
 pub use datagrams::{ArrivalsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, Times, VideoConfig};
+use longpipe_reading::Read;
 use longpipe_tcp::config::TcpConfig;
 use motion::MotionConfig;
 pub use policy::PolicyConfig;
@@ -33,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 /// Everything one run needs besides its seed.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Which engine moves the cells.
@@ -59,7 +60,7 @@ pub struct Scenario {
 }
 
 /// The engines, all with identical results.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Engine {
@@ -70,7 +71,7 @@ pub enum Engine {
 }
 
 /// What links carry.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Framing {
@@ -81,7 +82,7 @@ pub enum Framing {
 }
 
 /// Order among cells or packets that reach one switch at one instant.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Ties {
@@ -94,7 +95,7 @@ pub enum Ties {
 }
 
 /// A vertex of the graph.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeConfig {
     /// Name in reports, unique.
@@ -106,7 +107,7 @@ pub struct NodeConfig {
 }
 
 /// What a node does with a cell.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum NodeKind {
@@ -117,7 +118,7 @@ pub enum NodeKind {
 }
 
 /// A directed link and the output port at its upstream end.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkConfig {
     /// Index of the upstream node.
@@ -142,7 +143,7 @@ pub struct LinkConfig {
 }
 
 /// Room at a port.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct BufferConfig {
     /// What is counted.
@@ -152,7 +153,7 @@ pub struct BufferConfig {
 }
 
 /// What the room at a port is counted in: cells under AAL5, else packets or bytes.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum BufferUnit {
@@ -165,7 +166,7 @@ pub enum BufferUnit {
 }
 
 /// Frames that a link loses: whole as they enter its port or interface, or by bits at the end of its wire.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum LossConfig {
@@ -221,7 +222,7 @@ pub enum LossConfig {
 }
 
 /// Schedulers between the classes of a port.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum SchedulerConfig {
@@ -237,7 +238,7 @@ pub enum SchedulerConfig {
 }
 
 /// One TCP connection.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowConfig {
     /// Name in reports, unique.
@@ -274,7 +275,7 @@ pub struct FlowConfig {
 }
 
 /// How a connection goes on where a node splits it (RFC 3135 section 3.1).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct OnwardConfig {
     /// Index of the flow that carries on.
@@ -288,7 +289,7 @@ fn is_zero(class: &u32) -> bool {
 }
 
 /// A source of VBR cells, on and off in turn.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OnOffConfig {
     /// Name in reports, unique among these.
@@ -306,7 +307,7 @@ pub struct OnOffConfig {
 }
 
 /// What an application sends.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum TrafficConfig {
@@ -332,7 +333,7 @@ pub enum TrafficConfig {
 }
 
 /// When an application begins.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum StartConfig {
@@ -351,7 +352,7 @@ pub enum StartConfig {
 }
 
 /// What to record over time; off costs nothing.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceConfig {
     /// cwnd and ssthresh of every flow, at each change.

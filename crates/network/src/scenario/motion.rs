@@ -2,11 +2,12 @@
 
 use super::bounds::LONGEST_WAIT;
 use longpipe_events::PS_PER_SECOND;
+use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 /// A link that moves; what is absent stands still.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct MotionConfig {
     /// What the line sends when, in place of the link's rate.
@@ -23,7 +24,7 @@ pub struct MotionConfig {
 }
 
 /// What a line sends when.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum ServiceConfig {
@@ -47,7 +48,7 @@ pub enum ServiceConfig {
 }
 
 /// Propagation over time.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct DelayConfig {
     /// Instants [ps], nondecreasing, and the delay at each [ps]; of equal ones the last counts from then on.
@@ -59,7 +60,7 @@ pub struct DelayConfig {
 }
 
 /// What a delay is between two knots.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Between {
@@ -70,7 +71,7 @@ pub enum Between {
 }
 
 /// An instant of a packet's transmission.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Instant {
@@ -81,7 +82,7 @@ pub enum Instant {
 }
 
 /// In which order packets arrive.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum OrderConfig {
@@ -92,7 +93,7 @@ pub enum OrderConfig {
 }
 
 /// When a line sends nothing, and what becomes of packets then.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct OutagesConfig {
     /// Begin and end of each [ps], in order and apart.
@@ -108,7 +109,7 @@ pub struct OutagesConfig {
 }
 
 /// What becomes of packets at a port.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum HoldOrDrop {
@@ -119,7 +120,7 @@ pub enum HoldOrDrop {
 }
 
 /// What becomes of a packet in service.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum InService {
@@ -132,7 +133,7 @@ pub enum InService {
 }
 
 /// What becomes of packets on the wire.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum InFlight {

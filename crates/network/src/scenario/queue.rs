@@ -1,11 +1,12 @@
 //! Parameters of queues that act, and what they may be.
 
 use super::policy::refuse_unless;
+use longpipe_reading::Read;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
 /// Random early detection (Floyd and Jacobson 1993).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct RedConfig {
     /// Mean queue below which none goes [packet, byte or cell].
@@ -34,7 +35,7 @@ pub struct RedConfig {
 }
 
 /// What a queue is counted in.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueUnit {
     /// Packets, whatever their length.
@@ -46,7 +47,7 @@ pub enum QueueUnit {
 }
 
 /// How the packets that go are spaced.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum RedGap {
     /// Uniformly from 1 to 1/p (Floyd and Jacobson 1993).
@@ -58,7 +59,7 @@ pub enum RedGap {
 }
 
 /// Proportional integral controller enhanced (RFC 8033).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct PieConfig {
     /// Delay aimed at [ps].
@@ -84,7 +85,7 @@ pub struct PieConfig {
 }
 
 /// How PIE knows the delay.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum PieDelay {
     /// That of the packet that left last.
@@ -94,7 +95,7 @@ pub enum PieDelay {
 }
 
 /// Whose reading of PIE: how bursts are let through, and how the probability falls and rises at the extremes.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum PieRules {
     /// Of the RFC.
@@ -108,7 +109,7 @@ pub enum PieRules {
 }
 
 /// Step marking (RFC 8257 section 3.1).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct StepMarkingConfig {
     /// K: waiting packets or bytes from which on arrivals are marked.
@@ -118,7 +119,7 @@ pub struct StepMarkingConfig {
 }
 
 /// BLUE (Feng, Kandlur, Saha and Shin 1999).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct BlueConfig {
     /// What an overflow adds to the probability.
@@ -132,7 +133,7 @@ pub struct BlueConfig {
 }
 
 /// Controlled delay (RFC 8289).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct CodelConfig {
     /// Delay that is no reason to drop [ps].
@@ -148,7 +149,7 @@ pub struct CodelConfig {
 }
 
 /// How CoDel counts.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum CodelArithmetic {
     /// In picoseconds, with roots (RFC 8289 section 5).
@@ -161,7 +162,7 @@ pub enum CodelArithmetic {
 }
 
 /// Flow queueing with controlled delay (RFC 8290).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct FqCodelConfig {
     /// Delay in a queue that is no reason to drop [ps].
@@ -183,7 +184,7 @@ pub struct FqCodelConfig {
 }
 
 /// Whose reading of FQ-CoDel.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum FqCodelRules {
     /// CoDel looks at the backlog of the flow's queue; one that begins and empties waits for a turn among the old ones.

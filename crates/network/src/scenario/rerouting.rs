@@ -3,11 +3,12 @@
 use super::check::{refuse, ScenarioError};
 use super::topology::{way_ends, LinkEnd};
 use super::{FlowConfig, Framing, LinkConfig, Scenario};
+use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 /// The routes that a flow takes after its first ones.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct ReroutingConfig {
     /// What becomes of packets that are beyond their first router.
@@ -17,7 +18,7 @@ pub struct ReroutingConfig {
 }
 
 /// What becomes of packets whose route changes.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum UnderWay {
@@ -28,7 +29,7 @@ pub enum UnderWay {
 }
 
 /// Both routes of a flow from an instant on.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct RouteChange {
     /// The instant [ps].

@@ -2,11 +2,12 @@
 
 use super::policy::refuse_unless;
 use super::queue::{time_problem, LEAST_UPDATE, LONGEST};
+use longpipe_reading::Read;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
 /// Deficit round robin (Shreedhar and Varghese 1996).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct DrrConfig {
     /// Bytes that a queue may send in a turn.
@@ -16,7 +17,7 @@ pub struct DrrConfig {
 }
 
 /// Stochastic fair queueing (McKenney 1990), by bytes.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct SfqConfig {
     /// Bytes that a queue may send in a turn.
@@ -28,7 +29,7 @@ pub struct SfqConfig {
 }
 
 /// Linux's fair queue (sch_fq), whose senders pace themselves.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct FqConfig {
     /// Bytes that a flow may send in a turn.
@@ -42,7 +43,7 @@ pub struct FqConfig {
 }
 
 /// Strict priority between classes.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct StrictPriorityConfig {
     /// How many there are.
@@ -50,7 +51,7 @@ pub struct StrictPriorityConfig {
 }
 
 /// Classes in turn, each by its weight.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct WeightedPriorityConfig {
     /// What each class's turn has of quanta.
@@ -60,7 +61,7 @@ pub struct WeightedPriorityConfig {
 }
 
 /// Two coupled queues under a PI controller (RFC 9332 appendix A).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct DualPi2Config {
     /// Delay aimed at in the classic queue [ps].
@@ -84,7 +85,7 @@ pub struct DualPi2Config {
 }
 
 /// Marking by the delay of the queue of low latency.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LowLatencyMarking {
     /// All, from a delay on.
@@ -102,7 +103,7 @@ pub enum LowLatencyMarking {
 }
 
 /// How two queues share a line.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TwoQueues {
     /// First come, first served, as if packets of low latency had come earlier.

@@ -7,6 +7,7 @@
 use super::{AckConfig, EcnConfig, TcpConfig, TimerConfig};
 use crate::congestion::{AimdConfig, CongestionConfig, VegasConfig};
 use crate::recovery::{NewRenoConfig, RecoveryConfig, RenoConfig, SackConfig, TahoeConfig};
+use longpipe_reading::{Read, Refused, Value};
 use serde::de::value::{MapAccessDeserializer, MapDeserializer};
 use serde::de::{DeserializeOwned, Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -14,7 +15,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// A connection as it is written.
-#[derive(Deserialize)]
+#[derive(Deserialize, Read)]
 #[serde(deny_unknown_fields)]
 struct Flat {
     recovery: Choice<RecoveryConfig>,
@@ -56,25 +57,42 @@ struct Flat {
 // Not by serde's `try_from`, which has an error of its own, and everything is compiled once for each type of error.
 impl<'de> Deserialize<'de> for TcpConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TcpConfig, D::Error> {
-        let flat = Flat::deserialize(deserializer)?;
+        Flat::deserialize(deserializer)?.connection(D::Error::missing_field, alone, alone)
+    }
+}
+
+impl Read for TcpConfig {
+    #[cold]
+    fn read(value: Value) -> Result<TcpConfig, Refused> {
+        Flat::read(value)?.connection(Refused::missing, Value::alone, Value::alone)
+    }
+}
+
+impl Flat {
+    /// As the sender has it; `recovery` and `congestion` make a kind that has no table here.
+    fn connection<E>(
+        self,
+        missing: fn(&'static str) -> E,
+        recovery: fn(&str) -> Result<RecoveryConfig, E>,
+        congestion: fn(&str) -> Result<CongestionConfig, E>,
+    ) -> Result<TcpConfig, E> {
+        let flat = self;
         let recovery = flat.recovery.or_by_name(|name| {
             Ok(match name {
                 "tahoe" => RecoveryConfig::Tahoe(flat.tahoe),
-                "reno" => RecoveryConfig::Reno(flat.reno.ok_or_else(|| Error::missing_field("reno"))?),
-                "newreno" => RecoveryConfig::Newreno(flat.newreno.ok_or_else(|| Error::missing_field("newreno"))?),
-                "sack" => RecoveryConfig::Sack(flat.sack.ok_or_else(|| Error::missing_field("sack"))?),
-                name => alone(name)?,
+                "reno" => RecoveryConfig::Reno(flat.reno.ok_or_else(|| missing("reno"))?),
+                "newreno" => RecoveryConfig::Newreno(flat.newreno.ok_or_else(|| missing("newreno"))?),
+                "sack" => RecoveryConfig::Sack(flat.sack.ok_or_else(|| missing("sack"))?),
+                name => recovery(name)?,
             })
         })?;
         let congestion = flat.congestion.or_by_name(|name| {
             Ok(match name {
                 "aimd" => CongestionConfig::Aimd(AimdConfig {
-                    byte_counting: flat
-                        .byte_counting
-                        .ok_or_else(|| Error::missing_field("byte_counting"))?,
+                    byte_counting: flat.byte_counting.ok_or_else(|| missing("byte_counting"))?,
                 }),
-                "vegas" => CongestionConfig::Vegas(flat.vegas.ok_or_else(|| Error::missing_field("vegas"))?),
-                name => alone(name)?,
+                "vegas" => CongestionConfig::Vegas(flat.vegas.ok_or_else(|| missing("vegas"))?),
+                name => congestion(name)?,
             })
         })?;
         Ok(TcpConfig {
@@ -111,6 +129,15 @@ fn alone<T: DeserializeOwned, E: Error>(name: &str) -> Result<T, E> {
 enum Choice<T> {
     Name(String),
     Table(T),
+}
+
+impl<T: Read> Read for Choice<T> {
+    fn read(value: Value) -> Result<Choice<T>, Refused> {
+        Ok(match value {
+            Value::Text(name) => Choice::Name(name),
+            value => Choice::Table(T::read(value)?),
+        })
+    }
 }
 
 impl<T> Choice<T> {

@@ -4,10 +4,11 @@ use super::control::{Ack, Cause, Control, Grant};
 use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::Time;
+use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// How an ACK counts.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct AimdConfig {
     /// By the bytes it acknowledges, a segment at most (RFC 5681 (2)), else as a segment (4.4BSD).

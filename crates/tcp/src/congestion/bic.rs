@@ -5,10 +5,11 @@ use super::linux::{reduced, segments, Growth};
 use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::Time;
+use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Linux's constants.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct BicConfig {}
 

@@ -6,10 +6,11 @@ use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::Time;
+use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// How fast it learns.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct DctcpConfig {
     /// g: weight of the latest window's share in alpha.

@@ -6,10 +6,11 @@ use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
+use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// As whose it grows.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct HyblaConfig {
     /// Round trip of the connection that it equals [ps], RTT0.

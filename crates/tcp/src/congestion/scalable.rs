@@ -8,10 +8,11 @@ use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::Time;
+use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Growth, cut, and from where on they hold.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct ScalableConfig {
     /// What each ACK adds to the window past slow start [segment], Kelly's a.

@@ -9,10 +9,11 @@ use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::Time;
+use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Thresholds: data in queues, in the estimate of the sender [segment].
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct VegasConfig {
     /// The window grows below.

@@ -6,10 +6,11 @@ use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::{Span, Time};
+use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// How many segments in queues tell of congestion.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct VenoConfig {
     /// So many [segment], β.

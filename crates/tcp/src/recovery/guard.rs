@@ -1,6 +1,7 @@
 //! What forbids a second fast retransmit, and which ACKs restart the timer within one.
 
 use crate::flight::Flight;
+use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
@@ -29,7 +30,7 @@ impl Guard {
 }
 
 /// Which partial ACKs restart the retransmission timer (RFC 2582 section 4).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum TimerRestart {

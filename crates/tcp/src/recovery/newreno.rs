@@ -7,10 +7,11 @@ use crate::congestion::control::Cause;
 use crate::congestion::reins::{Regulation, Reins};
 use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
+use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Choices that it leaves open.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct NewRenoConfig {
     /// One new segment for every two duplicate ACKs (Hoe 1996), else as the inflated window allows.

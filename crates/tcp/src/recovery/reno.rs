@@ -6,10 +6,11 @@ use super::trigger::Trigger;
 use crate::congestion::control::Cause;
 use crate::congestion::reins::{Regulation, Reins};
 use crate::variant::{Parameters, Variant};
+use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Choices that it leaves open.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct RenoConfig {
     /// No second fast retransmit for data sent before the first one or a timeout (RFC 2582 section 5).

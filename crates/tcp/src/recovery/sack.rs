@@ -11,11 +11,12 @@ use crate::problem::Problem;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{AckSegment, MAX_SACK_BLOCKS};
 use crate::variant::{Parameters, Variant};
+use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 /// Choices that it leaves open.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct SackConfig {
     /// Most blocks in an ACK; 1 to 3, which leaves room for timestamps (RFC 2018 section 3).
@@ -37,7 +38,7 @@ impl Parameters for SackConfig {
 }
 
 /// PIPE at a fast retransmit, before the duplicate ACKs are taken off.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum PipeStart {

@@ -2,10 +2,11 @@
 
 use super::recover::Recover;
 use crate::variant::{Parameters, Variant};
+use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// It leaves nothing open.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct VanillaConfig {}
 

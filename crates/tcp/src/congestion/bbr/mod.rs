@@ -14,11 +14,12 @@ use crate::pacer;
 use crate::variant::{Parameters, Variant};
 use aggregation::Aggregation;
 use longpipe_events::{Span, Stream, Time};
+use longpipe_reading::Read;
 use policer::{Finding, Point, Policer};
 use serde::{Deserialize, Serialize};
 
 /// Nothing to choose.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct BbrConfig {}
 

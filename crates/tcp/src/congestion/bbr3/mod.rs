@@ -17,6 +17,7 @@ use super::peak::Peak;
 use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::{Span, Stream, Time};
+use longpipe_reading::Read;
 use loss::{LossRound, ShortTerm, Undo};
 use pause::MinRtt;
 use probe::Probe;
@@ -24,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use startup::FullPipe;
 
 /// Nothing to choose.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Bbr3Config {}
 

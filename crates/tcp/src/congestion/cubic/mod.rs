@@ -10,11 +10,12 @@ use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
 use epoch::Epoch;
 use longpipe_events::{Span, Time};
+use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 /// Where Linux's tcp_cubic.c (6.1) does otherwise than the RFC.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum CubicRules {
@@ -28,7 +29,7 @@ pub enum CubicRules {
 }
 
 /// The cubic, the cut, and what goes with them.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct CubicConfig {
     /// How steep the cubic is [segment/s³], C.

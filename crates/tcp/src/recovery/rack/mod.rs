@@ -17,6 +17,7 @@ use crate::problem::Problem;
 use crate::segment::AckSegment;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::{MaybeTime, Span, Time};
+use longpipe_reading::Read;
 use phase::Phase;
 pub use phase::State;
 use prr::Prr;
@@ -24,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use spurious::{Copies, Forward, Steps};
 
 /// What goes with it.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct RackConfig {
     /// Most SACK blocks in an ACK.
