@@ -48,7 +48,7 @@ export const LESSON: Step[] = [
     {
         title: "Many losses at once",
         text: "Slow start overshoots: dozens of segments are lost in one round trip. Reno mends one of them each round trip, and then waits for a timeout; SACK is told what is missing and sends all of it.",
-        look: "In the sequence numbers there is a silence of half a second or more after the first losses. Pin this run and set loss recovery to sack: efficiency rises from .66 to .89.",
+        look: "Zoom into the first four seconds of the sequence numbers: after the first losses there is a silence of half a second or more. Go back to the whole run, pin this run and set loss recovery to sack: efficiency rises from .66 to .89.",
         fields: { ...ONE, name: "lesson-4-recovery", switch: { buffer: "0.5 BDP" }, tcp: { ...ONE.tcp, recovery: "reno" } },
     },
     {
@@ -60,7 +60,7 @@ export const LESSON: Step[] = [
     {
         title: "Why Early Packet Discard helps",
         text: "EPD refuses whole packets, all cells of them, once the buffer is four fifths full. What is carried is of use.",
-        look: "Pin the step before and compare: .99 instead of .85 from the same link and the same buffer. Run 20 seeds of each to see whether such a difference is more than chance; then make the buffer smaller until EPD fails, too.",
+        look: "Pin the step before and compare: .99 instead of .85 from the same link and the same buffer. More cells are lost, 4.4 % instead of 1.2 %, but they are those of whole packets, which the link then need not carry. Run 20 seeds of each to see whether such a difference is more than chance; then make the buffer smaller until EPD fails, too.",
         fields: { ...CELLS, name: "lesson-6-epd", switch: { buffer: "1000 cells", policy: "epd" } },
     },
 ];

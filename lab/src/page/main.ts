@@ -267,7 +267,9 @@ function useStep(number: number): void {
         return button;
     };
     const heading = make("h2", {}, `${number}. ${step.title}`);
-    box.replaceChildren(heading, make("p", {}, step.text), make("p", {}, make("b", {}, "Look: "), step.look), go("Next step", number + 1), " ", go("Step before", number - 1));
+    // Above the text, so that who presses them again and again finds them where they were.
+    const buttons = make("p", {}, go("Step before", number - 1), " ", go("Next step", number + 1));
+    box.replaceChildren(heading, buttons, make("p", {}, step.text), make("p", {}, make("b", {}, "Look: "), step.look));
     box.hidden = false;
     take(step.fields, true);
 }

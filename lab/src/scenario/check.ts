@@ -220,7 +220,7 @@ function list(type: Type & { is: "list" }, given: unknown, path: string, say: Sa
     if (!Array.isArray(given)) throw new ValueProblem(`${shown(given)}; needs a list`);
     const most = type.length ?? type.most;
     if (most !== undefined && given.length > most) throw new ValueProblem(`${shown(given)}; needs ${most} items`);
-    const items = given.map((one, i) => checkValue(type.of, one, `${path}[${i}]`, say));
+    const items = given.map((one, i) => checkValue(type.each?.[i] ?? type.of, one, `${path}[${i}]`, say));
     for (let i = given.length; i < (type.length ?? 0); i++) say(`${path}[${i}]`, "missing; needs two node names, as in ['a', 'b']");
     return items;
 }

@@ -35,25 +35,27 @@ export function checkTogether(scenario: Part, topology: Topology, tcps: Part[]):
     if (problems.length > 0) throw new ScenarioError([...new Set(problems)]);
 }
 
-/** ScenarioError where a link moves or a proxy splits connections, which the page does not have. */
-export function checkStands(scenario: Part): void {
-    const network = valueOf(scenario, "network") as Part;
-    const nodes = kindOf(network) === "graph" ? (valueOf(network, "nodes") as Part[]) : [network];
-    for (const [i, part] of nodes.entries()) {
-        if (valueOf(part, "pep") !== null) {
-            const field = part === network ? "network.pep" : `network.nodes[${i}].pep`;
-            throw new ScenarioError([`${field}: splits connections, which this page can't show; longpipe run can`]);
+/** What links and nodes may have that the page does not, and what it does. */
+const NOT_HERE = { pep: "splits connections", path: "moves", return_path: "moves" };
+
+/** ScenarioError where a link moves or a proxy splits connections: asked of what was written, of which the page knows no more. */
+export function checkStands(network: unknown): void {
+    const whole = tableIn(network);
+    const parts: [string, Record<string, unknown>][] = [["network", whole]];
+    for (const list of ["nodes", "links"]) {
+        const items = whole[list];
+        if (Array.isArray(items)) parts.push(...items.map((one, i): [string, Record<string, unknown>] => [`network.${list}[${i}]`, tableIn(one)]));
+    }
+    for (const [field, part] of parts) {
+        for (const [name, does] of Object.entries(NOT_HERE)) {
+            if ((part[name] ?? null) === null) continue;
+            throw new ScenarioError([`${field}.${name}: ${does}, which this page can't show; longpipe run can`]);
         }
     }
-    const own = kindOf(network) === "graph" ? (valueOf(network, "links") as Part[]) : [network];
-    for (const [i, part] of own.entries()) {
-        for (const name of ["path", "return_path"]) {
-            if (valueOf(part, name) !== null) {
-                const field = part === network ? `network.${name}` : `network.links[${i}].${name}`;
-                throw new ScenarioError([`${field}: moves, which this page can't show; longpipe run can`]);
-            }
-        }
-    }
+}
+
+function tableIn(given: unknown): Record<string, unknown> {
+    return typeof given === "object" && given !== null ? (given as Record<string, unknown>) : {};
 }
 
 /** ScenarioError for datagrams that the page does not have. */

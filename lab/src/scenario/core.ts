@@ -45,7 +45,7 @@ function core(type: Type, value: Value): Json {
         case "float":
             return type.decimals === undefined ? Number(value) : parts(Number(value), type.decimals).top;
         case "list": {
-            const items = (value as Value[]).map((one) => core(type.of, one));
+            const items = (value as Value[]).map((one, i) => core(type.each?.[i] ?? type.of, one));
             return type.ascending ? ascending(items) : items;
         }
         case "part":

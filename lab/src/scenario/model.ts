@@ -20,7 +20,8 @@ export type Type = { optional?: boolean; suffix?: string } & (
     | { is: "window scale" }
     | { is: "part"; part: string }
     | { is: "kinds"; kinds: Record<string, string>; chosen: boolean }
-    | { is: "list"; of: Type; ascending: boolean; length?: number; least?: number; most?: number }
+    // `each` where the items of a row differ; `of` is the first one.
+    | { is: "list"; of: Type; each?: Type[]; ascending: boolean; length?: number; least?: number; most?: number }
 );
 
 /** A field of a part. */

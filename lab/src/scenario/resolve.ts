@@ -19,12 +19,12 @@ export interface Resolved {
 
 /** A scenario from its fields, as a file has them. Throws ScenarioError with all that is wrong. */
 export function resolve(fields: Record<string, unknown>): Resolved {
+    checkStands(fields["network"]);
     const problems: string[] = [];
     const scenario = checkPart("Scenario", fields, "", (field, problem) => {
         problems.push(...problem.split("\n").map((line) => (field === "" ? line : `${field}: ${line}`)));
     });
     if (problems.length > 0) throw new ScenarioError([...new Set(problems)]);
-    checkStands(scenario);
     const topology = new Topology(asGraph(valueOf(scenario, "network") as Part));
     return { scenario, topology, core: coreOf(scenario, topology) };
 }

@@ -103,9 +103,7 @@ def _type(annotation: Any, metadata: Iterable[Any] = ()) -> Json:  # noqa: ANN40
         if data in (_check_of(Buffer), _check_of(WindowScale)):
             return {"is": "buffer" if data is _check_of(Buffer) else "window scale"}
     if get_origin(annotation) is tuple:
-        bounds = {key: value for data in metadata for key, value in _lengths(data).items()}
-        listed: Json = {"is": "list", "of": _type(arguments[0]), "ascending": ASCENDING in metadata, **bounds}
-        return listed if ... in get_args(annotation) else {**listed, "length": len(arguments)}
+        return _list(arguments, metadata, row=... not in get_args(annotation))
     if get_origin(annotation) is Literal:
         return {"is": "one of", "values": arguments, **_becomes(metadata)}
     if get_origin(annotation) in (Union, UnionType):
@@ -117,6 +115,18 @@ def _type(annotation: Any, metadata: Iterable[Any] = ()) -> Json:  # noqa: ANN40
     if issubclass(annotation, BaseModel):
         return {"is": "part", "part": annotation.__name__}
     return _scalar(annotation, metadata)
+
+
+def _list(items: list[Any], metadata: list[Any], *, row: bool) -> Json:
+    """A list of one type, or a row that has so many items, each of a type of its own."""
+    bounds = {key: value for data in metadata for key, value in _lengths(data).items()}
+    each = [_type(item) for item in items]
+    listed: Json = {"is": "list", "of": each[0], "ascending": ASCENDING in metadata, **bounds}
+    if row:
+        listed |= {"length": len(each)}
+        if any(item != each[0] for item in each):
+            listed |= {"each": each}
+    return listed
 
 
 def _scalar(annotation: type, metadata: list[Any]) -> Json:
