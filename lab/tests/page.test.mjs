@@ -255,7 +255,7 @@ test("a pinned run stands beside the next", async () => {
     const opened = await open({ hash: "#step=5" });
     const { page } = opened;
     await page.click("#pin");
-    await rerun(page, () => page.click("#lesson-box button:first-of-type"));
+    await rerun(page, () => page.click("#lesson-box >> text=Next step"));
     const [now, before] = await page.$eval("#metric-efficiency", (one) => one.textContent.match(/[\d.]+/g).map(Number));
     assert.ok(now > before, `EPD ${now}, UBR ${before}`);
     assert.match(await text(page, "window"), /pinned flow1/);
@@ -306,7 +306,7 @@ test("20 seeds give intervals, two knobs a heat map", async () => {
 test("the lesson's six steps run", async () => {
     const opened = await open({ hash: "#step=1" });
     for (let step = 2; step <= 6; step++) {
-        await rerun(opened.page, () => opened.page.click("#lesson-box button:first-of-type"));
+        await rerun(opened.page, () => opened.page.click("#lesson-box >> text=Next step"));
         assert.match(await text(opened.page, "lesson-box"), new RegExp(`^${step}\\. `));
     }
     await settled(opened.page);
