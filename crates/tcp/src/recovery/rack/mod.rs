@@ -4,6 +4,7 @@
 //! It goes by the records of transmissions: what is lost is known for each, and how much is under way is no guess. A sender
 //! whose recovery it is sends what is lost first, then what is new, while less than the window is under way.
 
+mod config;
 mod phase;
 mod probe;
 mod prr;
@@ -13,45 +14,14 @@ use super::recover::Recover;
 use crate::congestion::control::{self, Cause, Wants};
 use crate::congestion::reins::{Regulation, Reins};
 use crate::ledger::{Judged, Latest, Ledger, News};
-use crate::problem::Problem;
 use crate::segment::AckSegment;
-use crate::variant::{Parameters, Variant};
+use crate::variant::Variant;
+pub use config::RackConfig;
 use longpipe_events::{MaybeTime, Span, Time};
-use longpipe_reading::Read;
 use phase::Phase;
 pub use phase::State;
 use prr::Prr;
-use serde::{Deserialize, Serialize};
 use spurious::{Copies, Forward, Steps};
-
-/// What goes with it.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields)]
-pub struct RackConfig {
-    /// Most SACK blocks in an ACK.
-    pub blocks: u32,
-    /// Probe the tail when ACKs stay away, instead of waiting for the timer (RFC 8985 section 7).
-    pub probe: bool,
-    /// Take a reduction back if an ACK shows that nothing had been lost (Eifel, RFC 3522 and RFC 4015), which needs timestamps.
-    pub undo: bool,
-    /// Receivers tell what came twice, which shows reductions that were none too few, too (RFC 2883).
-    #[serde(default, skip_serializing_if = "is_off")]
-    pub dsack: bool,
-    /// New data leave first after a timeout, which show whether it was one too many (RFC 5682).
-    #[serde(default, skip_serializing_if = "is_off")]
-    pub frto: bool,
-}
-
-fn is_off(on: &bool) -> bool {
-    !on
-}
-
-impl Parameters for RackConfig {
-    fn problem(&self) -> Option<Problem> {
-        let fine = (1..=3).contains(&self.blocks);
-        (!fine).then(|| Problem::new("recovery.blocks", self.blocks, "needs 1 to 3"))
-    }
-}
 
 /// What an ACK, or a timer, brings about besides a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
