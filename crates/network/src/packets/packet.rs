@@ -318,13 +318,18 @@ impl Packet {
         } else {
             Options::default()
         };
+        // Mostly it says nothing of marks, nor of a handshake.
+        let (ace, opening) = match self.rest & (ECHOES_MARK | REDUCED | ACCURATE | OPENING) {
+            0 => (0, Opening::Over),
+            bits => (ace(bits), self.opening()),
+        };
         AckSegment {
             acknowledgement: self.sequence,
             echo: stamp,
             blocks,
-            ace: ace(self.rest),
+            ace,
             clock,
-            opening: self.opening(),
+            opening,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::contents::Datagram;
 use super::packet::{ace_bits, opening_bits, Options, CAPABLE, DATAGRAM, MARKED, REDUCED};
 use longpipe_events::MaybeTime;
-use longpipe_tcp::segment::{header_bytes, Ecn};
+use longpipe_tcp::segment::{header_bytes, Ecn, Opening};
 use longpipe_tcp::{AckSegment, DataSegment};
 
 /// What a packet may carry.
@@ -93,6 +93,9 @@ impl Payload for AckSegment {
 
     #[inline(always)]
     fn congestion(&self) -> u64 {
+        if self.ace == 0 && self.opening == Opening::Over {
+            return 0;
+        }
         ace_bits(self.ace) | opening_bits(self.opening)
     }
 }

@@ -73,14 +73,23 @@ impl Sender {
         if ack.acknowledgement < self.flight.una {
             return;
         }
-        if let Some(marks) = self.rare.as_mut().and_then(|rare| rare.marks.as_mut()) {
-            marks.on_ack(ack, &self.flight);
+        let may_mark = self.rare.is_some();
+        if may_mark {
+            self.hear_marks(ack);
         }
         self.on_news(now, ack);
-        if self.marked() > 0 {
+        if may_mark && self.marked() > 0 {
             self.on_mark(now);
         }
         self.look_whether_calm();
+    }
+
+    /// What an ACK says of marks.
+    #[inline(never)]
+    fn hear_marks(&mut self, ack: &AckSegment) {
+        if let Some(marks) = self.rare.as_mut().and_then(|rare| rare.marks.as_mut()) {
+            marks.on_ack(ack, &self.flight);
+        }
     }
 
     /// How much of what the latest ACK says to have arrived was marked, at most [byte].
