@@ -132,6 +132,7 @@ impl Sender {
         self.counters.mark_reductions += u64::from(falls);
     }
 
+    #[inline(always)]
     fn on_news(&mut self, now: Time, ack: &AckSegment) {
         let counts = self.recovery.on_ack(ack);
         if self.told.is_some() {
