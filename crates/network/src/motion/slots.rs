@@ -60,7 +60,7 @@ impl Slots {
         let lasts = u128::from(until.min(limit) - self.next.whole);
         let slots = (u128::from(rate) * lasts).saturating_sub(u128::from(self.next.part)) / work(CELL_BYTES);
         if slots == 0 {
-            return false;
+            return self.leap_cycles(limit);
         }
         let sent = slots * work(CELL_BYTES) + u128::from(self.next.part);
         self.next = Exact {
@@ -68,6 +68,23 @@ impl Slots {
             part: (sent % u128::from(rate)) as u64,
         };
         true
+    }
+
+    /// Lets all slots pass at once that end before `limit`, where that is cycles of the rate away; whether there are any.
+    fn leap_cycles(&mut self, limit: u64) -> bool {
+        let Exact { whole, part } = self.next;
+        if !self.steps.is_cycles_away(whole, limit) {
+            return false;
+        }
+        let lasts = (self.steps.sent_by(limit) - self.steps.sent_by(whole)).saturating_sub(u128::from(part));
+        let slots = lasts / work(CELL_BYTES);
+        match self.steps.finish(self.next, slots * work(CELL_BYTES), limit) {
+            Ok(end) if slots > 0 => {
+                self.next = end;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Lets one slot pass, which an outage that begins then may cut short.

@@ -91,6 +91,11 @@ impl Steps {
         work - self.per_cycle * u128::from(times)
     }
 
+    /// Whether several cycles lie between two instants.
+    pub fn is_cycles_away(&self, from: u64, to: u64) -> bool {
+        self.cycle.is_some_and(|cycle| (to - from) / 4 > cycle)
+    }
+
     /// What could have been sent up to an instant [bit/s · ps].
     pub fn sent_by(&self, instant: u64) -> u128 {
         match self.cycle {
