@@ -24,15 +24,15 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         ("a queue for each flow", "switch.policy = 'fq-codel' or 'drr'"),
     ),
     **dict.fromkeys(
-        ("fack", "dsack", "d-sack", "f-rto", "frto", "rfc6675", "rfc-6675"),
+        ("fack", "rfc6675", "rfc-6675"),
         ("a loss recovery", "tcp.recovery = 'rack'"),
     ),
     **dict.fromkeys(("quic", "http2", "http3", "http/2", "http/3"), ("a protocol", "traffic = 'web' over TCP")),
     **dict.fromkeys(
-        ("dvb-s2x", "acm"),
-        ("adaptive coding", "network.path, whose rate and delay move"),
+        ("dvb-s2x",),
+        ("a table of adaptive coding", "network.path = {symbol_rate, esn0}, with steps of your own as modcods"),
     ),
-    **dict.fromkeys(("ipv6", "ethernet", "mpls", "wifi", "dvb-s2"), ("a link layer", "framing = 'ip' or 'aal5'")),
+    **dict.fromkeys(("ipv6", "ethernet", "mpls", "wifi"), ("a link layer", "framing = 'ip' or 'aal5'")),
 }
 # What others call something that is here.
 CALLED: Final[dict[str, str]] = {
@@ -55,7 +55,7 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("bbr1", "bbrv1"), "bbr"),
     **dict.fromkeys(("bbrv3", "bbr-3"), "bbr3"),
     **dict.fromkeys(("westwood+", "westwoodplus"), "westwood"),
-    **dict.fromkeys(("rack-tlp", "tlp", "prr"), "rack"),
+    **dict.fromkeys(("rack-tlp", "tlp", "prr", "d-sack", "f-rto"), "rack"),
     **dict.fromkeys(("ber", "bit-error-rate", "bit_error_rate"), "bit-errors"),
     **dict.fromkeys(("atm", "cells"), "aal5"),
     **dict.fromkeys(("packets", "ipv4"), "ip"),
