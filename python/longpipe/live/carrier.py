@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 from longpipe import _core
 from longpipe.errors import RunError, ScenarioError
 from longpipe.live import calls
+from longpipe.live.awake import Awake
 from longpipe.live.certificate import Certificate
 from longpipe.live.device import overrun
 from longpipe.live.hosts import Plan
@@ -35,6 +36,8 @@ class Settings:
     limit_s: float = 1e-3
     # By SCHED_FIFO, if that is permitted.
     real_time: bool = True
+    # With processors that do not halt, likewise.
+    awake: bool = True
     # What all commands but the first have of a start.
     head_start_s: float = 0.5
 
@@ -69,6 +72,7 @@ class Carrier:
         self.priority = "ordinary priority, as asked"
         self.overrun = 0
         self._is_real_time = False
+        self._awake = Awake(wanted=settings.awake)
         self._plan, self._seed, self._settings = plan, seed, settings
         # The record, and the capture.
         self._files = [None if file is None else str(file) for file in files]
@@ -83,12 +87,14 @@ class Carrier:
         self._thread = threading.Thread(target=self._carry, name="longpipe-live", daemon=True)
 
     def __enter__(self) -> "Carrier":
+        self._awake.__enter__()
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         os.close(self._stopped)
         self._thread.join()
+        self._awake.__exit__()
         for one in self._sockets:
             self.overrun += overrun(one)
             one.close()
@@ -99,7 +105,12 @@ class Carrier:
 
     def certificate(self, overrun: int, devices: tuple[str, ...], limit_s: float) -> Certificate:
         """Once it has ended: what it counted, with packets that devices dropped before they were read."""
-        machine: dict[str, Any] = {"overrun": overrun + self.overrun, "priority": self.priority, "devices": devices}
+        machine: dict[str, Any] = {
+            "overrun": overrun + self.overrun,
+            "priority": self.priority,
+            "halting": self._awake.said,
+            "devices": devices,
+        }
         return Certificate(**self._found(), **machine, limit_s=limit_s)
 
     def _found(self) -> dict[str, Any]:

@@ -34,6 +34,8 @@ class Certificate:
     decisions: str
     # "SCHED_FIFO", or why not.
     priority: str
+    # Whether idle processors halt, and why.
+    halting: str
     devices: tuple[str, ...]
     ports: dict[str, Any]
 
@@ -60,6 +62,7 @@ class Certificate:
         told = [f"{name} {_shown(self.lateness_s[share])}" for share, name in _SHARES.items()]
         yield "late by " + ", ".join(told) + f"; {self.late} later than {_shown(self.limit_s)}"
         yield f"longest time without a look at the devices {_shown(self.longest_pause_s)}; {self.priority}"
+        yield self.halting
         if self.overrun or self.refused:
             yield f"the machine dropped {self.overrun} packets before they entered and {self.refused} that were due"
         if self.unfit:

@@ -21,6 +21,9 @@ def measure(
     seconds: Annotated[float, typer.Option(min=0.5, help="How long each of them lasts.")] = 10.0,
     device: Annotated[str, typer.Option(metavar="WAY", help="any, tun or packet, as of `longpipe live`.")] = "any",
     no_real_time: Annotated[bool, typer.Option("--no-real-time", help="Ask for no real-time priority.")] = False,
+    let_halt: Annotated[
+        bool, typer.Option("--let-halt", help="Let idle processors halt: they wake later, and use less power.")
+    ] = False,
 ) -> None:
     """Measure how exactly this machine carries real packets, each measure beside what is asked of an idle one.
 
@@ -36,7 +39,7 @@ def measure(
     if device not in ("any", "tun", "packet"):
         raise ScenarioError(f"--device: {device!r}; {nearest(device, ('any', 'tun', 'packet'))}")
     check_machine()
-    settings = Settings(device=device, real_time=not no_real_time)  # type: ignore[arg-type]
+    settings = Settings(device=device, real_time=not no_real_time, awake=not let_halt)  # type: ignore[arg-type]
     console = Console(highlight=False, soft_wrap=True)
     missed = False
     for name in names or MEASURES:

@@ -86,6 +86,9 @@ def run(
     ] = None,
     spin: Annotated[str, typer.Option(metavar="TIME", help="Look at the clock, rather than sleep, so long.")] = "50 us",
     no_real_time: Annotated[bool, typer.Option("--no-real-time", help="Ask for no real-time priority.")] = False,
+    let_halt: Annotated[
+        bool, typer.Option("--let-halt", help="Let idle processors halt: they wake later, and use less power.")
+    ] = False,
     device: Annotated[
         Device, typer.Option(help="TUN, packet sockets over veth, or the first that works.")
     ] = Device.ANY,
@@ -124,6 +127,7 @@ def run(
         spin_s=_seconds("--spin", spin),
         limit_s=limit_s,
         real_time=not no_real_time,
+        awake=not let_halt,
     )
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
     if not quiet:

@@ -1,0 +1,65 @@
+"""Processors that stay awake while packets are carried: what is asked of the kernel, until when, and what is said."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from live_programs import counted
+from longpipe.live.awake import DEVICE, DRIVER, Awake
+
+
+def _heeded() -> bool:
+    return os.access(DEVICE, os.W_OK) and DRIVER.exists() and DRIVER.read_text().strip() != "none"
+
+
+def _held() -> set[Path]:
+    """The files that this process has open."""
+    return {one.resolve() for one in Path("/proc/self/fd").iterdir()}
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Path:
+    file = tmp_path / "current_driver"
+    file.write_text("haltpoll\n")
+    return file
+
+
+def test_a_latency_of_zero_is_asked_for_until_the_end(tmp_path: Path, driver: Path) -> None:
+    device = tmp_path / "cpu_dma_latency"
+    device.write_bytes(b"")
+    with Awake(wanted=True, device=device, driver=driver) as awake:
+        assert device.read_bytes() == bytes(4)
+        assert awake.said == f"idle processors are kept awake ({device})"
+        assert device in _held()
+    assert device not in _held()
+
+
+def test_what_is_not_permitted_or_not_heeded_is_said(tmp_path: Path, driver: Path) -> None:
+    nowhere, device = tmp_path / "nowhere", tmp_path / "cpu_dma_latency"
+    with Awake(wanted=True, device=nowhere, driver=driver) as awake:
+        assert awake.said == (
+            f"idle processors may halt: {nowhere}, no such file or directory; needs root, or one that may be written"
+        )
+    device.write_bytes(b"")
+    driver.write_text("none\n")
+    for unheeded in (driver, nowhere):
+        with Awake(wanted=True, device=device, driver=unheeded) as awake:
+            assert awake.said == f"idle processors may halt: no cpuidle driver heeds {device}"
+    device.write_bytes(b"")
+    with Awake(wanted=False, device=device, driver=driver) as awake:
+        assert (awake.said, device.read_bytes()) == ("idle processors may halt, as asked", b"")
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_the_certificate_says_whether_processors_are_kept_awake(idle: str, tmp_path: Path) -> None:
+    look = f"od -An -td4 {DEVICE}" if _heeded() else "true"
+    found = counted(tmp_path, idle, "--alone", "--", "sh", "-c", look)
+    assert f"live: {found['halting']}\n" in found["stderr"]
+    if _heeded():
+        assert found["stdout"].split() == ["0"]
+        assert found["halting"] == f"idle processors are kept awake ({DEVICE})"
+    else:
+        assert found["halting"].startswith("idle processors may halt: ")
+    found = counted(tmp_path, idle, "--alone", "--let-halt", "--", "true")
+    assert found["halting"] == "idle processors may halt, as asked"
