@@ -9,6 +9,7 @@ __all__ = [
     "ScenarioError",
     "__engine__",
     "__version__",
+    "live_alone",
     "live_replay",
     "live_run",
     "run",
@@ -48,6 +49,7 @@ class LiveWatch:
     def __init__(self) -> None: ...
     def read(self) -> dict[str, Any]: ...
 
+def live_alone(lasts_ns: int, real_time: bool) -> dict[str, float | None]: ...
 def live_run(
     scenario_json: str,
     seed: int,

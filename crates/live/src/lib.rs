@@ -7,6 +7,7 @@
 //!
 //! `Path` alone decides, and knows nothing of clocks; `Live` alone knows what time it is, and decides nothing.
 
+pub mod alone;
 pub mod capture;
 pub mod clock;
 pub mod device;

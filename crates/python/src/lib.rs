@@ -273,6 +273,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(target_os = "linux")]
     {
         module.add_class::<live::LiveWatch>()?;
+        module.add_function(wrap_pyfunction!(live::live_alone, module)?)?;
         module.add_function(wrap_pyfunction!(live::live_run, module)?)?;
         module.add_function(wrap_pyfunction!(live::live_replay, module)?)?;
     }

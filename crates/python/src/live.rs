@@ -1,7 +1,8 @@
 //! Real programs through the path: what Python opened goes in, what was counted comes out.
 
 use crate::{DefectError, ScenarioError};
-use longpipe_events::Time;
+use longpipe_events::{Span, Time};
+use longpipe_live::alone::alone;
 use longpipe_live::capture::Capture;
 use longpipe_live::device::{take_over, Device};
 use longpipe_live::lateness::Histogram;
@@ -110,6 +111,14 @@ pub(crate) fn live_run<'py>(
     let result = counted(py, &said)?;
     ports(py, &result, &scenario, &mut path)?;
     Ok(result)
+}
+
+/// How late this thread, if it does nothing but look at the clock for so long, sees what would be due each 10 µs; with naps where it
+/// is of real-time priority. Without the interpreter lock.
+#[pyfunction]
+pub(crate) fn live_alone(py: Python<'_>, lasts_ns: u64, real_time: bool) -> PyResult<Bound<'_, PyDict>> {
+    let found = py.detach(|| alone(Span(lasts_ns.saturating_mul(1_000)), real_time));
+    quantiles(py, &found.map_err(os_error)?)
 }
 
 /// Has the arrivals of a record, whose entries begin at byte `offset`, enter again, in virtual time.

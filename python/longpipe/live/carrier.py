@@ -10,16 +10,14 @@ from typing import Any, Final, Literal
 
 from longpipe import _core
 from longpipe.errors import RunError, ScenarioError
-from longpipe.live import calls
 from longpipe.live.awake import Awake
 from longpipe.live.certificate import Certificate
 from longpipe.live.device import overrun
 from longpipe.live.hosts import Plan
+from longpipe.live.priority import hurry
+from longpipe.live.stolen import stolen_s, taken_since
 
 Way = Literal["any", "tun", "packet"]
-
-# Its real-time priority: before all that has none.
-PRIORITY: Final = 10
 
 
 @dataclass(frozen=True)
@@ -69,10 +67,11 @@ class Carrier:
         to_outside: bool = False,
     ) -> None:
         self.watch = _core.LiveWatch()
-        self.priority = "ordinary priority, as asked"
         self.overrun = 0
-        self._is_real_time = False
+        self._priority = ""
         self._awake = Awake(wanted=settings.awake)
+        self._before_s: float | None = None
+        self._taken_s: float | None = None
         self._plan, self._seed, self._settings = plan, seed, settings
         # The record, and the capture.
         self._files = [None if file is None else str(file) for file in files]
@@ -88,12 +87,14 @@ class Carrier:
 
     def __enter__(self) -> "Carrier":
         self._awake.__enter__()
+        self._before_s = stolen_s()
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         os.close(self._stopped)
         self._thread.join()
+        self._taken_s = taken_since(self._before_s)
         self._awake.__exit__()
         for one in self._sockets:
             self.overrun += overrun(one)
@@ -107,8 +108,9 @@ class Carrier:
         """Once it has ended: what it counted, with packets that devices dropped before they were read."""
         machine: dict[str, Any] = {
             "overrun": overrun + self.overrun,
-            "priority": self.priority,
+            "priority": self._priority,
             "halting": self._awake.said,
+            "stolen_s": self._taken_s,
             "devices": devices,
         }
         return Certificate(**self._found(), **machine, limit_s=limit_s)
@@ -126,30 +128,19 @@ class Carrier:
 
     def _carry(self) -> None:
         try:
-            self._hurry()
             settings = self._settings
+            priority = hurry(wanted=settings.real_time)
+            self._priority = priority.said
             self._result = _core.live_run(
                 self._plan.resolved_json,
                 self._seed,
                 self._hosts,
                 self._plan.ways,
                 self._plan.mtu,
-                (round(settings.spin_s * 1e9), round(settings.limit_s * 1e9), self._is_real_time, self._outside),
+                (round(settings.spin_s * 1e9), round(settings.limit_s * 1e9), priority.is_real_time, self._outside),
                 self._stop,
                 self.watch,
                 *self._files,
             )
         except BaseException as error:
             self._error = error
-
-    def _hurry(self) -> None:
-        """Real-time priority for this thread alone, and timers without slack."""
-        calls.wake_in_time()
-        if self._settings.real_time:
-            try:
-                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
-                self.priority = f"real-time priority {PRIORITY} (SCHED_FIFO)"
-                self._is_real_time = True
-            except OSError as error:
-                reason = (error.strerror or str(error)).lower()
-                self.priority = f"no real-time priority, {reason}: needs root, CAP_SYS_NICE or ulimit -r {PRIORITY}"

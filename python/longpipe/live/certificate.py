@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from longpipe.live.stolen import shown
+
 _SHARES: Final = {"0.5": "median", "0.95": "95 %", "0.99": "99 %", "0.999": "99.9 %", "1": "worst"}
 
 
@@ -36,6 +38,8 @@ class Certificate:
     priority: str
     # Whether idle processors halt, and why.
     halting: str
+    # What the host of a virtual machine took of all processors, None if that is not counted.
+    stolen_s: float | None
     devices: tuple[str, ...]
     ports: dict[str, Any]
 
@@ -62,7 +66,7 @@ class Certificate:
         told = [f"{name} {_shown(self.lateness_s[share])}" for share, name in _SHARES.items()]
         yield "late by " + ", ".join(told) + f"; {self.late} later than {_shown(self.limit_s)}"
         yield f"longest time without a look at the devices {_shown(self.longest_pause_s)}; {self.priority}"
-        yield self.halting
+        yield self.halting + shown(self.stolen_s, self.elapsed_s)
         if self.overrun or self.refused:
             yield f"the machine dropped {self.overrun} packets before they entered and {self.refused} that were due"
         if self.unfit:

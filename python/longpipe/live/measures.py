@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from longpipe.live.alone import alone
 from longpipe.live.answers import PROGRAMS, answer
 from longpipe.live.carrier import Settings
 from longpipe.live.certificate import Certificate
@@ -30,13 +31,13 @@ _CROWD_BPS: Final = 80e6
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured: its name, what it came to, what is asked, whether it is reached, and how late the path was."""
+    """What was measured: its name, what it came to, what is asked if anything, whether it is reached, and how."""
 
     name: str
     found: str
-    asked: str
+    asked: str | None
     reached: bool
-    certificate: Certificate | None = None
+    said: tuple[str, ...] = ()
 
 
 def path(rate: str, delay: str, buffer: str = "1000 packets") -> Scenario:
@@ -77,6 +78,14 @@ def crowd(flows: int, seconds: float) -> Scenario:
     )
 
 
+def machine(settings: Settings, seconds: float) -> Measured:
+    """A thread like the one that carries packets, that carries none: what it is late by is the machine's."""
+    done = alone(settings, seconds)
+    late, worst = (done.lateness_s[share] or 0.0 for share in ("0.99", "1"))
+    found = f"99 % of what would be due within {late * 1e3:.3f} ms, worst {worst * 1e3:.2f} ms"
+    return Measured("the machine alone", found, None, reached=True, said=(done.said,))
+
+
 def echoes(settings: Settings, seconds: float) -> Measured:
     """Echoes through an idle path of 10 ms each way."""
     count = max(10, round(seconds / 0.05))
@@ -84,8 +93,12 @@ def echoes(settings: Settings, seconds: float) -> Measured:
     median = statistics.median(map(float, text.split()))
     found = f"{median * 1e3:.3f} ms of {count} echoes"
     return Measured(
-        "echo, 10 + 10 ms", found, "20.0 to 20.1 ms in the median", 0.020 <= median <= 0.0201, done.certificate
+        "echo, 10 + 10 ms", found, "20.0 to 20.1 ms in the median", 0.020 <= median <= 0.0201, _said(done.certificate)
     )
+
+
+def _said(certificate: Certificate) -> tuple[str, ...]:
+    return tuple(certificate.lines())
 
 
 def _bulk(
@@ -99,7 +112,7 @@ def _bulk(
     asked, reached = f"99 % within {limit_s * 1e3:g} ms", late <= limit_s
     if least_bps is not None:
         asked, reached = f"{least_bps / 1e6:g} Mbit/s, {asked}", reached and goodput >= least_bps
-    return Measured(name, found, asked, reached, done.certificate)
+    return Measured(name, found, asked, reached, _said(done.certificate))
 
 
 def hundred(settings: Settings, seconds: float) -> Measured:
@@ -126,7 +139,7 @@ def small(settings: Settings, seconds: float) -> Measured:
     rate = done.certificate.delivered / lasted
     late = done.certificate.lateness_s["0.99"] or 0.0
     found = f"{rate:,.0f} packets/s, 99 % within {late * 1e3:.3f} ms".replace(",", " ")
-    return Measured("small packets", found, "400 000 packets/s", rate >= 400_000, done.certificate)
+    return Measured("small packets", found, "400 000 packets/s", rate >= 400_000, _said(done.certificate))
 
 
 def replays(settings: Settings, count: int) -> Measured:
@@ -194,6 +207,7 @@ def _left(words: Set[str], spaces: Set[str]) -> tuple[set[int], set[str]]:
 
 
 MEASURES: Final[dict[str, Callable[[Settings, float], Measured]]] = {
+    "machine": machine,
     "echo": echoes,
     "100-mbit": hundred,
     "1-gbit": thousand,

@@ -15,7 +15,7 @@ def measure(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[MEASURE ...]", help="echo, 100-mbit, 1-gbit, small, beside, replay, kill; all of them."
+            metavar="[MEASURE ...]", help="machine, echo, 100-mbit, 1-gbit, small, beside, replay, kill; all of them."
         ),
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.5, help="How long each of them lasts.")] = 10.0,
@@ -45,10 +45,10 @@ def measure(
     for name in names or MEASURES:
         done = MEASURES[name](settings, seconds)
         missed |= not done.reached
-        console.print(f"{done.name}: {done.found}; asked {done.asked}: {'reached' if done.reached else 'missed'}")
-        if done.certificate is not None:
-            for line in done.certificate.lines():
-                console.print(f"  {line}", markup=False)
+        judged = "" if done.asked is None else f"; asked {done.asked}: {'reached' if done.reached else 'missed'}"
+        console.print(f"{done.name}: {done.found}{judged}")
+        for line in done.said:
+            console.print(f"  {line}", markup=False)
     load, cores = os.getloadavg()[0], os.cpu_count()
     console.print(f"on {cores} cores with a load of {load:.1f} over the last minute")
     if missed:

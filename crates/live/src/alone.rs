@@ -1,0 +1,79 @@
+//! How late the machine itself is: a thread that does nothing but look at the clock, and naps as one that carries packets does.
+
+use crate::clock::{sleep, Clock};
+use crate::lateness::Histogram;
+use crate::rest::Rest;
+use longpipe_events::{Span, Time};
+use std::io;
+
+/// Between two instants at which something would be due.
+const EVERY: Span = Span(10_000_000);
+
+/// How late each of these instants was seen.
+#[derive(Debug)]
+struct Seen {
+    due: Time,
+    lateness: Histogram,
+}
+
+impl Seen {
+    /// A look at the clock.
+    fn look(&mut self, now: Time) {
+        while self.due <= now {
+            self.lateness.add((now - self.due).0 / 1_000);
+            self.due += EVERY;
+        }
+    }
+}
+
+/// How late is seen what would be due each 10 µs, for so long; with naps where the thread is of real-time priority.
+///
+/// # Errors
+/// The thread can't sleep.
+pub fn alone(lasts: Span, naps: bool) -> io::Result<Histogram> {
+    let clock = Clock::default();
+    let mut seen = Seen {
+        due: Time::ZERO + EVERY,
+        lateness: Histogram::default(),
+    };
+    let mut rest = Rest::new(0, naps, Time::ZERO);
+    loop {
+        let now = clock.now();
+        seen.look(now);
+        if now >= Time::ZERO + lasts {
+            return Ok(seen.lateness);
+        }
+        if let Some(nap) = rest.nap(now) {
+            sleep(&mut [], nap)?;
+            rest.slept(now, clock.now(), Some(nap));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_instant_is_late_by_the_time_until_the_next_look() {
+        let mut seen = Seen {
+            due: Time::ZERO + EVERY,
+            lateness: Histogram::default(),
+        };
+        let us = |number: u64| Time(number * 1_000_000);
+        seen.look(us(5));
+        assert_eq!(seen.lateness.total(), 0);
+        // 10, 20, 30 and 40 µs, seen 30, 20, 10 and 0 µs late.
+        seen.look(us(40));
+        assert_eq!((seen.lateness.total(), seen.lateness.worst()), (4, 30_000));
+        assert!((10_000..=10_200).contains(&seen.lateness.quantile(0.5).expect("four")));
+        seen.look(us(49));
+        assert_eq!(seen.lateness.total(), 4);
+    }
+
+    #[test]
+    fn an_instant_each_10_us_is_seen() {
+        let found = alone(Span(20_000_000_000), true).expect("a clock");
+        assert!(found.total() >= 2_000);
+    }
+}

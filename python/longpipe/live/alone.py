@@ -1,0 +1,32 @@
+"""How late the machine itself is: a thread that carries nothing, run as one that does."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from longpipe import _core
+from longpipe.live.awake import Awake
+from longpipe.live.carrier import Settings
+from longpipe.live.priority import hurry
+from longpipe.live.stolen import shown, stolen_s, taken_since
+
+
+@dataclass(frozen=True)
+class Alone:
+    """How late instants were seen: the values that shares of them do not exceed [s], and what the machine permitted."""
+
+    lateness_s: dict[str, float | None]
+    said: str
+
+
+def alone(settings: Settings, seconds: float) -> Alone:
+    """A thread that does nothing but look at the clock, for so long; something would be due each 10 µs."""
+
+    def look() -> tuple[dict[str, float | None], str]:
+        priority = hurry(wanted=settings.real_time)
+        return _core.live_alone(round(seconds * 1e9), priority.is_real_time), priority.said
+
+    with Awake(wanted=settings.awake) as awake, ThreadPoolExecutor(1) as threads:
+        before_s = stolen_s()
+        lateness_s, priority = threads.submit(look).result()
+        taken_s = taken_since(before_s)
+    return Alone(lateness_s, f"{priority}; {awake.said}{shown(taken_s, seconds)}")

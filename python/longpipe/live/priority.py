@@ -1,0 +1,31 @@
+"""A thread before all that have no real-time priority."""
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+from longpipe.live import calls
+
+PRIORITY: Final = 10
+
+
+@dataclass(frozen=True)
+class Priority:
+    """Whether it is of real-time priority, and what is said of that."""
+
+    is_real_time: bool
+    said: str
+
+
+def hurry(*, wanted: bool) -> Priority:
+    """Real-time priority for this thread alone, if that is permitted, and timers without slack."""
+    calls.wake_in_time()
+    if not wanted:
+        return Priority(is_real_time=False, said="ordinary priority, as asked")
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        said = f"no real-time priority, {reason}: needs root, CAP_SYS_NICE or ulimit -r {PRIORITY}"
+        return Priority(is_real_time=False, said=said)
+    return Priority(is_real_time=True, said=f"real-time priority {PRIORITY} (SCHED_FIFO)")

@@ -1,0 +1,54 @@
+"""What the machine does by itself is told apart from what longpipe does: its host's time, and a thread that carries nothing."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from live_programs import counted, live
+from longpipe.live.stolen import shown, stolen_s, taken_since
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def test_the_hosts_time_is_that_of_proc_stat(tmp_path: Path) -> None:
+    file = tmp_path / "stat"
+    file.write_text(f"cpu  1 2 3 4 5 6 7 {3 * TICKS} 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\n")
+    assert stolen_s(file) == 3.0
+    assert taken_since(1.5, file) == 1.5
+    assert taken_since(None, file) is None
+    # As kernels before 2.6.11 have it.
+    file.write_text("cpu  1 2 3 4 5 6 7\n")
+    assert stolen_s(file) is None
+    assert stolen_s(tmp_path / "nowhere") is None
+    assert taken_since(1.0, tmp_path / "nowhere") is None
+
+
+def test_what_a_host_took_is_said_and_nothing_if_it_took_none() -> None:
+    assert shown(0.12, 10.0) == "; the host took 120 ms of their time, 1.2 % of one"
+    assert shown(0.0, 10.0) == shown(None, 10.0) == ""
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_the_certificate_has_what_the_host_took(idle: str, tmp_path: Path) -> None:
+    before = stolen_s()
+    found = counted(tmp_path, idle, "--alone", "--", "true")
+    after = stolen_s()
+    if before is None or after is None:
+        assert found["stolen_s"] is None
+    else:
+        assert 0 <= found["stolen_s"] <= after - before + 1e-9
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_the_machine_alone_is_measured_and_not_judged() -> None:
+    done = live("measure", "machine", "--seconds", "0.5", "--no-real-time", "--let-halt")
+    assert done.returncode == 0, done.stderr
+    first, second, _ = done.stdout.splitlines()
+    found = re.fullmatch(
+        r"the machine alone: 99 % of what would be due within (\d+\.\d+) ms, worst (\d+\.\d+) ms", first
+    )
+    assert found is not None, first
+    assert float(found[1]) <= float(found[2]) + 0.01
+    assert second.startswith("  ordinary priority, as asked; idle processors may halt, as asked")
