@@ -14,6 +14,8 @@ from collections.abc import Callable
 from typing import Final
 
 _ECHO_REQUEST: Final = 8
+# SO_TIMESTAMPNS of socket(7): when the kernel had a packet, by the clock of the day, as a struct timespec.
+_TIMESTAMPS: Final = 35
 _CHUNK: Final = 1 << 16
 # UDP_SEGMENT of udp(7), and the most segments that every kernel takes.
 _UDP_SEGMENT: Final = 103
@@ -21,15 +23,21 @@ _AT_ONCE: Final = 64
 
 
 def ping(host: str, count: str, interval_s: str) -> None:
-    """Prints the round trip of each echo of ICMP [s], as the kernel at the other end answers it."""
+    """Prints the round trip of each echo of ICMP [s], as the kernel at the other end answers it.
+
+    As ping(8) has it: until this kernel has the answer, however long a program then takes to wake.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP) as asking:
         asking.settimeout(10)
         asking.connect((host, 0))
+        asking.setsockopt(socket.SOL_SOCKET, _TIMESTAMPS, 1)
         for number in range(int(count)):
-            began_ns = time.monotonic_ns()
-            asking.send(struct.pack("!BBHHH", _ECHO_REQUEST, 0, 0, 0, number) + bytes(48))
-            asking.recv(1000)
-            sys.stdout.write(f"{(time.monotonic_ns() - began_ns) / 1e9:.9f}\n")
+            echo = struct.pack("!BBHHH", _ECHO_REQUEST, 0, 0, 0, number) + bytes(48)
+            began_ns = time.time_ns()
+            asking.send(echo)
+            _, ((_, _, stamp), *_), *_ = asking.recvmsg(1000, 100)
+            seconds, rest_ns = struct.unpack("ll", stamp)
+            sys.stdout.write(f"{(seconds * 10**9 + rest_ns - began_ns) / 1e9:.9f}\n")
             sys.stdout.flush()
             time.sleep(float(interval_s))
 
