@@ -215,26 +215,33 @@ def test_what_is_another_now_is_not_taken_from_engine_1(tmp_path: Path, changes:
         assert (store.has(SHORT, 1), store.has(other, 1)) == (True, False)
 
 
+GROUP = {"network": {"kind": "dumbbell", "group": [{"name": "new", "tcp": {"recovery": "rack"}}]}}
+
+
 @pytest.mark.parametrize(
     ("changes", "stays"),
     [
-        ({"tcp.recovery": "sack"}, True),
-        ({"tcp.timer": {"kind": "fine", "timestamps": True}}, True),
-        ({"tcp.congestion": "vegas"}, True),
-        ({"tcp.recovery": "rack"}, False),
-        ({"tcp.recovery": "sack", "tcp.congestion": "hybla"}, False),
-        ({"network": {"kind": "dumbbell", "group": [{"name": "new", "tcp": {"recovery": "rack"}}]}}, False),
+        ({"tcp.recovery": "sack"}, "23"),
+        ({"tcp.timer": {"kind": "fine", "timestamps": True}}, "23"),
+        ({"tcp.vegas.gamma": 2.0}, "23"),
+        ({"tcp.recovery": "rack"}, "3"),
+        ({"tcp.recovery": "sack", "tcp.congestion": "hybla"}, "3"),
+        (GROUP, "3"),
+        ({"tcp.congestion": "vegas"}, ""),
+        ({"network": {"kind": "dumbbell", "group": [{"name": "old", "tcp": {"congestion": "vegas"}}]}}, ""),
     ],
-    ids=["sack", "timestamps", "vegas", "rack", "hybla", "groups"],
+    ids=["sack", "timestamps", "unused", "rack", "hybla", "groups", "vegas", "group-of-vegas"],
 )
-def test_engine_2_holds_but_for_rack_and_slow_start_as_in_linux(
-    tmp_path: Path, changes: dict[str, object], *, stays: bool
+@pytest.mark.parametrize("engine", ["2", "3"])
+def test_engine_3_holds_but_for_vegas_and_engine_2_but_for_rack_and_slow_start_as_in_linux_too(
+    tmp_path: Path, changes: dict[str, object], stays: str, engine: str
 ) -> None:
     scenario = SHORT.with_(**changes)
     with closing(Store(tmp_path / "runs.db")) as store:
         store.save(scenario, 1, pack(simulate(scenario, 1)))
     with closing(sqlite3.connect(tmp_path / "runs.db")) as database, database:
-        database.execute("update runs set engine = '2'")
-        database.execute("update longpipe set version = 4")
+        database.execute(f"update runs set engine = '{engine}'")
+        # Engine 2 was that of version 4, engine 3 that of version 5.
+        database.execute(f"update longpipe set version = {int(engine) + 2}")
     with closing(Store(tmp_path / "runs.db")) as store:
-        assert store.has(scenario, 1) == stays
+        assert store.has(scenario, 1) == (engine in stays)

@@ -33,13 +33,13 @@ def path(rate: str, **changes: object) -> Scenario:
     )  # fmt: skip
 
 
-def ns2_sent(rate: str) -> pd.DataFrame:
-    """When ns-2's Agent/TCP/Vegas sends each segment."""
+def ns2_sent(rate: str, moves: str = "") -> pd.DataFrame:
+    """When ns-2's Agent/TCP/Vegas sends each segment; `moves`: instants and delays of the bottleneck."""
     if not ns2.available():
         pytest.skip("needs ns-2")
     bits = 1000 * int(rate.split()[0])
     sizes_and_window = [PACKET_BYTES, 40, 10_000, 80, SEGMENTS]
-    return ns2.run([*ns2.AGENTS["vegas"], bits, 1000 * bits, 0.05, *sizes_and_window, 0.1, "", ""]).sent
+    return ns2.run([*ns2.AGENTS["vegas"], bits, 1000 * bits, 0.05, *sizes_and_window, 0.1, "", "", 0, moves]).sent
 
 
 @pytest.mark.parametrize("rate", RATES)

@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-VERSION: Final = 5
+VERSION: Final = 6
 
 METADATA: Final = sa.MetaData()
 

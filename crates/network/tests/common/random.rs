@@ -23,9 +23,16 @@ pub const RATE: u64 = 155_520_000;
 /// PROPTEST_CASES where it is set, else `usual`.
 pub fn cases(usual: u32) -> ProptestConfig {
     let config = ProptestConfig::default();
-    match std::env::var_os("PROPTEST_CASES") {
-        Some(_) => config,
-        None => ProptestConfig { cases: usual, ..config },
+    let cases = match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => config.cases,
+        None => usual,
+    };
+    // Some properties can't use two scenarios in five.
+    let max_global_rejects = config.max_global_rejects.max(cases);
+    ProptestConfig {
+        cases,
+        max_global_rejects,
+        ..config
     }
 }
 

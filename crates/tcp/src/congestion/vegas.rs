@@ -135,15 +135,16 @@ impl Vegas {
         let VegasConfig { alpha, beta, gamma } = self.config;
         let mut turn = Turn::default();
         if cwnd < flight.ssthresh() {
-            if diff > gamma {
+            // Only a round in which the window stood still tells what it did to the queue.
+            if self.growth == Growth::Double {
+                self.growth = Growth::None;
+            } else if diff > gamma {
                 // The window is an eighth too large by now (Brakmo's code, and ns-2's).
                 self.growth = Growth::None;
                 turn = Turn {
                     cut: cwnd / 8.0,
                     leaves_slow_start: true,
                 };
-            } else if self.growth == Growth::Double {
-                self.growth = Growth::None;
             } else {
                 self.growth = Growth::Double;
             }
