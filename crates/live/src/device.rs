@@ -1,22 +1,28 @@
 //! Where a host's real packets come from and go to: a TUN device, or a packet socket at the far end of a veth pair.
 
-use rustix::io::{read, write, Errno};
-use std::io;
+use crate::segments::{finish, Cut, LEFT_BYTES};
+use rustix::io::{read, write, writev, Errno};
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 const ETHERNET_BYTES: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
-/// The longest IP packet, with an Ethernet header.
-pub const LARGEST: usize = 65_535 + ETHERNET_BYTES;
+/// The longest that is handed over at once, and what comes before it.
+const LARGEST: usize = (1 << 16) + 64;
 
 /// A host's device; its descriptor does not block.
 #[derive(Debug)]
 pub struct Device {
     descriptor: OwnedFd,
-    /// The address of the kernel's end, where frames of Ethernet pass rather than packets.
+    /// The address of the kernel's end, where frames of Ethernet pass; else packets do, after what is left to do for them.
     ethernet: Option<[u8; 6]>,
-    frame: Vec<u8>,
+    /// What was read last, and how the rest of it is to be cut.
+    whole: Vec<u8>,
+    length: usize,
+    cut: Option<Cut>,
+    /// What was cut off, or is to be written.
+    part: Vec<u8>,
 }
 
 /// Takes over a descriptor that was opened elsewhere, and closes it in the end.
@@ -32,7 +38,10 @@ impl Device {
         Device {
             descriptor,
             ethernet,
-            frame: Vec::with_capacity(LARGEST),
+            whole: vec![0; LARGEST],
+            length: 0,
+            cut: None,
+            part: Vec::with_capacity(LARGEST),
         }
     }
 
@@ -41,25 +50,35 @@ impl Device {
         self.descriptor.as_fd()
     }
 
-    /// The next IP packet that the kernel sends, within `buffer`, of `LARGEST` bytes; none if there is none now.
+    /// The next IP packet that the kernel sends; none if there is none now.
     ///
     /// # Errors
     /// The device is gone.
-    pub fn receive<'a>(&self, buffer: &'a mut [u8]) -> io::Result<Option<&'a [u8]>> {
+    pub fn receive(&mut self) -> io::Result<Option<&[u8]>> {
         loop {
-            let length = match read(&self.descriptor, &mut *buffer) {
+            if let Some(cut) = &mut self.cut {
+                if cut.next(&self.whole[LEFT_BYTES..self.length], &mut self.part) {
+                    return Ok(Some(&self.part));
+                }
+                self.cut = None;
+            }
+            self.length = match read(&self.descriptor, &mut *self.whole) {
                 Ok(length) => length,
                 Err(Errno::AGAIN) => return Ok(None),
                 // The interface is down for now, or the call was interrupted.
                 Err(Errno::INTR | Errno::NETDOWN) => continue,
                 Err(error) => return Err(error.into()),
             };
-            if self.ethernet.is_none() {
-                return Ok(Some(&buffer[..length]));
-            }
-            let kind = buffer[..length].get(12..ETHERNET_BYTES);
-            if kind == Some(&IPV4) || kind == Some(&IPV6) {
-                return Ok(Some(&buffer[ETHERNET_BYTES..length]));
+            if self.ethernet.is_some() {
+                let kind = self.whole[..self.length].get(12..ETHERNET_BYTES);
+                if kind == Some(&IPV4) || kind == Some(&IPV6) {
+                    return Ok(Some(&self.whole[ETHERNET_BYTES..self.length]));
+                }
+            } else if let Some((left, packet)) = self.whole[..self.length].split_first_chunk_mut::<LEFT_BYTES>() {
+                self.cut = finish(*left, packet);
+                if self.cut.is_none() {
+                    return Ok(Some(&self.whole[LEFT_BYTES..self.length]));
+                }
             }
         }
     }
@@ -67,18 +86,19 @@ impl Device {
     /// Hands an IP packet to the kernel; false if it does not take it.
     pub fn deliver(&mut self, packet: &[u8]) -> bool {
         let Some(address) = self.ethernet else {
-            return write(&self.descriptor, packet).is_ok();
+            let both = [IoSlice::new(&[0; LEFT_BYTES]), IoSlice::new(packet)];
+            return writev(&self.descriptor, &both).is_ok();
         };
         let kind = if packet.first().is_some_and(|first| first >> 4 == 6) {
             IPV6
         } else {
             IPV4
         };
-        self.frame.clear();
-        self.frame.extend_from_slice(&address);
-        self.frame.extend_from_slice(&[0x02, 0, 0, 0, 0, 0xff]);
-        self.frame.extend_from_slice(&kind);
-        self.frame.extend_from_slice(packet);
-        write(&self.descriptor, &self.frame).is_ok()
+        self.part.clear();
+        self.part.extend_from_slice(&address);
+        self.part.extend_from_slice(&[0x02, 0, 0, 0, 0, 0xff]);
+        self.part.extend_from_slice(&kind);
+        self.part.extend_from_slice(packet);
+        write(&self.descriptor, &self.part).is_ok()
     }
 }

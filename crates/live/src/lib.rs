@@ -17,6 +17,7 @@ pub mod live;
 pub mod path;
 pub mod record;
 mod rest;
+mod segments;
 mod store;
 
 pub use live::{Live, Said};

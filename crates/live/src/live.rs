@@ -2,7 +2,7 @@
 
 use crate::capture::Capture;
 use crate::clock::{nanoseconds, sleep, Clock};
-use crate::device::{Device, LARGEST};
+use crate::device::Device;
 use crate::headers::{headers, mark, FlowKey};
 use crate::lateness::Histogram;
 use crate::path::{Arrival, Counts, Path};
@@ -145,7 +145,6 @@ impl Live {
     /// A device is gone, or the record can't be written.
     pub fn run(mut self, stop: BorrowedFd<'_>, watch: &Mutex<Said>) -> io::Result<(Said, Path)> {
         let clock = Clock::default();
-        let mut buffer = vec![0; LARGEST];
         let (mut looked, mut told) = (clock.now(), Time::ZERO);
         let mut rest = Rest::new(self.options.spin_ns, self.options.real_time, looked);
         loop {
@@ -155,7 +154,7 @@ impl Live {
             let mut busy = false;
             for host in 0..self.hosts.len() {
                 self.let_out(now, &clock);
-                busy |= self.take_in(host, &clock, &mut buffer)?;
+                busy |= self.take_in(host, &clock)?;
                 now = clock.now();
             }
             if now >= told + BETWEEN_LOOKS {
@@ -251,9 +250,9 @@ impl Live {
     }
 
     /// What a host's kernel has sent enters; whether there was anything.
-    fn take_in(&mut self, from: usize, clock: &Clock, buffer: &mut [u8]) -> io::Result<bool> {
+    fn take_in(&mut self, from: usize, clock: &Clock) -> io::Result<bool> {
         for count in 0..BATCH {
-            let Some(packet) = self.hosts[from].device.receive(buffer)? else {
+            let Some(packet) = self.hosts[from].device.receive()? else {
                 return Ok(count > 0);
             };
             let Some(found) = headers(packet).filter(|found| usize::from(found.bytes) <= self.longest) else {

@@ -25,6 +25,11 @@ LONGEST_QUEUE: Final = 10_000
 _SET_INTERFACE: Final = 0x400454CA
 _TUN: Final = 0x0001
 _NO_INFORMATION: Final = 0x1000
+# Before each packet comes what is left to do for it, a struct virtio_net_hdr.
+_WITH_WHAT_IS_LEFT: Final = 0x4000
+_SET_OFFLOADS: Final = 0x400454D0
+# TUN_F_CSUM, _TSO4 and _TSO6; with _USO4 and _USO6, which Linux has since 6.2.
+_LEFT: Final = (0x67, 0x07)
 _ALL_PROTOCOLS: Final = 0x0003
 _RECEIVE_BUFFER_FORCED: Final = 33
 _RECEIVE_BUFFER: Final = 1 << 25
@@ -62,8 +67,13 @@ def opened(way: str, mtu: int) -> Device:
 def _tun() -> int:
     descriptor = os.open(TUN, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        # Without flags of offloads the kernel computes checksums and cuts segments itself.
-        fcntl.ioctl(descriptor, _SET_INTERFACE, struct.pack("16sH22x", NAME.encode(), _TUN | _NO_INFORMATION))
+        flags = _TUN | _NO_INFORMATION | _WITH_WHAT_IS_LEFT
+        fcntl.ioctl(descriptor, _SET_INTERFACE, struct.pack("16sH22x", NAME.encode(), flags))
+        # Long packets are cut into segments, and checksums computed, where packets are carried; else by the kernel.
+        for offloads in _LEFT:
+            with contextlib.suppress(OSError):
+                fcntl.ioctl(descriptor, _SET_OFFLOADS, offloads)
+                break
     except OSError:
         os.close(descriptor)
         raise

@@ -1,0 +1,294 @@
+//! What the kernel leaves to a network card: to cut a long packet into segments, and to compute checksums (virtio 1.2 section 5.1.6,
+//! RFC 1071). It hands over dozens of packets at once then.
+
+/// What comes before a packet: `struct virtio_net_hdr`; all zeros say that nothing is left to do.
+pub const LEFT_BYTES: usize = 10;
+const NEEDS_CHECKSUM: u8 = 1;
+const TCP_4: u8 = 1;
+const TCP_6: u8 = 4;
+const UDP_SEGMENTS: u8 = 5;
+/// Bit of a kind, besides: the first segment has CWR.
+const WITH_CWR: u8 = 0x80;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+/// Where checksums are in the headers of transports.
+const TCP_CHECKSUM: usize = 16;
+const UDP_CHECKSUM: usize = 6;
+const UDP_BYTES: usize = 8;
+const FIN_AND_PSH: u8 = 0x09;
+const CWR: u8 = 0x80;
+
+/// A long packet of which segments are cut off, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    protocol: u8,
+    /// Where the transport's header begins, and where all headers end.
+    transport: usize,
+    headers: usize,
+    /// Bytes of a segment without headers.
+    size: usize,
+    /// Where the next one begins, where the last one ends, and how many there were.
+    from: usize,
+    end: usize,
+    number: u16,
+}
+
+/// Computes the checksum of a packet if that was left to do, or says how to cut it; what makes no sense is left as it is.
+pub fn finish(left: [u8; LEFT_BYTES], packet: &mut [u8]) -> Option<Cut> {
+    let word = |at: usize| usize::from(u16::from_ne_bytes([left[at], left[at + 1]]));
+    let (size, transport, field) = (word(4), word(6), word(6) + word(8));
+    let protocol = match left[1] & !WITH_CWR {
+        TCP_4 | TCP_6 => TCP,
+        UDP_SEGMENTS => UDP,
+        _ => {
+            if left[0] & NEEDS_CHECKSUM != 0 && transport <= field && field + 2 <= packet.len() {
+                // The kernel has put the sum of the pseudo header there.
+                let found = checksum(sum(&packet[transport..]), word(8) == UDP_CHECKSUM);
+                packet[field..field + 2].copy_from_slice(&found);
+            }
+            return None;
+        }
+    };
+    let network = match packet.first()? >> 4 {
+        4 => 4 * usize::from(packet[0] & 0xf),
+        _ => 40,
+    };
+    let own = match protocol {
+        TCP => 4 * usize::from(packet.get(transport + 12)? >> 4),
+        _ => UDP_BYTES,
+    };
+    let headers = transport + own;
+    let makes_sense = network >= 20 && transport >= network && own >= UDP_BYTES && headers < packet.len() && size > 0;
+    (makes_sense && (protocol == UDP || own >= 20)).then_some(Cut {
+        protocol,
+        transport,
+        headers,
+        size,
+        from: headers,
+        end: packet.len(),
+        number: 0,
+    })
+}
+
+impl Cut {
+    /// Cuts off the next segment of the packet; false if there is none left.
+    pub fn next(&mut self, packet: &[u8], segment: &mut Vec<u8>) -> bool {
+        if self.from == self.end {
+            return false;
+        }
+        let to = self.end.min(self.from + self.size);
+        segment.clear();
+        segment.extend_from_slice(&packet[..self.headers]);
+        segment.extend_from_slice(&packet[self.from..to]);
+        let addresses = self.network(segment);
+        self.transport(segment, to == self.end);
+        let length = segment.len() - self.transport;
+        let field = self.transport
+            + if self.protocol == TCP {
+                TCP_CHECKSUM
+            } else {
+                UDP_CHECKSUM
+            };
+        segment[field..field + 2].fill(0);
+        let pseudo = addresses + u64::from(self.protocol) + length as u64;
+        let found = checksum(pseudo + sum(&segment[self.transport..]), self.protocol == UDP);
+        segment[field..field + 2].copy_from_slice(&found);
+        self.from = to;
+        self.number = self.number.wrapping_add(1);
+        true
+    }
+
+    /// Length, identification and checksum of the IP header; the sum of its addresses.
+    fn network(&self, segment: &mut [u8]) -> u64 {
+        if segment[0] >> 4 != 4 {
+            put(segment, 4, (segment.len() - 40) as u16);
+            return sum(&segment[8..40]);
+        }
+        put(segment, 2, segment.len() as u16);
+        let identification = u16::from_be_bytes([segment[4], segment[5]]);
+        put(segment, 4, identification.wrapping_add(self.number));
+        let header = 4 * usize::from(segment[0] & 0xf);
+        put(segment, 10, 0);
+        let found = checksum(sum(&segment[..header]), false);
+        segment[10..12].copy_from_slice(&found);
+        sum(&segment[12..20])
+    }
+
+    /// Number and flags of TCP, or UDP's length.
+    fn transport(&self, segment: &mut [u8], is_last: bool) {
+        let at = self.transport;
+        if self.protocol == UDP {
+            put(segment, at + 4, (segment.len() - at) as u16);
+            return;
+        }
+        let first = u32::from_be_bytes([segment[at + 4], segment[at + 5], segment[at + 6], segment[at + 7]]);
+        let number = first.wrapping_add((self.from - self.headers) as u32);
+        segment[at + 4..at + 8].copy_from_slice(&number.to_be_bytes());
+        if !is_last {
+            segment[at + 13] &= !FIN_AND_PSH;
+        }
+        if self.number > 0 {
+            segment[at + 13] &= !CWR;
+        }
+    }
+}
+
+fn put(bytes: &mut [u8], at: usize, value: u16) {
+    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+/// The sum of 16-bit words, not yet folded; an odd byte is followed by a zero.
+fn sum(bytes: &[u8]) -> u64 {
+    let words = bytes.chunks_exact(4);
+    let mut last = [0; 4];
+    last[..words.remainder().len()].copy_from_slice(words.remainder());
+    let whole: u64 = words
+        .map(|word| u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]])))
+        .sum();
+    whole + u64::from(u32::from_be_bytes(last))
+}
+
+/// Its complement in 16 bits; UDP has zero for none (RFC 768).
+fn checksum(mut sum: u64, is_udp: bool) -> [u8; 2] {
+    while sum >> 16 != 0 {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    let found = !(sum as u16);
+    if is_udp && found == 0 { u16::MAX } else { found }.to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a receiver computes: nothing, if the checksum is right.
+    fn folded(sum: u64) -> [u8; 2] {
+        checksum(sum, false)
+    }
+
+    #[test]
+    fn the_sum_is_that_of_rfc_1071() {
+        let found = checksum(sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), false);
+        assert_eq!(found, (!0xddf2_u16).to_be_bytes());
+        assert_eq!(checksum(sum(&[0xab]), false), (!0xab00_u16).to_be_bytes());
+    }
+
+    /// A header as the kernel of this machine has it.
+    fn left(flags: u8, kind: u8, [headers, size, start, offset]: [u16; 4]) -> [u8; LEFT_BYTES] {
+        let mut left = [0; LEFT_BYTES];
+        left[0] = flags;
+        left[1] = kind;
+        for (place, value) in [(2, headers), (4, size), (6, start), (8, offset)] {
+            left[place..place + 2].copy_from_slice(&value.to_ne_bytes());
+        }
+        left
+    }
+
+    fn segments(mut cut: Cut, packet: &[u8]) -> Vec<Vec<u8>> {
+        let (mut all, mut segment) = (Vec::new(), Vec::new());
+        while cut.next(packet, &mut segment) {
+            all.push(segment.clone());
+        }
+        all
+    }
+
+    fn long_packet(version: u8, protocol: u8, own: usize, data: usize) -> (Vec<u8>, usize) {
+        let network = if version == 4 { 20 } else { 40 };
+        let mut packet: Vec<u8> = (0..network + own + data).map(|n| (n * 7) as u8).collect();
+        packet[0] = if version == 4 { 0x45 } else { 0x60 };
+        packet[if version == 4 { 9 } else { 6 }] = protocol;
+        (packet, network)
+    }
+
+    #[test]
+    fn segments_have_headers_and_checksums_of_their_own() {
+        for (version, kind) in [(4, TCP_4), (6, TCP_6)] {
+            let (mut packet, at) = long_packet(version, TCP, 32, 2500);
+            packet[4..6].copy_from_slice(&[0xff, 0xff]);
+            packet[at + 4..at + 8].copy_from_slice(&u32::MAX.to_be_bytes());
+            packet[at + 12] = 0x80;
+            packet[at + 13] = 0x99;
+            let left = left(NEEDS_CHECKSUM, kind, [at as u16 + 32, 1000, at as u16, 16]);
+            let found = segments(finish(left, &mut packet).expect("to be cut"), &packet);
+            assert_eq!(
+                found.iter().map(|one| one.len() - at - 32).collect::<Vec<_>>(),
+                [1000, 1000, 500]
+            );
+            let data: Vec<u8> = found.iter().flat_map(|one| one[at + 32..].to_vec()).collect();
+            assert_eq!(data, packet[at + 32..]);
+            assert_eq!(
+                found.iter().map(|one| one[at + 13]).collect::<Vec<_>>(),
+                [0x90, 0x10, 0x19]
+            );
+            let numbers = found
+                .iter()
+                .map(|one| u32::from_be_bytes(one[at + 4..at + 8].try_into().expect("four")));
+            assert_eq!(numbers.collect::<Vec<_>>(), [u32::MAX, 999, 1999]);
+            for (number, one) in found.iter().enumerate() {
+                let addresses = if version == 4 {
+                    sum(&one[12..20])
+                } else {
+                    sum(&one[8..40])
+                };
+                let pseudo = addresses + 6 + (one.len() - at) as u64;
+                assert_eq!(folded(pseudo + sum(&one[at..])), [0, 0]);
+                if version == 4 {
+                    assert_eq!(folded(sum(&one[..20])), [0, 0]);
+                    assert_eq!(usize::from(u16::from_be_bytes([one[2], one[3]])), one.len());
+                    assert_eq!(
+                        u16::from_be_bytes([one[4], one[5]]),
+                        0xffff_u16.wrapping_add(number as u16)
+                    );
+                } else {
+                    assert_eq!(usize::from(u16::from_be_bytes([one[4], one[5]])), one.len() - 40);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn datagrams_that_were_sent_together_are_datagrams() {
+        let (mut packet, at) = long_packet(4, UDP, 8, 90);
+        let left = left(NEEDS_CHECKSUM, UDP_SEGMENTS, [28, 36, 20, 6]);
+        let found = segments(finish(left, &mut packet).expect("to be cut"), &packet);
+        assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [64, 64, 46]);
+        for one in found {
+            assert_eq!(usize::from(u16::from_be_bytes([one[24], one[25]])), one.len() - 20);
+            assert_eq!(
+                folded(sum(&one[12..20]) + 17 + (one.len() - at) as u64 + sum(&one[at..])),
+                [0, 0]
+            );
+        }
+    }
+
+    #[test]
+    fn a_checksum_that_was_left_is_computed_and_others_are_not_touched() {
+        let (mut packet, at) = long_packet(4, UDP, 8, 33);
+        let pseudo = sum(&packet[12..20]) + 17 + 41;
+        let partial = checksum(pseudo, false).map(|byte| !byte);
+        packet[at + 6..at + 8].copy_from_slice(&partial);
+        assert!(finish(left(NEEDS_CHECKSUM, 0, [0, 0, 20, 6]), &mut packet).is_none());
+        assert_eq!(folded(pseudo + sum(&packet[at..])), [0, 0]);
+        let before = packet.clone();
+        assert!(finish([0; LEFT_BYTES], &mut packet).is_none());
+        assert_eq!(packet, before);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_left_as_it_is() {
+        let (packet, _) = long_packet(4, TCP, 32, 100);
+        for (kind, numbers) in [
+            (TCP_4, [52, 0, 20, 16]),
+            (TCP_4, [52, 50, 5000, 16]),
+            (TCP_4, [52, 50, 3, 16]),
+            (UDP_SEGMENTS, [28, 50, 144, 6]),
+            (0, [0, 0, 5000, 6]),
+            (3, [52, 50, 20, 6000]),
+        ] {
+            let mut same = packet.clone();
+            assert!(finish(left(NEEDS_CHECKSUM, kind, numbers), &mut same).is_none());
+            assert_eq!(same, packet);
+        }
+    }
+}

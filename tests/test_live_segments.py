@@ -1,0 +1,83 @@
+"""What the kernel leaves to be done, segments and checksums, is done as it asks: the kernel at the other end takes all of it."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from live_programs import counted, python
+
+SEND = """
+import hashlib, socket, sys
+address = socket.getaddrinfo("sink1", 5000, socket.AF_INET6 if sys.argv[1] == "6" else socket.AF_INET)[0]
+data = b"".join(hashlib.sha256(str(n).encode()).digest() for n in range(50000))
+with socket.socket(address[0], socket.SOCK_STREAM) as s:
+    s.connect(address[4])
+    s.sendall(data)
+    s.shutdown(socket.SHUT_WR)
+    print(s.recv(4000).decode(), end="")
+"""
+TAKE = """
+import hashlib, pathlib, socket, sys
+server = socket.create_server(("", 5000), family=socket.AF_INET6 if sys.argv[1] == "6" else socket.AF_INET)
+s = server.accept()[0]
+found = hashlib.sha256()
+while data := s.recv(1 << 20):
+    found.update(data)
+names, values = [line.split()[1:] for line in pathlib.Path("/proc/net/snmp").read_text().splitlines() if line[:4] == "Tcp:"]
+s.sendall((found.hexdigest() + " " + dict(zip(names, values))["InCsumErrors"]).encode())
+s.close()
+"""
+LENGTHS = """
+import socket, sys, time
+s = socket.socket(socket.AF_INET6 if sys.argv[1] == "6" else socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_UDP, 103, 700)  # UDP_SEGMENT
+s.bind(("", 5001))
+s.settimeout(20)
+for n in range(5):
+    s.sendto(bytes([n]) * 10000, ("sink1", 5000))
+time.sleep(0.5)
+s.sendto(b"end", ("sink1", 5000))
+print(s.recv(4000).decode(), end="")
+"""
+HEAR = """
+import socket, sys
+s = socket.socket(socket.AF_INET6 if sys.argv[1] == "6" else socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 5000))
+s.settimeout(20)
+found = []
+while True:
+    data, who = s.recvfrom(70000)
+    if data == b"end":
+        break
+    found.append((len(data), data == data[:1] * len(data)))
+s.sendto(f"{found.count((700, True))} {found.count((200, True))} {len(found)}".encode(), who)
+"""
+
+
+@pytest.mark.usefixtures("namespaces")
+@pytest.mark.parametrize("version", ["4", "6"])
+def test_tcp_comes_whole_and_with_right_checksums(idle: str, tmp_path: Path, version: str) -> None:
+    found = counted(
+        tmp_path, idle, "--alone",
+        "--at", "source1", f"{python(tmp_path, 'send', SEND)} {version}",
+        "--at", "sink1", f"{python(tmp_path, 'take', TAKE)} {version}",
+    )  # fmt: skip
+    data = b"".join(hashlib.sha256(str(n).encode()).digest() for n in range(50000))
+    assert found["stdout"].split() == [hashlib.sha256(data).hexdigest(), "0"]
+    # 1.6 MB in packets that fit, none of them twice by far.
+    assert 1_600_000 / 1448 < found["entered"] < 4 * 1_600_000 / 1448
+    assert (found["unfit"], found["overrun"], found["refused"]) == (0, 0, 0)
+
+
+@pytest.mark.usefixtures("namespaces")
+@pytest.mark.parametrize("version", ["4", "6"])
+def test_datagrams_sent_together_arrive_one_by_one(idle: str, tmp_path: Path, version: str) -> None:
+    found = counted(
+        tmp_path, idle, "--alone",
+        "--at", "source1", f"{python(tmp_path, 'lengths', LENGTHS)} {version}",
+        "--at", "sink1", f"{python(tmp_path, 'hear', HEAR)} {version}",
+    )  # fmt: skip
+    # 10 000 bytes are 14 datagrams of 700 and one of 200.
+    assert found["stdout"].split() == ["70", "5", "75"]
+    assert found["unfit"] == 0
