@@ -83,7 +83,9 @@ QUEUES: Final = {
 }
 # A step at 20 packets, for DCTCP.
 STEP: Final = "red limit 1000000 min 30000 max 30001 avpkt 1514 burst 20 probability 1 ecn"
-PATHS: Final = 20
+PATHS: Final = 40
+# Packets of which it is drawn which are lost, beside what the rate lets through: copies of those lost in the queue.
+COPIES: Final = 1.25
 # What a path and its buffer hold at most [bytes]: half of what the receiver's largest window lets in.
 MOST_BYTES: Final = 16e6
 
@@ -185,15 +187,25 @@ def shared_paths(tell: Tell, count: int = SHARED) -> Files:
 
 
 def paths(tell: Tell, count: int = PATHS) -> Files:
-    """Random paths with random loss: CUBIC, BBR, Reno, 60 s, or 30 s above 25 Mbit/s."""
+    """Random paths with losses drawn beforehand, by number: CUBIC, BBR, Reno, 60 s, or 30 s above 25 Mbit/s."""
     rows = []
     for number in range(count):
-        path = draw(number)
+        path, loss = draw(number)
         for control in ("cubic", "bbr", "reno"):
             case = path.model_copy(update={"flows": (LinuxFlow(control=control),)})
             found = _told(case, f"{number} {control}", tell)
-            about = {name: getattr(case, name) for name in ("rate", "round_trip", "buffer", "loss", "duration", "seed")}
-            rows.append({"path": number, **about, "control": control, **measures(found)})
+            about = {name: getattr(case, name) for name in ("rate", "round_trip", "buffer")}
+            rows.append(
+                {
+                    "path": number,
+                    **about,
+                    "loss": loss,
+                    "duration": case.duration,
+                    "seed": case.seed,
+                    "control": control,
+                    **measures(found),
+                }
+            )
     return {"paths.csv": pd.DataFrame(rows)}
 
 
@@ -208,8 +220,11 @@ TABLES: Final[dict[str, Callable[[Tell], Files]]] = {
 }
 
 
-def draw(number: int) -> LinuxCase:
-    """A random path: 5 to 100 Mbit/s, 10 to 600 ms, a quarter to four products of buffer, no loss or 1e-5 to 1e-2."""
+def draw(number: int) -> tuple[LinuxCase, float]:
+    """A random path: 5 to 100 Mbit/s, 10 to 600 ms, a quarter to four products of buffer, no loss or 1e-5 to 1e-2.
+
+    The probability of a loss is beside the case, which has the numbers of the packets that it came to.
+    """
     random = Random(f"path {number}")  # noqa: S311 - no secret
     while True:
         rate, round_trip = _between(random, 5e6, 100e6), _between(random, 0.010, 0.600)
@@ -218,14 +233,17 @@ def draw(number: int) -> LinuxCase:
         lossy, loss = random.random() < 2 / 3, _between(random, 1e-5, 1e-2)
         if product * (1 + buffer) <= MOST_BYTES:
             break
-    return LinuxCase(
+    loss, duration_s = float(f"{loss:.2g}") if lossy else 0.0, 60 if rate <= 25e6 else 30
+    packets = COPIES * rate * duration_s / 8 / PACKET_BYTES
+    case = LinuxCase(
         rate=f"{round(rate, -5):.0f} bit/s",
         round_trip=f"{1000 * round_trip:.0f} ms",
         buffer=max(4, round(buffer * product / PACKET_BYTES)),
-        loss=float(f"{loss:.2g}") if lossy else 0.0,
-        duration="60 s" if rate <= 25e6 else "30 s",
+        lose=tuple(packet for packet in range(round(packets)) if random.random() < loss),
+        duration=f"{duration_s} s",
         seed=number,
     )
+    return case, loss
 
 
 def measures(found: LinuxRun) -> dict[str, float | int]:
