@@ -289,7 +289,10 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
     [
         ("run --seed abc a.toml", "--seed: 'abc'; needs a whole number"),
         ("run a.toml --set", "--set: nothing given; needs a value"),
-        ("run a.toml --trace=cwn", "--trace: 'cwn'; accepts cwnd, queue, vc_queue, sequence, rtt, delay, drops"),
+        (
+            "run a.toml --trace=cwn",
+            "--trace: 'cwn'; accepts cwnd, queue, vc_queue, sequence, rtt, delay, drops, arrivals",
+        ),
         ("run a.toml --sed 1", "--sed: no such option of longpipe run; did you mean '--seed'?"),
         ("run", "FILE.toml: missing; `longpipe run --help` says what it is"),
         ("reproduce", "PAPER: missing; `longpipe reproduce --help` says what it is"),

@@ -35,15 +35,17 @@ def test_a_stored_run_is_the_run(kept: Store) -> None:
 
 
 def test_traces_are_kept_beside_the_run(kept: Store, tmp_path: Path) -> None:
-    traced = SHORT.with_(**{f"traces.{kind}": True for kind in ("cwnd", "queue", "sequence", "rtt", "vc_queue")})
+    traced = SHORT.with_(
+        **{f"traces.{kind}": True for kind in ("cwnd", "queue", "sequence", "rtt", "vc_queue", "arrivals")}
+    )
     result = simulate(traced, 1)
     kept.save(traced, 1, pack(result))
     loaded = kept.require(traced, 1)
-    assert set(loaded.traces) == {"cwnd", "queue", "sequence", "rtt", "vc_queue"}
+    assert set(loaded.traces) == {"cwnd", "queue", "sequence", "rtt", "vc_queue", "arrivals"}
     for kind, trace in result.traces.items():
         pd.testing.assert_frame_equal(loaded.traces[kind], trace, check_exact=True)
     files = list(tmp_path.rglob("*.parquet"))
-    assert len(files) == (0 if kept.name == "in memory" else 5)
+    assert len(files) == (0 if kept.name == "in memory" else 6)
     assert not kept.has(SHORT, 1)
     for file in files:
         file.unlink()

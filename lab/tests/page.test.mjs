@@ -251,6 +251,31 @@ test("a zoom draws the span anew, and the whole run comes back", async () => {
     await done(opened);
 });
 
+test("throughput is what arrives, and never more than the trunk carries", async () => {
+    const opened = await open({ hash: "#preset=wan-5-sack" });
+    const { page } = opened;
+    // What ACKs tell jumps where a gap is filled.
+    for (const recovery of ["newreno", "reno"]) {
+        const toml = `framing = "ip"\nduration = "20 s"\nnetwork = { kind = "dumbbell", sources = 3, trunk_rate = "10 Mbit/s", trunk_delay = "30 ms" }
+switch.buffer = "1 BDP"\ntcp = { mss = "1460 B", receiver_window = "auto", recovery = "${recovery}" }`;
+        await rerun(page, () => page.setInputFiles("#file", { name: "a.toml", mimeType: "text/plain", buffer: Buffer.from(toml) }));
+        const words = await page.getAttribute("#throughput", "aria-label");
+        const most = Number(/up to ([\d.]+):/.exec(words)[1]);
+        // Within an interval of .2 s a segment more may end than begin.
+        assert.ok(most > 9.6 && most < (10 * 1460) / 1500 + 0.06, `${recovery}: ${words}`);
+        assert.match(await page.getAttribute("#sequence", "aria-label"), /, [1-9]\d* sent again/);
+    }
+    await done(opened);
+});
+
+test("a flow of datagrams has a picture of what was sent and what arrived", async () => {
+    const opened = await open({ hash: "#preset=home" });
+    const { page } = opened;
+    assert.match(await page.getAttribute("#sequence", "aria-label"), /^sequence \[KB\] over time, up to \d.*: ping sent, arrived,/);
+    assert.doesNotMatch(await page.getAttribute("#window", "aria-label"), /ping/);
+    await done(opened);
+});
+
 test("a pinned run stands beside the next", async () => {
     const opened = await open({ hash: "#step=5" });
     const { page } = opened;

@@ -159,7 +159,7 @@ class Result:
 
     @cached_property
     def traces(self) -> dict[str, pd.DataFrame]:
-        """A frame for each trace that the scenario asks for: cwnd, queue, vc_queue, sequence, rtt, delay, drops."""
+        """A frame for each trace that is asked for: cwnd, queue, vc_queue, sequence, rtt, delay, drops, arrivals."""
         return {kind: _in_time(_named(trace, self.names)) for kind, trace in self.columns["traces"].items()}
 
     def part(self, name: str) -> Columns:

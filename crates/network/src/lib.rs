@@ -32,6 +32,7 @@ mod ties;
 pub const ENGINE: u32 = 4;
 
 pub use hosts::foreign::{Cause, Fate, ForeignPacket, Outcome};
+pub use observe::arrived::Arrived;
 pub use observe::probe::Probe;
 pub use observe::recorder::Recorder;
 pub use packets::circuit::Circuit;

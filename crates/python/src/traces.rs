@@ -105,5 +105,12 @@ pub(crate) fn columns<'py>(
         columns.set_item("reason", recorder.drops.reason.into_pyarray(py))?;
         traces.set_item("drops", columns)?;
     }
+    if wanted.arrivals {
+        let columns = PyDict::new(py);
+        columns.set_item("time_s", seconds(recorder.arrivals.time))?;
+        columns.set_item("flow", recorder.arrivals.flow.into_pyarray(py))?;
+        columns.set_item("bytes", recorder.arrivals.bytes.into_pyarray(py))?;
+        traces.set_item("arrivals", columns)?;
+    }
     Ok(())
 }

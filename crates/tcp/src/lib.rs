@@ -21,7 +21,7 @@ pub mod ledger;
 mod marks;
 mod pacer;
 mod problem;
-mod ranges;
+pub mod ranges;
 mod rare;
 pub mod receiver;
 pub mod recovery;

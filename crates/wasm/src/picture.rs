@@ -3,8 +3,7 @@
 use crate::columns::{floats, put};
 use js_sys::Object;
 use longpipe_events::Time;
-use longpipe_network::Probe;
-use longpipe_network::REQUEST;
+use longpipe_network::{Arrived, Datagram, Probe, REQUEST};
 use longpipe_tcp::{AckSegment, DataSegment};
 use std::collections::VecDeque;
 
@@ -103,14 +102,13 @@ impl Marks {
     }
 }
 
-/// A flow's windows and what was acknowledged.
+/// A flow's windows and what arrived.
 #[derive(Clone, Debug)]
 struct FlowPicture {
     cwnd: Course,
     ssthresh: Course,
-    acked: u64,
-    /// Bytes acknowledged for the first time in each interval.
-    delivered: Vec<f64>,
+    /// Bytes that reached the receiver for the first time in each interval.
+    arrived: Vec<f64>,
 }
 
 /// Watches a run for a picture.
@@ -120,14 +118,18 @@ pub struct Picture {
     flows: Vec<FlowPicture>,
     /// Of each link, once its port holds something.
     ports: Vec<Option<Box<Course>>>,
-    /// Bytes acknowledged of all flows, those without a picture too.
-    delivered: Vec<f64>,
-    acked: Vec<u64>,
+    /// Bytes that arrived of all flows, those without a picture too.
+    arrived: Vec<f64>,
+    had: Vec<Arrived>,
     sequence: u32,
     sent: Course,
     acknowledged: Course,
     resent: Marks,
     lost: Marks,
+    /// What ACKs have told of that flow; of datagrams, which have none, what came.
+    reached: u64,
+    /// Bytes of its datagrams, if it has them, that were sent.
+    gone: u64,
     /// Segments of that flow on their way: packet number, instant and sequence number.
     on_the_way: VecDeque<(u32, Time, u64)>,
 }
@@ -139,32 +141,33 @@ impl Picture {
         let flow = FlowPicture {
             cwnd: Course::new(bins),
             ssthresh: Course::new(bins),
-            acked: 0,
-            delivered: vec![0.0; bins],
+            arrived: vec![0.0; bins],
         };
         Picture {
             view,
             flows: vec![flow; flows],
             ports: vec![None; links],
-            delivered: vec![0.0; bins],
-            acked: Vec::new(),
+            arrived: vec![0.0; bins],
+            had: Vec::new(),
             sequence: sequence as u32,
             sent: Course::new(bins),
             acknowledged: Course::new(bins),
             resent: Marks::default(),
             lost: Marks::default(),
+            reached: 0,
+            gone: 0,
             on_the_way: VecDeque::new(),
         }
     }
 
-    /// `flows`, `ports` by link (null where nothing ever waited), `delivered_bytes` of all, and of one flow `sequence`.
+    /// `flows`, `ports` by link (null where nothing ever waited), `arrived_bytes` of all, and of one flow `sequence`.
     pub fn columns(&self) -> Object {
         let picture = Object::new();
         let flows = self.flows.iter().map(|flow| {
             let columns = Object::new();
             put(&columns, "cwnd_bytes", &flow.cwnd.columns());
             put(&columns, "ssthresh_bytes", &flow.ssthresh.columns());
-            put(&columns, "delivered_bytes", &floats(flow.delivered.iter().copied()));
+            put(&columns, "arrived_bytes", &floats(flow.arrived.iter().copied()));
             columns
         });
         put(&picture, "flows", &flows.collect::<js_sys::Array>());
@@ -173,7 +176,7 @@ impl Picture {
             None => wasm_bindgen::JsValue::NULL,
         });
         put(&picture, "ports", &ports.collect::<js_sys::Array>());
-        put(&picture, "delivered_bytes", &floats(self.delivered.iter().copied()));
+        put(&picture, "arrived_bytes", &floats(self.arrived.iter().copied()));
         let sequence = Object::new();
         put(&sequence, "sent", &self.sent.columns());
         put(&sequence, "acknowledged", &self.acknowledged.columns());
@@ -181,6 +184,37 @@ impl Picture {
         put(&sequence, "lost", &self.lost.columns());
         put(&picture, "sequence", &sequence);
         picture
+    }
+
+    fn arrive(&mut self, now: Time, flow: u32, bytes: u32) {
+        if let Some(bin) = self.view.bin(now) {
+            self.arrived[bin] += f64::from(bytes);
+            if let Some(picture) = self.flows.get_mut(flow as usize) {
+                picture.arrived[bin] += f64::from(bytes);
+            }
+        }
+    }
+
+    /// Links keep order, so what was sent before `frame` and has not come is lost; jitter at a host may still bring it.
+    fn take_off_the_way(&mut self, frame: u32) {
+        while let Some(&(sent, at, sequence)) = self.on_the_way.front() {
+            if sent > frame {
+                break;
+            }
+            self.on_the_way.pop_front();
+            if sent != frame && self.view.bin(at).is_some() {
+                self.lost.put(at, sequence);
+            }
+        }
+    }
+
+    fn reach(&mut self, now: Time, reached: u64) {
+        self.reached = self.reached.max(reached);
+        match self.view.bin(now) {
+            Some(bin) => self.acknowledged.say(bin, self.reached as f64),
+            None if now.0 < self.view.from_ps => self.acknowledged.before = self.reached as f64,
+            None => {}
+        }
     }
 }
 
@@ -234,45 +268,43 @@ impl Probe for Picture {
         }
     }
 
-    fn received(&mut self, _now: Time, flow: u32, frame: u32, _segment: &DataSegment) {
-        if flow != self.sequence || frame & REQUEST != 0 {
-            return;
-        }
-        // Links keep order, so what was sent before and has not come is lost; jitter at a host may still bring it.
-        while let Some(&(sent, at, sequence)) = self.on_the_way.front() {
-            if sent > frame {
-                break;
-            }
-            self.on_the_way.pop_front();
-            if sent != frame && self.view.bin(at).is_some() {
-                self.lost.put(at, sequence);
-            }
-        }
-    }
-
-    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+    fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
         if frame & REQUEST != 0 {
             return;
         }
         let index = flow as usize;
-        if index >= self.acked.len() {
-            self.acked.resize(index + 1, 0);
+        if index >= self.had.len() {
+            self.had.resize(index + 1, Arrived::default());
         }
-        let more = ack.acknowledgement.saturating_sub(self.acked[index]);
-        self.acked[index] += more;
-        let Some(bin) = self.view.bin(now) else {
-            if flow == self.sequence && now.0 < self.view.from_ps {
-                self.acknowledged.before = ack.acknowledgement as f64;
-            }
-            return;
-        };
-        self.delivered[bin] += more as f64;
-        if let Some(picture) = self.flows.get_mut(index) {
-            picture.acked += more;
-            picture.delivered[bin] += more as f64;
-        }
+        let fresh = self.had[index].take(segment.sequence, segment.length);
+        self.arrive(now, flow, fresh);
         if flow == self.sequence {
-            self.acknowledged.say(bin, self.acked[index] as f64);
+            self.take_off_the_way(frame);
+        }
+    }
+
+    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+        if flow == self.sequence && frame & REQUEST == 0 {
+            self.reach(now, ack.acknowledgement);
+        }
+    }
+
+    fn sent_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+        if flow != self.sequence {
+            return;
+        }
+        self.on_the_way.push_back((frame, now, self.gone));
+        self.gone += u64::from(datagram.length);
+        if let Some(bin) = self.view.bin(now) {
+            self.sent.say(bin, self.gone as f64);
+        }
+    }
+
+    fn received_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+        self.arrive(now, flow, datagram.length);
+        if flow == self.sequence {
+            self.reach(now, self.reached + u64::from(datagram.length));
+            self.take_off_the_way(frame);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::picture::Picture;
 use longpipe_events::Time;
-use longpipe_network::{Probe, Recorder};
+use longpipe_network::{Datagram, Probe, Recorder};
 use longpipe_tcp::{AckSegment, DataSegment};
 
 /// The picture, and the rows of the traces that a page writes, where the scenario asks for them. Never inlined: the engine
@@ -44,5 +44,15 @@ impl Probe for Watched {
     fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
         self.picture.acknowledged(now, flow, frame, ack);
         self.recorder.acknowledged(now, flow, frame, ack);
+    }
+
+    #[inline(never)]
+    fn sent_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+        self.picture.sent_datagram(now, flow, frame, datagram);
+    }
+
+    #[inline(never)]
+    fn received_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+        self.picture.received_datagram(now, flow, frame, datagram);
     }
 }

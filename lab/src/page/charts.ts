@@ -9,6 +9,8 @@ export interface Drawn {
     view: View;
     progress: number;
     flowNames: string[];
+    /** Which flows are of TCP, with windows and ACKs; others have datagrams. */
+    overTcp: boolean[];
     portNames: string[];
     counted: "cells" | "packets";
     /** What each port sends [cells/s or full packets/s]. */
@@ -56,10 +58,10 @@ export class Charts {
     draw(now: Drawn, pinned: Drawn | null, sequence: number): void {
         this.latest = { now, pinned, sequence };
         const colours = colour("--dark").trim() === "1" ? DARK : LIGHT;
-        const flows = shownFlows(now, sequence);
+        const flows = shownFlows(now, sequence, colours);
         this.put("window", windows(now, pinned, colours, flows), now.view);
         this.put("queue", queues(now, pinned, colours), now.view);
-        this.put("throughput", throughput(now, pinned, colours, flows), now.view);
+        this.put("throughput", throughput(now, pinned, flows), now.view);
         this.put("sequence", sequences(now, sequence, colours), now.view);
     }
 
@@ -185,34 +187,41 @@ function reached(drawn: Drawn): number {
 interface ShownFlow {
     flow: FlowPicture;
     name: string;
+    overTcp: boolean;
+    colour: string;
 }
 
 /** The first flows, and that whose segments are shown in place of the last of them where it is not among them. */
-function shownFlows(now: Drawn, sequence: number): ShownFlow[] {
-    const shown = now.picture.flows.slice(0, MOST_FLOWS).map((flow, i) => ({ flow, name: now.flowNames[i] ?? "" }));
-    const asked = now.picture.flows[sequence];
-    if (sequence >= MOST_FLOWS && asked !== undefined) shown[MOST_FLOWS - 1] = { flow: asked, name: now.flowNames[sequence] ?? "" };
-    return shown;
+function shownFlows(now: Drawn, sequence: number, colours: string[]): ShownFlow[] {
+    const places = now.picture.flows.map((_, i) => i).slice(0, MOST_FLOWS);
+    if (sequence >= MOST_FLOWS && now.picture.flows[sequence] !== undefined) places[MOST_FLOWS - 1] = sequence;
+    return places.map((place, i) => ({
+        flow: now.picture.flows[place] as FlowPicture,
+        name: now.flowNames[place] ?? "",
+        overTcp: now.overTcp[place] ?? true,
+        colour: colours[i % colours.length] as string,
+    }));
 }
 
 function windows(now: Drawn, pinned: Drawn | null, colours: string[], shown: ShownFlow[]): Chart {
-    const flows = shown.map((one) => one.flow);
-    const most = Math.max(...flows.map((flow) => peak(flow.cwnd_bytes)), 1);
+    const flows = shown.filter((one) => one.overTcp);
+    const most = Math.max(...flows.map(({ flow }) => peak(flow.cwnd_bytes)), 1);
     const [unit, scale] = byteUnit(most);
     const lines: Line[] = [];
-    const behind = pinned?.picture.flows[0];
+    const first = pinned?.overTcp.indexOf(true) ?? -1;
+    const behind = pinned?.picture.flows[first];
     if (pinned !== null && behind !== undefined) {
         const values = line(behind.cwnd_bytes, scale, reached(pinned));
-        lines.push({ label: `pinned ${pinned.flowNames[0]}`, colour: colour("--pinned"), values, width: 2 });
+        lines.push({ label: `pinned ${pinned.flowNames[first]}`, colour: colour("--pinned"), values, width: 2 });
     }
-    for (const [i, { flow, name }] of shown.entries()) {
-        const values = line(flow.cwnd_bytes, scale, reached(now));
-        lines.push({ label: name, colour: colours[i % colours.length] as string, values });
+    for (const { flow, name, colour: own } of flows) {
+        lines.push({ label: name, colour: own, values: line(flow.cwnd_bytes, scale, reached(now)) });
     }
-    const only = flows[0];
+    const only = flows[0]?.flow;
     if (only !== undefined && flows.length === 1) {
         const values = line(only.ssthresh_bytes, scale, reached(now)).map((one) => (one !== null && one > 4 * most * scale ? null : one));
-        lines.push({ label: "ssthresh", colour: colours[1] as string, values, dash: [6, 4] });
+        const other = colours.find((one) => one !== flows[0]?.colour) as string;
+        lines.push({ label: "ssthresh", colour: other, values, dash: [6, 4] });
     }
     return { title: "cwnd", unit, lines };
 }
@@ -245,17 +254,16 @@ function ports(drawn: Drawn): number[] {
     return order.sort((a, b) => (peaks[b] as number) - (peaks[a] as number)).slice(0, MOST_PORTS);
 }
 
-function throughput(now: Drawn, pinned: Drawn | null, colours: string[], shown: ShownFlow[]): Chart {
+function throughput(now: Drawn, pinned: Drawn | null, shown: ShownFlow[]): Chart {
     const lines: Line[] = [];
     if (pinned !== null) {
-        const values = rates(pinned.picture.delivered_bytes, pinned.view, reached(pinned));
+        const values = rates(pinned.picture.arrived_bytes, pinned.view, reached(pinned));
         lines.push({ label: "pinned, all flows", colour: colour("--pinned"), values, width: 2 });
     }
-    lines.push({ label: "all flows", colour: colour("--ink"), values: rates(now.picture.delivered_bytes, now.view, reached(now)), width: 2 });
-    for (const [i, { flow, name }] of shown.entries()) {
+    lines.push({ label: "all flows", colour: colour("--ink"), values: rates(now.picture.arrived_bytes, now.view, reached(now)), width: 2 });
+    for (const { flow, name, colour: own } of shown) {
         if (shown.length === 1) break;
-        const values = rates(flow.delivered_bytes, now.view, reached(now));
-        lines.push({ label: name, colour: colours[i % colours.length] as string, values });
+        lines.push({ label: name, colour: own, values: rates(flow.arrived_bytes, now.view, reached(now)) });
     }
     return { title: "throughput", unit: "Mbit/s", lines };
 }
@@ -269,7 +277,7 @@ function sequences(now: Drawn, flow: number, colours: string[]): Chart {
         unit,
         lines: [
             { label: `${name} sent`, colour: colours[0] as string, values: growing(sent, scale, reached(now)) },
-            { label: "acknowledged", colour: colours[2] as string, values: growing(acknowledged, scale, reached(now)) },
+            { label: now.overTcp[flow] === false ? "arrived" : "acknowledged", colour: colours[2] as string, values: growing(acknowledged, scale, reached(now)) },
         ],
         marks: [
             { marks: resent, scale, colour: colours[3] as string, shape: "dot", label: "sent again" },
@@ -314,5 +322,7 @@ function drawMarks(plot: uPlot): void {
 function describe(place: HTMLElement, chart: Chart): void {
     const marks = (chart.marks ?? []).map(({ marks: { time_s }, label }) => `${time_s.length} ${label}`);
     const lines = chart.lines.map((one) => one.label).join(", ");
-    place.setAttribute("aria-label", `${chart.title} [${chart.unit}] over time: ${[lines, ...marks].join(", ")}`);
+    const most = chart.lines.reduce((high, one) => one.values.reduce<number>((all, value) => Math.max(all, value ?? 0), high), 0);
+    const words = `${chart.title} [${chart.unit}] over time, up to ${Number(most.toPrecision(4))}`;
+    place.setAttribute("aria-label", `${words}: ${[lines, ...marks].join(", ")}`);
 }

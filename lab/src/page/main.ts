@@ -1,7 +1,7 @@
 /** The page: a scenario and a seed, run at each turn of a knob, drawn as it goes. */
 import { packetOf } from "../scenario/buffers";
 import { type Part, valueOf } from "../scenario/check";
-import { toJson } from "../scenario/core";
+import { type JsonTable, toJson } from "../scenario/core";
 import { ScenarioError, nearest, repr } from "../scenario/errors";
 import { DESCRIPTION, NUMBERS } from "../scenario/model";
 import { type Resolved, resolve } from "../scenario/resolve";
@@ -20,6 +20,7 @@ import { type Numbers, counted, durationS, metricsOf, numbers } from "./metrics"
 import { showFlows, showNumbers } from "./numbers";
 import type { Counted, Picture, View } from "./protocol";
 import { fromHash } from "./share";
+import { isOverTcp } from "./shares";
 import { explainOnHover } from "./terms";
 
 type Table = Record<string, unknown>;
@@ -195,6 +196,7 @@ function drawn(of: Resolved, view: View, picture: Picture, progress: number): Dr
         view,
         progress,
         flowNames: graph.flows.map((flow) => String(valueOf(flow, "name"))),
+        overTcp: (of.core["flows"] as JsonTable[]).map(isOverTcp),
         portNames: links.map(({ from, to }) => `${names[from]}->${names[to]}`),
         counted: unit,
         portRates: links.map(({ rate_bps }) => Number(rate_bps) / bits),

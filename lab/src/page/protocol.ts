@@ -31,18 +31,18 @@ export interface Marks {
     sequence_bytes: Float64Array;
 }
 
-/** A flow's windows, and what was acknowledged of it. */
+/** A flow's windows, and what reached its receiver. */
 export interface FlowPicture {
     cwnd_bytes: Course;
     ssthresh_bytes: Course;
-    delivered_bytes: Float64Array;
+    arrived_bytes: Float64Array;
 }
 
 /** What a run looks like: see crates/wasm/src/picture.rs. */
 export interface Picture {
     flows: FlowPicture[];
     ports: (Course | null)[];
-    delivered_bytes: Float64Array;
+    arrived_bytes: Float64Array;
     sequence: { sent: Course; acknowledged: Course; resent: Marks; lost: Marks };
 }
 

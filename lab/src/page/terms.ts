@@ -3,7 +3,7 @@
 export const TERMS: Record<string, string> = {
     cwnd: "cwnd, the congestion window: how many bytes a sender may have on the way without an ACK, by its own caution. It doubles each round trip in slow start, grows by a segment each round trip in congestion avoidance, and shrinks at a loss. ssthresh is where slow start ends.",
     queue: "What waits at a switch's output port, the one in service included: cells with ATM, packets with IP. A full buffer loses what comes next; a policy such as EPD refuses whole packets before.",
-    throughput: "New data acknowledged per second. What was sent twice counts once.",
+    throughput: "Data that reached the receivers per second, when they came. What came twice counts once.",
     sequence: "The byte numbers of what one flow sent, over time: its slope is the rate. Acknowledgements follow a round trip later; between the two lines lies what is on the way.",
     hash: "A number made of the final state of every sender, receiver and port. The command line prints the same for the same scenario and seed: every bit of the run is equal.",
     seed: "Where every random stream begins: order of ties, phases of clocks, random starts, losses. The same seed gives the same run.",

@@ -47,12 +47,12 @@ NEEDS: Final = {
     Kind.WINDOW: ("cwnd", "sequence"),
     Kind.SEQUENCE: ("sequence",),
     Kind.QUEUE: ("vc_queue",),
-    Kind.THROUGHPUT: ("sequence",),
+    Kind.THROUGHPUT: ("arrivals",),
     Kind.RTT: ("rtt",),
     Kind.DELAY: ("delay",),
     Kind.CDF: ("delay",),
     Kind.DROPS: ("drops",),
-    Kind.SHARES: ("sequence",),
+    Kind.SHARES: ("arrivals",),
 }
 # Flows of which the terminal has a line, and shares that are worth a word.
 MOST_TOLD: Final = 5

@@ -29,11 +29,11 @@ _OF_ONE: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
     "rtt": (rtt, "round trips"),
 }
 _OF_SEVERAL: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
-    "throughput": (throughput, "data acknowledged"),
+    "throughput": (throughput, "data arrived"),
     "queue": (queue, "buffer by flow"),
     "delay": (delay, "queueing delay"),
     "drops": (drops, "packets lost or marked"),
-    "shares": (shares, "shares of the data acknowledged"),
+    "shares": (shares, "shares of the data arrived"),
 }
 
 

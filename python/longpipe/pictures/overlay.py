@@ -61,7 +61,7 @@ def overlay(
             for label, run in runs.items()
         }
         of = f" of {', '.join(flows)}" if flows else ""
-        what, across = f"data acknowledged{of}, {averaged(interval_s)}", "throughput [Mbit/s]"
+        what, across = f"data arrived{of}, {averaged(interval_s)}", "throughput [Mbit/s]"
     else:
         read, column, called = _COLUMNS[kind]
         found = {

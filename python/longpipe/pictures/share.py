@@ -22,9 +22,9 @@ def shares(
     most: int | None = MOST_FLOWS,
     ax: Axes | None = None,
 ) -> Figure:
-    """Each flow's share of the data acknowledged in each interval, stacked, from `traces.sequence`.
+    """Each flow's share of the data that arrived in each interval, stacked, from `traces.arrivals`.
 
-    Without `flows`, of the `most` that sent most, the others summed up; None for each. Shares are of all flows, or of
+    Without `flows`, of the `most` that got most, the others summed up; None for each. Shares are of all flows, or of
     those named. `interval_s` is by default a hundredth of the time shown; one in which nothing came stays blank.
     """
     names, others, note, interval_s, series = rates(run, flows, span_s, interval_s, most)
@@ -33,7 +33,7 @@ def shares(
         parts[f"{len(others)} others"] = series[others].sum(axis=1)
     total = parts.sum(axis=1)
     parts = parts.div(total.where(total > 0), axis=0)
-    title = titled(f"{name_of(run)}: shares of the data acknowledged, {averaged(interval_s)}", note)
+    title = titled(f"{name_of(run)}: shares of the data arrived, {averaged(interval_s)}", note)
     figure, (panel,) = panels(1, title, shown_s(run, span_s), height=3.6, ax=ax)
     below = np.zeros(len(parts))
     for number, name in enumerate(parts):

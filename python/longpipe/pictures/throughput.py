@@ -21,46 +21,19 @@ NEAR = 3
 def throughput_series(
     run: Run, flows: Sequence[str], interval_s: float, span_s: tuple[float, float] | None = None
 ) -> pd.DataFrame:
-    """Rate of acknowledged data [bit/s] by flow, a column each; the index is the middle of each interval [s].
+    """Rate of data that reached receivers [bit/s] by flow, a column each; the index is the middle of each interval [s].
 
-    Of data after a gap, too, where SACK blocks (RFC 2018) tell that they have arrived.
+    Each byte counts once, when it first comes: before a gap is filled, and before an ACK tells of it.
     """
-    sequences = trace(run, "sequence")
+    arrivals = trace(run, "arrivals")
     begin_s, end_s = shown_s(run, span_s)
     edges = np.arange(begin_s, end_s + interval_s / 2, interval_s)
-    told = sequences[sequences["event"] > 0]
     rates = {}
     for flow in flows:
-        rates[flow] = np.diff(_arrived_bytes(told[told["flow"] == flow], edges)) * 8 / interval_s
+        own = arrivals[arrivals["flow"] == flow]
+        arrived = np.concatenate(([0], own["bytes"].to_numpy(dtype=np.int64).cumsum()))
+        rates[flow] = np.diff(arrived[np.searchsorted(own["time_s"].to_numpy(), edges, side="right")]) * 8 / interval_s
     return pd.DataFrame(rates, index=pd.Index((edges[:-1] + edges[1:]) / 2, name="time_s"))
-
-
-def _arrived_bytes(told: pd.DataFrame, edges_s: np.ndarray) -> np.ndarray:
-    """What a flow's ACKs have told by each instant: all up to the last one's number, and blocks beyond it."""
-    acks, blocks = told[told["event"] == 1], told[told["event"] == 2]
-    reached = np.concatenate(([0], acks["sequence_bytes"].cummax().to_numpy(dtype=np.float64)))
-    found = reached[np.searchsorted(acks["time_s"].to_numpy(), edges_s, side="right")]
-    begins = blocks["sequence_bytes"].to_numpy(dtype=np.float64)
-    ends = begins + blocks["length_bytes"].to_numpy(dtype=np.float64)
-    known = np.searchsorted(blocks["time_s"].to_numpy(), edges_s, side="right")
-    beyond, last = np.empty((0, 2)), 0
-    for number, count in enumerate(known):
-        new = np.column_stack([begins[last:count], ends[last:count]])
-        beyond = _merged(np.concatenate([beyond, new]), found[number])
-        found[number] += (beyond[:, 1] - beyond[:, 0]).sum()
-        last = count
-    return found
-
-
-def _merged(spans: np.ndarray, floor: float) -> np.ndarray:
-    """The parts above `floor` of spans, shape (n, 2), in order and without overlaps."""
-    spans = np.maximum(spans[spans[:, 1] > floor], floor)
-    spans = spans[np.argsort(spans[:, 0], kind="stable")]
-    furthest = np.maximum.accumulate(spans[:, 1])
-    first = np.ones(len(spans), dtype=bool)
-    first[1:] = spans[1:, 0] > furthest[:-1]
-    starts = np.flatnonzero(first)
-    return np.column_stack([spans[starts, 0], furthest[np.append(starts[1:], len(spans)) - 1]]) if len(spans) else spans
 
 
 def capacity_bps(run: Run, flows: Sequence[str]) -> float | None:
@@ -97,9 +70,8 @@ def rates(
     most: int | None,
 ) -> Rates:
     """Of the flows named, or of the `most` that sent most; without `interval_s` by hundredths of the time shown."""
-    sequences = trace(run, "sequence")
-    reached = sequences[sequences["event"] == 1].groupby("flow", observed=True)["sequence_bytes"].max()
-    names, note = chosen(run, flows, most, reached, "most data")
+    arrived = trace(run, "arrivals").groupby("flow", observed=True)["bytes"].sum()
+    names, note = chosen(run, flows, most, arrived, "most data")
     others = [name for name in flow_names(run.scenario) if name not in names] if note else []
     begin_s, end_s = shown_s(run, span_s)
     interval_s = interval_s or (end_s - begin_s) / INTERVALS
@@ -120,14 +92,14 @@ def throughput(
     most: int | None = MOST_FLOWS,
     ax: Axes | None = None,
 ) -> Figure:
-    """Rate of acknowledged data by flow, and of all those together, from `traces.sequence`.
+    """Rate of data that arrived by flow, and of all those together, from `traces.arrivals`.
 
-    Without `flows`, of the `most` that sent most, the others summed up, and all; None for each. `interval_s` is what
+    Without `flows`, of the `most` that got most, the others summed up, and all; None for each. `interval_s` is what
     each point averages over: by default a hundredth of the time shown. A thin line is what the link carries.
     """
     names, others, note, interval_s, series = rates(run, flows, span_s, interval_s, most)
     series /= 1e6
-    title = titled(f"{name_of(run)}: data acknowledged, {averaged(interval_s)}", note)
+    title = titled(f"{name_of(run)}: data arrived, {averaged(interval_s)}", note)
     figure, (panel,) = panels(1, title, shown_s(run, span_s), height=3.6, ax=ax)
     if len(names) > 1:
         total = series.sum(axis=1)

@@ -78,3 +78,6 @@ class Traces(Model):
     drops: Annotated[bool, LATER] = Field(
         default=False, description="Packets that router ports lost or marked, each with the reason; IP only"
     )
+    arrivals: Annotated[bool, LATER] = Field(
+        default=False, description="Data that reached every receiver, each byte when it first came"
+    )

@@ -1,5 +1,6 @@
 //! Who watches a run, and what it is told.
 
+pub mod arrived;
 pub mod capture;
 pub mod probe;
 pub mod recorder;

@@ -225,6 +225,18 @@ impl<A: Probe> Probe for Option<A> {
         }
     }
 
+    fn sent_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+        if let Some(probe) = self {
+            probe.sent_datagram(now, flow, frame, datagram);
+        }
+    }
+
+    fn received_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+        if let Some(probe) = self {
+            probe.received_datagram(now, flow, frame, datagram);
+        }
+    }
+
     fn cell(&mut self, slot: Slot, cell: &Cell, contents: impl Fn() -> Contents) {
         if let Some(probe) = self {
             probe.cell(slot, cell, contents);

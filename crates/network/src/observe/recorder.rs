@@ -1,9 +1,10 @@
 //! What a scenario asks to have recorded over time, as columns.
 
 use crate::atm::aal5::Cell;
+use crate::observe::arrived::Arrived;
 use crate::observe::probe::{Fate, Probe, Slot};
 use crate::observe::vc_queue::VcQueues;
-use crate::packets::contents::Contents;
+use crate::packets::contents::{Contents, Datagram};
 use crate::packets::in_transit::REQUEST;
 use crate::packets::Circuit;
 use crate::scenario::TraceConfig;
@@ -94,6 +95,17 @@ pub struct SequenceTrace {
     pub retransmission: Vec<bool>,
 }
 
+/// Data that reached receivers for the first time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ArrivalTrace {
+    /// Instant [ps].
+    pub time: Vec<u64>,
+    /// Flow index.
+    pub flow: Vec<u32>,
+    /// Bytes that had not come before.
+    pub bytes: Vec<u32>,
+}
+
 const SENT: u8 = 0;
 const ACKNOWLEDGED: u8 = 1;
 const SACKED: u8 = 2;
@@ -118,6 +130,9 @@ pub struct Recorder {
     pub delays: DelayTrace,
     /// What routers' ports lost or marked.
     pub drops: DropTrace,
+    /// What reached receivers.
+    pub arrivals: ArrivalTrace,
+    arrived: Vec<Arrived>,
 }
 
 impl Recorder {
@@ -128,6 +143,7 @@ impl Recorder {
             latest: vec![(f64::NAN, f64::NAN); flows],
             latest_rto: vec![Span(0); flows],
             vc_queues: VcQueues::new(wanted.vc_queue_interval_ps, links),
+            arrived: vec![Arrived::default(); flows],
             ..Recorder::default()
         }
     }
@@ -171,6 +187,14 @@ impl Recorder {
     fn hold(&mut self, slot: Slot, vc: Circuit) {
         if let Some(arrival) = slot.arrival.filter(|_| self.wanted.vc_queue) {
             self.vc_queues.admit(slot.link, arrival, slot.departure, vc.0);
+        }
+    }
+
+    fn arrival(&mut self, now: Time, flow: u32, bytes: u32) {
+        if bytes > 0 {
+            self.arrivals.time.put(now.0);
+            self.arrivals.flow.put(flow);
+            self.arrivals.bytes.put(bytes);
         }
     }
 
@@ -254,6 +278,19 @@ impl Probe for Recorder {
                 segment.length,
                 segment.retransmission,
             );
+        }
+    }
+
+    fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+        if self.wanted.arrivals && frame & REQUEST == 0 {
+            let fresh = self.arrived[flow as usize].take(segment.sequence, segment.length);
+            self.arrival(now, flow, fresh);
+        }
+    }
+
+    fn received_datagram(&mut self, now: Time, flow: u32, _frame: u32, datagram: &Datagram) {
+        if self.wanted.arrivals {
+            self.arrival(now, flow, datagram.length);
         }
     }
 

@@ -373,6 +373,9 @@ pub struct TraceConfig {
     /// Packets that routers' ports lost or marked, with the reason.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drops: bool,
+    /// Data that reached every receiver for the first time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub arrivals: bool,
 }
 
 impl Scenario {
@@ -390,6 +393,13 @@ impl Scenario {
 impl TraceConfig {
     /// Whether anything is to be recorded.
     pub fn any(&self) -> bool {
-        self.cwnd || self.queue || self.sequence || self.rtt || self.vc_queue || self.delay || self.drops
+        self.cwnd
+            || self.queue
+            || self.sequence
+            || self.rtt
+            || self.vc_queue
+            || self.delay
+            || self.drops
+            || self.arrivals
     }
 }

@@ -335,6 +335,7 @@ impl RunDraft {
             vc_queue_interval_ps: (duration / self.samples).max(1),
             delay: wanted(0),
             drops: wanted(1),
+            arrivals: wanted(2),
         }
     }
 }

@@ -213,6 +213,7 @@ fn same_records(one: &Recorder, other: &Recorder) -> Result<(), Finding> {
         ("queues of VCs", vc_queues(one) != vc_queues(other)),
         ("delays", one.delays != other.delays),
         ("drops", one.drops != other.drops),
+        ("arrivals", one.arrivals != other.arrivals),
     ];
     match differing.into_iter().find(|&(_, differ)| differ) {
         None => Ok(()),
@@ -266,6 +267,20 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
     let recorded = recorder.drops.reason.len() as u64;
     if scenario.traces.drops && recorded != lost {
         return Err(unequal("not all drops are recorded", recorded, lost));
+    }
+    if scenario.traces.arrivals {
+        let mut arrived = vec![0; report.flows.len()];
+        for (&flow, &bytes) in recorder.arrivals.flow.iter().zip(&recorder.arrivals.bytes) {
+            arrived[flow as usize] += u64::from(bytes);
+        }
+        // A receiver delivers what came before the first gap.
+        if let Some((arrived, flow)) = arrived
+            .into_iter()
+            .zip(&report.flows)
+            .find(|&(arrived, flow)| arrived < flow.delivered_bytes)
+        {
+            return Err(unequal("not all arrivals are recorded", arrived, flow.delivered_bytes));
+        }
     }
     if !transfers_agree(scenario, report) {
         return Err(unequal("files are complete without all bytes, or not with them", 0, 0));

@@ -33,6 +33,7 @@ class Trace(StrEnum):
     RTT = "rtt"
     DELAY = "delay"
     DROPS = "drops"
+    ARRIVALS = "arrivals"
 
 
 def run(

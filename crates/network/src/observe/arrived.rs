@@ -1,0 +1,60 @@
+//! What reached a receiver for the first time.
+
+use longpipe_tcp::ranges::Ranges;
+
+/// Bytes of a flow that its receiver has had, in whatever order they came.
+#[derive(Clone, Debug, Default)]
+pub struct Arrived {
+    /// All before this one have come.
+    reached: u64,
+    /// What came beyond a gap.
+    beyond: Ranges,
+}
+
+impl Arrived {
+    /// Of the segment at `sequence`, the bytes that had not come before.
+    pub fn take(&mut self, sequence: u64, length: u32) -> u32 {
+        let end = sequence + u64::from(length);
+        let (mut from, mut fresh) = (sequence.max(self.reached), 0);
+        while let Some((start, until)) = self.beyond.missing(from, end) {
+            fresh += until - start;
+            from = until;
+        }
+        if fresh == 0 {
+            return 0;
+        }
+        if sequence > self.reached {
+            self.beyond.insert(sequence, end);
+        } else {
+            self.reached = end;
+            self.reached = self.beyond.absorb(end).map_or(end, |last| last.max(end));
+        }
+        fresh as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_byte_counts_once_and_when_it_comes() {
+        let mut arrived = Arrived::default();
+        assert_eq!(arrived.take(0, 100), 100);
+        // Again, in part, and not at all.
+        assert_eq!(arrived.take(0, 100), 0);
+        assert_eq!(arrived.take(50, 100), 100);
+        assert_eq!(arrived.take(150, 0), 0);
+        // Beyond a gap, within it, and over its end into what was there.
+        assert_eq!(arrived.take(300, 100), 100);
+        assert_eq!(arrived.take(500, 100), 100);
+        assert_eq!(arrived.take(200, 50), 50);
+        assert_eq!(arrived.take(350, 200), 100);
+        assert_eq!(arrived.take(300, 300), 0);
+        // The gaps close: nothing jumps.
+        assert_eq!(arrived.take(150, 250), 100);
+        assert_eq!(arrived.take(550, 100), 50);
+        assert_eq!(arrived.take(0, 650), 0);
+        assert_eq!(arrived.take(650, 10), 10);
+    }
+}
