@@ -23,7 +23,7 @@ const text = async (options) => (await build({ ...common, ...options })).outputF
 const read = (name) => readFileSync(new URL(name, import.meta.url));
 
 // Functions in the order of their names: those that are alike, of one generic function say, stand where gzip finds them.
-const order = ["--reorder-locals", "--reorder-functions-by-name", "--strip-debug", "--strip-producers"];
+const order = ["--duplicate-function-elimination", "--reorder-locals", "--reorder-functions-by-name", "--strip-debug", "--strip-producers"];
 const from = new URL("build/engine/engine_bg.wasm", import.meta.url);
 const to = new URL("build/engine/ordered.wasm", import.meta.url);
 const wasmOpt = new URL("node_modules/binaryen/bin/wasm-opt", import.meta.url);

@@ -214,6 +214,14 @@ test("a link gives the scenario and the seed back, one that was cut says so", as
     const cut = await open({ hash: link.slice(0, -9) });
     assert.match((await problems(cut.page))[0], /^link: it can't be read/);
     await done(cut);
+    const early = await open({ hash: link.slice(0, link.indexOf("&s=")) });
+    assert.match((await problems(early.page))[0], /^link: it can't be read/);
+    await done(early);
+    // The page has a run all the same.
+    const odd = await open({ hash: "#step=2&seed=x" });
+    assert.deepEqual(await problems(odd.page), ["seed: 'x'; needs a whole number from 0 to 18446744073709551615"]);
+    assert.equal(await odd.page.inputValue("#seed"), "1");
+    await done(odd);
     const unknown = await open({ hash: "#preset=wan-5-sak" });
     assert.match((await problems(unknown.page))[0], /^preset: 'wan-5-sak'; did you mean 'wan-5-sack'\?/);
     await done(unknown);

@@ -1,5 +1,6 @@
 //! What carries packets from host to host: cells through ATM switches, or IP packets through routers.
 
+use crate::clock::UNKNOWN;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::packets::payload::Payload;
@@ -25,6 +26,13 @@ pub(crate) trait Medium: Sized {
         payload: &impl Payload,
         since: Time,
     ) -> Self::Certain;
+
+    /// The same of a packet that answers none. In a browser what is small counts, too: one function for all who send so.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[cfg_attr(target_family = "wasm", inline(never))]
+    fn send_off<P: Probe>(&mut self, hosts: &mut Hosts<P>, vc: Circuit, frame: u32, payload: &impl Payload) {
+        self.send(hosts, vc, frame, payload, UNKNOWN);
+    }
 
     /// Handles what comes next here, if it comes before all on the agenda and not after the end.
     fn advance<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool;

@@ -67,7 +67,7 @@ const showText = prepareEditor((read) => guarded(() => takeOwn(read(), "As writt
 function take(next: Table, fresh: boolean): void {
     let found: Resolved;
     try {
-        checkSeed();
+        checkSeed(seed);
         found = resolve(next);
         const problem = tooMuch(found);
         if (problem !== null) throw new ScenarioError([problem]);
@@ -88,9 +88,9 @@ function take(next: Table, fresh: boolean): void {
     showScenario();
 }
 
-function checkSeed(): void {
-    if (!/^\d+$/.test(seed) || BigInt(seed) > LARGEST_SEED) {
-        throw new ScenarioError([`seed: ${repr(seed)}; needs a whole number from 0 to ${LARGEST_SEED}`]);
+function checkSeed(of: string): void {
+    if (!/^\d+$/.test(of) || BigInt(of) > LARGEST_SEED) {
+        throw new ScenarioError([`seed: ${repr(of)}; needs a whole number from 0 to ${LARGEST_SEED}`]);
     }
 }
 
@@ -290,6 +290,7 @@ async function followHash(): Promise<boolean> {
     try {
         const said = await fromHash(location.hash);
         if (said === null) return false;
+        checkSeed(said.seed);
         seed = said.seed;
         if (said.preset !== undefined) usePreset(said.preset);
         else if (said.step !== undefined) useStep(said.step);

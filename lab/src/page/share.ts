@@ -20,7 +20,11 @@ export async function fromHash(
     const [preset, step, letters] = [said.get("preset"), said.get("step"), said.get("s")];
     if (preset !== null) return { preset, seed };
     if (step !== null) return { step: Number(step), seed };
-    if (letters === null) return null;
+    if (letters === null) {
+        // An anchor of the page is no link of it.
+        if (!said.has("seed")) return null;
+        throw new ScenarioError([CUT]);
+    }
     let text: string;
     try {
         const packed = Uint8Array.from(atob(letters.replaceAll("-", "+").replaceAll("_", "/")), (one) => one.charCodeAt(0));

@@ -7,7 +7,7 @@ use super::lanes::Edge;
 use super::link::{Feed, Link};
 use super::port::trains::{First, Last, TrainPort};
 use super::Atm;
-use crate::clock::{Actor, CELL, UNKNOWN, WHOLE_FRAME};
+use crate::clock::{Actor, CELL, WHOLE_FRAME};
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::packets::{Circuit, OnWire, Options, Packet};
@@ -283,8 +283,9 @@ impl Atm {
         self.await_delivery(hosts, link, at, packet, options, since)
     }
 
-    /// A whole frame will have reached a host at `at`; it left its trunk at `since`.
-    #[inline(always)]
+    /// A whole frame will have reached a host at `at`; it left its trunk at `since`. In a browser what is small counts, too.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[cfg_attr(target_family = "wasm", inline(never))]
     pub(super) fn await_delivery<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
@@ -330,7 +331,7 @@ impl Atm {
     pub(super) fn deliver<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
         let mut options = Options::NONE;
         if let Some(next) = self.links[link].deliveries.pop(&mut options) {
-            hosts.receive(self, next.packet, &options, UNKNOWN);
+            hosts.receive_apart(self, next.packet, &options);
         }
     }
 

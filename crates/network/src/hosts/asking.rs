@@ -1,7 +1,7 @@
 //! What clients and servers of web traffic do: clients ask, servers answer.
 
 use super::Hosts;
-use crate::clock::{Actor, START, UNKNOWN};
+use crate::clock::{Actor, START};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::in_transit::REQUEST;
@@ -80,7 +80,7 @@ fn send_requests<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow
         };
         let frame = requests.segments.number(travels, segment) | REQUEST;
         hosts.probe.sent(now, flow as u32, frame, &segment);
-        medium.send(hosts, Circuit::of_acks(flow), frame, &segment, UNKNOWN);
+        medium.send_off(hosts, Circuit::of_acks(flow), frame, &segment);
     }
     hosts.arm_receiving_host(medium, flow);
 }
@@ -91,7 +91,7 @@ fn send_request_ack<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, f
         if let Some(ack) = requests.receiver.poll_transmit(now) {
             let frame = requests.acks.number(travels, ack) | REQUEST;
             hosts.probe.answered(now, flow as u32, frame, &ack);
-            medium.send(hosts, Circuit::of_data(flow), frame, &ack, UNKNOWN);
+            medium.send_off(hosts, Circuit::of_data(flow), frame, &ack);
         }
     }
     hosts.arm_sending_host(medium, flow);

@@ -9,6 +9,9 @@ use crate::packets::{Circuit, Options, Packet};
 use longpipe_events::Time;
 use longpipe_tcp::{AckSegment, DataSegment};
 
+/// In a browser what is small counts, too: what comes seldom goes by functions that all share.
+const SMALL: bool = cfg!(target_family = "wasm");
+
 impl<P: Probe> Hosts<P> {
     /// Gives a packet to its end point, now; it left its trunk at `since`. What the medium says of the ACK that answers it.
     #[inline(always)]
@@ -19,15 +22,28 @@ impl<P: Probe> Hosts<P> {
         }
         if packet.is_data() {
             let segment = packet.segment(&Options::default());
-            return match self.flows[flow].receiver.take_plain(segment.sequence, segment.length) {
-                Some(acknowledgement) => {
-                    self.acknowledge(medium, (flow, packet.frame()), &segment, acknowledgement, since)
-                }
-                None => self.on_data(medium, flow, packet.frame(), &segment, since),
-            };
+            let receiver = &mut self.flows[flow].receiver;
+            if let Some(acknowledgement) = receiver.take_plain(segment.sequence, segment.length) {
+                return self.acknowledge(medium, (flow, packet.frame()), &segment, acknowledgement, since);
+            }
+            if !SMALL {
+                return self.on_data(medium, flow, packet.frame(), &segment, since);
+            }
+        } else if !SMALL {
+            self.on_ack(medium, flow, packet.frame(), &packet.ack(&Options::default()));
+            return M::Certain::default();
         }
-        self.on_ack(medium, flow, packet.frame(), &packet.ack(&Options::default()));
-        M::Certain::default()
+        self.receive_in_full(medium, packet, options, since)
+    }
+
+    /// The same for who comes seldom, or is watched.
+    #[inline(always)]
+    pub fn receive_apart<M: Medium>(&mut self, medium: &mut M, packet: Packet, options: &Options) {
+        if SMALL {
+            self.receive_in_full(medium, packet, options, UNKNOWN);
+        } else {
+            self.receive(medium, packet, options, UNKNOWN);
+        }
     }
 
     /// The same, whatever the packet.
@@ -166,7 +182,7 @@ impl<P: Probe> Hosts<P> {
             };
             let frame = state.data.number(travels, segment);
             self.probe.sent(now, flow as u32, frame, &segment);
-            medium.send(self, Circuit::of_data(flow), frame, &segment, UNKNOWN);
+            medium.send_off(self, Circuit::of_data(flow), frame, &segment);
         }
         let window = self.flows[flow].sender.flight();
         self.probe.window(now, flow as u32, window.cwnd(), window.ssthresh());
@@ -184,7 +200,7 @@ impl<P: Probe> Hosts<P> {
         };
         let certain = self.answer(medium, flow, &ack, since);
         if self.flows[flow].receiver.is_pending() {
-            self.answer_again(medium, flow, since);
+            self.answer_again(medium, flow);
         }
         self.arm_receiving_host(medium, flow);
         certain
@@ -192,18 +208,32 @@ impl<P: Probe> Hosts<P> {
 
     #[inline(always)]
     fn answer<M: Medium>(&mut self, medium: &mut M, flow: usize, ack: &AckSegment, since: Time) -> M::Certain {
-        let travels = medium.travels(Circuit::of_acks(flow));
-        let frame = self.flows[flow].acks.number(travels, *ack);
-        self.probe.answered(self.clock.now, flow as u32, frame, ack);
+        let frame = self.number_ack(medium, flow, ack);
         medium.send(self, Circuit::of_acks(flow), frame, ack, since)
     }
 
     /// More than one ACK leaves only where they wait, so that the place of none is certain.
     #[inline(never)]
-    fn answer_again<M: Medium>(&mut self, medium: &mut M, flow: usize, since: Time) {
+    fn answer_again<M: Medium>(&mut self, medium: &mut M, flow: usize) {
         while let Some(ack) = self.flows[flow].receiver.poll_transmit(self.clock.now) {
-            self.answer(medium, flow, &ack, since);
+            let frame = self.number_ack(medium, flow, &ack);
+            medium.send_off(self, Circuit::of_acks(flow), frame, &ack);
         }
+    }
+
+    #[inline(always)]
+    fn number_ack<M: Medium>(&mut self, medium: &M, flow: usize, ack: &AckSegment) -> u32 {
+        let travels = medium.travels(Circuit::of_acks(flow));
+        let frame = self.flows[flow].acks.number(travels, *ack);
+        self.probe.answered(self.clock.now, flow as u32, frame, ack);
+        frame
+    }
+
+    /// Sends the ACK that is due when nothing has just come.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[cfg_attr(target_family = "wasm", inline(never))]
+    pub fn send_ack_by_itself<M: Medium>(&mut self, medium: &mut M, flow: usize) {
+        self.send_ack(medium, flow, UNKNOWN);
     }
 
     /// Tells the probe what may have moved a sender's timer.

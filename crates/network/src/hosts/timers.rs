@@ -2,7 +2,7 @@
 //! packets reach ahead of time may look first.
 
 use super::{asking, Hosts};
-use crate::clock::{Actor, TIMER, UNKNOWN};
+use crate::clock::{Actor, TIMER};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::Circuit;
@@ -32,7 +32,7 @@ impl<P: Probe> Hosts<P> {
         let state = &mut self.flows[flow];
         state.receiver_armed = MaybeTime::NONE;
         state.receiver.on_timeout(self.clock.now);
-        self.send_ack(medium, flow, UNKNOWN);
+        self.send_ack_by_itself(medium, flow);
         asking::on_client_timer(self, medium, flow);
         if self.flows[flow].receiver_armed == MaybeTime::NONE {
             self.clock.cancel(Actor::Receiver(flow));

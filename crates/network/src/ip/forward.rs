@@ -200,15 +200,15 @@ impl Ip {
         self.forward(hosts, (next.arrival, next.packet), options, busy);
     }
 
-    /// A packet reaches a router, and from there whatever it reaches without meeting another wire; so does the ACK that
-    /// goes on at once.
+    /// A packet reaches a router, and from there what it reaches without meeting another wire; so does a certain ACK.
     #[inline(always)]
     fn forward<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: (Time, Packet), options: &Options, busy: bool) {
         self.forward_since(hosts, next, options, busy, UNKNOWN);
     }
 
     /// The same of a packet that left the first port of this way at `since`, unless that is not known.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[cfg_attr(target_family = "wasm", inline(never))]
     pub(super) fn forward_since<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
@@ -349,7 +349,7 @@ impl Ip {
     pub(super) fn deliver<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
         let mut options = NO_OPTIONS;
         if let Some(next) = self.wires[link].pop(&mut options) {
-            hosts.receive(self, next.packet, &options, UNKNOWN);
+            hosts.receive_apart(self, next.packet, &options);
         }
     }
 

@@ -107,7 +107,8 @@ impl Ip {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[cfg_attr(target_family = "wasm", inline(never))]
     fn hand_over<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options, since: Time) {
         let now = hosts.begin_ahead(next.arrival);
         let certain = hosts.receive(self, next.packet, options, since);

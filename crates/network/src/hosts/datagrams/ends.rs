@@ -1,6 +1,6 @@
 //! What both ends of a flow of datagrams do.
 
-use crate::clock::{Actor, START, UNKNOWN};
+use crate::clock::{Actor, START};
 use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
@@ -26,7 +26,7 @@ pub(in crate::hosts) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: 
         let datagram = Datagram { sent: now, length };
         let frame = datagrams.way.number(travels, datagram);
         hosts.probe.sent_datagram(now, flow as u32, frame, &datagram);
-        medium.send(hosts, Circuit::of_data(flow), frame, &datagram, UNKNOWN);
+        medium.send_off(hosts, Circuit::of_data(flow), frame, &datagram);
     }
 }
 

@@ -1,7 +1,6 @@
 //! Where packets of programs outside enter the run and leave it.
 
 use super::{Cause, Fate, ForeignPacket, Outcome};
-use crate::clock::UNKNOWN;
 use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
@@ -14,7 +13,7 @@ pub(crate) fn enter<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, v
         unreachable!("packets of programs outside take foreign circuits")
     };
     let frame = foreign.number(vc, travels, packet);
-    medium.send(hosts, vc, frame, &packet, UNKNOWN);
+    medium.send_off(hosts, vc, frame, &packet);
 }
 
 /// Such a packet has reached its host.

@@ -14,7 +14,7 @@ pub(super) mod onward;
 mod windows;
 
 use super::Hosts;
-use crate::clock::{Actor, START, UNKNOWN};
+use crate::clock::{Actor, START};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::Circuit;
@@ -125,7 +125,7 @@ fn tell_of_room<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow:
         .is_some_and(|onward| onward.windows.open(freed, next, received));
     if tells {
         state.receiver.tell_again();
-        hosts.send_ack(medium, flow, UNKNOWN);
+        hosts.send_ack_by_itself(medium, flow);
     }
 }
 
@@ -150,7 +150,7 @@ fn ask_for_window<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flo
     };
     let frame = state.data.number(travels, segment);
     hosts.probe.sent(now, flow as u32, frame, &segment);
-    medium.send(hosts, Circuit::of_data(flow), frame, &segment, UNKNOWN);
+    medium.send_off(hosts, Circuit::of_data(flow), frame, &segment);
     hosts.clock.set(Actor::Start(flow), due, START);
 }
 
