@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 PAPERS ?= $(shell $(BIN)/python -c 'from longpipe.papers import IDS; print(*IDS)')
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 
+# All crates but the boundaries to Python and to browsers, which pytest and a browser test, and which take long to compile.
+TESTED := --workspace $(addprefix --exclude longpipe-,python reading-derive wasm)
+
 .PHONY: setup reproduce test wheel lab lab-test docs bench bench-rivals bench-scaling soak checked golden tests-built lint clean
 
 setup: $(VENV)/.built
@@ -35,7 +38,7 @@ reproduce: setup
 	@$(BIN)/longpipe report $(PAPERS)
 
 test: setup
-	cargo test --workspace --profile ci --lib --tests
+	cargo test $(TESTED) --profile ci --lib --tests
 	# In the order of names, as files of few tests, which come last otherwise, are those that take long.
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder --durations 25
 
@@ -127,11 +130,11 @@ golden:
 
 # The Rust tests with checks of overflow and of what the code takes for granted, which take a multiple of the time.
 checked:
-	cargo test --workspace --profile ci $(CHECKS) --lib --tests
+	cargo test $(TESTED) --profile ci $(CHECKS) --lib --tests
 
 # The Rust tests' programs, which take as long to compile as all else that is waited for.
 tests-built:
-	cargo test --workspace --profile ci --lib --tests --no-run
+	cargo test $(TESTED) --profile ci --lib --tests --no-run
 
 lint: setup
 	cargo fmt --all --check
