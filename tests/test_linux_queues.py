@@ -20,10 +20,10 @@ RED, STEP = (name for name in TABLE["discipline"].unique() if name.startswith("r
 COUNT_BEYOND = {
     ("codel ecn", "cubic"): -0.23,
     ("codel ecn", "bbr"): -0.23,
-    ("pie", "cubic"): 0.28,
+    ("pie", "cubic"): 0.325,
     ("pie", "bbr"): 0.19,
     (RED, "reno"): -0.2,
-    (STEP, "dctcp"): 0.63,
+    (STEP, "dctcp"): 0.605,
 }
 ROUND_TRIP_BEYOND = {("pie", "cubic"): 0.047}
 

@@ -76,7 +76,7 @@ fn rule(ack: &AckConfig) -> (u32, u64, u32) {
             timeout_ps,
             quick,
         } => (segments, timeout_ps, quick),
-        AckConfig::Linux { timeout_ps, quick } => (EACH, timeout_ps, quick),
+        AckConfig::Linux { timeout_ps, quick, .. } => (EACH, timeout_ps, quick),
     }
 }
 
@@ -85,15 +85,18 @@ impl Receiver {
     pub fn new(config: &TcpConfig) -> Receiver {
         let at_once = config.ack == AckConfig::Immediate {} && !config.timestamps() && config.ecn.is_off();
         let (each, timeout_ps, quick) = rule(&config.ack);
-        let grows = matches!(config.ack, AckConfig::Linux { .. });
+        let window = match config.ack {
+            AckConfig::Linux { least_round_trip, .. } => Some(GrowingWindow::new(config.mss_bytes, least_round_trip)),
+            _ => None,
+        };
         Receiver {
             next: 0,
             highest: 0,
             beyond: Ranges::default(),
             each,
             timeout: Span(timeout_ps),
-            attends: quick > 0 || grows || !config.ecn.is_off(),
-            window: grows.then(|| Box::new(GrowingWindow::new(config.mss_bytes))),
+            attends: quick > 0 || window.is_some() || !config.ecn.is_off(),
+            window: window.map(Box::new),
             quick,
             tells_clock: config.congestion.measures_delay(),
             ecn: config.ecn,

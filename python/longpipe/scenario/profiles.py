@@ -22,7 +22,7 @@ PROFILES: Final[dict[str, dict[str, Any]]] = {
         "initial_window": "10 segments",
         "idle_restart": True,
         "timer": {"kind": "fine", "granularity": "200 ms", "min_rto": "200 ms", "max_rto": "120 s", "timestamps": True},
-        "ack": {"kind": "linux"},
+        "ack": {"kind": "linux", "least_round_trip": True},
     },
 }
 

@@ -127,6 +127,11 @@ class LinuxAcks(Model):
     quick: int = Field(
         default=16, ge=0, le=1_000_000, description="Segments at the start that are acknowledged at once; Linux"
     )
+    least_round_trip: Annotated[bool, LATER] = Field(
+        default=False,
+        description="The round trip in which it counts what is read falls at once to one that is shorter, and "
+        "grows by an eighth of what others are longer; Linux 6.1.176",
+    )
 
 
 Timer = Annotated[Coarse | Fine, Field(discriminator="kind"), kind_or_table()]

@@ -124,10 +124,11 @@ fn linux(book: &mut Book) {
         })
     };
     for (medium, framing) in FRAMINGS {
-        for (name, congestion, tells) in [
-            ("cubic", cubic.clone(), false),
-            ("bbr", CongestionConfig::Bbr(BbrConfig {}), false),
-            ("cubic-dsack-frto", cubic.clone(), true),
+        for (name, congestion, (tells, least_round_trip)) in [
+            ("cubic", cubic.clone(), (false, false)),
+            ("bbr", CongestionConfig::Bbr(BbrConfig {}), (false, false)),
+            ("cubic-dsack-frto", cubic.clone(), (true, false)),
+            ("cubic-least-round-trip", cubic.clone(), (true, true)),
         ] {
             let config = TcpConfig {
                 recovery: rack(tells),
@@ -138,6 +139,7 @@ fn linux(book: &mut Book) {
                 ack: AckConfig::Linux {
                     timeout_ps: 40 * MS,
                     quick: 16,
+                    least_round_trip,
                 },
                 ..tcp(RecoveryKind::Sack, 262_144)
             };

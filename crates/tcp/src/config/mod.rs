@@ -255,6 +255,9 @@ pub enum AckConfig {
         timeout_ps: u64,
         /// So many segments at the start are acknowledged at once.
         quick: u32,
+        /// The receiver's round trip falls at once to one that is shorter, as in Linux 6.1.176; only where it does.
+        #[serde(default, skip_serializing_if = "is_none")]
+        least_round_trip: bool,
     },
 }
 

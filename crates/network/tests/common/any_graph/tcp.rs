@@ -190,7 +190,11 @@ impl TcpDraft {
                 let timeout_ps = pace.packets(timeout).clamp(1, 1_000 * SECOND);
                 let quick = u32::from(self.parameters[2] % 40);
                 match self.choice(26) {
-                    true => AckConfig::Linux { timeout_ps, quick },
+                    true => AckConfig::Linux {
+                        timeout_ps,
+                        quick,
+                        least_round_trip: self.choice(27),
+                    },
                     false => AckConfig::Delayed {
                         segments,
                         timeout_ps,
