@@ -137,6 +137,11 @@ class Rack(Variant):
         description="After a timeout and the ACK of its first copy new data leave first; if older data that were sent "
         "once are acknowledged then, the timeout is taken back; RFC 5682",
     )
+    successive: Annotated[bool, LATER] = Field(
+        default=False,
+        description="A recovery that ends while copies of later losses are under way is followed by another at once, "
+        "which costs the window again; Linux, tcp_time_to_recover",
+    )
 
 
 Recovery = Annotated[

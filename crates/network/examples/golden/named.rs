@@ -121,6 +121,7 @@ fn linux(book: &mut Book) {
             undo: true,
             dsack: tells,
             frto: tells,
+            successive: false,
         })
     };
     for (medium, framing) in FRAMINGS {

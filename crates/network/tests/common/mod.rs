@@ -71,6 +71,7 @@ pub fn recovery(kind: RecoveryKind) -> RecoveryConfig {
             undo: true,
             dsack: false,
             frto: false,
+            successive: false,
         }),
     }
 }

@@ -258,7 +258,7 @@ mod tests {
             written in prop::collection::vec(1u64..200, 1..4),
         ) {
             let mut config = TcpConfig {
-                recovery: RecoveryConfig::Rack(RackConfig { blocks: 3, probe, undo: true, dsack: true, frto: true }),
+                recovery: RecoveryConfig::Rack(RackConfig { blocks: 3, probe, undo: true, dsack: true, frto: true, successive: false }),
                 congestion: match control {
                     0 => CongestionConfig::Bbr(BbrConfig {}),
                     3 => CongestionConfig::Bbr3(Bbr3Config {}),

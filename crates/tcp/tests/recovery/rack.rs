@@ -136,3 +136,26 @@ fn rfc_5682_after_a_timeout_that_was_due_all_that_is_lost_is_sent_again() {
     // Two new segments leave first, and cost a round trip.
     assert!(asked.end <= unasked.end + 2.0, "{asked}\n{unasked}");
 }
+
+#[test]
+fn linux_a_recovery_that_ends_before_the_copy_of_a_later_loss_is_here_is_followed_by_another() {
+    // The fourth segment is lost twice, and one that left after its first copy: the second copy of one is here before that of the other.
+    let play = |successive| {
+        let script = Script::new(Rack).segments(120);
+        script
+            .with(|tcp| tcp.rack.successive = successive)
+            .lose(&[3, 24, 27])
+            .play()
+    };
+    let (followed, alone) = (play(true), play(false));
+    let fourth = |trace: &Trace| {
+        let rounds = trace.sent.iter().map(|sent| sent.round_trips);
+        rounds.filter(|&round| (2.9..3.1).contains(&round)).count()
+    };
+    assert_eq!((fourth(&followed), fourth(&alone)), (7, 9), "{followed}\n{alone}");
+    assert_eq!(
+        (followed.fast_retransmits, alone.fast_retransmits),
+        (2, 1),
+        "{followed}"
+    );
+}

@@ -268,6 +268,7 @@ impl TcpDraft {
                 undo: self.choice(20),
                 dsack: self.choice(29),
                 frto: self.choice(30),
+                successive: self.choice(31),
             }),
         }
     }

@@ -21,6 +21,9 @@ pub struct RackConfig {
     /// New data leave first after a timeout, which show whether it was one too many (RFC 5682).
     #[serde(default, skip_serializing_if = "is_off")]
     pub frto: bool,
+    /// A recovery that ends before all copies have arrived is followed by another at once (Linux).
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub successive: bool,
 }
 
 fn is_off(on: &bool) -> bool {

@@ -150,22 +150,29 @@ impl Rack {
             self.look_at_copies(advanced, ledger, reins);
         }
         self.look_forward(news, (advanced, twice.is_some()), ledger, reins);
-        match self.phase {
+        let repaired = match self.phase {
             Phase::Recovery(end) if una >= end => {
                 self.steps.on_recovered();
                 reins.regulate(Regulation::ToThreshold);
                 self.end(reins);
+                true
             }
             // Held until the receiver knows of it (Linux).
             Phase::Reduced(end) if una > end => {
                 reins.regulate(Regulation::ToThreshold);
                 self.end(reins);
+                false
             }
-            Phase::Loss(end) if una >= end => self.end(reins),
-            _ => {}
-        }
+            Phase::Loss(end) if una >= end => {
+                self.end(reins);
+                true
+            }
+            _ => false,
+        };
         let judged = self.judge(now, ledger, news.least_rtt, reins);
-        let begins = self.begin(&judged, ledger, reins);
+        // What was lost since it began was sent again, too, and is not here yet.
+        let follows = repaired && self.config.successive && ledger.has_copies();
+        let begins = self.begin(&judged, follows, ledger, reins);
         if self.is_reducing() {
             let safe = advanced && judged.lost == 0;
             self.prr
@@ -243,10 +250,10 @@ impl Rack {
         self.steps.of(least_rtt)
     }
 
-    /// A recovery begins if anything is lost; in one after a timeout, if what was sent again is.
-    fn begin(&mut self, judged: &Judged, ledger: &Ledger, reins: &mut Reins) -> bool {
+    /// A recovery begins if anything is lost, or if it `follows` another; in one after a timeout, if what was sent again is.
+    fn begin(&mut self, judged: &Judged, follows: bool, ledger: &Ledger, reins: &mut Reins) -> bool {
         let begins = match self.phase {
-            Phase::Open | Phase::Reduced(_) => ledger.lost() > 0,
+            Phase::Open | Phase::Reduced(_) => follows || ledger.lost() > 0,
             Phase::Recovery(_) => false,
             Phase::Loss(_) => judged.again,
         };
@@ -353,7 +360,7 @@ impl Rack {
         reins: &mut Reins,
     ) -> Turn {
         let judged = self.judge(now, ledger, least_rtt, reins);
-        let begins = self.begin(&judged, ledger, reins);
+        let begins = self.begin(&judged, false, ledger, reins);
         if begins {
             let mss = u64::from(reins.flight().mss);
             self.prr

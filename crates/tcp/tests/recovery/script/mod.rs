@@ -104,6 +104,7 @@ impl Draft {
                 undo: true,
                 dsack: false,
                 frto: false,
+                successive: false,
             },
             sack: SackConfig {
                 blocks: 3,

@@ -79,6 +79,7 @@ impl Flow {
                 undo: true,
                 dsack: false,
                 frto: false,
+                successive: false,
             }),
             congestion: CongestionConfig::Bbr3(Bbr3Config {}),
             mss_bytes: MSS as u32,
