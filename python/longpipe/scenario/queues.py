@@ -85,7 +85,7 @@ class Pie(Model):
     delay: Literal["sojourn", "departure-rate"] = Field(
         default="sojourn",
         description="How the delay is known: that of the packet that left last, or the queue over the rate of "
-        "departures (RFC 8033 section 5.2)",
+        "departures (RFC 8033 section 5.2, half of each new rate in the mean as in ns-3)",
     )
     rules: Literal["rfc-8033", "linux", "ns-3"] = Field(
         default="rfc-8033", description="Whose reading of bursts and of very short and long delays"
