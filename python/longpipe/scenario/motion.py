@@ -62,7 +62,7 @@ class Moving(Model):
 
 
 class File(Model):
-    """A link by a file: .csv with time, rate, delay and loss, or of `longpipe satellites`, else mahimahi's schedule."""
+    """A link by a file: .csv (time, rate, delay, loss, or round trips), .json of irtt, else mahimahi's schedule."""
 
     kind: Literal["file"] = "file"
     file: str = Field(min_length=1, max_length=4096, description="A path of a file, read when the scenario is checked")

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError
+from longpipe.scenario import irtt
 from longpipe.scenario.coding import rates_of
 from longpipe.scenario.motion import MOST_STEPS, Coded, File, Moving, Outages, Satellites
 from longpipe.scenario.rows import check_cells, heads, lines, quantity
@@ -153,7 +154,9 @@ def _intervals(where: str, outages: Outages, own: Iterable[list[int]], duration_
 
 
 def _of_file(path: File) -> _Parts:
-    text = lines(path.file, "a CSV file or a schedule of mahimahi")
+    if irtt.is_of_irtt(path.file):
+        return _Parts(knots_ps=irtt.knots(path.file, LONGEST_DELAY_PS))
+    text = lines(path.file, "a CSV file, a schedule of mahimahi or irtt's JSON")
     return _of_csv(path.file, text) if path.file.endswith(".csv") else _of_schedule(path, text)
 
 

@@ -43,7 +43,7 @@ mod tests {
         assert_eq!(arrived.take(0, 100), 100);
         // Again, in part, and not at all.
         assert_eq!(arrived.take(0, 100), 0);
-        assert_eq!(arrived.take(50, 100), 100);
+        assert_eq!(arrived.take(50, 100), 50);
         assert_eq!(arrived.take(150, 0), 0);
         // Beyond a gap, within it, and over its end into what was there.
         assert_eq!(arrived.take(300, 100), 100);
