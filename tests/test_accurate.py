@@ -48,7 +48,7 @@ def test_rfc_9768_every_ack_of_a_capture_counts_the_marked_packets_before_it(
     changes: dict[str, Any], tmp_path: Path
 ) -> None:
     path = tmp_path / "sink.pcapng"
-    result = simulate(LINK.with_(**changes), captures={"host:sink1": path})
+    result = simulate(LINK.with_(duration="20 s", **changes), captures={"host:sink1": path})
     assert trunk(result)["packets_marked"] > 2 * CYCLE
     packets = tshark(path, "ip.dsfield.ecn", "tcp.flags", "tcp.len")
     packets = packets[packets["tcp.flags"].map(lambda flags: not int(flags, 16) & SYN)].iloc[1:]
@@ -79,11 +79,11 @@ def test_both_engines_agree(congestion: str) -> None:
 
 @pytest.mark.parametrize("congestion", ["cubic", "linux-reno"])
 def test_a_window_falls_as_often_as_by_echoes(congestion: str) -> None:
-    """Once a window, whatever the feedback: within 2 % as many bytes."""
+    """Once a window, whatever the feedback: within 2 % as many bytes, over four draws of RED's."""
     delivered = {}
     for ecn in ("classic", "accurate"):
         scenario = LINK.with_(**{"duration": "60 s", "tcp.ecn": ecn, "tcp.congestion": congestion})
-        delivered[ecn] = simulate(scenario).flows["delivered_bytes"][0]
+        delivered[ecn] = sum(int(simulate(scenario, seed).flows["delivered_bytes"][0]) for seed in range(4))
     assert delivered["accurate"] == pytest.approx(delivered["classic"], rel=0.02)
 
 
