@@ -23,8 +23,14 @@ PATHS: dict[str, dict[str, object]] = {
 
 @cache
 def run(recovery: str, path: str = "full buffers") -> Result:
-    traces: dict[str, object] = {"traces.cwnd": True, "traces.sequence": True, "traces.rtt": True}
-    changes = {"duration": "6 s", "network.sources": 3, "tcp.recovery": recovery, **PATHS[path], **traces}
+    traces = {f"traces.{name}": True for name in ("cwnd", "sequence", "rtt", "arrivals")}
+    changes: dict[str, object] = {
+        "duration": "6 s",
+        "network.sources": 3,
+        "tcp.recovery": recovery,
+        **PATHS[path],
+        **traces,
+    }
     return simulate(Scenario.example("fiber").with_(**changes))
 
 

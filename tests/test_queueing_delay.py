@@ -125,7 +125,7 @@ def test_pictures_show_the_port_that_is_asked_for() -> None:
 
 
 def test_shares_add_up_to_one() -> None:
-    result = simulate(LINK.with_(**{"traces.sequence": True, "duration": "3 s"}))
+    result = simulate(LINK.with_(**{"traces.arrivals": True, "duration": "3 s"}))
     (panel,) = pictures.shares(result, interval_s=0.5).axes
     tops = np.sum([[bar.get_height() for bar in bars] for bars in panel.containers], axis=0)
     assert tops.tolist() == pytest.approx([1.0] * 6)
