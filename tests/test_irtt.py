@@ -50,8 +50,7 @@ def written(file: Path, requests: object) -> Path:
 
 def knots(scenario: Scenario) -> list[list[int]]:
     links = json.loads(scenario.resolved_json())["links"]
-    (found,) = [link["motion"]["delay"]["knots_ps"] for link in links if "delay" in link.get("motion", {})][:1]
-    return [list(knot) for knot in found]
+    return next(link["motion"]["delay"]["knots_ps"] for link in links if "delay" in link.get("motion", {}))
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])

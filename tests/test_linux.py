@@ -90,6 +90,10 @@ def test_the_table_of_losses_lost_what_it_says() -> None:
     assert (rows["drops"] == 0).all()
 
 
+# Paths over which Reno is still in recovery when the window that is measured begins.
+LONG_RECOVERIES = {13, 27}
+
+
 def test_the_table_of_paths_has_what_is_drawn() -> None:
     paths = table("paths.csv")
     assert len(paths) == 3 * PATHS
@@ -98,8 +102,10 @@ def test_the_table_of_paths_has_what_is_drawn() -> None:
         assert list(rows["control"]) == ["cubic", "bbr", "reno"]
         for name in ("rate", "round_trip", "buffer", "duration", "seed"):
             assert set(rows[name]) == {getattr(case, name)}
-        # No more than the wire carries, and what the end of a long recovery acknowledges; no other losses than those drawn.
-        assert (rows["goodput_mbps"] <= RATE.parse(case.rate) / 1e6 * MSS / PACKET_BYTES * 1.1).all()
+        # No more than the wire carries, but where the end of a long recovery acknowledges what came before the window measured.
+        above = rows["goodput_mbps"] > RATE.parse(case.rate) / 1e6 * MSS / PACKET_BYTES * 1.02
+        assert list(rows["control"][above]) == (["reno"] if number in LONG_RECOVERIES else [])
+        # No other losses than those drawn.
         assert set(rows["loss"]) == {loss}
         assert (rows["link_losses"] <= len(case.lose)).all()
 
