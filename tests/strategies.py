@@ -55,7 +55,7 @@ acting = kinds(
         "kind": st.just("pie"),
         "target": times("1 ms", "15 ms"),
         "burst": times("0 s", "150 ms"),
-        "delay": st.sampled_from(["sojourn", "departure-rate"]),
+        "delay": st.sampled_from(["sojourn", "departure-rate", "departure-time"]),
         "rules": st.sampled_from(["rfc-8033", "linux", "ns-3"]),
         "derandomize": st.booleans(),
         **ECN,

@@ -35,6 +35,7 @@ POLICIES: Final[dict[str, dict[str, Any]]] = {
     "red by bytes": {"kind": "red", "unit": "bytes", "min": 7500, "max": 22500},
     "pie": {"kind": "pie"},
     "pie by rate": {"kind": "pie", "delay": "departure-rate", "rules": "ns-3"},
+    "pie by time": {"kind": "pie", "delay": "departure-time"},
     "blue": {"kind": "blue"},
     "codel": {"kind": "codel"},
     "codel as in Linux": {"kind": "codel", "arithmetic": "linux"},

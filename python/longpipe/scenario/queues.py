@@ -82,10 +82,11 @@ class Pie(Model):
     least_backlog: Backlog = Field(
         default="3000 B", description="No packet goes where no more waits [bytes]; RFC 8033 section 4.1, two packets"
     )
-    delay: Literal["sojourn", "departure-rate"] = Field(
+    delay: Literal["sojourn", "departure-rate", "departure-time"] = Field(
         default="sojourn",
-        description="How the delay is known: that of the packet that left last, or the queue over the rate of "
-        "departures (RFC 8033 section 5.2, half of each new rate in the mean as in ns-3)",
+        description="How the delay is known: that of the packet that left last, the queue over the rate of departures "
+        "(half of each new rate in the mean, as in ns-3), or the queue times how long 2^14 bytes take to depart (a "
+        "quarter of each new time in the mean; RFC 8033 section 5.2)",
     )
     rules: Literal["rfc-8033", "linux", "ns-3"] = Field(
         default="rfc-8033", description="Whose reading of bursts and of very short and long delays"

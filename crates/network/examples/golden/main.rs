@@ -11,6 +11,7 @@ mod marks;
 mod named;
 mod options;
 mod paths;
+mod pies;
 mod relays;
 
 use common::compare::{findings, MANY_EVENTS};
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
     drawn::add_all(&mut book);
     frames::add_all(&mut book);
     marks::add_all(&mut book);
+    pies::add_all(&mut book);
     let (mut now, mut refused, mut changed) = (vec![], vec![], 0);
     for outcome in run_all(&book.entries) {
         match outcome {

@@ -18,6 +18,8 @@ const NONE_BELOW: f64 = 0.85;
 const SURE_FROM: f64 = 8.5;
 /// Bytes from which on, and over which, the rate of departures is measured (RFC 8033 section 5.2).
 const MEASURED_BYTES: u64 = 16_384;
+/// Weight of a new time in their mean: 2^14 over 2^16 bytes (RFC 8033 appendix A).
+const TIME_WEIGHT: f64 = 0.25;
 /// ns-3 protects another burst after so long without congestion.
 const BURST_RESET: u64 = 3 * PS_PER_SECOND / 2;
 
@@ -38,13 +40,49 @@ enum Burst {
     Protected,
 }
 
-/// The rate of departures, measured in cycles.
+/// How fast packets depart, measured in cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Departures {
     /// Since when, and how many bytes.
     cycle: Option<(Time, u64)>,
-    /// [byte/s].
-    rate: Option<f64>,
+    /// Rate [byte/s], or the time that `MEASURED_BYTES` take [ps].
+    mean: Option<f64>,
+}
+
+impl Departures {
+    /// Takes a departure into a mean of rates, as ns-3 does; `waiting` bytes stay behind.
+    fn rate_after(&mut self, packet: &Waiting, waiting: u64) {
+        if self.cycle.is_none() && waiting >= MEASURED_BYTES {
+            self.cycle = Some((packet.begins, 0));
+        }
+        let Some((lasted, bytes)) = self.cycle_after(packet) else {
+            return;
+        };
+        let measured = bytes as f64 * PS_PER_SECOND as f64 / lasted as f64;
+        self.mean = Some(self.mean.map_or(measured, |rate| 0.5 * rate + 0.5 * measured));
+        self.cycle = (waiting > MEASURED_BYTES).then_some((packet.begins, 0));
+    }
+
+    /// Takes a departure into a mean of times, as RFC 8033 does; `waiting` bytes stay behind.
+    fn time_after(&mut self, packet: &Waiting, waiting: u64) {
+        if let Some((lasted, _)) = self.cycle_after(packet) {
+            let measured = lasted as f64;
+            let mean = |before| measured * TIME_WEIGHT + before * (1.0 - TIME_WEIGHT);
+            self.mean = Some(self.mean.map_or(measured, mean));
+            self.cycle = None;
+        }
+        if self.cycle.is_none() && waiting >= MEASURED_BYTES {
+            self.cycle = Some((packet.begins, 0));
+        }
+    }
+
+    /// Counts a departure; how long the cycle lasted [ps] and its bytes, if that ends it.
+    fn cycle_after(&mut self, packet: &Waiting) -> Option<(u64, u64)> {
+        let (since, bytes) = self.cycle.as_mut()?;
+        *bytes += packet.bytes;
+        let lasted = (packet.begins - *since).0;
+        (*bytes >= MEASURED_BYTES && lasted > 0).then_some((lasted, *bytes))
+    }
 }
 
 /// The controller of one queue.
@@ -192,7 +230,14 @@ impl Pie {
             match self.config.delay {
                 PieDelay::Sojourn if followed => self.delay = packet.begins - packet.arrival,
                 PieDelay::Sojourn => self.delay = Span(0),
-                PieDelay::DepartureRate => self.measure(&packet),
+                PieDelay::DepartureRate => {
+                    let behind = self.behind(&packet);
+                    self.departures.rate_after(&packet, behind);
+                }
+                PieDelay::DepartureTime => {
+                    let behind = self.behind(&packet);
+                    self.departures.time_after(&packet, behind);
+                }
             }
             if self.config.rules == PieRules::Linux {
                 let since = self.last_departure.map_or(Span(0), |last| packet.begins - last);
@@ -202,33 +247,24 @@ impl Pie {
         }
     }
 
-    /// Takes a departure into the rate.
-    fn measure(&mut self, packet: &Waiting) {
-        let Departures { cycle, rate } = &mut self.departures;
-        // What had come by then and still waits, whatever has come since.
+    /// Bytes that had come when this packet departed and still wait, whatever has come since.
+    fn behind(&self, packet: &Waiting) -> u64 {
         let behind = self.waiting.iter().take_while(|next| next.arrival <= packet.begins);
-        let waiting: u64 = behind.map(|next| next.bytes).sum();
-        if cycle.is_none() && waiting >= MEASURED_BYTES {
-            *cycle = Some((packet.begins, 0));
-        }
-        let Some((since, bytes)) = cycle else { return };
-        *bytes += packet.bytes;
-        let lasted = (packet.begins - *since).0;
-        if *bytes < MEASURED_BYTES || lasted == 0 {
-            return;
-        }
-        let measured = *bytes as f64 * PS_PER_SECOND as f64 / lasted as f64;
-        *rate = Some(rate.map_or(measured, |rate| 0.5 * rate + 0.5 * measured));
-        *cycle = (waiting > MEASURED_BYTES).then_some((packet.begins, 0));
+        behind.map(|next| next.bytes).sum()
     }
 
     /// The delay moves the probability.
     fn update(&mut self) {
         let mut known = true;
-        if self.config.delay == PieDelay::DepartureRate {
-            let delay = self.departures.rate.map(|rate| self.bytes_waiting as f64 / rate);
+        let (waiting, mean) = (self.bytes_waiting as f64, self.departures.mean);
+        let estimate = match self.config.delay {
+            PieDelay::Sojourn => None,
+            PieDelay::DepartureRate => Some(mean.map(|rate| waiting / rate * PS_PER_SECOND as f64)),
+            PieDelay::DepartureTime => Some(mean.map(|time| waiting * time / MEASURED_BYTES as f64)),
+        };
+        if let Some(delay) = estimate {
             known = delay.is_some();
-            self.delay = Span((delay.unwrap_or(0.0) * PS_PER_SECOND as f64) as u64);
+            self.delay = Span(delay.unwrap_or(0.0) as u64);
         }
         let (delay, before) = (self.delay, self.delay_before);
         if self.config.rules == PieRules::Ns3 && self.allowance.0 > 0 {

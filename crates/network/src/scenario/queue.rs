@@ -90,8 +90,10 @@ pub struct PieConfig {
 pub enum PieDelay {
     /// That of the packet that left last.
     Sojourn,
-    /// The queue's length over the rate of departures (RFC 8033 section 5.2).
+    /// The queue's length over a mean rate of departures, as in ns-3.
     DepartureRate,
+    /// The queue's length times the mean time that 2^14 bytes took to depart (RFC 8033 section 5.2, appendix A).
+    DepartureTime,
 }
 
 /// Whose reading of PIE: how bursts are let through, and how the probability falls and rises at the extremes.

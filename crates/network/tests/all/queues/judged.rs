@@ -11,14 +11,19 @@ use longpipe_network::scenario::{PieConfig, PieDelay, PieRules, QueueUnit, RedCo
 use std::collections::VecDeque;
 
 /// What judges arrivals, and is looked at after each.
-trait Judge {
+pub trait Judge {
     fn judge(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict;
     fn admit(&mut self, _arrival: &Arrival, _begins: Time) {}
     fn look(&mut self) {}
 }
 
-/// Events of arrivals at a FIFO in which all that are admitted find room.
+/// Events of arrivals at a FIFO in which all that are admitted find room, served at 10 Mbit/s.
 fn judged(arrivals: &[Packet], judge: &mut impl Judge) -> Vec<Event> {
+    judged_at(arrivals, judge, |_| RATE)
+}
+
+/// The same, where a service has the rate [bit/s] of the time when it begins.
+pub fn judged_at(arrivals: &[Packet], judge: &mut impl Judge, rate: impl Fn(Time) -> u64) -> Vec<Event> {
     let mut uniforms = column::<f64>(&rows("uniforms"), 1).into_iter();
     let (mut backlog, mut begins) = (Backlog::default(), VecDeque::<Time>::new());
     let (mut busy_until, mut events) = (None::<Time>, vec![]);
@@ -42,7 +47,7 @@ fn judged(arrivals: &[Packet], judge: &mut impl Judge) -> Vec<Event> {
         };
         if judge.judge(&arrival, &mut || uniforms.next().unwrap()) == Verdict::Admit {
             let starts = busy_until.map_or(now, |end| end.max(now));
-            busy_until = Some(Time(starts.0 + 8 * packet.bytes * 1_000_000_000 / RATE * 1_000));
+            busy_until = Some(Time(starts.0 + 8 * packet.bytes * 1_000_000_000 / rate(starts) * 1_000));
             begins.push_back(starts);
             backlog.push(packet);
             judge.admit(&arrival, starts);

@@ -1,6 +1,7 @@
 //! Queueing disciplines against ns-3's, drop by drop, for the same arrivals and random numbers (`data/queues/README.md`).
 
 mod judged;
+mod rfc_8033;
 
 use crate::common::queued::Packet;
 use flate2::read::GzDecoder;

@@ -75,10 +75,10 @@ impl QueueDraft {
                 alpha: share(d) * 4e10 / packet_ps as f64,
                 beta: share(a) * 4e11 / packet_ps as f64,
                 least_backlog_bytes: u64::from(packet_bytes) * (c % 3),
-                delay: if self.choice(1) {
-                    PieDelay::Sojourn
-                } else {
-                    PieDelay::DepartureRate
+                delay: match (self.choice(1), b % 2) {
+                    (true, _) => PieDelay::Sojourn,
+                    (false, 0) => PieDelay::DepartureRate,
+                    (false, _) => PieDelay::DepartureTime,
                 },
                 rules: [PieRules::Rfc8033, PieRules::Linux, PieRules::Ns3][b as usize % 3],
                 derandomize: self.choice(2),
