@@ -153,7 +153,7 @@ NO_CELLS = "IP routers have no cells (the default is an ATM switch's), needs pac
         (
             "tcp.recovery",
             "new-reno",
-            "tcp.recovery: 'new-reno'; did you mean 'newreno'? accepts vanilla, tahoe, reno, newreno, sack, rack",
+            "tcp.recovery: 'new-reno'; did you mean 'newreno'? accepts vanilla, tahoe, reno, newreno, sack, rfc6675, rack",
         ),
         (
             "switch.policy",

@@ -81,7 +81,7 @@ def test_throughput_counts_data_when_they_arrive_which_acks_tell_later() -> None
             assert by_then.iloc[number] >= told(flow, 0.02 * (number + 1))
 
 
-@pytest.mark.parametrize("recovery", ["tahoe", "reno", "newreno", "sack", "rack"])
+@pytest.mark.parametrize("recovery", ["tahoe", "reno", "newreno", "sack", "rfc6675", "rack"])
 @pytest.mark.parametrize("framing", ["aal5", "ip"])
 def test_throughput_is_never_more_than_the_trunk_carries(framing: str, recovery: str) -> None:
     # Without SACK, too: what ACKs tell jumps where a gap is filled, what arrives does not.

@@ -104,6 +104,18 @@ impl Ranges {
         (start < until).then_some((start, until))
     }
 
+    /// All of them, the last one first.
+    pub fn from_the_last(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.0.iter().rev().copied()
+    }
+
+    /// How much of `from..end` they hold.
+    pub fn covered(&self, from: u64, end: u64) -> u64 {
+        let first = self.0.partition_point(|range| range.1 <= from);
+        let within = self.0.range(first..).take_while(|range| range.0 < end);
+        within.map(|range| range.1.min(end) - range.0.max(from)).sum()
+    }
+
     /// Whether there is none.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
@@ -142,6 +154,8 @@ mod tests {
             prop_assert_eq!(ranges.containing(from).is_some(), set.contains(&from));
             let missing = (gap < from + 20).then(|| (gap, set.range(gap..).next().map_or(from + 20, |&next| next.min(from + 20))));
             prop_assert_eq!(ranges.missing(from, from + 20), missing);
+            prop_assert_eq!(ranges.covered(from, from + 20), set.range(from..from + 20).count() as u64);
+            prop_assert!(ranges.from_the_last().eq(ranges.0.iter().rev().copied()));
             let end = ranges.absorb(absorbed).unwrap_or(0).max(absorbed);
             prop_assert!(!set.contains(&end) && (absorbed..end).all(|i| set.contains(&i)));
             let left: BTreeSet<u64> = set.range(end..).copied().collect();

@@ -16,7 +16,7 @@ Event = Literal["lost", "fast retransmit", "timeout", "slow start left"]
 Phase = Literal["slow start", "avoidance", "recovery"]
 
 # Recoveries that last until all that was under way is acknowledged; Reno's ends with the first new ACK.
-_TO_THE_END: Final = ("newreno", "sack", "rack")
+_TO_THE_END: Final = ("newreno", "sack", "rfc6675", "rack")
 # It goes by records: what is lost leaves when its time has come, not with an ACK.
 _BY_RECORDS: Final = "rack"
 _WITHOUT: Final = ("vanilla", "tahoe")

@@ -112,6 +112,15 @@ class Sack(Variant, SackOptions):
     kind: Literal["sack"] = "sack"
 
 
+class Rfc6675(Variant):
+    """Lost is what enough data arrived beyond; PIPE leaves it out; a lost tail is rescued once (RFC 6675)."""
+
+    kind: Literal["rfc6675"] = "rfc6675"
+    blocks: int = Field(
+        default=3, ge=1, le=3, description="Most blocks in an ACK; 3 fit beside a timestamp, RFC 2018 section 3"
+    )
+
+
 class Rack(Variant):
     """Losses by time, probes of the tail, a window in proportion to what arrives (RFC 8985, RFC 9937), as in Linux."""
 
@@ -145,7 +154,7 @@ class Rack(Variant):
 
 
 Recovery = Annotated[
-    Vanilla | Tahoe | Reno | NewReno | Sack | Rack,
+    Vanilla | Tahoe | Reno | NewReno | Sack | Rfc6675 | Rack,
     Field(discriminator="kind"),
     kind_or_table(),
     CHOSEN,

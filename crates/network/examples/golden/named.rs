@@ -149,6 +149,24 @@ fn linux(book: &mut Book) {
     }
 }
 
+/// RFC 6675 where a frame in 100 is lost, and where one in 12 is, so that timeouts come too.
+fn rfc_6675(book: &mut Book) {
+    for (medium, framing) in FRAMINGS {
+        for (name, probability, ack) in [
+            ("seldom", 0.01, AckConfig::Immediate {}),
+            ("often", 0.08, delayed(2, SECOND / 5)),
+        ] {
+            let config = TcpConfig {
+                ack,
+                ..tcp(RecoveryKind::Rfc6675, 65_535)
+            };
+            let mut scenario = small(framing, &config);
+            scenario.links[0].loss = LossConfig::Bernoulli { probability };
+            book.add(&format!("rfc6675/{name}/{medium}"), &scenario);
+        }
+    }
+}
+
 fn losses() -> Vec<(&'static str, LossConfig)> {
     vec![
         ("none", LossConfig::None {}),
@@ -356,6 +374,7 @@ fn pages(book: &mut Book) {
 pub fn add_all(book: &mut Book) {
     end_points(book);
     linux(book);
+    rfc_6675(book);
     links(book);
     buffers(book);
     ports(book);

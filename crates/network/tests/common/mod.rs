@@ -31,7 +31,8 @@ use longpipe_network::scenario::{
 use longpipe_network::{Recorder, Report, Simulation};
 use longpipe_tcp::config::{
     AckConfig, AimdConfig, CongestionConfig, NewRenoConfig, PhaseConfig, PipeStart, RackConfig, RecoveryConfig,
-    RecoveryKind, RenoConfig, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart, VanillaConfig,
+    RecoveryKind, RenoConfig, Rfc6675Config, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart,
+    VanillaConfig,
 };
 
 /// One second [ps].
@@ -65,6 +66,7 @@ pub fn recovery(kind: RecoveryKind) -> RecoveryConfig {
             guard: true,
             timer_restart: TimerRestart::Every,
         }),
+        RecoveryKind::Rfc6675 => RecoveryConfig::Rfc6675(Rfc6675Config { blocks: 3 }),
         RecoveryKind::Rack => RecoveryConfig::Rack(RackConfig {
             blocks: 3,
             probe: true,

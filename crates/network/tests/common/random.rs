@@ -9,12 +9,13 @@ use longpipe_tcp::config::{AckConfig, RecoveryKind, TcpConfig, TimerConfig};
 use proptest::prelude::*;
 
 /// Every way to recover.
-pub const RECOVERIES: [RecoveryKind; 6] = [
+pub const RECOVERIES: [RecoveryKind; 7] = [
     RecoveryKind::Vanilla,
     RecoveryKind::Tahoe,
     RecoveryKind::Reno,
     RecoveryKind::Newreno,
     RecoveryKind::Sack,
+    RecoveryKind::Rfc6675,
     RecoveryKind::Rack,
 ];
 /// Rate of the papers' links [bit/s].

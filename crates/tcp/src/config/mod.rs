@@ -6,8 +6,8 @@ mod timer;
 pub use crate::congestion::{AimdConfig, CongestionConfig, CongestionKind, VegasConfig};
 use crate::problem::Problem;
 pub use crate::recovery::{
-    NewRenoConfig, PipeStart, RackConfig, RecoveryConfig, RecoveryKind, RenoConfig, SackConfig, TahoeConfig,
-    TimerRestart, VanillaConfig,
+    NewRenoConfig, PipeStart, RackConfig, RecoveryConfig, RecoveryKind, RenoConfig, Rfc6675Config, SackConfig,
+    TahoeConfig, TimerRestart, VanillaConfig,
 };
 use crate::segment::{header_bytes, AckSegment, DataSegment, SackBlock};
 use longpipe_events::{Time, PS_PER_SECOND};

@@ -5,6 +5,7 @@ mod newreno;
 pub mod rack;
 pub mod recover;
 mod reno;
+mod rfc6675;
 mod sack;
 mod tahoe;
 pub mod trigger;
@@ -21,6 +22,7 @@ use rack::Rack;
 pub use rack::RackConfig;
 use recover::{Advance, Next, Recover, Resend};
 pub use reno::RenoConfig;
+pub use rfc6675::Rfc6675Config;
 pub use sack::{PipeStart, SackConfig};
 pub use tahoe::TahoeConfig;
 use trigger::Trigger;
@@ -35,6 +37,7 @@ variants! {
     Reno(reno::Reno): "Fast retransmit and fast recovery.";
     Newreno(newreno::NewReno): "Fast recovery through partial ACKs.";
     Sack(sack::Sack): "Selective acknowledgements.";
+    Rfc6675(Box<rfc6675::Rfc6675>): "Selective acknowledgements: losses by what arrived beyond, and a rescue of the tail (RFC 6675).";
     Rack(Box<rack::Rack>): "By the time since each segment was sent, with probes of the tail (RFC 8985, RFC 9937).";
 }
 
@@ -46,6 +49,10 @@ impl Recover for Recovery {
     #[inline(always)]
     fn is_on(&self) -> bool {
         each!(self, one => one.is_on())
+    }
+
+    fn repairs(&self) -> bool {
+        each!(self, one => one.repairs())
     }
 
     #[inline(always)]
@@ -63,8 +70,8 @@ impl Recover for Recovery {
     }
 
     #[inline(always)]
-    fn on_advance(&mut self, reins: &mut Reins, acked: u64) -> Advance {
-        each!(self, one => one.on_advance(reins, acked))
+    fn on_advance(&mut self, reins: &mut Reins, acked: u64, trigger: Trigger) -> Advance {
+        each!(self, one => one.on_advance(reins, acked, trigger))
     }
 
     #[inline]
@@ -72,8 +79,8 @@ impl Recover for Recovery {
         each!(self, one => one.next(flight))
     }
 
-    fn on_sent(&mut self, flight: &Flight, hole_end: Option<u64>) {
-        each!(self, one => one.on_sent(flight, hole_end));
+    fn on_sent(&mut self, flight: &Flight, length: u32, hole_end: Option<u64>) {
+        each!(self, one => one.on_sent(flight, length, hole_end));
     }
 
     fn on_timeout(&mut self, reins: &mut Reins) {
@@ -86,6 +93,7 @@ impl RecoveryConfig {
     pub fn sack_blocks(&self) -> u32 {
         match self {
             RecoveryConfig::Sack(sack) => sack.blocks,
+            RecoveryConfig::Rfc6675(rfc) => rfc.blocks,
             RecoveryConfig::Rack(rack) => rack.blocks,
             _ => 0,
         }

@@ -93,7 +93,7 @@ impl Recover for NewReno {
 
     /// A partial ACK resends the next hole; the ACK of RECOVER ends the recovery.
     #[inline(always)]
-    fn on_advance(&mut self, reins: &mut Reins, acked: u64) -> Advance {
+    fn on_advance(&mut self, reins: &mut Reins, acked: u64, _trigger: Trigger) -> Advance {
         let Some(recover) = self.recover else {
             return Advance::default();
         };
@@ -118,6 +118,7 @@ impl Recover for NewReno {
             restart_timer,
             grows: false,
             ends: false,
+            begins: false,
         }
     }
 

@@ -18,6 +18,11 @@ pub trait Recover {
         false
     }
 
+    /// Whether a loss is repaired for which the window has fallen.
+    fn repairs(&self) -> bool {
+        self.is_on()
+    }
+
     /// Whether an ACK of new data without SACK blocks does nothing but let the window grow.
     fn is_idle(&self) -> bool {
         !self.is_on()
@@ -34,7 +39,7 @@ pub trait Recover {
     }
 
     /// An ACK of `acked` new bytes advanced SND.UNA, which `flight` shows already.
-    fn on_advance(&mut self, _reins: &mut Reins, _acked: u64) -> Advance {
+    fn on_advance(&mut self, _reins: &mut Reins, _acked: u64, _trigger: Trigger) -> Advance {
         Advance::default()
     }
 
@@ -43,8 +48,8 @@ pub trait Recover {
         Next::Window
     }
 
-    /// A segment left by `Next::Beyond`, or by `Next::Hole` with the end of what was resent.
-    fn on_sent(&mut self, _flight: &Flight, _hole_end: Option<u64>) {}
+    /// A segment of so many bytes left by `Next`, other than `Next::Window`; of what was sent again also its end.
+    fn on_sent(&mut self, _flight: &Flight, _length: u32, _hole_end: Option<u64>) {}
 
     /// The retransmission timer expired; the reduction follows.
     fn on_timeout(&mut self, _reins: &mut Reins) {}
@@ -72,6 +77,8 @@ pub struct Advance {
     pub grows: bool,
     /// Whether a recovery ends with it.
     pub ends: bool,
+    /// Whether `resend` begins one.
+    pub begins: bool,
 }
 
 impl Default for Advance {
@@ -81,6 +88,7 @@ impl Default for Advance {
             restart_timer: true,
             grows: true,
             ends: false,
+            begins: false,
         }
     }
 }
@@ -98,6 +106,18 @@ pub enum Next {
         sequence: u64,
         /// Bytes of payload.
         length: u32,
+    },
+    /// The same, and no round trip is measured by what it holds.
+    Lost {
+        /// First byte.
+        sequence: u64,
+        /// Bytes of payload.
+        length: u32,
+    },
+    /// One segment that was never sent, if there is one and the receiver's window allows it.
+    Unsent {
+        /// Else this, as `Lost`: first byte and bytes of payload.
+        otherwise: Option<(u64, u32)>,
     },
     /// Nothing before the next ACK.
     Nothing,

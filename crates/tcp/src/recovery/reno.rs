@@ -76,7 +76,7 @@ impl Recover for Reno {
     }
 
     /// The first new ACK deflates the window to the threshold.
-    fn on_advance(&mut self, reins: &mut Reins, _acked: u64) -> Advance {
+    fn on_advance(&mut self, reins: &mut Reins, _acked: u64, _trigger: Trigger) -> Advance {
         let ends = self.inflated;
         if ends {
             reins.regulate(Regulation::ToThresholdAtMost);

@@ -121,7 +121,7 @@ impl Recover for Sack {
 
     /// A partial ACK takes two segments off PIPE: the one resent and the one lost.
     #[inline(always)]
-    fn on_advance(&mut self, reins: &mut Reins, _acked: u64) -> Advance {
+    fn on_advance(&mut self, reins: &mut Reins, _acked: u64, _trigger: Trigger) -> Advance {
         let Some(recover) = self.recover else {
             return Advance::default();
         };
@@ -157,7 +157,7 @@ impl Recover for Sack {
         }
     }
 
-    fn on_sent(&mut self, flight: &Flight, hole_end: Option<u64>) {
+    fn on_sent(&mut self, flight: &Flight, _length: u32, hole_end: Option<u64>) {
         self.pipe += i64::from(flight.mss);
         if let Some(end) = hole_end {
             self.board.on_resent(end);

@@ -47,6 +47,11 @@ pub struct Trigger {
 }
 
 impl Trigger {
+    /// So many duplicates that tell of new data bring it, or fewer with other `evidence` (RFC 6675 section 5).
+    pub fn tells(self, duplicates: u32, evidence: bool) -> bool {
+        (duplicates >= self.threshold || evidence) && self.ready
+    }
+
     /// The duplicate that `flight` counted last brings it.
     pub fn fires(self, flight: &Flight) -> bool {
         flight.duplicates == self.threshold && self.ready

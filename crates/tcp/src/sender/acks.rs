@@ -113,7 +113,7 @@ impl Sender {
         if !marks.on_echo(&self.flight) {
             return;
         }
-        let (cause, repairs) = (Cause::Mark { abe: marks.costs_less }, self.recovery.is_on());
+        let (cause, repairs) = (Cause::Mark { abe: marks.costs_less }, self.recovery.repairs());
         let mut reins = Reins::new(
             &mut self.flight,
             &mut self.congestion,
@@ -178,16 +178,20 @@ impl Sender {
 
     fn on_advance(&mut self, now: Time, ack: &AckSegment) -> Advance {
         let acked = self.acknowledge(now, ack.acknowledgement, ack.echo.get());
+        let trigger = self.triggers.at(now);
         let mut reins = Reins::new(
             &mut self.flight,
             &mut self.congestion,
             self.told.as_deref_mut().map(Told::pacing),
             now,
         );
-        let advance = self.recovery.on_advance(&mut reins, acked);
+        let advance = self.recovery.on_advance(&mut reins, acked, trigger);
         if advance.ends {
             // Nothing finds out yet that what was sent again had not been lost.
             reins.recovered(false);
+        }
+        if advance.begins {
+            self.on_fast_retransmit(now);
         }
         if self.flight.max == self.flight.una {
             self.set_deadline(MaybeTime::NONE);
@@ -214,15 +218,19 @@ impl Sender {
         );
         let resend = self.recovery.on_duplicate(&mut reins, trigger);
         if resend != Resend::Nothing {
-            self.triggers.on_fast_retransmit(now);
-            self.counters.fast_retransmits += 1;
-            self.timed = NOTHING;
+            self.on_fast_retransmit(now);
             if self.fast_retransmit_restarts_timer {
                 let expiry = self.expiry(now);
                 self.set_deadline(expiry);
             }
         }
         resend
+    }
+
+    fn on_fast_retransmit(&mut self, now: Time) {
+        self.triggers.on_fast_retransmit(now);
+        self.counters.fast_retransmits += 1;
+        self.timed = NOTHING;
     }
 
     pub(super) fn before(&self, ack: &AckSegment) -> Before {

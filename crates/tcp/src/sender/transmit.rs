@@ -136,17 +136,38 @@ impl Sender {
             Next::Window => self.poll_short(now, flight.window()),
             Next::Beyond => {
                 let segment = self.poll_short(now, flight.rwnd)?;
-                self.recovery.on_sent(&self.flight, None);
+                self.recovery.on_sent(&self.flight, segment.length, None);
                 Some(segment)
             }
-            Next::Hole { sequence, length } => {
-                let end = sequence + u64::from(length);
-                self.recovery.on_sent(flight, Some(end));
-                self.flight.nxt = self.flight.nxt.max(end);
-                Some(self.emit(now, sequence, length))
+            Next::Hole { sequence, length } => Some(self.fill(now, sequence, length)),
+            Next::Lost { sequence, length } => Some(self.fill_untimed(now, sequence, length)),
+            Next::Unsent { otherwise } => {
+                // What lies between has arrived.
+                self.flight.nxt = self.flight.max;
+                if let Some(segment) = self.poll_short(now, self.flight.rwnd) {
+                    self.recovery.on_sent(&self.flight, segment.length, None);
+                    return Some(segment);
+                }
+                otherwise.map(|(sequence, length)| self.fill_untimed(now, sequence, length))
             }
             Next::Nothing => None,
         }
+    }
+
+    /// Sends a hole again.
+    fn fill(&mut self, now: Time, sequence: u64, length: u32) -> DataSegment {
+        let end = sequence + u64::from(length);
+        self.recovery.on_sent(&self.flight, length, Some(end));
+        self.flight.nxt = self.flight.nxt.max(end);
+        self.emit(now, sequence, length)
+    }
+
+    /// The same; which copy of it an ACK answers can't be told (Karn and Partridge 1987).
+    fn fill_untimed(&mut self, now: Time, sequence: u64, length: u32) -> DataSegment {
+        if (sequence..sequence + u64::from(length)).contains(&self.timed) {
+            self.timed = NOTHING;
+        }
+        self.fill(now, sequence, length)
     }
 
     /// The window closes if nothing was sent for too long.

@@ -4,8 +4,8 @@ use super::pace::{any_packets, part, Pace, Packets};
 use crate::common::{random::RECOVERIES, SECOND};
 use longpipe_tcp::config::{
     AckConfig, AimdConfig, CongestionConfig, CongestionKind, EcnConfig, NewRenoConfig, PhaseConfig, PipeStart,
-    RackConfig, RecoveryConfig, RecoveryKind, RenoConfig, SackConfig, TahoeConfig, TcpConfig, TimerConfig,
-    TimerRestart, VanillaConfig, VegasConfig, MAX_WINDOW_SCALE,
+    RackConfig, RecoveryConfig, RecoveryKind, RenoConfig, Rfc6675Config, SackConfig, TahoeConfig, TcpConfig,
+    TimerConfig, TimerRestart, VanillaConfig, VegasConfig, MAX_WINDOW_SCALE,
 };
 use longpipe_tcp::congestion::{
     Bbr3Config, BbrConfig, BicConfig, CubicConfig, CubicRules, DctcpConfig, HighspeedRules, HtcpConfig, HyblaConfig,
@@ -262,6 +262,7 @@ impl TcpDraft {
                 guard: self.choice(14),
                 timer_restart: self.timer_restart(15),
             }),
+            RecoveryKind::Rfc6675 => RecoveryConfig::Rfc6675(Rfc6675Config { blocks: self.blocks }),
             RecoveryKind::Rack => RecoveryConfig::Rack(RackConfig {
                 blocks: self.blocks,
                 probe: self.choice(19),

@@ -5,7 +5,8 @@
 use longpipe_events::{Span, Time};
 use longpipe_tcp::config::{
     AckConfig, AimdConfig, CongestionConfig, NewRenoConfig, PipeStart, RackConfig, RecoveryConfig, RecoveryKind,
-    RenoConfig, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart, VanillaConfig, VegasConfig,
+    RenoConfig, Rfc6675Config, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart, VanillaConfig,
+    VegasConfig,
 };
 use longpipe_tcp::{AckSegment, DataSegment, Receiver, Sender};
 use std::collections::BTreeMap;
@@ -35,6 +36,7 @@ pub struct Draft {
     pub reno: RenoConfig,
     pub newreno: NewRenoConfig,
     pub sack: SackConfig,
+    pub rfc6675: Rfc6675Config,
     pub rack: RackConfig,
 }
 
@@ -98,6 +100,7 @@ impl Draft {
                 guard: false,
                 timer_restart: TimerRestart::Every,
             },
+            rfc6675: Rfc6675Config { blocks: 3 },
             rack: RackConfig {
                 blocks: 3,
                 probe: false,
@@ -124,6 +127,7 @@ impl Draft {
                 RecoveryKind::Reno => RecoveryConfig::Reno(self.reno),
                 RecoveryKind::Newreno => RecoveryConfig::Newreno(self.newreno),
                 RecoveryKind::Sack => RecoveryConfig::Sack(self.sack),
+                RecoveryKind::Rfc6675 => RecoveryConfig::Rfc6675(self.rfc6675),
                 RecoveryKind::Rack => RecoveryConfig::Rack(self.rack),
             },
             ..self.tcp.clone()

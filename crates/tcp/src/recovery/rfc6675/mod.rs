@@ -1,0 +1,208 @@
+//! Conservative loss recovery by SACK (RFC 6675): what enough data beyond arrived is lost, and PIPE, which is counted anew with
+//! each ACK, says how much may leave; where nothing else can, the last segment leaves once again ("rescue").
+
+mod board;
+
+use super::recover::{Advance, Next, Recover, Resend};
+use super::trigger::Trigger;
+use crate::congestion::control::Cause;
+use crate::congestion::reins::Reins;
+use crate::flight::Flight;
+use crate::problem::Problem;
+use crate::segment::{AckSegment, MAX_SACK_BLOCKS};
+use crate::variant::{Parameters, Variant};
+use board::{Board, Lost};
+use longpipe_reading::Read;
+use serde::{Deserialize, Serialize};
+
+/// Choices that it leaves open.
+#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Rfc6675Config {
+    /// Most blocks in an ACK; 1 to 3, which leaves room for timestamps (RFC 2018 section 3).
+    pub blocks: u32,
+}
+
+impl Parameters for Rfc6675Config {
+    fn problem(&self) -> Option<Problem> {
+        let fit = (1..=MAX_SACK_BLOCKS).contains(&(self.blocks as usize));
+        let accepted = || format!("needs room for 1 to {MAX_SACK_BLOCKS} blocks");
+        (!fit).then(|| Problem::new("recovery.blocks", self.blocks, accepted()))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The window alone says what may leave.
+    Open,
+    /// A duplicate came that tells of no loss yet: a new segment leaves for one that arrived (section 5, step 3).
+    Limited,
+    /// Loss recovery, until all below is acknowledged (RecoveryPoint).
+    Recovery(u64),
+    /// After a timeout, likewise; no recovery begins meanwhile (section 5.1).
+    Loss(u64),
+}
+
+/// The state of one sender.
+#[derive(Clone, Debug)]
+pub struct Rfc6675 {
+    phase: Phase,
+    board: Board,
+    /// Duplicates since SND.UNA advanced (DupAcks): ACKs that tell of new data beyond.
+    duplicates: u32,
+    /// Whether the latest ACK was one.
+    news: bool,
+    lost: Lost,
+    /// Data under way [byte].
+    pipe: u64,
+    /// A rescue may leave once all below is acknowledged (RescueRxt); none: it has left.
+    rescue: Option<u64>,
+}
+
+impl Variant for Rfc6675 {
+    type Config = Rfc6675Config;
+
+    fn new(_config: &Rfc6675Config) -> Rfc6675 {
+        Rfc6675 {
+            phase: Phase::Open,
+            board: Board::default(),
+            duplicates: 0,
+            news: false,
+            lost: Lost::default(),
+            pipe: 0,
+            rescue: None,
+        }
+    }
+}
+
+impl Recover for Box<Rfc6675> {
+    fn is_on(&self) -> bool {
+        self.phase != Phase::Open
+    }
+
+    fn repairs(&self) -> bool {
+        matches!(self.phase, Phase::Recovery(_))
+    }
+
+    fn is_idle(&self) -> bool {
+        self.phase == Phase::Open && self.board.is_empty()
+    }
+
+    /// A duplicate is what tells of new data beyond, whether or not it acknowledges any (section 2).
+    fn on_ack(&mut self, ack: &AckSegment) -> bool {
+        self.news = self.board.update(ack.acknowledgement, ack.blocks_beyond());
+        self.news || matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
+    }
+
+    fn on_duplicate(&mut self, reins: &mut Reins, trigger: Trigger) -> Resend {
+        self.look(reins, trigger)
+    }
+
+    fn on_advance(&mut self, reins: &mut Reins, _acked: u64, trigger: Trigger) -> Advance {
+        self.duplicates = 0;
+        let (una, repaired) = (reins.flight().una, self.repairs());
+        if let Phase::Recovery(end) | Phase::Loss(end) = self.phase {
+            if una >= end {
+                self.phase = Phase::Open;
+                if repaired {
+                    reins.recovered(false);
+                }
+            }
+        }
+        let resend = self.look(reins, trigger);
+        Advance {
+            resend,
+            grows: !repaired && resend == Resend::Nothing,
+            begins: resend != Resend::Nothing,
+            ..Advance::default()
+        }
+    }
+
+    /// Section 5, step C, and NextSeg, rules 1 to 4.
+    fn next(&mut self, flight: &Flight) -> Next {
+        if self.phase == Phase::Open {
+            return Next::Window;
+        }
+        if flight.cwnd() < (self.pipe + u64::from(flight.mss)) as i64 as f64 {
+            return Next::Nothing;
+        }
+        let cut = |(start, end): (u64, u64)| (start, (end - start).min(u64::from(flight.mss)) as u32);
+        let (lost, otherwise) = match self.phase {
+            Phase::Recovery(_) => {
+                let hole = self.board.hole();
+                let otherwise = hole.map(cut).or_else(|| self.rescued(flight));
+                (hole.filter(|&(start, _)| start < self.lost.below), otherwise)
+            }
+            Phase::Loss(end) => (self.board.hole_below(end), None),
+            Phase::Open | Phase::Limited => (None, None),
+        };
+        match lost.map(cut) {
+            Some((sequence, length)) => Next::Lost { sequence, length },
+            None => Next::Unsent { otherwise },
+        }
+    }
+
+    fn on_sent(&mut self, _flight: &Flight, length: u32, hole_end: Option<u64>) {
+        self.pipe += u64::from(length);
+        let Some(end) = hole_end else {
+            return;
+        };
+        if matches!(self.phase, Phase::Recovery(_)) && self.board.hole().is_none() {
+            // A rescue leaves HighRxt where it is.
+            self.rescue = None;
+        } else {
+            self.board.on_copied(end);
+        }
+    }
+
+    /// What SACK told is forgotten, and all that is outstanding lost (section 5.1).
+    fn on_timeout(&mut self, reins: &mut Reins) {
+        self.board.clear();
+        self.phase = Phase::Loss(reins.flight().max);
+        (self.duplicates, self.pipe, self.news) = (0, 0, false);
+    }
+}
+
+impl Rfc6675 {
+    /// What an ACK brings, once it has been read (section 5).
+    fn look(&mut self, reins: &mut Reins, trigger: Trigger) -> Resend {
+        self.duplicates += u32::from(self.news);
+        let flight = reins.flight();
+        self.lost = self.board.lost(trigger.threshold, flight.mss);
+        match self.phase {
+            Phase::Open | Phase::Limited => {
+                let (una, max) = (flight.una, flight.max);
+                if self.news && trigger.tells(self.duplicates, una < self.lost.below) {
+                    self.begin(reins);
+                    return Resend::First;
+                }
+                self.phase = if self.news { Phase::Limited } else { Phase::Open };
+                self.board.begin();
+                self.pipe = self.board.pipe(max, self.lost);
+            }
+            Phase::Recovery(_) => self.pipe = self.board.pipe(flight.max, self.lost),
+            Phase::Loss(end) => self.pipe = self.board.pipe_beyond(end, flight.max),
+        }
+        Resend::Nothing
+    }
+
+    /// Step 4.
+    fn begin(&mut self, reins: &mut Reins) {
+        reins.reduce(Cause::FastRetransmit);
+        let flight = reins.flight();
+        self.phase = Phase::Recovery(flight.max);
+        let end = flight.max.min(flight.una + u64::from(flight.mss));
+        self.board.begin();
+        self.board.on_copied(end);
+        self.rescue = Some(end);
+        self.pipe = self.board.pipe(flight.max, self.lost);
+    }
+
+    /// The last segment that did not arrive, once in a recovery, when its first copy has been acknowledged (NextSeg, rule 4).
+    fn rescued(&self, flight: &Flight) -> Option<(u64, u32)> {
+        self.rescue.filter(|&end| flight.una > end)?;
+        let (start, end) = self.board.last_hole(flight.max)?;
+        let length = (end - start).min(u64::from(flight.mss));
+        Some((end - length, length as u32))
+    }
+}
