@@ -1,11 +1,15 @@
 """What the kernel leaves to be done, segments and checksums, is done as it asks: the kernel at the other end takes all of it."""
 
 import hashlib
+import platform
 from pathlib import Path
 
 import pytest
 
 from live_programs import counted, python
+from longpipe.live.measures import path
+
+_TOGETHER = tuple(int(part) for part in platform.release().split(".")[:2]) >= (6, 2) and Path("/dev/net/tun").exists()
 
 SEND = """
 import hashlib, socket, sys
@@ -54,6 +58,31 @@ while True:
 s.sendto(f"{found.count((700, True))} {found.count((200, True))} {len(found)}".encode(), who)
 """
 
+NUMBERED = """
+import socket, sys, time
+s = socket.socket(socket.AF_INET6 if sys.argv[1] == "6" else socket.AF_INET, socket.SOCK_DGRAM)
+s.connect(socket.getaddrinfo("b", 5000, s.family, s.type)[0][4])
+s.setsockopt(socket.IPPROTO_UDP, 103, 100)  # UDP_SEGMENT
+for burst in range(20):
+    s.send(b"".join(b"%050d" % (30 * burst + n) * 2 for n in range(30)))
+    time.sleep(0.02)
+print(s.recv(4000).decode(), end="")
+"""
+COUNT = """
+import socket, struct, sys
+s = socket.socket(socket.AF_INET6 if sys.argv[1] == "6" else socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_UDP, 104, int(sys.argv[2]))  # UDP_GRO
+s.bind(("", 5000))
+s.settimeout(20)
+found, together = [], 0
+while len(found) < 600:
+    data, said, _, who = s.recvmsg(70000, 100)
+    size = struct.unpack("i", said[0][2])[0] if said else len(data)
+    together += len(data) > size
+    found += [data[at : at + size] for at in range(0, len(data), size)]
+s.sendto(f"{found == [b'%050d' % n * 2 for n in range(600)]} {together > 0}".encode(), who)
+"""
+
 
 @pytest.mark.usefixtures("namespaces")
 @pytest.mark.parametrize("version", ["4", "6"])
@@ -81,3 +110,23 @@ def test_datagrams_sent_together_arrive_one_by_one(idle: str, tmp_path: Path, ve
     # 10 000 bytes are 14 datagrams of 700 and one of 200.
     assert found["stdout"].split() == ["70", "5", "75"]
     assert found["unfit"] == 0
+
+
+@pytest.mark.usefixtures("namespaces")
+@pytest.mark.parametrize("version", ["4", "6"])
+@pytest.mark.parametrize("takes_many", [False, True])
+def test_datagrams_that_leave_together_come_as_a_program_wants_them(
+    tmp_path: Path, version: str, takes_many: bool
+) -> None:
+    file = tmp_path / "fast.toml"
+    file.write_text(path("10 Gbit/s", "1 ms").to_toml())
+    found = counted(
+        tmp_path, str(file), "--alone",
+        "--at", "a", f"{python(tmp_path, 'numbered', NUMBERED)} {version}",
+        "--at", "b", f"{python(tmp_path, 'count', COUNT)} {version} {takes_many:d}",
+    )  # fmt: skip
+    # All in order and whole; more at once for whom can take them, if this kernel takes them so (Linux since 6.2).
+    whole, together = found["stdout"].split()
+    assert whole == "True"
+    assert together == str(takes_many) or not _TOGETHER
+    assert (found["unfit"], found["refused"]) == (0, 0)

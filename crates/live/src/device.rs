@@ -1,5 +1,6 @@
 //! Where a host's real packets come from and go to: a TUN device, or a packet socket at the far end of a veth pair.
 
+use crate::joined::Joined;
 use crate::segments::{finish, Cut, LEFT_BYTES};
 use rustix::io::{read, write, writev, Errno};
 use std::io::{self, IoSlice};
@@ -17,6 +18,8 @@ pub struct Device {
     descriptor: OwnedFd,
     /// The address of the kernel's end, where frames of Ethernet pass; else packets do, after what is left to do for them.
     ethernet: Option<[u8; 6]>,
+    /// Whether the kernel takes datagrams together.
+    joins: bool,
     /// What was read last, and how the rest of it is to be cut.
     whole: Vec<u8>,
     length: usize,
@@ -38,6 +41,7 @@ impl Device {
         Device {
             descriptor,
             ethernet,
+            joins: ethernet.is_none(),
             whole: vec![0; LARGEST],
             length: 0,
             cut: None,
@@ -83,11 +87,36 @@ impl Device {
         }
     }
 
-    /// Hands an IP packet to the kernel; false if it does not take it.
-    pub fn deliver(&mut self, packet: &[u8]) -> bool {
+    /// Whether datagrams may be handed over together.
+    pub fn joins(&self) -> bool {
+        self.joins
+    }
+
+    /// Hands packets to the kernel, and none are there any more; how many of them it does not take.
+    pub fn deliver(&mut self, joined: &mut Joined) -> usize {
+        let count = joined.count();
+        let (left, packet) = joined.finish();
+        match self.hand_over(left, packet) {
+            Ok(()) => 0,
+            // A kernel that knows nothing of it.
+            Err(Errno::INVAL) if count > 1 => {
+                self.joins = false;
+                let Some(mut cut) = finish(left, packet) else {
+                    return count;
+                };
+                let (mut one, mut refused) = (Vec::new(), 0);
+                while cut.next(packet, &mut one) {
+                    refused += usize::from(self.hand_over([0; LEFT_BYTES], &one).is_err());
+                }
+                refused
+            }
+            Err(_) => count,
+        }
+    }
+
+    fn hand_over(&mut self, left: [u8; LEFT_BYTES], packet: &[u8]) -> Result<(), Errno> {
         let Some(address) = self.ethernet else {
-            let both = [IoSlice::new(&[0; LEFT_BYTES]), IoSlice::new(packet)];
-            return writev(&self.descriptor, &both).is_ok();
+            return writev(&self.descriptor, &[IoSlice::new(&left), IoSlice::new(packet)]).map(drop);
         };
         let kind = if packet.first().is_some_and(|first| first >> 4 == 6) {
             IPV6
@@ -99,6 +128,6 @@ impl Device {
         self.part.extend_from_slice(&[0x02, 0, 0, 0, 0, 0xff]);
         self.part.extend_from_slice(&kind);
         self.part.extend_from_slice(packet);
-        write(&self.descriptor, &self.part).is_ok()
+        write(&self.descriptor, &self.part).map(drop)
     }
 }

@@ -12,11 +12,15 @@ pub mod capture;
 pub mod clock;
 pub mod device;
 pub mod headers;
+mod intake;
+mod joined;
 pub mod lateness;
+mod leaving;
 pub mod live;
 pub mod path;
 pub mod record;
 mod rest;
+pub mod routes;
 mod segments;
 mod store;
 

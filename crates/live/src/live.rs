@@ -3,31 +3,31 @@
 use crate::capture::Capture;
 use crate::clock::{nanoseconds, sleep, Clock};
 use crate::device::Device;
-use crate::headers::{headers, mark, FlowKey};
+use crate::headers::{headers, mark};
+use crate::intake::Intake;
 use crate::lateness::Histogram;
+use crate::leaving::Leaving;
 use crate::path::{Arrival, Counts, Path};
 use crate::record::Recorder;
 use crate::rest::Rest;
+use crate::routes::{Routes, Way};
 use crate::store::Store;
 use longpipe_events::{Span, Time};
 use longpipe_network::Fate;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, PoisonError};
 
 /// Packets taken from one device before it is seen what is due.
-const BATCH: usize = 16;
+const BATCH: u64 = 16;
 /// What simulated flows do is caught up with at least so often [ns], so that there is little of it when a packet is due.
 const CATCH_UP: u64 = 1_000_000;
 /// Longest sleep [ns].
 const LONGEST_SLEEP: u64 = 50_000_000;
 /// Between two looks whether to stop, and two words on how it goes.
 const BETWEEN_LOOKS: Span = Span(100_000_000_000);
-/// Flows told apart, at most; all others are told apart by a hash.
-const KNOWN_FLOWS: usize = 1 << 16;
 
 /// A host at which real programs run.
 #[derive(Debug)]
@@ -36,17 +36,6 @@ pub struct Host {
     pub addresses: Vec<IpAddr>,
     /// Its device.
     pub device: Device,
-}
-
-/// Foreign flows between two hosts, over which real flows are spread as they come.
-#[derive(Clone, Copy, Debug)]
-pub struct Way {
-    /// The flows' sender and receiver, by number of the host.
-    pub ends: [usize; 2],
-    /// The first of them.
-    pub first: u32,
-    /// How many.
-    pub flows: u32,
 }
 
 /// How the loop is to run.
@@ -90,11 +79,13 @@ pub struct Said {
 pub struct Live {
     path: Path,
     hosts: Vec<Host>,
-    by_address: HashMap<IpAddr, usize>,
-    /// By host from which and to which; the flag says that it leads from a flow's receiver to its sender.
-    ways: Vec<Vec<Option<(Way, bool)>>>,
+    /// Whose turn it is to have its packets taken in.
+    turn: usize,
+    /// By host: when sleep ended because its device had a packet.
+    waiting: Vec<Option<Time>>,
+    routes: Routes,
+    leaving: Leaving,
     longest: usize,
-    flows: HashMap<FlowKey, u32>,
     store: Store,
     recorder: Option<Recorder>,
     capture: Option<Capture>,
@@ -105,22 +96,15 @@ pub struct Live {
 impl Live {
     /// Nothing has entered yet; packets of more than `longest` bytes never will.
     pub fn new(path: Path, hosts: Vec<Host>, ways: &[Way], longest: usize, options: Options) -> Live {
-        let mut table = vec![vec![None; hosts.len()]; hosts.len()];
-        for &way in ways {
-            let [from, to] = way.ends;
-            table[from][to] = Some((way, false));
-            table[to][from] = Some((way, true));
-        }
-        let addresses = |(number, host): (usize, &Host)| -> Vec<(IpAddr, usize)> {
-            host.addresses.iter().map(|&address| (address, number)).collect()
-        };
+        let addresses: Vec<_> = hosts.iter().map(|host| host.addresses.clone()).collect();
         Live {
-            by_address: hosts.iter().enumerate().flat_map(addresses).collect(),
             path,
+            turn: 0,
+            waiting: vec![None; hosts.len()],
+            routes: Routes::new(&addresses, ways, options.outside),
             hosts,
-            ways: table,
+            leaving: Leaving::new(options.late_ns),
             longest,
-            flows: HashMap::new(),
             store: Store::default(),
             recorder: None,
             capture: None,
@@ -147,15 +131,26 @@ impl Live {
         let clock = Clock::default();
         let (mut looked, mut told) = (clock.now(), Time::ZERO);
         let mut rest = Rest::new(self.options.spin_ns, self.options.real_time, looked);
+        let mut intake = Intake::new(looked);
         loop {
             let mut now = clock.now();
             self.said.longest_pause_ns = self.said.longest_pause_ns.max(nanoseconds(looked, now));
             looked = now;
             let mut busy = false;
-            for host in 0..self.hosts.len() {
-                self.let_out(now, &clock);
-                busy |= self.take_in(host, &clock)?;
+            for _ in 0..self.hosts.len() {
+                let left = self.let_out(now, &clock);
+                let between = clock.now();
+                intake.left(left, nanoseconds(now, between));
+                now = between;
+                if !intake.is_open(now) {
+                    busy = true;
+                    continue;
+                }
+                let entered = self.take_in(self.turn, &clock)?;
+                self.turn = (self.turn + 1) % self.hosts.len();
                 now = clock.now();
+                intake.entered(entered, nanoseconds(between, now));
+                busy |= entered > 0;
             }
             if now >= told + BETWEEN_LOOKS {
                 told = now;
@@ -166,7 +161,9 @@ impl Live {
             }
             if let Some(nap) = rest.nap(now) {
                 let woken = sleep(&mut [PollFd::from_borrowed_fd(stop, PollFlags::IN)], nap)? > 0;
-                rest.slept(now, clock.now(), (!woken).then_some(nap));
+                let awake = clock.now();
+                rest.slept(now, awake, (!woken).then_some(nap));
+                intake.napped(awake);
                 if woken {
                     break;
                 }
@@ -179,6 +176,9 @@ impl Live {
                 let woken = sleep(&mut descriptors, asked)? > 0;
                 looked = clock.now();
                 rest.slept(now, looked, (!woken).then_some(asked));
+                for (waiting, descriptor) in self.waiting.iter_mut().zip(&descriptors) {
+                    *waiting = (!descriptor.revents().is_empty()).then_some(looked);
+                }
                 if descriptors.last().is_some_and(|stop| !stop.revents().is_empty()) {
                     break;
                 }
@@ -219,8 +219,9 @@ impl Live {
         *watch.lock().unwrap_or_else(PoisonError::into_inner) = self.said.clone();
     }
 
-    /// What is due by `now` leaves.
-    fn let_out(&mut self, now: Time, clock: &Clock) {
+    /// What is due by `now` leaves; how many packets that were.
+    fn let_out(&mut self, now: Time, clock: &Clock) -> u64 {
+        let mut left = 0;
         for outcome in self.path.advance_to(now) {
             let Some(mut kept) = self.store.take(outcome.id) else {
                 continue;
@@ -230,11 +231,10 @@ impl Live {
                     if marked {
                         mark(&mut kept.packet);
                     }
-                    let taken = self.hosts[kept.to].device.deliver(&kept.packet);
-                    let late = nanoseconds(outcome.time, clock.now());
-                    self.said.refused += u64::from(!taken);
-                    self.said.late += u64::from(late > self.options.late_ns);
-                    self.said.lateness.add(late);
+                    left += 1;
+                    let (hosts, said) = (&mut self.hosts, &mut self.said);
+                    self.leaving
+                        .put(outcome.time, kept.to, &kept.packet, hosts, said, clock);
                     if let Some(capture) = &mut self.capture {
                         capture.leaves(outcome.time, &kept.packet);
                     }
@@ -247,34 +247,36 @@ impl Live {
             }
             self.store.give_back(kept);
         }
+        self.leaving.flush(&mut self.hosts, &mut self.said, clock);
+        left
     }
 
-    /// What a host's kernel has sent enters; whether there was anything.
-    fn take_in(&mut self, from: usize, clock: &Clock) -> io::Result<bool> {
+    /// What a host's kernel has sent enters; how many packets that were.
+    fn take_in(&mut self, from: usize, clock: &Clock) -> io::Result<u64> {
+        let mut waiting = self.waiting[from].take();
         for count in 0..BATCH {
             let Some(packet) = self.hosts[from].device.receive()? else {
-                return Ok(count > 0);
+                return Ok(count);
             };
+            // Read a moment later, the first one was there when it ended a sleep.
+            let at = waiting.take().unwrap_or_else(|| clock.now()).max(self.path.now());
             let Some(found) = headers(packet).filter(|found| usize::from(found.bytes) <= self.longest) else {
                 self.said.unfit += 1;
                 continue;
             };
-            let to = self.by_address.get(&found.flow.to).copied().or(self.options.outside);
-            let way = to.and_then(|to| self.ways[from][to].map(|way| (to, way)));
-            let Some((to, (way, back))) = way else {
+            let Some(route) = self.routes.find(from, found.flow) else {
                 self.said.no_way += 1;
                 continue;
             };
-            let number = number_of(&mut self.flows, found.flow);
             let arrival = Arrival {
-                at: clock.now().max(self.path.now()),
-                circuit: 2 * (way.first + number % way.flows) + u32::from(back),
+                at,
+                circuit: route.circuit,
                 bytes: found.bytes,
                 capable: found.capable,
                 marked: found.marked,
             };
             if arrival.at >= self.path.end() {
-                return Ok(false);
+                return Ok(count);
             }
             let packet = &packet[..usize::from(found.bytes)];
             if let Some(capture) = &mut self.capture {
@@ -282,33 +284,13 @@ impl Live {
                 capture.enters(arrival.at, packet, entered - delivered - self.path.counts().all_lost());
             }
             self.path.enter(arrival);
-            self.store.put(to, packet);
+            self.store.put(route.to, packet);
             if let Some(recorder) = &mut self.recorder {
                 recorder.put(&arrival);
             }
         }
-        Ok(true)
+        Ok(BATCH)
     }
-}
-
-/// A flow's number: the same both ways, in the order in which they come.
-fn number_of(flows: &mut HashMap<FlowKey, u32>, flow: FlowKey) -> u32 {
-    let [a, b, c, d] = flow.ports;
-    let back = FlowKey {
-        from: flow.to,
-        to: flow.from,
-        ports: [c, d, a, b],
-        ..flow
-    };
-    if let Some(&number) = flows.get(&flow).or_else(|| flows.get(&back)) {
-        return number;
-    }
-    if flows.len() >= KNOWN_FLOWS {
-        return u32::from_be_bytes(flow.ports) ^ u32::from_be_bytes(back.ports);
-    }
-    let number = flows.len() as u32;
-    flows.insert(flow, number);
-    number
 }
 
 /// Whether somebody has written to `stop` or closed its other end.

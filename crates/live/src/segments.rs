@@ -3,19 +3,22 @@
 
 /// What comes before a packet: `struct virtio_net_hdr`; all zeros say that nothing is left to do.
 pub const LEFT_BYTES: usize = 10;
-const NEEDS_CHECKSUM: u8 = 1;
+/// The transport's checksum is left to do.
+pub const NEEDS_CHECKSUM: u8 = 1;
 const TCP_4: u8 = 1;
 const TCP_6: u8 = 4;
-const UDP_SEGMENTS: u8 = 5;
+/// Datagrams that were put together.
+pub const UDP_SEGMENTS: u8 = 5;
 /// Bit of a kind, besides: the first segment has CWR.
 const WITH_CWR: u8 = 0x80;
 
 const TCP: u8 = 6;
-const UDP: u8 = 17;
-/// Where checksums are in the headers of transports.
+/// Its number as a protocol of IP, its header's bytes, and where in it the checksum is.
+pub const UDP: u8 = 17;
+pub const UDP_BYTES: usize = 8;
+pub const UDP_CHECKSUM: usize = 6;
+/// Where TCP's is.
 const TCP_CHECKSUM: usize = 16;
-const UDP_CHECKSUM: usize = 6;
-const UDP_BYTES: usize = 8;
 const FIN_AND_PSH: u8 = 0x09;
 const CWR: u8 = 0x80;
 
@@ -134,12 +137,13 @@ impl Cut {
     }
 }
 
-fn put(bytes: &mut [u8], at: usize, value: u16) {
+/// Writes a number at a place of a header.
+pub fn put(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
 /// The sum of 16-bit words, not yet folded; an odd byte is followed by a zero.
-fn sum(bytes: &[u8]) -> u64 {
+pub fn sum(bytes: &[u8]) -> u64 {
     let words = bytes.chunks_exact(4);
     let mut last = [0; 4];
     last[..words.remainder().len()].copy_from_slice(words.remainder());
@@ -149,23 +153,23 @@ fn sum(bytes: &[u8]) -> u64 {
     whole + u64::from(u32::from_be_bytes(last))
 }
 
-/// Its complement in 16 bits; UDP has zero for none (RFC 768).
-fn checksum(mut sum: u64, is_udp: bool) -> [u8; 2] {
+/// It in 16 bits, with what is carried added in again.
+pub fn folded(mut sum: u64) -> u16 {
     while sum >> 16 != 0 {
         sum = (sum & 0xffff) + (sum >> 16);
     }
-    let found = !(sum as u16);
+    sum as u16
+}
+
+/// Its complement in 16 bits; UDP has zero for none (RFC 768).
+pub fn checksum(sum: u64, is_udp: bool) -> [u8; 2] {
+    let found = !folded(sum);
     if is_udp && found == 0 { u16::MAX } else { found }.to_be_bytes()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// What a receiver computes: nothing, if the checksum is right.
-    fn folded(sum: u64) -> [u8; 2] {
-        checksum(sum, false)
-    }
 
     #[test]
     fn the_sum_is_that_of_rfc_1071() {
@@ -232,9 +236,9 @@ mod tests {
                     sum(&one[8..40])
                 };
                 let pseudo = addresses + 6 + (one.len() - at) as u64;
-                assert_eq!(folded(pseudo + sum(&one[at..])), [0, 0]);
+                assert_eq!(folded(pseudo + sum(&one[at..])), u16::MAX);
                 if version == 4 {
-                    assert_eq!(folded(sum(&one[..20])), [0, 0]);
+                    assert_eq!(folded(sum(&one[..20])), u16::MAX);
                     assert_eq!(usize::from(u16::from_be_bytes([one[2], one[3]])), one.len());
                     assert_eq!(
                         u16::from_be_bytes([one[4], one[5]]),
@@ -257,7 +261,7 @@ mod tests {
             assert_eq!(usize::from(u16::from_be_bytes([one[24], one[25]])), one.len() - 20);
             assert_eq!(
                 folded(sum(&one[12..20]) + 17 + (one.len() - at) as u64 + sum(&one[at..])),
-                [0, 0]
+                u16::MAX
             );
         }
     }
@@ -269,7 +273,7 @@ mod tests {
         let partial = checksum(pseudo, false).map(|byte| !byte);
         packet[at + 6..at + 8].copy_from_slice(&partial);
         assert!(finish(left(NEEDS_CHECKSUM, 0, [0, 0, 20, 6]), &mut packet).is_none());
-        assert_eq!(folded(pseudo + sum(&packet[at..])), [0, 0]);
+        assert_eq!(folded(pseudo + sum(&packet[at..])), u16::MAX);
         let before = packet.clone();
         assert!(finish([0; LEFT_BYTES], &mut packet).is_none());
         assert_eq!(packet, before);
