@@ -225,7 +225,7 @@ ecns = kinds(
     {"kind": st.just("off")},
     {"kind": st.just("classic"), "abe": st.booleans()},
     {"kind": st.just("dctcp")},
-    {"kind": st.just("accurate"), "abe": st.booleans()},
+    {"kind": st.just("accurate"), "abe": st.booleans(), "option": st.booleans()},
 )
 
 ip_switches = st.fixed_dictionaries(

@@ -29,7 +29,7 @@ LINK: Final = Scenario(name="link", duration="10 s").with_(
 )
 # AE, CWR and ECE of the header, and where both ends begin to count.
 FLAGS_SHIFT, CYCLE, FIRST = 6, 8, 5
-SYN, CE = 0x002, 3
+SYN, CE, ECT = 0x002, 3, (2, 1)
 
 
 def trunk(result: Result) -> dict[str, Any]:
@@ -68,9 +68,49 @@ def test_rfc_9768_section_3_1_a_capture_begins_with_an_agreement_to_count(tmp_pa
     assert list(ace(tshark(path, "tcp.flags"))[:3]) == [7, 2, 2]
 
 
+@needs_tshark
+@pytest.mark.parametrize("ect", [0, 1])
+@pytest.mark.parametrize(
+    "changes", [{}, {"tcp.recovery": "sack"}, {"tcp.timer.timestamps": False}], ids=["rack", "sack", "plain"]
+)
+def test_rfc_9768_section_3_2_3_every_ack_of_a_capture_counts_the_bytes_before_it(
+    changes: dict[str, Any], ect: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "sink.pcapng"
+    changed = {
+        "tcp.ecn": {"kind": "accurate", "option": True, "ect": ect},
+        "switch.policy": {"kind": "step-marking", "threshold": 10},
+        # Holes, of which some ACKs tell in two blocks.
+        "network.trunk_loss": {"kind": "bernoulli", "probability": 0.001},
+    }
+    simulate(LINK.with_(duration="20 s", **changed, **changes), captures={"host:sink1": path})
+    counters = [f"tcp.options.acc_ecn.{name}" for name in ("ee0b", "eceb", "ee1b")]
+    packets = tshark(path, "ip.dsfield.ecn", "tcp.flags", "tcp.len", "tcp.options.sack.count", *counters)
+    packets = packets[packets["tcp.flags"].map(lambda flags: not int(flags, 16) & SYN)].iloc[1:]
+    length, field = packets["tcp.len"].astype(int), packets["ip.dsfield.ecn"].astype(int)
+    acks = length == 0
+    capable = ECT[ect]
+    marked, unmarked = (length.where(field == said, 0).cumsum() % 2**24 for said in (CE, capable))
+    assert marked.iloc[-1] > 0
+    own, other = (counters[0], counters[2]) if ect == 0 else (counters[2], counters[0])
+    told = packets[acks][counters].astype(float)
+    assert (told[counters[1]] == marked[acks]).all()
+    assert (told[own] == (unmarked[acks] + 1) % 2**24).all()
+    # What says neither stays at its first value, and out where two SACK blocks leave no room for it.
+    room = packets[acks]["tcp.options.sack.count"].fillna("0").astype(int) < 2
+    if "tcp.timer.timestamps" in changes:
+        assert (told[other] == 1).all()
+    else:
+        assert (told[other][room] == 1).all()
+        assert told[other][~room].isna().all()
+        assert (~room).any()
+
+
 @pytest.mark.parametrize("congestion", ["cubic", "linux-reno", "dctcp", "bbr"])
-def test_both_engines_agree(congestion: str) -> None:
-    scenario = LINK.with_(**{"network.sources": 3, "tcp.congestion": congestion, "duration": "5 s"})
+@pytest.mark.parametrize("option", [False, True])
+def test_both_engines_agree(congestion: str, option: bool) -> None:
+    ecn = {"kind": "accurate", "option": option}
+    scenario = LINK.with_(**{"network.sources": 3, "tcp.congestion": congestion, "duration": "5 s", "tcp.ecn": ecn})
     fast = simulate(scenario)
     assert fast.state_hash == simulate(scenario.with_(engine="reference")).state_hash
     assert trunk(fast)["packets_marked"] > 0

@@ -62,6 +62,7 @@ KNOBS: dict[str, tuple[object, ...]] = {
         {"kind": "dctcp", "ect": 1},
         {"kind": "classic", "abe": True},
         {"kind": "accurate", "ect": 1},
+        {"kind": "accurate", "option": True},
     ),
     "tcp.recovery": ("vanilla", "tahoe", "newreno", "sack", {"kind": "reno", "guard": True}),
     "tcp.congestion": (

@@ -35,5 +35,5 @@ mod variant;
 
 pub use problem::Problem;
 pub use receiver::Receiver;
-pub use segment::{AckSegment, DataSegment, SackBlock};
+pub use segment::{AckSegment, ByteCounts, DataSegment, SackBlock};
 pub use sender::Sender;

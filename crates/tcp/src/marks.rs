@@ -27,7 +27,7 @@ impl Marks {
             EcnConfig::Off {} => return None,
             EcnConfig::Classic { abe } => (abe, false),
             EcnConfig::Dctcp {} => (false, false),
-            EcnConfig::Accurate { abe } => (abe, true),
+            EcnConfig::Accurate { abe, .. } => (abe, true),
         };
         Some(Marks {
             reduced_at: 0,
@@ -41,7 +41,7 @@ impl Marks {
     /// An ACK came that is not older than SND.UNA, which does not show it yet.
     pub fn on_ack(&mut self, ack: &AckSegment, flight: &Flight) {
         self.marked = match &mut self.feedback {
-            Some(feedback) => feedback.take(ack, flight) * u64::from(flight.mss),
+            Some(feedback) => feedback.take(ack, flight),
             None if ack.echoes_mark() => u64::MAX,
             None => 0,
         };
@@ -56,6 +56,12 @@ impl Marks {
     #[cfg(test)]
     pub fn counted(&self) -> u64 {
         self.feedback.map_or(0, |feedback| feedback.counted())
+    }
+
+    /// Marked bytes of which options have told.
+    #[cfg(test)]
+    pub fn counted_bytes(&self) -> u64 {
+        self.feedback.map_or(0, |feedback| feedback.counted_bytes())
     }
 
     /// An ACK tells of a mark, which SND.UNA shows already; true if it is the first one of a window.

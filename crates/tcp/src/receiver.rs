@@ -6,7 +6,7 @@ use crate::accurate::Counter;
 use crate::config::{AckConfig, EcnConfig, TcpConfig};
 use crate::growing_window::GrowingWindow;
 use crate::ranges::Ranges;
-use crate::segment::{AckSegment, DataSegment, Ecn, Opening, MAX_SACK_BLOCKS};
+use crate::segment::{AckSegment, ByteCounts, DataSegment, Opening, MAX_SACK_BLOCKS};
 use longpipe_events::{MaybeTime, Span, Time};
 
 /// One connection's receiving side. The application reads at once, so the window never closes. What every segment
@@ -101,9 +101,9 @@ impl Receiver {
             tells_clock: config.congestion.measures_delay(),
             ecn: config.ecn,
             echoes_mark: false,
-            counter: Counter::default(),
+            counter: Counter::new(config.ecn.counts_bytes()),
             before_mark: None,
-            sack_blocks: config.recovery.sack_blocks() as u8,
+            sack_blocks: config.recovery.sack_blocks().min(config.room_for_blocks() as u32) as u8,
             latest: 0,
             tells_duplicates: config.recovery.tells_duplicates(),
             duplicate: None,
@@ -183,7 +183,7 @@ impl Receiver {
             self.echo = segment.timestamp;
         }
         if self.attends {
-            self.take_mark(segment.ecn);
+            self.take_mark(segment);
         }
         self.latest = segment.sequence;
         let in_order = segment.sequence <= self.next && segment.end() > self.next;
@@ -241,7 +241,8 @@ impl Receiver {
     }
 
     /// What a segment says of congestion.
-    fn take_mark(&mut self, ecn: Ecn) {
+    fn take_mark(&mut self, segment: &DataSegment) {
+        let ecn = segment.ecn;
         match self.ecn {
             EcnConfig::Off {} => {}
             EcnConfig::Classic { .. } => self.echoes_mark = ecn.marked || (self.echoes_mark && !ecn.reduced),
@@ -252,7 +253,7 @@ impl Receiver {
                 }
                 self.echoes_mark = ecn.marked;
             }
-            EcnConfig::Accurate { .. } => self.counter.take(ecn.marked),
+            EcnConfig::Accurate { .. } => self.counter.take(ecn, segment.length),
         }
     }
 
@@ -262,6 +263,15 @@ impl Receiver {
         match self.ecn {
             EcnConfig::Accurate { .. } => self.counter.tell(),
             _ => u8::from(self.echoes_mark),
+        }
+    }
+
+    /// What its option says of them, if it has one.
+    #[inline(always)]
+    fn counts(&self) -> ByteCounts {
+        match self.ecn {
+            EcnConfig::Accurate { option: true, .. } => self.counter.counts(),
+            _ => ByteCounts::NONE,
         }
     }
 
@@ -315,6 +325,7 @@ impl Receiver {
             ace: self.ace(),
             clock: self.clock(now),
             opening: std::mem::take(&mut self.opening),
+            counts: self.counts(),
         })
     }
 

@@ -6,6 +6,11 @@ use longpipe_events::{MaybeTime, Span, Time};
 pub const TCP_HEADER_BYTES: u32 = 20;
 /// Bytes of an IPv4 header without options.
 pub const IP_HEADER_BYTES: u32 = 20;
+/// Most bytes of options.
+const MOST_OPTION_BYTES: u32 = 40;
+/// Bytes that an AccECN option of three counters adds, padding included, and one of two (RFC 9768 section 3.2.3).
+const COUNTS_OPTION_BYTES: u32 = 12;
+const SHORT_COUNTS_OPTION_BYTES: u32 = 8;
 /// Bytes that a timestamp option adds, padding included (RFC 7323 appendix A).
 pub const TIMESTAMP_OPTION_BYTES: u32 = 12;
 
@@ -80,6 +85,42 @@ pub struct AckSegment {
     pub clock: MaybeTime,
     /// Its part in a handshake.
     pub opening: Opening,
+    /// What an AccECN option says, where both ends use it.
+    pub counts: ByteCounts,
+}
+
+/// Two of the counters of an AccECN option (RFC 9768 section 3.2.3): bytes of payload that arrived marked, and unmarked of those
+/// that could be. All that can be marked says the same, ECT(0) or ECT(1), so that the third stays at its first value. One word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByteCounts(u64);
+
+impl ByteCounts {
+    /// No option.
+    pub const NONE: ByteCounts = ByteCounts(0);
+    const BITS: u32 = 24;
+    const MASK: u64 = (1 << ByteCounts::BITS) - 1;
+
+    /// Of so many bytes, initial values included; each field holds the remainder by 2^24.
+    pub fn new(unmarked: u64, marked: u64) -> ByteCounts {
+        let field = |bytes: u64| bytes & ByteCounts::MASK;
+        ByteCounts(1 << 63 | field(marked) << ByteCounts::BITS | field(unmarked))
+    }
+
+    /// Whether there is an option.
+    #[inline(always)]
+    pub fn is_some(self) -> bool {
+        self.0 != 0
+    }
+
+    /// The field of unmarked bytes: EE0B, or EE1B.
+    pub fn unmarked(self) -> u32 {
+        (self.0 & ByteCounts::MASK) as u32
+    }
+
+    /// The field of marked bytes: ECEB.
+    pub fn marked(self) -> u32 {
+        (self.0 >> ByteCounts::BITS & ByteCounts::MASK) as u32
+    }
 }
 
 /// Most SACK blocks that fit beside a timestamp option (RFC 2018 section 3).
@@ -149,10 +190,28 @@ impl AckSegment {
     /// Length of the IP packet [byte]. A SACK option of n blocks takes 2 + 8n bytes and 2 of padding.
     #[inline(always)]
     pub fn packet_bytes(&self) -> u32 {
-        if !self.blocks[0].is_some() {
-            return header_bytes(self.echo.get()) + self.opening.bytes();
+        let header = header_bytes(self.echo.get());
+        if !self.blocks[0].is_some() & !self.counts.is_some() {
+            return header + self.opening.bytes();
         }
-        header_bytes(self.echo.get()) + 4 + 8 * self.sack_blocks().count() as u32
+        header + self.sack_option_bytes() + self.counts_option_bytes()
+    }
+
+    fn sack_option_bytes(&self) -> u32 {
+        match self.sack_blocks().count() as u32 {
+            0 => 0,
+            blocks => 4 + 8 * blocks,
+        }
+    }
+
+    /// Bytes of an AccECN option with its padding: of two counters where there is no room for three.
+    pub fn counts_option_bytes(&self) -> u32 {
+        let others = header_bytes(self.echo.get()) - header_bytes(None) + self.sack_option_bytes();
+        match self.counts.is_some() {
+            false => 0,
+            true if others + COUNTS_OPTION_BYTES <= MOST_OPTION_BYTES => COUNTS_OPTION_BYTES,
+            true => SHORT_COUNTS_OPTION_BYTES,
+        }
     }
 
     /// The SACK blocks as ranges of sequence numbers, the most recent first; before it may stand one of what came twice.

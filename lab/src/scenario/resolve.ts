@@ -174,8 +174,10 @@ function coreTcp(tcp: Part): JsonTable {
     const fields = coreFields(tcp, ["profile"]);
     // What says ECT(1) is a flow of the network, not a rule of TCP.
     const ecn = valueOf(tcp, "ecn") as Part;
-    if (kindOf(ecn) === "accurate") fields.ecn = { kind: "accurate", abe: valueOf(ecn, "abe") as boolean };
-    else if (saysEct1(tcp)) fields.ecn = { kind: "dctcp" };
+    if (kindOf(ecn) === "accurate") {
+        fields.ecn = { kind: "accurate", abe: valueOf(ecn, "abe") as boolean };
+        if (valueOf(ecn, "option") === true) fields.ecn.option = true;
+    } else if (saysEct1(tcp)) fields.ecn = { kind: "dctcp" };
     return { ...fields, window_scale: scale === "as needed" ? leastWindowScale(tcp) : (scale as bigint) };
 }
 

@@ -45,6 +45,11 @@ class EcnAccurate(Model):
         default=0,
         description="What data say: ECT(0), or ECT(1) for queues of low latency; RFC 9331 section 4.1",
     )
+    option: Annotated[bool, LATER] = Field(
+        default=False,
+        description="ACKs count marked bytes, too, in an option of 12 bytes, or 8 beside two SACK blocks; RFC 9768 "
+        "section 3.2.3",
+    )
 
 
 Ecn = Annotated[EcnOff | EcnClassic | EcnDctcp | EcnAccurate, Field(discriminator="kind"), kind_or_table()]

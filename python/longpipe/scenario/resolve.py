@@ -236,7 +236,7 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
     if isinstance(tcp.ecn, EcnDctcp):
         fields["ecn"] = {"kind": tcp.ecn.kind}
     elif isinstance(tcp.ecn, EcnAccurate):
-        fields["ecn"] = {"kind": tcp.ecn.kind, "abe": tcp.ecn.abe}
+        fields["ecn"] = {"kind": tcp.ecn.kind, "abe": tcp.ecn.abe} | ({"option": True} if tcp.ecn.option else {})
     return fields
 
 

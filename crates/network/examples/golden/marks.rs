@@ -1,10 +1,12 @@
-//! Connections whose ACKs count marks.
+//! Connections whose ACKs count marks, in their headers alone and in an option, too.
 
 use crate::common::packets::ip;
 use crate::common::{dumbbell, policy, tcp, SECOND};
 use crate::paths::slower;
 use crate::Book;
-use longpipe_network::scenario::{BufferUnit, LossConfig, PolicyConfig, QueueUnit, StartConfig, StepMarkingConfig};
+use longpipe_network::scenario::{
+    BufferUnit, LossConfig, PolicyConfig, QueueUnit, Scenario, StartConfig, StepMarkingConfig,
+};
 use longpipe_tcp::config::{AckConfig, CongestionConfig, EcnConfig, RecoveryKind};
 use longpipe_tcp::congestion::DctcpConfig;
 
@@ -17,36 +19,43 @@ pub fn add_all(book: &mut Book) {
         ("rack", RecoveryKind::Rack),
     ] {
         for (ack_name, segments) in [("each", 1), ("delayed", 2), ("stretched", 12)] {
-            for shares in [false, true] {
-                let mut config = tcp(kind, 65_535);
-                config.ecn = EcnConfig::Accurate { abe: !shares };
-                config.ack = AckConfig::Delayed {
-                    segments,
-                    timeout_ps: 40 * MS,
-                    quick: 0,
-                };
-                if shares {
-                    config.congestion = CongestionConfig::Dctcp(DctcpConfig {
-                        gain: 1.0 / 16.0,
-                        initial_alpha: 1.0,
-                    });
+            for (feedback, option) in [("accurate", false), ("accurate-option", true)] {
+                for shares in [false, true] {
+                    let control = if shares { "dctcp" } else { "aimd" };
+                    let scenario = connections(kind, segments, shares, option);
+                    book.add(&format!("marks/{feedback}/{name}/{control}/{ack_name}"), &scenario);
                 }
-                let mut scenario = slower(dumbbell(3, 4 * MS, 300, policy("tail-drop"), 2, &config), 40);
-                for (flow, at) in scenario.flows.iter_mut().zip(0..) {
-                    flow.start = StartConfig::Fixed { at_ps: at * 10 * MS };
-                }
-                let mut scenario = ip(scenario, BufferUnit::Packets, 40);
-                let (trunk, back) = (scenario.flows[0].route[1], scenario.flows[0].return_route[1]);
-                scenario.links[trunk].policy = PolicyConfig::StepMarking(StepMarkingConfig {
-                    threshold: 8,
-                    unit: QueueUnit::Packets,
-                });
-                scenario.links[trunk].loss = LossConfig::Bernoulli { probability: 0.002 };
-                // ACKs are lost, too.
-                scenario.links[back].loss = LossConfig::Bernoulli { probability: 0.05 };
-                let control = if shares { "dctcp" } else { "aimd" };
-                book.add(&format!("marks/accurate/{name}/{control}/{ack_name}"), &scenario);
             }
         }
     }
+}
+
+fn connections(kind: RecoveryKind, segments: u32, shares: bool, option: bool) -> Scenario {
+    let mut config = tcp(kind, 65_535);
+    config.ecn = EcnConfig::Accurate { abe: !shares, option };
+    config.ack = AckConfig::Delayed {
+        segments,
+        timeout_ps: 40 * MS,
+        quick: 0,
+    };
+    if shares {
+        config.congestion = CongestionConfig::Dctcp(DctcpConfig {
+            gain: 1.0 / 16.0,
+            initial_alpha: 1.0,
+        });
+    }
+    let mut scenario = slower(dumbbell(3, 4 * MS, 300, policy("tail-drop"), 2, &config), 40);
+    for (flow, at) in scenario.flows.iter_mut().zip(0..) {
+        flow.start = StartConfig::Fixed { at_ps: at * 10 * MS };
+    }
+    let mut scenario = ip(scenario, BufferUnit::Packets, 40);
+    let (trunk, back) = (scenario.flows[0].route[1], scenario.flows[0].return_route[1]);
+    scenario.links[trunk].policy = PolicyConfig::StepMarking(StepMarkingConfig {
+        threshold: 8,
+        unit: QueueUnit::Packets,
+    });
+    scenario.links[trunk].loss = LossConfig::Bernoulli { probability: 0.002 };
+    // ACKs are lost, too.
+    scenario.links[back].loss = LossConfig::Bernoulli { probability: 0.05 };
+    scenario
 }

@@ -5,7 +5,7 @@ use super::contents::{Contents, Datagram, DATAGRAM_HEADER_BYTES};
 use super::in_transit::REQUEST;
 use super::payload::Payload;
 use longpipe_events::{MaybeTime, Time};
-use longpipe_tcp::segment::{header_bytes, Ecn, Opening, SackBlock, MAX_SACK_BLOCKS};
+use longpipe_tcp::segment::{header_bytes, ByteCounts, Ecn, Opening, SackBlock, MAX_SACK_BLOCKS};
 use longpipe_tcp::{AckSegment, DataSegment};
 
 /// A packet on its way, in three words that registers hold.
@@ -78,6 +78,7 @@ pub struct Options {
     pub(super) clock: MaybeTime,
     /// Of an ACK.
     pub(super) blocks: [SackBlock; MAX_SACK_BLOCKS],
+    pub(super) counts: ByteCounts,
 }
 
 impl Options {
@@ -86,6 +87,7 @@ impl Options {
         stamp: MaybeTime::NONE,
         clock: MaybeTime::NONE,
         blocks: [SackBlock::NONE; MAX_SACK_BLOCKS],
+        counts: ByteCounts::NONE,
     };
 }
 
@@ -313,7 +315,12 @@ impl Packet {
     /// Likewise, of an ACK.
     #[inline(always)]
     pub fn ack(&self, options: &Options) -> AckSegment {
-        let Options { stamp, clock, blocks } = if self.has_options() {
+        let Options {
+            stamp,
+            clock,
+            blocks,
+            counts,
+        } = if self.has_options() {
             *options
         } else {
             Options::default()
@@ -330,6 +337,7 @@ impl Packet {
             ace,
             clock,
             opening,
+            counts,
         }
     }
 

@@ -87,8 +87,9 @@ impl Payload for AckSegment {
             stamp: self.echo,
             clock: self.clock,
             blocks: self.blocks,
+            counts: self.counts,
         };
-        (self.echo != MaybeTime::NONE || self.blocks[0].is_some()).then_some(options)
+        (self.echo != MaybeTime::NONE || self.blocks[0].is_some() || self.counts.is_some()).then_some(options)
     }
 
     #[inline(always)]

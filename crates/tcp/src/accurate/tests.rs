@@ -28,12 +28,71 @@ fn rfc_9768_appendix_a_2_1_the_safest_case_of_nine_and_ten_packets() {
     }
 }
 
+fn of(marked: bool) -> Ecn {
+    Ecn {
+        capable: true,
+        marked,
+        ..Ecn::default()
+    }
+}
+
+#[test]
+fn rfc_9768_appendix_a_1_counters_of_bytes_go_round_at_2_24_and_none_goes_back() {
+    // What is known, what an option says, what is new.
+    let table = [
+        (0, 1_460, 1_460),
+        (0xff_ffff, 0x100_0003, 4),
+        (0x7ff_ff00, 0x800_0100, 0x200),
+        (2_920, 1_460, -1_460),
+        (0x100_0000, 0xff_ffff, -1),
+    ];
+    for (before, now, new) in table {
+        assert_eq!(newly_marked(ByteCounts::new(1, now), before), new, "{before} {now}");
+    }
+}
+
+#[test]
+fn rfc_9768_appendix_a_2_2_bytes_tell_whether_the_field_went_round() {
+    let mss = 1_000;
+    // Marked bytes, d.cep, dSafer.cep: what the bytes speak for.
+    let table = [
+        // Full segments as few as the field says: of eight more they would be small.
+        (2_000, 2, 10, 2),
+        (0, 0, 8, 0),
+        // More bytes than so few segments have.
+        (2_001, 2, 10, 10),
+        (10_000, 2, 10, 10),
+        // On the mean half of a full segment or more, if they were the safest number.
+        (5_000, 5, 10, 10),
+        (4_999, 5, 10, 5),
+    ];
+    for (bytes, least, safest, packets) in table {
+        assert_eq!(likely(bytes, mss, least, safest), packets, "{bytes} {least} {safest}");
+    }
+}
+
+#[test]
+fn rfc_9768_section_3_2_1_counts_bytes_of_payload_from_their_first_values() {
+    let mut counter = Counter::new(true);
+    let told = |counter: &Counter| (counter.counts().unmarked(), counter.counts().marked());
+    assert_eq!(told(&counter), (1, 0));
+    for (ecn, bytes) in [
+        (of(false), 1_460),
+        (of(true), 400),
+        (Ecn::default(), 1_460),
+        (of(true), 1_460),
+    ] {
+        counter.take(ecn, bytes);
+    }
+    assert_eq!(told(&counter), (1_461, 1_860));
+}
+
 #[test]
 fn rfc_9768_section_3_2_1_counts_from_five_and_goes_round_at_eight() {
-    let mut counter = Counter::default();
+    let mut counter = Counter::new(false);
     let told: Vec<u8> = [false, true, true, true, true, false, true]
         .map(|marked| {
-            counter.take(marked);
+            counter.take(of(marked), 1);
             counter.tell()
         })
         .to_vec();
@@ -42,9 +101,9 @@ fn rfc_9768_section_3_2_1_counts_from_five_and_goes_round_at_eight() {
 
 #[test]
 fn rfc_9768_section_3_2_2_5_1_an_ack_leaves_where_marks_begin_and_at_the_second_of_which_none_told() {
-    let mut counter = Counter::default();
+    let mut counter = Counter::new(false);
     let mut due = |marked| {
-        counter.take(marked);
+        counter.take(of(marked), 1);
         let due = counter.is_due();
         if due {
             counter.tell();
@@ -55,9 +114,35 @@ fn rfc_9768_section_3_2_2_5_1_an_ack_leaves_where_marks_begin_and_at_the_second_
     assert_eq!(seen, [false, true, false, true, false, false, false, true, false]);
 }
 
-fn config(segments: u32, sack: bool) -> TcpConfig {
+#[test]
+fn rfc_9768_section_3_2_3_3_with_the_option_an_ack_leaves_where_marks_end_too() {
+    let mut counter = Counter::new(true);
+    let mut due = |ecn| {
+        counter.take(ecn, 1);
+        let due = counter.is_due();
+        if due {
+            counter.tell();
+        }
+        due
+    };
+    let marked = of(true);
+    let seen = [
+        of(false),
+        marked,
+        of(false),
+        of(false),
+        marked,
+        Ecn::default(),
+        of(false),
+        marked,
+    ]
+    .map(&mut due);
+    assert_eq!(seen, [false, true, true, false, true, false, false, true]);
+}
+
+fn config(segments: u32, sack: bool, option: bool) -> TcpConfig {
     let mut config = config::tests::config();
-    config.ecn = EcnConfig::Accurate { abe: false };
+    config.ecn = EcnConfig::Accurate { abe: false, option };
     config.ack = AckConfig::Delayed {
         segments,
         timeout_ps: 1_000,
@@ -76,11 +161,12 @@ fn config(segments: u32, sack: bool) -> TcpConfig {
 }
 
 /// A sender and a receiver, between whom packets are marked or lost as the list says, and ACKs lost where `keeps` says so;
-/// marked packets as the receiver counts them, and as the sender does.
-fn counts(config: &TcpConfig, fates: &[(bool, bool)], mut keeps: impl FnMut(usize) -> bool) -> (u64, u64) {
+/// marked packets and their bytes as they arrived, and as the sender counts them.
+fn counts(config: &TcpConfig, fates: &[(bool, bool)], mut keeps: impl FnMut(usize) -> bool) -> [(u64, u64); 2] {
     let (mut sender, mut receiver) = (Sender::new(config, Span(0)), Receiver::new(config));
-    sender.write_up_to(fates.len() as u64 * MSS);
-    let (mut arrived, mut counted, mut acks, mut now) = (0, 0, 0, Time(0));
+    // The last segment is a small one.
+    sender.write_up_to(fates.len() as u64 * MSS - MSS / 3);
+    let (mut arrived, mut acks, mut now) = ((0, 0), 0, Time(0));
     for &(marked, lost) in fates {
         now += Span(1);
         let Some(segment) = sender.poll_transmit(now) else {
@@ -90,14 +176,15 @@ fn counts(config: &TcpConfig, fates: &[(bool, bool)], mut keeps: impl FnMut(usiz
             continue;
         }
         let marked = marked && segment.ecn.capable;
-        arrived += u64::from(marked);
+        if marked {
+            arrived = (arrived.0 + 1, arrived.1 + u64::from(segment.length));
+        }
         let ecn = Ecn { marked, ..segment.ecn };
         receiver.on_segment(now, &DataSegment { ecn, ..segment });
         while let Some(ack) = receiver.poll_transmit(now) {
             acks += 1;
             if keeps(acks) {
                 sender.on_ack(now, &ack);
-                counted = sender.marks_told();
             }
         }
     }
@@ -105,9 +192,8 @@ fn counts(config: &TcpConfig, fates: &[(bool, bool)], mut keeps: impl FnMut(usiz
     receiver.tell_again();
     if let Some(ack) = receiver.poll_transmit(now) {
         sender.on_ack(now, &ack);
-        counted = sender.marks_told();
     }
-    (arrived, counted)
+    [arrived, (sender.marks_told(), sender.marked_bytes_told())]
 }
 
 proptest! {
@@ -117,7 +203,9 @@ proptest! {
         sack in any::<bool>(),
         fates in prop::collection::vec((any::<bool>(), prop::bool::weighted(0.05)), 1..200),
     ) {
-        let (arrived, counted) = counts(&config(segments, sack), &fates, |_| true);
+        let [arrived, counted] = counts(&config(segments, sack, false), &fates, |_| true);
+        prop_assert_eq!(counted, (arrived.0, 0));
+        let [arrived, counted] = counts(&config(segments, sack, true), &fates, |_| true);
         prop_assert_eq!(counted, arrived);
     }
 
@@ -132,13 +220,24 @@ proptest! {
             lost = if lost < 6 && which[ack % which.len()] { lost + 1 } else { 0 };
             lost == 0
         };
-        let (arrived, counted) = counts(&config(1, true), &fates, keeps);
-        prop_assert_eq!(counted, arrived);
+        let [arrived, counted] = counts(&config(1, true, false), &fates, keeps);
+        prop_assert_eq!(counted.0, arrived.0);
     }
 
     #[test]
     fn where_more_are_lost_it_counts_no_fewer(run in 8usize..40, fates in prop::collection::vec((any::<bool>(), Just(false)), 64)) {
-        let (arrived, counted) = counts(&config(1, true), &fates, |ack| !(5..5 + run).contains(&ack));
-        prop_assert!(counted >= arrived, "{} {}", counted, arrived);
+        let [arrived, counted] = counts(&config(1, true, false), &fates, |ack| !(5..5 + run).contains(&ack));
+        prop_assert!(counted.0 >= arrived.0, "{} {}", counted.0, arrived.0);
+    }
+
+    #[test]
+    fn options_tell_of_all_marked_bytes_whichever_acks_are_lost(
+        segments in 1u32..=7,
+        sack in any::<bool>(),
+        which in prop::collection::vec(prop::bool::weighted(0.2), 200),
+        fates in prop::collection::vec((any::<bool>(), prop::bool::weighted(0.05)), 1..200),
+    ) {
+        let [arrived, counted] = counts(&config(segments, sack, true), &fates, |ack| which[ack % which.len()]);
+        prop_assert_eq!(counted.1, arrived.1);
     }
 }

@@ -9,7 +9,7 @@ pub use crate::recovery::{
     NewRenoConfig, PipeStart, RackConfig, RecoveryConfig, RecoveryKind, RenoConfig, Rfc6675Config, SackConfig,
     TahoeConfig, TimerRestart, VanillaConfig,
 };
-use crate::segment::{header_bytes, AckSegment, DataSegment, SackBlock};
+use crate::segment::{header_bytes, AckSegment, ByteCounts, DataSegment, SackBlock, MAX_SACK_BLOCKS};
 use longpipe_events::{Time, PS_PER_SECOND};
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
@@ -86,6 +86,9 @@ pub enum EcnConfig {
         /// As above.
         #[serde(default)]
         abe: bool,
+        /// And the marked bytes in an option (section 3.2.3).
+        #[serde(default, skip_serializing_if = "is_none")]
+        option: bool,
     },
 }
 
@@ -96,6 +99,11 @@ impl Default for EcnConfig {
 }
 
 impl EcnConfig {
+    /// Whether ACKs count bytes in an option.
+    pub fn counts_bytes(&self) -> bool {
+        matches!(self, EcnConfig::Accurate { option: true, .. })
+    }
+
     /// Whether no packet can be marked.
     pub fn is_off(&self) -> bool {
         matches!(self, EcnConfig::Off {})
@@ -132,8 +140,11 @@ impl TcpConfig {
             echo: timestamp.into(),
             ..AckSegment::default()
         };
+        if self.ecn.counts_bytes() {
+            ack.counts = ByteCounts::new(0, 0);
+        }
         if self.recovery.sack_blocks() > 0 {
-            ack.blocks.fill(SackBlock::new(1, 2));
+            ack.blocks[..self.room_for_blocks()].fill(SackBlock::new(1, 2));
         }
         let opening = if self.handshake {
             header_bytes(timestamp) + u32::from(self.syn_bytes())
@@ -141,6 +152,15 @@ impl TcpConfig {
             0
         };
         (data.packet_bytes().max(opening), ack.packet_bytes().max(opening))
+    }
+
+    /// Most SACK blocks for which an ACK has room: a third one leaves none for counts of bytes beside timestamps.
+    pub(crate) fn room_for_blocks(&self) -> usize {
+        if self.ecn.counts_bytes() && self.timestamps() {
+            2
+        } else {
+            MAX_SACK_BLOCKS
+        }
     }
 
     /// Bytes of options that a SYN alone has: MSS and window scale, and SACK where timestamps leave no room for it beside them.

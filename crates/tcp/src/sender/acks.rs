@@ -105,6 +105,13 @@ impl Sender {
         marks.map_or(0, Marks::counted)
     }
 
+    /// Marked bytes of which options have told.
+    #[cfg(test)]
+    pub(crate) fn marked_bytes_told(&self) -> u64 {
+        let marks = self.rare.as_ref().and_then(|rare| rare.marks.as_ref());
+        marks.map_or(0, Marks::counted_bytes)
+    }
+
     /// Data arrived marked: the window falls once for all of a window's.
     fn on_mark(&mut self, now: Time) {
         let Some(marks) = self.rare.as_mut().and_then(|rare| rare.marks.as_mut()) else {

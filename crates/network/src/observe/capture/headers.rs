@@ -1,4 +1,4 @@
-//! IPv4 and TCP headers of simulated segments (RFC 791, RFC 9293, options of RFC 2018 and RFC 7323).
+//! IPv4 and TCP headers of simulated segments (RFC 791, RFC 9293, options of RFC 2018, RFC 7323 and RFC 9768).
 //!
 //! Node n has the address 10.0.0.0 + n + 1. Sequence numbers begin at 0, which is the SYN's. Payload is all zero, so
 //! that it adds nothing to a checksum but its length.
@@ -22,13 +22,20 @@ const ECE: u16 = 0x40;
 const CWR: u16 = 0x80;
 /// Beside the other flags, in the byte before (RFC 9768).
 const AE: u16 = 0x100;
+/// ECT(0), and ECT(1) of scalable flows (RFC 9331).
 const CAPABLE: u8 = 0b10;
+const SCALABLE: u8 = 0b01;
 const MARKED: u8 = 0b11;
 const SYN: u16 = 0x02;
 pub(super) const DONT_FRAGMENT: u16 = 0x4000;
 pub(super) const TTL: u8 = 64;
 const TCP: u8 = 6;
 const NOP: u8 = 1;
+/// The kinds of AccECN's option, by which of ECT(0) and ECT(1) it counts first, and where the other counter stays (RFC 9768).
+const COUNTS: u8 = 172;
+const SCALABLE_COUNTS: u8 = 174;
+const NONE_COUNTED: u32 = 1;
+const COUNTER_BYTES: usize = 3;
 /// Picoseconds of a tick of the timestamp clock: 1 ms, the finest that RFC 7323 section 5.4 allows.
 const TIMESTAMP_TICK: u64 = 1_000_000_000;
 
@@ -83,6 +90,8 @@ pub struct Connection {
     pub timestamps: bool,
     /// Whether and how both ends understand marks.
     marks: EcnConfig,
+    /// Whether data say ECT(1).
+    scalable: bool,
     /// Whether its handshake is simulated.
     pub opens: bool,
 }
@@ -146,6 +155,7 @@ impl Connection {
             sack: config.recovery.sack_blocks() > 0,
             timestamps,
             marks: config.ecn,
+            scalable: scenario.flows[flow].scalable,
             opens: config.handshake,
         }
     }
@@ -162,6 +172,7 @@ impl Connection {
             acknowledgement: carried.other,
             ecn: match segment.ecn {
                 Ecn { marked: true, .. } => MARKED,
+                Ecn { capable: true, .. } if self.scalable => SCALABLE,
                 Ecn { capable: true, .. } => CAPABLE,
                 Ecn { .. } => 0,
             },
@@ -190,6 +201,7 @@ impl Connection {
                 options.push(&on_wire(end).to_be_bytes());
             }
         }
+        self.counts(ack, &mut options);
         let fields = Fields {
             from: self.ends[from],
             to: self.ends[1 - from],
@@ -257,6 +269,23 @@ impl Connection {
             payload: 0,
         };
         fields.write(out);
+    }
+
+    /// AccECN's option, which leaves its last counter out where there is no room.
+    fn counts(&self, ack: &AckSegment, options: &mut Options) {
+        let length = ack.counts_option_bytes() as usize;
+        if length == 0 {
+            return;
+        }
+        let kind = if self.scalable { SCALABLE_COUNTS } else { COUNTS };
+        let counters = [ack.counts.unmarked(), ack.counts.marked(), NONE_COUNTED];
+        let shown = (length - 2) / COUNTER_BYTES;
+        let used = 2 + shown * COUNTER_BYTES;
+        options.push(&[kind, used as u8]);
+        for counter in &counters[..shown] {
+            options.push(&counter.to_be_bytes()[1..]);
+        }
+        options.push(&[NOP; 4][..length - used]);
     }
 
     fn stamp(&self, value: u32, echo: u32, options: &mut Options) {

@@ -12,12 +12,14 @@ proptest! {
         ends in prop::array::uniform3(0u32..100),
         [request, capable, marked, reduced] in any::<[bool; 4]>(),
         ace in 0u8..8,
+        counts in prop::option::of(any::<[u32; 2]>()),
         opening in prop::sample::select(vec![Opening::Over, Opening::Syn(8), Opening::Syn(20), Opening::Ack]),
     ) {
         let blocks = ends.map(|end| SackBlock::new(end / 2, end));
         let blocks = if !blocks[0].is_some() { Default::default() } else { blocks };
+        let counts = counts.map_or(ByteCounts::NONE, |[unmarked, marked]| ByteCounts::new(unmarked.into(), marked.into()));
         let data = DataSegment { sequence, length, retransmission: request, timestamp: stamp.into(), ecn: Ecn { capable, marked, reduced }, opening };
-        let ack = AckSegment { acknowledgement: sequence, echo: stamp.into(), blocks, ace, clock: clock.into(), opening };
+        let ack = AckSegment { acknowledgement: sequence, echo: stamp.into(), blocks, ace, clock: clock.into(), opening, counts };
         let ack = if stamp.is_some() { ack } else { AckSegment { clock: MaybeTime::NONE, ..ack } };
         let mark = if request { REQUEST } else { 0 };
         let mut options = Options::default();

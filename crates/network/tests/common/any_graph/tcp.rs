@@ -209,9 +209,10 @@ impl TcpDraft {
     /// Half of the connections understand no marks.
     fn ecn(&self) -> EcnConfig {
         match (self.congestion, self.choice(22), self.choice(23)) {
-            (CongestionKind::Dctcp, ..) | (_, true, _) if self.choice(29) && self.choice(30) => {
-                EcnConfig::Accurate { abe: self.choice(24) }
-            }
+            (CongestionKind::Dctcp, ..) | (_, true, _) if self.choice(29) && self.choice(30) => EcnConfig::Accurate {
+                abe: self.choice(24),
+                option: self.choice(23),
+            },
             (CongestionKind::Dctcp, ..) | (_, true, true) => EcnConfig::Dctcp {},
             (_, true, false) => EcnConfig::Classic { abe: self.choice(24) },
             (_, false, _) => EcnConfig::Off {},

@@ -19,6 +19,7 @@ fn connection() -> Connection {
         sack: true,
         timestamps: true,
         marks: EcnConfig::Classic { abe: false },
+        scalable: false,
         opens: false,
     }
 }
@@ -64,6 +65,20 @@ fn headers_are_as_long_as_the_simulated_packet_and_their_checksums_add_up() {
         connection.ack(1, 0, &ack, carried, &mut out);
         assert_eq!(out.len() as u32, ack.packet_bytes());
         assert!(adds_up(&out));
+    }
+    // Three counters, or two where two SACK blocks leave no room for more.
+    ack.counts = longpipe_tcp::ByteCounts::new(513, 0x100_0002);
+    let told = [([172, 11], 12), ([172, 11], 12), ([172, 8], 8)];
+    for (blocks, (begins, length)) in told.into_iter().enumerate() {
+        ack.blocks = Default::default();
+        ack.blocks[..blocks].fill(longpipe_tcp::SackBlock::new(512, 1024));
+        out.clear();
+        connection.ack(1, 0, &ack, carried, &mut out);
+        assert_eq!(out.len() as u32, ack.packet_bytes());
+        assert!(adds_up(&out));
+        let option = &out[out.len() - length..];
+        assert_eq!(option[..8], [begins[0], begins[1], 0, 2, 1, 0, 0, 2]);
+        assert!(length == 8 || option[8..] == [0, 0, 1, 1]);
     }
     for packet in [Handshake::Syn, Handshake::SynAck, Handshake::Ack] {
         out.clear();
