@@ -114,25 +114,28 @@ fn linux(book: &mut Book) {
         hystart: HystartConfig::Linux,
         rules: CubicRules::Linux,
     });
-    let rack = |tells| {
+    let rack = |tells, successive| {
         RecoveryConfig::Rack(RackConfig {
             blocks: 3,
             probe: true,
             undo: true,
             dsack: tells,
             frto: tells,
-            successive: false,
+            successive,
         })
     };
     for (medium, framing) in FRAMINGS {
-        for (name, congestion, (tells, least_round_trip)) in [
-            ("cubic", cubic.clone(), (false, false)),
-            ("bbr", CongestionConfig::Bbr(BbrConfig {}), (false, false)),
-            ("cubic-dsack-frto", cubic.clone(), (true, false)),
-            ("cubic-least-round-trip", cubic.clone(), (true, true)),
+        let bbr = CongestionConfig::Bbr(BbrConfig {});
+        for (name, congestion, (tells, least_round_trip, successive)) in [
+            ("cubic", cubic.clone(), (false, false, false)),
+            ("bbr", bbr.clone(), (false, false, false)),
+            ("cubic-dsack-frto", cubic.clone(), (true, false, false)),
+            ("cubic-least-round-trip", cubic.clone(), (true, true, false)),
+            ("cubic-successive", cubic.clone(), (true, true, true)),
+            ("bbr-successive", bbr, (true, true, true)),
         ] {
             let config = TcpConfig {
-                recovery: rack(tells),
+                recovery: rack(tells, successive),
                 congestion,
                 initial_window_segments: 10,
                 idle_restart: true,

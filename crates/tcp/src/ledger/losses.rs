@@ -260,27 +260,22 @@ impl Ledger {
         self.records.iter().filter(|record| record.arrived).take(most).count()
     }
 
-    /// Whether anything that was sent again is still under way.
-    pub fn has_copies(&mut self) -> bool {
+    /// Segments that were sent again and are still under way.
+    pub fn copies(&self) -> usize {
         let first = self.first();
-        let Some(losses) = &mut self.losses else {
-            return false;
-        };
-        while let Some(&(number, place)) = losses.again.front() {
-            if under_way(&mut self.records, first, number, place).is_some() {
-                return true;
-            }
-            losses.again.pop_front();
-        }
-        false
+        let again = self.losses.iter().flat_map(|losses| &losses.again);
+        again
+            .filter(|&&(number, place)| is_under_way(&self.records, first, number, place))
+            .count()
     }
 }
 
 /// A segment, if what that transmission sent of it is still under way; `first` is the first that is.
 fn under_way(records: &mut VecDeque<Record>, first: Place, number: u64, place: Place) -> Option<&mut Record> {
-    if place < first {
-        return None;
-    }
-    let record = records.get_mut(place.after(first))?;
-    (record.number == number && !record.arrived && !record.lost).then_some(record)
+    is_under_way(records, first, number, place).then(|| &mut records[place.after(first)])
+}
+
+fn is_under_way(records: &VecDeque<Record>, first: Place, number: u64, place: Place) -> bool {
+    let record = (place >= first).then(|| records.get(place.after(first))).flatten();
+    record.is_some_and(|record| record.number == number && !record.arrived && !record.lost)
 }

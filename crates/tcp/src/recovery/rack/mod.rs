@@ -21,7 +21,7 @@ use longpipe_events::{MaybeTime, Span, Time};
 use phase::Phase;
 pub use phase::State;
 use prr::Prr;
-use spurious::{Copies, Forward, Steps};
+use spurious::{Before, Forward, Steps};
 
 /// What an ACK, or a timer, brings about besides a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,20 +34,6 @@ pub struct Turn {
     pub begins: bool,
     /// Where the sender is then.
     pub phase: control::Phase,
-}
-
-/// What to go back to if nothing was lost.
-#[derive(Clone, Copy, Debug)]
-struct Before {
-    cwnd: f64,
-    ssthresh: f64,
-    una: u64,
-    /// When something was first sent again.
-    first_again: Option<Time>,
-    /// What was since.
-    copies: Copies,
-    /// Whether the recovery is over.
-    over: bool,
 }
 
 /// A probe of the tail that is not answered yet.
@@ -134,7 +120,7 @@ impl Rack {
         ledger: &mut Ledger,
         reins: &mut Reins,
     ) -> Turn {
-        let echo = ack.echo.get();
+        let (echo, was) = (ack.echo.get(), self.phase);
         self.reordered |= news.reordered;
         self.take_latest(news.latest);
         let una = reins.flight().una;
@@ -144,12 +130,13 @@ impl Rack {
         }
         self.look_at_probe(una, news, advanced, reins);
         if advanced && self.is_spurious(echo, una, ledger) {
-            self.take_back(ledger, reins);
+            self.take_back(una, ledger, reins);
         }
         if self.config.dsack {
             self.look_at_copies(advanced, ledger, reins);
         }
         self.look_forward(news, (advanced, twice.is_some()), ledger, reins);
+        let taken_back = was != self.phase && matches!(was, Phase::Recovery(_));
         let repaired = match self.phase {
             Phase::Recovery(end) if una >= end => {
                 self.steps.on_recovered();
@@ -167,11 +154,11 @@ impl Rack {
                 self.end(reins);
                 true
             }
-            _ => false,
+            _ => taken_back,
         };
         let judged = self.judge(now, ledger, news.least_rtt, reins);
         // What was lost since it began was sent again, too, and is not here yet.
-        let follows = repaired && self.config.successive && ledger.has_copies();
+        let follows = repaired && self.config.successive && ledger.copies() > 0;
         let begins = self.begin(&judged, follows, ledger, reins);
         if self.is_reducing() {
             let safe = advanced && judged.lost == 0;
@@ -251,19 +238,24 @@ impl Rack {
     }
 
     /// A recovery begins if anything is lost, or if it `follows` another; in one after a timeout, if what was sent again is.
-    fn begin(&mut self, judged: &Judged, follows: bool, ledger: &Ledger, reins: &mut Reins) -> bool {
+    fn begin(&mut self, judged: &Judged, follows: bool, ledger: &mut Ledger, reins: &mut Reins) -> bool {
         let begins = match self.phase {
             Phase::Open | Phase::Reduced(_) => follows || ledger.lost() > 0,
             Phase::Recovery(_) => false,
             Phase::Loss(_) => judged.again,
         };
         if begins {
-            let falls = matches!(self.phase, Phase::Reduced(_));
-            self.phase = Phase::Recovery(reins.flight().max);
+            let falls = match self.phase {
+                Phase::Reduced(end) => Some(end),
+                _ => None,
+            };
+            // Where recoveries follow each other, it lasts no longer than the reduction that it shares (Linux).
+            let shared = falls.filter(|_| self.config.successive);
+            self.phase = Phase::Recovery(shared.unwrap_or(reins.flight().max));
             (self.probe, self.probe_at) = (None, MaybeTime::NONE);
             // One reduction answers marks and losses of a round trip.
-            if !falls {
-                self.remember(reins);
+            if falls.is_none() {
+                self.remember(ledger, reins);
                 self.prr = Prr::new(reins.flight());
                 reins.reduce(Cause::FastRetransmit);
             }
@@ -271,57 +263,11 @@ impl Rack {
         begins
     }
 
-    fn remember(&mut self, reins: &Reins) {
-        let flight = reins.flight();
-        self.before = self.before.filter(|before| !before.over).or(Some(Before {
-            cwnd: flight.cwnd(),
-            ssthresh: flight.ssthresh(),
-            una: flight.una,
-            first_again: None,
-            copies: Copies::default(),
-            over: false,
-        }));
-    }
-
     fn end(&mut self, reins: &mut Reins) {
         self.phase = Phase::Open;
         self.forward = Forward::Over;
-        // Only what came twice may still tell.
-        self.before = self.before.filter(|_| self.config.dsack);
-        if let Some(before) = &mut self.before {
-            before.over = true;
-        }
+        self.outlive();
         reins.recovered(false);
-    }
-
-    /// Whether an ACK that advanced answers what was sent before anything was sent again (Eifel).
-    fn is_spurious(&self, echo: Option<Time>, una: u64, ledger: &mut Ledger) -> bool {
-        let Some(before) = self.before.filter(|_| self.config.undo) else {
-            return false;
-        };
-        let first = matches!((echo, before.first_again), (Some(echo), Some(first)) if echo < first);
-        let over = |ledger: &mut Ledger| match self.phase {
-            Phase::Open | Phase::Reduced(_) => false,
-            Phase::Recovery(end) => una >= end || !ledger.has_copies(),
-            Phase::Loss(_) => true,
-        };
-        first && una > before.una && over(ledger)
-    }
-
-    /// The reduction is taken back.
-    fn take_back(&mut self, ledger: &mut Ledger, reins: &mut Reins) {
-        if let Some(before) = self.before.take() {
-            ledger.lose_nothing();
-            // What was taken to be lost was late.
-            self.reordered |= matches!(self.phase, Phase::Recovery(_));
-            self.phase = Phase::Open;
-            self.forward = Forward::Over;
-            reins.regulate(Regulation::Back {
-                cwnd: before.cwnd,
-                ssthresh: before.ssthresh,
-            });
-            reins.recovered(true);
-        }
     }
 
     /// A segment left, the first time or again.
@@ -331,8 +277,7 @@ impl Rack {
             self.prr.on_sent(length);
         }
         if let (true, Some(before)) = (again, &mut self.before) {
-            before.first_again.get_or_insert(now);
-            before.copies.add();
+            before.on_sent_again(now);
         }
     }
 
@@ -342,7 +287,7 @@ impl Rack {
         let asks = self.config.frto && (repeated || !self.repairs());
         self.forward = if asks { Forward::Asked } else { Forward::Over };
         if !self.repairs() {
-            self.remember(reins);
+            self.remember(ledger, reins);
         }
         ledger.lose_all();
         self.phase = Phase::Loss(reins.flight().max);

@@ -1,5 +1,5 @@
-//! How it shows that nothing had been lost: each copy came twice (D-SACK, RFC 2883), or after a timeout what was never sent again
-//! is acknowledged (F-RTO, RFC 5682 section 3). As Linux counts.
+//! How it shows that nothing had been lost: an ACK answers what left before any copy (Eifel, RFC 3522), each copy came twice (D-SACK,
+//! RFC 2883), or after a timeout what was never sent again is acknowledged (F-RTO, RFC 5682 section 3). As Linux counts.
 
 use super::*;
 
@@ -8,9 +8,9 @@ use super::*;
 pub struct Copies(Option<u64>);
 
 impl Copies {
-    /// A segment leaves again.
-    pub fn add(&mut self) {
-        self.0 = Some(self.0.unwrap_or(0) + 1);
+    /// So many segments leave again, or had before.
+    fn add(&mut self, segments: u64) {
+        self.0 = Some(self.0.unwrap_or(0) + segments);
     }
 
     /// So many segments came twice.
@@ -19,8 +19,30 @@ impl Copies {
     }
 
     /// Whether all that were sent did.
-    pub fn all_came_twice(self) -> bool {
+    fn all_came_twice(self) -> bool {
         self.0 == Some(0)
+    }
+}
+
+/// What to go back to if nothing was lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Before {
+    cwnd: f64,
+    ssthresh: f64,
+    una: u64,
+    /// When something was first sent again.
+    first_again: Option<Time>,
+    /// What was since.
+    copies: Copies,
+    /// Whether the recovery is over.
+    over: bool,
+}
+
+impl Before {
+    /// A segment leaves again.
+    pub fn on_sent_again(&mut self, now: Time) {
+        self.first_again.get_or_insert(now);
+        self.copies.add(1);
     }
 }
 
@@ -84,6 +106,70 @@ impl Steps {
 }
 
 impl Rack {
+    /// A reduction begins.
+    pub(super) fn remember(&mut self, ledger: &Ledger, reins: &Reins) {
+        let under_way = if self.config.successive { ledger.copies() } else { 0 };
+        let flight = reins.flight();
+        let mut now = Before {
+            cwnd: flight.cwnd(),
+            ssthresh: flight.ssthresh(),
+            una: flight.una,
+            first_again: None,
+            copies: Copies::default(),
+            over: false,
+        };
+        if under_way > 0 {
+            now.first_again = self.before.and_then(|before| before.first_again);
+            now.copies.add(under_way as u64);
+        }
+        self.before = self.before.filter(|before| !before.over).or(Some(now));
+    }
+
+    /// A recovery is over, of which only what came twice, or goes on to the next one, may still tell.
+    pub(super) fn outlive(&mut self) {
+        self.before = self.before.filter(|_| self.config.dsack || self.config.successive);
+        if let Some(before) = &mut self.before {
+            before.over = true;
+        }
+    }
+
+    /// Whether an ACK that advanced answers what was sent before anything was sent again (Eifel).
+    pub(super) fn is_spurious(&self, echo: Option<Time>, una: u64, ledger: &Ledger) -> bool {
+        let Some(before) = self.before.filter(|_| self.config.undo) else {
+            return false;
+        };
+        let first = matches!((echo, before.first_again), (Some(echo), Some(first)) if echo < first);
+        let over = || match self.phase {
+            Phase::Open | Phase::Reduced(_) => false,
+            Phase::Recovery(end) => una >= end || ledger.copies() == 0,
+            Phase::Loss(_) => true,
+        };
+        first && una > before.una && over()
+    }
+
+    /// The reduction is taken back.
+    pub(super) fn take_back(&mut self, una: u64, ledger: &mut Ledger, reins: &mut Reins) {
+        if let Some(before) = self.before.take() {
+            // What else is lost stays so (Linux).
+            let rest = match self.phase {
+                Phase::Recovery(end) => una >= end || before.copies.all_came_twice(),
+                phase => phase == Phase::Open,
+            };
+            if !(rest && self.config.successive) {
+                ledger.lose_nothing();
+            }
+            // What was taken to be lost was late.
+            self.reordered |= matches!(self.phase, Phase::Recovery(_));
+            self.phase = Phase::Open;
+            self.forward = Forward::Over;
+            reins.regulate(Regulation::Back {
+                cwnd: before.cwnd,
+                ssthresh: before.ssthresh,
+            });
+            reins.recovered(true);
+        }
+    }
+
     /// The receiver tells that a segment came twice.
     pub(super) fn on_duplicate(&mut self, (start, end): (u64, u64), una: u64, reins: &mut Reins) {
         let mss = u64::from(reins.flight().mss);
@@ -109,7 +195,7 @@ impl Rack {
             Phase::Loss(_) => advanced,
         };
         if self.config.undo && all && may {
-            self.take_back(ledger, reins);
+            self.take_back(reins.flight().una, ledger, reins);
         }
     }
 
@@ -127,7 +213,7 @@ impl Rack {
         };
         let (una, max) = (reins.flight().una, reins.flight().max);
         if news.original_end <= end {
-            return self.take_back(ledger, reins);
+            return self.take_back(una, ledger, reins);
         }
         if max > end {
             // New data arrived, and nothing older (step 3a).
