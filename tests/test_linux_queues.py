@@ -15,17 +15,13 @@ from longpipe.validate.linux_compare import scenario
 TABLE = pd.read_csv(Path(__file__).parent / "data" / "linux" / "queues.csv")
 CASES = list(TABLE[["discipline", "control"]].drop_duplicates().itertuples(index=False, name=None))
 STEADY_S, END_S = 20, 60
-RED, STEP = (name for name in TABLE["discipline"].unique() if name.startswith("red"))
+_, STEP = (name for name in TABLE["discipline"].unique() if name.startswith("red"))
 # What is not within 15 % of the packets lost or marked: by how much, as docs/queues.md says.
 COUNT_BEYOND = {
     ("codel ecn", "cubic"): -0.23,
     ("codel ecn", "bbr"): -0.23,
-    ("pie", "cubic"): 0.325,
-    ("pie", "bbr"): 0.19,
-    (RED, "reno"): -0.2,
     (STEP, "dctcp"): 0.605,
 }
-ROUND_TRIP_BEYOND = {("pie", "cubic"): 0.047}
 
 
 def measured(discipline: str, control: str, seed: int) -> tuple[float, float, int]:
@@ -42,7 +38,6 @@ def test_queues_that_act_do_what_linux_s_do(discipline: str, control: str) -> No
     found = [measured(discipline, control, seed) for seed in range(len(linux))]
     goodput, srtt_ms, count = np.mean(found, axis=0)
     assert goodput == pytest.approx(linux["goodput_mbps"].mean(), rel=0.02)
-    longer = srtt_ms / linux["median_srtt_ms"].mean() - 1
-    assert abs(longer) <= 0.03 or longer == pytest.approx(ROUND_TRIP_BEYOND.get((discipline, control)), abs=0.005)
+    assert srtt_ms == pytest.approx(linux["median_srtt_ms"].mean(), rel=0.03)
     more = count / (linux["drops"] + linux["marks"]).mean() - 1
     assert abs(more) <= 0.15 or more == pytest.approx(COUNT_BEYOND.get((discipline, control)), abs=0.02)

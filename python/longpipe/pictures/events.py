@@ -199,9 +199,14 @@ def _agains_by_records(run: Run, flow: str, rows: pd.DataFrame) -> Iterator[_Aga
     ]
     held_to = -1
     window = _windows_at(run, flow, again["time_s"].to_numpy())
-    mss = config_of(run.scenario, flow)["mss_bytes"]
-    for row in again.assign(closed=window <= mss).to_dict("records"):
+    config = config_of(run.scenario, flow)
+    mss = config["mss_bytes"]
+    copies = _Copies(rows) if config["recovery"].get("successive") else None
+    for row in again.assign(closed=window <= mss, place=again.index).to_dict("records"):
         begin, end = row["sequence_bytes"], row["furthest"]
+        for following in copies.recoveries(held_to, row["place"]) if copies else ():
+            held_to = following.end_bytes
+            yield following
         if row["closed"] and not row["answers"] and begin == row["reached"]:
             held_to = end
             yield _Again("timeout", row["time_s"], begin, end)
@@ -209,6 +214,43 @@ def _agains_by_records(run: Run, flow: str, rows: pd.DataFrame) -> Iterator[_Aga
         elif row["reached"] >= held_to and begin + row["length_bytes"] < end:
             held_to = end
             yield _Again("fast retransmit", row["time_s"], begin, end)
+    yield from copies.recoveries(held_to, len(rows)) if copies else ()
+
+
+class _Copies:
+    """What of a flow's rows was sent again, to tell whether a recovery that ends is followed by another at once."""
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        self._time_s, self._reached, self._furthest = (
+            rows[name].to_numpy() for name in ("time_s", "reached", "furthest")
+        )
+        sent = rows[rows["event"] == 0].sort_values("sequence_bytes", kind="stable")
+        self._begins, self._places = sent["sequence_bytes"].to_numpy(), sent.index.to_numpy()
+        again = rows[(rows["event"] == 0) & rows["retransmission"].astype(bool)]
+        self._again, self._begins_again = again.index.to_numpy(), again["sequence_bytes"].to_numpy()
+
+    def recoveries(self, held_to: int, before: int) -> Iterator[_Again]:
+        """The recoveries that follow the one up to `held_to` bytes, and each other, before that row."""
+        while held_to >= 0:
+            place = int(np.searchsorted(self._reached, held_to))
+            if not 0 < place < before:
+                return
+            # What left after that whose arrival the ACK tells of is under way.
+            since = self._last_sent(self._reached[place - 1], place)
+            first, last = np.searchsorted(self._again, (since, place))
+            begins = self._begins_again[first:last]
+            under_way = begins[begins >= self._reached[place]]
+            if not len(under_way):
+                return
+            held_to = int(self._furthest[place])
+            yield _Again("fast retransmit", float(self._time_s[place]), int(under_way[0]), held_to)
+
+    def _last_sent(self, begin: int, before: int) -> int:
+        """Row in which the segment from that byte last left before another row; `before` where it did not."""
+        first, last = np.searchsorted(self._begins, begin), np.searchsorted(self._begins, begin, side="right")
+        places = self._places[first:last]
+        places = places[places < before]
+        return int(places[-1]) + 1 if len(places) else before
 
 
 def _windows_at(run: Run, flow: str, times_s: np.ndarray) -> np.ndarray:

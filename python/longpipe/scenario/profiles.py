@@ -15,7 +15,7 @@ PROFILES: Final[dict[str, dict[str, Any]]] = {
     CLASSIC: {},
     # Linux 6 with its defaults, beside an Ethernet: RTO = SRTT + max(4 RTTVAR, 200 ms), as a clock of 200 ms has it.
     "linux-6": {
-        "recovery": {"kind": "rack", "dsack": True, "frto": True},
+        "recovery": {"kind": "rack", "dsack": True, "frto": True, "successive": True},
         "congestion": {"kind": "cubic", "rules": "linux"},
         "mss": "1448 B",
         "receiver_window": "auto",

@@ -78,8 +78,8 @@ QUEUES: Final = {
     "codel": 1,
     "codel ecn": 1,
     "fq_codel": 1,
-    "pie": 4,
-    "red limit 200000 min 30000 max 90000 avpkt 1514 burst 30 probability 0.1": 4,
+    "pie": 16,
+    "red limit 200000 min 30000 max 90000 avpkt 1514 burst 30 probability 0.1": 16,
 }
 # A step at 20 packets, for DCTCP.
 STEP: Final = "red limit 1000000 min 30000 max 30001 avpkt 1514 burst 20 probability 1 ecn"
