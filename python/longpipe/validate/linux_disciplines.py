@@ -4,8 +4,8 @@ Linux counts 14 bytes of Ethernet headers in each packet, which longpipe's packe
 A token bucket takes a packet off its queue when the one before has left, and holds it until its tokens are there; in
 longpipe, whose packets leave a packet's time after that, one more waits: delays to aim at are longer by its time. RED
 counts the packet that the bucket holds (its `peek` leaves it in the queue), so that its thresholds are the same. PIE's
-timer goes by ticks of the guest's clock, and by one more: a timer of the kernel's wheel never expires early, so that one
-of n ticks set at a tick expires n + 1 later (kernel/time/timer.c, calc_index).
+timer goes by ticks of the guest's clock, and by one more: no timer of the kernel expires early, so that one of n ticks
+set at a tick expires n + 1 later (kernel/time/timer.c, calc_index).
 """
 
 from collections.abc import Callable
