@@ -33,6 +33,8 @@ pub struct Receiver {
     plain: bool,
     /// Whether more than the number of segments decides: marks, the first segments, a window that grows.
     attends: bool,
+    /// Whether ACKs may say more than what has arrived: marks, the clock, a part in a handshake.
+    says_more: bool,
     /// Data beyond a hole.
     beyond: Ranges,
     /// When a delayed ACK is due.
@@ -96,6 +98,7 @@ impl Receiver {
             each,
             timeout: Span(timeout_ps),
             attends: quick > 0 || window.is_some() || !config.ecn.is_off(),
+            says_more: !config.ecn.is_off() || config.congestion.measures_delay(),
             window: window.map(Box::new),
             quick,
             tells_clock: config.congestion.measures_delay(),
@@ -212,7 +215,7 @@ impl Receiver {
     fn open(&mut self, segment: &DataSegment) {
         self.echo = segment.timestamp;
         if segment.opening.is_syn() {
-            (self.opening, self.pending) = (segment.opening, true);
+            (self.opening, self.pending, self.says_more) = (segment.opening, true, true);
         }
     }
 
@@ -301,20 +304,47 @@ impl Receiver {
         self.pending
     }
 
+    /// Whether ACKs may say more than what has arrived: marks, the clock, a part in a handshake.
+    #[inline(always)]
+    pub fn says_more(&self) -> bool {
+        self.says_more
+    }
+
     /// The ACK to send now, if any.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<AckSegment> {
+        if self.says_more {
+            return self.poll_in_full(now);
+        }
+        self.pending.then(|| self.acknowledge())
+    }
+
+    /// The same where it may say more than what has arrived.
+    #[inline(never)]
+    fn poll_in_full(&mut self, now: Time) -> Option<AckSegment> {
         if !self.pending {
             return None;
         }
         if self.before_mark.is_some() {
             return self.poll_before_mark(now);
         }
+        Some(AckSegment {
+            ace: self.ace(),
+            clock: self.clock(now),
+            opening: std::mem::take(&mut self.opening),
+            counts: self.counts(),
+            ..self.acknowledge()
+        })
+    }
+
+    /// An ACK of all that has arrived leaves.
+    #[inline(always)]
+    fn acknowledge(&mut self) -> AckSegment {
         self.pending = false;
         self.unacknowledged = 0;
         self.acknowledged = self.next;
         self.deadline = MaybeTime::NONE;
-        Some(AckSegment {
+        AckSegment {
             acknowledgement: self.next,
             echo: self.echo,
             blocks: if self.sack_blocks == 0 || (self.beyond.is_empty() && self.duplicate.is_none()) {
@@ -322,11 +352,8 @@ impl Receiver {
             } else {
                 self.blocks()
             },
-            ace: self.ace(),
-            clock: self.clock(now),
-            opening: std::mem::take(&mut self.opening),
-            counts: self.counts(),
-        })
+            ..AckSegment::default()
+        }
     }
 
     /// The ACK of what came before marks began or ended, which says of it what holds.

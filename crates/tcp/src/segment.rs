@@ -191,12 +191,16 @@ impl AckSegment {
     #[inline(always)]
     pub fn packet_bytes(&self) -> u32 {
         let header = header_bytes(self.echo.get());
-        if !self.blocks[0].is_some() & !self.counts.is_some() {
+        if self.counts.is_some() {
+            return header + self.sack_option_bytes() + self.counts_option_bytes();
+        }
+        if !self.blocks[0].is_some() {
             return header + self.opening.bytes();
         }
-        header + self.sack_option_bytes() + self.counts_option_bytes()
+        header + self.sack_option_bytes()
     }
 
+    #[inline(always)]
     fn sack_option_bytes(&self) -> u32 {
         match self.sack_blocks().count() as u32 {
             0 => 0,
@@ -205,6 +209,7 @@ impl AckSegment {
     }
 
     /// Bytes of an AccECN option with its padding: of two counters where there is no room for three.
+    #[cold]
     pub fn counts_option_bytes(&self) -> u32 {
         let others = header_bytes(self.echo.get()) - header_bytes(None) + self.sack_option_bytes();
         match self.counts.is_some() {

@@ -4,7 +4,7 @@ use super::{asking, datagrams, foreign, relay, Hosts};
 use crate::clock::{Actor, START, UNKNOWN};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
-use crate::packets::payload::PlainAck;
+use crate::packets::payload::{PlainAck, SparseAck};
 use crate::packets::{Circuit, Options, Packet};
 use longpipe_events::Time;
 use longpipe_tcp::{AckSegment, DataSegment};
@@ -198,18 +198,17 @@ impl<P: Probe> Hosts<P> {
             self.arm_receiving_host(medium, flow);
             return M::Certain::default();
         };
-        let certain = self.answer(medium, flow, &ack, since);
+        let frame = self.number_ack(medium, flow, &ack);
+        let certain = if SMALL || self.flows[flow].receiver.says_more() {
+            medium.send(self, Circuit::of_acks(flow), frame, &ack, since)
+        } else {
+            medium.send(self, Circuit::of_acks(flow), frame, &SparseAck(ack), since)
+        };
         if self.flows[flow].receiver.is_pending() {
             self.answer_again(medium, flow);
         }
         self.arm_receiving_host(medium, flow);
         certain
-    }
-
-    #[inline(always)]
-    fn answer<M: Medium>(&mut self, medium: &mut M, flow: usize, ack: &AckSegment, since: Time) -> M::Certain {
-        let frame = self.number_ack(medium, flow, ack);
-        medium.send(self, Circuit::of_acks(flow), frame, ack, since)
     }
 
     /// More than one ACK leaves only where they wait, so that the place of none is certain.

@@ -3,7 +3,7 @@
 use super::contents::Datagram;
 use super::packet::{ace_bits, opening_bits, Options, CAPABLE, DATAGRAM, MARKED, REDUCED};
 use longpipe_events::MaybeTime;
-use longpipe_tcp::segment::{header_bytes, Ecn, Opening};
+use longpipe_tcp::segment::{header_bytes, ByteCounts, Ecn, Opening};
 use longpipe_tcp::{AckSegment, DataSegment};
 
 /// What a packet may carry.
@@ -98,6 +98,37 @@ impl Payload for AckSegment {
             return 0;
         }
         ace_bits(self.ace) | opening_bits(self.opening)
+    }
+}
+
+/// An ACK that says no more than what has arrived, and no clock but an echo.
+#[derive(Clone, Copy, Debug)]
+pub struct SparseAck(pub AckSegment);
+
+impl Payload for SparseAck {
+    #[inline(always)]
+    fn packet_bytes(&self) -> u32 {
+        AckSegment {
+            counts: ByteCounts::NONE,
+            opening: Opening::Over,
+            ..self.0
+        }
+        .packet_bytes()
+    }
+
+    #[inline(always)]
+    fn sequence(&self) -> (u64, bool) {
+        (self.0.acknowledgement, false)
+    }
+
+    #[inline(always)]
+    fn options(&self) -> Option<Options> {
+        let options = Options {
+            stamp: self.0.echo,
+            blocks: self.0.blocks,
+            ..Options::NONE
+        };
+        (self.0.echo != MaybeTime::NONE || self.0.blocks[0].is_some()).then_some(options)
     }
 }
 

@@ -63,6 +63,20 @@ impl Sender {
     /// The same where more may follow than a larger window and another run of the timer.
     #[inline(never)]
     fn on_notable_ack(&mut self, now: Time, ack: &AckSegment) {
+        if !self.may_be_calm {
+            return self.on_ack_in_full(now, ack);
+        }
+        if ack.acknowledgement < self.flight.una {
+            return;
+        }
+        let counts = self.recovery.on_ack(ack);
+        self.on_untold_news(now, ack, counts);
+        self.look_whether_calm();
+    }
+
+    /// The same of a sender with more to look after than its window and its recovery.
+    #[inline(never)]
+    fn on_ack_in_full(&mut self, now: Time, ack: &AckSegment) {
         if ack.opening.is_syn() && opening::on_answer(self, now, ack) {
             return;
         }
@@ -154,7 +168,16 @@ impl Sender {
                 return;
             }
             self.on_told_ack(now, ack, counts);
-        } else if ack.acknowledgement > self.flight.una {
+        } else {
+            self.on_untold_news(now, ack, counts);
+        }
+    }
+
+    /// What an ACK brings of which nobody else is told.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[cfg_attr(target_family = "wasm", inline(never))]
+    fn on_untold_news(&mut self, now: Time, ack: &AckSegment, counts: bool) {
+        if ack.acknowledgement > self.flight.una {
             let acked = ack.acknowledgement - self.flight.una;
             let advance = self.on_advance(now, ack);
             if advance.grows {

@@ -83,6 +83,9 @@ impl Sender {
     /// The same where a recovery may decide, or the time since the latest segment.
     #[inline(never)]
     fn poll_notable(&mut self, now: Time) -> Option<DataSegment> {
+        if self.may_be_calm {
+            return self.poll_in_recovery(now);
+        }
         if opening::is_on(self) {
             return opening::poll(self, now);
         }
@@ -121,9 +124,22 @@ impl Sender {
     fn poll_by_recovery(&mut self, now: Time) -> Option<DataSegment> {
         if self.rare.is_some() {
             self.look_whether_idle(now);
-        } else if !self.resend_first & !self.recovery.is_on() {
+            return self.poll_as_recovery_says(now);
+        }
+        self.poll_in_recovery(now)
+    }
+
+    /// The same of who need not look how long it was idle.
+    #[inline(always)]
+    fn poll_in_recovery(&mut self, now: Time) -> Option<DataSegment> {
+        if !self.resend_first & !self.recovery.is_on() {
             return self.poll_calm(now);
         }
+        self.poll_as_recovery_says(now)
+    }
+
+    #[inline(always)]
+    fn poll_as_recovery_says(&mut self, now: Time) -> Option<DataSegment> {
         if self.resend_first {
             self.resend_first = false;
             let length = self.flight.outstanding().min(u64::from(self.flight.mss)) as u32;
