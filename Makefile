@@ -9,7 +9,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 # All crates but the boundaries to Python and to browsers, which pytest and a browser test, and which take long to compile.
 TESTED := --workspace $(addprefix --exclude longpipe-,python reading-derive wasm)
 
-.PHONY: setup reproduce test wheel lab lab-test docs bench bench-rivals bench-scaling soak checked golden tests-built lint clean
+.PHONY: setup reproduce test wheel lab lab-test docs bench bench-rivals bench-kinds bench-scaling soak checked golden tests-built lint clean
 
 setup: $(VENV)/.built
 	@:
@@ -108,6 +108,11 @@ bench: setup
 bench-rivals: setup
 	@$(BIN)/python benches/rivals compare $(if $(JSON),--json $(JSON)) $(if $(RUNS),--runs $(RUNS)) \
 		$(if $(NS3_SHARE),--ns3-share $(NS3_SHARE)) $(if $(INSTALL),--install)
+
+# Queues that act and Linux's senders, beside tail drop and ns-3: make bench-kinds [JSON=FILE] [RUNS=5] [NS3_SHARE=0.2]
+bench-kinds: setup
+	@$(BIN)/python benches/rivals kinds $(if $(JSON),--json $(JSON)) $(if $(RUNS),--runs $(RUNS)) \
+		$(if $(NS3_SHARE),--ns3-share $(NS3_SHARE))
 
 # Flows, rates and delays of any size: make bench-scaling [JSON=FILE] [RUNS=3] [OUT=results]
 OUT ?= results

@@ -12,12 +12,14 @@ FIELDS = {
 }  # fmt: skip
 
 
-def compare(*arguments: str | Path, path: str | None = None) -> subprocess.CompletedProcess[str]:
+def compare(
+    *arguments: str | Path, path: str | None = None, command: str = "compare"
+) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
     if path is not None:
         environment["PATH"] = path
-    command = [sys.executable, str(RIVALS), "compare", *map(str, arguments)]
-    result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    line = [sys.executable, str(RIVALS), command, *map(str, arguments)]
+    result = subprocess.run(line, capture_output=True, text=True, env=environment, timeout=120, check=False)
     assert "Traceback" not in result.stderr
     return result
 
@@ -48,6 +50,16 @@ def test_a_rival_that_is_missing_takes_one_line_and_the_rest_goes_on(tmp_path: P
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.splitlines()[0].startswith("ns-2 is missing: Debian's package ns2")
     assert "longpipe, cells" in shown.stdout
+
+
+def test_queues_and_controls_are_told_by_what_they_cost_of_tail_drop(tmp_path: Path) -> None:
+    shown = compare("--seconds", "1.2", "--runs", "1", path=str(tmp_path), command="kinds")
+    assert shown.returncode == 0, shown.stderr
+    lines = shown.stdout.splitlines()
+    assert lines[0].startswith("ns-3")
+    costs = {line.split()[0]: float(line.split()[2]) for line in lines if len(line.split()) == 4}
+    assert list(costs) == ["ip", "red", "step-marking", "pie", "codel", "fq-codel", "cubic", "bbr"]
+    assert costs["ip"] == 1
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,30 @@ def compare(
 
 
 @app.command()
+def kinds(
+    json_file: Json = None,
+    runs: Runs = 5,
+    seconds: Annotated[float | None, typer.Option(help="Simulated time, if not the work's own [s].")] = None,
+    ns3_share: Annotated[float, typer.Option(min=0.01, max=1, help=SHARE)] = 0.2,
+) -> None:
+    """Work A with queues that act and with Linux's senders, in longpipe and ns-3: what a packet costs."""
+    console = Console()
+    names = list(simulators.KINDS)
+    if (why := simulators.missing("ns-3")) is not None:
+        console.print(why, highlight=False)
+        names.remove("ns-3")
+    with errors.status("") as status:
+
+        def told(task: comparison.Task) -> None:
+            status.update(f"{task.simulator}, {task.mode}")
+
+        todo = comparison.tasks(["A"], names, seconds, ns3_share, simulators.KINDS)
+        records = comparison.records(comparison.interleaved(todo, runs, told))
+    _write(json_file, records)
+    comparison.show_kinds(records, console)
+
+
+@app.command()
 def scaling(
     json_file: Json = None,
     runs: Runs = 3,

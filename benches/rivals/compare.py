@@ -25,15 +25,21 @@ class Task:
     mode: Mode
 
 
-def tasks(works: list[str], names: list[str], duration_s: float | None, ns3_share: float) -> list[Task]:
+def tasks(
+    works: list[str],
+    names: list[str],
+    duration_s: float | None,
+    ns3_share: float,
+    modes: Mapping[str, tuple[Mode, ...]] = MODES,
+) -> list[Task]:
     """What to run: every mode of every simulator on every work; ns-3 simulates a share of the time."""
     chosen = [WORKS[name] if duration_s is None else WORKS[name].lasting(duration_s) for name in works]
     share = {"ns-3": ns3_share}
     return [
-        Task(name, work.lasting(max(work.duration_s * share.get(name, 1.0), 1.0)), mode)
+        Task(name, work.lasting(max(work.duration_s * share.get(name, 1.0), 1.0)).suiting(mode), mode)
         for work in chosen
         for name in names
-        for mode in MODES[name]
+        for mode in modes[name]
     ]
 
 
@@ -101,6 +107,28 @@ def show(found: list[dict[str, Any]], console: Console) -> None:
             f"and {row['loaded_memory_bytes'] / 1e6:.0f} MB, counted",
             highlight=False,
         )
+
+
+def show_kinds(found: list[dict[str, Any]], console: Console) -> None:
+    """Prints a table: what a packet costs with each queue and each control, beside tail drop and beside ns-3."""
+    rate = "packets_per_simulation_cpu_second"
+    ours = {row["mode"]: row for row in found if row["simulator"] == "longpipe"}
+    theirs = {row["mode"]: row for row in found if row["simulator"] == "ns-3"}
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    table.add_column("", no_wrap=True)
+    for heading in ("delivered\n[packets]", "\ncost", "Mpackets/\nCPU s", "ns-3\ndiffers", "longpipe\nfaster"):
+        table.add_column(heading.replace("[", r"\["), justify="right", no_wrap=True)
+    for mode, row in ours.items():
+        rival = theirs.get(mode)
+        table.add_row(
+            mode,
+            str(row["delivered_packets"]),
+            f"{ours['ip'][rate] / row[rate]:.2f}",
+            f"{row[rate] / 1e6:.2f}",
+            "" if rival is None else f"{rival['delivered_to_longpipe'] - 1:+.1%}",
+            "" if rival is None else f"{row[rate] / rival[rate]:.0f} x",
+        )
+    console.print(table)
 
 
 def _table(rows: list[dict[str, Any]], ours: Mapping[tuple[str, str], Mapping[str, Any]]) -> Table:

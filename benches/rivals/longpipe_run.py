@@ -16,14 +16,31 @@ from works import STARTS_S, Work
 from longpipe import Scenario, simulate
 
 LEAST_S = 0.5
+CLASSIC: dict[str, Any] = {
+    "recovery": "sack",
+    "timer": {"kind": "fine", "granularity": "10 ms", "min_rto": "200 ms", "initial_rto": "1 s"},
+}
+# Where they are not the classic ones: of the trunk's queue, and of what sends.
+POLICIES: dict[str, Any] = {
+    "cells": "epd",
+    "step-marking": {"kind": "step-marking", "threshold": 20},
+    **{name: name for name in ("red", "pie", "codel", "fq-codel")},
+}
+SENDERS: dict[str, dict[str, Any]] = {
+    "step-marking": {**CLASSIC, "ecn": "classic"},
+    **{name: {"profile": "linux-6", "congestion": name} for name in ("cubic", "bbr")},
+}
 Done = TypeVar("Done")
 
 
 def scenario(work: Work, mode: str) -> Scenario:
-    """The work as IP packets, or as ATM cells with Early Packet Discard, which loses whole packets as a router does."""
+    """The work as IP packets, with a queue or a control of that name, or as ATM cells.
+
+    Those have Early Packet Discard, which loses whole packets as a router does.
+    """
     switch: dict[str, Any] = {"buffer": f"{work.buffer_packets} packets"}
-    if mode == "cells":
-        switch["policy"] = "epd"
+    if mode in POLICIES:
+        switch["policy"] = POLICIES[mode]
     fields: dict[str, Any] = {
         "name": work.name or "scaling",
         "duration": f"{round(work.duration_s * 1e12)} ps",
@@ -31,10 +48,9 @@ def scenario(work: Work, mode: str) -> Scenario:
         "network": _dumbbell(work) if work.host_pairs == work.flows else _pairs(work),
         "switch": switch,
         "tcp": {
-            "recovery": "sack",
             "mss": f"{work.mss_bytes} B",
             "receiver_window": f"{work.window_packets * work.mss_bytes} B",
-            "timer": {"kind": "fine", "granularity": "10 ms", "min_rto": "200 ms", "initial_rto": "1 s"},
+            **SENDERS.get(mode, CLASSIC),
         },
         "start": {"kind": "staggered", "interval": f"{round(STARTS_S * 1e12) // work.flows} ps"},
     }

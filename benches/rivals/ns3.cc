@@ -1,5 +1,6 @@
-// Greedy SACK flows over drop-tail routers; prints delivered packets, and user CPU and peak memory at three moments.
-// Arguments: flows host_pairs mss_bytes access_bps trunk_bps delay_s buffer_packets window_packets duration_s
+// Greedy SACK flows over routers; prints delivered packets, and user CPU and peak memory at three moments.
+// Arguments: flows host_pairs mss_bytes access_bps trunk_bps delay_s buffer_packets window_packets duration_s kind
+// The kind: ip for drop-tail routers and NewReno, a discipline of the trunk's queue, or a congestion control.
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
@@ -48,14 +49,65 @@ Connect(Ptr<Node> a, Ptr<Node> b, double bps, double delay, uint32_t waiting)
     return link.Install(a, b);
 }
 
+// The trunk's discipline, with longpipe's parameters; its device keeps one packet. False if the kind names none.
+bool
+Discipline(const std::string& kind, const std::string& room, uint32_t packet, TrafficControlHelper& queueing)
+{
+    const QueueSizeValue limit{QueueSize(room)};
+    const TimeValue target(MilliSeconds(15));
+    if (kind == "red")
+    {
+        queueing.SetRootQueueDisc("ns3::RedQueueDisc", "MaxSize", limit, "MinTh", DoubleValue(5), "MaxTh",
+                                  DoubleValue(15), "QW", DoubleValue(0.002), "LInterm", DoubleValue(10), "Gentle",
+                                  BooleanValue(true), "MeanPktSize", UintegerValue(packet));
+    }
+    else if (kind == "pie")
+    {
+        queueing.SetRootQueueDisc("ns3::PieQueueDisc", "MaxSize", limit, "QueueDelayReference", target, "Tupdate",
+                                  target, "MaxBurstAllowance", TimeValue(MilliSeconds(150)), "MeanPktSize",
+                                  UintegerValue(packet), "UseDerandomization", BooleanValue(true));
+    }
+    else if (kind == "codel")
+    {
+        queueing.SetRootQueueDisc("ns3::CoDelQueueDisc", "MaxSize", limit);
+    }
+    else if (kind == "fq-codel")
+    {
+        queueing.SetRootQueueDisc("ns3::FqCoDelQueueDisc", "MaxSize", limit);
+    }
+    else
+    {
+        return false;
+    }
+    return true;
+}
+
+// Linux's rules of sending, as far as they are there. False if the kind names no congestion control.
+bool
+Control(const std::string& kind)
+{
+    if (kind != "cubic" && kind != "bbr")
+    {
+        return false;
+    }
+    const TypeId control = kind == "bbr" ? TcpBbr::GetTypeId() : TcpCubic::GetTypeId();
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(control));
+    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpPrrRecovery::GetTypeId()));
+    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
+    Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(2));
+    Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(true));
+    Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(1)));
+    return true;
+}
+
 } // namespace
 
 int
 main(int count, char** arguments)
 {
-    if (count != 10)
+    if (count != 11)
     {
-        std::cerr << "needs nine arguments\n";
+        std::cerr << "needs ten arguments\n";
         return 2;
     }
     const std::string loaded = Used();
@@ -69,6 +121,7 @@ main(int count, char** arguments)
     const auto buffer = static_cast<uint32_t>(std::stoul(arguments[7]));
     const auto window = static_cast<uint32_t>(std::stoul(arguments[8])) * mss;
     const double duration = std::stod(arguments[9]);
+    const std::string kind = arguments[10];
 
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpNewReno::GetTypeId()));
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
@@ -82,6 +135,8 @@ main(int count, char** arguments)
     Config::SetDefault("ns3::TcpSocketBase::LimitedTransmit", BooleanValue(false));
     Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(10)));
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
+
+    const bool controlled = Control(kind);
 
     // Else a router compares each packet with the addresses of all its links.
     Config::SetDefault("ns3::Ipv4::WeakEsModel", BooleanValue(false));
@@ -107,7 +162,19 @@ main(int count, char** arguments)
         queueing.Uninstall(devices);
         return interfaces.GetAddress(0);
     };
-    address(Connect(switch1, switch2, trunk, delay, buffer - 1));
+    TrafficControlHelper acting;
+    const bool acts = Discipline(kind, std::to_string(buffer - 1) + "p", mss + HEADERS, acting);
+    if (!acts && !controlled && kind != "ip")
+    {
+        std::cerr << "unknown kind " << kind << "\n";
+        return 2;
+    }
+    const NetDeviceContainer busy = Connect(switch1, switch2, trunk, delay, acts ? 1 : buffer - 1);
+    address(busy);
+    if (acts)
+    {
+        acting.Install(busy.Get(0));
+    }
     std::vector<Ipv4Address> sinkAddresses;
     for (uint32_t pair = 0; pair < pairs; ++pair)
     {

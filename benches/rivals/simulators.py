@@ -23,8 +23,12 @@ LONGEST_S: Final = 3600
 RESOLUTION_S: Final = {"longpipe": 1e-4, "ns-2": 1e-2, "ns-3": 1e-4}
 
 Mode = str
-"""What links carry: "ip" or "cells"."""
+"""What links carry, "ip" or "cells"; or of IP what its queue is, or what sends over it."""
 MODES: Final[dict[str, tuple[Mode, ...]]] = {"longpipe": ("ip", "cells"), "ns-2": ("ip",), "ns-3": ("ip",)}
+KINDS: Final[dict[str, tuple[Mode, ...]]] = {
+    "longpipe": ("ip", "red", "step-marking", "pie", "codel", "fq-codel", "cubic", "bbr"),
+    "ns-3": ("ip", "red", "pie", "codel", "fq-codel", "cubic", "bbr"),
+}
 
 
 class RivalError(Exception):
@@ -106,5 +110,5 @@ def _command(simulator: str, work: Work, mode: Mode) -> list[str]:
     if simulator == "ns-2":
         return ["ns", str(HERE / "ns2.tcl"), *work.arguments()]
     if simulator == "ns-3":
-        return [str(NS3_PROGRAM), *work.arguments()]
+        return [str(NS3_PROGRAM), *work.arguments(), mode]
     return [sys.executable, str(HERE / "longpipe_run.py"), mode, json.dumps(asdict(work))]

@@ -1,4 +1,4 @@
-"""The works that every simulator does: flows over a dumbbell of drop-tail routers."""
+"""The works that every simulator does: flows over a dumbbell, of drop-tail routers unless a kind says otherwise."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -38,6 +38,10 @@ class Work:
             f"{self.name}: {self.flows} flows, {self.mss_bytes}-byte segments, trunk {self.trunk_bps / 1e6:g} Mbit/s, "
             f"{self.delay_s * 1e3:g} ms, {self.buffer_packets} packets"
         )
+
+    def suiting(self, kind: str) -> "Work":
+        """The same work; for BBR with ten times the buffer, or ns-3's loses so much that it delivers a tenth."""
+        return replace(self, buffer_packets=10 * self.buffer_packets) if kind == "bbr" else self
 
     def lasting(self, duration_s: float) -> "Work":
         """The same work over another simulated time."""

@@ -269,11 +269,11 @@ impl Receiver {
         }
     }
 
-    /// What its option says of them, if it has one.
+    /// What its option says of them, if it has one; the answer to a SYN has none.
     #[inline(always)]
     fn counts(&self) -> ByteCounts {
         match self.ecn {
-            EcnConfig::Accurate { option: true, .. } => self.counter.counts(),
+            EcnConfig::Accurate { option: true, .. } if !self.opening.is_syn() => self.counter.counts(),
             _ => ByteCounts::NONE,
         }
     }
@@ -331,8 +331,8 @@ impl Receiver {
         Some(AckSegment {
             ace: self.ace(),
             clock: self.clock(now),
-            opening: std::mem::take(&mut self.opening),
             counts: self.counts(),
+            opening: std::mem::take(&mut self.opening),
             ..self.acknowledge()
         })
     }

@@ -59,9 +59,10 @@ impl Acting {
         let draw = || stream.fraction();
         let verdict = match kind {
             Kind::Red(red) => red.judge(arrival, draw),
-            Kind::Pie(pie) => pie.judge(arrival, draw),
+            // What is lent to a function apart is a copy, or it would lie in memory for all kinds.
+            Kind::Pie(pie) => pie.judge(&{ *arrival }, draw),
             Kind::StepMarking(step) => step.judge(arrival),
-            Kind::Blue(blue) => blue.judge(arrival, draw),
+            Kind::Blue(blue) => blue.judge(&{ *arrival }, draw),
         };
         match verdict {
             Verdict::Mark if !(*ecn && arrival.capable) => Verdict::Refuse,
@@ -85,7 +86,7 @@ impl Acting {
     #[inline(always)]
     pub fn admit(&mut self, arrival: &Arrival, begins: Time) {
         if let Kind::Pie(pie) = &mut self.kind {
-            pie.admit(arrival, begins);
+            pie.admit(&{ *arrival }, begins);
         }
     }
 

@@ -16,6 +16,8 @@ const STEP_TIME: Span = Span(PS_PER_SECOND / 2);
 #[derive(Clone, Debug)]
 pub struct Red {
     config: RedConfig,
+    /// From which mean on all go.
+    largest: f64,
     /// How long the line takes for a packet of mean size [ps].
     packet_time: f64,
     average: f64,
@@ -38,6 +40,7 @@ impl Red {
     pub fn of_bits(config: &RedConfig, bits: u64, rate_bps: u64) -> Red {
         Red {
             config: config.clone(),
+            largest: if config.gentle { 2.0 * config.max } else { config.max },
             packet_time: bits as f64 * PS_PER_SECOND as f64 / rate_bps as f64,
             average: 0.0,
             max_p: config.max_p,
@@ -87,7 +90,7 @@ impl Red {
             return Verdict::Admit;
         }
         let counted = self.count.map(|count| count + size);
-        if self.average >= self.largest() {
+        if self.average >= self.largest {
             self.count = counted;
             return Verdict::Refuse;
         }
@@ -106,7 +109,7 @@ impl Red {
 
     /// The gap to the next packet that goes is drawn when one has gone (red.h).
     fn judge_as_linux(&mut self, mut draw: impl FnMut() -> f64) -> Verdict {
-        if self.average < self.config.min || self.average >= self.largest() {
+        if self.average < self.config.min || self.average >= self.largest {
             self.count = None;
             return if self.average < self.config.min {
                 Verdict::Admit
@@ -126,15 +129,6 @@ impl Red {
             return Verdict::Mark;
         }
         Verdict::Admit
-    }
-
-    /// From which mean on all go.
-    fn largest(&self) -> f64 {
-        if self.config.gentle {
-            2.0 * self.config.max
-        } else {
-            self.config.max
-        }
     }
 
     /// The mean after an arrival; an idle line counts as the packets that it could have sent.
@@ -172,6 +166,7 @@ impl Red {
     }
 
     /// p_b, by the mean alone.
+    #[inline(always)]
     fn probability(&self) -> f64 {
         let RedConfig { min, max, max_p, .. } = self.config;
         if self.average >= max {
@@ -183,6 +178,7 @@ impl Red {
     }
 
     /// p_a, by what has come since the last one that went, too.
+    #[inline(always)]
     fn spaced(&self, counted: u64, bytes: u64) -> f64 {
         let mean = f64::from(self.config.mean_packet_bytes);
         let p = self.probability();

@@ -120,10 +120,12 @@ impl<T: Queued> FqCodel<T> {
     pub fn dequeue(&mut self, now: longpipe_events::Time, mut dropped: impl FnMut(T)) -> Option<T> {
         if self.packets == 0 {
             // Each turn would find its queue empty.
-            for queue in self.new.drain(..).chain(self.old.drain(..)) {
-                let flow = &mut self.flows[queue as usize];
-                flow.control.rest();
-                flow.waits = false;
+            for queues in [&mut self.new, &mut self.old] {
+                while let Some(queue) = queues.pop_front() {
+                    let flow = &mut self.flows[queue as usize];
+                    flow.control.rest();
+                    flow.waits = false;
+                }
             }
             return None;
         }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::config::{self, AckConfig, EcnConfig, PipeStart, RecoveryConfig, SackConfig, TcpConfig, TimerRestart};
 use crate::receiver::Receiver;
-use crate::segment::{DataSegment, Ecn};
+use crate::segment::{DataSegment, Ecn, Opening};
 use crate::sender::Sender;
 use longpipe_events::{Span, Time};
 use proptest::prelude::*;
@@ -138,6 +138,26 @@ fn rfc_9768_section_3_2_3_3_with_the_option_an_ack_leaves_where_marks_end_too() 
     ]
     .map(&mut due);
     assert_eq!(seen, [false, true, true, false, true, false, false, true]);
+}
+
+#[test]
+fn the_answer_to_a_syn_has_no_counters() {
+    let mut receiver = Receiver::new(&config(1, true, true));
+    let mut answer = |opening| {
+        receiver.on_segment(
+            Time(0),
+            &DataSegment {
+                opening,
+                length: u32::from(opening == Opening::Over),
+                ..DataSegment::default()
+            },
+        );
+        receiver.poll_transmit(Time(0)).expect("an ACK")
+    };
+    let syn = answer(Opening::Syn(8));
+    assert_eq!((syn.counts, syn.packet_bytes()), (ByteCounts::NONE, 48));
+    let ack = answer(Opening::Over);
+    assert_eq!((ack.counts, ack.packet_bytes()), (ByteCounts::new(1, 0), 52));
 }
 
 fn config(segments: u32, sack: bool, option: bool) -> TcpConfig {

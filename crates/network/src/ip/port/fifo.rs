@@ -154,7 +154,7 @@ impl Router {
         bytes: u16,
         (local, capable): (u32, bool),
     ) -> Option<Time> {
-        self.settle(line, now);
+        self.settle_now(line, now);
         let held = self.held(line, now);
         let mut arrival = Arrival {
             now,
@@ -231,6 +231,12 @@ impl Router {
     /// Settles every departure up to `now`, which precedes whatever arrives at `now`, but for the last packet's.
     #[inline(never)]
     pub fn settle(&mut self, line: &mut Line, now: Time) {
+        self.settle_now(line, now);
+    }
+
+    /// The same where it is done for each packet.
+    #[inline(always)]
+    fn settle_now(&mut self, line: &mut Line, now: Time) {
         if line.has_repeated() {
             self.count_repeated(line);
         }
