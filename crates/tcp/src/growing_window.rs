@@ -99,6 +99,15 @@ impl GrowingWindow {
         grows
     }
 
+    /// The round trip that it knows of, if it does.
+    pub fn round_trip(&self) -> Option<Span> {
+        let known = match self.smoothed {
+            Some(smoothed) => smoothed.round_trip,
+            None => Span(self.least_way.0.saturating_mul(2)),
+        };
+        (known.0 < u64::MAX).then_some(known)
+    }
+
     /// More was read in a round trip than ever.
     fn raise(&mut self, read: u64) {
         let room = u128::from(TWICE * read + SPARE * self.mss);

@@ -1,12 +1,14 @@
 //! The receiving end point: reassembly and acknowledgement.
 
 mod blocks;
+mod compression;
 
 use crate::accurate::Counter;
 use crate::config::{AckConfig, EcnConfig, TcpConfig};
 use crate::growing_window::GrowingWindow;
 use crate::ranges::Ranges;
 use crate::segment::{AckSegment, ByteCounts, DataSegment, Opening, MAX_SACK_BLOCKS};
+use compression::Compression;
 use longpipe_events::{MaybeTime, Span, Time};
 
 /// One connection's receiving side. The application reads at once, so the window never closes. What every segment
@@ -48,6 +50,8 @@ pub struct Receiver {
     tells_clock: bool,
     /// Of one that acknowledges at once while it grows.
     window: Option<Box<GrowingWindow>>,
+    /// Of one whose ACKs of data beyond a hole wait for each other.
+    compression: Option<Box<Compression>>,
     /// How many of the first segments are still to be acknowledged at once.
     quick: u32,
     ecn: EcnConfig,
@@ -87,9 +91,16 @@ impl Receiver {
     pub fn new(config: &TcpConfig) -> Receiver {
         let at_once = config.ack == AckConfig::Immediate {} && !config.timestamps() && config.ecn.is_off();
         let (each, timeout_ps, quick) = rule(&config.ack);
-        let window = match config.ack {
-            AckConfig::Linux { least_round_trip, .. } => Some(GrowingWindow::new(config.mss_bytes, least_round_trip)),
-            _ => None,
+        let (window, compression) = match config.ack {
+            AckConfig::Linux {
+                least_round_trip,
+                sack_delay_ps,
+                ..
+            } => (
+                Some(GrowingWindow::new(config.mss_bytes, least_round_trip)),
+                Compression::new(sack_delay_ps).filter(|_| config.recovery.sack_blocks() > 0),
+            ),
+            _ => (None, None),
         };
         Receiver {
             next: 0,
@@ -100,6 +111,7 @@ impl Receiver {
             attends: quick > 0 || window.is_some() || !config.ecn.is_off(),
             says_more: !config.ecn.is_off() || config.congestion.measures_delay(),
             window: window.map(Box::new),
+            compression: compression.map(Box::new),
             quick,
             tells_clock: config.congestion.measures_delay(),
             ecn: config.ecn,
@@ -190,6 +202,7 @@ impl Receiver {
         }
         self.latest = segment.sequence;
         let in_order = segment.sequence <= self.next && segment.end() > self.next;
+        let fresh = self.beyond.is_empty();
         let filled = in_order && self.advance(segment.end());
         if !in_order {
             let news = segment.sequence > self.next && self.beyond.insert(segment.sequence, segment.end());
@@ -202,7 +215,12 @@ impl Receiver {
             self.acknowledge_or_wait(now);
         } else {
             self.unacknowledged += 1;
-            self.pending = true;
+            let waits = !at_once && self.compression.is_some();
+            let wait = if waits { self.compressed(fresh) } else { None };
+            match wait {
+                Some(wait) => self.deadline = self.deadline.min((now + wait).into()),
+                None => self.pending = true,
+            }
         }
         if self.attends {
             self.wait_for_mark();
@@ -225,6 +243,20 @@ impl Receiver {
         let first = self.quick > 0;
         self.quick -= u32::from(first);
         first || grew || self.counter.is_due()
+    }
+
+    /// How long the ACK of a segment may wait while data lie beyond a hole.
+    fn compressed(&mut self, fresh: bool) -> Option<Span> {
+        // The last hole was filled.
+        if self.beyond.is_empty() {
+            return None;
+        }
+        let round_trip = self.window.as_ref().and_then(|window| window.round_trip());
+        let compression = self.compression.as_mut()?;
+        if self.unacknowledged == 1 {
+            compression.on_ack();
+        }
+        compression.on_segment(self.next, fresh, round_trip)
     }
 
     /// The ACK of what came before marks began or ended leaves first.

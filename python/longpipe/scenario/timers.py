@@ -12,6 +12,7 @@ from longpipe.scenario.base import (
     Instant,
     Model,
     Rto,
+    SackDelay,
     Segments,
     Tick,
     Ticks,
@@ -126,6 +127,11 @@ class LinuxAcks(Model):
     timeout: AckDelay = Field(default="40 ms", description="Longest delay [time]; Linux")
     quick: int = Field(
         default=16, ge=0, le=1_000_000, description="Segments at the start that are acknowledged at once; Linux"
+    )
+    sack_delay: Annotated[SackDelay, LATER] = Field(
+        default="0 s",
+        description="Past four ACKs at a new hole others wait for each other so long, a twentieth of the round trip "
+        "and 44 segments at most [time]; '0 s': none waits; 1.1 ms in Linux, with the slack of its timers",
     )
     least_round_trip: Annotated[bool, LATER] = Field(
         default=False,

@@ -126,13 +126,14 @@ fn linux(book: &mut Book) {
     };
     for (medium, framing) in FRAMINGS {
         let bbr = CongestionConfig::Bbr(BbrConfig {});
-        for (name, congestion, (tells, least_round_trip, successive)) in [
-            ("cubic", cubic.clone(), (false, false, false)),
-            ("bbr", bbr.clone(), (false, false, false)),
-            ("cubic-dsack-frto", cubic.clone(), (true, false, false)),
-            ("cubic-least-round-trip", cubic.clone(), (true, true, false)),
-            ("cubic-successive", cubic.clone(), (true, true, true)),
-            ("bbr-successive", bbr, (true, true, true)),
+        for (name, congestion, (tells, least_round_trip, successive), sack_delay_ps) in [
+            ("cubic", cubic.clone(), (false, false, false), 0),
+            ("bbr", bbr.clone(), (false, false, false), 0),
+            ("cubic-dsack-frto", cubic.clone(), (true, false, false), 0),
+            ("cubic-least-round-trip", cubic.clone(), (true, true, false), 0),
+            ("cubic-successive", cubic.clone(), (true, true, true), 0),
+            ("bbr-successive", bbr, (true, true, true), 0),
+            ("cubic-sack-delay", cubic.clone(), (true, true, false), 10 * MS),
         ] {
             let config = TcpConfig {
                 recovery: rack(tells, successive),
@@ -144,6 +145,7 @@ fn linux(book: &mut Book) {
                     timeout_ps: 40 * MS,
                     quick: 16,
                     least_round_trip,
+                    sack_delay_ps,
                 },
                 ..tcp(RecoveryKind::Sack, 262_144)
             };

@@ -275,6 +275,9 @@ pub enum AckConfig {
         timeout_ps: u64,
         /// So many segments at the start are acknowledged at once.
         quick: u32,
+        /// ACKs of data beyond a hole, past the third, wait so long at most for others [ps]; 0: none does; only where not.
+        #[serde(default, skip_serializing_if = "is_none")]
+        sack_delay_ps: u64,
         /// The receiver's round trip falls at once to one that is shorter, as in Linux 6.1.176; only where it does.
         #[serde(default, skip_serializing_if = "is_none")]
         least_round_trip: bool,
@@ -299,6 +302,10 @@ impl AckConfig {
             AckConfig::Linux { timeout_ps, .. } if timeout_ps == 0 || timeout_ps > LONGEST_ACK_DELAY => {
                 let accepted = "needs a timeout of up to 1000 s";
                 Some(Problem::new("ack", format!("{timeout_ps} ps"), accepted))
+            }
+            AckConfig::Linux { sack_delay_ps, .. } if sack_delay_ps > LONGEST_ACK_DELAY => {
+                let accepted = "needs at most 1000 s";
+                Some(Problem::new("ack.sack_delay", format!("{sack_delay_ps} ps"), accepted))
             }
             AckConfig::Delayed { .. } | AckConfig::Linux { .. } | AckConfig::Immediate {} => None,
         }

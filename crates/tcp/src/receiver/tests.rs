@@ -1,6 +1,7 @@
 //! ACKs at once, delayed, by VCs' buffers; SACK blocks, and segments in any order.
 
 use super::*;
+use crate::config::{RecoveryConfig, Rfc6675Config};
 use proptest::prelude::*;
 
 fn segment(sequence: u64, length: u32) -> DataSegment {
@@ -122,4 +123,54 @@ proptest! {
         }
         prop_assert!(receiver.beyond.is_empty());
     }
+}
+
+#[test]
+fn linux_past_the_fourth_acks_beyond_a_hole_wait_for_each_other() {
+    let ack = |sack_delay_ps| AckConfig::Linux {
+        timeout_ps: Span::millis(40).0,
+        quick: 0,
+        sack_delay_ps,
+        least_round_trip: true,
+    };
+    // Segments a tenth of a millisecond apart, each 50 ms under way; the fifth does not come.
+    let told = |sack_delay_ps| {
+        let mut receiver = Receiver::new(&TcpConfig {
+            ack: ack(sack_delay_ps),
+            recovery: RecoveryConfig::Rfc6675(Rfc6675Config { blocks: 3 }),
+            ..crate::config::tests::config()
+        });
+        let mut told = vec![];
+        for number in (0..40).filter(|&number| number != 4) {
+            let sent = Time(Span::millis(1).0 / 10 * number);
+            let now = sent + Span::millis(50);
+            if receiver.next_timeout() <= now.into() {
+                receiver.on_timeout(now);
+                told.extend(
+                    receiver
+                        .poll_transmit(now)
+                        .map(|ack| (number, ack.sack_blocks().count())),
+                );
+            }
+            receiver.on_segment(
+                now,
+                &DataSegment {
+                    timestamp: sent.into(),
+                    ..segment(number * 512, 512)
+                },
+            );
+            told.extend(
+                receiver
+                    .poll_transmit(now)
+                    .map(|ack| (number, ack.sack_blocks().count())),
+            );
+        }
+        told.into_iter()
+            .filter(|&(_, blocks)| blocks > 0)
+            .map(|(number, _)| number)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(told(0), (5..40).collect::<Vec<_>>());
+    // The fifth waits, and is told of with those of the millisecond after it, as in a capture of Linux 6.1.176.
+    assert_eq!(told(Span::millis(1).0 * 11 / 10), [5, 6, 7, 8, 20, 31]);
 }

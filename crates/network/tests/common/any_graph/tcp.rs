@@ -194,6 +194,11 @@ impl TcpDraft {
                         timeout_ps,
                         quick,
                         least_round_trip: self.choice(27),
+                        sack_delay_ps: if self.choice(28) {
+                            pace.packets(self.interval).min(1_000 * SECOND)
+                        } else {
+                            0
+                        },
                     },
                     false => AckConfig::Delayed {
                         segments,
