@@ -1,8 +1,9 @@
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import pytest
 
 from longpipe import Scenario, _core
+from longpipe.result import STAGES, STATES
 from longpipe.scenario.base import kinds
 from longpipe.scenario.buffers import BufferUnit, Framing
 from longpipe.scenario.congestion import Congestion
@@ -46,6 +47,8 @@ PYTHON: dict[str, Any] = {
     "timer": Timer,
     "phase": Phase,
     "ack": Ack,
+    "stage": Literal[STAGES],
+    "state": Literal[STATES],
 }
 
 

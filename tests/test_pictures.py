@@ -11,15 +11,18 @@ from longpipe import Result, Scenario, ScenarioError, pictures, simulate
 from longpipe.cli.plot import NEEDS, Kind
 from longpipe.pictures import Recorded
 from longpipe.pictures.compare import Kind as Compared
+from longpipe.pictures.events import phases
 from longpipe.pictures.overlay import OVERLAID
 from longpipe.pictures.queue import queue_by_flow
+from longpipe.pictures.rates import control_steps
+from longpipe.pictures.recorded import of_flow, trace
 from longpipe.pictures.rtt import rtt_points
 from longpipe.pictures.saving import save_as
 from longpipe.pictures.sequence import sequence_events
 from longpipe.pictures.throughput import capacity_bps, throughput_series
 from longpipe.pictures.window import window_steps
 
-TRACES = ("cwnd", "queue", "vc_queue", "sequence", "rtt", "arrivals")
+TRACES = ("cwnd", "queue", "vc_queue", "sequence", "rtt", "arrivals", "control")
 PORT = "switch1->switch2"
 SCENARIO = Scenario(name="wan", duration="2 s").with_(
     **{
@@ -194,7 +197,7 @@ def test_a_time_shown_begins_with_what_held_before() -> None:
 
 
 # Those of packets alone are drawn by tests/test_queueing_delay.py.
-EITHER = [Kind.WINDOW, Kind.SEQUENCE, Kind.QUEUE, Kind.THROUGHPUT, Kind.RTT, Kind.SHARES]
+EITHER = [Kind.WINDOW, Kind.SEQUENCE, Kind.QUEUE, Kind.THROUGHPUT, Kind.RATES, Kind.RTT, Kind.SHARES]
 
 
 @pytest.mark.parametrize("kind", EITHER)
@@ -219,6 +222,63 @@ def test_a_picture_without_its_trace_says_which_option_records_it(kind: Kind) ->
         getattr(pictures, kind.value)(bare)
     expected = f"traces.{name}: not recorded; needs traces.{name} = true, or longpipe run --trace {name}"
     assert str(raised.value) == expected
+
+
+BBR = Scenario.model_validate(
+    {
+        "framing": "ip",
+        "duration": "32 s",
+        "network": {
+            "kind": "dumbbell", "sources": 1, "trunk_rate": "10 Mbit/s", "trunk_delay": "20 ms", "access_rate": "1 Gbit/s",
+        },
+        "switch": {"buffer": "200 packets"},
+        "tcp": {"profile": "linux-6", "congestion": "bbr"},
+        "traces": {"control": True, "arrivals": True, "cwnd": True},
+    }
+)  # fmt: skip
+
+
+@cache
+def of_bbr() -> Result:
+    return simulate(BBR)
+
+
+def test_stages_of_bbr_are_as_its_paper_has_them() -> None:
+    found = phases(of_bbr(), "flow1")
+    lasts = found["end_s"] - found["begin_s"]
+    assert found["phase"].tolist()[:2] == ["startup", "drain"]
+    # Each ten seconds 200 ms and a round trip, once the path is empty, with four segments.
+    pauses = found[found["phase"] == "probe-rtt"]
+    assert len(pauses) >= 2
+    assert pauses["begin_s"].diff().dropna().between(10.0, 10.6).all()
+    assert lasts[pauses.index].between(0.2, 0.35).all()
+    window = of_flow(trace(of_bbr(), "cwnd"), "flow1")
+    for begin_s, end_s in zip(pauses["begin_s"], pauses["end_s"], strict=True):
+        within_it = window[window["time_s"].between(begin_s, end_s)]
+        assert within_it["cwnd_bytes"].min() == 4 * 1448
+    # Eight phases of a round trip each: more, less, and six of what it measured.
+    more = found[found["phase"] == "probe-up"]
+    cycles = more["begin_s"].diff()[1:]
+    # Without the pauses between two of them.
+    cycles = cycles[cycles < 1.0]
+    round_trip_s = 2 * 0.02 + 0.002
+    assert len(cycles) > 40
+    assert cycles.median() == pytest.approx(8 * round_trip_s, rel=0.15)
+    following = found["phase"].shift(-1)[more.index].dropna()
+    assert set(following) <= {"probe-down", "probe-rtt"}
+
+
+def test_rates_of_bbr_have_its_gains() -> None:
+    steps = control_steps(of_bbr(), "flow1", (5.0, 9.0))
+    gains = steps["pacing_bps"] / steps["bandwidth_bps"]
+    for stage, gain in (("probe-up", 1.25), ("probe-down", 0.75), ("cruise", 1.0)):
+        # Linux sends a hundredth less, so that queues drain.
+        assert gains[steps["stage"] == stage].median() == pytest.approx(0.99 * gain, rel=0.01)
+    carried = capacity_bps(of_bbr(), ["flow1"])
+    assert steps["bandwidth_bps"].median() == pytest.approx(carried, rel=0.02)
+    figure = pictures.rates(of_bbr(), ["flow1"], (0.0, 12.0))
+    labels = {label for panel in figure.axes for label in panel.get_legend_handles_labels()[1]}
+    assert {"data arrived", "pacing rate", "bandwidth that BBR goes by", "startup", "drain", "probe-rtt"} <= labels
 
 
 MANY = SCENARIO.with_(

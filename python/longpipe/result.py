@@ -33,6 +33,9 @@ PARTS: Final = ("flows", "relays", "ports", "classes", "vbr", "datagrams", "web"
 
 # What the numbers of `reason` in the trace `drops` stand for.
 REASONS: Final = ("overflow", "refused", "forced", "marked")
+# What BBR is about, and where a recovery is, in the order of the core's numbers.
+STAGES: Final = ("startup", "drain", "probe-up", "probe-down", "cruise", "refill", "probe-rtt")
+STATES: Final = ("open", "reduced", "recovery", "loss")
 
 # Of one table: its columns by name, each a list or an array.
 Columns = Mapping[str, Any]
@@ -159,7 +162,7 @@ class Result:
 
     @cached_property
     def traces(self) -> dict[str, pd.DataFrame]:
-        """A frame for each trace that is asked for: cwnd, queue, vc_queue, sequence, rtt, delay, drops, arrivals."""
+        """A frame for each trace asked for: cwnd, queue, vc_queue, sequence, rtt, delay, drops, arrivals, control."""
         return {kind: _in_time(_named(trace, self.names)) for kind, trace in self.columns["traces"].items()}
 
     def part(self, name: str) -> Columns:
@@ -188,6 +191,8 @@ class Result:
             "flow": [*self.columns["flows"]["flow"], *parts],
             "port": self.columns["ports"]["port"],
             "reason": REASONS,
+            "stage": STAGES,
+            "state": STATES,
         }
 
     @cached_property

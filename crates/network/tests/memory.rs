@@ -94,6 +94,7 @@ fn what_is_recorded_and_asked_for_ends_a_run() {
         delay: true,
         drops: true,
         arrivals: true,
+        control: true,
     };
     ends(
         Scenario {

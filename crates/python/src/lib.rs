@@ -253,6 +253,8 @@ fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         ("timer", config::TimerConfig::VARIANTS),
         ("phase", config::PhaseConfig::VARIANTS),
         ("ack", config::AckConfig::VARIANTS),
+        ("stage", longpipe_tcp::congestion::stage::Stage::VARIANTS),
+        ("state", longpipe_tcp::recovery::rack::State::VARIANTS),
     ] {
         names.set_item(kind, variants)?;
     }

@@ -105,6 +105,16 @@ pub(crate) fn columns<'py>(
         columns.set_item("reason", recorder.drops.reason.into_pyarray(py))?;
         traces.set_item("drops", columns)?;
     }
+    if wanted.control {
+        let columns = PyDict::new(py);
+        columns.set_item("time_s", seconds(recorder.controls.time))?;
+        columns.set_item("flow", recorder.controls.flow.into_pyarray(py))?;
+        columns.set_item("stage", recorder.controls.stage.into_pyarray(py))?;
+        columns.set_item("state", recorder.controls.state.into_pyarray(py))?;
+        columns.set_item("pacing_bps", recorder.controls.pacing.into_pyarray(py))?;
+        columns.set_item("bandwidth_bps", recorder.controls.bandwidth.into_pyarray(py))?;
+        traces.set_item("control", columns)?;
+    }
     if wanted.arrivals {
         let columns = PyDict::new(py);
         columns.set_item("time_s", seconds(recorder.arrivals.time))?;

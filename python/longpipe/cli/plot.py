@@ -33,6 +33,7 @@ class Kind(StrEnum):
     SEQUENCE = "sequence"
     QUEUE = "queue"
     THROUGHPUT = "throughput"
+    RATES = "rates"
     RTT = "rtt"
     DELAY = "delay"
     CDF = "delay-cdf"
@@ -44,10 +45,11 @@ class Kind(StrEnum):
 PATH: Final = "path"
 # The trace that a picture is drawn from, and those that add to it.
 NEEDS: Final = {
-    Kind.WINDOW: ("cwnd", "sequence"),
+    Kind.WINDOW: ("cwnd", "sequence", "control"),
     Kind.SEQUENCE: ("sequence",),
     Kind.QUEUE: ("vc_queue",),
     Kind.THROUGHPUT: ("arrivals",),
+    Kind.RATES: ("arrivals", "control"),
     Kind.RTT: ("rtt",),
     Kind.DELAY: ("delay",),
     Kind.CDF: ("delay",),
@@ -348,6 +350,7 @@ def _draw(
         Kind.WINDOW: pictures.window,
         Kind.SEQUENCE: pictures.sequence,
         Kind.THROUGHPUT: pictures.throughput,
+        Kind.RATES: pictures.rates,
         Kind.RTT: pictures.rtt,
         Kind.DELAY: pictures.delay,
         Kind.SHARES: pictures.shares,

@@ -6,6 +6,7 @@ from longpipe.pictures.events import loss_events, phases, slow_start_exits
 from longpipe.pictures.network import network
 from longpipe.pictures.path import path
 from longpipe.pictures.queue import queue, queue_by_flow
+from longpipe.pictures.rates import control_steps, rates
 from longpipe.pictures.recorded import Recorded
 from longpipe.pictures.rtt import rtt, rtt_points
 from longpipe.pictures.sequence import sequence, sequence_events
@@ -18,6 +19,7 @@ from longpipe.pictures.window import window, window_steps
 __all__ = [
     "Recorded",
     "compare",
+    "control_steps",
     "delay",
     "delay_cdf",
     "delay_points",
@@ -30,6 +32,7 @@ __all__ = [
     "phases",
     "queue",
     "queue_by_flow",
+    "rates",
     "rtt",
     "rtt_points",
     "sequence",

@@ -11,6 +11,7 @@ from longpipe.pictures.delay import delay, drops
 from longpipe.pictures.figure import Picture
 from longpipe.pictures.overlay import overlay
 from longpipe.pictures.queue import queue
+from longpipe.pictures.rates import rates
 from longpipe.pictures.recorded import Run, check_flows, flow_names, name_of, shown_s
 from longpipe.pictures.rtt import WITH_RTO, rtt
 from longpipe.pictures.sequence import sequence
@@ -19,13 +20,14 @@ from longpipe.pictures.style import PALETTE, legend, plain, wrapped
 from longpipe.pictures.throughput import INTERVALS, averaged, throughput
 from longpipe.pictures.window import window
 
-Kind = Literal["window", "sequence", "queue", "throughput", "rtt", "delay", "drops", "shares"]
+Kind = Literal["window", "sequence", "queue", "throughput", "rates", "rtt", "delay", "drops", "shares"]
 
 MOST_RUNS: Final = 6
 # Of one flow each; the others are of several.
 _OF_ONE: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
     "window": (window, "congestion window and slow start threshold"),
     "sequence": (sequence, "segments and ACKs"),
+    "rates": (rates, "rates of sending and of arriving"),
     "rtt": (rtt, "round trips"),
 }
 _OF_SEVERAL: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
@@ -48,8 +50,9 @@ def compare(
 ) -> Figure:
     """The same picture of several runs, a panel each, titled by the mapping's keys; axes are alike where units are.
 
-    Window, sequence and rtt are of one flow, by default the first, in segments where they count bytes; throughput,
-    shares and delay are of up to eight. `options` are those of the picture: `port`, `interval_s`, `unit`, `rto`.
+    Window, sequence, rates and rtt are of one flow, by default the first, in segments where they count bytes;
+    throughput, shares and delay are of up to eight. `options` are those of the picture: `port`, `interval_s`, `unit`,
+    `rto`.
 
     With `overlaid` all are in one axis, a line each: of a window cwnd, of a sequence what is acknowledged, of
     throughput and a buffer the sum of flows.
@@ -66,7 +69,7 @@ def compare(
         return overlay(runs, kind, names, span_s, **options)
     picture, what = {**_OF_ONE, **_OF_SEVERAL}[kind]
     if kind in _OF_ONE:
-        options = {"flows": names, **({} if kind == "rtt" else {"unit": "segments"}), **options}
+        options = {"flows": names, **({} if kind in ("rates", "rtt") else {"unit": "segments"}), **options}
         what = f"{WITH_RTO if options.get('rto') else what} of {names[0]}"
     elif kind in ("throughput", "shares", "delay"):
         # By name, each has its colour in every panel.

@@ -13,7 +13,9 @@ from longpipe.pictures.recorded import Run, config_of, of_flow, shown_s, trace, 
 from longpipe.pictures.style import MOST_SHAPES
 
 Event = Literal["lost", "fast retransmit", "timeout", "slow start left"]
-Phase = Literal["slow start", "avoidance", "recovery"]
+Phase = Literal[
+    "slow start", "avoidance", "recovery", "startup", "drain", "probe-up", "probe-down", "cruise", "refill", "probe-rtt"
+]
 
 # Recoveries that last until all that was under way is acknowledged; Reno's ends with the first new ACK.
 _TO_THE_END: Final = ("newreno", "sack", "rfc6675", "rack")
@@ -21,7 +23,17 @@ _TO_THE_END: Final = ("newreno", "sack", "rfc6675", "rack")
 _BY_RECORDS: Final = "rack"
 _WITHOUT: Final = ("vanilla", "tahoe")
 # Behind what is drawn, light enough for every line.
-_SHADES: Final[dict[Phase, str]] = {"slow start": "#e3f1e7", "recovery": "#fbe6d6"}
+_SHADES: Final[dict[Phase, str]] = {
+    "slow start": "#e3f1e7",
+    "recovery": "#fbe6d6",
+    # BBR's; it cruises between them.
+    "startup": "#e3f1e7",
+    "drain": "#cdeae6",
+    "probe-up": "#fdf0c4",
+    "probe-down": "#d9e8f5",
+    "refill": "#f3f0f7",
+    "probe-rtt": "#ead9ea",
+}
 # Shape and size of each mark.
 _MARKS: Final[dict[Event, tuple[str, float]]] = {
     "lost": ("|", 7),
@@ -64,10 +76,17 @@ def slow_start_exits(run: Run, flow: str, span_s: tuple[float, float] | None = N
 def phases(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
     """A flow's phases in their order: begin_s, end_s, phase (slow start, avoidance, recovery), from `traces.cwnd`.
 
+    Of BBR, whose stages `traces.control` has, those instead: startup, drain, probe-up, probe-down, cruise, refill and
+    probe-rtt; version 1's cycle of eight is up at a gain of 1.25, down at .75 and cruises at 1.
+
     They begin with the flow. Below ssthresh is slow start. Recovery, from a fast retransmit until what it is there for
     is acknowledged, is told where `traces.sequence` is recorded too.
     """
     begin_s, end_s = shown_s(run, span_s)
+    if (stages := _stages(run, flow)) is not None:
+        return _runs_of(stages["time_s"].to_numpy(), stages["stage"].to_numpy(dtype=object), begin_s, end_s)
+    if "cwnd" not in run.traces and "control" in run.traces:
+        return pd.DataFrame(columns=["begin_s", "end_s", "phase"])
     windows = of_flow(trace(run, "cwnd"), flow)
     recoveries = list(_recoveries(run, flow)) if "sequence" in run.traces else []
     times = windows["time_s"].to_numpy()
@@ -85,6 +104,24 @@ def phases(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd
     return pd.DataFrame(
         {"begin_s": edges[starts], "end_s": np.append(edges[starts[1:]], edges[-1:]), "phase": states[starts]}
     )
+
+
+def _stages(run: Run, flow: str) -> pd.DataFrame | None:
+    """Where BBR's stages change; None without."""
+    if "control" not in run.traces:
+        return None
+    rows = of_flow(trace(run, "control"), flow).dropna(subset="stage")
+    return rows if len(rows) else None
+
+
+def _runs_of(times_s: np.ndarray, names: np.ndarray, begin_s: float, end_s: float) -> pd.DataFrame:
+    """Rows that say the same one after another as one, within a time."""
+    starts = np.flatnonzero(np.concatenate(([True], names[1:] != names[:-1])))
+    begins, ends = times_s[starts], np.append(times_s[starts[1:]], end_s)
+    frame = pd.DataFrame(
+        {"begin_s": begins.clip(begin_s, end_s), "end_s": ends.clip(begin_s, end_s), "phase": names[starts]}
+    )
+    return frame[frame["begin_s"] < frame["end_s"]].reset_index(drop=True)
 
 
 def _losses(sent: pd.DataFrame, acks: pd.DataFrame, round_trip_s: float) -> Iterator[tuple[float, int]]:

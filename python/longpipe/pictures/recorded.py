@@ -11,7 +11,7 @@ from longpipe.errors import ScenarioError, nearest
 from longpipe.result import duration_s
 from longpipe.scenario import Scenario
 
-TRACES: Final = ("cwnd", "queue", "vc_queue", "sequence", "rtt", "delay", "drops", "arrivals")
+TRACES: Final = ("cwnd", "queue", "vc_queue", "sequence", "rtt", "delay", "drops", "arrivals", "control")
 SCENARIO_FILE: Final = "scenario.toml"
 
 

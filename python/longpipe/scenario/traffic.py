@@ -78,6 +78,11 @@ class Traces(Model):
     drops: Annotated[bool, LATER] = Field(
         default=False, description="Packets that router ports lost or marked, each with the reason; IP only"
     )
+    control: Annotated[bool, LATER] = Field(
+        default=False,
+        description="What every sender is about, at each change: BBR's stage and the bandwidth that it goes by, the "
+        "rate at which segments leave, the state of RACK's recovery",
+    )
     arrivals: Annotated[bool, LATER] = Field(
         default=False, description="Data that reached every receiver, each byte when it first came"
     )

@@ -186,6 +186,9 @@ impl<P: Probe> Hosts<P> {
         }
         let window = self.flows[flow].sender.flight();
         self.probe.window(now, flow as u32, window.cwnd(), window.ssthresh());
+        if self.probe.wants_control() {
+            self.probe.control(now, flow as u32, &self.flows[flow].sender.watched());
+        }
         self.watch_timer(flow);
         self.arm_sending_host(medium, flow);
     }

@@ -4,6 +4,7 @@ use crate::atm::aal5::Cell;
 use crate::packets::contents::{Contents, Datagram};
 use crate::packets::Circuit;
 use longpipe_events::{Span, Time};
+use longpipe_tcp::sender::Watched;
 use longpipe_tcp::{AckSegment, DataSegment};
 
 /// A cell's or packet's place on a link's wire.
@@ -46,6 +47,12 @@ pub trait Probe {
 
     /// cwnd and ssthresh [byte] of a sender after an event that may have changed them.
     fn window(&mut self, _now: Time, _flow: u32, _cwnd: f64, _ssthresh: f64) {}
+    /// Whether `control` is of use.
+    fn wants_control(&self) -> bool {
+        false
+    }
+    /// What a sender is about after such an event.
+    fn control(&mut self, _now: Time, _flow: u32, _watched: &Watched) {}
     /// A sender's timer after such an event: the round trip measured in it, if any, SRTT and RTO.
     fn timer(&mut self, _now: Time, _flow: u32, _measured: Option<Span>, _srtt: Option<Span>, _rto: Span) {}
     /// Whether `queue` is of use.
@@ -96,6 +103,15 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     fn window(&mut self, now: Time, flow: u32, cwnd: f64, ssthresh: f64) {
         self.0.window(now, flow, cwnd, ssthresh);
         self.1.window(now, flow, cwnd, ssthresh);
+    }
+
+    fn wants_control(&self) -> bool {
+        self.0.wants_control() || self.1.wants_control()
+    }
+
+    fn control(&mut self, now: Time, flow: u32, watched: &Watched) {
+        self.0.control(now, flow, watched);
+        self.1.control(now, flow, watched);
     }
 
     fn timer(&mut self, now: Time, flow: u32, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
@@ -172,6 +188,16 @@ impl<A: Probe> Probe for Option<A> {
     fn window(&mut self, now: Time, flow: u32, cwnd: f64, ssthresh: f64) {
         if let Some(probe) = self {
             probe.window(now, flow, cwnd, ssthresh);
+        }
+    }
+
+    fn wants_control(&self) -> bool {
+        self.as_ref().is_some_and(A::wants_control)
+    }
+
+    fn control(&mut self, now: Time, flow: u32, watched: &Watched) {
+        if let Some(probe) = self {
+            probe.control(now, flow, watched);
         }
     }
 

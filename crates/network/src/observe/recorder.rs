@@ -11,6 +11,7 @@ use crate::scenario::TraceConfig;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
 use longpipe_tcp::segment::Opening;
+use longpipe_tcp::sender::Watched;
 use longpipe_tcp::{AckSegment, DataSegment};
 
 /// cwnd and ssthresh at each change.
@@ -24,6 +25,23 @@ pub struct WindowTrace {
     pub cwnd: Vec<f64>,
     /// Slow start threshold [byte].
     pub ssthresh: Vec<f64>,
+}
+
+/// What senders are about; a row at each change.
+#[derive(Clone, Debug, Default)]
+pub struct ControlTrace {
+    /// Instant [ps].
+    pub time: Vec<u64>,
+    /// Flow index.
+    pub flow: Vec<u32>,
+    /// Number of the stage of a control that has a model of its path; -1: it has none.
+    pub stage: Vec<i8>,
+    /// Number of the recovery's state.
+    pub state: Vec<i8>,
+    /// Rate at which segments leave: payload [bit/s]; nan: as ACKs come.
+    pub pacing: Vec<f64>,
+    /// Bandwidth that the model has: payload [bit/s]; nan without.
+    pub bandwidth: Vec<f64>,
 }
 
 /// Round trips as measured, and what the timer makes of them; a row for each measurement and each change of the RTO.
@@ -116,8 +134,11 @@ pub struct Recorder {
     wanted: TraceConfig,
     latest: Vec<(f64, f64)>,
     latest_rto: Vec<Span>,
+    latest_control: Vec<Option<Watched>>,
     /// Windows over time.
     pub windows: WindowTrace,
+    /// What senders are about over time.
+    pub controls: ControlTrace,
     /// Round trips and timers over time.
     pub timers: TimerTrace,
     /// Queues over time.
@@ -142,6 +163,7 @@ impl Recorder {
             wanted,
             latest: vec![(f64::NAN, f64::NAN); flows],
             latest_rto: vec![Span(0); flows],
+            latest_control: vec![None; flows],
             vc_queues: VcQueues::new(wanted.vc_queue_interval_ps, links),
             arrived: vec![Arrived::default(); flows],
             ..Recorder::default()
@@ -237,6 +259,28 @@ impl Probe for Recorder {
         self.windows.flow.put(flow);
         self.windows.cwnd.put(cwnd);
         self.windows.ssthresh.put(ssthresh);
+    }
+
+    fn wants_control(&self) -> bool {
+        self.wanted.control
+    }
+
+    fn control(&mut self, now: Time, flow: u32, watched: &Watched) {
+        let latest = &mut self.latest_control[flow as usize];
+        if latest.replace(*watched) == Some(*watched) {
+            return;
+        }
+        let trace = &mut self.controls;
+        trace.time.put(now.0);
+        trace.flow.put(flow);
+        trace.stage.put(watched.model.map_or(-1, |model| model.stage as i8));
+        trace.state.put(watched.state as i8);
+        trace
+            .pacing
+            .put(watched.pacing_bps.map_or(f64::NAN, |rate| rate as f64));
+        trace
+            .bandwidth
+            .put(watched.model.map_or(f64::NAN, |model| model.bandwidth_bps));
     }
 
     fn timer(&mut self, now: Time, flow: u32, measured: Option<Span>, srtt: Option<Span>, rto: Span) {

@@ -373,6 +373,9 @@ pub struct TraceConfig {
     /// Packets that routers' ports lost or marked, with the reason.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drops: bool,
+    /// What every sender is about, its rate and what its control knows of the path, at each change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub control: bool,
     /// Data that reached every receiver for the first time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub arrivals: bool,
@@ -401,5 +404,6 @@ impl TraceConfig {
             || self.delay
             || self.drops
             || self.arrivals
+            || self.control
     }
 }

@@ -336,6 +336,7 @@ impl RunDraft {
             delay: wanted(0),
             drops: wanted(1),
             arrivals: wanted(2),
+            control: wanted(3),
         }
     }
 }

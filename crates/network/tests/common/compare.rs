@@ -196,6 +196,12 @@ fn same_records(one: &Recorder, other: &Recorder) -> Result<(), Finding> {
         let columns = [&timers.rtt, &timers.srtt, &timers.rto].map(|column| bits(column));
         (timers.time.clone(), timers.flow.clone(), columns)
     };
+    let controls = |recorder: &Recorder| {
+        let controls = &recorder.controls;
+        let rates = [&controls.pacing, &controls.bandwidth].map(|column| bits(column));
+        let numbers = [&controls.stage, &controls.state].map(Clone::clone);
+        (controls.time.clone(), controls.flow.clone(), numbers, rates)
+    };
     let vc_queues = |recorder: &Recorder| {
         let queues = &recorder.vc_queues;
         (
@@ -209,6 +215,7 @@ fn same_records(one: &Recorder, other: &Recorder) -> Result<(), Finding> {
         ("queues", one.queues != other.queues),
         ("windows", one.windows != other.windows),
         ("sequences", one.sequences != other.sequences),
+        ("controls", controls(one) != controls(other)),
         ("timers", timers(one) != timers(other)),
         ("queues of VCs", vc_queues(one) != vc_queues(other)),
         ("delays", one.delays != other.delays),

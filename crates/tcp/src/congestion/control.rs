@@ -1,5 +1,6 @@
 //! What a congestion control hears, and what it answers.
 
+use super::stage::Model;
 use crate::flight::Flight;
 use longpipe_events::{Span, Stream, Time};
 
@@ -12,6 +13,11 @@ pub trait Control {
 
     /// What it draws at random comes from there.
     fn draw_from(&mut self, _draws: Stream) {}
+
+    /// What it knows of the path, if it has a model of it.
+    fn model(&self) -> Option<Model> {
+        None
+    }
 
     /// A round trip is known before the first segment.
     fn on_start(&mut self, _rtt: Span, flight: &Flight) -> Grant {

@@ -20,6 +20,7 @@ mod linux_reno;
 mod peak;
 pub mod reins;
 mod scalable;
+pub mod stage;
 #[cfg(test)]
 mod trial;
 mod vegas;
@@ -44,6 +45,7 @@ pub use ledbat::LedbatConfig;
 pub use linux_reno::LinuxRenoConfig;
 use longpipe_events::{Span, Stream, Time};
 pub use scalable::ScalableConfig;
+use stage::Model;
 pub use vegas::VegasConfig;
 pub use veno::VenoConfig;
 pub use westwood::WestwoodConfig;
@@ -90,6 +92,11 @@ impl Congestion {
     /// What it draws at random comes from there.
     pub fn draw_from(&mut self, draws: Stream) {
         each!(self, one => one.draw_from(draws));
+    }
+
+    /// What it knows of the path, of one that has a model of it.
+    pub fn model(&self) -> Option<Model> {
+        each!(self, one => one.model())
     }
 
     /// A round trip is known before the first segment.

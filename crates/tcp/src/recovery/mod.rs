@@ -108,6 +108,15 @@ impl RecoveryConfig {
 }
 
 impl Recovery {
+    /// Where it is, for those who watch; of one that does not go by records whether it repairs a loss.
+    pub fn state(&self) -> rack::State {
+        match self {
+            Recovery::Rack(rack) => rack.state(),
+            other if other.repairs() => rack::State::Recovery,
+            _ => rack::State::Open,
+        }
+    }
+
     /// The one that goes by the records of transmissions.
     #[inline]
     pub fn by_records(&mut self) -> Option<&mut Rack> {

@@ -22,7 +22,7 @@ use crate::recovery::Recovery;
 use crate::timer::RttEstimator;
 use crate::told::Told;
 use longpipe_events::{MaybeTime, Span, Stream, Time};
-pub use standing::Standing;
+pub use standing::{Standing, Watched};
 use std::num::NonZeroU64;
 use timers::{Timer, Timers};
 
@@ -309,6 +309,15 @@ impl Sender {
             sent_segments: counters.sent_segments + full,
             sent_bytes,
             ..counters
+        }
+    }
+
+    /// What it is about.
+    pub fn watched(&self) -> Watched {
+        Watched {
+            model: self.congestion.model(),
+            pacing_bps: self.pacing().map(|pacing| pacing.rate_bps),
+            state: self.recovery.state(),
         }
     }
 

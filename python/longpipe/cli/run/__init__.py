@@ -34,6 +34,7 @@ class Trace(StrEnum):
     DELAY = "delay"
     DROPS = "drops"
     ARRIVALS = "arrivals"
+    CONTROL = "control"
 
 
 def run(

@@ -9,6 +9,7 @@ mod window;
 use super::control::{Ack, Cause, Control, Grant, Pacing, Phase, RateSample, Sent, Wants};
 use super::linux::whole_part;
 use super::peak::Peak;
+use super::stage::{Model, Stage};
 use crate::flight::Flight;
 use crate::pacer;
 use crate::variant::{Parameters, Variant};
@@ -168,6 +169,20 @@ impl Control for Bbr {
             pacing: true,
             ..Wants::RECORDS
         }
+    }
+
+    fn model(&self) -> Option<Model> {
+        Some(Model {
+            stage: match self.mode {
+                Mode::Startup => Stage::Startup,
+                Mode::Drain => Stage::Drain,
+                Mode::ProbeBw(phase) if CYCLE[phase] > 1.0 => Stage::ProbeUp,
+                Mode::ProbeBw(phase) if CYCLE[phase] < 1.0 => Stage::ProbeDown,
+                Mode::ProbeBw(_) => Stage::Cruise,
+                Mode::ProbeRtt => Stage::ProbeRtt,
+            },
+            bandwidth_bps: 8.0 * self.bandwidth(),
+        })
     }
 
     fn draw_from(&mut self, draws: Stream) {

@@ -14,6 +14,7 @@ mod window;
 
 use super::control::{Ack, Cause, Control, Grant, Lost, Pacing, Phase, RateSample, Sent, Wants};
 use super::peak::Peak;
+use super::stage::{Model, Stage};
 use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::{Span, Stream, Time};
@@ -198,6 +199,21 @@ impl Control for Bbr3 {
             each_loss: true,
             ..Wants::RECORDS
         }
+    }
+
+    fn model(&self) -> Option<Model> {
+        Some(Model {
+            stage: match self.state {
+                State::Startup => Stage::Startup,
+                State::Drain => Stage::Drain,
+                State::Down => Stage::ProbeDown,
+                State::Cruise => Stage::Cruise,
+                State::Refill => Stage::Refill,
+                State::Up => Stage::ProbeUp,
+                State::ProbeRtt => Stage::ProbeRtt,
+            },
+            bandwidth_bps: 8.0 * self.bw,
+        })
     }
 
     fn draw_from(&mut self, draws: Stream) {

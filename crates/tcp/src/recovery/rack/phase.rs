@@ -1,6 +1,7 @@
 //! Where a sender is between losses.
 
 use crate::congestion::control;
+use strum::VariantNames;
 
 /// Where a sender is between losses, and up to where it repairs them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,8 @@ impl Phase {
 }
 
 /// A phase without its end, for those who tell of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum State {
     /// Nothing is lost.
     Open,

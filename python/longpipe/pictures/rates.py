@@ -1,0 +1,73 @@
+"""At which rate a sender sends, what its control takes the path for, and what arrives."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from longpipe.pictures.events import phases, shade
+from longpipe.pictures.recorded import Run, as_steps, chosen, name_of, of_flow, shown_s, trace
+from longpipe.pictures.style import BLUE, GREEN, GREY, VERMILION, legend, panels, titled
+from longpipe.pictures.throughput import averaged, capacity_bps, throughput_series
+
+MOST_FLOWS = 5
+# Fine enough for the phases of a cycle of BBR's in ten seconds.
+INTERVALS = 200
+# A burst arrives at the rate of its link: what is this far above what leaves is beyond the picture.
+NEAR = 1.6
+
+
+def control_steps(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
+    """What a flow's sender is about, as steps: time_s, stage, state, pacing_bps, bandwidth_bps, from `traces.control`.
+
+    A stage is BBR's (no value: the control has none), a state the recovery's; both rates are of payload [bit/s], nan
+    where there is none.
+    """
+    rows = of_flow(trace(run, "control"), flow)[["time_s", "stage", "state", "pacing_bps", "bandwidth_bps"]]
+    return as_steps(rows, shown_s(run, span_s))
+
+
+def rates(
+    run: Run,
+    flows: Sequence[str] | None = None,
+    span_s: tuple[float, float] | None = None,
+    interval_s: float | None = None,
+    *,
+    most: int | None = MOST_FLOWS,
+    ax: Axes | None = None,
+) -> Figure:
+    """Rate at which each flow's segments leave, the bandwidth that BBR goes by, and data that arrived, a panel each.
+
+    From `traces.control` and `traces.arrivals`; all in payload. Stages of BBR are shaded, else phases where
+    `traces.cwnd` is recorded. Without `flows`, of the `most` that got most; None for all. `interval_s` is what arrives
+    is averaged over: by default a two-hundredth of the time shown.
+    """
+    arrived = trace(run, "arrivals").groupby("flow", observed=True)["bytes"].sum()
+    names, note = chosen(run, flows, most, arrived, "most data")
+    begin_s, end_s = shown_s(run, span_s)
+    interval_s = interval_s or (end_s - begin_s) / INTERVALS
+    series = throughput_series(run, names, interval_s, span_s) / 1e6
+    title = titled(f"{name_of(run)}: rates; data arrived {averaged(interval_s)}", note)
+    figure, axes = panels(len(names), title, (begin_s, end_s), height=2.6, ax=ax)
+    for panel, name in zip(axes, names, strict=True):
+        shade(panel, phases(run, name, span_s))
+        steps = control_steps(run, name, span_s)
+        panel.plot(series.index, series[name], color=GREEN, lw=1.1, label="data arrived")
+        highest = float(series[name].max())
+        for column, colour, label in (
+            ("pacing_bps", BLUE, "pacing rate"),
+            ("bandwidth_bps", VERMILION, "bandwidth that BBR goes by"),
+        ):
+            known = steps[column].notna() & (steps[column] > 0)
+            if known.any():
+                rate = steps[column].where(known) / 1e6
+                panel.step(steps["time_s"], rate, where="post", color=colour, lw=1.0, label=label)
+                highest = max(highest, float(rate.quantile(0.98)))
+        carried = capacity_bps(run, [name])
+        if carried is not None and carried / 1e6 <= NEAR * highest:
+            panel.axhline(carried / 1e6, color=GREY, lw=0.8, ls=":", label="what the link carries")
+        panel.set_ylim(0, 1.15 * highest if highest > 0 else 1)
+        panel.set_ylabel(f"{name} [Mbit/s]")
+    legend(figure, axes, ax)
+    return figure
