@@ -57,7 +57,8 @@ def test_queues_and_controls_are_told_by_what_they_cost_of_tail_drop(tmp_path: P
     assert shown.returncode == 0, shown.stderr
     lines = shown.stdout.splitlines()
     assert lines[0].startswith("ns-3")
-    costs = {line.split()[0]: float(line.split()[2]) for line in lines if len(line.split()) == 4}
+    rows = [row for row in map(str.split, lines) if len(row) == 4 and row[1].isdigit()]
+    costs = {kind: float(cost) for kind, _, cost, _ in rows}
     assert list(costs) == ["ip", "red", "step-marking", "pie", "codel", "fq-codel", "cubic", "bbr"]
     assert costs["ip"] == 1
 
