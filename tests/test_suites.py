@@ -1,5 +1,6 @@
 """Suites: their numbers are those of their documents, and one command runs and reports them."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +117,24 @@ def test_one_command_runs_a_part_and_writes_its_page(tmp_path: Path) -> None:
     assert "TCP-friendly senders with different initial windows" in text
     assert "duration = 2 s" in text
     assert "8.2.6" in text
+
+
+def test_a_page_has_mean_and_interval_in_a_cell_and_losses_in_percent(tmp_path: Path) -> None:
+    asked = ["suite", "rfc-7928", "5.3 alone", "--seeds", "2", "--set", "duration=1 s", "--no-store", "--workers", "1"]
+    done = CliRunner().invoke(app, [*asked, "-o", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "loss [%]" in done.output
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    [heads] = re.findall(r"<thead>(.*?)</thead>", text, re.DOTALL)
+    assert re.findall(r'data-head="([^"]*)"', heads) == [
+        "queue",
+        "goodput [Mbit/s]",
+        "delay [ms]",
+        "p95 [ms]",
+        "loss [%]",
+    ]
+    # Datagrams at ten times the rate: nine of ten are lost, once the buffer is full.
+    runs = pd.read_csv(tmp_path / "part-5.3-alone.csv")
+    tail = runs[runs["queue"] == "tail-drop"]["loss"].mean()
+    assert 0.8 < tail < 0.95
+    assert f"{100 * tail:.2f} ± " in text

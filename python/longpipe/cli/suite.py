@@ -98,10 +98,9 @@ def _table(found: "PartOutcome") -> Table:
     """The means of a part, each with half of its interval."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     means = found.means()
-    factors = {factor.name for factor in found.design.factors}
     heads = [str(head) for head in means.columns if not str(head).startswith("± ")]
     for head in heads:
-        table.add_column(escape(head), justify="left" if head in factors else "right", no_wrap=True)
+        table.add_column(escape(head), justify="left" if head in found.factors else "right", no_wrap=True)
     for row in means.to_dict("records"):
         table.add_row(*(_shown(row, head) for head in heads))
     return table
@@ -111,5 +110,7 @@ def _shown(row: dict[Any, Any], head: str) -> str:
     value = row[head]
     if not isinstance(value, float):
         return escape(str(value))
-    margin = row.get(f"± {head.partition(' [')[0]}", math.nan)
-    return "-" if math.isnan(value) else f"{value:.3f}" + ("" if math.isnan(margin) else f" ±{margin:.3f}")
+    from longpipe.suites.outcome import margin
+
+    half = margin(row, head)
+    return "-" if math.isnan(value) else f"{value:.3f}" + ("" if math.isnan(half) else f" ±{half:.3f}")

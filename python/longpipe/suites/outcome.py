@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
@@ -26,19 +28,34 @@ class PartOutcome:
     design: Design
     runs: pd.DataFrame
 
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """Names of the columns that say which point a row is of."""
+        return tuple(factor.name for factor in self.design.factors)
+
     def means(self) -> pd.DataFrame:
-        """A row per point: the factors, each measure's mean in a reader's unit, half its interval if it has one."""
-        names, rows = [factor.name for factor in self.design.factors], []
+        """A row per point: the factors, each measure's mean in a reader's unit, half its interval if it has one.
+
+        Shares are in percent, for those of losses are small.
+        """
+        rows = []
         for _, group in self.runs.groupby("point"):
-            row: dict[str, Any] = {name: group[name].iloc[0] for name in names}
+            row: dict[str, Any] = {name: group[name].iloc[0] for name in self.factors}
             for measure in self.design.asked:
                 shown = readable(measure.name, self.design.asked)
+                if shown.unit == "share":
+                    shown = replace(shown, unit="%", scale=0.01)
                 found = estimate(group[measure.name] / shown.scale, level=LEVEL)
                 row[shown.head] = found.mean
                 if len(group) > 1:
                     row[f"± {measure.name}"] = (found.mean_high - found.mean_low) / 2
             rows.append(row)
         return pd.DataFrame(rows)
+
+
+def margin(row: Mapping[Any, Any], head: str) -> float:
+    """Half of the interval of the measure whose mean has this head in a row of `means`, NaN if it has none."""
+    return float(row.get(f"± {head.partition(' [')[0]}", math.nan))
 
 
 def run(part: SuitePart, design: Design, runner: Runner) -> PartOutcome:

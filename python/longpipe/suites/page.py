@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from longpipe import _core
-from longpipe.report.frames import download, grid
+from longpipe.report.frames import cell, download
 from longpipe.report.page import render
-from longpipe.report.parts import Downloads, Facts, Report, Section
+from longpipe.report.parts import NOTHING, Cell, Column, Downloads, Facts, Grid, Report, Section, number
 from longpipe.report.svg import Palette
+from longpipe.suites.outcome import margin
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from longpipe.suites.outcome import PartOutcome
     from longpipe.suites.suite import Suite
+
+_READING: Final = (
+    "Means of the seeds; ± is half of the interval that holds the mean with 95 %, which few seeds leave wide. "
+    f"{NOTHING} is where a run has no value: a 95 % quantile, say, of pages of which more than 5 % were still "
+    "under way at its end. Below each table are its runs, in bit/s, s and shares, and the scenario that its rows "
+    "change."
+)
 
 
 def page(suite: Suite, outcomes: Sequence[PartOutcome], seeds: int, changes: Mapping[str, Any]) -> str:
     """The page as text."""
     changed = tuple(f"Changed in every run: {field} = {value}." for field, value in changes.items())
-    lead = (suite.conditions, *changed, "Means of the seeds; ± is half of the interval that holds the mean with 95 %.")
+    lead = (suite.conditions, *changed, _READING)
     about = Facts((("longpipe", _core.__version__), ("engine", str(_core.__engine__)), ("seeds", f"1 to {seeds}")))
     last = Section("about", "What is not here, and where this comes from", suite.left_out, (about,))
     return render(Report(suite.title, lead, (*_sections(outcomes), last)), Palette())
@@ -39,5 +50,32 @@ def _sections(outcomes: Sequence[PartOutcome]) -> Iterator[Section]:
                 download(f"{name}.toml", outcome.design.base.to_toml().encode()),
             )
         )
-        table = grid(outcome.means(), f"{name}-means", "Means")
+        table = _table(outcome, f"{name}-means")
         yield Section(name, f"{part.id} {part.title}", (part.note,) if part.note else (), (table, files))
+
+
+def _table(outcome: PartOutcome, name: str) -> Grid:
+    """The means with half of their intervals in the same cell, which a narrow screen has room for."""
+    means = outcome.means()
+    heads = [head for head in map(str, means.columns) if not head.startswith("± ")]
+    columns = tuple(Column(head.replace("_", " "), number=head not in outcome.factors) for head in heads)
+    decimals = {head: _decimals(means[head]) for head in heads if head not in outcome.factors}
+    rows = tuple(
+        tuple(_mean(row, head, decimals[head]) if head in decimals else cell(row[head]) for head in heads)
+        for row in means.to_dict("records")
+    )
+    return Grid(name, "Means", columns, rows)
+
+
+def _mean(row: Mapping[Any, Any], head: str, decimals: int) -> Cell:
+    half = margin(row, head)
+    if math.isnan(row[head]):
+        return Cell(NOTHING)
+    text = number(row[head], decimals=decimals)
+    return Cell(text if math.isnan(half) else f"{text} ± {half:.{decimals}f}", row[head])
+
+
+def _decimals(means: pd.Series) -> int:
+    """As many as leave the largest mean of a column some four digits."""
+    largest = means.abs().max()
+    return sum(bool(largest < bound) for bound in (1000, 100, 10))

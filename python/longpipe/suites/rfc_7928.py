@@ -90,9 +90,11 @@ SUITE: Final = Suite(
     title="Characterization guidelines for active queue management (RFC 7928, July 2016)",
     conditions=(
         "10 Mbit/s, 100 ms, a buffer of 1 BDP (83 packets), 60 s, each policy with its defaults, RED adaptive; Linux's "
-        "TCP with SACK and RACK. delay and p95 are what packets wait at the bottleneck, of all packets. Where the RFC "
-        "leaves numbers open they are those of the ns-3 suite of Deepak, Shravya and Tahiliani (2017), at ten times "
-        "its rate."
+        "TCP with SACK and RACK. goodput is that of all flows together. delay and p95 are what packets wait at the "
+        "bottleneck, the mean and the 95 % quantile of all packets, loss their share that it dropped. video, cbr (a "
+        "constant bit rate) and voice are 95 % quantiles of one-way delays, of whole paths, page that of the time that "
+        "a web page takes; jain is Jain's index of fairness, 1 where all flows get the same. Where the RFC leaves "
+        "numbers open they are those of the ns-3 suite of Deepak, Shravya and Tahiliani (2017), at ten times its rate."
     ),
     parts=(
         SuitePart(

@@ -202,7 +202,9 @@ SUITE: Final = Suite(
     conditions=(
         "Standard TCP with SACK, CUBIC and BBR, each with Linux's recovery, over tail drop. The draft's traffic is of "
         "Tmix traces, which are not here: clients of the web ask for as much on average. Whole runs are counted, from "
-        "empty queues on, and runs are shorter than the draft's."
+        "empty queues on, and runs are shorter than the draft's. used, loss and delay are of the central link: the "
+        "share of its time that it sends, that of packets that it dropped, and what packets wait there in the mean; "
+        "jain is Jain's index of fairness, 1 where all flows get the same."
     ),
     parts=(
         _basic(
