@@ -90,8 +90,8 @@ def test_tshark_counts_at_the_sender_what_we_count(
     assert found["duplicate_ack"] == flow["duplicate_acks"]
     fast = fast_by_tshark(result.traces["sequence"])
     assert found["fast_retransmission"] == fast
-    # RACK begins a recovery by the time that passed, duplicates or not.
-    assert recovery == "rack" or fast >= flow["fast_retransmits"]
+    # RACK begins a recovery by the time that passed, RFC 6675 by what arrived, with fewer duplicates than tshark asks for.
+    assert recovery in ("rack", "rfc6675") or fast >= flow["fast_retransmits"]
     if recovery in ("tahoe", "reno", "newreno"):
         assert found["fast_retransmission"] == flow["fast_retransmits"]
     assert {name for name, count in found.items() if count} <= EXPECTED

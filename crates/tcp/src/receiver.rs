@@ -7,7 +7,7 @@ use crate::accurate::Counter;
 use crate::config::{AckConfig, EcnConfig, TcpConfig};
 use crate::growing_window::GrowingWindow;
 use crate::ranges::Ranges;
-use crate::segment::{AckSegment, ByteCounts, DataSegment, Opening, MAX_SACK_BLOCKS};
+use crate::segment::{AckSegment, ByteCounts, DataSegment, Ecn, Opening, MAX_SACK_BLOCKS};
 use compression::Compression;
 use longpipe_events::{MaybeTime, Span, Time};
 
@@ -33,7 +33,7 @@ pub struct Receiver {
     at_once: bool,
     /// Whether that is so and nothing is kept beyond a hole.
     plain: bool,
-    /// Whether more than the number of segments decides: marks, the first segments, a window that grows.
+    /// Whether more than the number of segments decides: marks, the first segments, a window that grows, a handshake.
     attends: bool,
     /// Whether ACKs may say more than what has arrived: marks, the clock, a part in a handshake.
     says_more: bool,
@@ -108,7 +108,7 @@ impl Receiver {
             beyond: Ranges::default(),
             each,
             timeout: Span(timeout_ps),
-            attends: quick > 0 || window.is_some() || !config.ecn.is_off(),
+            attends: quick > 0 || window.is_some() || !config.ecn.is_off() || config.handshake,
             says_more: !config.ecn.is_off() || config.congestion.measures_delay(),
             window: window.map(Box::new),
             compression: compression.map(Box::new),
@@ -190,27 +190,29 @@ impl Receiver {
 
     #[inline(always)]
     fn take_any(&mut self, now: Time, segment: &DataSegment) {
-        if segment.opening != Opening::Over {
-            return self.open(segment);
-        }
-        self.highest = self.highest.max(segment.end());
-        if segment.sequence <= self.acknowledged {
-            self.echo = segment.timestamp;
-        }
         if self.attends {
-            self.take_mark(segment);
+            return self.take_in_full(now, *segment);
         }
-        self.latest = segment.sequence;
-        let in_order = segment.sequence <= self.next && segment.end() > self.next;
+        let (in_order, filled) = self.place(segment);
+        if in_order && !filled && self.beyond.is_empty() {
+            self.acknowledge_or_wait(now);
+        } else {
+            self.unacknowledged += 1;
+            self.pending = true;
+        }
+        self.plain = self.at_once && self.beyond.is_empty();
+    }
+
+    /// The same where more than the number of segments decides.
+    #[inline(never)]
+    fn take_in_full(&mut self, now: Time, segment: DataSegment) {
+        if segment.opening != Opening::Over {
+            return self.open(&segment);
+        }
+        self.take_mark(segment.ecn, segment.length);
         let fresh = self.beyond.is_empty();
-        let filled = in_order && self.advance(segment.end());
-        if !in_order {
-            let news = segment.sequence > self.next && self.beyond.insert(segment.sequence, segment.end());
-            if !news && self.tells_duplicates {
-                self.duplicate = Some((segment.sequence, segment.end()));
-            }
-        }
-        let at_once = self.attends && self.answers_at_once(now, segment, in_order);
+        let (in_order, filled) = self.place(&segment);
+        let at_once = self.answers_at_once(now, &segment, in_order);
         if in_order && !filled && !at_once && self.beyond.is_empty() {
             self.acknowledge_or_wait(now);
         } else {
@@ -222,10 +224,27 @@ impl Receiver {
                 None => self.pending = true,
             }
         }
-        if self.attends {
-            self.wait_for_mark();
-        }
+        self.wait_for_mark();
         self.plain = self.at_once && self.beyond.is_empty();
+    }
+
+    /// Puts a segment where it belongs; whether it is expected, and whether it filled a hole.
+    #[inline(always)]
+    fn place(&mut self, segment: &DataSegment) -> (bool, bool) {
+        self.highest = self.highest.max(segment.end());
+        if segment.sequence <= self.acknowledged {
+            self.echo = segment.timestamp;
+        }
+        self.latest = segment.sequence;
+        let in_order = segment.sequence <= self.next && segment.end() > self.next;
+        let filled = in_order && self.advance(segment.end());
+        if !in_order {
+            let news = segment.sequence > self.next && self.beyond.insert(segment.sequence, segment.end());
+            if !news && self.tells_duplicates {
+                self.duplicate = Some((segment.sequence, segment.end()));
+            }
+        }
+        (in_order, filled)
     }
 
     /// A packet of a handshake arrived, of which a SYN is answered.
@@ -276,8 +295,7 @@ impl Receiver {
     }
 
     /// What a segment says of congestion.
-    fn take_mark(&mut self, segment: &DataSegment) {
-        let ecn = segment.ecn;
+    fn take_mark(&mut self, ecn: Ecn, bytes: u32) {
         match self.ecn {
             EcnConfig::Off {} => {}
             EcnConfig::Classic { .. } => self.echoes_mark = ecn.marked || (self.echoes_mark && !ecn.reduced),
@@ -288,7 +306,7 @@ impl Receiver {
                 }
                 self.echoes_mark = ecn.marked;
             }
-            EcnConfig::Accurate { .. } => self.counter.take(ecn, segment.length),
+            EcnConfig::Accurate { .. } => self.counter.take(ecn, bytes),
         }
     }
 
