@@ -135,3 +135,28 @@ def test_web_traffic_that_a_proxy_lets_pass_is_told_of() -> None:
     web = silent(**{"network.pep": {"buffer": "1 MB"}, "traffic": "web"})
     assert told in cautions(web)
     assert "onward" not in web.resolve()["flows"][0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"tcp.recovery": "reno"},
+            "tcp.ack.sack_delay: no ACK waits without SACK; needs tcp.recovery sack, rfc6675, rack",
+        ),
+        (
+            {"tcp.timer.timestamps": False},
+            "tcp.ack.sack_delay: no ACK waits where no round trip is known; needs tcp.timer.timestamps = true",
+        ),
+        ({}, ""),
+    ],
+)
+def test_acks_that_never_wait_beyond_a_hole_are_told_of(changes: dict[str, object], said: str) -> None:
+    lossy = {"tcp.recovery": "sack", "tcp.timer": {"kind": "fine", "timestamps": True}, "network.trunk_delay": "20 ms"}
+    plain = silent(**lossy).with_(**changes)
+
+    def after(delay: str) -> Scenario:
+        return plain.with_(**{"tcp.ack": {"kind": "linux", "sack_delay": delay}})
+
+    assert [line for line in cautions(after("5 ms")) if "sack_delay" in line] == ([said] if said else [])
+    assert (simulate(after("5 ms"), seed=1).state_hash == simulate(after("0 s"), seed=1).state_hash) == bool(said)

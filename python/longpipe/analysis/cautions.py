@@ -19,6 +19,8 @@ DRAWN_LOSSES: Final = ("bernoulli", "over-time", "gilbert-elliott", "gilbert-ell
 DRAWN_QUEUES: Final = ("red", "pie", "blue")
 DRAWN_PHASES: Final = ("common", "per-flow")
 DRAWN_CONTROLS: Final = ("bbr", "bbr3")
+# Recoveries whose receivers tell of data beyond a hole.
+SELECTIVE: Final = ("sack", "rfc6675", "rack")
 # A path that changes once or twice is meant to stay where it is then.
 FEWEST_STEPS: Final = 4
 
@@ -27,8 +29,9 @@ _REMEDY: Final = "needs start = {kind = 'random', over = '1 s'}, or else what is
 
 def cautions(scenario: Scenario) -> list[str]:
     """A line for each port whose rate or buffer windows can't fill, and for each path that ends before the run."""
-    ends = _ended_series(scenario.resolve())
-    return [*window_warnings(scenario), *ends, *_other_ways_back(scenario), *_unsplit(scenario)]
+    resolved = scenario.resolve()
+    ways = [*_ended_series(resolved), *_other_ways_back(scenario)]
+    return [*window_warnings(scenario), *ways, *_unsplit(scenario), *_never_wait(resolved)]
 
 
 def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:
@@ -104,6 +107,15 @@ def _unsplit(scenario: Scenario) -> Iterator[str]:
     web = sum(flow["traffic"]["kind"] == "web" for flow in resolved["flows"])
     if splits and web:
         yield f"network.pep: {web} flows of web traffic pass unsplit; proxies split greedy and transfer"
+
+
+def _never_wait(resolved: Resolved) -> Iterator[str]:
+    """A line where ACKs are to wait beyond a hole, which they do by SACK and a round trip that timestamps tell."""
+    asked = [flow["tcp"] for flow in resolved["flows"] if flow["tcp"]["ack"].get("sack_delay_ps")]
+    if any(_kind(tcp["recovery"]) not in SELECTIVE for tcp in asked):
+        yield f"tcp.ack.sack_delay: no ACK waits without SACK; needs tcp.recovery {', '.join(SELECTIVE)}"
+    elif not all(tcp["timer"].get("timestamps") for tcp in asked):
+        yield "tcp.ack.sack_delay: no ACK waits where no round trip is known; needs tcp.timer.timestamps = true"
 
 
 def _ended_series(resolved: Resolved) -> Iterator[str]:
