@@ -86,7 +86,7 @@ class Pie(Model):
         default="sojourn",
         description="How the delay is known: that of the packet that left last, the queue over the rate of departures "
         "(half of each new rate in the mean, as in ns-3), or the queue times how long 2^14 bytes take to depart (a "
-        "quarter of each new time in the mean; RFC 8033 section 5.2)",
+        "quarter of each new time in the mean); RFC 8033 section 5.2",
     )
     rules: Literal["rfc-8033", "linux", "ns-3"] = Field(
         default="rfc-8033", description="Whose reading of bursts and of very short and long delays"
