@@ -229,7 +229,8 @@ impl Receiver {
     }
 
     /// Puts a segment where it belongs; whether it is expected, and whether it filled a hole.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[cfg_attr(target_family = "wasm", inline(never))]
     fn place(&mut self, segment: &DataSegment) -> (bool, bool) {
         self.highest = self.highest.max(segment.end());
         if segment.sequence <= self.acknowledged {
@@ -388,7 +389,8 @@ impl Receiver {
     }
 
     /// An ACK of all that has arrived leaves.
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[cfg_attr(target_family = "wasm", inline(never))]
     fn acknowledge(&mut self) -> AckSegment {
         self.pending = false;
         self.unacknowledged = 0;

@@ -138,7 +138,8 @@ impl Sender {
         self.poll_as_recovery_says(now)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[cfg_attr(target_family = "wasm", inline(never))]
     fn poll_as_recovery_says(&mut self, now: Time) -> Option<DataSegment> {
         if self.resend_first {
             self.resend_first = false;
