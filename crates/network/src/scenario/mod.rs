@@ -14,6 +14,7 @@ pub(crate) mod queueless;
 pub mod rerouting;
 mod schedulers;
 pub mod topology;
+mod traces;
 
 use crate::hosts::web::WebConfig;
 pub use datagrams::{ArrivalsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, Times, VideoConfig};
@@ -32,6 +33,7 @@ pub use schedulers::{
 };
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
+pub use traces::TraceConfig;
 
 /// Everything one run needs besides its seed.
 #[derive(Clone, Debug, Deserialize, Read, Serialize)]
@@ -351,36 +353,6 @@ pub enum StartConfig {
     },
 }
 
-/// What to record over time; off costs nothing.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct TraceConfig {
-    /// cwnd and ssthresh of every flow, at each change.
-    pub cwnd: bool,
-    /// Cells held by every switch port, at the first cell of each frame.
-    pub queue: bool,
-    /// Segments sent, ACKs and SACK blocks received by every sender.
-    pub sequence: bool,
-    /// Round trips measured by every sender, and its RTO.
-    pub rtt: bool,
-    /// Cells of each VC held by every switch port, at regular instants.
-    pub vc_queue: bool,
-    /// Time between these [ps].
-    pub vc_queue_interval_ps: u64,
-    /// How long every packet was at every router's port.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub delay: bool,
-    /// Packets that routers' ports lost or marked, with the reason.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub drops: bool,
-    /// What every sender is about, its rate and what its control knows of the path, at each change.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub control: bool,
-    /// Data that reached every receiver for the first time.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub arrivals: bool,
-}
-
 impl Scenario {
     /// Whether some flow's route changes.
     pub(crate) fn reroutes(&self) -> bool {
@@ -390,20 +362,5 @@ impl Scenario {
     /// Whether a node is a host.
     pub(crate) fn is_host(&self, node: usize) -> bool {
         self.nodes[node].kind == NodeKind::Host
-    }
-}
-
-impl TraceConfig {
-    /// Whether anything is to be recorded.
-    pub fn any(&self) -> bool {
-        self.cwnd
-            || self.queue
-            || self.sequence
-            || self.rtt
-            || self.vc_queue
-            || self.delay
-            || self.drops
-            || self.arrivals
-            || self.control
     }
 }

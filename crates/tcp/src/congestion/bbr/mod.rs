@@ -2,6 +2,7 @@
 //! al. 2016, draft-cardwell-iccrg-bbr-congestion-control-00, and Linux's numbers).
 
 mod aggregation;
+mod mode;
 mod pause;
 mod policer;
 mod window;
@@ -9,13 +10,14 @@ mod window;
 use super::control::{Ack, Cause, Control, Grant, Pacing, Phase, RateSample, Sent, Wants};
 use super::linux::whole_part;
 use super::peak::Peak;
-use super::stage::{Model, Stage};
+use super::stage::Model;
 use crate::flight::Flight;
 use crate::pacer;
 use crate::variant::{Parameters, Variant};
 use aggregation::Aggregation;
 use longpipe_events::{Span, Stream, Time};
 use longpipe_reading::Read;
+use mode::{Mode, CYCLE};
 use policer::{Finding, Point, Policer};
 use serde::{Deserialize, Serialize};
 
@@ -25,19 +27,6 @@ use serde::{Deserialize, Serialize};
 pub struct BbrConfig {}
 
 impl Parameters for BbrConfig {}
-
-/// What it is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    /// Fills the pipe.
-    Startup,
-    /// Lets the queue drain that this left.
-    Drain,
-    /// A phase of the cycle that tries more, makes up for it, and cruises.
-    ProbeBw(usize),
-    /// Empties the path to see its round trip.
-    ProbeRtt,
-}
 
 /// Round trips by what is delivered.
 #[derive(Clone, Copy, Debug, Default)]
@@ -106,8 +95,6 @@ pub struct Bbr {
 /// 2/ln 2: the least gain at which the rate doubles each round; what drains its queue in a round (both in 256ths, as Linux has them).
 const HIGH: f64 = 739.0 / 256.0;
 const DRAIN: f64 = 88.0 / 256.0;
-/// Pacing gains of the phases of a cycle, and which of them are told from the others.
-const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const MORE: usize = 0;
 /// So many round trips are looked at beside the present one for the bandwidth.
 const PEAK_ROUNDS: u64 = 10;
@@ -173,14 +160,7 @@ impl Control for Bbr {
 
     fn model(&self) -> Option<Model> {
         Some(Model {
-            stage: match self.mode {
-                Mode::Startup => Stage::Startup,
-                Mode::Drain => Stage::Drain,
-                Mode::ProbeBw(phase) if CYCLE[phase] > 1.0 => Stage::ProbeUp,
-                Mode::ProbeBw(phase) if CYCLE[phase] < 1.0 => Stage::ProbeDown,
-                Mode::ProbeBw(_) => Stage::Cruise,
-                Mode::ProbeRtt => Stage::ProbeRtt,
-            },
+            stage: self.mode.stage(),
             bandwidth_bps: 8.0 * self.bandwidth(),
         })
     }

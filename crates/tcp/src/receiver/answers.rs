@@ -1,0 +1,97 @@
+//! What an ACK says.
+
+use super::Receiver;
+use crate::config::EcnConfig;
+use crate::segment::{AckSegment, ByteCounts};
+use longpipe_events::{MaybeTime, Time};
+
+impl Receiver {
+    /// The ACK to send now, if any.
+    #[inline(always)]
+    pub fn poll_transmit(&mut self, now: Time) -> Option<AckSegment> {
+        if self.says_more {
+            return self.poll_in_full(now);
+        }
+        self.pending.then(|| self.acknowledge())
+    }
+
+    /// The same where it may say more than what has arrived.
+    #[inline(never)]
+    fn poll_in_full(&mut self, now: Time) -> Option<AckSegment> {
+        if !self.pending {
+            return None;
+        }
+        if self.before_mark.is_some() {
+            return self.poll_before_mark(now);
+        }
+        Some(AckSegment {
+            ace: self.ace(),
+            clock: self.clock(now),
+            counts: self.counts(),
+            opening: std::mem::take(&mut self.opening),
+            ..self.acknowledge()
+        })
+    }
+
+    /// An ACK of all that has arrived leaves.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    #[cfg_attr(target_family = "wasm", inline(never))]
+    fn acknowledge(&mut self) -> AckSegment {
+        self.pending = false;
+        self.unacknowledged = 0;
+        self.acknowledged = self.next;
+        self.deadline = MaybeTime::NONE;
+        AckSegment {
+            acknowledgement: self.next,
+            echo: self.echo,
+            blocks: if self.sack_blocks == 0 || (self.beyond.is_empty() && self.duplicate.is_none()) {
+                Default::default()
+            } else {
+                self.blocks()
+            },
+            ..AckSegment::default()
+        }
+    }
+
+    /// The ACK of what came before marks began or ended, which says of it what holds.
+    #[cold]
+    fn poll_before_mark(&mut self, now: Time) -> Option<AckSegment> {
+        let (acknowledgement, due) = self.before_mark.take()?;
+        self.pending = due;
+        Some(AckSegment {
+            acknowledgement,
+            echo: self.echo,
+            ace: u8::from(!self.echoes_mark),
+            clock: self.clock(now),
+            ..AckSegment::default()
+        })
+    }
+
+    /// What an ACK that leaves now says of the receiver's clock.
+    #[inline(always)]
+    fn clock(&self, now: Time) -> MaybeTime {
+        if self.tells_clock {
+            now.into()
+        } else {
+            MaybeTime::NONE
+        }
+    }
+
+    /// What an ACK that leaves now says of marks.
+    #[inline(always)]
+    fn ace(&mut self) -> u8 {
+        match self.ecn {
+            EcnConfig::Accurate { .. } => self.counter.tell(),
+            _ => u8::from(self.echoes_mark),
+        }
+    }
+
+    /// What its option says of them, if it has one; the answer to a SYN has none.
+    #[inline(always)]
+    fn counts(&self) -> ByteCounts {
+        match self.ecn {
+            EcnConfig::Accurate { option: true, .. } if !self.opening.is_syn() => self.counter.counts(),
+            _ => ByteCounts::NONE,
+        }
+    }
+}
