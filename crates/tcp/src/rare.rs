@@ -48,12 +48,18 @@ impl Rare {
         self.startup.as_mut().and_then(|startup| startup.on_ack(now))
     }
 
-    /// A segment leaves.
-    #[cold]
-    pub fn on_sent(&mut self, now: Time) {
+    /// A segment leaves, where nothing but an idle time concerns it.
+    #[inline]
+    pub fn leave(&mut self, now: Time) {
         if let Some((_, latest)) = &mut self.idle_restart {
             *latest = now;
         }
+    }
+
+    /// The same otherwise.
+    #[cold]
+    pub fn on_sent(&mut self, now: Time) {
+        self.leave(now);
         if let Some(startup) = &mut self.startup {
             startup.on_sent(now);
         }

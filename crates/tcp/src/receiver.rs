@@ -38,6 +38,8 @@ pub struct Receiver {
     attends: bool,
     /// Whether ACKs may say more than what has arrived: marks, the clock, a part in a handshake.
     says_more: bool,
+    /// Whether ACKs of data in order say no more than that, with an echo at most, and nobody has to hear of them.
+    simple: bool,
     /// Data beyond a hole.
     beyond: Ranges,
     /// When a delayed ACK is due.
@@ -111,6 +113,7 @@ impl Receiver {
             timeout: Span(timeout_ps),
             attends: quick > 0 || window.is_some() || !config.ecn.is_off() || config.handshake,
             says_more: !config.ecn.is_off() || config.congestion.measures_delay(),
+            simple: config.ecn.is_off() && !config.congestion.measures_delay(),
             window: window.map(Box::new),
             compression: compression.map(Box::new),
             quick,
@@ -137,7 +140,7 @@ impl Receiver {
 
     /// Somebody has to hear of each segment, so that none is taken in passing.
     pub fn heed_each_segment(&mut self) {
-        (self.at_once, self.plain) = (false, false);
+        (self.at_once, self.plain, self.simple) = (false, false, false);
     }
 
     /// What it has received is to be told again, whether or not that is more than before.
@@ -155,6 +158,30 @@ impl Receiver {
             self.acknowledged = self.next;
             self.next
         })
+    }
+
+    /// Takes a segment without marks that is expected, where nothing lies beyond it and no more than its number, its timestamp
+    /// and the window decides when it is acknowledged; else `on_segment` has to take it. Whether `is_pending` tells of an ACK,
+    /// of which `answer_in_order` then says all.
+    #[inline]
+    pub fn take_in_order(&mut self, now: Time, sequence: u64, length: u32, stamp: MaybeTime) -> bool {
+        let expected = self.simple & (sequence == self.next) & (length > 0);
+        if !(expected && self.beyond.is_empty() && self.duplicate.is_none()) {
+            return false;
+        }
+        if sequence == self.acknowledged {
+            self.echo = stamp;
+        }
+        self.latest = sequence;
+        self.next = sequence + u64::from(length);
+        let grew = self.window_grows(now, stamp.get());
+        if grew | (self.quick > 0) {
+            self.quick = self.quick.saturating_sub(1);
+            self.pending = true;
+        } else {
+            self.acknowledge_or_wait(now);
+        }
+        true
     }
 
     /// A segment arrived whole.

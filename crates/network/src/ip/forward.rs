@@ -37,8 +37,8 @@ pub(crate) struct Reaching {
 /// An ACK on its first wire whose place among all others is certain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Certain {
-    next: OnWire,
-    options: Options,
+    pub next: OnWire,
+    pub options: Options,
 }
 
 impl Ip {
@@ -341,8 +341,8 @@ impl Ip {
 
     /// An ACK whose place is certain reaches a router, and all that follows.
     #[inline(never)]
-    pub(crate) fn go_on_for_certain<P: Probe>(&mut self, hosts: &mut Hosts<P>, ack: &Certain) {
-        self.forward(hosts, (ack.next.arrival, ack.next.packet), &ack.options, false);
+    pub(crate) fn go_on_for_certain<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options) {
+        self.forward(hosts, (next.arrival, next.packet), options, false);
     }
 
     /// The first packet on a wire reaches its host.

@@ -4,5 +4,6 @@ pub(crate) mod acks;
 pub(crate) mod ahead;
 mod frames;
 mod hosts;
+mod in_order;
 mod packets;
 pub(crate) mod promises;

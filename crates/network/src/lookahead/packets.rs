@@ -48,7 +48,7 @@ impl Ip {
                 arrival: onward,
                 packet,
             };
-            return self.set_out_ahead(hosts, link, next, arrival);
+            return self.set_out_ahead(hosts, link, next, &NO_OPTIONS, arrival);
         }
         let reaching = self.travel(hosts, (onward, packet), &NO_OPTIONS, false, None);
         if let Some(Reaching { arrival, packet, .. }) = reaching {
@@ -76,7 +76,7 @@ impl Ip {
                 continue;
             };
             if wire.line.end != End::Shared || !self.lanes.append_plain_data(next(onward)) {
-                return self.send_rest(hosts, flow, link, next(onward), arrival);
+                return self.send_rest(hosts, (flow, link), next(onward), &NO_OPTIONS, arrival);
             }
         }
         if !sender.is_spent() | (sender.next_calm_timeout() < state.sender_armed) {
@@ -93,16 +93,16 @@ impl Ip {
         options: &Options,
         since: Time,
     ) {
-        if hosts.ahead.by_records && next.packet.is_plain_ack() {
-            return self.hand_over_ack(hosts, next, options, since);
+        if hosts.ahead.by_records {
+            return self.hand_over_by_records(hosts, next, options, since);
         }
         self.hand_over(hosts, next, options, since);
     }
 
-    /// The same of an ACK that says nothing but that data arrived, as a rule in order.
+    /// The same where some connection keeps records of what it sends.
     #[inline(never)]
-    fn hand_over_ack<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options, since: Time) {
-        if !self.take_ack_in_order(hosts, next) {
+    fn hand_over_by_records<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options, since: Time) {
+        if !self.take_in_order(hosts, next, options, since) {
             self.hand_over(hosts, next, options, since);
         }
     }
@@ -114,53 +114,26 @@ impl Ip {
         let certain = hosts.receive(self, next.packet, options, since);
         hosts.end_ahead(now);
         if let Some(ack) = &certain {
-            self.go_on_for_certain(hosts, ack);
+            self.go_on_for_certain(hosts, ack.next, &ack.options);
         }
-    }
-
-    /// A plain ACK reaches a sender that keeps records of what it sends, where they show nothing but that data arrived in order;
-    /// false if more may follow.
-    #[inline(never)]
-    fn take_ack_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire) -> bool {
-        let OnWire { arrival, packet } = next;
-        let flow = packet.vc().flow();
-        let state = &mut hosts.flows[flow];
-        let sender = &mut state.sender;
-        if !sender.take_in_order(arrival, packet.sequence()) {
-            return false;
-        }
-        let Entry { link, step } = state.way;
-        let wire = &mut self.wires[link as usize];
-        let mss = sender.mss_bytes();
-        while let Some(sequence) = sender.poll_in_order(arrival) {
-            let mut next = OnWire {
-                arrival,
-                packet: Packet::plain_data(Circuit::of_data(flow), step, (sequence, false), mss),
-            };
-            let Some(onward) = wire.send(arrival, next.packet.bytes(), || (0, false)) else {
-                continue;
-            };
-            next.arrival = onward;
-            if wire.line.end != End::Shared || !self.lanes.append_plain_data(next) {
-                self.send_rest(hosts, flow, link, next, arrival);
-                return true;
-            }
-        }
-        if !sender.is_spent_in_order() | (sender.next_timeout() < state.sender_armed) {
-            self.send_on_ahead(hosts, flow, arrival);
-        }
-        true
     }
 
     /// A flow's packet that left its host at `now`, ahead of time, is on its way; sends what the window allows beyond it.
     #[inline(never)]
-    fn send_rest<P: Probe>(&mut self, hosts: &mut Hosts<P>, flow: usize, link: u32, next: OnWire, now: Time) {
-        self.set_out_ahead(hosts, link, next, now);
+    pub(super) fn send_rest<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        (flow, link): (usize, u32),
+        next: OnWire,
+        options: &Options,
+        now: Time,
+    ) {
+        self.set_out_ahead(hosts, link, next, options, now);
         self.send_on_ahead(hosts, flow, now);
     }
 
     #[inline(never)]
-    fn send_on_ahead<P: Probe>(&mut self, hosts: &mut Hosts<P>, flow: usize, now: Time) {
+    pub(super) fn send_on_ahead<P: Probe>(&mut self, hosts: &mut Hosts<P>, flow: usize, now: Time) {
         let now = hosts.begin_ahead(now);
         hosts.send_data(self, flow);
         hosts.end_ahead(now);
@@ -168,9 +141,16 @@ impl Ip {
 
     /// A packet that left its host at `now`, ahead of time, is on its way over its first link.
     #[inline(never)]
-    fn set_out_ahead<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, now: Time) {
+    pub(super) fn set_out_ahead<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        link: u32,
+        next: OnWire,
+        options: &Options,
+        now: Time,
+    ) {
         let now = hosts.begin_ahead(now);
-        self.set_out(hosts, link, next, &NO_OPTIONS);
+        self.set_out(hosts, link, next, options);
         hosts.end_ahead(now);
     }
 }

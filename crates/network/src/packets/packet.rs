@@ -89,6 +89,18 @@ impl Options {
         blocks: [SackBlock::NONE; MAX_SACK_BLOCKS],
         counts: ByteCounts::NONE,
     };
+
+    /// Whether there is a timestamp, or its echo, and nothing else.
+    #[inline(always)]
+    pub fn is_stamp_alone(&self) -> bool {
+        !self.blocks[0].is_some() & !self.counts.is_some() & (self.clock == MaybeTime::NONE)
+    }
+
+    /// The timestamp, or its echo.
+    #[inline(always)]
+    pub fn stamp(&self) -> MaybeTime {
+        self.stamp
+    }
 }
 
 /// A packet on a wire.
@@ -163,6 +175,18 @@ impl Packet {
     #[inline(always)]
     pub fn is_plain_ack(&self) -> bool {
         ((self.place ^ 1) & (u64::from(REQUEST) << 32 | 1)) | (self.rest & NOTABLE) == 0
+    }
+
+    /// Whether it is a segment of a flow's TCP that has no more to say than options tell.
+    #[inline(always)]
+    pub fn is_simple(&self) -> bool {
+        (self.place & u64::from(REQUEST) << 32) | (self.rest & (NOTABLE & !OPTIONS)) == 0
+    }
+
+    /// Bytes of payload, if that is its only option.
+    #[inline(always)]
+    pub fn payload_bytes(&self, stamp: MaybeTime) -> u32 {
+        u32::from(self.bytes()) - header_bytes(stamp.get())
     }
 
     /// InTransit: of a flow's data or of its ACKs.

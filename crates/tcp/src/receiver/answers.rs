@@ -37,6 +37,20 @@ impl Receiver {
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     #[cfg_attr(target_family = "wasm", inline(never))]
     fn acknowledge(&mut self) -> AckSegment {
+        let blocks = if self.sack_blocks == 0 || (self.beyond.is_empty() && self.duplicate.is_none()) {
+            Default::default()
+        } else {
+            self.blocks()
+        };
+        AckSegment {
+            blocks,
+            ..self.answer_in_order()
+        }
+    }
+
+    /// The same where nothing lies beyond.
+    #[inline(always)]
+    pub fn answer_in_order(&mut self) -> AckSegment {
         self.pending = false;
         self.unacknowledged = 0;
         self.acknowledged = self.next;
@@ -44,11 +58,6 @@ impl Receiver {
         AckSegment {
             acknowledgement: self.next,
             echo: self.echo,
-            blocks: if self.sack_blocks == 0 || (self.beyond.is_empty() && self.duplicate.is_none()) {
-                Default::default()
-            } else {
-                self.blocks()
-            },
             ..AckSegment::default()
         }
     }

@@ -162,7 +162,9 @@ impl Sender {
                     && !ack.echoes_mark()
                     && ack.clock == MaybeTime::NONE
                     && ack.acknowledgement > self.flight.una;
-                if !(plain && self.on_ack_in_order(now, ack.acknowledgement, ack.echo.get())) {
+                if plain && self.take_in_order(now, ack.acknowledgement, ack.echo.get()) {
+                    self.set_timers_in_order(now);
+                } else {
                     records::on_ack(self, now, ack);
                 }
                 return;

@@ -6,13 +6,14 @@ use super::{expiry, Sender};
 use crate::congestion::control::{Ack, Phase, Sent};
 use crate::ledger::Ledger;
 use crate::recovery::Recovery;
+use crate::segment::{DataSegment, Ecn, Opening};
 use crate::told::Told;
 use longpipe_events::{MaybeTime, Time};
 
 impl Sender {
-    /// Takes an ACK without SACK blocks or marks if it acknowledges the first segment under way, and nothing is lost, out of
-    /// order or probed; after that `poll_in_order` says what to send.
-    pub(super) fn on_ack_in_order(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) -> bool {
+    /// Takes an ACK that has no options but an echo if it acknowledges the first segment under way, and nothing is lost, out of
+    /// order or probed; then `poll_after_ack` says what to send, and `end_in_order` ends it.
+    pub fn take_in_order(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) -> bool {
         let simple = self.is_simple();
         let (Recovery::Rack(rack), Some(told), true) = (&mut self.recovery, self.told.as_deref_mut(), simple) else {
             return false;
@@ -58,34 +59,32 @@ impl Sender {
             rate: news.rate,
         };
         let pacing = self.congestion.on_ack(&ack, flight);
-        if in_flight == 0 {
-            rack.rest();
+        rack.rto = if in_flight == 0 {
+            MaybeTime::NONE
         } else {
-            rack.rto = expiry(self.rto, &mut self.rtt, now);
-            rack.arm_probe(now, srtt, ledger, in_flight, flight.mss);
-        }
-        self.timers.set(Timer::Retransmission, rack.next_timeout());
+            expiry(self.rto, &mut self.rtt, now)
+        };
         told.pace(pacing);
         told.pace_by_window(flight, srtt, news.least_rtt);
         true
     }
 
-    /// The same of an ACK without options, where no segment has timestamps.
-    pub fn take_in_order(&mut self, now: Time, acknowledgement: u64) -> bool {
-        !self.timestamps && self.on_ack_in_order(now, acknowledgement, None)
+    /// A segment of MSS bytes never sent before, if the window and the time allow it, where `goes_in_order` or `take_in_order`
+    /// told that nothing else may leave; the timers are set later.
+    #[inline]
+    pub fn poll_after_ack(&mut self, now: Time) -> Option<DataSegment> {
+        let sequence = self.send_in_order(now)?;
+        Some(DataSegment {
+            sequence,
+            length: self.flight.mss,
+            retransmission: false,
+            timestamp: self.stamp(now),
+            ecn: Ecn::default(),
+            opening: Opening::Over,
+        })
     }
 
-    /// Sends a segment of MSS bytes never sent before, if nothing is lost, out of order or probed, and the window and the time
-    /// allow it: its first byte.
-    pub fn poll_in_order(&mut self, now: Time) -> Option<u64> {
-        let simple = self.is_simple() && !self.may_be_idle();
-        let (Recovery::Rack(rack), Some(told), true) = (&mut self.recovery, self.told.as_deref_mut(), simple) else {
-            return None;
-        };
-        let ledger = told.ledger.as_mut()?;
-        if !(rack.rests() && ledger.is_calm()) {
-            return None;
-        }
+    fn send_in_order(&mut self, now: Time) -> Option<u64> {
         let flight = &mut self.flight;
         let (sequence, mss) = (flight.nxt, u64::from(flight.mss));
         let end = sequence + mss;
@@ -94,11 +93,18 @@ impl Sender {
         if !(fits && sequence == flight.max) {
             return None;
         }
+        let (Recovery::Rack(rack), Some(told)) = (&mut self.recovery, self.told.as_deref_mut()) else {
+            return None;
+        };
+        let ledger = told.ledger.as_mut()?;
+        if self.rare.is_some() && sequence == flight.una {
+            return None;
+        }
         if told.pacer.as_mut().is_some_and(|pacer| pacer.holds(now, mss)) {
             return None;
         }
         if let Some(rare) = &mut self.rare {
-            rare.on_sent(now);
+            rare.leave(now);
         }
         (flight.nxt, flight.max) = (end, end);
         ledger.on_sent(now, sequence, end, end);
@@ -122,9 +128,29 @@ impl Sender {
         if rack.rto == MaybeTime::NONE {
             rack.rto = expiry(self.rto, &mut self.rtt, now);
         }
-        rack.arm_probe(now, self.rtt.srtt(), ledger, under_way, flight.mss);
-        self.timers.set(Timer::Retransmission, rack.next_timeout());
         Some(sequence)
+    }
+
+    /// What `take_in_order` took has sent what it lets out: sets the timers; whether nothing more leaves, as no short segment may
+    /// go, and the application has more than the window, or the time, allows.
+    #[inline]
+    pub fn end_in_order(&mut self, now: Time) -> bool {
+        self.set_timers_in_order(now);
+        self.has_full_segment() && !self.may_be_idle()
+    }
+
+    pub(super) fn set_timers_in_order(&mut self, now: Time) {
+        let (Recovery::Rack(rack), Some(told)) = (&mut self.recovery, self.told.as_deref_mut()) else {
+            return;
+        };
+        let Some(ledger) = &told.ledger else { return };
+        let under_way = self.flight.outstanding();
+        if under_way == 0 {
+            rack.rest();
+        } else {
+            rack.arm_probe(now, self.rtt.srtt(), ledger, under_way, self.flight.mss);
+        }
+        self.timers.set(Timer::Retransmission, rack.next_timeout());
     }
 
     /// Whether it was found already that a segment waits for its time, and nothing else may leave before.
@@ -154,20 +180,19 @@ impl Sender {
         self.rare.is_some() && self.flight.outstanding() == 0
     }
 
-    /// Whether nothing more leaves where `poll_in_order` gives none: nothing is to be repaired, no short segment may go, and the
-    /// application has more than the window allows.
-    pub fn is_spent_in_order(&self) -> bool {
-        let calm = || {
-            let (Recovery::Rack(rack), Some(told)) = (&self.recovery, &self.told) else {
-                return false;
-            };
-            rack.rests() && told.ledger.as_ref().is_some_and(Ledger::is_calm)
+    /// Whether nothing is lost, out of order or probed, and no idle time closes the window.
+    pub(super) fn goes_in_order(&self) -> bool {
+        let (Recovery::Rack(rack), Some(told)) = (&self.recovery, &self.told) else {
+            return false;
         };
-        self.short_at_end_only
-            && self.written - self.flight.nxt >= u64::from(self.flight.mss)
-            && self.is_simple()
-            && !self.may_be_idle()
-            && calm()
+        let calm = rack.rests() && told.ledger.as_ref().is_some_and(Ledger::is_calm);
+        calm && self.is_simple() && !self.may_be_idle()
+    }
+
+    /// Whether the application has a full segment, and none that is shorter may leave before.
+    #[inline]
+    pub(super) fn has_full_segment(&self) -> bool {
+        self.short_at_end_only && self.written - self.flight.nxt >= u64::from(self.flight.mss)
     }
 }
 
@@ -177,7 +202,7 @@ mod tests {
     use crate::config::tests::config;
     use crate::config::{AckConfig, CongestionConfig, RackConfig, RecoveryConfig, TcpConfig, TimerConfig};
     use crate::congestion::{Bbr3Config, BbrConfig, CubicConfig, CubicRules, HystartConfig, LinuxRenoConfig};
-    use crate::{AckSegment, DataSegment, Receiver};
+    use crate::{AckSegment, Receiver};
     use longpipe_events::{Span, PS_PER_SECOND};
     use proptest::prelude::*;
     use std::collections::BTreeMap;

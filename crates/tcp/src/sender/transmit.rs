@@ -96,18 +96,14 @@ impl Sender {
             if self.waits(now) {
                 return None;
             }
-            if let Some(sequence) = self.poll_in_order(now) {
-                return Some(DataSegment {
-                    sequence,
-                    length: self.flight.mss,
-                    retransmission: false,
-                    timestamp: self.stamp(now),
-                    ecn: Ecn::default(),
-                    opening: Opening::Over,
-                });
-            }
-            if self.is_spent_in_order() {
-                return None;
+            if self.goes_in_order() {
+                let segment = self.poll_after_ack(now);
+                if segment.is_some() {
+                    self.set_timers_in_order(now);
+                }
+                if segment.is_some() || self.has_full_segment() {
+                    return segment;
+                }
             }
             return records::poll(self, now);
         }
