@@ -5,7 +5,8 @@ use rustix::event::{poll, PollFd, Timespec};
 use rustix::time::{clock_gettime, ClockId};
 use std::io;
 
-const PS_PER_NS: u64 = 1_000;
+/// Picoseconds of one nanosecond.
+pub const PS_PER_NS: u64 = 1_000;
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// Time since the clock was made.

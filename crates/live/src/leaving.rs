@@ -2,7 +2,9 @@
 
 use crate::clock::{nanoseconds, Clock};
 use crate::joined::Joined;
+use crate::lead::Lead;
 use crate::live::{Host, Said};
+use crate::path::Path;
 use longpipe_events::Time;
 
 /// What is handed over next.
@@ -15,6 +17,9 @@ pub struct Leaving {
     due: Vec<Time>,
     /// What is later than this is counted [ns].
     limit_ns: u64,
+    lead: Lead,
+    /// Since when what is due is looked for.
+    from: Time,
 }
 
 impl Leaving {
@@ -25,7 +30,23 @@ impl Leaving {
             to: 0,
             due: Vec::new(),
             limit_ns,
+            lead: Lead::default(),
+            from: Time::ZERO,
         }
+    }
+
+    /// By how much earlier than due packets begin to leave now [ns].
+    pub fn lead(&self, now: Time) -> u64 {
+        self.lead.ns(now)
+    }
+
+    /// Up to when what is due leaves now.
+    pub fn begin(&mut self, now: Time, path: &mut Path) -> Time {
+        self.from = now;
+        if self.lead.ns(now) == 0 {
+            return now;
+        }
+        self.lead.reach(now, path.horizon().max(path.next_due()))
     }
 
     /// A packet leaves for a host, after those that can't go with it.
@@ -46,10 +67,13 @@ impl Leaving {
         }
         said.refused += hosts[self.to].device.deliver(&mut self.joined) as u64;
         let now = clock.now();
+        self.lead.took(self.from, now);
+        self.from = now;
         for due in self.due.drain(..) {
             let late = nanoseconds(due, now);
             said.late += u64::from(late > self.limit_ns);
             said.lateness.add(late);
+            said.earliest_ns = said.earliest_ns.max(nanoseconds(now, due));
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod headers;
 mod intake;
 mod joined;
 pub mod lateness;
+mod lead;
 mod leaving;
 pub mod live;
 pub mod path;

@@ -68,6 +68,8 @@ pub struct Said {
     pub refused: u64,
     /// How much later than due packets left.
     pub lateness: Histogram,
+    /// By how much one was handed over before it was due, at most [ns].
+    pub earliest_ns: u64,
     /// Packets later than the limit.
     pub late: u64,
     /// Longest time for which nothing was looked at, but for sleep [ns].
@@ -81,7 +83,7 @@ pub struct Live {
     hosts: Vec<Host>,
     /// Whose turn it is to have its packets taken in.
     turn: usize,
-    /// By host: when sleep ended because its device had a packet.
+    /// By host: when its device had a packet that ended sleep.
     waiting: Vec<Option<Time>>,
     routes: Routes,
     leaving: Leaving,
@@ -167,7 +169,10 @@ impl Live {
                 if woken {
                     break;
                 }
-            } else if let Some(asked) = (!busy).then(|| self.idle(now, rest.margin())).flatten() {
+            } else if let Some(asked) = (!busy)
+                .then(|| self.idle(now, rest.margin() + self.leaving.lead(now)))
+                .flatten()
+            {
                 let devices = self.hosts.iter().map(|host| host.device.descriptor());
                 let mut descriptors: Vec<PollFd<'_>> = devices
                     .chain([stop])
@@ -177,7 +182,7 @@ impl Live {
                 looked = clock.now();
                 rest.slept(now, looked, (!woken).then_some(asked));
                 for (waiting, descriptor) in self.waiting.iter_mut().zip(&descriptors) {
-                    *waiting = (!descriptor.revents().is_empty()).then_some(looked);
+                    *waiting = (!descriptor.revents().is_empty()).then_some(rest.was_woken(now, looked));
                 }
                 if descriptors.last().is_some_and(|stop| !stop.revents().is_empty()) {
                     break;
@@ -222,7 +227,8 @@ impl Live {
     /// What is due by `now` leaves; how many packets that were.
     fn let_out(&mut self, now: Time, clock: &Clock) -> u64 {
         let mut left = 0;
-        for outcome in self.path.advance_to(now) {
+        let until = self.leaving.begin(now, &mut self.path);
+        for outcome in self.path.advance_to(until) {
             let Some(mut kept) = self.store.take(outcome.id) else {
                 continue;
             };

@@ -3,7 +3,7 @@
 
 use longpipe_events::Time;
 
-use crate::clock::nanoseconds;
+use crate::clock::{nanoseconds, PS_PER_NS};
 
 /// One part in so many of the time is others' where the thread is of real-time priority: the kernel gives them 5 % of each second,
 /// all at once, unless they have had it (`sched_rt_runtime_us`; since Linux 6.12 the fair server).
@@ -22,6 +22,8 @@ pub struct Rest {
     naps: bool,
     /// By how much waking was slow, nearly at worst [ns].
     slow_ns: u64,
+    /// Likewise, nearly at best; none: not known yet.
+    quick_ns: Option<u64>,
     /// Since when it has not slept, and what it owed then [ns].
     woke: Time,
     owed_ns: u64,
@@ -34,6 +36,7 @@ impl Rest {
             spin_ns,
             naps,
             slow_ns: 0,
+            quick_ns: None,
             woke: now,
             owed_ns: 0,
         }
@@ -70,6 +73,18 @@ impl Rest {
         } else {
             self.slow_ns -= (self.slow_ns - slow) / 32;
         }
+        let quick = self.quick_ns.get_or_insert(slow.min(SLOWEST));
+        if slow < *quick {
+            *quick -= (*quick - slow) / 4;
+        } else {
+            *quick += (slow.min(SLOWEST) - *quick) / 32;
+        }
+    }
+
+    /// When that came which has ended a sleep from one instant to another: so long before its end as waking takes, nearly at best.
+    pub fn was_woken(&self, from: Time, to: Time) -> Time {
+        let quick = self.quick_ns.unwrap_or(0).min(nanoseconds(from, to));
+        Time(to.0 - quick * PS_PER_NS)
     }
 }
 
@@ -109,5 +124,18 @@ mod tests {
         }
         assert_eq!(rest.margin(), SLOWEST);
         assert_eq!(Rest::new(0, true, Time::ZERO).margin(), 0);
+    }
+
+    #[test]
+    fn what_ended_a_sleep_came_before_its_end_by_what_waking_takes_at_best() {
+        let mut rest = Rest::new(50_000, true, Time::ZERO);
+        let (from, to) = (Time(1_000 * US), Time(9_000 * US));
+        assert_eq!(rest.was_woken(from, to), to);
+        for slow in [20, 12, 90, 12].iter().cycle().take(200) {
+            rest.slept(Time::ZERO, Time((100 + slow) * US), Some(100_000));
+        }
+        let before = nanoseconds(rest.was_woken(from, to), to);
+        assert!((12_000..22_000).contains(&before), "{before}");
+        assert_eq!(rest.was_woken(from, Time(1_005 * US)), from);
     }
 }

@@ -184,6 +184,7 @@ fn counted<'py>(py: Python<'py>, said: &Said) -> PyResult<Bound<'py, PyDict>> {
     result.set_item("refused", said.refused)?;
     result.set_item("late", said.late)?;
     result.set_item("lateness_s", quantiles(py, &said.lateness)?)?;
+    result.set_item("earliest_s", said.earliest_ns as f64 / 1e9)?;
     result.set_item("longest_pause_s", said.longest_pause_ns as f64 / 1e9)?;
     Ok(result)
 }

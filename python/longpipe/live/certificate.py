@@ -29,6 +29,8 @@ class Certificate:
     refused: int
     # How much later than due packets left: the values that shares of them do not exceed, None if there was no packet.
     lateness_s: dict[str, float | None]
+    # By how much one was there before it was due, at most.
+    earliest_s: float
     late: int
     limit_s: float
     longest_pause_s: float
@@ -64,7 +66,8 @@ class Certificate:
         if any(self.lost.values()):
             yield "lost by " + ", ".join(f"{cause} {count}" for cause, count in self.lost.items() if count)
         told = [f"{name} {_shown(self.lateness_s[share])}" for share, name in _SHARES.items()]
-        yield "late by " + ", ".join(told) + f"; {self.late} later than {_shown(self.limit_s)}"
+        early = f", earliest {_shown(self.earliest_s)} before it was due" if self.earliest_s else ""
+        yield "late by " + ", ".join(told) + f"; {self.late} later than {_shown(self.limit_s)}{early}"
         yield f"longest time without a look at the devices {_shown(self.longest_pause_s)}; {self.priority}"
         yield self.halting + shown(self.stolen_s, self.elapsed_s)
         if self.overrun or self.refused:
