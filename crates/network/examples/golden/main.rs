@@ -5,6 +5,7 @@
 #[path = "../../tests/common/mod.rs"]
 #[allow(dead_code)]
 mod common;
+mod controls;
 mod drawn;
 mod frames;
 mod marks;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
     frames::add_all(&mut book);
     marks::add_all(&mut book);
     pies::add_all(&mut book);
+    controls::add_all(&mut book);
     let (mut now, mut refused, mut changed) = (vec![], vec![], 0);
     for outcome in run_all(&book.entries) {
         match outcome {
