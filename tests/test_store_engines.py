@@ -215,25 +215,31 @@ def test_what_is_another_now_is_not_taken_from_engine_1(tmp_path: Path, changes:
         assert (store.has(SHORT, 1), store.has(other, 1)) == (True, False)
 
 
+MARKS = {"framing": "ip", "switch.buffer": "100 packets", "tcp.ecn": "classic"}
 GROUP = {"network": {"kind": "dumbbell", "group": [{"name": "new", "tcp": {"recovery": "rack"}}]}}
 
 
 @pytest.mark.parametrize(
     ("changes", "stays"),
     [
-        ({"tcp.recovery": "sack"}, "23"),
-        ({"tcp.timer": {"kind": "fine", "timestamps": True}}, "23"),
-        ({"tcp.vegas.gamma": 2.0}, "23"),
-        ({"tcp.recovery": "rack"}, "3"),
-        ({"tcp.recovery": "sack", "tcp.congestion": "hybla"}, "3"),
-        (GROUP, "3"),
-        ({"tcp.congestion": "vegas"}, ""),
-        ({"network": {"kind": "dumbbell", "group": [{"name": "old", "tcp": {"congestion": "vegas"}}]}}, ""),
+        ({"tcp.recovery": "sack"}, "234"),
+        ({"tcp.timer": {"kind": "fine", "timestamps": True}}, "234"),
+        ({"tcp.vegas.gamma": 2.0}, "234"),
+        ({"tcp.recovery": "rack"}, "34"),
+        ({"tcp.recovery": "sack", "tcp.congestion": "hybla"}, "34"),
+        (GROUP, "34"),
+        ({"tcp.congestion": "vegas"}, "4"),
+        ({"network": {"kind": "dumbbell", "group": [{"name": "old", "tcp": {"congestion": "vegas"}}]}}, "4"),
+        ({"tcp.recovery": "sack", **MARKS}, "234"),
+        ({"tcp.recovery": "rack", **MARKS}, ""),
+        ({"tcp.recovery": "sack", "tcp.congestion": "bic"}, ""),
     ],
-    ids=["sack", "timestamps", "unused", "rack", "hybla", "groups", "vegas", "group-of-vegas"],
-)
-@pytest.mark.parametrize("engine", ["2", "3"])
-def test_engine_3_holds_but_for_vegas_and_engine_2_but_for_rack_and_slow_start_as_in_linux_too(
+    ids=[
+        "sack", "timestamps", "unused", "rack", "hybla", "groups", "vegas", "group-of-vegas", "marks", "marks-of-rack", "bic",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("engine", ["2", "3", "4"])
+def test_engine_4_holds_but_for_bic_and_marks_of_rack_earlier_ones_with_more_exceptions_each(
     tmp_path: Path, changes: dict[str, object], stays: str, engine: str
 ) -> None:
     scenario = SHORT.with_(**changes)
@@ -241,7 +247,7 @@ def test_engine_3_holds_but_for_vegas_and_engine_2_but_for_rack_and_slow_start_a
         store.save(scenario, 1, pack(simulate(scenario, 1)))
     with closing(sqlite3.connect(tmp_path / "runs.db")) as database, database:
         database.execute(f"update runs set engine = '{engine}'")
-        # Engine 2 was that of version 4, engine 3 that of version 5.
+        # Engine 2 was that of version 4, and so on.
         database.execute(f"update longpipe set version = {int(engine) + 2}")
     with closing(Store(tmp_path / "runs.db")) as store:
         assert store.has(scenario, 1) == (engine in stays)

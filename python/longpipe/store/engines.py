@@ -1,6 +1,7 @@
 """Which engine a stored run is of: a number, and what older builds had in its place."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -9,20 +10,23 @@ import sqlalchemy as sa
 from longpipe import _core
 from longpipe.store.schema import FAILURES, RUNS, SCENARIOS, STUDIES
 
-# Engine 4 changed Vegas alone, engine 3 RACK's timers, and slow start as Linux has it. Engine 2 changed CUBIC alone;
-# since then efficiency counts timestamps, and segments that differ. Builds before engines had numbers, by a hash over
-# their sources: both have the results of engine 1, but the hasty one took ACKs to be certain of their place, which on
-# graphs and beside VBR they may not be.
-_NOW: Final = "4"
+# Engine 5 changed BIC, and what RACK does of marks; engine 4 Vegas alone, engine 3 RACK's timers, and slow start as in
+# Linux. Engine 2 changed CUBIC alone; since then efficiency counts timestamps, and segments that differ. Builds before
+# engines had numbers, by a hash over their sources: both have the results of engine 1, but the hasty one took ACKs to
+# be certain of their place, which on graphs and beside VBR they may not be.
+_NOW: Final = "5"
+_FOURTH: Final = "4"
 _THIRD: Final = "3"
 _SECOND: Final = "2"
 _FIRST: Final = "1"
 _SOUND: Final = "0.1.0+62b773d38c8e"
 _HASTY: Final = "0.1.0+62a7d65541e4"
+# Marks that a sender heeds.
+_MARKS: Final = re.compile(r'"ecn": (\{[^}]*"kind": )?"(?!off")')
 # The recovery and the congestion controls that engine 3 changed.
 _CHANGED: Final = (
     "rack",
-    "bic", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "linux-reno", "scalable", "veno", "westwood",
+    "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "linux-reno", "scalable", "veno", "westwood",
 )  # fmt: skip
 
 
@@ -33,12 +37,16 @@ def engine_version() -> str:
 
 def earlier_names(engine: str) -> tuple[str, ...]:
     """What older builds called this engine, the best first."""
-    return (_THIRD, _SECOND, _FIRST, _SOUND, _HASTY) if engine == _NOW else ()
+    return (_FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY) if engine == _NOW else ()
 
 
 def holds(name: str, fields: Mapping[str, Any]) -> bool:
     """Whether what the engine of an earlier name made of a scenario with these fields is what it makes now."""
     network, text = fields["network"], json.dumps(fields)
+    if '"bic"' in text or ('"rack"' in text and _MARKS.search(text)):
+        return False
+    if name == _FOURTH:
+        return True
     # Its parameters stand in every scenario.
     if '"congestion": "vegas"' in text:
         return False

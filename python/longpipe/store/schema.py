@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-VERSION: Final = 6
+VERSION: Final = 7
 
 METADATA: Final = sa.MetaData()
 

@@ -20,8 +20,8 @@ impl Parameters for BicConfig {}
 pub struct Bic {
     /// Window at the latest loss [segment]; 0: none yet.
     last_max: f64,
-    /// Segments that an ACK tells of, on average.
-    per_ack: f64,
+    /// Segments that an ACK tells of, on average, in sixteenths: whole ones, so that it stays at 31 where each tells of one.
+    per_ack: u32,
 }
 
 /// Largest window that moves as Reno's does [segment].
@@ -34,6 +34,8 @@ const SHARE: f64 = 4.0;
 const SMOOTH: f64 = 20.0;
 /// Share of the window that a loss leaves.
 const BETA: f64 = 819.0 / 1024.0;
+/// As which Linux counts `per_ack`.
+const SIXTEENTHS: u32 = 16;
 /// Most ACKs for a segment before the first loss: the window grows by 5 % in a round trip.
 const START: f64 = 20.0;
 
@@ -43,7 +45,7 @@ impl Variant for Bic {
     fn new(_config: &BicConfig) -> Bic {
         Bic {
             last_max: 0.0,
-            per_ack: 2.0,
+            per_ack: 2 * SIXTEENTHS,
         }
     }
 }
@@ -55,11 +57,11 @@ impl Control for Bic {
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
         if ack.open && ack.acked > 0 {
-            self.per_ack += (ack.delivered as f64 / flight.mss() - self.per_ack) / 16.0;
+            let told = (ack.delivered as f64 / flight.mss()).round() as u32;
+            self.per_ack = self.per_ack - self.per_ack / SIXTEENTHS + told;
         }
         match Growth::of(ack, flight) {
-            Some(growth) if growth.arrived > 0.0 => growth.by(self.share(growth.cwnd), flight),
-            Some(growth) => growth.by(0.0, flight),
+            Some(growth) => growth.by(growth.arrived * self.share(growth.cwnd), flight),
             None => Grant::as_it_is(flight),
         }
     }
@@ -79,7 +81,7 @@ impl Control for Bic {
 }
 
 impl Bic {
-    /// What an ACK adds to a window of `cwnd` segments, by Linux's whole numbers, which cut off much of small ones.
+    /// What a segment that arrives adds to a window of `cwnd` segments, by Linux's whole numbers, which cut off much of small ones.
     fn share(&self, cwnd: f64) -> f64 {
         let cwnd = cwnd.floor();
         let smooth = SHARE / SMOOTH;
@@ -101,7 +103,9 @@ impl Bic {
         };
         let most = if self.last_max == 0.0 { START } else { f64::INFINITY };
         let acks = (cwnd / per_window).floor().min(most);
-        1.0 / (acks / self.per_ack).floor().max(1.0)
+        1.0 / (acks * f64::from(SIXTEENTHS) / f64::from(self.per_ack))
+            .floor()
+            .max(1.0)
     }
 }
 
@@ -116,7 +120,7 @@ mod tests {
         trial.reduce(Cause::FastRetransmit);
         let bic = Bic {
             last_max: window,
-            per_ack: 1.0,
+            per_ack: SIXTEENTHS,
         };
         (bic, trial)
     }
@@ -137,10 +141,18 @@ mod tests {
     }
 
     #[test]
+    fn as_if_each_ack_told_of_two_segments_the_window_grows_twice_as_fast() {
+        let mut trial = Trial::new(&CongestionConfig::Bic(BicConfig {}), 1000.0);
+        trial.reduce(Cause::FastRetransmit);
+        let grown = trial.round_trip() - 799.0;
+        assert!((31.0..32.0).contains(&grown), "{grown}");
+    }
+
+    #[test]
     fn before_the_first_loss_a_round_trip_adds_five_percent() {
         let bic = Bic {
             last_max: 0.0,
-            per_ack: 1.0,
+            per_ack: SIXTEENTHS,
         };
         assert_eq!(bic.share(1000.0), 0.05);
     }

@@ -92,8 +92,11 @@ impl Sender {
             self.hear_marks(ack);
         }
         self.on_news(now, ack);
-        if may_mark && self.marked() > 0 {
-            self.on_mark(now);
+        // One that goes by records looks at them with all else.
+        if may_mark && !self.goes_by_records() {
+            if let Some(cause) = self.mark() {
+                self.on_mark(now, cause);
+            }
         }
         self.look_whether_calm();
     }
@@ -126,31 +129,30 @@ impl Sender {
         marks.map_or(0, Marks::counted_bytes)
     }
 
-    /// Data arrived marked: the window falls once for all of a window's.
-    fn on_mark(&mut self, now: Time) {
-        let Some(marks) = self.rare.as_mut().and_then(|rare| rare.marks.as_mut()) else {
-            return;
-        };
-        if !marks.on_echo(&self.flight) {
+    /// Why the window falls, if data arrived marked and it does: once for all of a window's.
+    #[inline(never)]
+    pub(super) fn mark(&mut self) -> Option<Cause> {
+        if self.marked() == 0 {
+            return None;
+        }
+        let marks = self.rare.as_mut().and_then(|rare| rare.marks.as_mut())?;
+        let first = marks.on_echo(&self.flight);
+        first.then_some(Cause::Mark { abe: marks.costs_less })
+    }
+
+    /// The window falls for marks, unless a loss is repaired, for which it has fallen.
+    fn on_mark(&mut self, now: Time, cause: Cause) {
+        if self.recovery.repairs() {
             return;
         }
-        let (cause, repairs) = (Cause::Mark { abe: marks.costs_less }, self.recovery.repairs());
         let mut reins = Reins::new(
             &mut self.flight,
             &mut self.congestion,
             self.told.as_deref_mut().map(Told::pacing),
             now,
         );
-        // While a loss is repaired the window has fallen.
-        let falls = match self.recovery.by_records() {
-            Some(rack) => rack.on_mark(cause, &mut reins),
-            None if repairs => false,
-            None => {
-                reins.reduce(cause);
-                true
-            }
-        };
-        self.counters.mark_reductions += u64::from(falls);
+        reins.reduce(cause);
+        self.counters.mark_reductions += 1;
     }
 
     #[inline(always)]

@@ -3,8 +3,9 @@
 
 use super::timers::Timer;
 use super::{Sender, NOTHING};
+use crate::congestion::control::Cause;
 use crate::congestion::reins::Reins;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, News};
 use crate::recovery::rack::Rack;
 use crate::segment::{AckSegment, DataSegment};
 use crate::told::Told;
@@ -53,7 +54,7 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     // What was sent before the first segment under way, and takes longer than that has, is no sign that it is lost (Linux).
     let slow = !advanced && ledger.oldest().is_some_and(|oldest| news.slow_rtt > Some(now - oldest));
     let (lost, in_all) = (ledger.lost(), ledger.lost_in_all());
-    let turn = rack.on_ack(now, &news, ack, advanced, ledger, &mut reins);
+    let mut turn = rack.on_ack(now, &news, ack, advanced, ledger, &mut reins);
     news.lost = ledger.lost().saturating_sub(lost);
     if let Some(rate) = &mut news.rate {
         rate.lost += ledger.lost_in_all() - in_all;
@@ -67,9 +68,25 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     if let Some(sent) = sent {
         sender.measure(sent, now);
     }
+    let mark = if sender.rare.is_some() { sender.mark() } else { None };
+    let falls = mark.filter(|_| sender.recovery.by_records().is_some_and(|rack| rack.heeds_marks()));
+    turn.grows &= falls.is_none();
     sender.tell_news(now, &news, before, turn);
+    if let Some(cause) = falls {
+        on_mark(sender, now, cause, &news, advanced);
+    }
     // A recovery begins with a run of the timer of its own (Linux).
     set_timers_after_ack(sender, now, advanced || slow || turn.begins);
+}
+
+/// The ACK that tells of marks is the first of those by which the window falls.
+fn on_mark(sender: &mut Sender, now: Time, cause: Cause, news: &News, advanced: bool) {
+    sender.counters.mark_reductions += 1;
+    if let Some(mut parts) = parts(sender, now) {
+        parts
+            .rack
+            .on_mark(cause, news, advanced, parts.ledger, &mut parts.reins);
+    }
 }
 
 fn set_timers_after_ack(sender: &mut Sender, now: Time, restarts: bool) {

@@ -199,15 +199,18 @@ impl Rack {
         matches!(self.phase, Phase::Recovery(_) | Phase::Reduced(_))
     }
 
-    /// Data arrived marked: unless the window falls already, it does.
-    pub fn on_mark(&mut self, cause: Cause, reins: &mut Reins) -> bool {
-        let begins = self.phase == Phase::Open;
-        if begins {
-            self.prr = Prr::new(reins.flight());
-            self.phase = Phase::Reduced(reins.flight().max);
-            reins.reduce(cause);
-        }
-        begins
+    /// Whether the window falls for marks: unless it does already.
+    pub fn heeds_marks(&self) -> bool {
+        self.phase == Phase::Open
+    }
+
+    /// Data arrived marked, of which the ACK told that brought these news, and of nothing that is lost: the window falls.
+    pub fn on_mark(&mut self, cause: Cause, news: &News, advanced: bool, ledger: &Ledger, reins: &mut Reins) {
+        self.prr = Prr::new(reins.flight());
+        self.phase = Phase::Reduced(reins.flight().max);
+        reins.reduce(cause);
+        self.prr
+            .regulate(news.delivered, advanced, ledger.in_flight(reins.flight().max), reins);
     }
 
     /// What is lost by now.
