@@ -31,8 +31,10 @@ impl<P: Probe, M: Medium> Run<P, M> {
     }
 
     /// Handles up to `events` events; false once the run is over.
-    pub fn advance(&mut self, events: u64) -> bool {
-        for _ in 0..events {
+    pub fn advance(&mut self, mut events: u64) -> bool {
+        // Counted down, which costs the least.
+        while events > 0 {
+            events -= 1;
             if !self.step() {
                 self.hosts.clock.now = self.hosts.clock.end;
                 self.medium.finish(&mut self.hosts);

@@ -10,9 +10,10 @@ use crate::atm::{vbr, Atm};
 use crate::hosts::flow::Flow;
 use crate::hosts::foreign::{self, ForeignPacket, Outcome};
 use crate::hosts::hosts;
+use crate::ip::port::fifo::Router;
 #[cfg(feature = "reference")]
 use crate::ip::reference::Reference;
-use crate::ip::wire::Wire;
+use crate::ip::wire::{Waiting, Wire};
 use crate::ip::Ip;
 use crate::lookahead::ahead::Ahead;
 use crate::lookahead::promises::Promises;
@@ -172,7 +173,7 @@ fn fixed_bytes(scenario: &Scenario) -> u64 {
             .map(<[usize]>::len)
             .sum::<usize>()
     });
-    memory::bytes::<(Link, Wire)>(scenario.links.len())
+    memory::bytes::<(Link, Wire, Router, Waiting)>(scenario.links.len())
         + memory::bytes::<(Flow, [Reassembler; 2])>(scenario.flows.len())
         + memory::bytes::<Step>(steps.sum::<usize>())
 }

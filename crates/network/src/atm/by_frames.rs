@@ -56,14 +56,16 @@ impl Atm {
     /// A frame waits for its turn at its host's interface, or goes to ports that sweep.
     #[inline(never)]
     fn wait_at_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize, frame: Frame, options: &Options) {
-        if frame.first > hosts.clock.end {
-            if let Feed::Nic(nic) = &mut self.links[link].feed {
-                nic.take_back(frame.slot);
-            }
+        let Feed::Nic(nic) = &mut self.links[link].feed else {
             return;
+        };
+        let first = nic.arrival(frame.slot);
+        if first > hosts.clock.end {
+            return nic.take_back(frame.slot);
         }
         if self.sweeps.carry(frame.packet.vc()) {
-            return by_sweeps::send(self, hosts, link, frame, options);
+            nic.send(frame.cells);
+            return by_sweeps::send(self, hosts, frame, first, options);
         }
         if frame.by_edges {
             self.under_way.keep_options(&frame.packet, options);
@@ -82,7 +84,6 @@ impl Atm {
         let Step { link, local } = self.topology.steps[packet.step() as usize];
         let port = train_port(&mut self.links, link);
         port.expect(First {
-            time: sent.first,
             batch: sent.slot,
             local,
             cells,
@@ -99,7 +100,7 @@ impl Atm {
         self.add_edge(lane, last);
         if !hosts.probe.is_idle() && hosts.probe.wants_queue() {
             let first = Edge {
-                arrival: sent.first,
+                arrival: train_port(&mut self.links, link).arrival(sent.slot),
                 slot: sent.slot,
                 first: true,
                 ..last
@@ -199,12 +200,7 @@ impl Atm {
         let (time, batch) = (hosts.clock.now, slot);
         let port = train_port(&mut self.links, link);
         if edge.first {
-            let held = port.held_before(First {
-                time,
-                batch,
-                local,
-                cells,
-            });
+            let held = port.held_before(First { batch, local, cells });
             return hosts.probe.queue(time, link, held);
         }
         let last = Last {

@@ -2,19 +2,16 @@
 
 use super::aal5::frame_cells;
 use super::interface::Frame;
-use super::link::Feed;
 use super::Atm;
 use crate::clock::{Actor, CELL, UNKNOWN};
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::packets::{Options, Packet};
+use longpipe_events::Time;
 
-/// A host's interface has given a frame its slots.
-pub(super) fn send<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, link: usize, frame: Frame, options: &Options) {
-    if let Feed::Nic(nic) = &mut atm.links[link].feed {
-        nic.send(frame.cells);
-    }
-    if let Some((port, at)) = atm.sweeps.send(frame.packet, options, frame.cells, frame.accepted()) {
+/// A host's interface has given a frame its slots, whose first cell arrives downstream at `first`.
+pub(super) fn send<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, frame: Frame, first: Time, options: &Options) {
+    if let Some((port, at)) = atm.sweeps.send(&frame, first, options) {
         hosts.clock.set(Actor::Port(port as usize), at, CELL);
     }
 }

@@ -15,9 +15,7 @@ pub struct Frame {
     pub packet: Packet,
     /// Slot of its first cell.
     pub slot: u64,
-    /// When that cell arrives downstream.
-    pub first: Time,
-    /// When the last one does.
+    /// When the last one arrives downstream.
     pub last: Time,
     /// Cells.
     pub cells: u16,
@@ -32,7 +30,6 @@ impl Frame {
         Frame {
             packet,
             slot: accepted.slot,
-            first: accepted.first,
             last: accepted.last,
             cells,
             by_edges,
@@ -43,7 +40,6 @@ impl Frame {
     pub fn accepted(&self) -> Accepted {
         Accepted {
             slot: self.slot,
-            first: self.first,
             last: self.last,
             soon: true,
         }
@@ -55,9 +51,7 @@ impl Frame {
 pub struct Accepted {
     /// Slot of its first cell.
     pub slot: u64,
-    /// When that cell arrives downstream.
-    pub first: Time,
-    /// When the last one does.
+    /// When the last one arrives downstream.
     pub last: Time,
     /// Whether it leaves so soon that it need not wait, if it goes by edges.
     pub soon: bool,
@@ -134,13 +128,17 @@ impl Nic {
         }
         let wait = self.next.start().0.saturating_sub(ready.0);
         let soon = wait <= self.soon.0.saturating_mul(u64::from(cells));
-        let (slot, first, last) = self.grid.take(&mut self.next, ready, u64::from(cells));
+        let (slot, _, last) = self.grid.take(&mut self.next, ready, u64::from(cells));
         Some(Accepted {
             slot,
-            first: first + self.delay,
             last: last + self.delay,
             soon,
         })
+    }
+
+    /// When the cell in a slot arrives downstream.
+    pub fn arrival(&self, slot: u64) -> Time {
+        self.grid.start(slot + 1) + self.delay
     }
 
     /// A frame of `cells` goes by edges and need not wait.

@@ -4,7 +4,7 @@
 //! that much longer. So a port can be brought to any instant that is past, and a little beyond, if those before it are
 //! brought there first. It has to look no sooner than the first frame that it has not seen could reach its host.
 
-use crate::atm::interface::Accepted;
+use crate::atm::interface::Frame;
 use crate::atm::port::sweep::{Account, Done, Run, Sink, Stream, SweepPort};
 use crate::atm::port::transit::Passed;
 use crate::packets::ring::Ring;
@@ -142,9 +142,10 @@ impl Sweeps {
         self.routes.get(vc.index()).is_some_and(Option::is_some)
     }
 
-    /// A host sends a frame: the port that has to look sooner for it, and when.
+    /// A host sends a frame, whose first cell arrives at `first`: the port that has to look sooner for it, and when.
     #[inline]
-    pub fn send(&mut self, packet: Packet, options: &Options, cells: u16, sent: Accepted) -> Option<(u32, Time)> {
+    pub fn send(&mut self, sent: &Frame, first: Time, options: &Options) -> Option<(u32, Time)> {
+        let Frame { packet, cells, .. } = *sent;
         let route = self.routes[packet.vc().index()].as_mut()?;
         let frame = route.packets.tail() as u32;
         route.packets.push(packet);
@@ -152,7 +153,7 @@ impl Sweeps {
             route.options.push(*options);
         }
         let run = Run {
-            time: sent.first.0,
+            time: first.0,
             slot: sent.slot,
             frame,
             local: route.local,

@@ -33,7 +33,7 @@ fn report_of(port: &mut Port, line: &mut Line, under_way: (u64, u64), now: Time)
 /// Packets and bytes on each wire that wait for the event of their arrival.
 fn under_way(ip: &Ip) -> Vec<(u64, u64)> {
     let mut under_way = vec![(0, 0); ip.wires.len()];
-    let on_wires = ip.wires.iter().flat_map(|wire| wire.packets.iter());
+    let on_wires = ip.wires.iter().flat_map(|wire| wire.waiting.packets.iter());
     for next in on_wires.chain(ip.lanes.iter()) {
         let (packets, bytes) = &mut under_way[ip.routes.link(&next.packet) as usize];
         *packets += 1;

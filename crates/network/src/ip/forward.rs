@@ -166,7 +166,7 @@ impl Ip {
     pub(super) fn lose_first(&mut self, link: usize, now: Time) -> bool {
         let wire = &mut self.wires[link];
         let shared = wire.is_shared();
-        let (Some(verdict), Some(&OnWire { packet, .. })) = (&mut wire.verdict, wire.packets.first()) else {
+        let (Some(verdict), Some(&OnWire { packet, .. })) = (&mut wire.verdict, wire.waiting.packets.first()) else {
             return false;
         };
         let bytes = packet.bytes();
@@ -181,7 +181,8 @@ impl Ip {
                 false => Some(packet),
             });
         if let Some(onward) = onward {
-            wire.packets.get_mut(wire.packets.head()).packet = onward;
+            let packets = &mut wire.waiting.packets;
+            packets.get_mut(packets.head()).packet = onward;
             return false;
         }
         if !spoilt {
@@ -386,7 +387,9 @@ impl Ip {
     /// Puts the arrival of the first packet on a wire, and its rank among the events of that instant, on the agenda.
     pub(super) fn schedule<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
         let wire = &self.wires[link];
-        let Some(next) = wire.packets.first() else { return };
+        let Some(next) = wire.waiting.packets.first() else {
+            return;
+        };
         let order = match wire.end() {
             End::Shared | End::Unordered => {
                 let end = &self.topology.ends[link];

@@ -111,7 +111,7 @@ impl Medium for Ip {
     }
 
     fn first_waiting(&self, link: usize) -> Option<Time> {
-        self.wires[link].packets.first().map(|next| next.arrival)
+        self.wires[link].waiting.packets.first().map(|next| next.arrival)
     }
 
     fn deliver_first<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {

@@ -20,22 +20,28 @@ use crate::scenario::topology::Topology;
 use crate::scenario::{NodeKind, PolicyConfig, Scenario};
 use longpipe_events::{Rate, Span, Time};
 
-/// An output port with its wire.
+/// An output port with its wire. Two lines of cache, a power of two, hold what most packets touch.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Wire {
     /// The transmitter.
     pub line: Line,
-    /// Packets that wait for the event of their arrival.
-    pub packets: Ring<OnWire>,
-    /// Options of the packets that wait and have any, in the same order.
-    options: Ring<Options>,
     /// An ACK that arrives less than this after its data packet has left the trunk precedes those of later ones.
     pub lead: Span,
     /// What feeds it.
     pub(crate) port: Port,
     /// What decides at its end about each packet, if anything does.
     pub(crate) verdict: Option<Box<Verdict>>,
+    /// Packets that wait for the event of their arrival.
+    pub(crate) waiting: Box<Waiting>,
+}
+
+/// Packets on a wire that wait for the event of their arrival, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waiting {
+    pub packets: Ring<OnWire>,
+    /// Options of those that have any, in the same order.
+    options: Ring<Options>,
 }
 
 /// What decides at the end of a wire whether a packet goes on.
@@ -118,6 +124,19 @@ impl Wire {
     #[inline(always)]
     pub fn push(&mut self, next: OnWire, options: &Options) -> bool {
         self.line.quiet_until = Time::ZERO;
+        self.waiting.push(next, options)
+    }
+
+    /// Takes the first packet that waits, and its options if it has any.
+    #[inline(always)]
+    pub fn pop(&mut self, options: &mut Options) -> Option<OnWire> {
+        self.waiting.pop(options)
+    }
+}
+
+impl Waiting {
+    #[inline(always)]
+    fn push(&mut self, next: OnWire, options: &Options) -> bool {
         if self.packets.last().is_some_and(|last| last.arrival > next.arrival) {
             return self.overtake(next, options);
         }
@@ -144,9 +163,8 @@ impl Wire {
         place == self.packets.head()
     }
 
-    /// Takes the first packet that waits, and its options if it has any.
     #[inline(always)]
-    pub fn pop(&mut self, options: &mut Options) -> Option<OnWire> {
+    fn pop(&mut self, options: &mut Options) -> Option<OnWire> {
         let next = self.packets.pop()?;
         if next.packet.has_options() {
             *options = self.options.pop().unwrap_or_default();
@@ -159,9 +177,9 @@ impl Wire {
 #[derive(Clone, Debug)]
 pub(crate) enum Port {
     /// A host's interface.
-    Interface(Interface),
+    Interface(Box<Interface>),
     /// A router's output port.
-    Router(Router),
+    Router(Box<Router>),
     /// Likewise, whose queue is served.
     Served(Box<Prompt>),
     /// Either, of a link whose delay alone moves.
@@ -253,14 +271,13 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
         };
         let wire = |port, repeats| Wire {
             line: line(repeats),
-            packets: Ring::default(),
-            options: Ring::default(),
             lead: leads[index],
             port: match only {
                 Some(delay) => Port::Delayed(Box::new(Delayed::new(port, delay))),
                 None => port,
             },
             verdict,
+            waiting: Box::default(),
         };
         let vcs = topology.vcs_of_link[index][0] as usize;
         let kind = scenario.nodes[link.from].kind;
@@ -275,7 +292,7 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
                 } else {
                     Repeats::Never
                 };
-                wire(Port::Interface(Interface::new(rate, loss)), repeats)
+                wire(Port::Interface(Box::new(Interface::new(rate, loss))), repeats)
             }
             NodeKind::Switch => {
                 if policy.serves() {
@@ -292,9 +309,19 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
                 } else {
                     Repeats::WhenLet
                 };
-                wire(Port::Router(router), repeats)
+                wire(Port::Router(Box::new(router)), repeats)
             }
         }
     });
     wires.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wire_takes_two_lines_of_cache() {
+        assert_eq!(size_of::<Wire>(), 128);
+    }
 }

@@ -29,7 +29,6 @@ impl Atm {
         if self.under_way.is_empty(lane) {
             let (slot, cells) = (frame.slot, frame.cells);
             let first = First {
-                time: frame.first,
                 batch: slot,
                 local,
                 cells,

@@ -8,6 +8,8 @@ pub struct Divisor {
     reciprocal: u64,
     /// 2^shift is the least power of two that is no less than the number.
     shift: u32,
+    /// The largest factor that `times` takes.
+    most: u64,
 }
 
 impl Divisor {
@@ -22,6 +24,7 @@ impl Divisor {
             value,
             reciprocal: reciprocal as u64,
             shift,
+            most: Self::LARGEST / 2 / value,
         }
     }
 
@@ -29,6 +32,12 @@ impl Divisor {
     #[inline]
     pub fn value(self) -> u64 {
         self.value
+    }
+
+    /// The number times a factor, if half of the largest dividend is no less.
+    #[inline(always)]
+    pub fn times(self, factor: u64) -> Option<u64> {
+        (factor <= self.most).then(|| factor * self.value)
     }
 
     /// Quotient, of a dividend up to `LARGEST`.
@@ -60,6 +69,8 @@ mod tests {
             let (dividend, value) = ((dividend >> shifts[0]).min(Divisor::LARGEST), (divisor >> shifts[1] >> 1).max(1));
             for value in [value, 1 << value.ilog2(), (1 << value.ilog2()) + 1] {
                 let multiple = dividend / value * value;
+                let product = dividend.checked_mul(value).filter(|&product| product <= Divisor::LARGEST / 2);
+                prop_assert_eq!(Divisor::new(value).times(dividend), product);
                 for dividend in [dividend, multiple, multiple.saturating_sub(1), Divisor::LARGEST] {
                     prop_assert_eq!(Divisor::new(value).divide(dividend), (dividend / value, dividend % value));
                 }

@@ -34,7 +34,8 @@ impl SlotGrid {
     /// Offset of slot `k` from slot 0 [ps], and what rounding took off it, in units of `1 / den`.
     #[inline(always)]
     fn offset(&self, k: u64) -> (u64, u64) {
-        match product(k, self.num.value()) {
+        // To such a product the length of a slot can be added before it is divided.
+        match self.num.times(k) {
             Some(product) => self.den.divide(product),
             None => divide_wide(k, self.num.value(), self.den.value()),
         }
@@ -51,7 +52,7 @@ impl SlotGrid {
     fn first_from(&self, t: Time) -> (u64, u64) {
         let since = t.0.saturating_sub(self.phase);
         let num = self.num.value();
-        match product(since, self.den.value()) {
+        match self.den.times(since) {
             Some(product) => {
                 let first = self.num.quotient(product + num - 1);
                 (first, first * num - product)
@@ -239,13 +240,6 @@ impl SlotCursor {
         self.remainder -= self.den & carry.wrapping_neg();
         self.start += carry;
     }
-}
-
-/// A product to which the length of a slot can be added before it is divided.
-#[inline(always)]
-fn product(factor: u64, other: u64) -> Option<u64> {
-    let product = factor.checked_mul(other)?;
-    (product <= Divisor::LARGEST / 2).then_some(product)
 }
 
 /// Quotient and remainder of a product that is too long; the quotient is not.

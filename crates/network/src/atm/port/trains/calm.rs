@@ -165,7 +165,7 @@ impl TrainPort {
         }
         let (start, held) = match self.follow(first, cells) {
             Some(found) => found,
-            None => self.follow_slowly(first.batch, first.time, cells)?,
+            None => self.follow_slowly(first.batch, cells)?,
         };
         self.counters.cells_in += cells;
         self.counters.frames_in += 1;
@@ -208,7 +208,7 @@ impl TrainPort {
         let bounds = self.clock.bounds(&self.known, first.batch);
         let (mut start, mut held) = (next, outlet.held_after(taken, bounds.ended));
         if (next < bounds.first) | !enters(held) {
-            let slots = self.clock.slots(first.batch, first.time);
+            let slots = self.clock.slots_of(first.batch);
             self.known = Known {
                 batch: first.batch,
                 slots,
@@ -235,8 +235,8 @@ impl TrainPort {
 
     /// The same from any batch.
     #[inline(never)]
-    fn follow_slowly(&mut self, batch: u64, time: Time, cells: u64) -> Option<(u64, u64)> {
-        self.advance(batch, time);
+    fn follow_slowly(&mut self, batch: u64, cells: u64) -> Option<(u64, u64)> {
+        self.advance(batch, self.arrival(batch));
         let calm = |port: &TrainPort| port.batch.held <= port.calm && port.fits(cells + 1);
         if self.batch.cells.is_some() | (self.batch.taken > 0) {
             return None;

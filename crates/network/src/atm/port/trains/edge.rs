@@ -18,8 +18,6 @@ pub(super) struct Edge {
 /// The first cell of a frame, which will arrive.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct First {
-    /// When.
-    pub time: Time,
     /// Slot of the interface in which it leaves.
     pub batch: u64,
     /// The VC's number at this port.

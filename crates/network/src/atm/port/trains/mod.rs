@@ -83,6 +83,12 @@ pub struct TrainPort {
 }
 
 impl TrainPort {
+    /// When the cells of a batch arrive.
+    #[inline]
+    pub fn arrival(&self, batch: u64) -> Time {
+        self.clock.time(batch)
+    }
+
     /// The first cell of a frame will arrive, later than all that is past.
     #[inline(always)]
     pub fn expect(&mut self, first: First) {
@@ -95,8 +101,8 @@ impl TrainPort {
 
     #[inline(never)]
     fn sort_last_first(&mut self) {
-        let (vcs, ties) = (&self.vcs, &self.ties);
-        let rank = |first: &First| vcs[first.local as usize].rank(ties, first.time);
+        let (vcs, ties, clock) = (&self.vcs, &self.ties, &self.clock);
+        let rank = |first: &First| vcs[first.local as usize].rank(ties, clock.time(first.batch));
         self.firsts
             .sort_last(|other, first| match other.batch.cmp(&first.batch) {
                 Ordering::Equal => rank(other) < rank(first),
@@ -106,9 +112,10 @@ impl TrainPort {
 
     /// X before the first cell of a frame, which arrives.
     pub fn held_before(&mut self, first: First) -> u64 {
-        let rank = self.rank_of(first.local, first.time);
+        let time = self.arrival(first.batch);
+        let rank = self.rank_of(first.local, time);
         self.take_firsts(first.batch, rank);
-        self.advance(first.batch, first.time);
+        self.advance(first.batch, time);
         self.look_up();
         self.held_at(rank)
     }
@@ -117,23 +124,22 @@ impl TrainPort {
     #[inline]
     fn take_firsts(&mut self, batch: u64, rank: Rank) {
         while let Some(&first) = self.firsts.first() {
-            if first.batch > batch || (first.batch == batch && self.rank_of(first.local, first.time) >= rank) {
+            if first.batch > batch {
+                return;
+            }
+            let time = self.arrival(first.batch);
+            if first.batch == batch && self.rank_of(first.local, time) >= rank {
                 return;
             }
             self.firsts.pop();
-            self.on_first(first);
+            self.on_first(first, time);
         }
     }
 
     /// The first cell of a frame arrives.
     #[inline(always)]
-    fn on_first(&mut self, first: First) {
-        let First {
-            time,
-            batch,
-            local,
-            cells,
-        } = first;
+    fn on_first(&mut self, first: First, time: Time) {
+        let First { batch, local, cells } = first;
         self.advance(batch, time);
         self.counters.frames_in += 1;
         if self.begin_calmly(first) {
