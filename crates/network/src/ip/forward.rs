@@ -56,7 +56,7 @@ impl Ip {
         let wire = &mut self.wires[link as usize];
         let mut options = NO_OPTIONS;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
-        let Some(arrival) = wire.send(ready, packet.bytes(), || (0, false)) else {
+        let Some(arrival) = wire.send(ready, packet.bytes(), |_| (0, false)) else {
             if let Some(departure) = wire.take_left_if(!hosts.probe.is_idle()) {
                 watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
             }
@@ -249,7 +249,14 @@ impl Ip {
                 wire.port.fates()
             };
             let reached = arrival;
-            let asked = || (self.routes.local(&self.topology, packet), packet.is_capable());
+            let asked = |numbered| {
+                let local = if numbered {
+                    self.routes.local(&self.topology, packet)
+                } else {
+                    0
+                };
+                (local, packet.is_capable())
+            };
             let wire = match wire.send(reached, packet.bytes(), asked) {
                 Some(at) => {
                     arrival = at;

@@ -71,18 +71,21 @@ impl Wire {
         matches!(self.end(), End::Shared | End::Unordered)
     }
 
-    /// A packet of the port's circuit `asked().0`, which can be marked if `asked().1`, is ready to be sent, or arrives at the port;
-    /// unless it is lost, held or marked, when it arrives downstream.
+    /// A packet is ready to be sent, or arrives at the port; unless it is lost, held or marked, when it arrives downstream. What
+    /// `asked` says, with the number of its circuit at the port if that is needed, is that and whether it can be marked.
     #[inline(always)]
-    pub fn send(&mut self, ready: Time, bytes: u16, asked: impl FnOnce() -> (u32, bool)) -> Option<Time> {
+    pub fn send(&mut self, ready: Time, bytes: u16, asked: impl FnOnce(bool) -> (u32, bool)) -> Option<Time> {
         let departure = if self.line.may_repeat(ready, bytes) {
             self.line.repeat(ready)
         } else {
             match &mut self.port {
                 Port::Interface(interface) => interface.queue(&mut self.line, ready, bytes)?,
                 Port::Router(router) if router.is_plain() => router.queue(&mut self.line, ready, bytes)?,
-                Port::Router(router) => router.queue_by_rules(&mut self.line, ready, bytes, asked())?,
-                _ => return self.send_otherwise(ready, bytes, asked()),
+                Port::Router(router) => {
+                    let asked = asked(router.asks_for_vcs());
+                    router.queue_by_rules(&mut self.line, ready, bytes, asked)?
+                }
+                _ => return self.send_otherwise(ready, bytes, asked(true)),
             }
         };
         Some(departure + self.line.delay())

@@ -68,7 +68,7 @@ impl Ip {
         let mut options = NO_OPTIONS;
         let packet = Packet::new(Circuit::of_acks(flow), 0, step, &ack, &mut options);
         let wire = &mut self.wires[link as usize];
-        let Some(onward) = wire.send(arrival, packet.bytes(), || (0, false)) else {
+        let Some(onward) = wire.send(arrival, packet.bytes(), |_| (0, false)) else {
             return true;
         };
         let (lead, end) = (wire.lead, wire.line.end);
@@ -100,7 +100,7 @@ impl Ip {
         while let Some(segment) = sender.poll_after_ack(arrival) {
             let mut options = NO_OPTIONS;
             let packet = Packet::new(Circuit::of_data(flow), 0, step, &segment, &mut options);
-            let Some(onward) = wire.send(arrival, packet.bytes(), || (0, false)) else {
+            let Some(onward) = wire.send(arrival, packet.bytes(), |_| (0, false)) else {
                 continue;
             };
             let next = OnWire {

@@ -39,7 +39,7 @@ impl Ip {
         let Entry { link, step } = state.way_back;
         let packet = Packet::plain_ack(Circuit::of_acks(flow), step, acknowledgement);
         let wire = &mut self.wires[link as usize];
-        let Some(onward) = wire.send(arrival, packet.bytes(), || (0, false)) else {
+        let Some(onward) = wire.send(arrival, packet.bytes(), |_| (0, false)) else {
             return;
         };
         let lead = wire.lead;
@@ -72,7 +72,7 @@ impl Ip {
                 arrival,
                 packet: Packet::plain_data(Circuit::of_data(flow), step, segment, mss),
             };
-            let Some(onward) = wire.send(arrival, next(arrival).packet.bytes(), || (0, false)) else {
+            let Some(onward) = wire.send(arrival, next(arrival).packet.bytes(), |_| (0, false)) else {
                 continue;
             };
             if wire.line.end != End::Shared || !self.lanes.append_plain_data(next(onward)) {

@@ -18,6 +18,8 @@ pub struct Red {
     config: RedConfig,
     /// From which mean on all go.
     largest: f64,
+    /// What an arrival leaves of the mean, at the least.
+    kept: f64,
     /// How long the line takes for a packet of mean size [ps].
     packet_time: f64,
     average: f64,
@@ -41,6 +43,7 @@ impl Red {
         Red {
             config: config.clone(),
             largest: if config.gentle { 2.0 * config.max } else { config.max },
+            kept: 1.0 - config.weight,
             packet_time: bits as f64 * PS_PER_SECOND as f64 / rate_bps as f64,
             average: 0.0,
             max_p: config.max_p,
@@ -137,7 +140,7 @@ impl Red {
         let RedConfig { weight, adaptive, .. } = self.config;
         let kept = match arrival.idle_since {
             Some(since) => self.kept_over((arrival.now - since).0),
-            None => 1.0 - weight,
+            None => self.kept,
         };
         self.average = self.average * kept + weight * waiting;
         if adaptive && arrival.now - self.moved > STEP_TIME {
@@ -148,7 +151,7 @@ impl Red {
     /// What is left of the mean after so long without a packet [ps].
     #[inline(never)]
     fn kept_over(&self, idle: u64) -> f64 {
-        power(1.0 - self.config.weight, (idle as f64 / self.packet_time) as u64 + 1)
+        power(self.kept, (idle as f64 / self.packet_time) as u64 + 1)
     }
 
     /// Moves max_p so that the mean lies half-way between the thresholds.
@@ -180,21 +183,31 @@ impl Red {
     /// p_a, by what has come since the last one that went, too.
     #[inline(always)]
     fn spaced(&self, counted: u64, bytes: u64) -> f64 {
-        let mean = f64::from(self.config.mean_packet_bytes);
         let p = self.probability();
-        let due = p * counted as i64 as f64 / if self.by_bytes() { mean } else { 1.0 };
-        let spaced = match self.config.gap {
-            RedGap::Wait if due < 1.0 => 0.0,
-            RedGap::Wait if due < 2.0 => p / (2.0 - due),
-            RedGap::Uniform if due < 1.0 => p / (1.0 - due),
-            _ => 1.0,
-        };
-        let scaled = if self.by_bytes() && spaced < 1.0 {
+        let due = p * counted as i64 as f64;
+        if !self.by_bytes() {
+            return self.after(due, p);
+        }
+        let mean = f64::from(self.config.mean_packet_bytes);
+        let spaced = self.after(due / mean, p);
+        let scaled = if spaced < 1.0 {
             spaced * bytes as f64 / mean
         } else {
             spaced
         };
         scaled.min(1.0)
+    }
+
+    /// The same where p_b times what has come is `due`.
+    #[inline(always)]
+    fn after(&self, due: f64, p: f64) -> f64 {
+        let spaced: f64 = match self.config.gap {
+            RedGap::Wait if due < 1.0 => 0.0,
+            RedGap::Wait if due < 2.0 => p / (2.0 - due),
+            RedGap::Uniform if due < 1.0 => p / (1.0 - due),
+            _ => 1.0,
+        };
+        spaced.min(1.0)
     }
 }
 

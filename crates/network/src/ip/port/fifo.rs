@@ -58,6 +58,8 @@ pub struct Router {
     pub rate: Rate,
     /// What it asks besides room.
     rules: Option<Box<Rules>>,
+    /// Whether that is who holds what.
+    by_vc: bool,
     /// Packets not known to have left, in order, but for the last one.
     before: Ring<Held>,
     /// Bytes of the packets known to have left.
@@ -86,6 +88,7 @@ impl Router {
         let plain = matches!(policy, Policy::TailDrop) && acting.is_none() && loss.is_none();
         Router {
             rate,
+            by_vc: policy.asks_for_vcs(),
             rules: (!plain).then(|| Box::new(Rules::new(loss, (policy, acting), by_bytes, vcs))),
             before: Ring::default(),
             bytes_out: 0,
@@ -93,6 +96,12 @@ impl Router {
             most_packets: most(BufferUnit::Packets),
             most_bytes: most(BufferUnit::Bytes),
         }
+    }
+
+    /// Whether the numbers of circuits here are asked for.
+    #[inline(always)]
+    pub fn asks_for_vcs(&self) -> bool {
+        self.by_vc
     }
 
     /// Whether nothing but room is asked for.
@@ -123,25 +132,12 @@ impl Router {
             counters.peak_bytes = counters.peak_bytes.max(bytes_held + size);
             line.check_backlog(now);
         }
-        Some(self.enter(line, now, bytes))
-    }
-
-    /// A packet enters; when it leaves.
-    #[inline(always)]
-    fn enter(&mut self, line: &mut Line, now: Time, bytes: u16) -> Time {
-        let size = u64::from(bytes);
-        let counters = &mut self.counters;
-        if counters.bytes_admitted > 0 {
-            self.before.push(Held {
-                departure: line.free(),
-                end: counters.bytes_admitted,
-            });
-        }
-        let departure = line.send(now, bytes, self.rate);
-        counters.packets_admitted += 1;
-        counters.bytes_admitted += size;
-        counters.packet_time += u128::from((departure - now).0);
-        departure
+        Some(enter(
+            (&mut self.before, &mut self.counters),
+            line,
+            now,
+            (bytes, self.rate),
+        ))
     }
 
     /// The same of a packet of the port's circuit `local`, where a rule may refuse or mark it if it is `capable`; of a marked one
@@ -154,27 +150,37 @@ impl Router {
         bytes: u16,
         (local, capable): (u32, bool),
     ) -> Option<Time> {
-        self.settle_now(line, now);
-        let held = self.held(line, now);
+        let in_service = self.settle_now(line, now);
+        line.let_repeat(false);
+        let (rules, counters) = (self.rules.as_mut()?, &mut self.counters);
         let mut arrival = Arrival {
             now,
             bytes: u64::from(bytes),
             capable,
-            packets_waiting: held.0.saturating_sub(1),
-            bytes_waiting: 0,
-            idle_since: (held.0 == 0).then(|| line.free()),
+            ..Arrival::default()
         };
-        if held.0 > 0 {
-            arrival.bytes_waiting = held.1 - self.in_service();
+        let mut held = (0, 0);
+        if line.free() > now {
+            arrival.packets_waiting = self.before.len();
+            arrival.bytes_waiting = counters.bytes_admitted - in_service;
+            held = (arrival.packets_waiting + 1, counters.bytes_admitted - self.bytes_out);
+        } else {
+            arrival.idle_since = Some(line.free());
         }
-        line.let_repeat(false);
-        let verdict = self.judge(&arrival, held, local);
+        let verdict = if rules.loses(now) {
+            counters.lost_forced += 1;
+            counters.bytes_lost += arrival.bytes;
+            return None;
+        } else {
+            rules.judge(&arrival, held, local)
+        };
         if verdict == Verdict::Refuse {
+            counters.lost_refused += 1;
+            counters.bytes_lost += arrival.bytes;
             return None;
         }
         let begins = line.free().max(now);
         let room = held.0 < self.most_packets && held.1 + arrival.bytes <= self.most_bytes;
-        let (rules, counters) = (self.rules.as_mut()?, &mut self.counters);
         if !room {
             counters.lost_overflow += 1;
             counters.bytes_lost += arrival.bytes;
@@ -187,8 +193,7 @@ impl Router {
             line.check_backlog(now);
         }
         counters.packets_marked += u64::from(verdict == Verdict::Mark);
-        let departure = self.enter(line, now, bytes);
-        let rules = self.rules.as_mut()?;
+        let departure = enter((&mut self.before, counters), line, now, (bytes, self.rate));
         let left = rules.admit(&arrival, begins, departure, local, verdict);
         if begins == now {
             line.let_repeat(rules.is_calm());
@@ -218,32 +223,26 @@ impl Router {
         (self.before.len() + 1, self.counters.bytes_admitted - self.bytes_out)
     }
 
-    /// Bytes of the packet in service, of a port that is settled and holds one.
-    #[inline(always)]
-    fn in_service(&self) -> u64 {
-        let end = self
-            .before
-            .first()
-            .map_or(self.counters.bytes_admitted, |first| first.end);
-        end - self.bytes_out
-    }
-
     /// Settles every departure up to `now`, which precedes whatever arrives at `now`, but for the last packet's.
     #[inline(never)]
     pub fn settle(&mut self, line: &mut Line, now: Time) {
         self.settle_now(line, now);
     }
 
-    /// The same where it is done for each packet.
+    /// The same where it is done for each packet; bytes admitted up to the packet in service, if there is one.
     #[inline(always)]
-    fn settle_now(&mut self, line: &mut Line, now: Time) {
+    fn settle_now(&mut self, line: &mut Line, now: Time) -> u64 {
         if line.has_repeated() {
             self.count_repeated(line);
         }
-        while let Some(packet) = self.before.first().filter(|packet| packet.departure <= now) {
+        while let Some(packet) = self.before.first() {
+            if packet.departure > now {
+                return packet.end;
+            }
             self.bytes_out = packet.end;
             self.before.pop();
         }
+        self.counters.bytes_admitted
     }
 
     /// Packets and bytes held at `now`, up to which the port is settled.
@@ -266,24 +265,6 @@ impl Router {
         counters.packet_time += u128::from(packets) * u128::from(duration);
         self.bytes_out = counters.bytes_admitted - bytes;
         self.before.clear();
-    }
-
-    /// What is said of a packet that finds so much held; refused ones are counted.
-    #[inline(always)]
-    fn judge(&mut self, arrival: &Arrival, held: (u64, u64), local: u32) -> Verdict {
-        let Some(rules) = &mut self.rules else {
-            return Verdict::Admit;
-        };
-        let (verdict, lost) = if rules.loses(arrival.now) {
-            (Verdict::Refuse, &mut self.counters.lost_forced)
-        } else {
-            (rules.judge(arrival, held, local), &mut self.counters.lost_refused)
-        };
-        if verdict == Verdict::Refuse {
-            *lost += 1;
-            self.counters.bytes_lost += arrival.bytes;
-        }
-        verdict
     }
 
     /// Counters as of `now`, the end of the run; packets still held count their waiting until now.
@@ -323,4 +304,26 @@ impl Router {
             .is_none_or(|rules| rules.agree(now, held, bytes_held));
         within && ordered && self.departures(line, now).count() as u64 == held && by_rules
     }
+}
+
+/// A packet enters; when it leaves.
+#[inline(always)]
+fn enter(
+    (before, counters): (&mut Ring<Held>, &mut RouterCounters),
+    line: &mut Line,
+    now: Time,
+    (bytes, rate): (u16, Rate),
+) -> Time {
+    let size = u64::from(bytes);
+    if counters.bytes_admitted > 0 {
+        before.push(Held {
+            departure: line.free(),
+            end: counters.bytes_admitted,
+        });
+    }
+    let departure = line.send(now, bytes, rate);
+    counters.packets_admitted += 1;
+    counters.bytes_admitted += size;
+    counters.packet_time += u128::from((departure - now).0);
+    departure
 }
