@@ -69,10 +69,14 @@ pub struct Receiver {
     duplicate: Option<(u64, u64)>,
     /// Of the SYN to answer.
     opening: Opening,
-    /// A byte of each block last reported, the most recent first.
-    reported: [u64; MAX_SACK_BLOCKS],
+    /// Blocks last reported, the most recent first.
+    reported: [(u64, u64); MAX_SACK_BLOCKS],
+    /// The segment that was put beyond a hole since; 0: none, and `SEVERAL`: more than one.
+    put: u64,
 }
 
+/// Stands for more than one segment.
+const SEVERAL: u64 = u64::MAX;
 /// Linux acknowledges at least every so many segments.
 const EACH: u32 = 2;
 
@@ -127,7 +131,8 @@ impl Receiver {
             tells_duplicates: config.recovery.tells_duplicates(),
             duplicate: None,
             opening: Opening::Over,
-            reported: [0; MAX_SACK_BLOCKS],
+            reported: [(0, 0); MAX_SACK_BLOCKS],
+            put: 0,
             unacknowledged: 0,
             deadline: MaybeTime::NONE,
             acknowledged: 0,
@@ -269,7 +274,9 @@ impl Receiver {
         let filled = in_order && self.advance(segment.end());
         if !in_order {
             let news = segment.sequence > self.next && self.beyond.insert(segment.sequence, segment.end());
-            if !news && self.tells_duplicates {
+            if news {
+                self.put = if self.put == 0 { segment.sequence } else { SEVERAL };
+            } else if self.tells_duplicates {
                 self.duplicate = Some((segment.sequence, segment.end()));
             }
         }

@@ -125,7 +125,7 @@ impl Ip {
             false => NO_OPTIONS,
         };
         hosts.clock.begin(next.arrival);
-        self.go_on(hosts, next, &options);
+        self.forward(hosts, (next.arrival, next.packet), &options, false);
     }
 
     /// The same where something else may come at that instant, or before it.

@@ -64,18 +64,25 @@ impl Lanes {
         if furthest > packets.head() && !precedes(packets.get(furthest)) {
             return false;
         }
-        let mut place = packets.tail();
-        let packets = self.packets.push(lane, next);
-        while place > furthest && !precedes(packets.get(place - 1)) {
-            *packets.get_mut(place) = *packets.get(place - 1);
-            place -= 1;
+        let (mut place, mut after) = (furthest, packets.tail());
+        while place < after {
+            let middle = place + (after - place) / 2;
+            (place, after) = match precedes(packets.get(middle)) {
+                true => (middle + 1, after),
+                false => (place, middle),
+            };
         }
-        *packets.get_mut(place) = next;
         if next.packet.has_options() {
-            let after = (place + 1..packets.tail()).filter(|&number| packets.get(number).packet.has_options());
             let others = &mut self.options[lane];
-            others.insert(others.tail() - after.count() as u64, *options);
+            let later = place..packets.tail();
+            // Mostly all have some.
+            let with_options = match others.len() == packets.len() {
+                true => packets.tail() - place,
+                false => later.filter(|&number| packets.get(number).packet.has_options()).count() as u64,
+            };
+            others.insert(others.tail() - with_options, *options);
         }
+        self.packets.insert(lane, place, next);
         true
     }
 

@@ -85,7 +85,7 @@ impl Ip {
     }
 
     /// Gives a packet to its end point ahead of time; an ACK that goes on at once does so.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn hand_over_ahead<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
@@ -94,9 +94,10 @@ impl Ip {
         since: Time,
     ) {
         if hosts.ahead.by_records {
-            return self.hand_over_by_records(hosts, next, options, since);
+            self.hand_over_by_records(hosts, next, options, since);
+        } else {
+            self.hand_over(hosts, next, options, since);
         }
-        self.hand_over(hosts, next, options, since);
     }
 
     /// The same where some connection keeps records of what it sends.
@@ -107,8 +108,8 @@ impl Ip {
         }
     }
 
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    #[cfg_attr(target_family = "wasm", inline(never))]
+    /// The same by what all packets bring about.
+    #[inline(never)]
     fn hand_over<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options, since: Time) {
         let now = hosts.begin_ahead(next.arrival);
         let certain = hosts.receive(self, next.packet, options, since);

@@ -52,6 +52,13 @@ impl<T: Arrives, const N: usize> Lanes<T, N> {
         &mut self.lanes[lane]
     }
 
+    /// Puts an entry before number `number` of its lane.
+    #[inline]
+    pub fn insert(&mut self, lane: usize, number: u64, entry: T) {
+        self.first[lane] = self.first[lane].min(entry.arrival().0);
+        self.lanes[lane].insert(number, entry);
+    }
+
     /// The entries of a lane.
     #[inline(always)]
     pub fn lane(&self, lane: usize) -> &Ring<T> {

@@ -64,10 +64,15 @@ impl<T: Copy + Default> Ring<T> {
     /// Puts an entry before number `number` and all after it, whose numbers grow by one.
     pub fn insert(&mut self, number: u64, entry: T) {
         self.push(entry);
-        for later in (number + 1..self.tail).rev() {
-            *self.get_mut(later) = *self.get(later - 1);
+        let (from, to) = (self.slot(number), self.slot(self.tail - 1));
+        if from <= to {
+            self.slots.copy_within(from..to, from + 1);
+        } else {
+            for later in (number + 1..self.tail).rev() {
+                *self.get_mut(later) = *self.get(later - 1);
+            }
         }
-        *self.get_mut(number) = entry;
+        self.slots[from] = entry;
     }
 
     /// The oldest entry.

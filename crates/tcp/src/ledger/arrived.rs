@@ -34,12 +34,13 @@ impl Ledger {
         }
         self.sacked.absorb(una);
         let in_order = self.delivered;
+        let before_blocks = self.latest;
         for (block, place) in blocks.zip(0..) {
             // Mostly a block but the first is one of the ACK before.
-            if !self.latest.contains(&block) {
+            if !before_blocks.contains(&block) {
                 self.on_block(now, block.0, block.1, &mut arrivals);
-                self.latest[place] = block;
             }
+            self.latest[place] = block;
         }
         self.highest = self.highest.max(arrivals.end);
         if rtt.is_some_and(|rtt| self.least_rtt.is_none_or(|least| rtt < least)) {
@@ -67,6 +68,9 @@ impl Ledger {
         while let Some((begin, until)) = self.sacked.missing(from, end) {
             self.on_arrived(now, begin, until, arrivals);
             from = until;
+            if until == end {
+                break;
+            }
         }
         self.sacked.insert(start, end);
     }

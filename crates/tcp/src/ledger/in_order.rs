@@ -28,7 +28,10 @@ impl Ledger {
             }
             self.una = record.end;
             self.passed += 1;
-            newest = Some(*record);
+            newest = Some(Latest {
+                number: record.number,
+                rtt: now - record.sent,
+            });
             self.records.pop_front();
             if let Some(departures) = &mut self.departures {
                 departure = departures.pop_front();
@@ -38,7 +41,7 @@ impl Ledger {
         self.delivered += delivered;
         self.highest = self.highest.max(self.una);
         self.sacked.absorb(una);
-        let rtt = newest.map(|newest| now - newest.sent);
+        let rtt = newest.map(|newest| newest.rtt);
         if rtt.is_some_and(|rtt| self.least_rtt.is_none_or(|least| rtt < least)) {
             self.least_rtt = rtt;
         }
@@ -48,13 +51,10 @@ impl Ledger {
             delivered,
             lost: std::mem::take(&mut self.sent_again),
             slow_rtt,
-            latest: newest.map(|newest| Latest {
-                number: newest.number,
-                rtt: now - newest.sent,
-            }),
+            latest: newest,
             rate: newest
                 .zip(departure)
-                .map(|(newest, departure)| self.rate(now, newest.sent, departure)),
+                .map(|(newest, departure)| self.rate(now, Time(now.0 - newest.rtt.0), departure)),
             reordered: false,
             original_end: u64::MAX,
             sacked: false,

@@ -223,14 +223,16 @@ impl Ledger {
         let first = self.first();
         let losses = self.losses.as_mut()?;
         let mut place = losses.from.max(first);
-        for record in self.records.range(place.after(first)..) {
-            if record.lost {
-                losses.from = place;
-                return Some((place.start, (record.end - place.start) as u32));
-            }
-            place = place.next(record.end);
+        let from = place.after(first);
+        let passed = self.records.range(from..).position(|record| record.lost)?;
+        if passed > 0 {
+            place = Place {
+                number: place.number + passed as u64,
+                start: self.records[from + passed - 1].end,
+            };
         }
-        None
+        losses.from = place;
+        Some((place.start, (self.records[from + passed].end - place.start) as u32))
     }
 
     /// The last segment under way: its first byte and its length.

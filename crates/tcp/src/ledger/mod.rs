@@ -212,6 +212,26 @@ impl Ledger {
         }
     }
 
+    /// The same of a segment never sent before, that begins where the one before it ended, and ends with byte `max`.
+    #[inline]
+    pub fn on_sent_next(&mut self, now: Time, max: u64) {
+        self.transmissions += 1;
+        if self.departures.is_some() {
+            let departure = self.departure(now, max);
+            if let Some(departures) = &mut self.departures {
+                departures.put(departure);
+            }
+        }
+        self.records.put(Record {
+            end: max,
+            sent: now,
+            number: self.transmissions,
+            again: false,
+            arrived: false,
+            lost: false,
+        });
+    }
+
     /// How things stand when a segment leaves.
     fn departure(&mut self, now: Time, max: u64) -> Departure {
         if self.records.is_empty() {

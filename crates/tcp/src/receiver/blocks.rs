@@ -13,7 +13,7 @@ impl Receiver {
         // Mostly there is but one.
         match self.beyond.only() {
             Some(only) if (only.0..only.1).contains(&self.latest) => {
-                self.reported = [only.0, 0, 0];
+                (self.reported, self.put) = ([only, (0, 0), (0, 0)], 0);
                 [self.block(only), SackBlock::NONE, SackBlock::NONE]
             }
             _ => self.several_blocks(),
@@ -31,24 +31,44 @@ impl Receiver {
 
     #[inline(never)]
     fn several_blocks(&mut self) -> [SackBlock; MAX_SACK_BLOCKS] {
-        let mut blocks = [SackBlock::NONE; MAX_SACK_BLOCKS];
-        let mut reported = [0; MAX_SACK_BLOCKS];
+        let before = self.reported;
         let mut count = 0;
-        for sequence in [self.latest].into_iter().chain(self.reported) {
+        let latest = if self.latest < self.next {
+            None
+        } else {
+            self.beyond.containing(self.latest)
+        };
+        if let Some(latest) = latest {
+            (self.reported[0], count) = (latest, 1);
+        }
+        // What was reported before is as it was, in a block with the latest segment, or acknowledged, if no other came.
+        let put = std::mem::take(&mut self.put);
+        let known = put == 0 || put == self.latest;
+        for (start, end) in before {
             if count == usize::from(self.sack_blocks) {
                 break;
             }
-            let Some((start, end)) = self.beyond.containing(sequence) else {
-                continue;
-            };
-            if !reported[..count].contains(&start) {
-                reported[count] = start;
-                blocks[count] = self.block((start, end));
-                count += 1;
+            if known {
+                let within = latest.is_some_and(|latest| latest.0 <= start && end <= latest.1);
+                if start > self.next && !within {
+                    self.reported[count] = (start, end);
+                    count += 1;
+                }
+            } else if let Some(block) = self.beyond.containing(start) {
+                if !self.reported[..count].contains(&block) {
+                    self.reported[count] = block;
+                    count += 1;
+                }
             }
         }
-        self.reported = reported;
-        blocks
+        self.reported[count..].fill((0, 0));
+        self.reported.map(|block| {
+            if block.1 == 0 {
+                SackBlock::NONE
+            } else {
+                self.block(block)
+            }
+        })
     }
 
     #[inline(always)]

@@ -123,6 +123,23 @@ proptest! {
         }
         prop_assert!(receiver.beyond.is_empty());
     }
+
+    /// Each segment comes with so many bytes, overlaps included, and is answered or not.
+    #[test]
+    fn blocks_that_stayed_as_they_were_are_those_that_would_be_found(
+        segments in prop::collection::vec((0u64..40, 1u32..4, prop::bool::weighted(0.8)), 1..60),
+        most in 1u8..4,
+    ) {
+        let mut receiver = receiver(AckConfig::Immediate {}, most);
+        for (start, length, answered) in segments {
+            receiver.on_segment(Time(0), &segment(start * 10, length * 10));
+            if answered {
+                let mut searching = receiver.clone();
+                searching.put = SEVERAL;
+                prop_assert_eq!(receiver.poll_transmit(Time(0)), searching.poll_transmit(Time(0)));
+            }
+        }
+    }
 }
 
 #[test]

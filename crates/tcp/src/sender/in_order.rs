@@ -107,7 +107,7 @@ impl Sender {
             rare.leave(now);
         }
         (flight.nxt, flight.max) = (end, end);
-        ledger.on_sent(now, sequence, end, end);
+        ledger.on_sent_next(now, end);
         if told.hears_sending {
             let sent = Sent {
                 now,
