@@ -22,8 +22,9 @@ const common = {
 const text = async (options) => (await build({ ...common, ...options })).outputFiles[0].text;
 const read = (name) => readFileSync(new URL(name, import.meta.url));
 
-// Functions in the order of their names: those that are alike, of one generic function say, stand where gzip finds them.
-const order = ["--duplicate-function-elimination", "--reorder-locals", "--reorder-functions-by-name", "--strip-debug", "--strip-producers"];
+// Without what nobody calls, functions in the order of their names: those that are alike, of one generic function say, stand where
+// gzip finds them.
+const order = ["--remove-unused-module-elements", "--remove-unused-brs", "--rse", "--duplicate-function-elimination", "--reorder-locals", "--reorder-functions-by-name", "--strip-debug", "--strip-producers"];
 const from = new URL("build/engine/engine_bg.wasm", import.meta.url);
 const to = new URL("build/engine/ordered.wasm", import.meta.url);
 const wasmOpt = new URL("node_modules/binaryen/bin/wasm-opt", import.meta.url);
