@@ -18,7 +18,7 @@ BEYOND = {
     15: {"median_wait_ms"},
 }
 # Who loses which packet is chance, and a run of a few flows goes by it.
-DRAWS = 12
+DRAWS = 24
 
 
 def test_the_table_has_what_is_drawn() -> None:

@@ -3,14 +3,16 @@
 mod answers;
 mod blocks;
 mod compression;
+mod writes;
 
 use crate::accurate::Counter;
 use crate::config::{AckConfig, EcnConfig, TcpConfig};
 use crate::growing_window::GrowingWindow;
 use crate::ranges::Ranges;
-use crate::segment::{DataSegment, Ecn, Opening, MAX_SACK_BLOCKS};
+use crate::segment::{DataSegment, Opening, MAX_SACK_BLOCKS};
 use compression::Compression;
 use longpipe_events::{MaybeTime, Span, Time};
+use writes::Writes;
 
 /// One connection's receiving side. The application reads at once, so the window never closes. What every segment
 /// touches comes first, so that many connections fit the cache.
@@ -55,6 +57,8 @@ pub struct Receiver {
     window: Option<Box<GrowingWindow>>,
     /// Of one whose ACKs of data beyond a hole wait for each other.
     compression: Option<Box<Compression>>,
+    /// Of one that acknowledges at once what ends a write.
+    writes: Option<Box<Writes>>,
     /// How many of the first segments are still to be acknowledged at once.
     quick: u32,
     ecn: EcnConfig,
@@ -98,16 +102,18 @@ impl Receiver {
     pub fn new(config: &TcpConfig) -> Receiver {
         let at_once = config.ack == AckConfig::Immediate {} && !config.timestamps() && config.ecn.is_off();
         let (each, timeout_ps, quick) = rule(&config.ack);
-        let (window, compression) = match config.ack {
+        let (window, compression, writes) = match config.ack {
             AckConfig::Linux {
                 least_round_trip,
                 sack_delay_ps,
+                write_every_ps,
                 ..
             } => (
                 Some(GrowingWindow::new(config.mss_bytes, least_round_trip)),
                 Compression::new(sack_delay_ps).filter(|_| config.recovery.sack_blocks() > 0),
+                Writes::new(write_every_ps, config.mss_bytes),
             ),
-            _ => (None, None),
+            _ => (None, None, None),
         };
         Receiver {
             next: 0,
@@ -117,9 +123,10 @@ impl Receiver {
             timeout: Span(timeout_ps),
             attends: quick > 0 || window.is_some() || !config.ecn.is_off() || config.handshake,
             says_more: !config.ecn.is_off() || config.congestion.measures_delay(),
-            simple: config.ecn.is_off() && !config.congestion.measures_delay(),
+            simple: config.ecn.is_off() && !config.congestion.measures_delay() && writes.is_none(),
             window: window.map(Box::new),
             compression: compression.map(Box::new),
+            writes: writes.map(Box::new),
             quick,
             tells_clock: config.congestion.measures_delay(),
             ecn: config.ecn,
@@ -292,12 +299,15 @@ impl Receiver {
         }
     }
 
-    /// Whether a segment is among the first, made the window grow, or brought marks that an ACK has to count.
+    /// Whether a segment is among the first, made the window grow, ends a write, or brought marks that an ACK has to count.
     fn answers_at_once(&mut self, now: Time, segment: &DataSegment, in_order: bool) -> bool {
         let grew = in_order && self.window_grows(now, segment.timestamp.get());
         let first = self.quick > 0;
         self.quick -= u32::from(first);
-        first || grew || self.counter.is_due()
+        let place = (segment.sequence, segment.end());
+        let ends = |writes: &mut Box<Writes>| writes.on_segment(now, self.acknowledged, place);
+        let pushed = self.writes.as_mut().is_some_and(ends);
+        first || grew || pushed || self.counter.is_due()
     }
 
     /// How long the ACK of a segment may wait while data lie beyond a hole.
@@ -327,22 +337,6 @@ impl Receiver {
         match (&mut self.window, sent) {
             (Some(window), Some(sent)) => window.on_segment(now, sent, self.next),
             _ => false,
-        }
-    }
-
-    /// What a segment says of congestion.
-    fn take_mark(&mut self, ecn: Ecn, bytes: u32) {
-        match self.ecn {
-            EcnConfig::Off {} => {}
-            EcnConfig::Classic { .. } => self.echoes_mark = ecn.marked || (self.echoes_mark && !ecn.reduced),
-            EcnConfig::Dctcp {} => {
-                if ecn.marked != self.echoes_mark && self.unacknowledged > 0 {
-                    self.before_mark = Some((self.next, false));
-                    (self.unacknowledged, self.deadline) = (0, MaybeTime::NONE);
-                }
-                self.echoes_mark = ecn.marked;
-            }
-            EcnConfig::Accurate { .. } => self.counter.take(ecn, bytes),
         }
     }
 

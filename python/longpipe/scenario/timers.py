@@ -16,6 +16,7 @@ from longpipe.scenario.base import (
     Segments,
     Tick,
     Ticks,
+    WriteInterval,
     kind_or_table,
 )
 from longpipe.units import TICKS, TIME, Dimension
@@ -137,6 +138,11 @@ class LinuxAcks(Model):
         default=False,
         description="The round trip in which it counts what is read falls at once to one that is shorter, and "
         "grows by an eighth of what others are longer; Linux 6.1.176",
+    )
+    write_every: Annotated[WriteInterval, LATER] = Field(
+        default="0 s",
+        description="The sender's application writes so often all that its buffer of 1538 segments has room for, and "
+        "what ends a write (PSH) is acknowledged at once [time]; '0 s': nothing ends one; Linux 6.1.176",
     )
 
 

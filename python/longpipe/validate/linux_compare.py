@@ -18,9 +18,11 @@ from longpipe.ip import HEADER_BYTES
 from longpipe.result import Result
 from longpipe.scenario.base import kinds
 from longpipe.scenario.congestion import Congestion
+from longpipe.scenario.profiles import PROFILES
 from longpipe.units import RATE, TIME
 from longpipe.validate.linux import MSS, PACKET_BYTES, STEADY, LinuxCase, LinuxRun, run
 from longpipe.validate.linux_disciplines import switch_of
+from longpipe.validate.linux_guest.load import WRITE_S
 
 # Names of Linux that are others here, each by what it may be called.
 NAMES: Final[dict[str, tuple[str, ...]]] = {
@@ -31,8 +33,13 @@ OPTIONS: Final[dict[str, dict[str, Any]]] = {"cubic": {"rules": "linux"}, "highs
 TIMESTAMPS_BYTES: Final = 12
 SPEED_UP: Final = 1000
 _COUNTED: Final = ("lost_overflow", "lost_refused", "lost_forced", "marked")
-# The guest sends segments one by one.
-TCP: Final[dict[str, Any]] = {"profile": "linux-6", "mss": f"{MSS} B", "pacing_burst": "1 segment"}
+# The guest sends segments one by one, and its application writes all that its buffer takes so often.
+TCP: Final[dict[str, Any]] = {
+    "profile": "linux-6",
+    "mss": f"{MSS} B",
+    "pacing_burst": "1 segment",
+    "ack": {**PROFILES["linux-6"]["ack"], "write_every": f"{WRITE_S} s"},
+}
 
 
 def longpipe_name(control: str) -> str | None:

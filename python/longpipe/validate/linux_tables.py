@@ -73,7 +73,7 @@ PHASES_OVER: Final[tuple[dict[str, Any], ...]] = (
     {"round_trip": "100 ms", "buffer": 100},
     {"round_trip": "40 ms", "buffer": 1000},
 )
-# Disciplines behind a buffer of 1000 packets, each with how many seeds: those that draw have several.
+# Disciplines behind a buffer of 1000 packets, each with how many seeds: several where it draws, and for BBR.
 QUEUES: Final = {
     "codel": 1,
     "codel ecn": 1,
@@ -162,7 +162,7 @@ def queues(tell: Tell) -> Files:
         (control, discipline, seed)
         for discipline, seeds in QUEUES.items()
         for control in ("cubic", "reno", "bbr")
-        for seed in range(seeds)
+        for seed in range(max(seeds, PHASES) if control == "bbr" else seeds)
     ]
     rows = []
     for control, discipline, seed in [*draws, ("dctcp", STEP, 0)]:

@@ -52,13 +52,17 @@ fn controls() -> Vec<(&'static str, CongestionConfig)> {
 pub fn add_all(book: &mut Book) {
     for (name, congestion) in controls() {
         for (medium, packets) in [("cells", false), ("packets", true)] {
-            book.add(&format!("control/{name}/{medium}"), &alone(&congestion, packets));
+            book.add(&format!("control/{name}/{medium}"), &alone(&congestion, packets, 0));
         }
     }
+    let congestion = CongestionConfig::LinuxReno(LinuxRenoConfig {});
+    book.add("control/writes/cells", &alone(&congestion, false, 20 * MS));
+    book.add("control/writes/packets", &alone(&congestion, true, 20 * MS));
 }
 
-/// One connection over 10 Mbit/s and 60 ms; another one of the same kind comes a second later.
-fn alone(congestion: &CongestionConfig, packets: bool) -> Scenario {
+/// One connection over 10 Mbit/s and 60 ms; another one of the same kind comes a second later. Their applications write so
+/// often, if that is known.
+fn alone(congestion: &CongestionConfig, packets: bool, write_every_ps: u64) -> Scenario {
     let config = TcpConfig {
         recovery: RecoveryConfig::Rack(RackConfig {
             blocks: 3,
@@ -83,6 +87,7 @@ fn alone(congestion: &CongestionConfig, packets: bool) -> Scenario {
             quick: 16,
             least_round_trip: true,
             sack_delay_ps: 0,
+            write_every_ps,
         },
         ..tcp(RecoveryKind::Sack, 262_144)
     };

@@ -146,6 +146,7 @@ fn linux(book: &mut Book) {
                     quick: 16,
                     least_round_trip,
                     sack_delay_ps,
+                    write_every_ps: 0,
                 },
                 ..tcp(RecoveryKind::Sack, 262_144)
             };

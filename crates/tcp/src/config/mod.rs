@@ -281,6 +281,10 @@ pub enum AckConfig {
         /// The receiver's round trip falls at once to one that is shorter, as in Linux 6.1.176; only where it does.
         #[serde(default, skip_serializing_if = "is_none")]
         least_round_trip: bool,
+        /// The application writes so often all that the sender's buffer has room for [ps], and what ends a write (PSH) is acknowledged
+        /// at once; 0: nothing is known of writes; only where it is.
+        #[serde(default, skip_serializing_if = "is_none")]
+        write_every_ps: u64,
     },
 }
 
@@ -306,6 +310,14 @@ impl AckConfig {
             AckConfig::Linux { sack_delay_ps, .. } if sack_delay_ps > LONGEST_ACK_DELAY => {
                 let accepted = "needs at most 1000 s";
                 Some(Problem::new("ack.sack_delay", format!("{sack_delay_ps} ps"), accepted))
+            }
+            AckConfig::Linux { write_every_ps, .. } if write_every_ps > LONGEST_ACK_DELAY => {
+                let accepted = "needs at most 1000 s";
+                Some(Problem::new(
+                    "ack.write_every",
+                    format!("{write_every_ps} ps"),
+                    accepted,
+                ))
             }
             AckConfig::Delayed { .. } | AckConfig::Linux { .. } | AckConfig::Immediate {} => None,
         }

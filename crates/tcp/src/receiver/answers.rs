@@ -2,7 +2,7 @@
 
 use super::Receiver;
 use crate::config::EcnConfig;
-use crate::segment::{AckSegment, ByteCounts};
+use crate::segment::{AckSegment, ByteCounts, Ecn};
 use longpipe_events::{MaybeTime, Time};
 
 impl Receiver {
@@ -59,6 +59,22 @@ impl Receiver {
             acknowledgement: self.next,
             echo: self.echo,
             ..AckSegment::default()
+        }
+    }
+
+    /// What a segment says of congestion, for ACKs to tell.
+    pub(super) fn take_mark(&mut self, ecn: Ecn, bytes: u32) {
+        match self.ecn {
+            EcnConfig::Off {} => {}
+            EcnConfig::Classic { .. } => self.echoes_mark = ecn.marked || (self.echoes_mark && !ecn.reduced),
+            EcnConfig::Dctcp {} => {
+                if ecn.marked != self.echoes_mark && self.unacknowledged > 0 {
+                    self.before_mark = Some((self.next, false));
+                    (self.unacknowledged, self.deadline) = (0, MaybeTime::NONE);
+                }
+                self.echoes_mark = ecn.marked;
+            }
+            EcnConfig::Accurate { .. } => self.counter.take(ecn, bytes),
         }
     }
 

@@ -149,6 +149,7 @@ fn linux_past_the_fourth_acks_beyond_a_hole_wait_for_each_other() {
         quick: 0,
         sack_delay_ps,
         least_round_trip: true,
+        write_every_ps: 0,
     };
     // Segments a tenth of a millisecond apart, each 50 ms under way; the fifth does not come.
     let told = |sack_delay_ps| {

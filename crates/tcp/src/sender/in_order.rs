@@ -303,7 +303,7 @@ mod tests {
                 idle_restart,
                 ack: match ack {
                     0 => AckConfig::Immediate {},
-                    1 => AckConfig::Linux { timeout_ps: Span::millis(40).0, quick: 16, least_round_trip: true, sack_delay_ps: Span::millis(1).0 },
+                    1 => AckConfig::Linux { timeout_ps: Span::millis(40).0, quick: 16, least_round_trip: true, sack_delay_ps: Span::millis(1).0, write_every_ps: Span::millis(20).0 },
                     _ => AckConfig::Delayed { segments: 2, timeout_ps: Span::millis(40).0, quick: 0 },
                 },
                 ..config()

@@ -199,6 +199,11 @@ impl TcpDraft {
                         } else {
                             0
                         },
+                        write_every_ps: if self.choice(29) {
+                            pace.packets(self.interval).min(1_000 * SECOND)
+                        } else {
+                            0
+                        },
                     },
                     false => AckConfig::Delayed {
                         segments,
