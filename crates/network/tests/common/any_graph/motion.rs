@@ -1,6 +1,7 @@
 //! Any link that moves: rates, opportunities, delays, outages and orders, in proportion to the run.
 
 use super::{any_scenario, pace::part};
+use crate::common::SECOND;
 use longpipe_network::scenario::motion::{
     Between, DelayConfig, HoldOrDrop, InFlight, InService, Instant, MotionConfig, OrderConfig, OutagesConfig,
     ServiceConfig,
@@ -99,8 +100,11 @@ pub fn set(scenario: &mut Scenario, motions: &[(usize, MotionDraft)]) {
 
 impl MotionDraft {
     fn build(&self, link: &LinkConfig, duration: u64) -> MotionConfig {
-        // Beyond the end of the run, too.
-        let instant = |share: u16| part(duration.saturating_mul(2), share);
+        // Beyond the end of the run, too, but such that a cycle ends within 100 days.
+        let latest = duration
+            .saturating_mul(2)
+            .min(100 * 86_400 * SECOND - 1 - duration / 50);
+        let instant = |share: u16| part(latest, share);
         let service = match &self.service {
             ServiceDraft::Stands => None,
             ServiceDraft::Steps(series, cyclic) => {
