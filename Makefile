@@ -9,7 +9,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 # All crates but the boundaries to Python and to browsers, which pytest and a browser test, and which take long to compile.
 TESTED := --workspace $(addprefix --exclude longpipe-,python reading-derive wasm)
 
-.PHONY: setup reproduce test wheel lab lab-test docs bench bench-rivals bench-kinds bench-scaling soak checked golden tests-built lint clean
+.PHONY: setup reproduce test wheel lab lab-test docs bench bench-rivals bench-kinds bench-scaling soak checked golden tests-built lint lint-rust lint-python clean
 
 setup: $(VENV)/.built
 	@:
@@ -21,16 +21,21 @@ $(VENV)/.tools: constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt maturin
 	@touch $@
 
-# What the package needs, and the package itself, once; after that a change of the core builds the core alone.
-$(VENV)/.installed: $(VENV)/.tools pyproject.toml
-	@echo "2/3: Python's packages and the core: two to five minutes on two cores"
-	VIRTUAL_ENV=$(VENV) PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
-		$(BIN)/maturin develop --release --extras dev
+# What the package and its development need: mypy reads the sources beside the core's compilation.
+REQUIRED := import tomllib; told = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	print(*told["dependencies"], *told["optional-dependencies"]["dev"], sep="\n")
+
+$(VENV)/.packages: $(VENV)/.tools pyproject.toml
+	@echo "2/3: Python's packages"
+	@$(BIN)/python -c '$(REQUIRED)' >$@.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --requirement $@.txt
 	@touch $@
 
-$(VENV)/.built: $(VENV)/.installed $(RUST)
-	@echo "3/3: the core, what changed of it"
-	VIRTUAL_ENV=$(VENV) $(BIN)/maturin develop --release --skip-install
+# The package itself; after that a change of the core builds the core alone.
+$(VENV)/.built: $(VENV)/.packages $(RUST)
+	@echo "3/3: the core: two to five minutes on two cores, less where only some of it changed"
+	VIRTUAL_ENV=$(VENV) PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+		$(BIN)/maturin develop --release $(if $(filter %.packages,$?),,--skip-install)
 	@touch $@
 
 reproduce: setup
@@ -39,8 +44,9 @@ reproduce: setup
 
 test: setup
 	cargo test $(TESTED) --profile ci --lib --tests
-	# In the order of names, as files of few tests, which come last otherwise, are those that take long.
-	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder --durations 25
+	# In the order of names, as files of few tests, which come last otherwise, are those that take long; a worker more than
+	# there are processors, as tests wait for a fifth of their time.
+	$(BIN)/python -m pytest --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder --durations 25
 
 # One wheel for Python 3.11 and newer on this kind of machine, in dist/; who installs it needs no Rust. By the same Python
 # as `setup`, or all crates are compiled again.
@@ -96,7 +102,7 @@ lab-test: $(PAGE)
 docs: setup $(VENV)/.docs
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --jobs auto docs docs/_build/html
 
-$(VENV)/.docs: $(VENV)/.installed
+$(VENV)/.docs: $(VENV)/.built
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt 'longpipe[docs]'
 	@touch $@
 
@@ -141,9 +147,13 @@ checked:
 tests-built:
 	cargo test $(TESTED) --profile ci --lib --tests --no-run
 
-lint: setup
+lint: lint-rust lint-python
+
+lint-rust:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --profile ci -- -D warnings
+
+lint-python: $(VENV)/.packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict

@@ -249,7 +249,9 @@ def test_a_capture_holds_what_entered_left_and_was_lost(idle: str, tmp_path: Pat
 @pytest.mark.usefixtures("namespaces")
 def test_measures_say_what_they_found_and_what_is_asked() -> None:
     done = live("measure", "echo", "--seconds", "0.5")
-    assert re.match(r"echo, 10 \+ 10 ms: 2\d\.\d+ ms of 10 echoes; asked 20.0 to 20.1 ms", done.stdout), done.stderr
+    assert re.match(r"echo, 10 \+ 10 ms: (19\.9|2\d\.)\d+ ms of 10 echoes; asked 20.0 to 20.1 ms", done.stdout), (
+        done.stderr
+    )
     assert done.returncode == (0 if "reached" in done.stdout else 1)
     done = live("measure", "echos")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
