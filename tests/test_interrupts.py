@@ -89,6 +89,38 @@ def test_a_transaction_is_whole_or_not_begun_and_its_lock_free_whenever_ctrl_c_c
             assert other.execute("select number from half").fetchall() == [(1,)]
 
 
+def test_a_transaction_is_whole_whenever_a_sigterm_comes(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+
+    def work(store: Store) -> None:
+        with terminable(), store.writing() as connection:
+            connection.exec_driver_sql("create table half (number integer)")
+            os.kill(os.getpid(), signal.SIGTERM)
+            connection.exec_driver_sql("insert into half values (1)")
+
+    with closing(Store(path)) as store:
+        with pytest.raises(TerminatedError):
+            work(store)
+        with closing(sqlite3.connect(path, timeout=0)) as other:
+            other.execute("begin immediate")
+            assert other.execute("select number from half").fetchall() == [(1,)]
+
+
+def test_a_sigterm_after_a_ctrl_c_does_not_wait() -> None:
+    did: list[str] = []
+
+    def work() -> None:
+        with terminable(), deferred():
+            interrupt()
+            did.append("some")
+            os.kill(os.getpid(), signal.SIGTERM)
+            did.append("all")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert did == ["some"]
+
+
 def test_a_sigterm_ends_a_block_as_ctrl_c_does_and_is_what_it_was_after_it() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(TerminatedError), terminable():
@@ -117,5 +149,5 @@ def test_a_sigterm_of_a_study_tells_how_to_go_on(tmp_path: Path) -> None:
             time.sleep(0.05)
         process.terminate()
         _, errors = process.communicate(timeout=120)
-    assert process.returncode == 143
+    assert process.returncode == 143, errors
     assert "finished runs are stored; go on with: longpipe design many.toml" in errors

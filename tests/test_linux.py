@@ -17,7 +17,7 @@ from longpipe.units import RATE
 from longpipe.validate import linux_kernel
 from longpipe.validate.linux import MSS, PACKET_BYTES, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, run
 from longpipe.validate.linux_compare import compare, longpipe_name, scenario
-from longpipe.validate.linux_tables import CONTROLS, PATHS, TRANSFERS, content, draw, measures
+from longpipe.validate.linux_tables import CONTROLS, PATHS, PHASES, TRANSFERS, content, draw, measures
 
 LONGPIPE = Path(sys.executable).with_name("longpipe")
 TABLES = Path(__file__).parent / "data" / "linux"
@@ -96,11 +96,12 @@ LONG_RECOVERIES = {13, 27}
 
 def test_the_table_of_paths_has_what_is_drawn() -> None:
     paths = table("paths.csv")
-    assert len(paths) == 3 * PATHS
+    assert len(paths) == (2 + PHASES) * PATHS
     for number in range(PATHS):
         (case, loss), rows = draw(number), paths[paths["path"] == number]
-        assert list(rows["control"]) == ["cubic", "bbr", "reno"]
-        for name in ("rate", "round_trip", "buffer", "duration", "seed"):
+        assert list(rows["control"]) == ["cubic", *PHASES * ["bbr"], "reno"]
+        assert list(rows["seed"]) == [number, *range(number, number + PHASES * PATHS, PATHS), number]
+        for name in ("rate", "round_trip", "buffer", "duration"):
             assert set(rows[name]) == {getattr(case, name)}
         # No more than the wire carries, but where the end of a long recovery acknowledges what came before the window measured.
         above = rows["goodput_mbps"] > RATE.parse(case.rate) / 1e6 * MSS / PACKET_BYTES * 1.02

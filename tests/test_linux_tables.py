@@ -31,7 +31,7 @@ LOSSLESS_LONGER = {("cubic", 24): -0.0407}
 # Of 40 random paths by three controls what is not within 3 % of Linux's goodput and 5 % of its round trip; why: docs/linux.md.
 PATHS_BEYOND = {
     "cubic": {18: {"round trip"}},
-    "bbr": {5: {"goodput"}, 13: {"round trip"}, 17: {"round trip"}, 28: {"goodput"}, 33: {"goodput"}},
+    "bbr": {5: {"goodput"}, 13: {"round trip"}, 19: {"goodput"}, 33: {"goodput"}},
     "reno": {},
 }
 # Linux connects a second before it sends, and looks for the round trip as much sooner.
@@ -131,21 +131,24 @@ def test_lost_packets_are_sent_again_in_linux_s_order(control: LinuxControl) -> 
 
 @pytest.mark.parametrize("control", ["cubic", "bbr", "reno"])
 def test_over_random_paths_goodput_and_round_trips_are_linux_s_in_nine_of_ten(control: LinuxControl) -> None:
-    paths = pd.read_csv(TABLES / "paths.csv").query("control == @control").set_index("path")
+    """By the mean of Linux's draws, one but for BBR, and of as many of longpipe's."""
+    paths = pd.read_csv(TABLES / "paths.csv").query("control == @control").groupby("path")
     beyond: dict[int, set[str]] = {}
-    for number, linux in paths.iterrows():
-        path, _ = draw(int(str(number)))
+    for name, draws in paths:
+        number, linux = int(str(name)), draws[["goodput_mbps", "median_srtt_ms"]].mean()
+        path, loss = draw(number)
         case = path.model_copy(update={"flows": (LinuxFlow(control=control),)})
-        result, end = simulate(scenario(case), 1), seconds(case.duration)
-        more = goodput_mbps(result, end / 3, end) / linux["goodput_mbps"] - 1
-        longer = median_srtt_ms(result, end / 3, end) / linux["median_srtt_ms"] - 1
-        if control != "bbr" and linux["loss"] == 0:
-            pinned = LOSSLESS_BEYOND.get((control, int(str(number))))
+        results, end = [simulate(scenario(case), 1 + seed) for seed in range(len(draws))], seconds(case.duration)
+        goodput = np.mean([goodput_mbps(result, end / 3, end) for result in results])
+        round_trip = np.mean([median_srtt_ms(result, end / 3, end) for result in results])
+        more, longer = goodput / linux["goodput_mbps"] - 1, round_trip / linux["median_srtt_ms"] - 1
+        if control != "bbr" and loss == 0:
+            pinned = LOSSLESS_BEYOND.get((control, number))
             assert abs(more) <= 0.001 or more == pytest.approx(pinned, abs=0.001)
-            pinned = LOSSLESS_LONGER.get((control, int(str(number))))
+            pinned = LOSSLESS_LONGER.get((control, number))
             assert abs(longer) <= 0.04 or longer == pytest.approx(pinned, abs=0.001)
         found = {what for what, by in (("goodput", more / 0.03), ("round trip", longer / 0.05)) if abs(by) > 1}
         if found:
-            beyond[int(str(number))] = found
+            beyond[number] = found
     assert beyond == PATHS_BEYOND[control]
-    assert sum(len(beyond) for beyond in PATHS_BEYOND.values()) <= 0.1 * 3 * len(paths)
+    assert len(beyond) <= 0.1 * len(paths)

@@ -30,25 +30,31 @@ def terminable() -> Iterator[None]:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Has a Ctrl-C wait until the block has ended; a second one is heard at once, in case the block never does.
+    """Has a Ctrl-C, and a SIGTERM that would be heard as one, wait until the block has ended.
 
-    Interrupts are the main thread's; in another one nothing changes.
+    The second of them is heard at once, in case the block never ends. They are the main thread's; in another one
+    nothing changes.
     """
-    handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[FrameType | None] = []
+    handlers = {
+        number: handler for number in (signal.SIGINT, signal.SIGTERM) if callable(handler := signal.getsignal(number))
+    }
+    came: list[tuple[int, FrameType | None]] = []
 
     def remember(number: int, frame: FrameType | None) -> None:
-        if came:
-            handler(number, frame)
-        came.append(frame)
+        came.append((number, frame))
+        if len(came) > 1:
+            handlers[signal.Signals(number)](number, frame)
 
-    signal.signal(signal.SIGINT, remember)
+    for number in handlers:
+        signal.signal(number, remember)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         if came:
-            handler(signal.SIGINT, came[0])
+            first, frame = came[0]
+            handlers[signal.Signals(first)](first, frame)

@@ -6,6 +6,7 @@
 import gzip
 from collections.abc import Callable, Mapping
 from io import StringIO
+from itertools import product
 from random import Random
 from typing import Any, Final, get_args
 
@@ -188,12 +189,13 @@ def shared_paths(tell: Tell, count: int = SHARED) -> Files:
 
 def paths(tell: Tell, count: int = PATHS) -> Files:
     """Random paths with losses drawn beforehand, by number: CUBIC, BBR, Reno, 60 s, or 30 s above 25 Mbit/s."""
+    draws: tuple[tuple[LinuxControl, int], ...] = (("cubic", 1), ("bbr", PHASES), ("reno", 1))
     rows = []
-    for number in range(count):
+    for number, (control, seeds) in product(range(count), draws):
         path, loss = draw(number)
-        for control in ("cubic", "bbr", "reno"):
-            case = path.model_copy(update={"flows": (LinuxFlow(control=control),)})
-            found = _told(case, f"{number} {control}", tell)
+        for seed in range(number, number + count * seeds, count):
+            case = path.model_copy(update={"seed": seed, "flows": (LinuxFlow(control=control),)})
+            found = _told(case, f"{number} {control} {seed}", tell)
             about = {name: getattr(case, name) for name in ("rate", "round_trip", "buffer")}
             rows.append(
                 {
