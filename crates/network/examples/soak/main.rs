@@ -2,8 +2,8 @@
 //! of each kind as small files.
 //!
 //! ```text
-//! soak [--framing aal5|ip] [--moving] [--from SEED] [--cases N] [--threads N] [--keep N] [--looks N] [--out FOLDER]
-//! soak --describe|--show [--framing aal5|ip] [--from SEED] [--cases N]
+//! soak [--framing aal5|ip] [--links still|move|reroute] [--from SEED] [--cases N] [--threads N] [--keep N] [--looks N] [--out FOLDER]
+//! soak --describe|--show [--framing aal5|ip] [--links still|move|reroute] [--from SEED] [--cases N]
 //! soak --files FOLDER [--looks N --out FOLDER]
 //! ```
 
@@ -14,6 +14,7 @@ mod coverage;
 
 use common::any_graph::any_scenario;
 use common::any_graph::motion::any_that_moves;
+use common::any_graph::rerouting::any_rerouted;
 use common::compare::{findings, Finding, MANY_EVENTS};
 use common::kept::Kept;
 use common::smaller::{smaller, FEW_EVENTS};
@@ -30,10 +31,18 @@ use std::time::{Duration, Instant};
 /// A run that takes longer than this is taken for one without end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What happens to links while a run goes on.
+#[derive(Clone, Copy)]
+enum Links {
+    Still,
+    Move,
+    /// They may move, too; of IP packets alone.
+    Reroute,
+}
+
 struct Options {
     framings: Vec<Framing>,
-    /// Links move.
-    moving: bool,
+    links: Links,
     from: u64,
     cases: u64,
     threads: u64,
@@ -52,7 +61,7 @@ impl Options {
     fn read() -> Options {
         let mut options = Options {
             framings: vec![Framing::Aal5, Framing::Ip],
-            moving: false,
+            links: Links::Still,
             from: 0,
             cases: 10_000,
             threads: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64),
@@ -70,10 +79,6 @@ impl Options {
                     options.describe = true;
                     continue;
                 }
-                "--moving" => {
-                    options.moving = true;
-                    continue;
-                }
                 "--show" => {
                     options.show = true;
                     continue;
@@ -85,6 +90,9 @@ impl Options {
             match (&word[..], &value[..]) {
                 ("--framing", "aal5") => options.framings = vec![Framing::Aal5],
                 ("--framing", "ip") => options.framings = vec![Framing::Ip],
+                ("--links", "still") => options.links = Links::Still,
+                ("--links", "move") => options.links = Links::Move,
+                ("--links", "reroute") => options.links = Links::Reroute,
                 ("--from", _) => options.from = number(),
                 ("--cases", _) => options.cases = number(),
                 ("--threads", _) => options.threads = number().max(1),
@@ -95,22 +103,25 @@ impl Options {
                 _ => panic!("{word} {value}: no such option"),
             }
         }
+        if matches!(options.links, Links::Reroute) {
+            options.framings.retain(|&framing| framing == Framing::Ip);
+        }
         options
     }
 }
 
 /// Scenario and seed of a number.
-fn drawn(framing: Framing, moving: bool, number: u64) -> Kept {
+fn drawn(framing: Framing, links: Links, number: u64) -> Kept {
     let mut bytes = [0; 32];
     for (word, bytes) in bytes.chunks_exact_mut(8).enumerate() {
         bytes.copy_from_slice(&mix(mix(number) ^ word as u64).to_le_bytes());
     }
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    let drawn = if moving {
-        any_that_moves(framing).boxed()
-    } else {
-        any_scenario(framing).boxed()
+    let drawn = match links {
+        Links::Still => any_scenario(framing).boxed(),
+        Links::Move => any_that_moves(framing).boxed(),
+        Links::Reroute => any_rerouted().boxed(),
     };
     let tree = drawn.new_tree(&mut runner);
     let scenario = tree.expect("nothing that is drawn is refused").current();
@@ -144,7 +155,7 @@ impl Soak {
                 break;
             }
             self.set(thread, Some((number, Instant::now())));
-            let kept = drawn(self.framing, self.options.moving, number);
+            let kept = drawn(self.framing, self.options.links, number);
             let found = findings(&kept.scenario, kept.seed, MANY_EVENTS);
             if !found.is_empty() {
                 self.note(thread, number, &kept, &found);
@@ -281,11 +292,11 @@ fn main() {
         let options = Options::read();
         let numbers = options.from..options.from + options.cases;
         if options.show {
-            numbers.for_each(|number| println!("{}", drawn(framing, options.moving, number).line()));
+            numbers.for_each(|number| println!("{}", drawn(framing, options.links, number).line()));
             continue;
         }
         if options.describe {
-            coverage::describe(numbers.map(|number| drawn(framing, options.moving, number)));
+            coverage::describe(numbers.map(|number| drawn(framing, options.links, number)));
             continue;
         }
         if let Some(out) = &options.out {

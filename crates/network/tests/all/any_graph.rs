@@ -9,6 +9,33 @@ use crate::common::smaller::{smaller, FEW_EVENTS};
 use longpipe_network::scenario::{Framing, Scenario};
 use proptest::prelude::*;
 use proptest::test_runner::{TestError, TestRunner};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longer than this no case takes that ends.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// The case that is run, since when.
+type Current = Mutex<Option<(Instant, Kept)>>;
+
+/// Shows a case without end, and ends the tests, while somebody holds what this gives.
+fn watch() -> Arc<Current> {
+    let current = Arc::new(Current::default());
+    let watched = Arc::downgrade(&current);
+    thread::spawn(move || {
+        while let Some(current) = watched.upgrade() {
+            let case = current.lock().expect("nobody panics who holds it");
+            if let Some((since, kept)) = case.as_ref().filter(|(since, _)| since.elapsed() > PATIENCE) {
+                eprintln!("no end after {:.0?}:\n{}", since.elapsed(), kept.line());
+                std::process::exit(1);
+            }
+            drop(case);
+            thread::sleep(Duration::from_secs(1));
+        }
+    });
+    current
+}
 
 /// Compares the runs of scenarios drawn at random; one that fails is made small and shown as a file to keep.
 fn every_way_to_run_agrees(any: impl Strategy<Value = Scenario>) {
@@ -25,9 +52,14 @@ fn every_way_to_run_agrees(any: impl Strategy<Value = Scenario>) {
         ..usual
     });
     let drawn = (any, proptest::arbitrary::any::<u64>());
-    let Err(failed) = runner.run(&drawn, |(scenario, seed)| compare(&scenario, seed)) else {
-        return;
-    };
+    let current = watch();
+    let ran = runner.run(&drawn, |(scenario, seed)| {
+        let kept = Kept { seed, scenario };
+        *current.lock().expect("nobody panics who holds it") = Some((Instant::now(), kept.clone()));
+        compare(&kept.scenario, seed)
+    });
+    drop(current);
+    let Err(failed) = ran else { return };
     let TestError::Fail(_, (scenario, seed)) = failed else {
         panic!("{failed}");
     };

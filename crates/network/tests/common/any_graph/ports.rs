@@ -202,7 +202,7 @@ pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usiz
             Framing::Ip => match &port.queue {
                 Some(queue) => {
                     let packet_ps = u128::from(bytes) * 8_000_000_000_000 / u128::from(link.rate_bps);
-                    queue.build(packet_ps as u64, bytes)
+                    queue.build(packet_ps as u64, bytes, scenario.duration_ps)
                 }
                 None => router_policy(port.policy.clone()),
             },

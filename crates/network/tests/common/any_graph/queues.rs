@@ -7,6 +7,9 @@ use longpipe_network::scenario::{
 };
 use proptest::prelude::*;
 
+/// Of a probability in one run: idle days of a fast line would else be all that is simulated.
+const MOST_UPDATES: u64 = 2_000_000;
+
 /// Which, and its parameters, of 1 to 1000 each.
 #[derive(Clone, Debug)]
 pub struct QueueDraft {
@@ -26,11 +29,12 @@ pub fn any_queue() -> impl Strategy<Value = QueueDraft> {
 }
 
 impl QueueDraft {
-    /// Over a line that takes so long for a packet of so many bytes [ps].
-    pub fn build(&self, packet_ps: u64, packet_bytes: u32) -> PolicyConfig {
+    /// Over a line that takes so long for a packet of so many bytes [ps], in a run of this length.
+    pub fn build(&self, packet_ps: u64, packet_bytes: u32, duration_ps: u64) -> PolicyConfig {
         let [a, b, c, d, _] = self.numbers.map(u64::from);
         let share = |of: u64| of as f64 / 1000.0;
         let packets = |tenths: u64| (packet_ps * tenths / 10).clamp(1, 1_000_000_000_000_000);
+        let update_ps = packets(b / 5 + 1).max(10_000_000).max(duration_ps / MOST_UPDATES);
         let codel = CodelConfig {
             target_ps: packets(a / 10),
             interval_ps: packets(a / 10 + b),
@@ -70,7 +74,7 @@ impl QueueDraft {
             }),
             4 => PolicyConfig::Pie(PieConfig {
                 target_ps: packets(a / 5),
-                update_ps: packets(b / 5 + 1).max(10_000_000),
+                update_ps,
                 burst_ps: packets(c % 200),
                 alpha: share(d) * 4e10 / packet_ps as f64,
                 beta: share(a) * 4e11 / packet_ps as f64,
@@ -85,12 +89,12 @@ impl QueueDraft {
                 ecn: self.choice(0),
             }),
             5 => self.red(packet_bytes),
-            _ => self.scheduler(packet_ps, packet_bytes),
+            _ => self.scheduler(packet_ps, packet_bytes, update_ps),
         }
     }
 
     /// One that chooses between queues; for three classes at the least.
-    fn scheduler(&self, packet_ps: u64, packet_bytes: u32) -> PolicyConfig {
+    fn scheduler(&self, packet_ps: u64, packet_bytes: u32, update_ps: u64) -> PolicyConfig {
         let [a, b, c, d, e] = self.numbers.map(u64::from);
         let packets = |tenths: u64| (packet_ps * tenths / 10).clamp(1, 1_000_000_000_000_000);
         let quantum_bytes = 64 + d as u32 * packet_bytes / 500;
@@ -120,7 +124,7 @@ impl QueueDraft {
             10 => PolicyConfig::AckFilter {},
             _ => PolicyConfig::DualPi2(DualPi2Config {
                 target_ps: packets(a / 5),
-                update_ps: packets(b / 5 + 1).max(10_000_000),
+                update_ps,
                 alpha: (d as f64 * 4e7 / packet_ps as f64).min(1e9),
                 beta: (a as f64 * 4e8 / packet_ps as f64).min(1e9),
                 coupling: 1.0 + c as f64 / 300.0,
