@@ -31,11 +31,18 @@ $(VENV)/.packages: $(VENV)/.tools pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --requirement $@.txt
 	@touch $@
 
-# The package itself; after that a change of the core builds the core alone.
-$(VENV)/.built: $(VENV)/.packages $(RUST)
+DEVELOP := VIRTUAL_ENV=$(VENV) PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+	$(BIN)/maturin develop --release
+
+# The core, whose compilation waits for no package.
+$(VENV)/.compiled: $(VENV)/.tools $(RUST)
 	@echo "3/3: the core: two to five minutes on two cores, less where only some of it changed"
-	VIRTUAL_ENV=$(VENV) PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
-		$(BIN)/maturin develop --release $(if $(filter %.packages,$?),,--skip-install)
+	$(DEVELOP) --skip-install
+	@touch $@
+
+# The package itself; after that a change of the core compiles the core alone.
+$(VENV)/.built: $(VENV)/.packages $(VENV)/.compiled
+	$(if $(filter %.packages,$?),$(DEVELOP))
 	@touch $@
 
 reproduce: setup
@@ -125,14 +132,15 @@ OUT ?= results
 bench-scaling: setup
 	@$(BIN)/python benches/rivals scaling --out $(OUT) $(if $(JSON),--json $(JSON)) $(if $(RUNS),--runs $(RUNS))
 
-# Random scenarios through both engines: make soak CASES=100000 [FROM=N] [CHECKED=1]. Those over any graph are numbered from
-# FROM on; what fails is counted by kind, and a few of each kind go into results/soak. CHECKED=1 finds overflows, too.
+# Random scenarios through both engines: make soak CASES=100000 [FROM=N] [LINKS=move] [CHECKED=1]. Those over any graph are
+# numbered from FROM on; what fails is counted by kind, and a few of each kind go into results/soak. LINKS=move has links that
+# move, LINKS=reroute routes that change, too. CHECKED=1 finds overflows.
 CASES ?= 20000
 FROM ?= 0
 CHECKS := --target-dir target/checked --config profile.ci.overflow-checks=true --config profile.ci.debug-assertions=true
 soak:
 	cargo run --package longpipe-network --profile ci $(if $(CHECKED),$(CHECKS)) --example soak -- \
-		--cases $(CASES) --from $(FROM) --out results/soak
+		--cases $(CASES) --from $(FROM) $(if $(LINKS),--links $(LINKS)) --out results/soak
 	PROPTEST_CASES=$(CASES) cargo test --package longpipe-network --profile ci --test all engines:: -- --nocapture
 
 # The results that tests/golden.rs asks for, anew: refused where one changed and the engine's number did not.

@@ -40,7 +40,7 @@ def scenario(groups: list[dict[str, Any]], policy: object, **more: Any) -> Scena
 def test_a_scalable_flow_and_a_classic_one_share_a_dualpi2_and_one_has_no_queue() -> None:
     groups = [
         {"name": "classic", "tcp": {**LINUX, "congestion": "cubic", "ecn": "classic"}},
-        # Linux's whole segments cost DCTCP a segment a mark, so that it would have a third.
+        # By RACK-TLP it would have a third (docs/queues.md).
         {"name": "low", "tcp": {**PLAIN, "congestion": "dctcp", "ecn": {"kind": "dctcp", "ect": 1}}},
     ]
     probes = [
