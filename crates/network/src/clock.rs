@@ -4,6 +4,7 @@
 //! then frames and packets that reach their hosts, then timers, then applications that begin, then VBR that is looked
 //! after; equals by number.
 
+use crate::packets::Link;
 use longpipe_events::{Agenda, Entity, Order, Span, Time};
 
 /// Packets that leave a port whose queue is served.
@@ -26,7 +27,7 @@ pub(crate) const UNKNOWN: Time = Time(1 << 63);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Actor {
     /// The far end of a link.
-    Link(usize),
+    Link(Link),
     /// The timers of a flow's sending host.
     Sender(usize),
     /// The timers of a flow's receiving host.
@@ -74,7 +75,7 @@ impl Clock {
     #[inline(always)]
     pub fn entity(&self, actor: Actor) -> Entity {
         let entity = match actor {
-            Actor::Link(link) => link,
+            Actor::Link(link) => link.index(),
             Actor::Sender(flow) => self.links + flow,
             Actor::Receiver(flow) => self.links + self.flows + flow,
             Actor::Start(flow) => self.links + 2 * self.flows + flow,
@@ -89,7 +90,7 @@ impl Clock {
     pub fn actor(&self, entity: Entity) -> Actor {
         let index = entity as usize;
         if index < self.links {
-            return Actor::Link(index);
+            return Actor::Link(Link::new(index));
         }
         let index = index - self.links;
         if index >= 3 * self.flows {
@@ -112,10 +113,11 @@ impl Clock {
         self.agenda.set(self.entity(actor), time, order);
     }
 
-    /// Has a port act for what waits there, as it does time and again.
+    /// Has the port of a link act for what waits there, as it does time and again.
     #[inline(always)]
-    pub fn set_departure(&mut self, port: usize, time: Time) {
-        self.agenda.set_beside(self.entity(Actor::Port(port)), time, DEPARTURE);
+    pub fn set_departure(&mut self, link: Link, time: Time) {
+        self.agenda
+            .set_beside(self.entity(Actor::Port(link.index())), time, DEPARTURE);
     }
 
     /// Has somebody not act.

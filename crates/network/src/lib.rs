@@ -38,6 +38,7 @@ pub use observe::recorder::Recorder;
 pub use packets::circuit::Circuit;
 pub use packets::contents::Datagram;
 pub use packets::in_transit::REQUEST;
+pub use packets::link::Link;
 pub use report::Report;
 pub use scenario::check::ScenarioError;
 pub use scenario::Scenario;

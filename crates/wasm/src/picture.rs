@@ -3,7 +3,7 @@
 use crate::columns::{floats, put};
 use js_sys::Object;
 use longpipe_events::Time;
-use longpipe_network::{Arrived, Datagram, Probe, REQUEST};
+use longpipe_network::{Arrived, Datagram, Link, Probe, REQUEST};
 use longpipe_tcp::{AckSegment, DataSegment};
 use std::collections::VecDeque;
 
@@ -240,8 +240,8 @@ impl Probe for Picture {
         true
     }
 
-    fn queue(&mut self, now: Time, link: u32, held: u64) {
-        let port = &mut self.ports[link as usize];
+    fn queue(&mut self, now: Time, link: Link, held: u64) {
+        let port = &mut self.ports[link.index()];
         if port.is_none() && held < 2 {
             return;
         }

@@ -2,7 +2,7 @@
 
 use crate::picture::Picture;
 use longpipe_events::Time;
-use longpipe_network::{Datagram, Probe, Recorder};
+use longpipe_network::{Datagram, Link, Probe, Recorder};
 use longpipe_tcp::{AckSegment, DataSegment};
 
 /// The picture, and the rows of the traces that a page writes, where the scenario asks for them. Never inlined: the engine
@@ -24,7 +24,7 @@ impl Probe for Watched {
     }
 
     #[inline(never)]
-    fn queue(&mut self, now: Time, link: u32, held: u64) {
+    fn queue(&mut self, now: Time, link: Link, held: u64) {
         self.picture.queue(now, link, held);
         self.recorder.queue(now, link, held);
     }

@@ -5,7 +5,7 @@ use crate::clock::{Actor, START, UNKNOWN};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::{PlainAck, SparseAck};
-use crate::packets::{Circuit, Options, Packet};
+use crate::packets::{Circuit, Link, Options, Packet};
 use longpipe_events::Time;
 use longpipe_tcp::{AckSegment, DataSegment};
 
@@ -252,12 +252,12 @@ impl<P: Probe> Hosts<P> {
 
     /// When a packet that the host at the start of a link sends now reaches its interface.
     #[inline(always)]
-    pub fn ready(&mut self, link: usize) -> Time {
+    pub fn ready(&mut self, link: Link) -> Time {
         let now = self.clock.now;
         if self.jitter.is_empty() {
             return now;
         }
-        match &mut self.jitter[self.origins[link] as usize] {
+        match &mut self.jitter[self.origins[link.index()] as usize] {
             None => now,
             Some(jitter) => jitter.ready(now),
         }

@@ -43,7 +43,7 @@ impl Atm {
                 let leaves = port.grid.start(slot + 1) + port.delay;
                 let passed = (frame.packet.further(), leaves);
                 // An ACK brings about no other.
-                self.pass_on(hosts, link as usize, passed, &ack.options, UNKNOWN);
+                self.pass_on(hosts, link, passed, &ack.options, UNKNOWN);
                 return;
             }
         }

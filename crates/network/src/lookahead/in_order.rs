@@ -67,7 +67,7 @@ impl Ip {
         let Entry { link, step } = state.way_back;
         let mut options = NO_OPTIONS;
         let packet = Packet::new(Circuit::of_acks(flow), 0, step, &ack, &mut options);
-        let wire = &mut self.wires[link as usize];
+        let wire = &mut self.wires[link.index()];
         let Some(onward) = wire.send(arrival, packet.bytes(), |_| (0, false)) else {
             return true;
         };
@@ -95,7 +95,7 @@ impl Ip {
             return false;
         }
         let Entry { link, step } = state.way;
-        let wire = &mut self.wires[link as usize];
+        let wire = &mut self.wires[link.index()];
         let mut rest = None;
         while let Some(segment) = sender.poll_after_ack(arrival) {
             let mut options = NO_OPTIONS;

@@ -2,7 +2,7 @@
 
 use crate::atm::aal5::Cell;
 use crate::packets::contents::{Contents, Datagram};
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Link};
 use longpipe_events::{Span, Time};
 use longpipe_tcp::sender::Watched;
 use longpipe_tcp::{AckSegment, DataSegment};
@@ -11,7 +11,7 @@ use longpipe_tcp::{AckSegment, DataSegment};
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
     /// The link.
-    pub link: u32,
+    pub link: Link,
     /// When it reached the switch's port; none at a host's interface.
     pub arrival: Option<Time>,
     /// When its last bit leaves.
@@ -64,9 +64,9 @@ pub trait Probe {
         false
     }
     /// Cells held by a switch port when the first cell of a frame arrives.
-    fn queue(&mut self, _now: Time, _link: u32, _held: u64) {}
+    fn queue(&mut self, _now: Time, _link: Link, _held: u64) {}
     /// A router's port lost or marked a packet, at an instant that may lie ahead.
-    fn fate(&mut self, _now: Time, _link: u32, _fate: Fate) {}
+    fn fate(&mut self, _now: Time, _link: Link, _fate: Fate) {}
     /// A segment handed to the sender's interface, as packet number `frame` of its circuit. For requests, which
     /// carry the mark `REQUEST` in that number, the flow's receiver is the sender, here and in what follows.
     fn sent(&mut self, _now: Time, _flow: u32, _frame: u32, _segment: &DataSegment) {}
@@ -127,12 +127,12 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         self.0.wants_cells() || self.1.wants_cells()
     }
 
-    fn queue(&mut self, now: Time, link: u32, held: u64) {
+    fn queue(&mut self, now: Time, link: Link, held: u64) {
         self.0.queue(now, link, held);
         self.1.queue(now, link, held);
     }
 
-    fn fate(&mut self, now: Time, link: u32, fate: Fate) {
+    fn fate(&mut self, now: Time, link: Link, fate: Fate) {
         self.0.fate(now, link, fate);
         self.1.fate(now, link, fate);
     }
@@ -215,13 +215,13 @@ impl<A: Probe> Probe for Option<A> {
         self.as_ref().is_some_and(A::wants_cells)
     }
 
-    fn queue(&mut self, now: Time, link: u32, held: u64) {
+    fn queue(&mut self, now: Time, link: Link, held: u64) {
         if let Some(probe) = self {
             probe.queue(now, link, held);
         }
     }
 
-    fn fate(&mut self, now: Time, link: u32, fate: Fate) {
+    fn fate(&mut self, now: Time, link: Link, fate: Fate) {
         if let Some(probe) = self {
             probe.fate(now, link, fate);
         }

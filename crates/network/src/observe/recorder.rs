@@ -6,7 +6,7 @@ use crate::observe::probe::{Fate, Probe, Slot};
 use crate::observe::vc_queue::VcQueues;
 use crate::packets::contents::{Contents, Datagram};
 use crate::packets::in_transit::REQUEST;
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Link};
 use crate::scenario::TraceConfig;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
@@ -304,10 +304,10 @@ impl Probe for Recorder {
         self.wanted.vc_queue
     }
 
-    fn queue(&mut self, now: Time, link: u32, held: u64) {
+    fn queue(&mut self, now: Time, link: Link, held: u64) {
         if self.wanted.queue {
             self.queues.time.put(now.0);
-            self.queues.port.put(link);
+            self.queues.port.put(link.0);
             self.queues.held.put(held);
         }
     }
@@ -357,17 +357,17 @@ impl Probe for Recorder {
         if let Some(arrival) = slot.arrival.filter(|_| self.wanted.delay) {
             let delays = &mut self.delays;
             delays.time.put(slot.departure.0);
-            delays.port.put(slot.link);
+            delays.port.put(slot.link.0);
             delays.vc.put(vc.0);
             delays.bytes.put(contents().packet_bytes());
             delays.delay.put((slot.departure - arrival).0);
         }
     }
 
-    fn fate(&mut self, now: Time, link: u32, fate: Fate) {
+    fn fate(&mut self, now: Time, link: Link, fate: Fate) {
         if self.wanted.drops {
             self.drops.time.put(now.0);
-            self.drops.port.put(link);
+            self.drops.port.put(link.0);
             self.drops.reason.put(fate as u8);
         }
     }

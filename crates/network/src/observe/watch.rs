@@ -5,7 +5,7 @@ use crate::hosts::flow::Flow;
 use crate::observe::probe::{Counts, Probe, Slot, FATES};
 use crate::packets::contents::Contents;
 use crate::packets::in_transit::REQUEST;
-use crate::packets::{Circuit, Options, Packet};
+use crate::packets::{Circuit, Link, Options, Packet};
 use longpipe_events::Time;
 
 /// The packet that a frame carries.
@@ -36,7 +36,7 @@ fn datagram(flow: &Flow, frame: u32) -> Contents {
 pub(crate) fn cell<P: Probe>(
     probe: &mut P,
     flows: &[Flow],
-    link: u32,
+    link: Link,
     arrival: Option<Time>,
     departure: Time,
     cell: Cell,
@@ -52,7 +52,7 @@ pub(crate) fn cell<P: Probe>(
 }
 
 /// Tells of the packets that a port lost or marked at `now`, by what it had counted before and has now.
-pub(crate) fn fates<P: Probe>(probe: &mut P, link: u32, now: Time, before: Counts, after: Counts) {
+pub(crate) fn fates<P: Probe>(probe: &mut P, link: Link, now: Time, before: Counts, after: Counts) {
     for (fate, (before, after)) in FATES.into_iter().zip(before.into_iter().zip(after)) {
         for _ in before..after {
             probe.fate(now, link, fate);
@@ -64,7 +64,7 @@ pub(crate) fn fates<P: Probe>(probe: &mut P, link: u32, now: Time, before: Count
 #[inline(always)]
 pub(crate) fn packet<P: Probe>(
     probe: &mut P,
-    link: u32,
+    link: Link,
     arrival: Option<Time>,
     departure: Time,
     packet: Packet,

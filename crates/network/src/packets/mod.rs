@@ -4,9 +4,11 @@ pub mod circuit;
 pub mod contents;
 pub mod in_transit;
 pub(crate) mod lanes;
+pub mod link;
 pub mod packet;
 pub mod payload;
 pub mod ring;
 
 pub use circuit::Circuit;
+pub use link::Link;
 pub use packet::{OnWire, Options, Packet};

@@ -5,7 +5,7 @@ use crate::common::any_graph::motion::any_that_moves;
 use crate::common::random::cases;
 use longpipe_events::Time;
 use longpipe_network::scenario::{Engine, Framing, LossConfig, PolicyConfig, Scenario};
-use longpipe_network::{Cause, Circuit, Datagram, Fate, ForeignPacket, Outcome, Probe, Simulation, REQUEST};
+use longpipe_network::{Cause, Circuit, Datagram, Fate, ForeignPacket, Link, Outcome, Probe, Simulation, REQUEST};
 use longpipe_tcp::config::RecoveryKind;
 use longpipe_tcp::{AckSegment, DataSegment};
 use proptest::prelude::*;
@@ -166,7 +166,7 @@ fn losses_are_told_with_their_link_and_cause() {
         (
             Framing::Ip,
             Fate::Lost {
-                link: Some(0),
+                link: Some(Link(0)),
                 cause: Cause::Forced,
             },
         ),
@@ -203,7 +203,7 @@ fn losses_are_told_with_their_link_and_cause() {
         let found = outcomes(&scenario, 1, &sent, 1);
         let expected = match expected {
             Fate::Lost { link: Some(_), cause } => Fate::Lost {
-                link: Some(first as u32),
+                link: Some(Link::new(first)),
                 cause,
             },
             other => other,

@@ -12,7 +12,7 @@ mod udp;
 use crate::atm::aal5::{frame_cells, Cell};
 use crate::observe::probe::{Probe, Slot};
 use crate::packets::contents::{Contents, Datagram};
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Link};
 use crate::scenario::Scenario;
 use connection::{FlowState, Packet};
 use headers::Handshake;
@@ -142,8 +142,8 @@ impl Captures {
         }
     }
 
-    fn on_link(&mut self, at: Time, link: u32, vc: Circuit, frame: u32, contents: Contents) {
-        if let Some(index) = self.links[link as usize] {
+    fn on_link(&mut self, at: Time, link: Link, vc: Circuit, frame: u32, contents: Contents) {
+        if let Some(index) = self.links[link.index()] {
             let state = &self.flows[vc.flow()];
             let packet = state.packet(frame, contents);
             let packets: &[(Handshake, Direction)] = if packet.is_datagram() {
@@ -194,7 +194,7 @@ impl Probe for Captures {
     }
 
     fn cell(&mut self, slot: Slot, cell: &Cell, contents: impl FnOnce() -> Contents) {
-        let Some(index) = self.links[slot.link as usize] else {
+        let Some(index) = self.links[slot.link.index()] else {
             return;
         };
         if slot.departure > self.end {
@@ -210,7 +210,7 @@ impl Probe for Captures {
     }
 
     fn packet(&mut self, slot: Slot, vc: Circuit, frame: u32, contents: impl Fn() -> Contents) {
-        if slot.departure <= self.end && self.links[slot.link as usize].is_some() {
+        if slot.departure <= self.end && self.links[slot.link.index()].is_some() {
             self.on_link(slot.departure, slot.link, vc, frame, contents());
         }
     }
