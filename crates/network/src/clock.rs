@@ -4,7 +4,7 @@
 //! then frames and packets that reach their hosts, then timers, then applications that begin, then VBR that is looked
 //! after; equals by number.
 
-use crate::packets::Link;
+use crate::packets::{Flow, Link};
 use longpipe_events::{Agenda, Entity, Order, Span, Time};
 
 /// Packets that leave a port whose queue is served.
@@ -29,11 +29,11 @@ pub(crate) enum Actor {
     /// The far end of a link.
     Link(Link),
     /// The timers of a flow's sending host.
-    Sender(usize),
+    Sender(Flow),
     /// The timers of a flow's receiving host.
-    Receiver(usize),
+    Receiver(Flow),
     /// A flow's application.
-    Start(usize),
+    Start(Flow),
     /// A VBR source.
     Source(usize),
     /// A port that sweeps, or whose queue is served.
@@ -76,9 +76,9 @@ impl Clock {
     pub fn entity(&self, actor: Actor) -> Entity {
         let entity = match actor {
             Actor::Link(link) => link.index(),
-            Actor::Sender(flow) => self.links + flow,
-            Actor::Receiver(flow) => self.links + self.flows + flow,
-            Actor::Start(flow) => self.links + 2 * self.flows + flow,
+            Actor::Sender(flow) => self.links + flow.index(),
+            Actor::Receiver(flow) => self.links + self.flows + flow.index(),
+            Actor::Start(flow) => self.links + 2 * self.flows + flow.index(),
             Actor::Source(source) => self.links + 3 * self.flows + source,
             Actor::Port(port) => self.links + 3 * self.flows + self.sources + port,
         };
@@ -99,7 +99,7 @@ impl Clock {
                 .checked_sub(self.sources)
                 .map_or(Actor::Source(index), Actor::Port);
         }
-        let flow = index % self.flows;
+        let flow = Flow::new(index % self.flows);
         match index / self.flows {
             0 => Actor::Sender(flow),
             1 => Actor::Receiver(flow),

@@ -37,6 +37,7 @@ pub use observe::probe::Probe;
 pub use observe::recorder::Recorder;
 pub use packets::circuit::Circuit;
 pub use packets::contents::Datagram;
+pub use packets::flow::Flow;
 pub use packets::in_transit::REQUEST;
 pub use packets::link::Link;
 pub use report::Report;

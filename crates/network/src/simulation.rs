@@ -7,7 +7,7 @@
 use crate::atm::aal5::Reassembler;
 use crate::atm::link::FedWire;
 use crate::atm::{vbr, Atm};
-use crate::hosts::flow::Flow;
+use crate::hosts::connection::Connection;
 use crate::hosts::foreign::{self, ForeignPacket, Outcome};
 use crate::hosts::hosts;
 use crate::ip::port::fifo::Router;
@@ -174,6 +174,6 @@ fn fixed_bytes(scenario: &Scenario) -> u64 {
             .sum::<usize>()
     });
     memory::bytes::<(FedWire, Wire, Router, Waiting)>(scenario.links.len())
-        + memory::bytes::<(Flow, [Reassembler; 2])>(scenario.flows.len())
+        + memory::bytes::<(Connection, [Reassembler; 2])>(scenario.flows.len())
         + memory::bytes::<Step>(steps.sum::<usize>())
 }

@@ -6,7 +6,7 @@ use super::interface::Off;
 use super::link::{FedWire, Feed};
 use super::Atm;
 use crate::clock::{Actor, UNKNOWN};
-use crate::hosts::flow::Flow;
+use crate::hosts::connection::Connection;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
@@ -165,7 +165,7 @@ impl Atm {
         let Some(cells) = reassembler.on_cell(cell) else {
             return;
         };
-        let bytes = hosts.flows[vc.flow()].packet_bytes(vc, frame);
+        let bytes = hosts.flows[vc.flow().index()].packet_bytes(vc, frame);
         if cells != frame_cells(bytes) {
             return;
         }
@@ -192,8 +192,8 @@ impl Atm {
 
 /// Takes what a frame carries off its circuit.
 #[inline(always)]
-fn take_packet(flows: &mut [Flow], vc: Circuit, frame: u32) -> (Packet, Options) {
-    let (state, on_data_circuit) = (&mut flows[vc.flow()], !vc.is_back());
+fn take_packet(flows: &mut [Connection], vc: Circuit, frame: u32) -> (Packet, Options) {
+    let (state, on_data_circuit) = (&mut flows[vc.flow().index()], !vc.is_back());
     let mut options = Options::NONE;
     let packet = match &mut state.requests {
         Some(requests) if frame & REQUEST != 0 => {
@@ -211,7 +211,7 @@ fn take_packet(flows: &mut [Flow], vc: Circuit, frame: u32) -> (Packet, Options)
 }
 
 #[cold]
-fn take_without_tcp(flow: &mut Flow, vc: Circuit, frame: u32) -> Packet {
+fn take_without_tcp(flow: &mut Connection, vc: Circuit, frame: u32) -> Packet {
     if let Some(datagrams) = &mut flow.datagrams {
         return Packet::new(vc, frame, 0, &datagrams.pick(frame), &mut Options::NONE.clone());
     }

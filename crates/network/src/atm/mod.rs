@@ -126,7 +126,7 @@ impl Medium for Atm {
         payload: &impl Payload,
         since: Time,
     ) -> Option<CertainFrame> {
-        let Entry { link, step } = hosts.flows[vc.flow()].entry(vc);
+        let Entry { link, step } = hosts.flows[vc.flow().index()].entry(vc);
         let mut options = Options::NONE;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
         self.send_frame(hosts, link, packet, &options, since)

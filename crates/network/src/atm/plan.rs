@@ -140,7 +140,7 @@ impl<'a> Plan<'a> {
 
     /// Whether each frame of a VC has a first and a last cell that are two.
     fn has_two_ends(&self, vc: Circuit) -> bool {
-        let traffic = &self.scenario.flows[vc.flow()].traffic;
+        let traffic = &self.scenario.flows[vc.flow().index()].traffic;
         traffic
             .shortest_datagram_bytes()
             .is_none_or(|bytes| frame_cells(bytes) > 1)

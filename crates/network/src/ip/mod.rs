@@ -82,7 +82,7 @@ impl Medium for Ip {
         payload: &impl Payload,
         since: Time,
     ) -> Option<Certain> {
-        let Entry { link, step } = hosts.flows[vc.flow()].entry(vc);
+        let Entry { link, step } = hosts.flows[vc.flow().index()].entry(vc);
         self.transmit(hosts, (vc, frame, link, step), payload, since)
     }
 

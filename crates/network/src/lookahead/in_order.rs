@@ -48,7 +48,7 @@ impl Ip {
     ) -> bool {
         let OnWire { arrival, packet } = next;
         let flow = packet.vc().flow();
-        let state = &mut hosts.flows[flow];
+        let state = &mut hosts.flows[flow.index()];
         let receiver = &mut state.receiver;
         if !receiver.take_in_order(arrival, packet.sequence(), packet.payload_bytes(stamp), stamp) {
             return false;
@@ -89,7 +89,7 @@ impl Ip {
     fn take_ack_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, echo: MaybeTime) -> bool {
         let OnWire { arrival, packet } = next;
         let flow = packet.vc().flow();
-        let state = &mut hosts.flows[flow];
+        let state = &mut hosts.flows[flow.index()];
         let sender = &mut state.sender;
         if !sender.take_in_order(arrival, packet.sequence(), echo.get()) {
             return false;

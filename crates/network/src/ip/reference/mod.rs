@@ -216,7 +216,7 @@ impl Medium for Reference {
     }
 
     fn send<P: Probe>(&mut self, hosts: &mut Hosts<P>, vc: Circuit, frame: u32, payload: &impl Payload, _since: Time) {
-        let Entry { link, step } = hosts.flows[vc.flow()].entry(vc);
+        let Entry { link, step } = hosts.flows[vc.flow().index()].entry(vc);
         let ready = hosts.ready(link);
         let mut options = Options::NONE;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
