@@ -153,7 +153,7 @@ impl Counts {
             }
             Fate::Lost { link, cause } => {
                 self.lost[cause_number(cause)] += 1;
-                (u64::from(link.map_or(0, |link| link + 1)) << 8) | (cause_number(cause) as u64 + 2)
+                (u64::from(link.map_or(0, |link| link.0 + 1)) << 8) | (cause_number(cause) as u64 + 2)
             }
         };
         [outcome.time.0, outcome.id, fate]

@@ -4,6 +4,7 @@
 //! then frames and packets that reach their hosts, then timers, then applications that begin, then VBR that is looked
 //! after; equals by number.
 
+use crate::packets::{Flow, Link};
 use longpipe_events::{Agenda, Entity, Order, Span, Time};
 
 /// Packets that leave a port whose queue is served.
@@ -26,13 +27,13 @@ pub(crate) const UNKNOWN: Time = Time(1 << 63);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Actor {
     /// The far end of a link.
-    Link(usize),
+    Link(Link),
     /// The timers of a flow's sending host.
-    Sender(usize),
+    Sender(Flow),
     /// The timers of a flow's receiving host.
-    Receiver(usize),
+    Receiver(Flow),
     /// A flow's application.
-    Start(usize),
+    Start(Flow),
     /// A VBR source.
     Source(usize),
     /// A port that sweeps, or whose queue is served.
@@ -74,10 +75,10 @@ impl Clock {
     #[inline(always)]
     pub fn entity(&self, actor: Actor) -> Entity {
         let entity = match actor {
-            Actor::Link(link) => link,
-            Actor::Sender(flow) => self.links + flow,
-            Actor::Receiver(flow) => self.links + self.flows + flow,
-            Actor::Start(flow) => self.links + 2 * self.flows + flow,
+            Actor::Link(link) => link.index(),
+            Actor::Sender(flow) => self.links + flow.index(),
+            Actor::Receiver(flow) => self.links + self.flows + flow.index(),
+            Actor::Start(flow) => self.links + 2 * self.flows + flow.index(),
             Actor::Source(source) => self.links + 3 * self.flows + source,
             Actor::Port(port) => self.links + 3 * self.flows + self.sources + port,
         };
@@ -89,7 +90,7 @@ impl Clock {
     pub fn actor(&self, entity: Entity) -> Actor {
         let index = entity as usize;
         if index < self.links {
-            return Actor::Link(index);
+            return Actor::Link(Link::new(index));
         }
         let index = index - self.links;
         if index >= 3 * self.flows {
@@ -98,7 +99,7 @@ impl Clock {
                 .checked_sub(self.sources)
                 .map_or(Actor::Source(index), Actor::Port);
         }
-        let flow = index % self.flows;
+        let flow = Flow::new(index % self.flows);
         match index / self.flows {
             0 => Actor::Sender(flow),
             1 => Actor::Receiver(flow),
@@ -112,10 +113,11 @@ impl Clock {
         self.agenda.set(self.entity(actor), time, order);
     }
 
-    /// Has a port act for what waits there, as it does time and again.
+    /// Has the port of a link act for what waits there, as it does time and again.
     #[inline(always)]
-    pub fn set_departure(&mut self, port: usize, time: Time) {
-        self.agenda.set_beside(self.entity(Actor::Port(port)), time, DEPARTURE);
+    pub fn set_departure(&mut self, link: Link, time: Time) {
+        self.agenda
+            .set_beside(self.entity(Actor::Port(link.index())), time, DEPARTURE);
     }
 
     /// Has somebody not act.

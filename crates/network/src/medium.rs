@@ -4,7 +4,7 @@ use crate::clock::UNKNOWN;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::packets::payload::Payload;
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Link};
 use crate::report::state_hash::StateHash;
 use crate::report::{Carried, InvariantError};
 use longpipe_events::Time;
@@ -49,7 +49,7 @@ pub(crate) trait Medium: Sized {
     }
 
     /// What a link brings next has arrived at its end, as the agenda was told.
-    fn on_arrival<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _link: usize) {}
+    fn on_arrival<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _link: Link) {}
 
     /// Time to look after a VBR source.
     fn on_source<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _source: usize) {}
@@ -62,17 +62,17 @@ pub(crate) trait Medium: Sized {
 
     /// Up to when nothing but packets concerns the host at the end of a link, which sends at once, if that is known; where this
     /// medium has hosts get packets ahead of time.
-    fn quiet_until(&mut self, _link: usize) -> Option<&mut Time> {
+    fn quiet_until(&mut self, _link: Link) -> Option<&mut Time> {
         None
     }
 
     /// When the first packet that waits for its event reaches the host at the end of a link, likewise.
-    fn first_waiting(&self, _link: usize) -> Option<Time> {
+    fn first_waiting(&self, _link: Link) -> Option<Time> {
         None
     }
 
     /// That packet reaches its host.
-    fn deliver_first<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _link: usize) {}
+    fn deliver_first<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _link: Link) {}
 
     /// What all links have counted by `now`, the end of the run, checked.
     fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError>;

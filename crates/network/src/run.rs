@@ -5,6 +5,7 @@ use crate::hosts::relay;
 use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
+use crate::packets::Flow;
 use crate::report::flows::{DatagramReport, RelayReport};
 use crate::report::state_hash::StateHash;
 use crate::report::{check, FlowReport, InvariantError, Report, WebReport};
@@ -25,7 +26,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
     pub fn new(hosts: Hosts<P>, medium: M) -> Run<P, M> {
         let mut run = Run { hosts, medium };
         for flow in 0..run.hosts.flows.len() {
-            run.hosts.expect_start(&mut run.medium, flow);
+            run.hosts.expect_start(&mut run.medium, Flow::new(flow));
         }
         run
     }
@@ -149,12 +150,12 @@ impl<P: Probe, M: Medium> Run<P, M> {
             if let Some(own) = &flow.datagrams {
                 let broken = own.broken();
                 check(broken.is_none(), || format!("datagrams of flow {index}: {broken:?}"))?;
-                let own = own.report(index);
+                let own = own.report(Flow::new(index));
                 hash.datagrams(&own);
                 own.tell(&mut report);
                 datagrams.push(own);
             }
-            if let Some(own) = relay::report(&self.hosts, index) {
+            if let Some(own) = relay::report(&self.hosts, Flow::new(index)) {
                 let own = own.map_err(|broken| InvariantError(format!("what flow {index} passes on: {broken}")))?;
                 hash.relay(&own);
                 relays.push(own);

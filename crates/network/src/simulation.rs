@@ -5,9 +5,9 @@
 //! packets from one place where they may meet others to the next.
 
 use crate::atm::aal5::Reassembler;
-use crate::atm::link::Link;
+use crate::atm::link::FedWire;
 use crate::atm::{vbr, Atm};
-use crate::hosts::flow::Flow;
+use crate::hosts::connection::Connection;
 use crate::hosts::foreign::{self, ForeignPacket, Outcome};
 use crate::hosts::hosts;
 use crate::ip::port::fifo::Router;
@@ -173,7 +173,7 @@ fn fixed_bytes(scenario: &Scenario) -> u64 {
             .map(<[usize]>::len)
             .sum::<usize>()
     });
-    memory::bytes::<(Link, Wire, Router, Waiting)>(scenario.links.len())
-        + memory::bytes::<(Flow, [Reassembler; 2])>(scenario.flows.len())
+    memory::bytes::<(FedWire, Wire, Router, Waiting)>(scenario.links.len())
+        + memory::bytes::<(Connection, [Reassembler; 2])>(scenario.flows.len())
         + memory::bytes::<Step>(steps.sum::<usize>())
 }

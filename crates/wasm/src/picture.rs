@@ -3,7 +3,7 @@
 use crate::columns::{floats, put};
 use js_sys::Object;
 use longpipe_events::Time;
-use longpipe_network::{Arrived, Datagram, Probe, REQUEST};
+use longpipe_network::{Arrived, Datagram, Flow, Link, Probe, REQUEST};
 use longpipe_tcp::{AckSegment, DataSegment};
 use std::collections::VecDeque;
 
@@ -121,7 +121,7 @@ pub struct Picture {
     /// Bytes that arrived of all flows, those without a picture too.
     arrived: Vec<f64>,
     had: Vec<Arrived>,
-    sequence: u32,
+    sequence: Flow,
     sent: Course,
     acknowledged: Course,
     resent: Marks,
@@ -149,7 +149,7 @@ impl Picture {
             ports: vec![None; links],
             arrived: vec![0.0; bins],
             had: Vec::new(),
-            sequence: sequence as u32,
+            sequence: Flow::new(sequence),
             sent: Course::new(bins),
             acknowledged: Course::new(bins),
             resent: Marks::default(),
@@ -186,10 +186,10 @@ impl Picture {
         picture
     }
 
-    fn arrive(&mut self, now: Time, flow: u32, bytes: u32) {
+    fn arrive(&mut self, now: Time, flow: Flow, bytes: u32) {
         if let Some(bin) = self.view.bin(now) {
             self.arrived[bin] += f64::from(bytes);
-            if let Some(picture) = self.flows.get_mut(flow as usize) {
+            if let Some(picture) = self.flows.get_mut(flow.index()) {
                 picture.arrived[bin] += f64::from(bytes);
             }
         }
@@ -219,8 +219,8 @@ impl Picture {
 }
 
 impl Probe for Picture {
-    fn window(&mut self, now: Time, flow: u32, cwnd: f64, ssthresh: f64) {
-        let Some(course) = self.flows.get_mut(flow as usize) else {
+    fn window(&mut self, now: Time, flow: Flow, cwnd: f64, ssthresh: f64) {
+        let Some(course) = self.flows.get_mut(flow.index()) else {
             return;
         };
         match self.view.bin(now) {
@@ -240,8 +240,8 @@ impl Probe for Picture {
         true
     }
 
-    fn queue(&mut self, now: Time, link: u32, held: u64) {
-        let port = &mut self.ports[link as usize];
+    fn queue(&mut self, now: Time, link: Link, held: u64) {
+        let port = &mut self.ports[link.index()];
         if port.is_none() && held < 2 {
             return;
         }
@@ -253,7 +253,7 @@ impl Probe for Picture {
         }
     }
 
-    fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+    fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
         if flow != self.sequence || frame & REQUEST != 0 {
             return;
         }
@@ -268,11 +268,11 @@ impl Probe for Picture {
         }
     }
 
-    fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+    fn received(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
         if frame & REQUEST != 0 {
             return;
         }
-        let index = flow as usize;
+        let index = flow.index();
         if index >= self.had.len() {
             self.had.resize(index + 1, Arrived::default());
         }
@@ -283,13 +283,13 @@ impl Probe for Picture {
         }
     }
 
-    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+    fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
         if flow == self.sequence && frame & REQUEST == 0 {
             self.reach(now, ack.acknowledgement);
         }
     }
 
-    fn sent_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+    fn sent_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
         if flow != self.sequence {
             return;
         }
@@ -300,7 +300,7 @@ impl Probe for Picture {
         }
     }
 
-    fn received_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
         self.arrive(now, flow, datagram.length);
         if flow == self.sequence {
             self.reach(now, self.reached + u64::from(datagram.length));

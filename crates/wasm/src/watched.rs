@@ -2,7 +2,7 @@
 
 use crate::picture::Picture;
 use longpipe_events::Time;
-use longpipe_network::{Datagram, Probe, Recorder};
+use longpipe_network::{Datagram, Flow, Link, Probe, Recorder};
 use longpipe_tcp::{AckSegment, DataSegment};
 
 /// The picture, and the rows of the traces that a page writes, where the scenario asks for them. Never inlined: the engine
@@ -14,7 +14,7 @@ pub struct Watched {
 
 impl Probe for Watched {
     #[inline(never)]
-    fn window(&mut self, now: Time, flow: u32, cwnd: f64, ssthresh: f64) {
+    fn window(&mut self, now: Time, flow: Flow, cwnd: f64, ssthresh: f64) {
         self.picture.window(now, flow, cwnd, ssthresh);
         self.recorder.window(now, flow, cwnd, ssthresh);
     }
@@ -24,35 +24,35 @@ impl Probe for Watched {
     }
 
     #[inline(never)]
-    fn queue(&mut self, now: Time, link: u32, held: u64) {
+    fn queue(&mut self, now: Time, link: Link, held: u64) {
         self.picture.queue(now, link, held);
         self.recorder.queue(now, link, held);
     }
 
     #[inline(never)]
-    fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+    fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
         self.picture.sent(now, flow, frame, segment);
         self.recorder.sent(now, flow, frame, segment);
     }
 
     #[inline(never)]
-    fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+    fn received(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
         self.picture.received(now, flow, frame, segment);
     }
 
     #[inline(never)]
-    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+    fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
         self.picture.acknowledged(now, flow, frame, ack);
         self.recorder.acknowledged(now, flow, frame, ack);
     }
 
     #[inline(never)]
-    fn sent_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+    fn sent_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
         self.picture.sent_datagram(now, flow, frame, datagram);
     }
 
     #[inline(never)]
-    fn received_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
         self.picture.received_datagram(now, flow, frame, datagram);
     }
 }

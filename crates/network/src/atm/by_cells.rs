@@ -3,24 +3,24 @@
 
 use super::aal5::{frame_cells, Cell};
 use super::interface::Off;
-use super::link::{Feed, Link};
+use super::link::{FedWire, Feed};
 use super::Atm;
 use crate::clock::{Actor, UNKNOWN};
-use crate::hosts::flow::Flow;
+use crate::hosts::connection::Connection;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
 use crate::packets::in_transit::REQUEST;
-use crate::packets::{Circuit, Options, Packet};
+use crate::packets::{Circuit, Link, Options, Packet};
 use crate::scenario::topology::Step;
-use longpipe_events::{Entity, Time};
+use longpipe_events::Time;
 
 impl Atm {
     /// What a wire brings next reaches its far end: a frame its host, a cell its switch.
     #[inline(always)]
-    pub(super) fn arrive<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+    pub(super) fn arrive<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         loop {
-            match &mut self.links[link].feed {
+            match &mut self.links[link.index()].feed {
                 Feed::Nic(nic) => match nic.pop() {
                     Some(Off::Frame(frame)) => {
                         self.under_way.astray -= frame.packet.vc().way() as u64;
@@ -28,7 +28,7 @@ impl Atm {
                     }
                     Some(Off::Cell(cell)) => {
                         let departure = hosts.clock.now - nic.delay();
-                        watch::cell(&mut hosts.probe, &hosts.flows, link as u32, None, departure, cell);
+                        watch::cell(&mut hosts.probe, &hosts.flows, link, None, departure, cell);
                         self.carry(hosts, link, hosts.clock.now, cell);
                     }
                     None => {}
@@ -49,7 +49,7 @@ impl Atm {
             };
             if time > hosts.clock.until
                 || time >= self.under_way.first().1
-                || !hosts.clock.agenda.would_be_first(link as Entity, time, order)
+                || !hosts.clock.agenda.would_be_first(link.0, time, order)
             {
                 return hosts.clock.set(Actor::Link(link), time, order);
             }
@@ -59,15 +59,15 @@ impl Atm {
 
     /// A cell reaches the far end of a link at `at`, and from there whatever it reaches without meeting another wire.
     #[inline(always)]
-    pub(super) fn carry<P: Probe>(&mut self, hosts: &mut Hosts<P>, mut link: usize, mut at: Time, mut cell: Cell) {
-        let mut host = self.links[link].end.host;
+    pub(super) fn carry<P: Probe>(&mut self, hosts: &mut Hosts<P>, mut link: Link, mut at: Time, mut cell: Cell) {
+        let mut host = self.links[link.index()].end.host;
         while !host {
             let Step { link: next, local } = self.topology.steps[cell.step as usize];
             cell.step += 1;
-            link = next as usize;
-            let traced = (cell.vc.index()) < self.reassemblers.len() && !self.transit[link];
+            link = next;
+            let traced = (cell.vc.index()) < self.reassemblers.len() && !self.transit[link.index()];
             let probe = &mut hosts.probe;
-            let Link { end, feed, .. } = &mut self.links[link];
+            let FedWire { end, feed, .. } = &mut self.links[link.index()];
             let on_frame = |held| {
                 if traced {
                     probe.queue(at, next, held);
@@ -77,7 +77,7 @@ impl Atm {
                 let Some(arrival) = self.carry_moving(hosts, next, (at, local), cell) else {
                     return;
                 };
-                (host, at) = (self.links[link].end.host, arrival);
+                (host, at) = (self.links[link.index()].end.host, arrival);
                 continue;
             };
             let Some(arrival) = port.on_cell(at, cell.left == 0, local, on_frame) else {
@@ -107,12 +107,12 @@ impl Atm {
     fn carry_moving<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        link: u32,
+        link: Link,
         (at, local): (Time, u32),
         cell: Cell,
     ) -> Option<Time> {
         let probe = &mut hosts.probe;
-        let Link { end, feed, .. } = &mut self.links[link as usize];
+        let FedWire { end, feed, .. } = &mut self.links[link.index()];
         let Feed::Moving(port) = feed else {
             unreachable!("routes pass through switches alone")
         };
@@ -123,7 +123,7 @@ impl Atm {
         let arrival = way.arrival?;
         if !end.unshared {
             if port.send(arrival, cell) {
-                self.schedule(hosts, link as usize);
+                self.schedule(hosts, link);
             }
             return None;
         }
@@ -132,8 +132,8 @@ impl Atm {
 
     /// Hands a frame to the interface of a host whose link moves: its cells come there one after the other at `ready`.
     #[inline(never)]
-    pub(super) fn send_moving<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize, packet: Packet, ready: Time) {
-        let Feed::Moving(port) = &mut self.links[link].feed else {
+    pub(super) fn send_moving<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, packet: Packet, ready: Time) {
+        let Feed::Moving(port) = &mut self.links[link.index()].feed else {
             unreachable!("circuits begin at hosts")
         };
         let (vc, frame, step) = (packet.vc(), packet.frame(), packet.step());
@@ -145,7 +145,7 @@ impl Atm {
                 continue;
             };
             if !hosts.probe.is_idle() {
-                watch::cell(&mut hosts.probe, &hosts.flows, link as u32, None, way.departure, cell);
+                watch::cell(&mut hosts.probe, &hosts.flows, link, None, way.departure, cell);
             }
             let arrival = way.arrival.filter(|&arrival| arrival <= end);
             first |= arrival.is_some_and(|arrival| port.send(arrival, cell));
@@ -157,7 +157,7 @@ impl Atm {
 
     /// A cell will have reached a host at `at`; a frame that it completes is delivered then.
     #[inline(never)]
-    pub(super) fn reach_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize, at: Time, cell: Cell) {
+    pub(super) fn reach_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, at: Time, cell: Cell) {
         let Cell { vc, frame, .. } = cell;
         let Some(reassembler) = self.reassemblers.get_mut(vc.index()) else {
             return self.meters[vc.index() - Circuit::of_flows(hosts.flows.len())].on_cell(at, frame);
@@ -165,7 +165,7 @@ impl Atm {
         let Some(cells) = reassembler.on_cell(cell) else {
             return;
         };
-        let bytes = hosts.flows[vc.flow()].packet_bytes(vc, frame);
+        let bytes = hosts.flows[vc.flow().index()].packet_bytes(vc, frame);
         if cells != frame_cells(bytes) {
             return;
         }
@@ -178,13 +178,13 @@ impl Atm {
         if hosts.probe.is_idle() || !hosts.probe.wants_cells() {
             return;
         }
-        for (link, wire) in self.links.iter().enumerate() {
+        for (index, wire) in self.links.iter().enumerate() {
             let Feed::Nic(nic) = &wire.feed else { continue };
-            let (mut nic, end) = (nic.clone(), hosts.clock.end);
+            let (link, mut nic, end) = (Link::new(index), nic.clone(), hosts.clock.end);
             while let Some((arrival, _)) = nic.head().filter(|(arrival, _)| *arrival - nic.delay() <= end) {
                 let departure = arrival - nic.delay();
                 let Some(Off::Cell(passed)) = nic.pop() else { break };
-                watch::cell(&mut hosts.probe, &hosts.flows, link as u32, None, departure, passed);
+                watch::cell(&mut hosts.probe, &hosts.flows, link, None, departure, passed);
             }
         }
     }
@@ -192,8 +192,8 @@ impl Atm {
 
 /// Takes what a frame carries off its circuit.
 #[inline(always)]
-fn take_packet(flows: &mut [Flow], vc: Circuit, frame: u32) -> (Packet, Options) {
-    let (state, on_data_circuit) = (&mut flows[vc.flow()], !vc.is_back());
+fn take_packet(flows: &mut [Connection], vc: Circuit, frame: u32) -> (Packet, Options) {
+    let (state, on_data_circuit) = (&mut flows[vc.flow().index()], !vc.is_back());
     let mut options = Options::NONE;
     let packet = match &mut state.requests {
         Some(requests) if frame & REQUEST != 0 => {
@@ -211,7 +211,7 @@ fn take_packet(flows: &mut [Flow], vc: Circuit, frame: u32) -> (Packet, Options)
 }
 
 #[cold]
-fn take_without_tcp(flow: &mut Flow, vc: Circuit, frame: u32) -> Packet {
+fn take_without_tcp(flow: &mut Connection, vc: Circuit, frame: u32) -> Packet {
     if let Some(datagrams) = &mut flow.datagrams {
         return Packet::new(vc, frame, 0, &datagrams.pick(frame), &mut Options::NONE.clone());
     }

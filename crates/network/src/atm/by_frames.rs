@@ -4,13 +4,13 @@ use super::aal5::{frame_cells, CELL_BITS};
 use super::by_sweeps;
 use super::interface::{Accepted, Frame};
 use super::lanes::Edge;
-use super::link::{Feed, Link};
+use super::link::{FedWire, Feed};
 use super::port::trains::{First, Last, TrainPort};
 use super::Atm;
 use crate::clock::{Actor, CELL, WHOLE_FRAME};
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
-use crate::packets::{Circuit, OnWire, Options, Packet};
+use crate::packets::{Circuit, Link, OnWire, Options, Packet};
 use crate::scenario::topology::{LinkEnd, Step, Topology};
 use crate::ties::TieRule;
 use longpipe_events::{Entity, Order, Time};
@@ -22,15 +22,15 @@ impl Atm {
     pub(crate) fn send_frame<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        link: u32,
+        link: Link,
         packet: Packet,
         options: &Options,
         since: Time,
     ) -> Option<CertainFrame> {
-        let (vc, link) = (packet.vc(), link as usize);
+        let vc = packet.vc();
         let by_edges = self.by_edges[vc.index()];
         let ready = hosts.ready(link);
-        let Feed::Nic(nic) = &mut self.links[link].feed else {
+        let Feed::Nic(nic) = &mut self.links[link.index()].feed else {
             self.send_moving(hosts, link, packet, ready);
             return None;
         };
@@ -55,8 +55,8 @@ impl Atm {
 
     /// A frame waits for its turn at its host's interface, or goes to ports that sweep.
     #[inline(never)]
-    fn wait_at_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize, frame: Frame, options: &Options) {
-        let Feed::Nic(nic) = &mut self.links[link].feed else {
+    fn wait_at_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, frame: Frame, options: &Options) {
+        let Feed::Nic(nic) = &mut self.links[link.index()].feed else {
             return;
         };
         let first = nic.arrival(frame.slot);
@@ -71,7 +71,7 @@ impl Atm {
             self.under_way.keep_options(&frame.packet, options);
             self.under_way.astray += frame.packet.vc().way() as u64;
         }
-        if let Feed::Nic(nic) = &mut self.links[link].feed {
+        if let Feed::Nic(nic) = &mut self.links[link.index()].feed {
             if nic.wait(frame) {
                 self.schedule(hosts, link);
             }
@@ -233,7 +233,7 @@ impl Atm {
     fn leave_with_options<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        packet: (u32, Packet),
+        packet: (Link, Packet),
         leaving: (Time, Time),
         options: &Options,
     ) {
@@ -245,11 +245,11 @@ impl Atm {
     fn leave<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        (link, packet): (u32, Packet),
+        (link, packet): (Link, Packet),
         (at, since): (Time, Time),
         options: &Options,
     ) {
-        let certain = self.pass_on(hosts, link as usize, (packet.further(), at), options, since);
+        let certain = self.pass_on(hosts, link, (packet.further(), at), options, since);
         if let Some(ack) = certain {
             self.go_on_at_once(hosts, ack);
         }
@@ -260,15 +260,15 @@ impl Atm {
     pub(crate) fn pass_on<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        mut link: usize,
+        mut link: Link,
         (mut packet, mut at): (Packet, Time),
         options: &Options,
         since: Time,
     ) -> Option<CertainFrame> {
-        while !self.links[link].end.host {
-            link = self.topology.steps[packet.step() as usize].link as usize;
+        while !self.links[link.index()].end.host {
+            link = self.topology.steps[packet.step() as usize].link;
             packet = packet.further();
-            let Feed::Transit(port) = &self.links[link].feed else {
+            let Feed::Transit(port) = &self.links[link.index()].feed else {
                 unreachable!("behind a port that takes trains there are none that hold a queue")
             };
             at = port.departure(at) + port.delay;
@@ -285,7 +285,7 @@ impl Atm {
     pub(super) fn await_delivery<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        link: usize,
+        link: Link,
         at: Time,
         packet: Packet,
         options: &Options,
@@ -294,7 +294,7 @@ impl Atm {
         if self.errors.any() && self.is_spoilt(&packet) {
             return None;
         }
-        let wire = &self.links[link];
+        let wire = &self.links[link.index()];
         let quiet = at <= wire.quiet_until && wire.deliveries.is_empty() && !hosts.ahead.busy;
         if quiet || (at > hosts.clock.now && hosts.approach(self, link, at)) {
             let now = hosts.begin_ahead(at);
@@ -306,7 +306,7 @@ impl Atm {
             hosts.end_ahead(now);
             return certain;
         }
-        let wire = &mut self.links[link];
+        let wire = &mut self.links[link.index()];
         wire.deliveries.push(OnWire { arrival: at, packet }, options);
         if at == hosts.clock.now {
             self.deliver(hosts, link);
@@ -324,16 +324,16 @@ impl Atm {
     }
 
     /// The first frame due on a link reaches its host.
-    pub(super) fn deliver<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+    pub(super) fn deliver<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let mut options = Options::NONE;
-        if let Some(next) = self.links[link].deliveries.pop(&mut options) {
+        if let Some(next) = self.links[link.index()].deliveries.pop(&mut options) {
             hosts.receive_apart(self, next.packet, &options);
         }
     }
 
     /// Puts the arrival of a link's head cell on the agenda.
     #[inline]
-    pub(crate) fn schedule<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+    pub(crate) fn schedule<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         if let Some((time, order)) = self.next_arrival(link) {
             hosts.clock.set(Actor::Link(link), time, order);
         }
@@ -341,8 +341,8 @@ impl Atm {
 
     /// When a link's head cell arrives, and its rank among the events of that instant.
     #[inline(always)]
-    pub(super) fn next_arrival(&self, link: usize) -> Option<(Time, Order)> {
-        let wire = &self.links[link];
+    pub(super) fn next_arrival(&self, link: Link) -> Option<(Time, Order)> {
+        let wire = &self.links[link.index()];
         let (time, vc) = wire.head()?;
         Some((time, arrival_order(&wire.end, &self.ties, vc, time)))
     }
@@ -367,8 +367,8 @@ fn arrival_order(end: &LinkEnd, ties: &TieRule, vc: Circuit, time: Time) -> Orde
 
 /// The port of trains that feeds a link.
 #[inline(always)]
-pub(crate) fn train_port(links: &mut [Link], link: u32) -> &mut TrainPort {
-    let Feed::Trains(port) = &mut links[link as usize].feed else {
+pub(crate) fn train_port(links: &mut [FedWire], link: Link) -> &mut TrainPort {
+    let Feed::Trains(port) = &mut links[link.index()].feed else {
         unreachable!("the circuits of these frames pass through such a port")
     };
     port
@@ -378,7 +378,7 @@ pub(crate) fn train_port(links: &mut [Link], link: u32) -> &mut TrainPort {
 fn rank(topology: &Topology, ties: &TieRule, packet: &Packet, time: Time) -> (Order, Entity) {
     let link = topology.steps[packet.step() as usize - 1].link;
     (
-        arrival_order(&topology.ends[link as usize], ties, packet.vc(), time),
-        link,
+        arrival_order(&topology.ends[link.index()], ties, packet.vc(), time),
+        link.0,
     )
 }

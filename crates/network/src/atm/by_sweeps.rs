@@ -25,7 +25,7 @@ pub(super) fn sweep<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, port: u32) {
         let cells = |packet: Packet| frame_cells(u32::from(packet.bytes()));
         let mut options = Options::NONE;
         if let Some(packet) = atm.sweeps.take(&done, cells, &mut options) {
-            atm.pass_on(hosts, done.link as usize, (packet, done.at), &options, UNKNOWN);
+            atm.pass_on(hosts, done.link, (packet, done.at), &options, UNKNOWN);
         }
     }
     if let Some(at) = atm.sweeps.rest(port) {

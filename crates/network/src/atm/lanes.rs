@@ -4,7 +4,7 @@
 
 use crate::packets::lanes::{Arrives, Lanes};
 use crate::packets::ring::Ring;
-use crate::packets::{Options, Packet};
+use crate::packets::{Link, Options, Packet};
 use longpipe_events::Time;
 use std::cmp::Ordering;
 
@@ -21,7 +21,7 @@ pub(crate) struct Edge {
     /// What the frame carries.
     pub packet: Packet,
     /// The link behind the port.
-    pub link: u32,
+    pub link: Link,
     /// Cells of the frame.
     pub cells: u16,
     /// Whether it is the first cell.

@@ -14,7 +14,7 @@ use longpipe_events::Time;
 
 /// A wire with its feed and its far end.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct FedWire {
     /// Where it ends.
     pub end: LinkEnd,
     /// What feeds it.
@@ -87,7 +87,7 @@ impl Deliveries {
     }
 }
 
-impl Link {
+impl FedWire {
     /// When the wire wants to be looked at next, and the VC of what arrives then.
     #[inline(always)]
     pub fn head(&self) -> Option<(Time, Circuit)> {

@@ -23,7 +23,7 @@ use crate::lookahead::promises::Promises;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::Payload;
-use crate::packets::{Circuit, Options, Packet};
+use crate::packets::{Circuit, Link, Options, Packet};
 use crate::report::state_hash::StateHash;
 use crate::report::{Carried, InvariantError};
 use crate::scenario::topology::{usual_interval, Entry, Topology};
@@ -32,7 +32,7 @@ use crate::ties::TieRule;
 use aal5::Reassembler;
 use by_frames::CertainFrame;
 use lanes::UnderWay;
-use link::{Feed, Link};
+use link::{FedWire, Feed};
 use longpipe_events::{Span, Time};
 use plan::Plan;
 use sweeps::Sweeps;
@@ -41,7 +41,7 @@ use vbr::on_off::Meter;
 /// The switches and links of a run, in either engine.
 #[derive(Clone, Debug)]
 pub(crate) struct Atm {
-    pub links: Vec<Link>,
+    pub links: Vec<FedWire>,
     pub topology: Topology,
     pub ties: TieRule,
     /// Frames that go by edges and have not reached their ports.
@@ -72,7 +72,7 @@ impl Atm {
     ) -> Atm {
         let plan = Plan::new(scenario, topology, seed, watched);
         let (mut links, sweeps) = plan.links();
-        let trains = |link: &&Link| matches!(link.feed, Feed::Trains(_));
+        let trains = |link: &&FedWire| matches!(link.feed, Feed::Trains(_));
         if links.iter().filter(trains).count() <= lanes::LANES {
             let leads = acks::leads(scenario, topology, promises, ahead);
             for (link, lead) in links.iter_mut().zip(leads) {
@@ -126,7 +126,7 @@ impl Medium for Atm {
         payload: &impl Payload,
         since: Time,
     ) -> Option<CertainFrame> {
-        let Entry { link, step } = hosts.flows[vc.flow()].entry(vc);
+        let Entry { link, step } = hosts.flows[vc.flow().index()].entry(vc);
         let mut options = Options::NONE;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
         self.send_frame(hosts, link, packet, &options, since)
@@ -141,7 +141,7 @@ impl Medium for Atm {
         Some(self.under_way.first().1)
     }
 
-    fn on_arrival<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+    fn on_arrival<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         self.arrive(hosts, link);
     }
 
@@ -159,15 +159,15 @@ impl Medium for Atm {
     }
 
     #[inline(always)]
-    fn quiet_until(&mut self, link: usize) -> Option<&mut Time> {
-        Some(&mut self.links[link].quiet_until)
+    fn quiet_until(&mut self, link: Link) -> Option<&mut Time> {
+        Some(&mut self.links[link.index()].quiet_until)
     }
 
-    fn first_waiting(&self, link: usize) -> Option<Time> {
-        self.links[link].deliveries.first().map(|next| next.arrival)
+    fn first_waiting(&self, link: Link) -> Option<Time> {
+        self.links[link.index()].deliveries.first().map(|next| next.arrival)
     }
 
-    fn deliver_first<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+    fn deliver_first<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         self.deliver(hosts, link);
     }
 

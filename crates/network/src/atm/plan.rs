@@ -4,7 +4,7 @@ mod sweeps;
 
 use crate::atm::aal5::frame_cells;
 use crate::atm::interface::Nic;
-use crate::atm::link::{Deliveries, Feed, Link};
+use crate::atm::link::{Deliveries, FedWire, Feed};
 use crate::atm::port::admission::Admission;
 use crate::atm::port::class::Class;
 use crate::atm::port::classes::VbrQueue;
@@ -140,7 +140,7 @@ impl<'a> Plan<'a> {
 
     /// Whether each frame of a VC has a first and a last cell that are two.
     fn has_two_ends(&self, vc: Circuit) -> bool {
-        let traffic = &self.scenario.flows[vc.flow()].traffic;
+        let traffic = &self.scenario.flows[vc.flow().index()].traffic;
         traffic
             .shortest_datagram_bytes()
             .is_none_or(|bytes| frame_cells(bytes) > 1)
@@ -191,7 +191,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Every link, idle, those of VBR sources as if their hosts had interfaces; and the ports that sweep.
-    pub fn links(&self) -> (Vec<Link>, Sweeps) {
+    pub fn links(&self) -> (Vec<FedWire>, Sweeps) {
         let trains: Vec<bool> = (0..self.scenario.links.len())
             .map(|link| self.takes_trains(link))
             .collect();
@@ -217,7 +217,7 @@ impl<'a> Plan<'a> {
             _ if swept.ports[link] => Feed::Swept(Box::default()),
             _ => self.plain(link),
         });
-        let links = feeds.zip(&self.topology.ends).map(|(feed, &end)| Link {
+        let links = feeds.zip(&self.topology.ends).map(|(feed, &end)| FedWire {
             end,
             feed,
             quiet_until: Time::ZERO,
@@ -304,7 +304,7 @@ impl<'a> Plan<'a> {
         let grid = self.topology.grids[link];
         let circuits = self.circuits[link].iter().map(|&(vc, step)| {
             let from = self.topology.steps[step as usize - 1].link;
-            (vc, from, self.topology.ends[from as usize])
+            (vc, from, self.topology.ends[from.index()])
         });
         let parts = Parts {
             lane,
@@ -348,7 +348,7 @@ impl<'a> Plan<'a> {
 
     /// When a cell has left the last port of its circuit that has left the one of `step` at `leaves`.
     fn leaves_path(&self, step: u32, leaves: Time) -> Time {
-        let mut delay = Span(self.scenario.links[self.topology.steps[step as usize].link as usize].delay_ps);
+        let mut delay = Span(self.scenario.links[self.topology.steps[step as usize].link.index()].delay_ps);
         let mut leaves = leaves;
         for (_, next) in self.topology.route(step + 1) {
             let grid = &self.topology.grids[next];
@@ -360,7 +360,7 @@ impl<'a> Plan<'a> {
 }
 
 /// Whether the frames of each VC go by edges: its first port takes trains.
-pub fn by_edges(topology: &Topology, links: &[Link]) -> Vec<bool> {
+pub fn by_edges(topology: &Topology, links: &[FedWire]) -> Vec<bool> {
     let takes_trains = |(_, first)| {
         let port = topology.route(first).nth(1);
         port.is_some_and(|(_, link)| matches!(links[link].feed, Feed::Trains(_)))

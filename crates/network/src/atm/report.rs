@@ -1,6 +1,6 @@
 //! What the links of cells have counted by the end of a run, checked.
 
-use super::link::{Feed, Link};
+use super::link::{FedWire, Feed};
 use super::port::admission::QueueCounters;
 use super::port::class::Class;
 use super::vbr::on_off::{Meter, OnOff};
@@ -47,7 +47,7 @@ pub(super) fn reports(atm: &mut Atm, now: Time, hash: &mut StateHash) -> Result<
     Ok(carried)
 }
 
-fn class_reports(index: usize, link: &mut Link, vcs: [u32; 2], transit: bool, now: Time) -> Vec<ClassReport> {
+fn class_reports(index: usize, link: &mut FedWire, vcs: [u32; 2], transit: bool, now: Time) -> Vec<ClassReport> {
     let report = |class, mut counters: QueueCounters, held| {
         if transit {
             (counters.peak_queue, counters.cell_time) = (0, 0);
@@ -121,7 +121,7 @@ fn held_by_vc(feed: &Feed, class: Class, vcs: usize, now: Time) -> Vec<u64> {
 }
 
 /// Cells of all classes; peak and mean queue are those of UBR where it has circuits.
-fn port_report(link: &mut Link, classes: &[ClassReport], meters: &[Meter], now: Time) -> PortReport {
+fn port_report(link: &mut FedWire, classes: &[ClassReport], meters: &[Meter], now: Time) -> PortReport {
     let slots = now.0 as f64 / link.end.cell as f64;
     let host = |cells_in, cells_out, lost_forced, held, frames_in| PortReport {
         host: true,

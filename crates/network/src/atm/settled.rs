@@ -1,6 +1,6 @@
 //! Brings the counters of ports that take trains or sweep, and of those before and behind them, to the end of the run.
 
-use super::link::{Feed, Link};
+use super::link::{FedWire, Feed};
 use super::port::transit::Passed;
 use super::slots::SlotGrid;
 use super::Atm;
@@ -11,8 +11,8 @@ use longpipe_events::{Span, Time};
 pub(super) fn settle(atm: &mut Atm, now: Time) {
     settle_sweeps(atm, now);
     for edge in atm.under_way.iter().filter(|edge| !edge.first) {
-        let link = atm.topology.steps[edge.packet.step() as usize - 1].link as usize;
-        if let Feed::Nic(nic) = &mut atm.links[link].feed {
+        let link = atm.topology.steps[edge.packet.step() as usize - 1].link;
+        if let Feed::Nic(nic) = &mut atm.links[link.index()].feed {
             nic.hold(edge.slot, edge.cells, now);
         }
     }
@@ -50,7 +50,7 @@ pub(super) fn settle(atm: &mut Atm, now: Time) {
 fn settle_sweeps(atm: &mut Atm, now: Time) {
     atm.sweeps.finish(now);
     for (link, cells) in atm.sweeps.unread() {
-        if let Feed::Nic(nic) = &mut atm.links[link as usize].feed {
+        if let Feed::Nic(nic) = &mut atm.links[link.index()].feed {
             nic.keep(cells);
         }
     }
@@ -60,12 +60,12 @@ fn settle_sweeps(atm: &mut Atm, now: Time) {
         settle_path(passed, &atm.topology, &mut atm.links, step, now);
     }
     for (link, account) in atm.sweeps.accounts(now) {
-        atm.links[link as usize].feed = Feed::Swept(Box::new(account));
+        atm.links[link.index()].feed = Feed::Swept(Box::new(account));
     }
 }
 
 /// Counts what a VC has brought to the ports behind the one of `step`.
-fn settle_path(port: Passed, topology: &Topology, links: &mut [Link], step: u32, now: Time) {
+fn settle_path(port: Passed, topology: &Topology, links: &mut [FedWire], step: u32, now: Time) {
     let Passed {
         grid,
         delay,

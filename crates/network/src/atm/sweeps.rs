@@ -8,7 +8,7 @@ use crate::atm::interface::Frame;
 use crate::atm::port::sweep::{Account, Done, Run, Sink, Stream, SweepPort};
 use crate::atm::port::transit::Passed;
 use crate::packets::ring::Ring;
-use crate::packets::{Circuit, Options, Packet};
+use crate::packets::{Circuit, Link, Options, Packet};
 use longpipe_events::Time;
 
 /// A port before another one.
@@ -240,12 +240,12 @@ impl Sweeps {
     }
 
     /// The link of each port, its slots and the delay behind it, and its counters at the end of the run.
-    pub fn accounts(&self, now: Time) -> impl Iterator<Item = (u32, Account)> + '_ {
+    pub fn accounts(&self, now: Time) -> impl Iterator<Item = (Link, Account)> + '_ {
         self.ports.iter().map(move |port| (port.link(), port.account(now)))
     }
 
     /// Cells of each host's link that have not arrived by the end of the run.
-    pub fn unread(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+    pub fn unread(&self) -> impl Iterator<Item = (Link, u64)> + '_ {
         let ports = self.ports.iter();
         ports.flat_map(|port| port.unread(&self.streams))
     }

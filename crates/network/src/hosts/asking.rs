@@ -5,13 +5,13 @@ use crate::clock::{Actor, START};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::in_transit::REQUEST;
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Flow};
 use longpipe_tcp::{AckSegment, DataSegment};
 
 /// It is time for a client to ask.
-pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
+pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let now = hosts.clock.now;
-    if let Some(requests) = &mut hosts.flows[flow].requests {
+    if let Some(requests) = &mut hosts.flows[flow.index()].requests {
         let next = requests.ask(now);
         hosts.clock.set(Actor::Start(flow), next, START);
         send_requests(hosts, medium, flow);
@@ -23,14 +23,14 @@ pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M
 pub(super) fn on_request<P: Probe, M: Medium>(
     hosts: &mut Hosts<P>,
     medium: &mut M,
-    flow: usize,
+    flow: Flow,
     frame: u32,
     segment: &DataSegment,
 ) {
     let now = hosts.clock.now;
-    let state = &mut hosts.flows[flow];
+    let state = &mut hosts.flows[flow.index()];
     let Some(requests) = &mut state.requests else { return };
-    hosts.probe.received(now, flow as u32, frame, segment);
+    hosts.probe.received(now, flow, frame, segment);
     requests.receiver.on_segment(now, segment);
     let written = requests.answer(now);
     state.sender.write_up_to(written);
@@ -43,54 +43,54 @@ pub(super) fn on_request<P: Probe, M: Medium>(
 pub(super) fn on_request_ack<P: Probe, M: Medium>(
     hosts: &mut Hosts<P>,
     medium: &mut M,
-    flow: usize,
+    flow: Flow,
     frame: u32,
     ack: &AckSegment,
 ) {
     let now = hosts.clock.now;
-    let Some(requests) = &mut hosts.flows[flow].requests else {
+    let Some(requests) = &mut hosts.flows[flow.index()].requests else {
         return;
     };
-    hosts.probe.acknowledged(now, flow as u32, frame, ack);
+    hosts.probe.acknowledged(now, flow, frame, ack);
     requests.sender.on_ack(now, ack);
     send_requests(hosts, medium, flow);
 }
 
 /// The timers of requests, some time after which something was due at their sender (the client) ...
-pub(super) fn on_client_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
-    if let Some(requests) = &mut hosts.flows[flow].requests {
+pub(super) fn on_client_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
+    if let Some(requests) = &mut hosts.flows[flow.index()].requests {
         requests.sender.on_timeout(hosts.clock.now);
         send_requests(hosts, medium, flow);
     }
 }
 
 /// ... or at their receiver (the server).
-pub(super) fn on_server_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
-    if let Some(requests) = &mut hosts.flows[flow].requests {
+pub(super) fn on_server_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
+    if let Some(requests) = &mut hosts.flows[flow.index()].requests {
         requests.receiver.on_timeout(hosts.clock.now);
         send_request_ack(hosts, medium, flow);
     }
 }
 
-fn send_requests<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
+fn send_requests<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let (travels, now) = (medium.travels(Circuit::of_acks(flow)), hosts.clock.now);
-    while let Some(requests) = &mut hosts.flows[flow].requests {
+    while let Some(requests) = &mut hosts.flows[flow.index()].requests {
         let Some(segment) = requests.sender.poll_transmit(now) else {
             break;
         };
         let frame = requests.segments.number(travels, segment) | REQUEST;
-        hosts.probe.sent(now, flow as u32, frame, &segment);
+        hosts.probe.sent(now, flow, frame, &segment);
         medium.send_off(hosts, Circuit::of_acks(flow), frame, &segment);
     }
     hosts.arm_receiving_host(medium, flow);
 }
 
-fn send_request_ack<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
+fn send_request_ack<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let (travels, now) = (medium.travels(Circuit::of_data(flow)), hosts.clock.now);
-    if let Some(requests) = &mut hosts.flows[flow].requests {
+    if let Some(requests) = &mut hosts.flows[flow.index()].requests {
         if let Some(ack) = requests.receiver.poll_transmit(now) {
             let frame = requests.acks.number(travels, ack) | REQUEST;
-            hosts.probe.answered(now, flow as u32, frame, &ack);
+            hosts.probe.answered(now, flow, frame, &ack);
             medium.send_off(hosts, Circuit::of_data(flow), frame, &ack);
         }
     }

@@ -5,7 +5,7 @@ use crate::clock::{Actor, START, UNKNOWN};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::{PlainAck, SparseAck};
-use crate::packets::{Circuit, Options, Packet};
+use crate::packets::{Circuit, Flow, Link, Options, Packet};
 use longpipe_events::Time;
 use longpipe_tcp::{AckSegment, DataSegment};
 
@@ -22,7 +22,7 @@ impl<P: Probe> Hosts<P> {
         }
         if packet.is_data() {
             let segment = packet.segment(&Options::default());
-            let receiver = &mut self.flows[flow].receiver;
+            let receiver = &mut self.flows[flow.index()].receiver;
             if let Some(acknowledgement) = receiver.take_plain(segment.sequence, segment.length) {
                 return self.acknowledge(medium, (flow, packet.frame()), &segment, acknowledgement, since);
             }
@@ -87,15 +87,15 @@ impl<P: Probe> Hosts<P> {
     fn acknowledge<M: Medium>(
         &mut self,
         medium: &mut M,
-        (flow, frame): (usize, u32),
+        (flow, frame): (Flow, u32),
         segment: &DataSegment,
         acknowledgement: u64,
         since: Time,
     ) -> M::Certain {
         let now = self.clock.now;
         let travels = medium.travels(Circuit::of_acks(flow));
-        let state = &mut self.flows[flow];
-        self.probe.received(now, flow as u32, frame, segment);
+        let state = &mut self.flows[flow.index()];
+        self.probe.received(now, flow, frame, segment);
         if acknowledgement >= state.awaited {
             state.on_awaited(now);
         }
@@ -104,7 +104,7 @@ impl<P: Probe> Hosts<P> {
             ..AckSegment::default()
         };
         let frame = state.acks.number(travels, ack);
-        self.probe.answered(now, flow as u32, frame, &ack);
+        self.probe.answered(now, flow, frame, &ack);
         medium.send(self, Circuit::of_acks(flow), frame, &PlainAck(acknowledgement), since)
     }
 
@@ -113,14 +113,14 @@ impl<P: Probe> Hosts<P> {
     fn on_data<M: Medium>(
         &mut self,
         medium: &mut M,
-        flow: usize,
+        flow: Flow,
         frame: u32,
         segment: &DataSegment,
         since: Time,
     ) -> M::Certain {
         let now = self.clock.now;
-        let state = &mut self.flows[flow];
-        self.probe.received(now, flow as u32, frame, segment);
+        let state = &mut self.flows[flow.index()];
+        self.probe.received(now, flow, frame, segment);
         state.receiver.on_segment(now, segment);
         if state.receiver.delivered() >= state.awaited {
             state.on_awaited(now);
@@ -131,63 +131,64 @@ impl<P: Probe> Hosts<P> {
 
     /// An ACK reaches the sender.
     #[inline(always)]
-    fn on_ack<M: Medium>(&mut self, medium: &mut M, flow: usize, frame: u32, ack: &AckSegment) {
+    fn on_ack<M: Medium>(&mut self, medium: &mut M, flow: Flow, frame: u32, ack: &AckSegment) {
         let now = self.clock.now;
-        self.probe.acknowledged(now, flow as u32, frame, ack);
-        if self.flows[flow].relay.is_some() {
+        self.probe.acknowledged(now, flow, frame, ack);
+        if self.flows[flow.index()].relay.is_some() {
             return relay::on_ack(self, medium, flow, frame, ack);
         }
-        self.flows[flow].sender.on_ack(now, ack);
+        self.flows[flow.index()].sender.on_ack(now, ack);
         self.send_on(medium, flow);
     }
 
     /// A flow's application will begin.
-    pub fn expect_start<M: Medium>(&mut self, medium: &mut M, flow: usize) {
-        let start = self.flows[flow].start;
+    pub fn expect_start<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
+        let start = self.flows[flow.index()].start;
         self.clock.set(Actor::Start(flow), start, START);
         self.foresee(medium, Circuit::of_data(flow), start, START);
     }
 
     /// A flow's application begins, or asks again.
-    pub fn on_start<M: Medium>(&mut self, medium: &mut M, flow: usize) {
+    pub fn on_start<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         self.foresee_nothing(Circuit::of_data(flow));
-        if self.flows[flow].requests.is_some() {
+        if self.flows[flow.index()].requests.is_some() {
             return asking::on_clock(self, medium, flow);
         }
-        if self.flows[flow].datagrams.is_some() {
+        if self.flows[flow.index()].datagrams.is_some() {
             return datagrams::ends::send(self, medium, flow);
         }
-        if self.flows[flow].relay.is_some() {
+        if self.flows[flow.index()].relay.is_some() {
             return relay::on_clock(self, medium, flow);
         }
-        let size = self.flows[flow].size;
-        self.flows[flow].sender.write_up_to(size);
+        let size = self.flows[flow.index()].size;
+        self.flows[flow.index()].sender.write_up_to(size);
         self.send_data(medium, flow);
     }
 
     /// Sends what the window allows and looks after the retransmission timer.
     #[inline(never)]
-    pub fn send_data<M: Medium>(&mut self, medium: &mut M, flow: usize) {
+    pub fn send_data<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         self.send_on(medium, flow);
     }
 
     #[inline(always)]
-    fn send_on<M: Medium>(&mut self, medium: &mut M, flow: usize) {
+    fn send_on<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         let travels = medium.travels(Circuit::of_data(flow));
         let now = self.clock.now;
         loop {
-            let state = &mut self.flows[flow];
+            let state = &mut self.flows[flow.index()];
             let Some(segment) = state.sender.poll_transmit(now) else {
                 break;
             };
             let frame = state.data.number(travels, segment);
-            self.probe.sent(now, flow as u32, frame, &segment);
+            self.probe.sent(now, flow, frame, &segment);
             medium.send_off(self, Circuit::of_data(flow), frame, &segment);
         }
-        let window = self.flows[flow].sender.flight();
-        self.probe.window(now, flow as u32, window.cwnd(), window.ssthresh());
+        let window = self.flows[flow.index()].sender.flight();
+        self.probe.window(now, flow, window.cwnd(), window.ssthresh());
         if self.probe.wants_control() {
-            self.probe.control(now, flow as u32, &self.flows[flow].sender.watched());
+            self.probe
+                .control(now, flow, &self.flows[flow.index()].sender.watched());
         }
         self.watch_timer(flow);
         self.arm_sending_host(medium, flow);
@@ -195,19 +196,19 @@ impl<P: Probe> Hosts<P> {
 
     /// Sends the ACK that is due, of data that left their trunk at `since`, and looks after the delayed-ACK timer.
     #[inline(always)]
-    pub fn send_ack<M: Medium>(&mut self, medium: &mut M, flow: usize, since: Time) -> M::Certain {
+    pub fn send_ack<M: Medium>(&mut self, medium: &mut M, flow: Flow, since: Time) -> M::Certain {
         let now = self.clock.now;
-        let Some(ack) = self.flows[flow].receiver.poll_transmit(now) else {
+        let Some(ack) = self.flows[flow.index()].receiver.poll_transmit(now) else {
             self.arm_receiving_host(medium, flow);
             return M::Certain::default();
         };
         let frame = self.number_ack(medium, flow, &ack);
-        let certain = if SMALL || self.flows[flow].receiver.says_more() {
+        let certain = if SMALL || self.flows[flow.index()].receiver.says_more() {
             medium.send(self, Circuit::of_acks(flow), frame, &ack, since)
         } else {
             medium.send(self, Circuit::of_acks(flow), frame, &SparseAck(ack), since)
         };
-        if self.flows[flow].receiver.is_pending() {
+        if self.flows[flow.index()].receiver.is_pending() {
             self.answer_again(medium, flow);
         }
         self.arm_receiving_host(medium, flow);
@@ -216,48 +217,48 @@ impl<P: Probe> Hosts<P> {
 
     /// More than one ACK leaves only where they wait, so that the place of none is certain.
     #[inline(never)]
-    fn answer_again<M: Medium>(&mut self, medium: &mut M, flow: usize) {
-        while let Some(ack) = self.flows[flow].receiver.poll_transmit(self.clock.now) {
+    fn answer_again<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
+        while let Some(ack) = self.flows[flow.index()].receiver.poll_transmit(self.clock.now) {
             let frame = self.number_ack(medium, flow, &ack);
             medium.send_off(self, Circuit::of_acks(flow), frame, &ack);
         }
     }
 
     #[inline(always)]
-    fn number_ack<M: Medium>(&mut self, medium: &M, flow: usize, ack: &AckSegment) -> u32 {
+    fn number_ack<M: Medium>(&mut self, medium: &M, flow: Flow, ack: &AckSegment) -> u32 {
         let travels = medium.travels(Circuit::of_acks(flow));
-        let frame = self.flows[flow].acks.number(travels, *ack);
-        self.probe.answered(self.clock.now, flow as u32, frame, ack);
+        let frame = self.flows[flow.index()].acks.number(travels, *ack);
+        self.probe.answered(self.clock.now, flow, frame, ack);
         frame
     }
 
     /// Sends the ACK that is due when nothing has just come.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     #[cfg_attr(target_family = "wasm", inline(never))]
-    pub fn send_ack_by_itself<M: Medium>(&mut self, medium: &mut M, flow: usize) {
+    pub fn send_ack_by_itself<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         self.send_ack(medium, flow, UNKNOWN);
     }
 
     /// Tells the probe what may have moved a sender's timer.
     #[inline(always)]
-    fn watch_timer(&mut self, flow: usize) {
+    fn watch_timer(&mut self, flow: Flow) {
         if !self.probe.is_idle() {
-            let sender = &mut self.flows[flow].sender;
+            let sender = &mut self.flows[flow.index()].sender;
             let measured = sender.take_measured();
             let timer = sender.timer();
             self.probe
-                .timer(self.clock.now, flow as u32, measured, timer.srtt(), timer.rto());
+                .timer(self.clock.now, flow, measured, timer.srtt(), timer.rto());
         }
     }
 
     /// When a packet that the host at the start of a link sends now reaches its interface.
     #[inline(always)]
-    pub fn ready(&mut self, link: usize) -> Time {
+    pub fn ready(&mut self, link: Link) -> Time {
         let now = self.clock.now;
         if self.jitter.is_empty() {
             return now;
         }
-        match &mut self.jitter[self.origins[link] as usize] {
+        match &mut self.jitter[self.origins[link.index()] as usize] {
             None => now,
             Some(jitter) => jitter.ready(now),
         }

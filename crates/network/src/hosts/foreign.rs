@@ -5,7 +5,7 @@ pub(crate) mod ends;
 use crate::packets::in_transit::InTransit;
 use crate::packets::packet::foreign_bits;
 use crate::packets::payload::Payload;
-use crate::packets::{Circuit, Options, Packet};
+use crate::packets::{Circuit, Link, Options, Packet};
 use longpipe_events::Time;
 
 /// Such a packet.
@@ -68,7 +68,7 @@ pub enum Fate {
     /// It will not.
     Lost {
         /// The link at whose port or on whose wire it was lost, where that is known.
-        link: Option<u32>,
+        link: Option<Link>,
         /// Why.
         cause: Cause,
     },
@@ -130,8 +130,8 @@ impl Losses {
     }
 
     /// Tells what was lost at a link; how many packets.
-    pub fn tell(&mut self, time: Time, link: usize, outcomes: &mut Vec<Outcome>) -> usize {
-        let (link, lost) = (Some(link as u32), self.0.len());
+    pub fn tell(&mut self, time: Time, link: Link, outcomes: &mut Vec<Outcome>) -> usize {
+        let (link, lost) = (Some(link), self.0.len());
         let told = self.0.drain(..).map(|(id, cause)| Outcome {
             time,
             id,

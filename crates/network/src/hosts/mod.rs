@@ -1,10 +1,10 @@
 //! Hosts: TCP end points, their timers and what their applications ask for.
 
 mod asking;
+pub mod connection;
 pub mod datagrams;
 mod ends;
 pub mod files;
-pub mod flow;
 pub mod foreign;
 mod jitter;
 pub mod relay;
@@ -17,7 +17,7 @@ use crate::lookahead::ahead::Ahead;
 use crate::observe::probe::Probe;
 use crate::scenario::topology::{Entry, Topology};
 use crate::scenario::Scenario;
-use flow::{flows, Flow};
+use connection::{connections, Connection};
 use foreign::Outcome;
 use jitter::Jitter;
 use longpipe_events::{Span, Time};
@@ -26,7 +26,7 @@ use longpipe_events::{Span, Time};
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts<P: Probe> {
     pub clock: Clock,
-    pub flows: Vec<Flow>,
+    pub flows: Vec<Connection>,
     /// By node, or empty.
     pub jitter: Vec<Option<Jitter>>,
     /// Node at which each link begins.
@@ -49,7 +49,7 @@ pub(crate) fn hosts<P: Probe>(
     let (links, flow_count, sources) = (scenario.links.len(), scenario.flows.len(), scenario.vbr.len());
     Hosts {
         clock: Clock::new(Time(scenario.duration_ps), links, flow_count, sources, interval),
-        flows: flows(scenario, seed, entries),
+        flows: connections(scenario, seed, entries),
         jitter: jitter::of_hosts(scenario, seed),
         origins: topology.origins.clone(),
         ahead,

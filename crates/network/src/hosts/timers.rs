@@ -5,14 +5,14 @@ use super::{asking, Hosts};
 use crate::clock::{Actor, TIMER};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Flow};
 use longpipe_events::MaybeTime;
 
 impl<P: Probe> Hosts<P> {
     #[inline(never)]
-    pub fn on_sender_timer<M: Medium>(&mut self, medium: &mut M, flow: usize) {
+    pub fn on_sender_timer<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         let now = self.clock.now;
-        let state = &mut self.flows[flow];
+        let state = &mut self.flows[flow.index()];
         state.sender_armed = MaybeTime::NONE;
         if state.sender.next_timeout() <= now.into() {
             state.sender.on_timeout(now);
@@ -21,20 +21,20 @@ impl<P: Probe> Hosts<P> {
             self.arm_sending_host(medium, flow);
         }
         asking::on_server_timer(self, medium, flow);
-        if self.flows[flow].sender_armed == MaybeTime::NONE {
+        if self.flows[flow.index()].sender_armed == MaybeTime::NONE {
             self.clock.cancel(Actor::Sender(flow));
             self.foresee_nothing(Circuit::of_data(flow));
         }
     }
 
     #[inline(never)]
-    pub fn on_receiver_timer<M: Medium>(&mut self, medium: &mut M, flow: usize) {
-        let state = &mut self.flows[flow];
+    pub fn on_receiver_timer<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
+        let state = &mut self.flows[flow.index()];
         state.receiver_armed = MaybeTime::NONE;
         state.receiver.on_timeout(self.clock.now);
         self.send_ack_by_itself(medium, flow);
         asking::on_client_timer(self, medium, flow);
-        if self.flows[flow].receiver_armed == MaybeTime::NONE {
+        if self.flows[flow.index()].receiver_armed == MaybeTime::NONE {
             self.clock.cancel(Actor::Receiver(flow));
             self.foresee_nothing(Circuit::of_acks(flow));
         }
@@ -42,8 +42,8 @@ impl<P: Probe> Hosts<P> {
 
     /// Has the agenda look at the timers of a flow's sending host in time.
     #[inline(always)]
-    pub fn arm_sending_host<M: Medium>(&mut self, medium: &mut M, flow: usize) {
-        let state = &mut self.flows[flow];
+    pub fn arm_sending_host<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
+        let state = &mut self.flows[flow.index()];
         let deadline = state.sending_host_timeout();
         if deadline < state.sender_armed {
             state.sender_armed = deadline;
@@ -53,8 +53,8 @@ impl<P: Probe> Hosts<P> {
 
     /// Has the agenda look at the timers of a flow's receiving host in time.
     #[inline(always)]
-    pub fn arm_receiving_host<M: Medium>(&mut self, medium: &mut M, flow: usize) {
-        let state = &mut self.flows[flow];
+    pub fn arm_receiving_host<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
+        let state = &mut self.flows[flow.index()];
         let deadline = state.receiving_host_timeout();
         if deadline < state.receiver_armed {
             state.receiver_armed = deadline;

@@ -35,7 +35,7 @@ fn under_way(ip: &Ip) -> Vec<(u64, u64)> {
     let mut under_way = vec![(0, 0); ip.wires.len()];
     let on_wires = ip.wires.iter().flat_map(|wire| wire.waiting.packets.iter());
     for next in on_wires.chain(ip.lanes.iter()) {
-        let (packets, bytes) = &mut under_way[ip.routes.link(&next.packet) as usize];
+        let (packets, bytes) = &mut under_way[ip.routes.link(&next.packet).index()];
         *packets += 1;
         *bytes += u64::from(next.packet.bytes());
     }

@@ -14,7 +14,7 @@ use crate::observe::probe::Counts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
 use crate::packets::payload::Payload;
-use crate::packets::{Circuit, OnWire, Options, Packet};
+use crate::packets::{Circuit, Link, OnWire, Options, Packet};
 use crate::scenario::topology::LinkEnd;
 use crate::ties::TieRule;
 use longpipe_events::{Entity, Order, Span, Time};
@@ -22,8 +22,8 @@ use longpipe_events::{Entity, Order, Span, Time};
 /// Rank of a packet among all that happens when it arrives where it may meet those of other wires.
 fn rank(routes: &Routes, ends: &[LinkEnd], ties: &TieRule, next: &OnWire) -> (Order, Entity) {
     let link = routes.link(&next.packet);
-    let rank = ties.rank(&ends[link as usize], next.arrival, next.packet.vc());
-    (CELL | rank, link)
+    let rank = ties.rank(&ends[link.index()], next.arrival, next.packet.vc());
+    (CELL | rank, link.0)
 }
 
 /// A packet that will reach a host, and when it left the first port of its latest way.
@@ -48,12 +48,12 @@ impl Ip {
     pub(super) fn transmit<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        (vc, frame, link, step): (Circuit, u32, u32, u32),
+        (vc, frame, link, step): (Circuit, u32, Link, u32),
         payload: &impl Payload,
         since: Time,
     ) -> Option<Certain> {
-        let ready = hosts.ready(link as usize);
-        let wire = &mut self.wires[link as usize];
+        let ready = hosts.ready(link);
+        let wire = &mut self.wires[link.index()];
         let mut options = NO_OPTIONS;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
         let Some(arrival) = wire.send(ready, packet.bytes(), |_| (0, false)) else {
@@ -64,7 +64,7 @@ impl Ip {
         };
         let departure = wire.left(arrival);
         watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
-        if vc.is_back() && self.is_certain(self.wires[link as usize].lead, arrival, since, hosts.clock.end) {
+        if vc.is_back() && self.is_certain(self.wires[link.index()].lead, arrival, since, hosts.clock.end) {
             // Put together anew, for a copy of what has just been written waits for it.
             let (next, options) = (OnWire { arrival, packet }, payload.options().unwrap_or(NO_OPTIONS));
             return Some(Certain { next, options });
@@ -75,8 +75,8 @@ impl Ip {
 
     /// A packet is on its way over its first link.
     #[inline(always)]
-    pub(crate) fn set_out<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options) {
-        match self.wires[link as usize].line.end {
+    pub(crate) fn set_out<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
+        match self.wires[link.index()].line.end {
             End::Host => self.reach_host(hosts, link, next, options, UNKNOWN),
             End::Through if next.arrival <= hosts.clock.end => self.go_on(hosts, next, options),
             End::Shared => self.wait_in_lane(hosts, link, next, options),
@@ -152,10 +152,10 @@ impl Ip {
     }
 
     /// The first packet on a wire reaches its router.
-    pub(super) fn on_packet<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+    pub(super) fn on_packet<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let mut options = NO_OPTIONS;
-        let shared = self.wires[link].is_shared();
-        if let Some(next) = self.wires[link].pop(&mut options) {
+        let shared = self.wires[link.index()].is_shared();
+        if let Some(next) = self.wires[link.index()].pop(&mut options) {
             self.lanes.astray -= u64::from(shared) * next.packet.vc().way() as u64;
             self.go_on(hosts, next, &options);
         }
@@ -163,8 +163,8 @@ impl Ip {
 
     /// The first packet on a wire with bit errors, or with routes that change, reaches its end; true if it is lost there.
     #[inline(never)]
-    pub(super) fn lose_first(&mut self, link: usize, now: Time) -> bool {
-        let wire = &mut self.wires[link];
+    pub(super) fn lose_first(&mut self, link: Link, now: Time) -> bool {
+        let wire = &mut self.wires[link.index()];
         let shared = wire.is_shared();
         let (Some(verdict), Some(&OnWire { packet, .. })) = (&mut wire.verdict, wire.waiting.packets.first()) else {
             return false;
@@ -242,7 +242,7 @@ impl Ip {
                 let held = self.held(hosts, link, arrival);
                 hosts.probe.queue(arrival, link, held);
             }
-            let wire = &mut self.wires[link as usize];
+            let wire = &mut self.wires[link.index()];
             let before = if hosts.probe.is_idle() {
                 Counts::default()
             } else {
@@ -270,7 +270,7 @@ impl Ip {
                         watch::fates(&mut hosts.probe, link, reached, before, wire.port.fates());
                     }
                     (arrival, packet) = self.mark_or_hold(hosts, link, reached, packet, options)?;
-                    &self.wires[link as usize]
+                    &self.wires[link.index()]
                 }
             };
             watch::packet(
@@ -304,12 +304,12 @@ impl Ip {
     fn mark_or_hold<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        link: u32,
+        link: Link,
         now: Time,
         packet: Packet,
         options: &Options,
     ) -> Option<(Time, Packet)> {
-        let wire = &mut self.wires[link as usize];
+        let wire = &mut self.wires[link.index()];
         match &mut wire.port {
             Port::Interface(_) | Port::Delayed(_) | Port::Moving(_) => None,
             Port::Router(router) => {
@@ -325,12 +325,12 @@ impl Ip {
     pub(super) fn stop<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        link: u32,
+        link: Link,
         next: OnWire,
         options: &Options,
         since: Time,
     ) {
-        match self.wires[link as usize].line.end {
+        match self.wires[link.index()].line.end {
             End::Host => self.reach_host(hosts, link, next, options, since),
             End::Shared => self.wait_in_lane(hosts, link, next, options),
             End::Through | End::Unordered | End::Uncertain => self.wait_on_wire(hosts, link, next, options),
@@ -339,8 +339,8 @@ impl Ip {
 
     /// A packet will reach its host, ahead of time if it may.
     #[inline(never)]
-    fn reach_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options, since: Time) {
-        if hosts.approach(self, link as usize, next.arrival) {
+    fn reach_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options, since: Time) {
+        if hosts.approach(self, link, next.arrival) {
             self.hand_over_ahead(hosts, next, options, since);
         } else {
             self.wait_on_wire(hosts, link, next, options);
@@ -354,16 +354,16 @@ impl Ip {
     }
 
     /// The first packet on a wire reaches its host.
-    pub(super) fn deliver<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+    pub(super) fn deliver<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let mut options = NO_OPTIONS;
-        if let Some(next) = self.wires[link].pop(&mut options) {
+        if let Some(next) = self.wires[link.index()].pop(&mut options) {
             hosts.receive_apart(self, next.packet, &options);
         }
     }
 
     /// A packet waits for the event of its arrival where it may meet those of other wires.
     #[inline(always)]
-    fn wait_in_lane<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options) {
+    fn wait_in_lane<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
         if !self.lanes.append(next, options) {
             self.wait_out_of_order(hosts, link, next, options);
         }
@@ -371,7 +371,7 @@ impl Ip {
 
     /// The same for a packet that others were to precede which it may now precede.
     #[inline(never)]
-    fn wait_out_of_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options) {
+    fn wait_out_of_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
         let rank = |next: &OnWire| rank(&self.routes, &self.topology.ends, &self.ties, next);
         if !self.lanes.insert(next, options, rank) {
             self.wait_on_wire(hosts, link, next, options);
@@ -380,26 +380,26 @@ impl Ip {
 
     /// A packet waits for the event of its arrival.
     #[inline(never)]
-    fn wait_on_wire<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, next: OnWire, options: &Options) {
-        let wire = &mut self.wires[link as usize];
+    fn wait_on_wire<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
+        let wire = &mut self.wires[link.index()];
         let first = wire.push(next, options);
         if wire.is_shared() {
             self.lanes.astray += next.packet.vc().way() as u64;
         }
         if first {
-            self.schedule(hosts, link as usize);
+            self.schedule(hosts, link);
         }
     }
 
     /// Puts the arrival of the first packet on a wire, and its rank among the events of that instant, on the agenda.
-    pub(super) fn schedule<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        let wire = &self.wires[link];
+    pub(super) fn schedule<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
+        let wire = &self.wires[link.index()];
         let Some(next) = wire.waiting.packets.first() else {
             return;
         };
         let order = match wire.end() {
             End::Shared | End::Unordered => {
-                let end = &self.topology.ends[link];
+                let end = &self.topology.ends[link.index()];
                 CELL | self.ties.rank(end, next.arrival, next.packet.vc())
             }
             End::Through | End::Host | End::Uncertain => WHOLE_FRAME,

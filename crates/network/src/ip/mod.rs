@@ -22,7 +22,7 @@ use crate::lookahead::promises::Promises;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::Payload;
-use crate::packets::{Circuit, Options};
+use crate::packets::{Circuit, Link, Options};
 use crate::report::state_hash::StateHash;
 use crate::report::{Carried, InvariantError};
 use crate::scenario::topology::{usual_interval, Entry, Topology};
@@ -82,7 +82,7 @@ impl Medium for Ip {
         payload: &impl Payload,
         since: Time,
     ) -> Option<Certain> {
-        let Entry { link, step } = hosts.flows[vc.flow()].entry(vc);
+        let Entry { link, step } = hosts.flows[vc.flow().index()].entry(vc);
         self.transmit(hosts, (vc, frame, link, step), payload, since)
     }
 
@@ -91,9 +91,9 @@ impl Medium for Ip {
         self.advance_lane(hosts)
     }
 
-    fn on_arrival<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        let lost = self.wires[link].verdict.is_some() && self.lose_first(link, hosts.clock.now);
-        match self.wires[link].end() {
+    fn on_arrival<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
+        let lost = self.wires[link.index()].verdict.is_some() && self.lose_first(link, hosts.clock.now);
+        match self.wires[link.index()].end() {
             _ if lost => {}
             End::Host => self.deliver_first(hosts, link),
             _ => self.on_packet(hosts, link),
@@ -102,19 +102,23 @@ impl Medium for Ip {
     }
 
     fn on_port<P: Probe>(&mut self, hosts: &mut Hosts<P>, port: usize) {
-        self.serve(hosts, port as u32, hosts.clock.now);
+        self.serve(hosts, Link::new(port), hosts.clock.now);
     }
 
     #[inline(always)]
-    fn quiet_until(&mut self, link: usize) -> Option<&mut Time> {
-        Some(&mut self.wires[link].line.quiet_until)
+    fn quiet_until(&mut self, link: Link) -> Option<&mut Time> {
+        Some(&mut self.wires[link.index()].line.quiet_until)
     }
 
-    fn first_waiting(&self, link: usize) -> Option<Time> {
-        self.wires[link].waiting.packets.first().map(|next| next.arrival)
+    fn first_waiting(&self, link: Link) -> Option<Time> {
+        self.wires[link.index()]
+            .waiting
+            .packets
+            .first()
+            .map(|next| next.arrival)
     }
 
-    fn deliver_first<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+    fn deliver_first<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         self.deliver(hosts, link);
     }
 

@@ -1,6 +1,6 @@
 //! Routes of IP packets: circuits over the same links share their hops, so that few lines of cache hold them all.
 
-use crate::packets::{Circuit, Packet};
+use crate::packets::{Circuit, Link, Packet};
 use crate::scenario::rerouting::UnderWay;
 use crate::scenario::topology::{Entry, Topology, HOST};
 use crate::scenario::{FlowConfig, Scenario};
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Routes {
     /// Links of all routes, one route after the other; behind each of a circuit that has several, `HOST`.
-    hops: Vec<u32>,
+    hops: Vec<Link>,
     /// First hop of each circuit.
     first: Vec<u32>,
     /// The circuits whose route changes.
@@ -40,7 +40,7 @@ impl Routes {
             let route = if back { &flow.return_route } else { &flow.route };
             let first = *known.entry(route).or_insert_with(|| {
                 let first = routes.hops.len() as u32;
-                routes.hops.extend(route.iter().map(|&link| link as u32));
+                routes.hops.extend(route.iter().map(|&link| Link::new(link)));
                 first
             });
             routes.first.push(first);
@@ -54,7 +54,7 @@ impl Routes {
         let mut routes = vec![];
         for (instant, way) in instants.zip(flow.ways(back)) {
             routes.push((Time(instant), self.hops.len() as u32));
-            self.hops.extend(way.iter().map(|&link| link as u32));
+            self.hops.extend(way.iter().map(|&link| Link::new(link)));
             self.hops.push(HOST);
         }
         let circuit = Circuit(self.first.len() as u32);
@@ -74,31 +74,31 @@ impl Routes {
 
     /// The link that a packet takes next.
     #[inline(always)]
-    pub fn next_link(&self, packet: &Packet) -> u32 {
+    pub fn next_link(&self, packet: &Packet) -> Link {
         self.hops[packet.step() as usize]
     }
 
     /// The link on whose wire a packet is.
     #[inline(always)]
-    pub fn link(&self, packet: &Packet) -> u32 {
+    pub fn link(&self, packet: &Packet) -> Link {
         self.hops[packet.step() as usize - 1]
     }
 
     /// A packet as it goes on from a router to which it came over `link` at `now`; none if no route leads on from there.
-    pub fn onward(&self, topology: &Topology, link: usize, now: Time, packet: Packet) -> Option<Packet> {
+    pub fn onward(&self, topology: &Topology, link: Link, now: Time, packet: Packet) -> Option<Packet> {
         let Some(changing) = self.changing.get(&packet.vc()) else {
             return Some(packet);
         };
         let (_, begin) = changing.routes[0];
-        let at_first_router = self.hops[begin as usize] as usize == link;
+        let at_first_router = self.hops[begin as usize] == link;
         let step = if at_first_router || changing.under_way == UnderWay::Drop {
             let count = changing.routes.partition_point(|&(from, _)| from <= now);
             let (_, first) = changing.routes[count - 1];
-            let node = topology.ends[link].node;
+            let node = topology.ends[link.index()].node;
             let way = self.hops[first as usize..].iter().take_while(|&&hop| hop != HOST);
             first
                 + way
-                    .map(|&hop| topology.origins[hop as usize])
+                    .map(|&hop| topology.origins[hop.index()])
                     .position(|from| from == node)? as u32
         } else {
             packet.step()

@@ -9,7 +9,7 @@ use crate::clock::Actor;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
-use crate::packets::{OnWire, Options, Packet};
+use crate::packets::{Link, OnWire, Options, Packet};
 use longpipe_events::Time;
 
 impl Ip {
@@ -18,13 +18,13 @@ impl Ip {
     pub(super) fn hold<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        link: u32,
+        link: Link,
         now: Time,
         packet: Packet,
         options: &Options,
     ) -> Option<(Time, Packet)> {
         self.begin_before(hosts, link, now);
-        let wire = &mut self.wires[link as usize];
+        let wire = &mut self.wires[link.index()];
         let Port::Served(port) = &mut wire.port else {
             return None;
         };
@@ -37,22 +37,22 @@ impl Ip {
     }
 
     /// Packets held by a port when another one comes.
-    pub(super) fn held<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, now: Time) -> u64 {
-        if matches!(self.wires[link as usize].port, Port::Served(_)) {
+    pub(super) fn held<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, now: Time) -> u64 {
+        if matches!(self.wires[link.index()].port, Port::Served(_)) {
             self.serve(hosts, link, now);
         }
-        self.wires[link as usize].held(now)
+        self.wires[link.index()].held(now)
     }
 
     /// What begins to leave a port whose queue is served by `now` does so.
-    pub(super) fn serve<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, now: Time) {
+    pub(super) fn serve<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, now: Time) {
         self.begin_before(hosts, link, now);
         self.await_next(hosts, link);
     }
 
-    fn begin_before<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, now: Time) {
+    fn begin_before<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, now: Time) {
         loop {
-            let wire = &mut self.wires[link as usize];
+            let wire = &mut self.wires[link.index()];
             let Port::Served(port) = &mut wire.port else { return };
             let (before, begins) = (port.served().fates(), wire.line.free());
             let begun = port.next(&mut wire.line, now);
@@ -63,10 +63,10 @@ impl Ip {
     }
 
     /// A packet begins to leave a port whose queue is served, and all that follows.
-    fn leave<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32, (held, departure): Begun) {
+    fn leave<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, (held, departure): Begun) {
         let (packet, options) = (held.packet, held.options());
         watch::packet(&mut hosts.probe, link, Some(held.arrival), departure, packet, options);
-        let line = &self.wires[link as usize].line;
+        let line = &self.wires[link.index()].line;
         let arrival = departure + line.delay();
         let busy = hosts.ahead.busy;
         match line.end {
@@ -82,12 +82,12 @@ impl Ip {
     }
 
     /// What waits at a port has an event for when it may leave.
-    fn await_next<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: u32) {
-        let wire = &mut self.wires[link as usize];
+    fn await_next<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
+        let wire = &mut self.wires[link.index()];
         let Port::Served(port) = &mut wire.port else { return };
         match port.event(&wire.line) {
-            Event::At(time) => hosts.clock.set_departure(link as usize, time),
-            Event::Never => hosts.clock.cancel(Actor::Port(link as usize)),
+            Event::At(time) => hosts.clock.set_departure(link, time),
+            Event::Never => hosts.clock.cancel(Actor::Port(link.index())),
             Event::AsBefore => {}
         }
     }

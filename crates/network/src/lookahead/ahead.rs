@@ -1,7 +1,7 @@
 //! Which hosts packets may reach ahead of time, and what their end points will do by themselves.
 
 use super::promises::Promises;
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Link};
 use crate::scenario::topology::Topology;
 use crate::scenario::{Engine, Scenario};
 use longpipe_events::{Entity, Tournament};
@@ -13,7 +13,7 @@ pub(crate) struct Ahead {
     pub(super) hosts: Vec<Option<Host>>,
     /// Link into the host and number there of each end point, likewise: by the circuit that it
     /// sends on.
-    pub(super) places: Vec<Option<(u32, Entity)>>,
+    pub(super) places: Vec<Option<(Link, Entity)>>,
     /// While something happens ahead of time, what follows from it does not.
     pub(crate) busy: bool,
     /// Whether an ACK may be taken by a sender's records alone: some sender keeps them, and all hosts send at once.
@@ -65,7 +65,7 @@ impl Ahead {
             if let Some(link) = link.filter(|_| !uncertain[host]) {
                 let ends = std::mem::take(&mut ends[host]).concat();
                 for (number, &end) in ends.iter().enumerate() {
-                    ahead.places[end.index()] = Some((link as u32, number as Entity));
+                    ahead.places[end.index()] = Some((Link::new(link), number as Entity));
                 }
                 let next = Tournament::new(ends.len());
                 ahead.hosts[link] = Some(Host {

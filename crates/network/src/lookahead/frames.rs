@@ -43,7 +43,7 @@ impl Atm {
                 let leaves = port.grid.start(slot + 1) + port.delay;
                 let passed = (frame.packet.further(), leaves);
                 // An ACK brings about no other.
-                self.pass_on(hosts, link as usize, passed, &ack.options, UNKNOWN);
+                self.pass_on(hosts, link, passed, &ack.options, UNKNOWN);
                 return;
             }
         }
@@ -68,17 +68,17 @@ impl Atm {
     pub(crate) fn take_plain_ack_frame<P: Probe>(&mut self, hosts: &mut Hosts<P>, packet: Packet) -> bool {
         let (flow, data) = (packet.vc().flow(), packet.vc().reverse());
         let (now, travels) = (hosts.clock.now, self.travels[data.index()]);
-        let state = &mut hosts.flows[flow];
+        let state = &mut hosts.flows[flow.index()];
         if !travels || !state.sender.take_plain(now, packet.sequence()) {
             return false;
         }
         let Entry { link, step } = state.way;
         let mss = state.sender.mss_bytes();
-        while let Some(segment) = hosts.flows[flow].sender.poll_full(now) {
+        while let Some(segment) = hosts.flows[flow.index()].sender.poll_full(now) {
             let packet = Packet::plain_data(data, step, segment, mss);
             self.send_frame(hosts, link, packet, &Options::NONE, UNKNOWN);
         }
-        let state = &hosts.flows[flow];
+        let state = &hosts.flows[flow.index()];
         if !state.sender.is_spent() | (state.sender.next_calm_timeout() < state.sender_armed) {
             hosts.send_data(self, flow);
         }

@@ -10,14 +10,14 @@ use crate::clock::{Actor, START};
 use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Link};
 use longpipe_events::{Key, Order, Time};
 
 impl<P: Probe> Hosts<P> {
     /// Something will reach the host at the end of a link at `time`; true if it may be handed over ahead of time.
     #[inline(never)]
-    pub(crate) fn approach<M: Medium>(&mut self, medium: &mut M, link: usize, time: Time) -> bool {
-        let known = self.ahead.hosts.get(link).is_some_and(Option::is_some);
+    pub(crate) fn approach<M: Medium>(&mut self, medium: &mut M, link: Link, time: Time) -> bool {
+        let known = self.ahead.hosts.get(link.index()).is_some_and(Option::is_some);
         if !known || self.ahead.busy || time > self.clock.end {
             return false;
         }
@@ -29,7 +29,7 @@ impl<P: Probe> Hosts<P> {
     }
 
     /// Hands over what waits for its event.
-    fn catch_up<M: Medium>(&mut self, medium: &mut M, link: usize) {
+    fn catch_up<M: Medium>(&mut self, medium: &mut M, link: Link) {
         self.clock.cancel(Actor::Link(link));
         while let Some(time) = medium.first_waiting(link) {
             self.act_before(medium, link, time);
@@ -40,8 +40,8 @@ impl<P: Probe> Hosts<P> {
     }
 
     /// The end points at the end of a link do what they do before `time`.
-    fn act_before<M: Medium>(&mut self, medium: &mut M, link: usize, time: Time) {
-        while let Some(host) = &self.ahead.hosts[link] {
+    fn act_before<M: Medium>(&mut self, medium: &mut M, link: Link, time: Time) {
+        while let Some(host) = &self.ahead.hosts[link.index()] {
             let next = host.next.first();
             if next.time() >= time {
                 let quiet_until = medium.quiet_until(link).filter(|_| host.sends_at_once);
@@ -70,9 +70,9 @@ impl<P: Probe> Hosts<P> {
         let Some(&Some((link, number))) = self.ahead.places.get(end.index()) else {
             return;
         };
-        if let Some(host) = &mut self.ahead.hosts[link as usize] {
+        if let Some(host) = &mut self.ahead.hosts[link.index()] {
             host.next.set(number, Key::new(time, order, number));
-            if let Some(quiet_until) = medium.quiet_until(link as usize) {
+            if let Some(quiet_until) = medium.quiet_until(link) {
                 *quiet_until = time.min(*quiet_until);
             }
         }
@@ -81,7 +81,7 @@ impl<P: Probe> Hosts<P> {
     /// That end point will do nothing by itself.
     pub(crate) fn foresee_nothing(&mut self, end: Circuit) {
         if let Some(&Some((link, number))) = self.ahead.places.get(end.index()) {
-            if let Some(host) = &mut self.ahead.hosts[link as usize] {
+            if let Some(host) = &mut self.ahead.hosts[link.index()] {
                 host.next.set(number, Key::NEVER);
             }
         }

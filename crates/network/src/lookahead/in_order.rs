@@ -48,7 +48,7 @@ impl Ip {
     ) -> bool {
         let OnWire { arrival, packet } = next;
         let flow = packet.vc().flow();
-        let state = &mut hosts.flows[flow];
+        let state = &mut hosts.flows[flow.index()];
         let receiver = &mut state.receiver;
         if !receiver.take_in_order(arrival, packet.sequence(), packet.payload_bytes(stamp), stamp) {
             return false;
@@ -67,7 +67,7 @@ impl Ip {
         let Entry { link, step } = state.way_back;
         let mut options = NO_OPTIONS;
         let packet = Packet::new(Circuit::of_acks(flow), 0, step, &ack, &mut options);
-        let wire = &mut self.wires[link as usize];
+        let wire = &mut self.wires[link.index()];
         let Some(onward) = wire.send(arrival, packet.bytes(), |_| (0, false)) else {
             return true;
         };
@@ -89,13 +89,13 @@ impl Ip {
     fn take_ack_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, echo: MaybeTime) -> bool {
         let OnWire { arrival, packet } = next;
         let flow = packet.vc().flow();
-        let state = &mut hosts.flows[flow];
+        let state = &mut hosts.flows[flow.index()];
         let sender = &mut state.sender;
         if !sender.take_in_order(arrival, packet.sequence(), echo.get()) {
             return false;
         }
         let Entry { link, step } = state.way;
-        let wire = &mut self.wires[link as usize];
+        let wire = &mut self.wires[link.index()];
         let mut rest = None;
         while let Some(segment) = sender.poll_after_ack(arrival) {
             let mut options = NO_OPTIONS;

@@ -7,7 +7,7 @@ use crate::ip::forward::Reaching;
 use crate::ip::port::line::End;
 use crate::ip::{Ip, NO_OPTIONS};
 use crate::observe::probe::Probe;
-use crate::packets::{Circuit, OnWire, Options, Packet};
+use crate::packets::{Circuit, Flow, Link, OnWire, Options, Packet};
 use crate::scenario::topology::Entry;
 use longpipe_events::Time;
 
@@ -28,7 +28,7 @@ impl Ip {
     #[inline(always)]
     fn take_plain_data<P: Probe>(&mut self, hosts: &mut Hosts<P>, arrival: Time, packet: Packet, since: Time) {
         let flow = packet.vc().flow();
-        let state = &mut hosts.flows[flow];
+        let state = &mut hosts.flows[flow.index()];
         let plain = state.receiver.take_plain(packet.sequence(), packet.segment_bytes());
         let Some(acknowledgement) = plain else {
             return self.hand_over_ahead(hosts, OnWire { arrival, packet }, &NO_OPTIONS, since);
@@ -38,7 +38,7 @@ impl Ip {
         }
         let Entry { link, step } = state.way_back;
         let packet = Packet::plain_ack(Circuit::of_acks(flow), step, acknowledgement);
-        let wire = &mut self.wires[link as usize];
+        let wire = &mut self.wires[link.index()];
         let Some(onward) = wire.send(arrival, packet.bytes(), |_| (0, false)) else {
             return;
         };
@@ -59,13 +59,13 @@ impl Ip {
     #[inline(always)]
     fn take_plain_ack<P: Probe>(&mut self, hosts: &mut Hosts<P>, arrival: Time, packet: Packet) {
         let flow = packet.vc().flow();
-        let state = &mut hosts.flows[flow];
+        let state = &mut hosts.flows[flow.index()];
         let sender = &mut state.sender;
         if !sender.take_plain(arrival, packet.sequence()) {
             return self.hand_over_ahead(hosts, OnWire { arrival, packet }, &NO_OPTIONS, UNKNOWN);
         }
         let Entry { link, step } = state.way;
-        let wire = &mut self.wires[link as usize];
+        let wire = &mut self.wires[link.index()];
         let mss = sender.mss_bytes();
         while let Some(segment) = sender.poll_full(arrival) {
             let next = |arrival| OnWire {
@@ -124,7 +124,7 @@ impl Ip {
     pub(super) fn send_rest<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        (flow, link): (usize, u32),
+        (flow, link): (Flow, Link),
         next: OnWire,
         options: &Options,
         now: Time,
@@ -134,7 +134,7 @@ impl Ip {
     }
 
     #[inline(never)]
-    pub(super) fn send_on_ahead<P: Probe>(&mut self, hosts: &mut Hosts<P>, flow: usize, now: Time) {
+    pub(super) fn send_on_ahead<P: Probe>(&mut self, hosts: &mut Hosts<P>, flow: Flow, now: Time) {
         let now = hosts.begin_ahead(now);
         hosts.send_data(self, flow);
         hosts.end_ahead(now);
@@ -145,7 +145,7 @@ impl Ip {
     pub(super) fn set_out_ahead<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        link: u32,
+        link: Link,
         next: OnWire,
         options: &Options,
         now: Time,

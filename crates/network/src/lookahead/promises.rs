@@ -1,6 +1,6 @@
 //! What is certain of a scenario's links and circuits, gathered from what its parts promise.
 
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Flow};
 use crate::scenario::promise::{EndPromise, HostPromise, LinkPromise};
 use crate::scenario::queueless::queueless;
 use crate::scenario::topology::Topology;
@@ -32,7 +32,8 @@ impl Promises {
     /// Asks all parts of a scenario.
     pub(crate) fn new(scenario: &Scenario, topology: &Topology) -> Promises {
         let mut circuits = vec![CircuitPromise::default(); topology.circuit_count()];
-        for (flow, config) in scenario.flows.iter().enumerate() {
+        for (index, config) in scenario.flows.iter().enumerate() {
+            let flow = Flow::new(index);
             let [sending, receiving] = config.promises();
             let (data, acks) = (Circuit::of_data(flow), Circuit::of_acks(flow));
             let acks_alone = receiving.silent_between_timers && receiving.answers_at_once;

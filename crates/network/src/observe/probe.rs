@@ -2,7 +2,7 @@
 
 use crate::atm::aal5::Cell;
 use crate::packets::contents::{Contents, Datagram};
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Flow, Link};
 use longpipe_events::{Span, Time};
 use longpipe_tcp::sender::Watched;
 use longpipe_tcp::{AckSegment, DataSegment};
@@ -11,7 +11,7 @@ use longpipe_tcp::{AckSegment, DataSegment};
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
     /// The link.
-    pub link: u32,
+    pub link: Link,
     /// When it reached the switch's port; none at a host's interface.
     pub arrival: Option<Time>,
     /// When its last bit leaves.
@@ -46,15 +46,15 @@ pub trait Probe {
     }
 
     /// cwnd and ssthresh [byte] of a sender after an event that may have changed them.
-    fn window(&mut self, _now: Time, _flow: u32, _cwnd: f64, _ssthresh: f64) {}
+    fn window(&mut self, _now: Time, _flow: Flow, _cwnd: f64, _ssthresh: f64) {}
     /// Whether `control` is of use.
     fn wants_control(&self) -> bool {
         false
     }
     /// What a sender is about after such an event.
-    fn control(&mut self, _now: Time, _flow: u32, _watched: &Watched) {}
+    fn control(&mut self, _now: Time, _flow: Flow, _watched: &Watched) {}
     /// A sender's timer after such an event: the round trip measured in it, if any, SRTT and RTO.
-    fn timer(&mut self, _now: Time, _flow: u32, _measured: Option<Span>, _srtt: Option<Span>, _rto: Span) {}
+    fn timer(&mut self, _now: Time, _flow: Flow, _measured: Option<Span>, _srtt: Option<Span>, _rto: Span) {}
     /// Whether `queue` is of use.
     fn wants_queue(&self) -> bool {
         false
@@ -64,22 +64,22 @@ pub trait Probe {
         false
     }
     /// Cells held by a switch port when the first cell of a frame arrives.
-    fn queue(&mut self, _now: Time, _link: u32, _held: u64) {}
+    fn queue(&mut self, _now: Time, _link: Link, _held: u64) {}
     /// A router's port lost or marked a packet, at an instant that may lie ahead.
-    fn fate(&mut self, _now: Time, _link: u32, _fate: Fate) {}
+    fn fate(&mut self, _now: Time, _link: Link, _fate: Fate) {}
     /// A segment handed to the sender's interface, as packet number `frame` of its circuit. For requests, which
     /// carry the mark `REQUEST` in that number, the flow's receiver is the sender, here and in what follows.
-    fn sent(&mut self, _now: Time, _flow: u32, _frame: u32, _segment: &DataSegment) {}
+    fn sent(&mut self, _now: Time, _flow: Flow, _frame: u32, _segment: &DataSegment) {}
     /// A segment that reached the receiver.
-    fn received(&mut self, _now: Time, _flow: u32, _frame: u32, _segment: &DataSegment) {}
+    fn received(&mut self, _now: Time, _flow: Flow, _frame: u32, _segment: &DataSegment) {}
     /// An ACK handed to the receiver's interface.
-    fn answered(&mut self, _now: Time, _flow: u32, _frame: u32, _ack: &AckSegment) {}
+    fn answered(&mut self, _now: Time, _flow: Flow, _frame: u32, _ack: &AckSegment) {}
     /// An ACK that reached the sender.
-    fn acknowledged(&mut self, _now: Time, _flow: u32, _frame: u32, _ack: &AckSegment) {}
+    fn acknowledged(&mut self, _now: Time, _flow: Flow, _frame: u32, _ack: &AckSegment) {}
     /// A datagram handed to its sender's interface, as packet number `frame` of its circuit.
-    fn sent_datagram(&mut self, _now: Time, _flow: u32, _frame: u32, _datagram: &Datagram) {}
+    fn sent_datagram(&mut self, _now: Time, _flow: Flow, _frame: u32, _datagram: &Datagram) {}
     /// A datagram that reached its receiver.
-    fn received_datagram(&mut self, _now: Time, _flow: u32, _frame: u32, _datagram: &Datagram) {}
+    fn received_datagram(&mut self, _now: Time, _flow: Flow, _frame: u32, _datagram: &Datagram) {}
     /// A TCP cell got its slot on a link; per link in the order of the slots, which may lie ahead.
     fn cell(&mut self, _slot: Slot, _cell: &Cell, _contents: impl Fn() -> Contents) {}
     /// The same of a whole packet, where there are no cells.
@@ -100,7 +100,7 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         self.0.is_idle() && self.1.is_idle()
     }
 
-    fn window(&mut self, now: Time, flow: u32, cwnd: f64, ssthresh: f64) {
+    fn window(&mut self, now: Time, flow: Flow, cwnd: f64, ssthresh: f64) {
         self.0.window(now, flow, cwnd, ssthresh);
         self.1.window(now, flow, cwnd, ssthresh);
     }
@@ -109,12 +109,12 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         self.0.wants_control() || self.1.wants_control()
     }
 
-    fn control(&mut self, now: Time, flow: u32, watched: &Watched) {
+    fn control(&mut self, now: Time, flow: Flow, watched: &Watched) {
         self.0.control(now, flow, watched);
         self.1.control(now, flow, watched);
     }
 
-    fn timer(&mut self, now: Time, flow: u32, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
+    fn timer(&mut self, now: Time, flow: Flow, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
         self.0.timer(now, flow, measured, srtt, rto);
         self.1.timer(now, flow, measured, srtt, rto);
     }
@@ -127,42 +127,42 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         self.0.wants_cells() || self.1.wants_cells()
     }
 
-    fn queue(&mut self, now: Time, link: u32, held: u64) {
+    fn queue(&mut self, now: Time, link: Link, held: u64) {
         self.0.queue(now, link, held);
         self.1.queue(now, link, held);
     }
 
-    fn fate(&mut self, now: Time, link: u32, fate: Fate) {
+    fn fate(&mut self, now: Time, link: Link, fate: Fate) {
         self.0.fate(now, link, fate);
         self.1.fate(now, link, fate);
     }
 
-    fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+    fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
         self.0.sent(now, flow, frame, segment);
         self.1.sent(now, flow, frame, segment);
     }
 
-    fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+    fn received(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
         self.0.received(now, flow, frame, segment);
         self.1.received(now, flow, frame, segment);
     }
 
-    fn answered(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+    fn answered(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
         self.0.answered(now, flow, frame, ack);
         self.1.answered(now, flow, frame, ack);
     }
 
-    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+    fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
         self.0.acknowledged(now, flow, frame, ack);
         self.1.acknowledged(now, flow, frame, ack);
     }
 
-    fn sent_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+    fn sent_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
         self.0.sent_datagram(now, flow, frame, datagram);
         self.1.sent_datagram(now, flow, frame, datagram);
     }
 
-    fn received_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
         self.0.received_datagram(now, flow, frame, datagram);
         self.1.received_datagram(now, flow, frame, datagram);
     }
@@ -185,7 +185,7 @@ impl<A: Probe> Probe for Option<A> {
         self.as_ref().is_none_or(A::is_idle)
     }
 
-    fn window(&mut self, now: Time, flow: u32, cwnd: f64, ssthresh: f64) {
+    fn window(&mut self, now: Time, flow: Flow, cwnd: f64, ssthresh: f64) {
         if let Some(probe) = self {
             probe.window(now, flow, cwnd, ssthresh);
         }
@@ -195,13 +195,13 @@ impl<A: Probe> Probe for Option<A> {
         self.as_ref().is_some_and(A::wants_control)
     }
 
-    fn control(&mut self, now: Time, flow: u32, watched: &Watched) {
+    fn control(&mut self, now: Time, flow: Flow, watched: &Watched) {
         if let Some(probe) = self {
             probe.control(now, flow, watched);
         }
     }
 
-    fn timer(&mut self, now: Time, flow: u32, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
+    fn timer(&mut self, now: Time, flow: Flow, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
         if let Some(probe) = self {
             probe.timer(now, flow, measured, srtt, rto);
         }
@@ -215,49 +215,49 @@ impl<A: Probe> Probe for Option<A> {
         self.as_ref().is_some_and(A::wants_cells)
     }
 
-    fn queue(&mut self, now: Time, link: u32, held: u64) {
+    fn queue(&mut self, now: Time, link: Link, held: u64) {
         if let Some(probe) = self {
             probe.queue(now, link, held);
         }
     }
 
-    fn fate(&mut self, now: Time, link: u32, fate: Fate) {
+    fn fate(&mut self, now: Time, link: Link, fate: Fate) {
         if let Some(probe) = self {
             probe.fate(now, link, fate);
         }
     }
 
-    fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+    fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
         if let Some(probe) = self {
             probe.sent(now, flow, frame, segment);
         }
     }
 
-    fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+    fn received(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
         if let Some(probe) = self {
             probe.received(now, flow, frame, segment);
         }
     }
 
-    fn answered(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+    fn answered(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
         if let Some(probe) = self {
             probe.answered(now, flow, frame, ack);
         }
     }
 
-    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+    fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
         if let Some(probe) = self {
             probe.acknowledged(now, flow, frame, ack);
         }
     }
 
-    fn sent_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+    fn sent_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
         if let Some(probe) = self {
             probe.sent_datagram(now, flow, frame, datagram);
         }
     }
 
-    fn received_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
         if let Some(probe) = self {
             probe.received_datagram(now, flow, frame, datagram);
         }

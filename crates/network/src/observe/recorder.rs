@@ -6,7 +6,7 @@ use crate::observe::probe::{Fate, Probe, Slot};
 use crate::observe::vc_queue::VcQueues;
 use crate::packets::contents::{Contents, Datagram};
 use crate::packets::in_transit::REQUEST;
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Flow, Link};
 use crate::scenario::TraceConfig;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
@@ -212,18 +212,18 @@ impl Recorder {
         }
     }
 
-    fn arrival(&mut self, now: Time, flow: u32, bytes: u32) {
+    fn arrival(&mut self, now: Time, flow: Flow, bytes: u32) {
         if bytes > 0 {
             self.arrivals.time.put(now.0);
-            self.arrivals.flow.put(flow);
+            self.arrivals.flow.put(flow.0);
             self.arrivals.bytes.put(bytes);
         }
     }
 
-    fn sequence(&mut self, now: Time, flow: u32, event: u8, sequence: u64, length: u32, retransmission: bool) {
+    fn sequence(&mut self, now: Time, flow: Flow, event: u8, sequence: u64, length: u32, retransmission: bool) {
         let trace = &mut self.sequences;
         trace.time.put(now.0);
-        trace.flow.put(flow);
+        trace.flow.put(flow.0);
         trace.event.put(event);
         trace.sequence.put(sequence);
         trace.length.put(length);
@@ -250,13 +250,13 @@ pub(crate) fn permute<T: Copy>(order: &[usize], column: &mut Vec<T>) {
 }
 
 impl Probe for Recorder {
-    fn window(&mut self, now: Time, flow: u32, cwnd: f64, ssthresh: f64) {
-        if !self.wanted.cwnd || self.latest[flow as usize] == (cwnd, ssthresh) {
+    fn window(&mut self, now: Time, flow: Flow, cwnd: f64, ssthresh: f64) {
+        if !self.wanted.cwnd || self.latest[flow.index()] == (cwnd, ssthresh) {
             return;
         }
-        self.latest[flow as usize] = (cwnd, ssthresh);
+        self.latest[flow.index()] = (cwnd, ssthresh);
         self.windows.time.put(now.0);
-        self.windows.flow.put(flow);
+        self.windows.flow.put(flow.0);
         self.windows.cwnd.put(cwnd);
         self.windows.ssthresh.put(ssthresh);
     }
@@ -265,14 +265,14 @@ impl Probe for Recorder {
         self.wanted.control
     }
 
-    fn control(&mut self, now: Time, flow: u32, watched: &Watched) {
-        let latest = &mut self.latest_control[flow as usize];
+    fn control(&mut self, now: Time, flow: Flow, watched: &Watched) {
+        let latest = &mut self.latest_control[flow.index()];
         if latest.replace(*watched) == Some(*watched) {
             return;
         }
         let trace = &mut self.controls;
         trace.time.put(now.0);
-        trace.flow.put(flow);
+        trace.flow.put(flow.0);
         trace.stage.put(watched.model.map_or(-1, |model| model.stage as i8));
         trace.state.put(watched.state as i8);
         trace
@@ -283,14 +283,14 @@ impl Probe for Recorder {
             .put(watched.model.map_or(f64::NAN, |model| model.bandwidth_bps));
     }
 
-    fn timer(&mut self, now: Time, flow: u32, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
-        if !self.wanted.rtt || (measured.is_none() && self.latest_rto[flow as usize] == rto) {
+    fn timer(&mut self, now: Time, flow: Flow, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
+        if !self.wanted.rtt || (measured.is_none() && self.latest_rto[flow.index()] == rto) {
             return;
         }
-        self.latest_rto[flow as usize] = rto;
+        self.latest_rto[flow.index()] = rto;
         let seconds = |span: Option<Span>| span.map_or(f64::NAN, Span::as_seconds);
         self.timers.time.put(now.0);
-        self.timers.flow.put(flow);
+        self.timers.flow.put(flow.0);
         self.timers.rtt.put(seconds(measured));
         self.timers.srtt.put(seconds(srtt));
         self.timers.rto.put(rto.as_seconds());
@@ -304,15 +304,15 @@ impl Probe for Recorder {
         self.wanted.vc_queue
     }
 
-    fn queue(&mut self, now: Time, link: u32, held: u64) {
+    fn queue(&mut self, now: Time, link: Link, held: u64) {
         if self.wanted.queue {
             self.queues.time.put(now.0);
-            self.queues.port.put(link);
+            self.queues.port.put(link.0);
             self.queues.held.put(held);
         }
     }
 
-    fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+    fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
         if self.wanted.sequence && frame & REQUEST == 0 && segment.opening == Opening::Over {
             self.sequence(
                 now,
@@ -325,20 +325,20 @@ impl Probe for Recorder {
         }
     }
 
-    fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+    fn received(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
         if self.wanted.arrivals && frame & REQUEST == 0 {
-            let fresh = self.arrived[flow as usize].take(segment.sequence, segment.length);
+            let fresh = self.arrived[flow.index()].take(segment.sequence, segment.length);
             self.arrival(now, flow, fresh);
         }
     }
 
-    fn received_datagram(&mut self, now: Time, flow: u32, _frame: u32, datagram: &Datagram) {
+    fn received_datagram(&mut self, now: Time, flow: Flow, _frame: u32, datagram: &Datagram) {
         if self.wanted.arrivals {
             self.arrival(now, flow, datagram.length);
         }
     }
 
-    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+    fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
         if !self.wanted.sequence || frame & REQUEST != 0 || ack.opening.is_syn() {
             return;
         }
@@ -357,17 +357,17 @@ impl Probe for Recorder {
         if let Some(arrival) = slot.arrival.filter(|_| self.wanted.delay) {
             let delays = &mut self.delays;
             delays.time.put(slot.departure.0);
-            delays.port.put(slot.link);
+            delays.port.put(slot.link.0);
             delays.vc.put(vc.0);
             delays.bytes.put(contents().packet_bytes());
             delays.delay.put((slot.departure - arrival).0);
         }
     }
 
-    fn fate(&mut self, now: Time, link: u32, fate: Fate) {
+    fn fate(&mut self, now: Time, link: Link, fate: Fate) {
         if self.wanted.drops {
             self.drops.time.put(now.0);
-            self.drops.port.put(link);
+            self.drops.port.put(link.0);
             self.drops.reason.put(fate as u8);
         }
     }

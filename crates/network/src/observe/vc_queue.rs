@@ -2,6 +2,7 @@
 
 use crate::observe::recorder::{permute, sorted};
 use crate::packets::ring::Ring;
+use crate::packets::Link;
 use longpipe_events::memory::Growing;
 use longpipe_events::Time;
 
@@ -43,9 +44,9 @@ impl VcQueues {
     }
 
     /// A cell, or a packet, was admitted to a port.
-    pub fn admit(&mut self, link: u32, arrival: Time, departure: Time, vc: u32) {
+    pub fn admit(&mut self, link: Link, arrival: Time, departure: Time, vc: u32) {
         self.sample(link, arrival);
-        let port = &mut self.ports[link as usize];
+        let port = &mut self.ports[link.index()];
         // Few VCs cross a port that is looked at this closely.
         let position = port.vcs.iter().position(|known| known.0 == vc).unwrap_or_else(|| {
             port.vcs.push((vc, 0, 0));
@@ -57,7 +58,7 @@ impl VcQueues {
 
     /// Takes all samples that are due at the end of the run, and puts all into the order of time and port.
     pub fn finish(&mut self, end: Time) {
-        (0..self.ports.len() as u32).for_each(|link| self.sample(link, end));
+        (0..self.ports.len()).for_each(|port| self.sample(Link::new(port), end));
         let order = sorted(self.time.len(), &|row| (self.time[row], self.port[row], 0));
         permute(&order, &mut self.time);
         permute(&order, &mut self.port);
@@ -66,8 +67,8 @@ impl VcQueues {
     }
 
     /// Takes a port's samples up to `now`.
-    fn sample(&mut self, link: u32, now: Time) {
-        let port = &mut self.ports[link as usize];
+    fn sample(&mut self, link: Link, now: Time) {
+        let port = &mut self.ports[link.index()];
         while port.next * self.interval <= now.0 {
             let instant = port.next * self.interval;
             while let Some(&(_, position)) = port.cells.first().filter(|(departure, _)| departure.0 <= instant) {
@@ -78,7 +79,7 @@ impl VcQueues {
                 if held != sampled {
                     *sampled = *held;
                     self.time.put(instant);
-                    self.port.put(link);
+                    self.port.put(link.0);
                     self.vc.put(*vc);
                     self.held.put(*held);
                 }
@@ -100,7 +101,7 @@ mod tests {
     fn a_sample_counts_the_cells_that_have_come_and_not_gone() {
         let mut queues = VcQueues::new(10, 1);
         for (arrival, departure, vc) in [(1, 5, 0), (2, 12, 0), (3, 14, 2), (12, 22, 2), (45, 50, 0)] {
-            queues.admit(0, Time(arrival), Time(departure), vc);
+            queues.admit(Link(0), Time(arrival), Time(departure), vc);
         }
         queues.finish(Time(60));
         let rows: Vec<(u64, u32, u32)> = (0..queues.time.len())

@@ -1,16 +1,16 @@
 //! What a probe is told of cells and packets on their way.
 
 use crate::atm::aal5::Cell;
-use crate::hosts::flow::Flow;
+use crate::hosts::connection::Connection;
 use crate::observe::probe::{Counts, Probe, Slot, FATES};
 use crate::packets::contents::Contents;
 use crate::packets::in_transit::REQUEST;
-use crate::packets::{Circuit, Options, Packet};
+use crate::packets::{Circuit, Link, Options, Packet};
 use longpipe_events::Time;
 
 /// The packet that a frame carries.
-pub(crate) fn contents(flows: &[Flow], vc: Circuit, frame: u32) -> Contents {
-    let (flow, on_data_circuit) = (&flows[vc.flow()], !vc.is_back());
+pub(crate) fn contents(flows: &[Connection], vc: Circuit, frame: u32) -> Contents {
+    let (flow, on_data_circuit) = (&flows[vc.flow().index()], !vc.is_back());
     match &flow.requests {
         Some(requests) if frame & REQUEST != 0 => {
             if on_data_circuit {
@@ -26,7 +26,7 @@ pub(crate) fn contents(flows: &[Flow], vc: Circuit, frame: u32) -> Contents {
 }
 
 #[cold]
-fn datagram(flow: &Flow, frame: u32) -> Contents {
+fn datagram(flow: &Connection, frame: u32) -> Contents {
     let sent = flow.datagrams.as_ref().map(|datagrams| *datagrams.get(frame));
     Contents::Datagram(sent.unwrap_or_default())
 }
@@ -35,8 +35,8 @@ fn datagram(flow: &Flow, frame: u32) -> Contents {
 #[inline(always)]
 pub(crate) fn cell<P: Probe>(
     probe: &mut P,
-    flows: &[Flow],
-    link: u32,
+    flows: &[Connection],
+    link: Link,
     arrival: Option<Time>,
     departure: Time,
     cell: Cell,
@@ -52,7 +52,7 @@ pub(crate) fn cell<P: Probe>(
 }
 
 /// Tells of the packets that a port lost or marked at `now`, by what it had counted before and has now.
-pub(crate) fn fates<P: Probe>(probe: &mut P, link: u32, now: Time, before: Counts, after: Counts) {
+pub(crate) fn fates<P: Probe>(probe: &mut P, link: Link, now: Time, before: Counts, after: Counts) {
     for (fate, (before, after)) in FATES.into_iter().zip(before.into_iter().zip(after)) {
         for _ in before..after {
             probe.fate(now, link, fate);
@@ -64,7 +64,7 @@ pub(crate) fn fates<P: Probe>(probe: &mut P, link: u32, now: Time, before: Count
 #[inline(always)]
 pub(crate) fn packet<P: Probe>(
     probe: &mut P,
-    link: u32,
+    link: Link,
     arrival: Option<Time>,
     departure: Time,
     packet: Packet,

@@ -1,5 +1,7 @@
 //! Circuits: each way of a flow is one, along which its packets go.
 
+use super::Flow;
+
 /// A circuit, by number: those of a flow's data and of its ACKs, flow by flow, then those of VBR sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
@@ -8,14 +10,14 @@ pub struct Circuit(pub u32);
 impl Circuit {
     /// The one from a flow's sender to its receiver.
     #[inline(always)]
-    pub fn of_data(flow: usize) -> Circuit {
-        Circuit(2 * flow as u32)
+    pub fn of_data(flow: Flow) -> Circuit {
+        Circuit(2 * flow.0)
     }
 
     /// The one back, which its ACKs take.
     #[inline(always)]
-    pub fn of_acks(flow: usize) -> Circuit {
-        Circuit(2 * flow as u32 + 1)
+    pub fn of_acks(flow: Flow) -> Circuit {
+        Circuit(2 * flow.0 + 1)
     }
 
     /// Circuits of so many flows.
@@ -25,8 +27,8 @@ impl Circuit {
 
     /// The flow, unless it is a VBR source's.
     #[inline(always)]
-    pub fn flow(self) -> usize {
-        (self.0 / 2) as usize
+    pub fn flow(self) -> Flow {
+        Flow(self.0 / 2)
     }
 
     /// Whether it leads back from a flow's receiver.

@@ -2,11 +2,15 @@
 
 pub mod circuit;
 pub mod contents;
+pub mod flow;
 pub mod in_transit;
 pub(crate) mod lanes;
+pub mod link;
 pub mod packet;
 pub mod payload;
 pub mod ring;
 
 pub use circuit::Circuit;
+pub use flow::Flow;
+pub use link::Link;
 pub use packet::{OnWire, Options, Packet};

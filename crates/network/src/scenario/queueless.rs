@@ -22,7 +22,7 @@ pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
     for (circuit, first) in topology.circuits() {
         let of_circuit = scenario
             .flows
-            .get(circuit.flow())
+            .get(circuit.flow().index())
             .and_then(|flow| bounds(flow, circuit));
         let mut before = None;
         for (_, link) in topology.route(first) {

@@ -3,7 +3,7 @@
 use crate::atm::aal5::CELL_BITS;
 use crate::atm::port::class::Class;
 use crate::atm::slots::SlotGrid;
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Link};
 use crate::scenario::bounds::LONGEST_PATH;
 use crate::scenario::check::{check_flow, check_path, check_scalars, check_vbr, refuse, ScenarioError};
 use crate::scenario::{rerouting, LinkConfig, NodeKind, Scenario};
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     /// The link taken, or `HOST`.
-    pub link: u32,
+    pub link: Link,
     /// The VC's number in its class's queue at that link's port.
     pub local: u32,
 }
@@ -23,13 +23,13 @@ pub struct Step {
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Its first link.
-    pub link: u32,
+    pub link: Link,
     /// The step after that.
     pub step: u32,
 }
 
 /// Stands for a link where a circuit ends.
-pub const HOST: u32 = u32::MAX;
+pub const HOST: Link = Link(u32::MAX);
 
 /// Where a link ends.
 #[derive(Clone, Copy, Debug)]
@@ -113,7 +113,7 @@ impl Topology {
             .steps
             .windows(2)
             .filter(|pair| pair[0].link != HOST && pair[1].link != HOST);
-        let of_routes = pairs.map(|pair| (pair[0].link as usize, pair[1].link as usize));
+        let of_routes = pairs.map(|pair| (pair[0].link.index(), pair[1].link.index()));
         let crossings = scenario
             .flows
             .iter()
@@ -170,7 +170,7 @@ impl Topology {
     /// The steps of a circuit from `step` on, each with its link, up to the host.
     pub fn route(&self, step: u32) -> impl Iterator<Item = (u32, usize)> + '_ {
         let links = self.steps[step as usize..].iter().take_while(|step| step.link != HOST);
-        links.zip(step..).map(|(at, step)| (step, at.link as usize))
+        links.zip(step..).map(|(at, step)| (step, at.link.index()))
     }
 
     /// Adds a circuit that takes a route, and then others, one after the other.
@@ -184,7 +184,7 @@ impl Topology {
         self.first_step.push(self.steps.len() as u32);
         for route in routes {
             check_path(scenario, &self.ends, field, route)?;
-            if self.steps.len() + route.len() >= HOST as usize {
+            if self.steps.len() + route.len() >= HOST.index() {
                 return refuse(
                     field,
                     format!("{} links", route.len()),
@@ -194,7 +194,7 @@ impl Topology {
             for &link in route {
                 let local = &mut self.vcs_of_link[link][class as usize];
                 self.steps.push(Step {
-                    link: link as u32,
+                    link: Link::new(link),
                     local: *local,
                 });
                 *local += 1;

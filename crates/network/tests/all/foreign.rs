@@ -5,7 +5,9 @@ use crate::common::any_graph::motion::any_that_moves;
 use crate::common::random::cases;
 use longpipe_events::Time;
 use longpipe_network::scenario::{Engine, Framing, LossConfig, PolicyConfig, Scenario};
-use longpipe_network::{Cause, Circuit, Datagram, Fate, ForeignPacket, Outcome, Probe, Simulation, REQUEST};
+use longpipe_network::{
+    Cause, Circuit, Datagram, Fate, Flow, ForeignPacket, Link, Outcome, Probe, Simulation, REQUEST,
+};
 use longpipe_tcp::config::RecoveryKind;
 use longpipe_tcp::{AckSegment, DataSegment};
 use proptest::prelude::*;
@@ -34,34 +36,34 @@ impl Witness {
 }
 
 /// Requests travel the other way than the data of their flow.
-fn circuit(flow: u32, frame: u32, data: bool) -> u32 {
-    2 * flow + u32::from((frame & REQUEST == 0) != data)
+fn circuit(flow: Flow, frame: u32, data: bool) -> u32 {
+    2 * flow.0 + u32::from((frame & REQUEST == 0) != data)
 }
 
 impl Probe for Witness {
-    fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+    fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
         let name = (circuit(flow, frame, true), frame);
         self.sends(now, name, segment.packet_bytes(), segment.ecn.capable);
     }
 
-    fn answered(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+    fn answered(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
         self.sends(now, (circuit(flow, frame, false), frame), ack.packet_bytes(), false);
     }
 
-    fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+    fn received(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
         self.got
             .push((now, (circuit(flow, frame, true), frame), segment.ecn.marked));
     }
 
-    fn sent_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
-        self.sends(now, (2 * flow, frame), datagram.packet_bytes(), false);
+    fn sent_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
+        self.sends(now, (Circuit::of_data(flow).0, frame), datagram.packet_bytes(), false);
     }
 
-    fn received_datagram(&mut self, now: Time, flow: u32, frame: u32, _: &Datagram) {
-        self.got.push((now, (2 * flow, frame), false));
+    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, _: &Datagram) {
+        self.got.push((now, (Circuit::of_data(flow).0, frame), false));
     }
 
-    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, _: &AckSegment) {
+    fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, _: &AckSegment) {
         self.got.push((now, (circuit(flow, frame, false), frame), false));
     }
 }
@@ -166,7 +168,7 @@ fn losses_are_told_with_their_link_and_cause() {
         (
             Framing::Ip,
             Fate::Lost {
-                link: Some(0),
+                link: Some(Link(0)),
                 cause: Cause::Forced,
             },
         ),
@@ -203,7 +205,7 @@ fn losses_are_told_with_their_link_and_cause() {
         let found = outcomes(&scenario, 1, &sent, 1);
         let expected = match expected {
             Fate::Lost { link: Some(_), cause } => Fate::Lost {
-                link: Some(first as u32),
+                link: Some(Link::new(first)),
                 cause,
             },
             other => other,

@@ -7,7 +7,7 @@ use crate::atm::plan::Plan;
 use crate::atm::port::sweep::{Input, Onward, Parts, Stream, SweepPort, Vc};
 use crate::atm::slots::{GridSums, SlotGrid};
 use crate::atm::sweeps::{Before, Reach, Route, Sweeps};
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Link};
 use crate::scenario::{Engine, Framing};
 use longpipe_events::Span;
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ impl Plan<'_> {
                 .take(Circuit::of_flows(self.scenario.flows.len()))
             {
                 let route = || self.topology.route(first).skip(1).map(|(_, link)| link);
-                let interface = self.topology.steps[first as usize].link as usize;
+                let interface = self.topology.steps[first as usize].link.index();
                 if !self.stands(interface) || !route().all(|link| ports[link] || (passes[link] && alone(link))) {
                     route().for_each(|link| ports[link] = false);
                 }
@@ -114,7 +114,7 @@ impl Plan<'_> {
             let inputs = self.inputs[link].iter().map(|&from| {
                 Input::new(
                     stream_of[&(from, link)],
-                    from as u32,
+                    Link::new(from),
                     self.topology.ends[from],
                     Span(self.scenario.links[from].delay_ps),
                     all_sums.of(self.topology.grids[from]),
@@ -134,7 +134,7 @@ impl Plan<'_> {
             let (inputs, vcs) = (inputs.collect(), vcs.collect());
             let config = &self.scenario.links[link];
             SweepPort::new(Parts {
-                link: link as u32,
+                link: Link::new(link),
                 sums: all_sums.of(self.topology.grids[link]),
                 delay: Span(config.delay_ps),
                 capacity: config.buffer.map(|buffer| buffer.limit),
@@ -157,7 +157,7 @@ impl Plan<'_> {
             let (step, link) = self.topology.route(first).nth(1).filter(own)?;
             let (last_step, last) = self.topology.route(step).take_while(own).last()?;
             Some(Box::new(Route::new(
-                stream_of[&(self.topology.steps[first as usize].link as usize, link)],
+                stream_of[&(self.topology.steps[first as usize].link.index(), link)],
                 self.topology.steps[step as usize].local,
                 number(last)? as u32,
                 self.topology.route(step).map(|(_, link)| self.crossing(link)).sum(),

@@ -9,7 +9,7 @@ use super::Atm;
 use crate::clock::{Actor, Clock, VBR};
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Link};
 use crate::scenario::topology::Step;
 use crate::scenario::OnOffConfig;
 use longpipe_events::{Span, Time};
@@ -41,7 +41,7 @@ fn add_source(atm: &mut Atm, config: &OnOffConfig) {
     atm.links[link].feed = Feed::Vbr(index);
     atm.meters.push(Meter::new(source.clone()));
     let Step { link: port, local } = atm.topology.steps[step as usize + 1];
-    let queue = match &mut atm.links[port as usize].feed {
+    let queue = match &mut atm.links[port.index()].feed {
         Feed::Port(port) => port.vbr_mut(),
         Feed::Trains(port) => port.vbr_mut(),
         _ => None,
@@ -68,8 +68,8 @@ pub(super) fn on_vbr<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, source: usiz
 pub(super) fn carry_vbr<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, source: usize) {
     let Clock { now, end, .. } = hosts.clock;
     let first = atm.topology.first_step(circuit(atm, source)) as usize;
-    let link = atm.topology.steps[first + 1].link as usize;
-    if let Feed::Trains(port) = &mut atm.links[link].feed {
+    let link = atm.topology.steps[first + 1].link;
+    if let Feed::Trains(port) = &mut atm.links[link.index()].feed {
         port.settle(now);
     }
     while let Some((at, cell)) = pop_vbr(atm, link, now) {
@@ -81,25 +81,25 @@ pub(super) fn carry_vbr<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, source: u
 
 /// A VBR cell reaches the end of a link at `at`.
 #[inline]
-fn carry_on<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, mut link: usize, mut at: Time, mut cell: Cell) {
-    while !atm.links[link].end.host {
+fn carry_on<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, mut link: Link, mut at: Time, mut cell: Cell) {
+    while !atm.links[link.index()].end.host {
         let Step { link: next, local } = atm.topology.steps[cell.step as usize];
-        let Feed::Transit(port) = &mut atm.links[next as usize].feed else {
+        let Feed::Transit(port) = &mut atm.links[next.index()].feed else {
             return atm.carry(hosts, link, at, cell);
         };
         at = port.pass(at, local, hosts.clock.end) + port.delay;
         if at > hosts.clock.end {
             return;
         }
-        link = next as usize;
+        link = next;
         cell.step += 1;
     }
     atm.reach_host(hosts, link, at, cell);
 }
 
 /// The next VBR cell that has left a port by now, and when it arrives downstream.
-fn pop_vbr(atm: &mut Atm, link: usize, now: Time) -> Option<(Time, Cell)> {
-    match &mut atm.links[link].feed {
+fn pop_vbr(atm: &mut Atm, link: Link, now: Time) -> Option<(Time, Cell)> {
+    match &mut atm.links[link.index()].feed {
         Feed::Port(port) => port.pop_vbr(now),
         Feed::Trains(port) => port.pop_vbr(now),
         _ => None,

@@ -5,13 +5,13 @@ use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::contents::Datagram;
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Flow};
 
 /// An application sends what is due now.
-pub(in crate::hosts) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
+pub(in crate::hosts) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let (travels, now) = (medium.travels(Circuit::of_data(flow)), hosts.clock.now);
     loop {
-        let state = &mut hosts.flows[flow];
+        let state = &mut hosts.flows[flow.index()];
         let Some(datagrams) = &mut state.datagrams else { return };
         let start = state.start;
         let Some((at, length)) = datagrams.source.due(start).filter(|due| due.0 <= hosts.clock.end) else {
@@ -25,16 +25,16 @@ pub(in crate::hosts) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: 
         datagrams.sent.1 += u64::from(length);
         let datagram = Datagram { sent: now, length };
         let frame = datagrams.way.number(travels, datagram);
-        hosts.probe.sent_datagram(now, flow as u32, frame, &datagram);
+        hosts.probe.sent_datagram(now, flow, frame, &datagram);
         medium.send_off(hosts, Circuit::of_data(flow), frame, &datagram);
     }
 }
 
 /// A datagram reaches its application.
-pub(in crate::hosts) fn arrive<P: Probe>(hosts: &mut Hosts<P>, flow: usize, frame: u32, datagram: &Datagram) {
+pub(in crate::hosts) fn arrive<P: Probe>(hosts: &mut Hosts<P>, flow: Flow, frame: u32, datagram: &Datagram) {
     let now = hosts.clock.now;
-    hosts.probe.received_datagram(now, flow as u32, frame, datagram);
-    if let Some(datagrams) = &mut hosts.flows[flow].datagrams {
+    hosts.probe.received_datagram(now, flow, frame, datagram);
+    if let Some(datagrams) = &mut hosts.flows[flow.index()].datagrams {
         datagrams.take(now, frame, datagram);
     }
 }

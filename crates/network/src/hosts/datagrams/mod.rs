@@ -6,6 +6,7 @@ pub(crate) mod source;
 
 use crate::packets::contents::Datagram;
 use crate::packets::in_transit::{InTransit, REQUEST};
+use crate::packets::Flow;
 use crate::report::flows::DatagramReport;
 use delays::Delays;
 use longpipe_events::Time;
@@ -62,9 +63,9 @@ impl Datagrams {
     }
 
     /// What has come of it all.
-    pub(crate) fn report(&self, flow: usize) -> DatagramReport {
+    pub(crate) fn report(&self, flow: Flow) -> DatagramReport {
         DatagramReport {
-            flow,
+            flow: flow.index(),
             sent: self.sent.0,
             sent_bytes: self.sent.1,
             received: self.received.0,

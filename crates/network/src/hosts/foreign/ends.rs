@@ -9,7 +9,7 @@ use crate::packets::{Circuit, Packet};
 /// A packet of a program outside is handed to the interface at the start of a foreign flow's circuit, now.
 pub(crate) fn enter<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, vc: Circuit, packet: ForeignPacket) {
     let travels = medium.travels(vc);
-    let Some(foreign) = &mut hosts.flows[vc.flow()].foreign else {
+    let Some(foreign) = &mut hosts.flows[vc.flow().index()].foreign else {
         unreachable!("packets of programs outside take foreign circuits")
     };
     let frame = foreign.number(vc, travels, packet);
@@ -19,7 +19,7 @@ pub(crate) fn enter<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, v
 /// Such a packet has reached its host.
 pub(in crate::hosts) fn hand_over<P: Probe>(hosts: &mut Hosts<P>, packet: Packet) {
     let time = hosts.clock.now;
-    let foreign = hosts.flows[packet.vc().flow()].foreign.as_mut();
+    let foreign = hosts.flows[packet.vc().flow().index()].foreign.as_mut();
     let lost = foreign.map(|foreign| foreign.take_lost(packet.vc()));
     let fate = Fate::Lost {
         link: None,

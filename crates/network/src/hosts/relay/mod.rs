@@ -17,19 +17,19 @@ use super::Hosts;
 use crate::clock::{Actor, START};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Flow};
 use crate::report::flows::RelayReport;
 use longpipe_tcp::{AckSegment, DataSegment};
 use onward::Onward;
 
-fn onward<P: Probe>(hosts: &mut Hosts<P>, flow: usize) -> Option<&mut Onward> {
-    hosts.flows[flow].relay.as_mut()?.onward.as_mut()
+fn onward<P: Probe>(hosts: &mut Hosts<P>, flow: Flow) -> Option<&mut Onward> {
+    hosts.flows[flow.index()].relay.as_mut()?.onward.as_mut()
 }
 
 /// A split connection begins, or it is time to ask for its window.
 #[cold]
-pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
-    if let Some(relay) = &mut hosts.flows[flow].relay {
+pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
+    if let Some(relay) = &mut hosts.flows[flow.index()].relay {
         if std::mem::replace(&mut relay.started, true) {
             return ask_for_window(hosts, medium, flow);
         }
@@ -39,7 +39,7 @@ pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M
 
 /// A flow's receiver has more to deliver.
 #[cold]
-pub(super) fn pass_on<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
+pub(super) fn pass_on<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let Some(to) = onward(hosts, flow).map(|onward| onward.flow) else {
         return;
     };
@@ -52,19 +52,19 @@ pub(super) fn pass_on<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M,
 pub(super) fn on_ack<P: Probe, M: Medium>(
     hosts: &mut Hosts<P>,
     medium: &mut M,
-    flow: usize,
+    flow: Flow,
     frame: u32,
     ack: &AckSegment,
 ) {
     let now = hosts.clock.now;
     let of_window_alone = onward(hosts, flow).is_some_and(|onward| onward.windows.hear(frame));
-    let sender = &mut hosts.flows[flow].sender;
+    let sender = &mut hosts.flows[flow.index()].sender;
     // No duplicate: the window has changed (RFC 5681 section 2).
     if !of_window_alone || ack.acknowledgement > sender.flight().una {
         sender.on_ack(now, ack);
     }
     send(hosts, medium, flow);
-    let source = hosts.flows[flow].relay.as_ref().and_then(|relay| relay.source);
+    let source = hosts.flows[flow.index()].relay.as_ref().and_then(|relay| relay.source);
     if let Some(source) = source {
         count_held(hosts, source, flow);
         tell_of_room(hosts, medium, source, flow);
@@ -72,14 +72,14 @@ pub(super) fn on_ack<P: Probe, M: Medium>(
 }
 
 /// Lets a sender have what there is to send within its window.
-fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
+fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let ready = ready_bytes(hosts, flow);
     let edge = onward(hosts, flow).map_or(u64::MAX, |onward| onward.windows.known());
-    hosts.flows[flow].sender.write_up_to(ready.min(edge));
+    hosts.flows[flow.index()].sender.write_up_to(ready.min(edge));
     hosts.send_data(medium, flow);
-    let space = hosts.flows[flow].sender.flight();
+    let space = hosts.flows[flow.index()].sender.flight();
     let stalls = space.una == space.max && space.max == edge && edge < ready;
-    let rto = hosts.flows[flow].sender.timer().rto();
+    let rto = hosts.flows[flow.index()].sender.timer().rto();
     let now = hosts.clock.now;
     let Some(onward) = onward(hosts, flow) else { return };
     if !stalls {
@@ -97,17 +97,17 @@ fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) 
 }
 
 /// What a flow has to send so far [byte].
-fn ready_bytes<P: Probe>(hosts: &Hosts<P>, flow: usize) -> u64 {
-    let state = &hosts.flows[flow];
+fn ready_bytes<P: Probe>(hosts: &Hosts<P>, flow: Flow) -> u64 {
+    let state = &hosts.flows[flow.index()];
     match state.relay.as_ref().and_then(|relay| relay.source) {
-        Some(source) => hosts.flows[source].receiver.delivered(),
+        Some(source) => hosts.flows[source.index()].receiver.delivered(),
         None => state.size,
     }
 }
 
 /// Looks how much lies between a flow and the one that carries on.
-fn count_held<P: Probe>(hosts: &mut Hosts<P>, flow: usize, to: usize) {
-    let held = hosts.flows[flow].receiver.delivered() - hosts.flows[to].sender.flight().una;
+fn count_held<P: Probe>(hosts: &mut Hosts<P>, flow: Flow, to: Flow) {
+    let held = hosts.flows[flow.index()].receiver.delivered() - hosts.flows[to.index()].sender.flight().una;
     let now = hosts.clock.now;
     if let Some(onward) = onward(hosts, flow) {
         onward.account.set(now, held);
@@ -115,8 +115,11 @@ fn count_held<P: Probe>(hosts: &mut Hosts<P>, flow: usize, to: usize) {
 }
 
 /// Has a flow's receiver tell of room, if it is worth an ACK of its own.
-fn tell_of_room<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize, to: usize) {
-    let (freed, state) = (hosts.flows[to].sender.flight().una, &mut hosts.flows[flow]);
+fn tell_of_room<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow, to: Flow) {
+    let (freed, state) = (
+        hosts.flows[to.index()].sender.flight().una,
+        &mut hosts.flows[flow.index()],
+    );
     let (next, received) = (state.acks.next_number(), state.receiver.delivered());
     let tells = state
         .relay
@@ -130,9 +133,9 @@ fn tell_of_room<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow:
 }
 
 /// Sends a byte that was acknowledged again, so that the answer tells of the window: the ACK that opened it may be lost.
-fn ask_for_window<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: usize) {
+fn ask_for_window<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let (travels, now) = (medium.travels(Circuit::of_data(flow)), hosts.clock.now);
-    let state = &mut hosts.flows[flow];
+    let state = &mut hosts.flows[flow.index()];
     let rto = state.sender.timer().rto();
     let una = state.sender.flight().una;
     let Some(onward) = state.relay.as_mut().and_then(|relay| relay.onward.as_mut()) else {
@@ -149,20 +152,20 @@ fn ask_for_window<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flo
         ..DataSegment::default()
     };
     let frame = state.data.number(travels, segment);
-    hosts.probe.sent(now, flow as u32, frame, &segment);
+    hosts.probe.sent(now, flow, frame, &segment);
     medium.send_off(hosts, Circuit::of_data(flow), frame, &segment);
     hosts.clock.set(Actor::Start(flow), due, START);
 }
 
 /// What the buffer behind a flow did, if there is one.
-pub(crate) fn report<P: Probe>(hosts: &Hosts<P>, flow: usize) -> Option<Result<RelayReport, String>> {
-    let onward = hosts.flows[flow].relay.as_ref()?.onward.as_ref()?;
-    let (from, to) = (&hosts.flows[flow], &hosts.flows[onward.flow]);
+pub(crate) fn report<P: Probe>(hosts: &Hosts<P>, flow: Flow) -> Option<Result<RelayReport, String>> {
+    let onward = hosts.flows[flow.index()].relay.as_ref()?.onward.as_ref()?;
+    let (from, to) = (&hosts.flows[flow.index()], &hosts.flows[onward.flow.index()]);
     let (delivered, space) = (from.receiver.delivered(), to.sender.flight());
     let (held, now) = (delivered - space.una, hosts.clock.now);
     let report = RelayReport {
-        flow,
-        onward: onward.flow,
+        flow: flow.index(),
+        onward: onward.flow.index(),
         mean_bytes: onward.account.mean(now),
         peak_bytes: onward.account.peak(),
         held_bytes: held,

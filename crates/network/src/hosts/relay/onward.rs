@@ -2,7 +2,8 @@
 
 use super::account::Account;
 use super::windows::Windows;
-use crate::hosts::flow::Flow;
+use crate::hosts::connection::Connection;
+use crate::packets::Flow;
 use crate::scenario::{FlowConfig, Scenario};
 use longpipe_events::Span;
 
@@ -15,14 +16,14 @@ pub(crate) struct Relay {
     /// Whether its application has begun.
     pub started: bool,
     /// The flow that delivers what it sends.
-    pub source: Option<usize>,
+    pub source: Option<Flow>,
     pub(super) onward: Option<Onward>,
 }
 
 /// Where it goes on, and how much it may send.
 #[derive(Clone, Debug)]
 pub(super) struct Onward {
-    pub flow: usize,
+    pub flow: Flow,
     pub account: Account,
     pub windows: Windows,
     /// Whether its segments have timestamps.
@@ -42,12 +43,12 @@ impl Relay {
 }
 
 /// Joins the flows of a scenario that carry on what others deliver.
-pub(crate) fn join(scenario: &Scenario, flows: &mut [Flow]) {
+pub(crate) fn join(scenario: &Scenario, flows: &mut [Connection]) {
     for (index, config) in scenario.flows.iter().enumerate() {
         if let Some(onward) = config.onward {
             let relay = flows[index].relay.get_or_insert_default();
             relay.onward = Some(Onward {
-                flow: onward.flow,
+                flow: Flow::new(onward.flow),
                 account: Account::default(),
                 windows: Windows::new(onward.buffer_bytes, config.tcp.mss_bytes),
                 timestamps: config.tcp.timestamps(),
@@ -55,7 +56,7 @@ pub(crate) fn join(scenario: &Scenario, flows: &mut [Flow]) {
                 unanswered: 0,
                 waits: false,
             });
-            flows[onward.flow].relay.get_or_insert_default().source = Some(index);
+            flows[onward.flow].relay.get_or_insert_default().source = Some(Flow::new(index));
         }
     }
     for index in 0..flows.len() {

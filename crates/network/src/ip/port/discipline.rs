@@ -35,7 +35,7 @@ pub(super) enum Discipline {
 
 /// The flow of a packet.
 fn flow(packet: &Packet) -> usize {
-    packet.vc().flow()
+    packet.vc().flow().index()
 }
 
 impl Discipline {

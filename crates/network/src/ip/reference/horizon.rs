@@ -1,7 +1,7 @@
 //! The instant before which no packet of a program outside reaches its host, if none enters: who carries such packets by the
 //! clock may sleep until then, whatever simulated flows do.
 
-use crate::packets::Packet;
+use crate::packets::{Link, Packet};
 use crate::scenario::Scenario;
 use longpipe_events::{Span, Time};
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 pub(super) struct Horizon {
     reaches: Vec<Reach>,
     /// Links that foreign circuits take.
-    taken: Vec<usize>,
+    taken: Vec<Link>,
 }
 
 /// Foreign packets at one link.
@@ -41,7 +41,8 @@ impl Horizon {
                 }
             }
         }
-        let taken: Vec<usize> = (0..beyond.len()).filter(|&link| beyond[link].is_some()).collect();
+        let taken = (0..beyond.len()).filter(|&link| beyond[link].is_some());
+        let taken: Vec<Link> = taken.map(Link::new).collect();
         let reach = |(link, beyond): (usize, Option<u64>)| Reach {
             delay: Span(least(link)),
             beyond: Span(beyond.unwrap_or(0)),
@@ -56,40 +57,40 @@ impl Horizon {
     }
 
     /// A packet comes to a port.
-    pub fn comes(&mut self, link: usize, packet: &Packet) {
-        self.reaches[link].present += usize::from(packet.is_foreign());
+    pub fn comes(&mut self, link: Link, packet: &Packet) {
+        self.reaches[link.index()].present += usize::from(packet.is_foreign());
     }
 
     /// A packet has left a port and will arrive at the other end of its wire.
-    pub fn leaves(&mut self, link: usize, packet: &Packet, arrival: Time) {
+    pub fn leaves(&mut self, link: Link, packet: &Packet, arrival: Time) {
         if packet.is_foreign() {
-            let flying = &mut self.reaches[link].flying;
+            let flying = &mut self.reaches[link.index()].flying;
             let later = flying.iter().rev().take_while(|&&other| other > arrival).count();
             flying.insert(flying.len() - later, arrival);
         }
     }
 
     /// The first packet of a wire arrives.
-    pub fn arrives(&mut self, link: usize, packet: &Packet) {
+    pub fn arrives(&mut self, link: Link, packet: &Packet) {
         if packet.is_foreign() {
-            self.reaches[link].flying.pop_front();
+            self.reaches[link.index()].flying.pop_front();
         }
     }
 
     /// So many foreign packets are no longer at a link: they have gone on, or were lost.
-    pub fn gone(&mut self, link: usize, packets: usize) {
-        self.reaches[link].present -= packets;
+    pub fn gone(&mut self, link: Link, packets: usize) {
+        self.reaches[link.index()].present -= packets;
     }
 
     /// No packet reaches its host before this, as of `now`.
     pub fn from(&self, now: Time) -> Time {
-        let at = |&link: &usize| {
+        let at = |&link: &Link| {
             let Reach {
                 delay,
                 beyond,
                 present,
                 flying,
-            } = &self.reaches[link];
+            } = &self.reaches[link.index()];
             let first = flying.front().map(|&arrival| arrival + *beyond);
             let waiting = (*present > flying.len()).then(|| now + *delay + *beyond);
             first.into_iter().chain(waiting).min()

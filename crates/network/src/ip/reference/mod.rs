@@ -18,7 +18,7 @@ use crate::observe::probe::Counts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
 use crate::packets::payload::Payload;
-use crate::packets::{Circuit, Options, Packet};
+use crate::packets::{Circuit, Link, Options, Packet};
 use crate::report::state_hash::StateHash;
 use crate::report::{check, Carried, InvariantError};
 use crate::scenario::topology::{Entry, Topology};
@@ -47,7 +47,7 @@ enum Kind {
 }
 
 /// An event: when, what, at which link.
-type Event = (Time, Kind, usize);
+type Event = (Time, Kind, Link);
 
 /// The ports, wires and pending events of a run.
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ impl Reference {
             horizon: Horizon::new(scenario),
         };
         for link in 0..scenario.links.len() {
-            reference.await_outage(link, None);
+            reference.await_outage(Link::new(link), None);
         }
         reference
     }
@@ -96,77 +96,77 @@ impl Reference {
     /// Where each circuit begins.
     pub fn entries(&self) -> Vec<Entry> {
         let entry = |way: &Way| Entry {
-            link: way.first() as u32,
+            link: way.first(),
             step: 1,
         };
         self.ways.iter().map(entry).collect()
     }
 
-    fn set(&mut self, time: Time, kind: Kind, link: usize) {
+    fn set(&mut self, time: Time, kind: Kind, link: Link) {
         self.pending.put(Reverse((time, kind, link)));
     }
 
     /// A packet comes to a port, where it may leave from `ready` on.
-    fn arrive(&mut self, now: Time, ready: Time, link: usize, packet: Packet, options: Options) {
+    fn arrive(&mut self, now: Time, ready: Time, link: Link, packet: Packet, options: Options) {
         if let Some(horizon) = &mut self.horizon {
             horizon.comes(link, &packet);
         }
-        if let Some(served) = &mut self.served[link] {
+        if let Some(served) = &mut self.served[link.index()] {
             if let Some(departure) = served.arrive(now, packet, &options) {
                 self.set(departure, Kind::Departure, link);
             }
             return;
         }
-        let idle = self.ports[link].held() == 0;
-        if self.ports[link].arrive(now, ready, packet, options) && idle {
+        let idle = self.ports[link.index()].held() == 0;
+        if self.ports[link.index()].arrive(now, ready, packet, options) && idle {
             self.serve(link);
         }
     }
 
     /// The next packet of a port is in service.
-    fn serve(&mut self, link: usize) {
-        if let Some(departure) = self.ports[link].next_departure() {
+    fn serve(&mut self, link: Link) {
+        if let Some(departure) = self.ports[link.index()].next_departure() {
             self.set(departure, Kind::Departure, link);
         }
     }
 
     /// The first packet of a wire arrives.
-    fn await_first(&mut self, link: usize) {
-        let end = &self.topology.ends[link];
-        let first = self.wires[link].front().map(|&(arrival, packet, _)| {
+    fn await_first(&mut self, link: Link) {
+        let end = &self.topology.ends[link.index()];
+        let first = self.wires[link.index()].front().map(|&(arrival, packet, _)| {
             let kind = match end.host {
                 true => Kind::AtHost,
                 false => Kind::AtRouter(self.ties.rank(end, arrival, packet.vc())),
             };
             (arrival, kind)
         });
-        let before = std::mem::replace(&mut self.due[link], first);
+        let before = std::mem::replace(&mut self.due[link.index()], first);
         if let Some((arrival, kind)) = first.filter(|_| first != before) {
             self.set(arrival, kind, link);
         }
     }
 
     /// The first packet of a wire has arrived.
-    fn take_first(&mut self, link: usize) -> Option<(Packet, Options)> {
-        let (_, packet, options) = self.wires[link].pop_front()?;
+    fn take_first(&mut self, link: Link) -> Option<(Packet, Options)> {
+        let (_, packet, options) = self.wires[link.index()].pop_front()?;
         if let Some(horizon) = &mut self.horizon {
             horizon.arrives(link, &packet);
         }
-        self.due[link] = None;
+        self.due[link.index()] = None;
         self.await_first(link);
         Some((packet, options))
     }
 
     /// The next outage of a link begins.
-    fn await_outage(&mut self, link: usize, now: Option<Time>) {
-        if let Some(begin) = self.ports[link].next_outage(now) {
+    fn await_outage(&mut self, link: Link, now: Option<Time>) {
+        if let Some(begin) = self.ports[link.index()].next_outage(now) {
             self.set(begin, Kind::Outage, link);
         }
     }
 
     /// Packets that wait or are in service are dropped, as the link has it.
-    fn on_outage(&mut self, now: Time, link: usize) {
-        if self.ports[link].drop_all(now) {
+    fn on_outage(&mut self, now: Time, link: Link) {
+        if self.ports[link.index()].drop_all(now) {
             self.serve(link);
         }
         self.await_outage(link, Some(now));
@@ -179,24 +179,24 @@ impl Reference {
         let mut reports = Vec::with_capacity(self.ports.len());
         // Packets that routers got over their wires, less those that their ports counted.
         let mut astray = vec![0i128; nodes.map_or(0, |last| last as usize + 1)];
-        for (link, (port, wire)) in self.ports.iter_mut().zip(&self.wires).enumerate() {
+        for (index, (port, wire)) in self.ports.iter_mut().zip(&self.wires).enumerate() {
             let bytes: u64 = wire.iter().map(|(_, packet, _)| u64::from(packet.bytes())).sum();
             let lost_later = port.lost_later(now);
             let on_wire = (wire.len() as u64 + lost_later.0, bytes + lost_later.1);
-            let report = match &mut self.served[link] {
+            let report = match &mut self.served[index] {
                 Some(served) => served.report(now),
                 None => port.report(now, on_wire),
             };
             let report = report.with(port.errors.as_deref(), port.strays);
             check(report.conserves(port.rate(), now), || {
-                format!("port {link}: {report:?}")
+                format!("port {index}: {report:?}")
             })?;
             let on_wire = if report.host { 0 } else { on_wire.0 };
-            if !ends[link].host {
-                astray[ends[link].node as usize] += i128::from(report.packets_out - on_wire - report.gone_astray().0);
+            if !ends[index].host {
+                astray[ends[index].node as usize] += i128::from(report.packets_out - on_wire - report.gone_astray().0);
             }
             if !report.host {
-                astray[origins[link] as usize] -= i128::from(report.packets_in);
+                astray[origins[index] as usize] -= i128::from(report.packets_in);
             }
             reports.push(report);
         }
@@ -216,12 +216,12 @@ impl Medium for Reference {
     }
 
     fn send<P: Probe>(&mut self, hosts: &mut Hosts<P>, vc: Circuit, frame: u32, payload: &impl Payload, _since: Time) {
-        let Entry { link, step } = hosts.flows[vc.flow()].entry(vc);
-        let ready = hosts.ready(link as usize);
+        let Entry { link, step } = hosts.flows[vc.flow().index()].entry(vc);
+        let ready = hosts.ready(link);
         let mut options = Options::NONE;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
-        self.arrive(hosts.clock.now, ready, link as usize, packet, options);
-        self.tell_losses(hosts, link as usize);
+        self.arrive(hosts.clock.now, ready, link, packet, options);
+        self.tell_losses(hosts, link);
     }
 
     /// Handles the first event of the network, if it comes before all timers and not after the end.
@@ -238,7 +238,7 @@ impl Medium for Reference {
         match kind {
             Kind::Departure => self.on_departure(hosts, link),
             Kind::Outage => self.on_outage(time, link),
-            Kind::AtRouter(_) | Kind::AtHost if self.due[link] != Some((time, kind)) => {}
+            Kind::AtRouter(_) | Kind::AtHost if self.due[link.index()] != Some((time, kind)) => {}
             Kind::AtRouter(_) => self.on_router(hosts, link),
             Kind::AtHost => self.on_host(hosts, link),
         }
@@ -255,14 +255,15 @@ impl Medium for Reference {
     }
 
     fn finish<P: Probe>(&mut self, hosts: &mut Hosts<P>) {
-        for (link, port) in self.ports.iter().enumerate() {
-            if let Some(served) = &self.served[link] {
-                served.watch_in_service(&mut hosts.probe, link as u32);
+        for (index, port) in self.ports.iter().enumerate() {
+            let link = Link::new(index);
+            if let Some(served) = &self.served[index] {
+                served.watch_in_service(&mut hosts.probe, link);
             }
             for (departure, waiting) in port.departures() {
                 let came = (!port.is_host()).then_some(waiting.arrival);
                 let (packet, options) = (waiting.packet, &waiting.options);
-                watch::packet(&mut hosts.probe, link as u32, came, departure, packet, options);
+                watch::packet(&mut hosts.probe, link, came, departure, packet, options);
             }
         }
     }
@@ -279,10 +280,10 @@ impl Medium for Reference {
 
 impl Reference {
     /// What became of foreign packets that this link has lost.
-    fn tell_losses<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
-        let losses = match &mut self.served[link] {
+    fn tell_losses<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
+        let losses = match &mut self.served[link.index()] {
             Some(served) => served.losses(),
-            None => &mut self.ports[link].losses,
+            None => &mut self.ports[link.index()].losses,
         };
         let lost = losses.tell(hosts.clock.now, link, &mut hosts.outcomes);
         if let Some(horizon) = &mut self.horizon {
@@ -290,28 +291,28 @@ impl Reference {
         }
     }
 
-    fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+    fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let now = hosts.clock.now;
-        let (packet, options, came) = if let Some(served) = &mut self.served[link] {
+        let (packet, options, came) = if let Some(served) = &mut self.served[link.index()] {
             let before = served.fates();
             let Some((left, next)) = served.depart(now) else { return };
-            watch::fates(&mut hosts.probe, link as u32, now, before, served.fates());
+            watch::fates(&mut hosts.probe, link, now, before, served.fates());
             if let Some(departure) = next {
                 self.set(departure, Kind::Departure, link);
             }
             (left.packet, *left.options(), Some(left.arrival))
         } else {
-            let Some(left) = self.ports[link].depart(now) else {
+            let Some(left) = self.ports[link.index()].depart(now) else {
                 return;
             };
-            let came = (!self.ports[link].is_host()).then_some(left.arrival);
+            let came = (!self.ports[link.index()].is_host()).then_some(left.arrival);
             (left.packet, left.options, came)
         };
-        if let Some(arrival) = self.ports[link].pass(now, packet) {
+        if let Some(arrival) = self.ports[link.index()].pass(now, packet) {
             if let Some(horizon) = &mut self.horizon {
                 horizon.leaves(link, &packet, arrival);
             }
-            let wire = &mut self.wires[link];
+            let wire = &mut self.wires[link.index()];
             let place = wire
                 .iter()
                 .rposition(|other| other.0 <= arrival)
@@ -320,24 +321,24 @@ impl Reference {
             wire.insert(place, (arrival, packet, options));
             self.await_first(link);
         }
-        if self.served[link].is_none() {
+        if self.served[link.index()].is_none() {
             self.serve(link);
         }
-        watch::packet(&mut hosts.probe, link as u32, came, now, packet, &options);
+        watch::packet(&mut hosts.probe, link, came, now, packet, &options);
     }
 
     /// What probes are told of.
-    fn fates(&self, link: usize) -> Counts {
-        match &self.served[link] {
+    fn fates(&self, link: Link) -> Counts {
+        match &self.served[link.index()] {
             Some(served) => served.fates(),
-            None => self.ports[link].fates(),
+            None => self.ports[link.index()].fates(),
         }
     }
 
     /// Takes the first packet off a wire, unless it is spoilt.
-    fn take_whole(&mut self, link: usize) -> Option<(Packet, Options)> {
+    fn take_whole(&mut self, link: Link) -> Option<(Packet, Options)> {
         let (packet, options) = self.take_first(link)?;
-        if self.ports[link].spoil(&packet) {
+        if self.ports[link.index()].spoil(&packet) {
             return None;
         }
         if let Some(horizon) = &mut self.horizon {
@@ -346,28 +347,28 @@ impl Reference {
         Some((packet, options))
     }
 
-    fn on_router<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+    fn on_router<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let Some((packet, options)) = self.take_whole(link) else {
             return;
         };
         let now = hosts.clock.now;
-        let at = (link, self.topology.ends[link].node as usize);
+        let at = (link, self.topology.ends[link.index()].node as usize);
         let Some((next, step)) = self.ways[packet.vc().index()].onward(now, at, packet.step()) else {
-            self.ports[link].lose_stray(&packet);
+            self.ports[link.index()].lose_stray(&packet);
             return;
         };
         let packet = packet.at_step(step);
-        let held = self.served[next]
+        let held = self.served[next.index()]
             .as_ref()
-            .map_or(self.ports[next].held(), Plainly::held);
-        hosts.probe.queue(now, next as u32, held);
+            .map_or(self.ports[next.index()].held(), Plainly::held);
+        hosts.probe.queue(now, next, held);
         let before = self.fates(next);
         self.arrive(now, now, next, packet.further(), options);
-        watch::fates(&mut hosts.probe, next as u32, now, before, self.fates(next));
+        watch::fates(&mut hosts.probe, next, now, before, self.fates(next));
         self.tell_losses(hosts, next);
     }
 
-    fn on_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: usize) {
+    fn on_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         if let Some((packet, options)) = self.take_whole(link) {
             hosts.receive_in_full(self, packet, &options, UNKNOWN);
         }

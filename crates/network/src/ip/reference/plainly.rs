@@ -6,7 +6,7 @@ use crate::ip::report::PacketReport;
 use crate::observe::probe::Counts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
-use crate::packets::{Options, Packet};
+use crate::packets::{Link, Options, Packet};
 use longpipe_events::{Time, PS_PER_SECOND};
 
 /// The port, with its line.
@@ -68,7 +68,7 @@ impl Plainly {
     }
 
     /// The run is over: tells of the packet in service, whose departure is certain though its event never comes.
-    pub fn watch_in_service<P: Probe>(&self, probe: &mut P, link: u32) {
+    pub fn watch_in_service<P: Probe>(&self, probe: &mut P, link: Link) {
         if let Some(held) = &self.in_service {
             let departure = Time(self.free.0);
             watch::packet(probe, link, Some(held.arrival), departure, held.packet, held.options());

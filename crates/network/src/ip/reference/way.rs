@@ -1,11 +1,12 @@
 //! The way of a circuit, hop by hop, as it is when a packet asks.
 
+use crate::packets::Link;
 use crate::scenario::rerouting::UnderWay;
 use crate::scenario::{FlowConfig, Scenario};
 use longpipe_events::Time;
 
 /// A link of a route, and the node at which it begins.
-type Hop = (usize, usize);
+type Hop = (Link, usize);
 
 /// The routes of a circuit.
 #[derive(Clone, Debug)]
@@ -21,7 +22,11 @@ impl Way {
         let own = flow.rerouting.as_ref();
         let mut instants = vec![Time::ZERO];
         instants.extend(own.iter().flat_map(|own| &own.changes).map(|change| Time(change.at_ps)));
-        let hops = |way: &[usize]| way.iter().map(|&link| (link, scenario.links[link].from)).collect();
+        let hops = |way: &[usize]| {
+            way.iter()
+                .map(|&link| (Link::new(link), scenario.links[link].from))
+                .collect()
+        };
         Way {
             routes: instants.into_iter().zip(flow.ways(back).map(hops)).collect(),
             under_way: own.map_or(UnderWay::Keep, |own| own.under_way),
@@ -29,12 +34,12 @@ impl Way {
     }
 
     /// Its first link.
-    pub fn first(&self) -> usize {
+    pub fn first(&self) -> Link {
         self.routes[0].1[0].0
     }
 
     /// The link that a packet takes which came to a router, a node, over `link`, before this step, and the step that that is.
-    pub fn onward(&self, now: Time, (link, node): (usize, usize), step: u32) -> Option<(usize, u32)> {
+    pub fn onward(&self, now: Time, (link, node): (Link, usize), step: u32) -> Option<(Link, u32)> {
         let mut begins = 0;
         let mut found = None;
         for (from, hops) in &self.routes {

@@ -12,7 +12,7 @@ mod udp;
 use crate::atm::aal5::{frame_cells, Cell};
 use crate::observe::probe::{Probe, Slot};
 use crate::packets::contents::{Contents, Datagram};
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Flow, Link};
 use crate::scenario::Scenario;
 use connection::{FlowState, Packet};
 use headers::Handshake;
@@ -100,8 +100,8 @@ impl Captures {
     }
 
     /// A packet leaves its host.
-    fn leaves(&mut self, now: Time, flow: u32, frame: u32, contents: Contents) {
-        let Some(state) = self.flows.get_mut(flow as usize) else {
+    fn leaves(&mut self, now: Time, flow: Flow, frame: u32, contents: Contents) {
+        let Some(state) = self.flows.get_mut(flow.index()) else {
             return;
         };
         let packet = state.send(now, frame, contents);
@@ -109,16 +109,16 @@ impl Captures {
     }
 
     /// A packet reaches its host.
-    fn arrives(&mut self, now: Time, flow: u32, frame: u32, contents: Contents) {
-        let Some(state) = self.flows.get_mut(flow as usize) else {
+    fn arrives(&mut self, now: Time, flow: Flow, frame: u32, contents: Contents) {
+        let Some(state) = self.flows.get_mut(flow.index()) else {
             return;
         };
         let packet = state.receive(frame, contents);
         self.at_host(now, Direction::Inbound, flow, packet);
     }
 
-    fn at_host(&mut self, now: Time, direction: Direction, flow: u32, packet: Packet) {
-        let state = &self.flows[flow as usize];
+    fn at_host(&mut self, now: Time, direction: Direction, flow: Flow, packet: Packet) {
+        let state = &self.flows[flow.index()];
         let side = match direction {
             Direction::Outbound => packet.from(),
             Direction::Inbound => 1 - packet.from(),
@@ -137,14 +137,14 @@ impl Captures {
             // Datagrams need none.
             let packets: &[(Handshake, Direction)] = if packet.is_datagram() { &[] } else { &handshake };
             let point = &mut self.points[index];
-            point.begin(flow, (now, packet.carried.stamp), &state.connection, packets, None);
+            point.begin(flow.0, (now, packet.carried.stamp), &state.connection, packets, None);
             point.packet(now, direction, &state.connection, packet, None);
         }
     }
 
-    fn on_link(&mut self, at: Time, link: u32, vc: Circuit, frame: u32, contents: Contents) {
-        if let Some(index) = self.links[link as usize] {
-            let state = &self.flows[vc.flow()];
+    fn on_link(&mut self, at: Time, link: Link, vc: Circuit, frame: u32, contents: Contents) {
+        if let Some(index) = self.links[link.index()] {
+            let state = &self.flows[vc.flow().index()];
             let packet = state.packet(frame, contents);
             let packets: &[(Handshake, Direction)] = if packet.is_datagram() {
                 &[]
@@ -169,32 +169,32 @@ impl Probe for Captures {
         self.links.iter().any(Option::is_some)
     }
 
-    fn sent(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+    fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
         self.leaves(now, flow, frame, Contents::Data(*segment));
     }
 
-    fn received(&mut self, now: Time, flow: u32, frame: u32, segment: &DataSegment) {
+    fn received(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
         self.arrives(now, flow, frame, Contents::Data(*segment));
     }
 
-    fn answered(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+    fn answered(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
         self.leaves(now, flow, frame, Contents::Ack(*ack));
     }
 
-    fn acknowledged(&mut self, now: Time, flow: u32, frame: u32, ack: &AckSegment) {
+    fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
         self.arrives(now, flow, frame, Contents::Ack(*ack));
     }
 
-    fn sent_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+    fn sent_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
         self.leaves(now, flow, frame, Contents::Datagram(*datagram));
     }
 
-    fn received_datagram(&mut self, now: Time, flow: u32, frame: u32, datagram: &Datagram) {
+    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
         self.arrives(now, flow, frame, Contents::Datagram(*datagram));
     }
 
     fn cell(&mut self, slot: Slot, cell: &Cell, contents: impl FnOnce() -> Contents) {
-        let Some(index) = self.links[slot.link as usize] else {
+        let Some(index) = self.links[slot.link.index()] else {
             return;
         };
         if slot.departure > self.end {
@@ -210,7 +210,7 @@ impl Probe for Captures {
     }
 
     fn packet(&mut self, slot: Slot, vc: Circuit, frame: u32, contents: impl Fn() -> Contents) {
-        if slot.departure <= self.end && self.links[slot.link as usize].is_some() {
+        if slot.departure <= self.end && self.links[slot.link.index()].is_some() {
             self.on_link(slot.departure, slot.link, vc, frame, contents());
         }
     }

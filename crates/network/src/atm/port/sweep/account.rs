@@ -4,6 +4,7 @@ use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::sweep::{Stream, SweepPort};
 use crate::atm::port::trains::Late;
 use crate::atm::slots::SlotGrid;
+use crate::packets::Link;
 use longpipe_events::{Span, Time};
 
 /// A port's counters at the end of the run.
@@ -17,7 +18,7 @@ pub struct Account {
 
 impl SweepPort {
     /// Its link.
-    pub fn link(&self) -> u32 {
+    pub fn link(&self) -> Link {
         self.link
     }
 
@@ -38,7 +39,7 @@ impl SweepPort {
     }
 
     /// The link of each input and how many of its cells were not taken.
-    pub fn unread<'a>(&'a self, streams: &'a [Stream]) -> impl Iterator<Item = (u32, u64)> + 'a {
+    pub fn unread<'a>(&'a self, streams: &'a [Stream]) -> impl Iterator<Item = (Link, u64)> + 'a {
         self.inputs.iter().map(|input| {
             let runs = streams[input.stream as usize].iter();
             let cells = runs.map(|run| u64::from(run.cells)).sum::<u64>();

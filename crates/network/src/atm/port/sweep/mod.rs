@@ -15,7 +15,7 @@ use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::trains::Late;
 use crate::atm::slots::{GridSums, SlotCursor, SlotGrid, StartSum};
 use crate::impairments::loss::Loss;
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Link};
 use crate::policies::{AfterLoss, Policy};
 use crate::ties::TieRule;
 pub use account::Account;
@@ -29,7 +29,7 @@ pub use vc::{Onward, Vc};
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
     /// The port's link.
-    pub link: u32,
+    pub link: Link,
     /// The VC.
     pub vc: Circuit,
     /// Number of the frame in it.
@@ -64,7 +64,7 @@ impl Sink<'_> {
 #[derive(Clone, Debug)]
 pub struct Parts {
     /// Its number in the network.
-    pub link: u32,
+    pub link: Link,
     /// Its slots.
     pub sums: Arc<GridSums>,
     /// Propagation behind it.
@@ -95,7 +95,7 @@ struct Head {
 /// The output port of a switch and the wire behind it, in sweeps.
 #[derive(Clone, Debug)]
 pub struct SweepPort {
-    link: u32,
+    link: Link,
     grid: SlotGrid,
     delay: Span,
     capacity: u64,
@@ -110,7 +110,7 @@ pub struct SweepPort {
     /// Inputs with cells to come, the next one last.
     order: Vec<Head>,
     /// Those that tie, with their ranks.
-    tied: Vec<((Order, u32), u32)>,
+    tied: Vec<((Order, Link), u32)>,
     /// First slot not yet used.
     next: SlotCursor,
     /// First slot of the busy period.

@@ -2,6 +2,7 @@
 
 use crate::atm::slots::{GridSums, SlotCursor, SlotGrid, StartSum};
 use crate::packets::ring::Ring;
+use crate::packets::Link;
 use crate::scenario::topology::LinkEnd;
 use longpipe_events::{Span, Time};
 use std::sync::Arc;
@@ -78,7 +79,7 @@ pub struct Input {
     /// Its cells.
     pub stream: u32,
     /// Its number in the network.
-    pub link: u32,
+    pub link: Link,
     /// Where it ends.
     pub end: LinkEnd,
     grid: SlotGrid,
@@ -103,7 +104,7 @@ const FEW: u64 = 8;
 
 impl Input {
     /// A wire with slots of `grid` that leads to a port with those of `output`.
-    pub fn new(stream: u32, link: u32, end: LinkEnd, delay: Span, sums: Arc<GridSums>, output: &SlotGrid) -> Input {
+    pub fn new(stream: u32, link: Link, end: LinkEnd, delay: Span, sums: Arc<GridSums>, output: &SlotGrid) -> Input {
         let grid = sums.grid();
         let period = grid.period_floor();
         Input {

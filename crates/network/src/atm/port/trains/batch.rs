@@ -4,7 +4,7 @@ use crate::atm::port::frame::Frame;
 use crate::atm::port::trains::clock::Slots;
 use crate::atm::port::trains::vc::NONE;
 use crate::atm::port::trains::{AfterLoss, Late, Outlet, Rank, TrainPort};
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Link};
 use longpipe_events::memory::Growing;
 use longpipe_events::{Order, Time};
 
@@ -13,7 +13,7 @@ use longpipe_events::{Order, Time};
 pub(super) struct Running {
     pub(super) local: u32,
     pub(super) vc: Circuit,
-    pub(super) link: u32,
+    pub(super) link: Link,
     /// Batch of the frame's last cell, which comes as an edge.
     pub(super) last: u64,
 }
@@ -64,7 +64,7 @@ impl TrainPort {
         self.find_slots();
         self.forget();
         if !self.fits(self.running.len() as u64) {
-            self.take_singly((0, 0));
+            self.take_singly(Rank::default());
         }
     }
 
@@ -181,7 +181,7 @@ impl TrainPort {
     /// Takes the rest of the batch.
     pub(super) fn finish(&mut self) {
         let cells = if self.batch.cells.is_some() {
-            self.pass((Order::MAX, u32::MAX));
+            self.pass((Order::MAX, Link(u32::MAX)));
             self.batch.taken
         } else {
             let cells = self.batch.taken + self.running.len() as u64;

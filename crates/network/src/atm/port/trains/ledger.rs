@@ -244,7 +244,7 @@ mod tests {
             let found = [true, false].map(|forgets| {
                 let mut ledger = ledger(50_000, held, forgets);
                 let head = ledger.seek(50_000 - held);
-                [0, 1].map(|local| ledger.occupancy(head, local, |_| (0, 0), admitted))
+                [0, 1].map(|local| ledger.occupancy(head, local, |_| Rank::default(), admitted))
             });
             assert_eq!(found[0], found[1]);
             assert_eq!(found[0][0].0 + found[0][1].0, held);

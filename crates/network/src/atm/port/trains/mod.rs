@@ -21,6 +21,7 @@ use crate::atm::port::frame::Frame;
 use crate::atm::slots::{GridSums, SlotGrid, StartSum};
 use crate::impairments::loss::Loss;
 use crate::packets::ring::Ring;
+use crate::packets::Link;
 use crate::policies::{AfterLoss, Occupancy, Policy};
 use crate::ties::TieRule;
 use batch::{Batch, Running};
@@ -36,7 +37,7 @@ use std::cmp::Ordering;
 use vc::{Vc, NONE};
 
 /// Order among the cells of a batch: the tie rule, then the link.
-pub type Rank = (Order, u32);
+pub type Rank = (Order, Link);
 
 /// The output port of a switch and the wire behind it, at the pace of frames.
 #[derive(Clone, Debug)]

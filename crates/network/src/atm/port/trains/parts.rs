@@ -12,7 +12,7 @@ use crate::atm::port::trains::TrainPort;
 use crate::atm::slots::{GridSums, SlotGrid, StartSum};
 use crate::impairments::loss::Loss;
 use crate::packets::ring::Ring;
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Link};
 use crate::policies::Policy;
 use crate::scenario::topology::LinkEnd;
 use crate::ties::TieRule;
@@ -40,7 +40,7 @@ pub struct Parts {
     /// Order of simultaneous cells.
     pub ties: TieRule,
     /// VC, link and link's end, by number at the port.
-    pub circuits: Vec<(Circuit, u32, LinkEnd)>,
+    pub circuits: Vec<(Circuit, Link, LinkEnd)>,
     /// First slot whose cell has not left the path by the end of the run.
     pub horizon: u64,
     /// First slot that is not over by then.

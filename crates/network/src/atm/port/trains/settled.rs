@@ -4,7 +4,7 @@ use crate::atm::aal5::Cell;
 use crate::atm::port::classes::VbrQueue;
 use crate::atm::port::frame::Frame;
 use crate::atm::port::trains::vc::NONE;
-use crate::atm::port::trains::{Late, QueueCounters, TrainPort};
+use crate::atm::port::trains::{Late, QueueCounters, Rank, TrainPort};
 use longpipe_events::Time;
 
 impl TrainPort {
@@ -12,7 +12,7 @@ impl TrainPort {
     pub fn settle(&mut self, now: Time) {
         // Before the first batch, too: VBR needs none.
         let next = self.clock.latest(now).map_or(0, |latest| latest + 1);
-        self.take_firsts(next, (0, 0));
+        self.take_firsts(next, Rank::default());
         self.advance(next, self.clock.time(next));
     }
 

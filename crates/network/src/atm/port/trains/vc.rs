@@ -2,7 +2,7 @@
 
 use crate::atm::port::frame::Frame;
 use crate::atm::port::trains::Rank;
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Link};
 use crate::scenario::topology::LinkEnd;
 use crate::ties::TieRule;
 use longpipe_events::Time;
@@ -16,7 +16,7 @@ pub struct Vc {
     /// Its number in the network.
     pub vc: Circuit,
     /// The link over which it comes.
-    pub link: u32,
+    pub link: Link,
     /// Where that ends.
     pub end: LinkEnd,
     /// The current frame.
@@ -41,7 +41,7 @@ pub struct Vc {
 
 impl Vc {
     /// An idle VC: its number, its link and where that ends.
-    pub fn new((vc, link, end): (Circuit, u32, LinkEnd)) -> Vc {
+    pub fn new((vc, link, end): (Circuit, Link, LinkEnd)) -> Vc {
         Vc {
             vc,
             link,

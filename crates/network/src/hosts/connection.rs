@@ -6,7 +6,7 @@ use super::foreign::Foreign;
 use super::relay::onward::{join, Relay};
 use super::requests::Requests;
 use crate::packets::in_transit::{InTransit, REQUEST};
-use crate::packets::Circuit;
+use crate::packets::{Circuit, Flow};
 use crate::report::state_hash::StateHash;
 use crate::report::FlowReport;
 use crate::scenario::topology::Entry;
@@ -23,7 +23,7 @@ struct CacheLine;
 /// A connection: the sending host's half, then the receiving host's, each with what most packets touch first.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
-pub struct Flow {
+pub struct Connection {
     /// When the agenda will look at the sending host's timers.
     pub sender_armed: MaybeTime,
     /// Where the data circuit begins.
@@ -59,7 +59,7 @@ pub struct Flow {
     pub(crate) relay: Option<Box<Relay>>,
 }
 
-impl Flow {
+impl Connection {
     /// Where circuit `vc`, one of this flow's, begins.
     #[inline(always)]
     pub fn entry(&self, vc: Circuit) -> Entry {
@@ -152,7 +152,7 @@ impl Flow {
 }
 
 /// Every connection of a scenario, whose circuits begin at `entries`; none has sent anything.
-pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Flow> {
+pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Connection> {
     let flows = scenario.flows.iter().enumerate().map(|(index, flow)| {
         let entity = index as u64;
         let start = match flow.start {
@@ -179,12 +179,12 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
         if requests.is_some() {
             sender.let_other_open();
         }
-        Flow {
+        Connection {
             sender,
             receiver: Receiver::new(&flow.tcp),
             receiving: CacheLine,
-            way: entries[Circuit::of_data(index).index()],
-            way_back: entries[Circuit::of_acks(index).index()],
+            way: entries[Circuit::of_data(Flow::new(index)).index()],
+            way_back: entries[Circuit::of_acks(Flow::new(index)).index()],
             data: InTransit::default(),
             acks: InTransit::default(),
             size,
@@ -201,7 +201,7 @@ pub(crate) fn flows(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Fl
             relay: None,
         }
     });
-    let mut flows: Vec<Flow> = flows.collect();
+    let mut flows: Vec<Connection> = flows.collect();
     join(scenario, &mut flows);
     flows
 }
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn end_points_begin_so_far_into_a_line_of_cache() {
-        assert_eq!(offset_of!(Flow, sender), 16);
-        assert_eq!(offset_of!(Flow, receiver) % 64, 24);
+        assert_eq!(offset_of!(Connection, sender), 16);
+        assert_eq!(offset_of!(Connection, receiver) % 64, 24);
     }
 }
