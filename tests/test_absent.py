@@ -22,7 +22,6 @@ def refused(**changes: object) -> str:
         ("tcp.congestion", "compound", "nearest is tcp.congestion = 'cubic'"),
         ("tcp.congestion", "bbr2", "nearest is tcp.congestion = 'bbr3'"),
         ("tcp.congestion", "copa", "nearest is tcp.congestion = 'vegas'"),
-        ("tcp.recovery", "fack", "nearest is tcp.recovery = 'rack'"),
         ("tcp.ecn", "l4s", "nearest is tcp.ecn = {kind = 'dctcp', ect = 1} with switch.policy = 'dualpi2'"),
     ],
 )
@@ -50,6 +49,7 @@ def test_what_is_called_otherwise_or_is_elsewhere_says_so() -> None:
     for other, own in (("min_th", "min"), ("max_th", "max")):
         line = refused(**{"framing": "ip", "switch.policy": {"kind": "red", other: 5}})
         assert f"switch.policy.{other}: unknown field; it is '{own}' here; accepts kind, min, " in line
+    assert "it is 'rfc6675' here" in refused(**{"tcp.recovery": "FACK"})
     assert "it is 'bit-errors' here" in refused(**{"network.trunk_loss": "BER"})
 
 

@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from longpipe.validate import ns2_figures
+from longpipe import simulate
+from longpipe.units import SIZE
+from longpipe.validate import ns2, ns2_figures
 from longpipe.validate.ns2 import available
 from longpipe.validate.ns2_drops import Comparison, DropCase, Flavor, compare
 from longpipe.validate.ns2_rules import Rule, explain
@@ -240,3 +242,17 @@ def test_the_command_refuses_bad_input() -> None:
     shown = command("--tcp", "renoo")
     assert shown.returncode == 2
     assert "did you mean 'reno'?" in shown.stderr
+
+
+# ns-2's lacks limited transmit, which a window of three segments needs.
+@pytest.mark.parametrize("drop", [drop for drop in DROPS if min(drop, default=1) != 1], ids=str)
+def test_fack_sends_the_first_lost_segment_again_when_ns2s_fack_does(drop: tuple[int, ...]) -> None:
+    case = DropCase(tcp="sack", drop=drop)
+    theirs = ns2.run(["Agent/TCP/Fack", *case.arguments()[1:]]).sent
+    scenario = case.scenario().with_(**{"tcp.recovery": {"kind": "rfc6675", "fack": True}})
+    trace = simulate(scenario).traces["sequence"]
+    ours = trace[trace["event"] == 0]
+    again = ours[ours["retransmission"]].iloc[0]
+    assert again["sequence_bytes"] == drop[0] * SIZE.parse(case.mss)
+    # SACK blocks make ACKs up to 28 bytes longer than ns-2's.
+    assert again["time_s"] == pytest.approx(theirs[theirs["segment"].duplicated()]["s"].iloc[0], abs=2e-4)

@@ -23,7 +23,6 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         ("wfq", "fair-queueing", "fq-pie", "fq_pie"),
         ("a queue for each flow", "switch.policy = 'fq-codel' or 'drr'"),
     ),
-    **dict.fromkeys(("fack",), ("a loss recovery", "tcp.recovery = 'rack'")),
     **dict.fromkeys(("quic", "http2", "http3", "http/2", "http/3"), ("a protocol", "traffic = 'web' over TCP")),
     **dict.fromkeys(
         ("dvb-s2x",),
@@ -52,7 +51,7 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("bbr1", "bbrv1"), "bbr"),
     **dict.fromkeys(("bbrv3", "bbr-3"), "bbr3"),
     **dict.fromkeys(("westwood+", "westwoodplus"), "westwood"),
-    **dict.fromkeys(("rfc-6675", "rfc3517", "rfc-3517"), "rfc6675"),
+    **dict.fromkeys(("rfc-6675", "rfc3517", "rfc-3517", "fack"), "rfc6675"),
     **dict.fromkeys(("rack-tlp", "tlp", "prr", "d-sack", "f-rto"), "rack"),
     **dict.fromkeys(("ber", "bit-error-rate", "bit_error_rate"), "bit-errors"),
     **dict.fromkeys(("atm", "cells"), "aal5"),

@@ -119,6 +119,11 @@ class Rfc6675(Variant):
     blocks: int = Field(
         default=3, ge=1, le=3, description="Most blocks in an ACK; 3 fit beside a timestamp, RFC 2018 section 3"
     )
+    fack: Annotated[bool, LATER] = Field(
+        default=False,
+        description="All is lost that did not arrive below the last byte that did, and a gap of more than three "
+        "segments begins a recovery; Mathis and Mahdavi 1996",
+    )
 
 
 class Rack(Variant):

@@ -11,7 +11,8 @@ use longpipe_network::scenario::{
     TrafficConfig,
 };
 use longpipe_tcp::config::{
-    AckConfig, CongestionConfig, PhaseConfig, RackConfig, RecoveryConfig, RecoveryKind, TcpConfig, TimerConfig,
+    AckConfig, CongestionConfig, PhaseConfig, RackConfig, RecoveryConfig, RecoveryKind, Rfc6675Config, TcpConfig,
+    TimerConfig,
 };
 use longpipe_tcp::congestion::{BbrConfig, CubicConfig, CubicRules, HystartConfig};
 
@@ -155,15 +156,18 @@ fn linux(book: &mut Book) {
     }
 }
 
-/// RFC 6675 where a frame in 100 is lost, and where one in 12 is, so that timeouts come too.
+/// RFC 6675 where a frame in 100 is lost, and where one in 12 is, so that timeouts come too; and with FACK.
 fn rfc_6675(book: &mut Book) {
     for (medium, framing) in FRAMINGS {
-        for (name, probability, ack) in [
-            ("seldom", 0.01, AckConfig::Immediate {}),
-            ("often", 0.08, delayed(2, SECOND / 5)),
+        for (name, probability, ack, fack) in [
+            ("seldom", 0.01, AckConfig::Immediate {}, false),
+            ("often", 0.08, delayed(2, SECOND / 5), false),
+            ("fack-seldom", 0.01, AckConfig::Immediate {}, true),
+            ("fack-often", 0.08, delayed(2, SECOND / 5), true),
         ] {
             let config = TcpConfig {
                 ack,
+                recovery: RecoveryConfig::Rfc6675(Rfc6675Config { blocks: 3, fack }),
                 ..tcp(RecoveryKind::Rfc6675, 65_535)
             };
             let mut scenario = small(framing, &config);

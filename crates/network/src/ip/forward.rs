@@ -8,7 +8,7 @@ use super::port::line::End;
 use super::routes::Routes;
 use super::wire::Port;
 use super::{Ip, NO_OPTIONS};
-use crate::clock::{Actor, CELL, UNKNOWN, WHOLE_FRAME};
+use crate::clock::{CELL, UNKNOWN};
 use crate::hosts::Hosts;
 use crate::observe::probe::Counts;
 use crate::observe::probe::Probe;
@@ -20,7 +20,7 @@ use crate::ties::TieRule;
 use longpipe_events::{Entity, Order, Span, Time};
 
 /// Rank of a packet among all that happens when it arrives where it may meet those of other wires.
-fn rank(routes: &Routes, ends: &[LinkEnd], ties: &TieRule, next: &OnWire) -> (Order, Entity) {
+pub(super) fn rank(routes: &Routes, ends: &[LinkEnd], ties: &TieRule, next: &OnWire) -> (Order, Entity) {
     let link = routes.link(&next.packet);
     let rank = ties.rank(&ends[link.index()], next.arrival, next.packet.vc());
     (CELL | rank, link.0)
@@ -359,51 +359,5 @@ impl Ip {
         if let Some(next) = self.wires[link.index()].pop(&mut options) {
             hosts.receive_apart(self, next.packet, &options);
         }
-    }
-
-    /// A packet waits for the event of its arrival where it may meet those of other wires.
-    #[inline(always)]
-    fn wait_in_lane<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
-        if !self.lanes.append(next, options) {
-            self.wait_out_of_order(hosts, link, next, options);
-        }
-    }
-
-    /// The same for a packet that others were to precede which it may now precede.
-    #[inline(never)]
-    fn wait_out_of_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
-        let rank = |next: &OnWire| rank(&self.routes, &self.topology.ends, &self.ties, next);
-        if !self.lanes.insert(next, options, rank) {
-            self.wait_on_wire(hosts, link, next, options);
-        }
-    }
-
-    /// A packet waits for the event of its arrival.
-    #[inline(never)]
-    fn wait_on_wire<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
-        let wire = &mut self.wires[link.index()];
-        let first = wire.push(next, options);
-        if wire.is_shared() {
-            self.lanes.astray += next.packet.vc().way() as u64;
-        }
-        if first {
-            self.schedule(hosts, link);
-        }
-    }
-
-    /// Puts the arrival of the first packet on a wire, and its rank among the events of that instant, on the agenda.
-    pub(super) fn schedule<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
-        let wire = &self.wires[link.index()];
-        let Some(next) = wire.waiting.packets.first() else {
-            return;
-        };
-        let order = match wire.end() {
-            End::Shared | End::Unordered => {
-                let end = &self.topology.ends[link.index()];
-                CELL | self.ties.rank(end, next.arrival, next.packet.vc())
-            }
-            End::Through | End::Host | End::Uncertain => WHOLE_FRAME,
-        };
-        hosts.clock.set(Actor::Link(link), next.arrival, order);
     }
 }

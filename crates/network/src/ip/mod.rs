@@ -15,6 +15,7 @@ pub(crate) mod routes;
 mod serving;
 pub mod wire;
 
+use crate::clock::{Actor, CELL, WHOLE_FRAME};
 use crate::hosts::Hosts;
 use crate::lookahead::acks;
 use crate::lookahead::ahead::Ahead;
@@ -22,13 +23,13 @@ use crate::lookahead::promises::Promises;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::Payload;
-use crate::packets::{Circuit, Link, Options};
+use crate::packets::{Circuit, Link, OnWire, Options};
 use crate::report::state_hash::StateHash;
 use crate::report::{Carried, InvariantError};
 use crate::scenario::topology::{usual_interval, Entry, Topology};
 use crate::scenario::Scenario;
 use crate::ties::TieRule;
-use forward::Certain;
+use forward::{rank, Certain};
 use lanes::Lanes;
 use longpipe_events::{Span, Time};
 use port::line::End;
@@ -62,6 +63,52 @@ impl Ip {
     /// How far ahead most events are set.
     pub fn interval(scenario: &Scenario, topology: &Topology) -> Span {
         usual_interval(scenario, topology, false)
+    }
+
+    /// A packet waits for the event of its arrival where it may meet those of other wires.
+    #[inline(always)]
+    fn wait_in_lane<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
+        if !self.lanes.append(next, options) {
+            self.wait_out_of_order(hosts, link, next, options);
+        }
+    }
+
+    /// The same for a packet that others were to precede which it may now precede.
+    #[inline(never)]
+    fn wait_out_of_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
+        let rank = |next: &OnWire| rank(&self.routes, &self.topology.ends, &self.ties, next);
+        if !self.lanes.insert(next, options, rank) {
+            self.wait_on_wire(hosts, link, next, options);
+        }
+    }
+
+    /// A packet waits for the event of its arrival.
+    #[inline(never)]
+    fn wait_on_wire<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
+        let wire = &mut self.wires[link.index()];
+        let first = wire.push(next, options);
+        if wire.is_shared() {
+            self.lanes.astray += next.packet.vc().way() as u64;
+        }
+        if first {
+            self.schedule(hosts, link);
+        }
+    }
+
+    /// Puts the arrival of the first packet on a wire, and its rank among the events of that instant, on the agenda.
+    fn schedule<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
+        let wire = &self.wires[link.index()];
+        let Some(next) = wire.waiting.packets.first() else {
+            return;
+        };
+        let order = match wire.end() {
+            End::Shared | End::Unordered => {
+                let end = &self.topology.ends[link.index()];
+                CELL | self.ties.rank(end, next.arrival, next.packet.vc())
+            }
+            End::Through | End::Host | End::Uncertain => WHOLE_FRAME,
+        };
+        hosts.clock.set(Actor::Link(link), next.arrival, order);
     }
 }
 

@@ -4,6 +4,5 @@ pub(crate) mod acks;
 pub(crate) mod ahead;
 mod frames;
 mod hosts;
-mod in_order;
 mod packets;
 pub(crate) mod promises;

@@ -66,7 +66,7 @@ pub fn recovery(kind: RecoveryKind) -> RecoveryConfig {
             guard: true,
             timer_restart: TimerRestart::Every,
         }),
-        RecoveryKind::Rfc6675 => RecoveryConfig::Rfc6675(Rfc6675Config { blocks: 3 }),
+        RecoveryKind::Rfc6675 => RecoveryConfig::Rfc6675(Rfc6675Config { blocks: 3, fack: false }),
         RecoveryKind::Rack => RecoveryConfig::Rack(RackConfig {
             blocks: 3,
             probe: true,

@@ -155,7 +155,7 @@ fn linux_past_the_fourth_acks_beyond_a_hole_wait_for_each_other() {
     let told = |sack_delay_ps| {
         let mut receiver = Receiver::new(&TcpConfig {
             ack: ack(sack_delay_ps),
-            recovery: RecoveryConfig::Rfc6675(Rfc6675Config { blocks: 3 }),
+            recovery: RecoveryConfig::Rfc6675(Rfc6675Config { blocks: 3, fack: false }),
             ..crate::config::tests::config()
         });
         let mut told = vec![];

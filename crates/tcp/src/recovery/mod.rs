@@ -107,6 +107,11 @@ impl RecoveryConfig {
     }
 }
 
+/// Whether an option is left as scenarios had it before it came.
+fn is_off(on: &bool) -> bool {
+    !on
+}
+
 impl Recovery {
     /// Where it is, for those who watch; of one that does not go by records whether it repairs a loss.
     pub fn state(&self) -> rack::State {

@@ -98,3 +98,15 @@ fn losses_of_two_windows_take_two_recoveries() {
     let [rfc, _] = both(|script| script.segments(60).lose(&[3, 26]));
     assert_eq!((rfc.fast_retransmits, rfc.timeouts), (2, 0), "{rfc}");
 }
+
+#[test]
+fn with_fack_one_ack_of_a_segment_far_beyond_a_gap_is_enough() {
+    // Segment 7 alone is five segments beyond 3. With the copy, twelve of 19 are under way then, and the window falls to eight.
+    let [rfc, fack] = [false, true].map(|fack| {
+        let script = Script::new(Rfc6675).with(|tcp| tcp.rfc6675.fack = fack);
+        settled(script).segments(24).lose(&[3, 4, 5, 6]).play()
+    });
+    assert_eq!(rfc.to_string().lines().nth(1), Some("1.0 16-20 3-5*"), "{rfc}");
+    assert_eq!(fack.to_string().lines().nth(1), Some("1.0 16-18 3-6* 19"), "{fack}");
+    assert_eq!((fack.fast_retransmits, fack.timeouts), (1, 0), "{fack}");
+}

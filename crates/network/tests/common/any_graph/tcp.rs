@@ -273,7 +273,10 @@ impl TcpDraft {
                 guard: self.choice(14),
                 timer_restart: self.timer_restart(15),
             }),
-            RecoveryKind::Rfc6675 => RecoveryConfig::Rfc6675(Rfc6675Config { blocks: self.blocks }),
+            RecoveryKind::Rfc6675 => RecoveryConfig::Rfc6675(Rfc6675Config {
+                blocks: self.blocks,
+                fack: self.choice(19),
+            }),
             RecoveryKind::Rack => RecoveryConfig::Rack(RackConfig {
                 blocks: self.blocks,
                 probe: self.choice(19),

@@ -16,18 +16,14 @@ pub struct RackConfig {
     /// Take a reduction back if an ACK shows that nothing had been lost (Eifel, RFC 3522 and RFC 4015), which needs timestamps.
     pub undo: bool,
     /// Receivers tell what came twice, which shows reductions that were none too few, too (RFC 2883).
-    #[serde(default, skip_serializing_if = "is_off")]
+    #[serde(default, skip_serializing_if = "crate::recovery::is_off")]
     pub dsack: bool,
     /// New data leave first after a timeout, which show whether it was one too many (RFC 5682).
-    #[serde(default, skip_serializing_if = "is_off")]
+    #[serde(default, skip_serializing_if = "crate::recovery::is_off")]
     pub frto: bool,
     /// A recovery that ends before all copies have arrived is followed by another at once (Linux).
-    #[serde(default, skip_serializing_if = "is_off")]
+    #[serde(default, skip_serializing_if = "crate::recovery::is_off")]
     pub successive: bool,
-}
-
-fn is_off(on: &bool) -> bool {
-    !on
 }
 
 impl Parameters for RackConfig {

@@ -77,6 +77,15 @@ impl Board {
         }
     }
 
+    /// All below the last byte that arrived (SND.FACK), by which PIPE is `awnd` (Mathis and Mahdavi 1996 section 2).
+    pub fn lost_by_fack(&self) -> Lost {
+        let fack = self.sacked.from_the_last().next().map_or(self.una, |(_, end)| end);
+        Lost {
+            below: fack,
+            arrived: 0,
+        }
+    }
+
     /// SetPipe, where all below `max` has been sent: what is not lost, and what was sent again.
     pub fn pipe(&self, max: u64, lost: Lost) -> u64 {
         max - lost.below - lost.arrived + self.copies
@@ -168,6 +177,10 @@ mod tests {
                     .map(|&byte| u64::from(!is_lost(byte, &sacked, threshold, mss)) + u64::from(again(byte)))
                     .sum();
                 prop_assert_eq!(board.pipe(MAX, lost), pipe);
+                // SND.NXT - SND.FACK + retran_data.
+                let fack = sacked.last().map_or(una, |last| last + 1);
+                let under_way = open.iter().filter(|&&byte| again(byte)).count() as u64;
+                prop_assert_eq!(board.pipe(MAX, board.lost_by_fack()), MAX - fack + under_way);
                 let middle = MAX / 2;
                 let beyond = open.iter().filter(|&&byte| byte >= middle || again(byte)).count()
                     + open.iter().filter(|&&byte| byte >= middle && again(byte)).count();

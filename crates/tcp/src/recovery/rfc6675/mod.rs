@@ -21,6 +21,9 @@ use serde::{Deserialize, Serialize};
 pub struct Rfc6675Config {
     /// Most blocks in an ACK; 1 to 3, which leaves room for timestamps (RFC 2018 section 3).
     pub blocks: u32,
+    /// All below the last byte that arrived is lost, if it did not arrive (FACK; Mathis and Mahdavi 1996).
+    #[serde(default, skip_serializing_if = "crate::recovery::is_off")]
+    pub fack: bool,
 }
 
 impl Parameters for Rfc6675Config {
@@ -46,6 +49,7 @@ enum Phase {
 /// The state of one sender.
 #[derive(Clone, Debug)]
 pub struct Rfc6675 {
+    fack: bool,
     phase: Phase,
     board: Board,
     /// Duplicates since SND.UNA advanced (DupAcks): ACKs that tell of new data beyond.
@@ -62,8 +66,9 @@ pub struct Rfc6675 {
 impl Variant for Rfc6675 {
     type Config = Rfc6675Config;
 
-    fn new(_config: &Rfc6675Config) -> Rfc6675 {
+    fn new(config: &Rfc6675Config) -> Rfc6675 {
         Rfc6675 {
+            fack: config.fack,
             phase: Phase::Open,
             board: Board::default(),
             duplicates: 0,
@@ -168,11 +173,15 @@ impl Rfc6675 {
     fn look(&mut self, reins: &mut Reins, trigger: Trigger) -> Resend {
         self.duplicates += u32::from(self.news);
         let flight = reins.flight();
-        self.lost = self.board.lost(trigger.threshold, flight.mss);
+        self.lost = match (self.fack, self.phase) {
+            (true, Phase::Recovery(_)) => self.board.lost_by_fack(),
+            _ => self.board.lost(trigger.threshold, flight.mss),
+        };
         match self.phase {
             Phase::Open | Phase::Limited => {
                 let (una, max) = (flight.una, flight.max);
-                if self.news && trigger.tells(self.duplicates, una < self.lost.below) {
+                let evident = una < self.lost.below || (self.fack && self.is_far_ahead(flight, trigger.threshold));
+                if self.news && trigger.tells(self.duplicates, evident) {
                     self.begin(reins);
                     return Resend::First;
                 }
@@ -186,6 +195,11 @@ impl Rfc6675 {
         Resend::Nothing
     }
 
+    /// Whether more arrived beyond a gap than order of the path explains: SND.FACK - SND.UNA > 3 segments.
+    fn is_far_ahead(&self, flight: &Flight, threshold: u32) -> bool {
+        self.board.lost_by_fack().below > flight.una + u64::from(threshold) * u64::from(flight.mss)
+    }
+
     /// Step 4.
     fn begin(&mut self, reins: &mut Reins) {
         reins.reduce(Cause::FastRetransmit);
@@ -195,6 +209,9 @@ impl Rfc6675 {
         self.board.begin();
         self.board.on_copied(end);
         self.rescue = Some(end);
+        if self.fack {
+            self.lost = self.board.lost_by_fack();
+        }
         self.pipe = self.board.pipe(flight.max, self.lost);
     }
 

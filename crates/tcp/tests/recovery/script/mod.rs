@@ -100,7 +100,7 @@ impl Draft {
                 guard: false,
                 timer_restart: TimerRestart::Every,
             },
-            rfc6675: Rfc6675Config { blocks: 3 },
+            rfc6675: Rfc6675Config { blocks: 3, fack: false },
             rack: RackConfig {
                 blocks: 3,
                 probe: false,
