@@ -222,24 +222,27 @@ GROUP = {"network": {"kind": "dumbbell", "group": [{"name": "new", "tcp": {"reco
 @pytest.mark.parametrize(
     ("changes", "stays"),
     [
-        ({"tcp.recovery": "sack"}, "234"),
-        ({"tcp.timer": {"kind": "fine", "timestamps": True}}, "234"),
-        ({"tcp.vegas.gamma": 2.0}, "234"),
-        ({"tcp.recovery": "rack"}, "34"),
-        ({"tcp.recovery": "sack", "tcp.congestion": "hybla"}, "34"),
-        (GROUP, "34"),
-        ({"tcp.congestion": "vegas"}, "4"),
-        ({"network": {"kind": "dumbbell", "group": [{"name": "old", "tcp": {"congestion": "vegas"}}]}}, "4"),
-        ({"tcp.recovery": "sack", **MARKS}, "234"),
-        ({"tcp.recovery": "rack", **MARKS}, ""),
-        ({"tcp.recovery": "sack", "tcp.congestion": "bic"}, ""),
+        ({"tcp.recovery": "sack"}, "2345"),
+        ({"tcp.timer": {"kind": "fine", "timestamps": True}}, "2345"),
+        ({"tcp.vegas.gamma": 2.0}, "2345"),
+        ({"tcp.recovery": "rack"}, "345"),
+        ({"tcp.recovery": "sack", "tcp.congestion": "hybla"}, "345"),
+        (GROUP, "345"),
+        ({"tcp.congestion": "vegas"}, "45"),
+        ({"network": {"kind": "dumbbell", "group": [{"name": "old", "tcp": {"congestion": "vegas"}}]}}, "45"),
+        ({"tcp.recovery": "sack", **MARKS}, "2345"),
+        ({"tcp.recovery": "rack", **MARKS}, "5"),
+        ({"tcp.recovery": "sack", "tcp.congestion": "bic"}, "5"),
+        ({"tcp.recovery": "rack", "tcp.congestion": "bbr"}, ""),
+        ({"tcp.recovery": "rack", "tcp.congestion": "bbr3"}, "345"),
     ],
     ids=[
         "sack", "timestamps", "unused", "rack", "hybla", "groups", "vegas", "group-of-vegas", "marks", "marks-of-rack", "bic",
+        "bbr", "bbr3",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("engine", ["2", "3", "4"])
-def test_engine_4_holds_but_for_bic_and_marks_of_rack_earlier_ones_with_more_exceptions_each(
+@pytest.mark.parametrize("engine", ["2", "3", "4", "5"])
+def test_engine_5_holds_but_for_bbr_earlier_ones_with_more_exceptions_each(
     tmp_path: Path, changes: dict[str, object], stays: str, engine: str
 ) -> None:
     scenario = SHORT.with_(**changes)

@@ -86,7 +86,7 @@ def test_a_newer_store_is_refused_with_both_versions(tmp_path: Path, *, readonly
     with pytest.raises(ScenarioError) as refused:
         Store(path, readonly=readonly)
     assert str(refused.value) == (
-        f"store: {path}: version 9, of longpipe 4.2.0; this is longpipe {_core.__version__}, which reads versions 1 to 7"
+        f"store: {path}: version 9, of longpipe 4.2.0; this is longpipe {_core.__version__}, which reads versions 1 to 8"
     )
 
 

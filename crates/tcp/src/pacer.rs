@@ -60,6 +60,12 @@ impl Pacer {
         !goes
     }
 
+    /// How long it is until the next quantum may leave.
+    #[inline]
+    pub fn held(&self, now: Time) -> Span {
+        Span(self.next.0.saturating_sub(now.0))
+    }
+
     /// Whether a segment waits already, and no shorter one may go before.
     #[inline]
     pub fn waits(&self, now: Time) -> bool {
@@ -179,7 +185,9 @@ mod tests {
         let mut pacer = warm(u64::MAX);
         pacer.on_sent(Time::ZERO, 1000, Some(RATE));
         assert!(pacer.holds(Time(1), 2000));
+        assert_eq!(pacer.held(Time(1)), Span(Span::millis(1).0 - 1));
         let late = Time(Span::micros(1200).0);
+        assert_eq!(pacer.held(late), Span(0));
         assert!(!pacer.holds(late, 1000));
         pacer.on_sent(late, 1000, Some(RATE));
         assert_eq!(pacer.next, Time(Span::millis(2).0));

@@ -72,6 +72,12 @@ impl Told {
         }
     }
 
+    /// For how long the next segment is held back.
+    #[inline]
+    pub fn held(&self, now: Time) -> Span {
+        self.pacer.as_ref().map_or(Span(0), |pacer| pacer.held(now))
+    }
+
     /// Whether a segment of that length has to wait for its time.
     #[inline]
     pub fn holds(&mut self, now: Time, length: u32) -> bool {

@@ -10,11 +10,12 @@ import sqlalchemy as sa
 from longpipe import _core
 from longpipe.store.schema import FAILURES, RUNS, SCENARIOS, STUDIES
 
-# Engine 5 changed BIC, and what RACK does of marks; engine 4 Vegas alone, engine 3 RACK's timers, and slow start as in
-# Linux. Engine 2 changed CUBIC alone; since then efficiency counts timestamps, and segments that differ. Builds before
-# engines had numbers, by a hash over their sources: both have the results of engine 1, but the hasty one took ACKs to
-# be certain of their place, which on graphs and beside VBR they may not be.
-_NOW: Final = "5"
+# Engine 6 changed BBR alone; engine 5 BIC, and what RACK does of marks; engine 4 Vegas alone, engine 3 RACK's timers,
+# and slow start as in Linux. Engine 2 changed CUBIC alone; since then efficiency counts timestamps, and segments that
+# differ. Builds before engines had numbers, by a hash over their sources: both have the results of engine 1, but the
+# hasty one took ACKs to be certain of their place, which on graphs and beside VBR they may not be.
+_NOW: Final = "6"
+_FIFTH: Final = "5"
 _FOURTH: Final = "4"
 _THIRD: Final = "3"
 _SECOND: Final = "2"
@@ -37,12 +38,16 @@ def engine_version() -> str:
 
 def earlier_names(engine: str) -> tuple[str, ...]:
     """What older builds called this engine, the best first."""
-    return (_FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY) if engine == _NOW else ()
+    return (_FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY) if engine == _NOW else ()
 
 
 def holds(name: str, fields: Mapping[str, Any]) -> bool:
     """Whether what the engine of an earlier name made of a scenario with these fields is what it makes now."""
     network, text = fields["network"], json.dumps(fields)
+    if '"bbr"' in text:
+        return False
+    if name == _FIFTH:
+        return True
     if '"bic"' in text or ('"rack"' in text and _MARKS.search(text)):
         return False
     if name == _FOURTH:

@@ -12,7 +12,7 @@ from longpipe.store import engines, schema
 # The version of a database that holds something else.
 FOREIGN: Final = -1
 # The versions whose tables are those of the present one, so that they can be read as they are.
-ALIKE: Final = (2, 3, 4, 5, 6, schema.VERSION)
+ALIKE: Final = (2, 3, 4, 5, 6, 7, schema.VERSION)
 
 # Rows that are copied at a time.
 _BATCH: Final = 500
@@ -82,7 +82,7 @@ def _from_1(connection: sa.Connection) -> None:
 
 
 def _renamed(connection: sa.Connection) -> None:
-    """Versions 2 to 6 had the same tables; engines were called by a hash over their sources, then 1 to 4."""
+    """Versions 2 to 7 had the same tables; engines were called by a hash over their sources, then 1 to 5."""
     engines.adopt(connection)
     connection.execute(sa.update(schema.LONGPIPE).values(version=schema.VERSION, written_by=_core.__version__))
 

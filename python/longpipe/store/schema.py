@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-VERSION: Final = 7
+VERSION: Final = 8
 
 METADATA: Final = sa.MetaData()
 

@@ -158,6 +158,8 @@ pub struct Ack {
     pub delay: Option<Span>,
     /// At which rate data arrives, where that is asked for.
     pub rate: Option<RateSample>,
+    /// For how long the pacing rate holds the next segment back.
+    pub held: Span,
 }
 
 /// How far a window was used, by the most that was under way in it (tcp_cwnd_validate).

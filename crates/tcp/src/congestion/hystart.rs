@@ -271,6 +271,7 @@ mod tests {
                 least_rtt: self.least,
                 delay: None,
                 rate: None,
+                held: Span(0),
             };
             self.control.on_ack(&ack, &mut self.flight);
             self.flight.nxt = self.flight.una + self.flight.window();

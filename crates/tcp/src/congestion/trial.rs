@@ -84,6 +84,7 @@ impl Trial {
             least_rtt: self.least_rtt,
             delay: self.delay,
             rate: None,
+            held: Span(0),
         };
         self.control.on_ack(&ack, &mut self.flight);
         self.window()

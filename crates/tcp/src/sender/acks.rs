@@ -365,6 +365,7 @@ impl Sender {
             least_rtt: news.least_rtt,
             delay: before.delay,
             rate: news.rate,
+            held: told.held(now),
         };
         told.pace(self.congestion.on_ack(&ack, &mut self.flight));
         told.pace_by_window(&self.flight, ack.srtt, ack.least_rtt);

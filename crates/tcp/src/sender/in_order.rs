@@ -57,6 +57,7 @@ impl Sender {
             least_rtt: news.least_rtt,
             delay: None,
             rate: news.rate,
+            held: told.held(now),
         };
         let pacing = self.congestion.on_ack(&ack, flight);
         rack.rto = if in_flight == 0 {

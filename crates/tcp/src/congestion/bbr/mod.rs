@@ -216,7 +216,8 @@ impl Control for Bbr {
             self.mode = Mode::Drain;
             threshold = self.inflight(self.peak.get(), 1.0, flight);
         }
-        if self.mode == Mode::Drain && ack.in_flight as f64 <= self.inflight(self.peak.get(), 1.0, flight) {
+        let under_way = self.under_way_next(ack.in_flight, ack.held, flight);
+        if self.mode == Mode::Drain && under_way <= self.inflight(self.peak.get(), 1.0, flight) {
             self.probe_bandwidth(ack.now);
         }
         self.look_at_round_trip(ack, flight);
@@ -338,11 +339,9 @@ impl Bbr {
             .shortest
             .rtt
             .is_none_or(|rtt| ack.now.since(self.cycle_began) > rtt);
-        let in_flight = ack.in_flight_before as f64;
+        let in_flight = self.under_way_next(ack.in_flight_before, ack.held, flight);
         let gain = self.pacing_gain();
         let over = if gain > 1.0 {
-            // The next burst is counted as if it had left.
-            let in_flight = in_flight + self.burst * flight.mss();
             lasted && (ack.lost > 0 || in_flight >= self.inflight(self.peak.get(), gain, flight))
         } else if gain < 1.0 {
             lasted || in_flight <= self.inflight(self.peak.get(), 1.0, flight)

@@ -39,6 +39,14 @@ impl Bbr {
         self.with_bursts(self.product(bandwidth, gain, flight)) * flight.mss()
     }
 
+    /// What will be under way when the next burst leaves, itself included while more is tried, of what is now [byte]: until then
+    /// whole segments arrive at the bandwidth (Linux's bbr_packets_in_net_at_edt).
+    pub(super) fn under_way_next(&self, in_flight: u64, held: Span, flight: &Flight) -> f64 {
+        let burst = if self.pacing_gain() > 1.0 { self.burst } else { 0.0 };
+        let arrives = whole_part(self.bandwidth() * held.as_seconds() / flight.mss());
+        (in_flight as f64 + (burst - arrives) * flight.mss()).max(0.0)
+    }
+
     /// So many bandwidth-delay products [segment].
     pub(super) fn product(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
         match self.shortest.rtt {
@@ -123,4 +131,24 @@ impl Bbr {
 fn burst(rate: f64, flight: &Flight) -> f64 {
     let bytes = (rate / 8.0 / BURSTS_PER_SECOND).min(MOST_BYTES);
     whole_part(bytes / flight.mss()).clamp(least_burst(rate) as f64, MOST_SEGMENTS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::limits::Limits;
+
+    #[test]
+    fn until_the_next_burst_leaves_whole_segments_arrive_at_the_bandwidth() {
+        let mut bbr = Bbr::new(&BbrConfig {});
+        bbr.peak.add(0, 1e6, PEAK_ROUNDS);
+        let flight = Flight::new(Limits::new(1e5, 1e5), 1 << 30, 1000);
+        let next = |bbr: &Bbr, micros| bbr.under_way_next(10_000, Span::micros(micros), &flight);
+        bbr.mode = Mode::ProbeBw(1);
+        let found = [0, 999, 1000, 2500, 60_000].map(|micros| next(&bbr, micros));
+        assert_eq!(found, [10_000.0, 10_000.0, 9000.0, 8000.0, 0.0]);
+        // While more is tried the burst itself counts.
+        (bbr.mode, bbr.burst) = (Mode::ProbeBw(MORE), 2.0);
+        assert_eq!([0, 1000].map(|micros| next(&bbr, micros)), [12_000.0, 11_000.0]);
+    }
 }
