@@ -9,6 +9,7 @@ use crate::common::smaller::{smaller, FEW_EVENTS};
 use longpipe_network::scenario::{Framing, Scenario};
 use proptest::prelude::*;
 use proptest::test_runner::{TestError, TestRunner};
+use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,7 +28,14 @@ fn watch() -> Arc<Current> {
         while let Some(current) = watched.upgrade() {
             let case = current.lock().expect("nobody panics who holds it");
             if let Some((since, kept)) = case.as_ref().filter(|(since, _)| since.elapsed() > PATIENCE) {
-                eprintln!("no end after {:.0?}:\n{}", since.elapsed(), kept.line());
+                // Not by `eprintln`, which is captured.
+                let shown = writeln!(
+                    std::io::stderr(),
+                    "no end after {:.0?}:\n{}",
+                    since.elapsed(),
+                    kept.line()
+                );
+                shown.expect("standard error takes it");
                 std::process::exit(1);
             }
             drop(case);
