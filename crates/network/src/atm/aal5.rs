@@ -12,6 +12,7 @@ pub const CELL_PAYLOAD_BYTES: u32 = 48;
 pub const FRAME_OVERHEAD_BYTES: u32 = 8 + 8;
 
 /// Cells of the frame that carries an IP packet of `packet_bytes`.
+#[inline(always)]
 pub fn frame_cells(packet_bytes: u32) -> u16 {
     let cells = (packet_bytes + FRAME_OVERHEAD_BYTES).div_ceil(CELL_PAYLOAD_BYTES);
     u16::try_from(cells).expect("an IP packet has at most 65 535 bytes")

@@ -26,7 +26,7 @@ impl Atm {
         packet: Packet,
         options: &Options,
         since: Time,
-    ) -> Option<CertainFrame> {
+    ) -> Option<Frame> {
         let vc = packet.vc();
         let by_edges = self.by_edges[vc.index()];
         let ready = hosts.ready(link);
@@ -39,13 +39,10 @@ impl Atm {
         let lead = nic.lead;
         if by_edges & accepted.soon {
             nic.send(cells);
-            if vc.is_back() && self.is_certain(lead, accepted.last, since, hosts.clock.end) {
-                return Some(CertainFrame {
-                    frame: Frame::new(packet, cells, accepted, true),
-                    options: *options,
-                });
-            }
             self.under_way.keep_options(&packet, options);
+            if vc.is_back() && self.is_certain(lead, accepted.last, since, hosts.clock.end) {
+                return Some(Frame::new(packet, cells, accepted, true));
+            }
             self.announce(hosts, packet, cells, accepted);
             return None;
         }
@@ -210,34 +207,29 @@ impl Atm {
             cells,
         };
         let lone = port.on_last_alone(last);
-        let leaving = lone.or_else(|| port.on_last(last)).map(|slot| {
-            let left = port.grid.start(slot + 1);
-            let since = if lone.is_some() {
-                left
-            } else {
-                port.as_if_alone(left, last)
-            };
-            (left + port.delay, since)
-        });
-        if packet.has_options() {
-            let options = self.under_way.take_options(&packet);
-            if let Some(leaving) = leaving {
-                self.leave_with_options(hosts, (link, packet), leaving, &options);
+        let Some(slot) = lone.or_else(|| port.on_last(last)) else {
+            if packet.has_options() {
+                self.under_way.take_options(&packet);
             }
-        } else if let Some(leaving) = leaving {
-            self.leave(hosts, (link, packet), leaving, &Options::NONE);
+            return;
+        };
+        let left = port.grid.start(slot + 1);
+        let since = if lone.is_some() {
+            left
+        } else {
+            port.as_if_alone(left, last)
+        };
+        let leaving = (left + port.delay, since);
+        if packet.has_options() {
+            return self.leave_with_options(hosts, (link, packet), leaving);
         }
+        self.leave(hosts, (link, packet), leaving, &Options::NONE);
     }
 
     #[inline(never)]
-    fn leave_with_options<P: Probe>(
-        &mut self,
-        hosts: &mut Hosts<P>,
-        packet: (Link, Packet),
-        leaving: (Time, Time),
-        options: &Options,
-    ) {
-        self.leave(hosts, packet, leaving, options);
+    fn leave_with_options<P: Probe>(&mut self, hosts: &mut Hosts<P>, packet: (Link, Packet), leaving: (Time, Time)) {
+        let options = self.under_way.take_options(&packet.1);
+        self.leave(hosts, packet, leaving, &options);
     }
 
     /// A frame has its place on a link, at whose end it arrives at `at`; for what answers it, it left at `since`.
@@ -264,7 +256,7 @@ impl Atm {
         (mut packet, mut at): (Packet, Time),
         options: &Options,
         since: Time,
-    ) -> Option<CertainFrame> {
+    ) -> Option<Frame> {
         while !self.links[link.index()].end.host {
             link = self.topology.steps[packet.step() as usize].link;
             packet = packet.further();
@@ -290,7 +282,7 @@ impl Atm {
         packet: Packet,
         options: &Options,
         since: Time,
-    ) -> Option<CertainFrame> {
+    ) -> Option<Frame> {
         if self.errors.any() && self.is_spoilt(&packet) {
             return None;
         }
@@ -346,13 +338,6 @@ impl Atm {
         let (time, vc) = wire.head()?;
         Some((time, arrival_order(&wire.end, &self.ties, vc, time)))
     }
-}
-
-/// A frame of an ACK whose place at its port is certain, and what options it has.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CertainFrame {
-    pub frame: Frame,
-    pub options: Options,
 }
 
 /// Rank of what reaches the end of a link at `time` among the events of that instant.

@@ -30,7 +30,7 @@ use crate::scenario::topology::{usual_interval, Entry, Topology};
 use crate::scenario::Scenario;
 use crate::ties::TieRule;
 use aal5::Reassembler;
-use by_frames::CertainFrame;
+use interface::Frame;
 use lanes::UnderWay;
 use link::{FedWire, Feed};
 use longpipe_events::{Span, Time};
@@ -110,7 +110,7 @@ impl Atm {
 }
 
 impl Medium for Atm {
-    type Certain = Option<CertainFrame>;
+    type Certain = Option<Frame>;
 
     #[inline(always)]
     fn travels(&self, vc: Circuit) -> bool {
@@ -125,7 +125,7 @@ impl Medium for Atm {
         frame: u32,
         payload: &impl Payload,
         since: Time,
-    ) -> Option<CertainFrame> {
+    ) -> Option<Frame> {
         let Entry { link, step } = hosts.flows[vc.flow().index()].entry(vc);
         let mut options = Options::NONE;
         let packet = Packet::new(vc, frame, step, payload, &mut options);

@@ -1,12 +1,13 @@
 //! What needs no event of its own: frames of ACKs whose place at their port is certain, and what plain ACKs bring about.
 
-use crate::atm::by_frames::{train_port, CertainFrame};
+use crate::atm::by_frames::train_port;
+use crate::atm::interface::Frame;
 use crate::atm::port::trains::{First, Last};
 use crate::atm::Atm;
 use crate::clock::UNKNOWN;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
-use crate::packets::{Options, Packet};
+use crate::packets::{Link, Options, Packet};
 use crate::scenario::topology::{Entry, Step};
 use longpipe_events::{Span, Time};
 
@@ -21,8 +22,7 @@ impl Atm {
 
     /// An ACK that precedes all that are not on their way yet passes its port now, after those that are.
     #[inline(always)]
-    pub(crate) fn go_on_at_once<P: Probe>(&mut self, hosts: &mut Hosts<P>, ack: CertainFrame) {
-        let frame = ack.frame;
+    pub(crate) fn go_on_at_once<P: Probe>(&mut self, hosts: &mut Hosts<P>, frame: Frame) {
         let Step { link, local } = self.topology.steps[frame.packet.step() as usize];
         let port = train_port(&mut self.links, link);
         let lane = port.lane;
@@ -43,18 +43,27 @@ impl Atm {
                 let leaves = port.grid.start(slot + 1) + port.delay;
                 let passed = (frame.packet.further(), leaves);
                 // An ACK brings about no other.
-                self.pass_on(hosts, link, passed, &ack.options, UNKNOWN);
+                if frame.packet.has_options() {
+                    self.pass_on_with_options(hosts, link, passed);
+                } else {
+                    self.pass_on(hosts, link, passed, &Options::NONE, UNKNOWN);
+                }
                 return;
             }
         }
-        self.go_on_behind_others(hosts, lane, ack);
+        self.go_on_behind_others(hosts, lane, frame);
+    }
+
+    /// It goes on to its host, with its options.
+    #[inline(never)]
+    fn pass_on_with_options<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, passed: (Packet, Time)) {
+        let options = self.under_way.take_options(&passed.0);
+        self.pass_on(hosts, link, passed, &options, UNKNOWN);
     }
 
     /// The same where others are on their way, or the port may refuse it.
     #[inline(never)]
-    fn go_on_behind_others<P: Probe>(&mut self, hosts: &mut Hosts<P>, lane: usize, ack: CertainFrame) {
-        let frame = ack.frame;
-        self.under_way.keep_options(&frame.packet, &ack.options);
+    fn go_on_behind_others<P: Probe>(&mut self, hosts: &mut Hosts<P>, lane: usize, frame: Frame) {
         self.announce(hosts, frame.packet, frame.cells, frame.accepted());
         let now = hosts.clock.now;
         while self.under_way.arrives_by(lane, frame.last) {
