@@ -226,12 +226,6 @@ impl Atm {
         self.leave(hosts, (link, packet), leaving, &Options::NONE);
     }
 
-    #[inline(never)]
-    fn leave_with_options<P: Probe>(&mut self, hosts: &mut Hosts<P>, packet: (Link, Packet), leaving: (Time, Time)) {
-        let options = self.under_way.take_options(&packet.1);
-        self.leave(hosts, packet, leaving, &options);
-    }
-
     /// A frame has its place on a link, at whose end it arrives at `at`; for what answers it, it left at `since`.
     #[inline(always)]
     fn leave<P: Probe>(
@@ -245,6 +239,18 @@ impl Atm {
         if let Some(ack) = certain {
             self.go_on_at_once(hosts, ack);
         }
+    }
+
+    /// The same of a packet that has options, which wait with the frames under way.
+    #[inline(never)]
+    pub(crate) fn leave_with_options<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        packet: (Link, Packet),
+        leaving: (Time, Time),
+    ) {
+        let options = self.under_way.take_options(&packet.1);
+        self.leave(hosts, packet, leaving, &options);
     }
 
     /// A whole frame reaches the end of a link at `at`, and from there its host; it left its trunk at `since`.

@@ -7,7 +7,7 @@ use crate::atm::Atm;
 use crate::clock::UNKNOWN;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
-use crate::packets::{Link, Options, Packet};
+use crate::packets::{Options, Packet};
 use crate::scenario::topology::{Entry, Step};
 use longpipe_events::{Span, Time};
 
@@ -41,24 +41,17 @@ impl Atm {
             };
             if let Some(slot) = port.on_lone(first, last) {
                 let leaves = port.grid.start(slot + 1) + port.delay;
-                let passed = (frame.packet.further(), leaves);
                 // An ACK brings about no other.
                 if frame.packet.has_options() {
-                    self.pass_on_with_options(hosts, link, passed);
+                    self.leave_with_options(hosts, (link, frame.packet), (leaves, UNKNOWN));
                 } else {
+                    let passed = (frame.packet.further(), leaves);
                     self.pass_on(hosts, link, passed, &Options::NONE, UNKNOWN);
                 }
                 return;
             }
         }
         self.go_on_behind_others(hosts, lane, frame);
-    }
-
-    /// It goes on to its host, with its options.
-    #[inline(never)]
-    fn pass_on_with_options<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, passed: (Packet, Time)) {
-        let options = self.under_way.take_options(&passed.0);
-        self.pass_on(hosts, link, passed, &options, UNKNOWN);
     }
 
     /// The same where others are on their way, or the port may refuse it.
