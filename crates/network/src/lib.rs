@@ -41,6 +41,6 @@ pub use packets::flow::Flow;
 pub use packets::in_transit::REQUEST;
 pub use packets::link::Link;
 pub use report::Report;
-pub use scenario::check::ScenarioError;
+pub use scenario::refusal::ScenarioError;
 pub use scenario::Scenario;
 pub use simulation::Simulation;

@@ -22,8 +22,8 @@ use crate::packets::Circuit;
 use crate::report::{InvariantError, Report};
 use crate::run::Run;
 #[cfg(not(feature = "reference"))]
-use crate::scenario::check::refuse;
-use crate::scenario::check::ScenarioError;
+use crate::scenario::refusal::refuse;
+use crate::scenario::refusal::ScenarioError;
 use crate::scenario::topology::{Step, Topology};
 use crate::scenario::{Engine, Framing, Scenario};
 use longpipe_events::{memory, Time};

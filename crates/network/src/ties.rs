@@ -2,7 +2,7 @@
 //! of the order of calls.
 
 use crate::packets::Circuit;
-use crate::scenario::topology::LinkEnd;
+use crate::scenario::ends::LinkEnd;
 use crate::scenario::Ties;
 use longpipe_events::{mix, Order, Time};
 

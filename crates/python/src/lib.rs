@@ -12,8 +12,8 @@ mod web;
 
 use longpipe_events::Time;
 use longpipe_network::defect::{guarded, Ended};
-use longpipe_network::hosts::web::{CycleFrom, PoissonCut};
 use longpipe_network::report::Report;
+use longpipe_network::scenario::web::{CycleFrom, PoissonCut};
 use longpipe_network::scenario::{self, LinkConfig, Scenario};
 use longpipe_network::{Recorder, Simulation};
 use longpipe_tcp::config;

@@ -19,6 +19,7 @@ pub mod flight;
 mod growing_window;
 pub mod ledger;
 mod marks;
+mod opener;
 mod pacer;
 mod problem;
 pub mod ranges;

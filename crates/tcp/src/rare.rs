@@ -2,7 +2,7 @@
 
 use crate::config::TcpConfig;
 use crate::marks::Marks;
-use crate::sender::opening::Opener;
+use crate::opener::Opener;
 use crate::startup::Startup;
 use longpipe_events::Time;
 

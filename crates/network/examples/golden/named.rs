@@ -5,7 +5,7 @@ use crate::common::{add_vbr, dumbbell, policy, tcp, web, SECOND};
 use crate::options::OPTIONS;
 use crate::paths::slower;
 use crate::Book;
-use longpipe_network::hosts::web::{CycleFrom, PoissonCut, WebConfig};
+use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
 use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Framing, LossConfig, PolicyConfig, Scenario, SchedulerConfig, StartConfig, Ties,
     TrafficConfig,

@@ -4,7 +4,7 @@ use crate::common::packets::ip;
 use crate::common::random::router_policy;
 use crate::common::{add_vbr, dumbbell, parking_lot, policy, tcp, web, with_flows_that_never_start, LAN, SECOND, WAN};
 use crate::Book;
-use longpipe_network::hosts::web::WebConfig;
+use longpipe_network::scenario::web::WebConfig;
 use longpipe_network::scenario::{BufferUnit, Framing, Scenario, SchedulerConfig, StartConfig, Ties, TrafficConfig};
 use longpipe_tcp::config::{RecoveryKind, TcpConfig, TimerConfig};
 

@@ -11,7 +11,8 @@ use crate::clock::{Actor, CELL, WHOLE_FRAME};
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::packets::{Circuit, Link, OnWire, Options, Packet};
-use crate::scenario::topology::{LinkEnd, Step, Topology};
+use crate::scenario::ends::LinkEnd;
+use crate::scenario::topology::{Step, Topology};
 use crate::ties::TieRule;
 use longpipe_events::{Entity, Order, Time};
 

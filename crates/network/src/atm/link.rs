@@ -9,7 +9,7 @@ use crate::atm::port::Port;
 use crate::packets::ring::Ring;
 use crate::packets::Circuit;
 use crate::packets::{OnWire, Options};
-use crate::scenario::topology::LinkEnd;
+use crate::scenario::ends::LinkEnd;
 use longpipe_events::Time;
 
 /// A wire with its feed and its far end.

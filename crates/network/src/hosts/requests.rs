@@ -11,8 +11,9 @@
 //! segment nothing is left to ride on another packet.
 
 use super::files::File;
-use super::web::{Client, WebConfig};
+use super::web::Client;
 use crate::packets::in_transit::InTransit;
+use crate::scenario::web::WebConfig;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Stream, Time};
 use longpipe_tcp::config::TcpConfig;

@@ -7,15 +7,16 @@
 use super::port::line::End;
 use super::routes::Routes;
 use super::wire::Port;
-use super::{Ip, NO_OPTIONS};
+use super::Ip;
 use crate::clock::{CELL, UNKNOWN};
 use crate::hosts::Hosts;
 use crate::observe::probe::Counts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
 use crate::packets::payload::Payload;
+use crate::packets::NO_OPTIONS;
 use crate::packets::{Circuit, Link, OnWire, Options, Packet};
-use crate::scenario::topology::LinkEnd;
+use crate::scenario::ends::LinkEnd;
 use crate::ties::TieRule;
 use longpipe_events::{Entity, Order, Span, Time};
 

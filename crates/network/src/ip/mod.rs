@@ -178,6 +178,3 @@ impl Medium for Ip {
         })
     }
 }
-
-/// Of a packet that has none.
-pub(crate) static NO_OPTIONS: Options = Options::NONE;

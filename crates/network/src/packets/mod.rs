@@ -14,3 +14,6 @@ pub use circuit::Circuit;
 pub use flow::Flow;
 pub use link::Link;
 pub use packet::{OnWire, Options, Packet};
+
+/// Of a packet that has none.
+pub(crate) static NO_OPTIONS: Options = Options::NONE;

@@ -1,6 +1,7 @@
 //! What a run leaves behind: counters by flow and by port, checked, and a hash of the final state.
 
 pub mod flows;
+mod hashing;
 pub(crate) mod state_hash;
 
 use crate::atm::port::admission::QueueCounters;

@@ -1,7 +1,5 @@
 //! The hash of a run's final state; equal for equal runs, whatever the engine.
 
-use crate::report::flows::{DatagramReport, RelayReport};
-use crate::report::{ClassReport, PortReport, SourceReport, WebReport};
 use longpipe_events::{mix, Time};
 
 /// Folds words, in order, into one.
@@ -24,82 +22,5 @@ impl StateHash {
 
     pub(crate) fn words(&mut self, words: impl IntoIterator<Item = u64>) {
         words.into_iter().for_each(|word| self.word(word));
-    }
-
-    pub(crate) fn web(&mut self, report: &WebReport) {
-        self.word(report.scheduled_bytes);
-        self.word(report.requests.sent_bytes);
-        for file in &report.files {
-            self.word(file.bytes);
-            self.word(file.requested.0);
-            self.instant(file.answered);
-            self.instant(file.completed);
-        }
-    }
-
-    pub(crate) fn datagrams(&mut self, report: &DatagramReport) {
-        let counted = [
-            report.sent,
-            report.sent_bytes,
-            report.received,
-            report.received_bytes,
-            report.lost,
-        ];
-        self.words(counted.into_iter().chain(report.delays.words()));
-    }
-
-    pub(crate) fn relay(&mut self, report: &RelayReport) {
-        self.words([
-            report.mean_bytes.to_bits(),
-            report.peak_bytes,
-            report.held_bytes,
-            report.window_updates,
-            report.window_probes,
-        ]);
-    }
-
-    pub(crate) fn class(&mut self, report: &ClassReport) {
-        let counters = &report.counters;
-        self.words([
-            counters.cells_in,
-            counters.cells_out,
-            counters.lost(),
-            report.held,
-            counters.peak_queue,
-            report.mean_queue.map_or(0, f64::to_bits),
-        ]);
-    }
-
-    pub(crate) fn source(&mut self, report: &SourceReport) {
-        self.words([
-            report.sent,
-            report.delivered,
-            report.lost,
-            report.mean_delay.to_bits(),
-            report.least_delay.0,
-            report.most_delay.0,
-        ]);
-    }
-
-    pub(crate) fn port(&mut self, report: &PortReport) {
-        self.words([
-            report.cells_in,
-            report.cells_out,
-            report.lost_overflow,
-            report.lost_refused,
-            report.lost_discarded,
-            report.lost_forced,
-            report.held,
-            report.frames_in,
-            report.frames_damaged,
-            report.peak_queue,
-            report.mean_queue.map_or(0, f64::to_bits),
-        ]);
-        // Hashes are older than bit errors and outages.
-        for later in [report.frames_spoilt, report.lost_outage, report.lost_on_wire] {
-            if later > 0 {
-                self.word(later);
-            }
-        }
     }
 }

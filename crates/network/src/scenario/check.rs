@@ -4,39 +4,16 @@ use crate::atm::aal5::frame_cells;
 use crate::atm::port::scheduler::ONE;
 use crate::impairments::loss;
 use crate::scenario::bounds::{LONGEST_PATH, LONGEST_WAIT};
+use crate::scenario::ends::LinkEnd;
 use crate::scenario::onward;
-use crate::scenario::topology::{LinkEnd, Topology};
+use crate::scenario::refusal::{refuse, ScenarioError};
+use crate::scenario::topology::Topology;
 use crate::scenario::{
     BufferUnit, Engine, FlowConfig, Framing, LinkConfig, LossConfig, NodeKind, Scenario, SchedulerConfig, StartConfig,
     Ties, TrafficConfig,
 };
 use longpipe_events::key::MAX_ENTITIES;
 use longpipe_events::PS_PER_SECOND;
-
-/// What is wrong with a scenario, in one line.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {value}; {accepted}")]
-pub struct ScenarioError {
-    /// Path of the field.
-    pub field: String,
-    /// What it holds.
-    pub value: String,
-    /// What would be accepted.
-    pub accepted: String,
-}
-
-/// The error that refuses a value.
-pub(crate) fn refuse<T>(
-    field: impl Into<String>,
-    value: impl ToString,
-    accepted: impl Into<String>,
-) -> Result<T, ScenarioError> {
-    Err(ScenarioError {
-        field: field.into(),
-        value: value.to_string(),
-        accepted: accepted.into(),
-    })
-}
 
 /// Checks everything but flows.
 pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {

@@ -1,6 +1,7 @@
 //! Traffic of datagrams, beside TCP: what their applications send, and what that may be.
 
 use super::bounds::LONGEST_WAIT;
+use super::refusal::refuse_unless;
 use crate::packets::contents::DATAGRAM_HEADER_BYTES;
 use longpipe_reading::Read;
 use longpipe_tcp::Problem;
@@ -89,10 +90,6 @@ const RATES: std::ops::RangeInclusive<u64> = 1_000..=10_000_000_000_000;
 const MOST_PAYLOAD: u32 = 65_000;
 /// Shortest time from frame to frame [ps].
 const LEAST_FRAME: u64 = longpipe_events::PS_PER_SECOND / 10_000;
-
-fn refuse_unless(fits: bool, field: &str, value: impl ToString, accepted: &str) -> Option<Problem> {
-    (!fits).then(|| Problem::new(field, value, accepted))
-}
 
 /// What is wrong with a rate and a payload, if anything is.
 fn rate_problem(rate_bps: u64, payload_bytes: u32) -> Option<Problem> {

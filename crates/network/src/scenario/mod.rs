@@ -5,18 +5,21 @@
 pub mod bounds;
 pub mod check;
 mod datagrams;
+pub(crate) mod ends;
 pub mod motion;
 mod onward;
 mod policy;
 pub(crate) mod promise;
 mod queue;
 pub(crate) mod queueless;
+pub(crate) mod refusal;
 pub mod rerouting;
+mod routes;
 mod schedulers;
 pub mod topology;
 mod traces;
+pub mod web;
 
-use crate::hosts::web::WebConfig;
 pub use datagrams::{ArrivalsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, Times, VideoConfig};
 use longpipe_reading::Read;
 use longpipe_tcp::config::TcpConfig;
@@ -34,6 +37,7 @@ pub use schedulers::{
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 pub use traces::TraceConfig;
+use web::WebConfig;
 
 /// Everything one run needs besides its seed.
 #[derive(Clone, Debug, Deserialize, Read, Serialize)]

@@ -1,6 +1,6 @@
 //! What connections that a node splits must fulfil.
 
-use super::check::{refuse, ScenarioError};
+use super::refusal::{refuse, ScenarioError};
 use super::{FlowConfig, Scenario, TrafficConfig};
 
 /// Checks one flow against the one that carries on.

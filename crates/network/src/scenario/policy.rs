@@ -1,6 +1,7 @@
 //! What a port refuses, marks or drops, each kind with its parameters and what they may be.
 
 use super::queue::{BlueConfig, CodelConfig, FqCodelConfig, PieConfig, QueueUnit, RedConfig, StepMarkingConfig};
+use super::refusal::refuse_unless;
 use super::schedulers::{DrrConfig, DualPi2Config, FqConfig, SfqConfig, StrictPriorityConfig, WeightedPriorityConfig};
 use longpipe_reading::Read;
 use longpipe_tcp::Problem;
@@ -181,8 +182,4 @@ impl PolicyConfig {
 fn threshold_problem(threshold: f64) -> Option<Problem> {
     let fits = threshold > 0.0 && threshold <= 1.0;
     refuse_unless(fits, "threshold", threshold, "needs a fraction of the buffer in (0, 1]")
-}
-
-pub(super) fn refuse_unless(fits: bool, field: &str, value: impl ToString, accepted: &str) -> Option<Problem> {
-    (!fits).then(|| Problem::new(field, value, accepted))
 }

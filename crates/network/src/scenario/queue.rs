@@ -1,6 +1,6 @@
 //! Parameters of queues that act, and what they may be.
 
-use super::policy::refuse_unless;
+use super::refusal::refuse_unless;
 use longpipe_reading::Read;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Parameters of ports that choose between queues, and what they may be.
 
-use super::policy::refuse_unless;
 use super::queue::{time_problem, LEAST_UPDATE, LONGEST};
+use super::refusal::refuse_unless;
 use longpipe_reading::Read;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};

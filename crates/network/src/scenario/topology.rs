@@ -5,8 +5,10 @@ use crate::atm::port::class::Class;
 use crate::atm::slots::SlotGrid;
 use crate::packets::{Circuit, Link};
 use crate::scenario::bounds::LONGEST_PATH;
-use crate::scenario::check::{check_flow, check_path, check_scalars, check_vbr, refuse, ScenarioError};
-use crate::scenario::{rerouting, LinkConfig, NodeKind, Scenario};
+use crate::scenario::check::{check_flow, check_path, check_scalars, check_vbr};
+use crate::scenario::ends::{way_ends, LinkEnd};
+use crate::scenario::refusal::{refuse, ScenarioError};
+use crate::scenario::{routes, LinkConfig, NodeKind, Scenario};
 use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 use std::collections::VecDeque;
 
@@ -30,24 +32,6 @@ pub struct Entry {
 
 /// Stands for a link where a circuit ends.
 pub const HOST: Link = Link(u32::MAX);
-
-/// Where a link ends.
-#[derive(Clone, Copy, Debug)]
-pub struct LinkEnd {
-    /// Downstream node.
-    pub node: u32,
-    /// Whether that node is a host.
-    pub host: bool,
-    /// Whether what is on the wire never again meets what is on another: it ends at a host, or at ports that have
-    /// no other input and feed such wires in turn.
-    pub unshared: bool,
-    /// The link's number among the inputs of that node.
-    pub input: u32,
-    /// Number of inputs of that node.
-    pub inputs: u32,
-    /// Length of a cell, rounded down [ps].
-    pub cell: u64,
-}
 
 /// The graph with its routes. Flow `f` sends data on VC `2f` and receives ACKs on VC `2f + 1`; VBR sources follow.
 #[derive(Clone, Debug)]
@@ -92,7 +76,7 @@ impl Topology {
                     format!("needs to lead from {}", names((sink, source))),
                 );
             }
-            rerouting::check(scenario, index, flow)?;
+            routes::check(scenario, index, flow)?;
             topology.add_circuit(scenario, &format!("flows[{index}].route"), flow.ways(false), Class::Ubr)?;
             let field = format!("flows[{index}].return_route");
             topology.add_circuit(scenario, &field, flow.ways(true), Class::Ubr)?;
@@ -117,7 +101,7 @@ impl Topology {
         let crossings = scenario
             .flows
             .iter()
-            .flat_map(|flow| rerouting::crossings(&scenario.links, &self.ends, flow));
+            .flat_map(|flow| routes::crossings(&scenario.links, &self.ends, flow));
         let hops: Vec<(usize, usize)> = of_routes.chain(crossings).collect();
         let mut input = vec![None; self.ends.len()];
         let mut several_inputs = vec![false; self.ends.len()];
@@ -283,29 +267,4 @@ fn route_ends(scenario: &Scenario, field: &str, route: &[usize]) -> Result<(usiz
         }
     }
     Ok(ends)
-}
-
-/// First and last node of links that must follow one another through switches.
-pub(super) fn way_ends(scenario: &Scenario, field: &str, route: &[usize]) -> Result<(usize, usize), ScenarioError> {
-    let name = |node: usize| &scenario.nodes[node].name;
-    if let Some(&link) = route.iter().find(|&&link| link >= scenario.links.len()) {
-        return refuse(field, link, "needs indices of links");
-    }
-    let (Some(&first), Some(&last)) = (route.first(), route.last()) else {
-        return refuse(field, "no link", "needs at least one link");
-    };
-    for pair in route.windows(2) {
-        let (before, after) = (&scenario.links[pair[0]], &scenario.links[pair[1]]);
-        if before.to != after.from {
-            return refuse(
-                field,
-                format!("{} then {}", name(before.to), name(after.from)),
-                "needs each link to begin where the one before ends",
-            );
-        }
-        if scenario.nodes[before.to].kind == NodeKind::Host {
-            return refuse(field, name(before.to), "needs switches between its two hosts");
-        }
-    }
-    Ok((scenario.links[first].from, scenario.links[last].to))
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{dumbbell, policy, tcp, web, Builder, LAN, SECOND, WAN};
 use longpipe_network::hosts::files::File;
-use longpipe_network::hosts::web::{CycleFrom, WebConfig};
+use longpipe_network::scenario::web::{CycleFrom, WebConfig};
 use longpipe_network::scenario::{LossConfig, NodeKind, Scenario, StartConfig, TrafficConfig};
 use longpipe_network::{Report, Simulation};
 use longpipe_tcp::config::{AckConfig, RecoveryKind};

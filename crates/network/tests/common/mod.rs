@@ -23,7 +23,7 @@ pub mod relays;
 #[allow(dead_code)]
 pub mod smaller;
 
-use longpipe_network::hosts::web::{CycleFrom, PoissonCut, WebConfig};
+use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
 use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Engine, FlowConfig, Framing, LinkConfig, LossConfig, NodeConfig, NodeKind, OnOffConfig,
     PolicyConfig, Scenario, SchedulerConfig, StartConfig, Ties, TraceConfig, TrafficConfig,

@@ -1,7 +1,7 @@
 //! Random scenarios.
 
 use super::{tcp, web, Builder, LAN, SECOND, WAN};
-use longpipe_network::hosts::web::WebConfig;
+use longpipe_network::scenario::web::WebConfig;
 use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Framing, LossConfig, NodeKind, PolicyConfig, Scenario, StartConfig, Ties, TrafficConfig,
 };

@@ -6,47 +6,14 @@ use super::Sender;
 use crate::congestion::reins::Regulation;
 use crate::congestion::Congestion;
 use crate::flight::Flight;
+use crate::opener::{Due, Opener};
 use crate::segment::{AckSegment, DataSegment, Opening};
 use crate::told::Told;
 use longpipe_events::{MaybeTime, Span, Time};
 
-/// What leaves next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Due {
-    Nothing,
-    Syn,
-    Ack,
-}
-
-/// A connection that is not open yet.
-#[derive(Clone, Copy, Debug)]
-pub struct Opener {
-    /// Bytes of options that a SYN alone has.
-    bytes: u8,
-    /// When the first SYN left, and how often it was sent again.
-    first: Option<Time>,
-    again: u32,
-    due: Due,
-    /// Whether somebody has to hear of each ACK afterwards.
-    heeded: bool,
-}
-
 /// So many SYNs sent again leave the initial window as it is: the timer begins with a second, less than some round trips are
 /// (RFC 6928 section 2, and Linux).
 const FORGIVEN: u32 = 1;
-
-impl Opener {
-    /// One that has sent nothing.
-    pub fn new(bytes: u8) -> Opener {
-        Opener {
-            bytes,
-            first: None,
-            again: 0,
-            due: Due::Syn,
-            heeded: false,
-        }
-    }
-}
 
 /// Whether the connection is not open yet.
 #[inline(always)]

@@ -1,7 +1,7 @@
 //! The largest values that the checks accept, here and there.
 
 use crate::common::SECOND;
-use longpipe_network::hosts::web::WebConfig;
+use longpipe_network::scenario::web::WebConfig;
 use longpipe_network::scenario::{LossConfig, Scenario, StartConfig, TrafficConfig};
 use longpipe_tcp::config::{AckConfig, CongestionConfig, TimerConfig};
 use proptest::prelude::*;

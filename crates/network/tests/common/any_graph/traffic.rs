@@ -2,7 +2,7 @@
 
 use super::pace::{any_packets, part, Pace, Packets};
 use crate::common::SECOND;
-use longpipe_network::hosts::web::{CycleFrom, PoissonCut, WebConfig};
+use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
 use longpipe_network::scenario::{
     ArrivalsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, StartConfig, Times, TrafficConfig, VideoConfig,
 };

@@ -1,55 +1,10 @@
 //! What losses say of the path: how much was too much, and what it delivers now (sections 5.5.10 and 5.5.11).
 
 use super::startup::{self, is_too_high};
-use super::*;
-
-/// Bounds that hold until the next probe; infinite where nothing was lost since the latest.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ShortTerm {
-    pub bw: f64,
-    pub inflight: f64,
-}
-
-impl Default for ShortTerm {
-    fn default() -> ShortTerm {
-        ShortTerm {
-            bw: f64::INFINITY,
-            inflight: f64::INFINITY,
-        }
-    }
-}
-
-/// A round trip in which losses are counted.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LossRound {
-    /// It ends with the delivery of what was sent after so many bytes had been delivered.
-    until: u64,
-    /// Whether the latest ACK began one.
-    pub round_began: bool,
-    /// Whether anything was lost in it, in how many ranges, and where the last one ends.
-    lost: bool,
-    pub ranges: u32,
-    end: u64,
-    /// Most that was delivered in it: bandwidth, and volume.
-    pub bw_latest: f64,
-    pub inflight_latest: f64,
-}
-
-impl LossRound {
-    /// `ResetCongestionSignals`.
-    pub fn reset(&mut self) {
-        (self.lost, self.bw_latest, self.inflight_latest) = (false, 0.0, 0.0);
-    }
-}
-
-/// What to go back to if nothing had been lost.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Undo {
-    /// The state that a loss ended.
-    pub state: Option<State>,
-    short: ShortTerm,
-    inflight_longterm: f64,
-}
+use super::state::{Bbr3, Sample, State, Undo, BETA, LOSS_THRESHOLD};
+use crate::congestion::control::{Lost, Phase};
+use crate::flight::Flight;
+use longpipe_events::Time;
 
 impl Bbr3 {
     /// `UpdateLatestDeliverySignals`.

@@ -10,6 +10,7 @@ mod loss;
 mod pause;
 mod probe;
 mod startup;
+mod state;
 mod window;
 
 use super::control::{Ack, Cause, Control, Grant, Lost, Pacing, Phase, RateSample, Sent, Wants};
@@ -19,11 +20,12 @@ use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::{Span, Stream, Time};
 use longpipe_reading::Read;
-use loss::{LossRound, ShortTerm, Undo};
-use pause::MinRtt;
-use probe::Probe;
 use serde::{Deserialize, Serialize};
-use startup::FullPipe;
+pub use state::Bbr3;
+use state::{
+    Aggregation, FullPipe, LossRound, MinRtt, Probe, Rounds, Sample, ShortTerm, State, Undo, CYCLES, EXTRA_ROUNDS,
+    EXTRA_ROUNDS_IN_STARTUP, FIRST_WINDOW,
+};
 
 /// Nothing to choose.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
@@ -31,133 +33,6 @@ use startup::FullPipe;
 pub struct Bbr3Config {}
 
 impl Parameters for Bbr3Config {}
-
-/// What it is about (section 5.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// Fills the pipe.
-    Startup,
-    /// Lets the queue drain that this left.
-    Drain,
-    /// The phases of `ProbeBW`.
-    Down,
-    Cruise,
-    Refill,
-    Up,
-    /// Empties the path to see its round trip.
-    ProbeRtt,
-}
-
-impl State {
-    fn pacing_gain(self) -> f64 {
-        match self {
-            State::Startup => STARTUP_GAIN,
-            State::Drain => 0.5,
-            State::Down => 0.9,
-            State::Cruise | State::Refill | State::ProbeRtt => 1.0,
-            State::Up => 1.25,
-        }
-    }
-
-    fn cwnd_gain(self) -> f64 {
-        match self {
-            State::Up => 2.25,
-            State::ProbeRtt => PROBE_RTT_GAIN,
-            _ => 2.0,
-        }
-    }
-
-    fn is_probe_bw(self) -> bool {
-        matches!(self, State::Down | State::Cruise | State::Refill | State::Up)
-    }
-
-    /// Whether it tries for more than it knows of.
-    fn probes(self) -> bool {
-        matches!(self, State::Startup | State::Refill | State::Up)
-    }
-}
-
-/// Round trips by what is delivered (section 5.5.1).
-#[derive(Clone, Copy, Debug, Default)]
-struct Rounds {
-    count: u64,
-    /// This one ends with the delivery of what was sent after so many bytes had been delivered.
-    until: u64,
-    /// Whether the latest ACK began one.
-    began: bool,
-}
-
-/// A delivery rate, as far as an ACK tells it: `RS` of the draft.
-#[derive(Clone, Copy, Debug)]
-struct Sample {
-    /// Delivery rate [byte/s]; 0 where the path can't have delivered that fast.
-    rate: f64,
-    delivered: f64,
-    prior_delivered: u64,
-    tx_in_flight: f64,
-    lost: f64,
-    app_limited: bool,
-}
-
-/// How much more than expected arrives at once (section 5.5.9).
-#[derive(Clone, Debug, Default)]
-struct Aggregation {
-    began: Time,
-    delivered: f64,
-    extra: Peak,
-}
-
-/// The state of one sender; volumes in bytes, rates in bytes per second.
-#[derive(Clone, Debug)]
-pub struct Bbr3 {
-    draws: Stream,
-    state: State,
-    delivered: u64,
-    /// Bytes of `delivered` that the next ACK will tell of, known by a loss before it.
-    ahead: u64,
-    rounds: Rounds,
-    /// Of this cycle of `ProbeBW` and of the one before.
-    max_bw: Peak,
-    cycle: u64,
-    bw: f64,
-    short: ShortTerm,
-    /// What was found to be too much in flight; infinite before.
-    inflight_longterm: f64,
-    loss: LossRound,
-    undo: Undo,
-    full: FullPipe,
-    probe: Probe,
-    min_rtt: MinRtt,
-    aggregation: Aggregation,
-    idle_restart: bool,
-    /// Where the sender was after the ACK before.
-    phase: Phase,
-    /// Window to go back to, and whether it is time to.
-    prior_cwnd: f64,
-    restores: bool,
-    /// Pacing rate [byte/s]; none before a round trip is known.
-    pacing_rate: Option<f64>,
-    quantum: f64,
-}
-
-/// 4 ln 2: the least gain at which the rate doubles each round.
-const STARTUP_GAIN: f64 = 2.77;
-/// Of the bandwidth-delay product so much is in flight while the round trip is looked for.
-const PROBE_RTT_GAIN: f64 = 0.5;
-/// Share of losses in a round trip that a probe may cost.
-const LOSS_THRESHOLD: f64 = 0.02;
-/// What losses in a round leave of bandwidth and volume at least.
-const BETA: f64 = 0.7;
-/// Of the volume that was too much so much is left to others.
-const HEADROOM: f64 = 0.15;
-/// `MinPipeCwnd` [segment].
-const LEAST_SEGMENTS: f64 = 4.0;
-/// The window where no round trip is known [segment].
-const FIRST_WINDOW: f64 = 10.0;
-/// Cycles looked at for `max_bw` beside the present one; rounds for `extra_acked`, in Startup and later.
-const CYCLES: u64 = 1;
-const EXTRA_ROUNDS_IN_STARTUP: u64 = 1;
-const EXTRA_ROUNDS: u64 = 10;
 
 impl Variant for Bbr3 {
     type Config = Bbr3Config;

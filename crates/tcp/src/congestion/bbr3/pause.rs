@@ -1,40 +1,14 @@
 //! Pauses in which the queue drains, so that the shortest round trip shows (ProbeRTT: section 5.3.4).
 
-use super::*;
-
-/// The shortest round trip, and the pauses that look for it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct MinRtt {
-    pub rtt: Option<Span>,
-    since: Time,
-    /// The shortest since the latest pause, or since it was due.
-    recent: Option<Span>,
-    recent_since: Time,
-    expired: bool,
-    /// When the pause is over, and whether a round of it is.
-    until: Option<Time>,
-    round_over: bool,
-    /// Rates of what was sent after so many bytes were delivered, and before so many, say nothing of the path.
-    paused: Option<(u64, u64)>,
-}
+use super::state::{AckPhase, Bbr3, ShortTerm, State};
+use crate::congestion::control::Ack;
+use crate::flight::Flight;
+use longpipe_events::{Span, Time};
 
 /// A round trip is remembered so long; a pause is due so long after the latest that was shorter, and lasts so long.
 const LASTS: Span = Span::seconds(10);
 const INTERVAL: Span = Span::seconds(5);
 const PAUSE: Span = Span::millis(200);
-
-impl MinRtt {
-    /// A round trip is known before the first segment.
-    pub fn begin(&mut self, rtt: Span) {
-        self.rtt = Some(rtt);
-    }
-
-    /// Whether what left when so many bytes had been delivered left in a pause.
-    pub fn paused_at(&self, delivered: u64) -> bool {
-        self.paused
-            .is_some_and(|(from, until)| (from..=until).contains(&delivered))
-    }
-}
 
 /// `UpdateMinRTT`.
 pub(super) fn update_min_rtt(bbr: &mut Bbr3, ack: &Ack) {
@@ -60,7 +34,7 @@ pub(super) fn check(bbr: &mut Bbr3, ack: &Ack, flight: &Flight) {
         bbr.state = State::ProbeRtt;
         bbr.min_rtt.until = None;
         bbr.min_rtt.paused = Some((bbr.delivered, bbr.delivered));
-        bbr.probe.ack_phase = probe::AckPhase::Stopping;
+        bbr.probe.ack_phase = AckPhase::Stopping;
         bbr.start_round();
     }
     if bbr.state == State::ProbeRtt {

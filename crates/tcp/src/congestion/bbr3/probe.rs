@@ -1,60 +1,10 @@
 //! The cycle of `ProbeBW`: down, cruise, refill, up (section 5.3.3).
 
 use super::startup::{self, is_too_high};
-use super::*;
-
-/// What ACKs tell of a probe.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum AckPhase {
-    /// Nothing.
-    #[default]
-    Init,
-    Refilling,
-    /// It began.
-    Starting,
-    /// How it goes.
-    Feedback,
-    /// It ended, and ACKs still tell of it.
-    Stopping,
-}
-
-/// The latest probe for bandwidth.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Probe {
-    pub ack_phase: AckPhase,
-    /// Whether what arrives, or is lost, was sent by a probe that nothing answered yet.
-    pub is_sample: bool,
-    /// Bytes acknowledged since `inflight_longterm` grew, and how many let it grow by a segment.
-    pub acked: f64,
-    pub acked_per_segment: f64,
-    /// Rounds in which it grew.
-    pub rounds: u32,
-    /// Rounds since the latest probe.
-    pub rounds_since_up: u64,
-    /// When the cycle began, and how long to wait from then on for the next probe.
-    pub began: Time,
-    pub wait: Span,
-    /// Whether the latest one lost too much, and whether it stopped before that could happen.
-    pub too_high: bool,
-    pub precautionary: bool,
-}
-
-impl Default for Probe {
-    fn default() -> Probe {
-        Probe {
-            ack_phase: AckPhase::Init,
-            is_sample: false,
-            acked: 0.0,
-            acked_per_segment: f64::INFINITY,
-            rounds: 0,
-            rounds_since_up: 0,
-            began: Time::ZERO,
-            wait: Span(0),
-            too_high: false,
-            precautionary: false,
-        }
-    }
-}
+use super::state::{AckPhase, Bbr3, Sample, ShortTerm, State, HEADROOM, LEAST_SEGMENTS};
+use crate::congestion::control::Ack;
+use crate::flight::Flight;
+use longpipe_events::{Span, Time};
 
 /// A probe comes after 2 to 3 seconds, or so many rounds (section 5.3.3.5).
 const WAIT: Span = Span::seconds(2);

@@ -1,20 +1,8 @@
 //! The pipe is filled, and the queue drains that this leaves (Startup, Drain: sections 5.3.1 and 5.3.2).
 
-use super::*;
-
-/// Whether more brings nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FullPipe {
-    /// Bandwidth to grow from [byte/s].
-    pub bw: f64,
-    /// Rounds without growth.
-    pub count: u32,
-    /// Whether the pipe was found full since it was last looked for, and ever.
-    pub now: bool,
-    pub reached: bool,
-    /// The round in which Drain began.
-    pub drain_round: u64,
-}
+use super::state::{Bbr3, Sample, State, LOSS_THRESHOLD};
+use crate::congestion::control::{Ack, Phase};
+use crate::flight::Flight;
 
 /// The pipe is full after so many rounds in which the bandwidth grew by less than a quarter.
 const FULL_ROUNDS: u32 = 3;

@@ -1,6 +1,9 @@
 //! What the model of the path comes to: a rate, a quantum, and how much may be in flight (section 5.6).
 
-use super::*;
+use super::state::{Bbr3, State, FIRST_WINDOW, LEAST_SEGMENTS, PROBE_RTT_GAIN, STARTUP_GAIN};
+use crate::congestion::control::{Ack, Pacing, Phase};
+use crate::flight::Flight;
+use longpipe_events::Span;
 
 /// Of the bandwidth so much is sent, so that queues drain.
 const MARGIN: f64 = 0.99;

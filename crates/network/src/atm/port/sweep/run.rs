@@ -3,7 +3,7 @@
 use crate::atm::slots::{GridSums, SlotCursor, SlotGrid, StartSum};
 use crate::packets::ring::Ring;
 use crate::packets::Link;
-use crate::scenario::topology::LinkEnd;
+use crate::scenario::ends::LinkEnd;
 use longpipe_events::{Span, Time};
 use std::sync::Arc;
 

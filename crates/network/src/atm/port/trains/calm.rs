@@ -2,17 +2,11 @@
 //! as bounds will do.
 
 use crate::atm::port::frame::Frame;
-use crate::atm::port::trains::clock::Slots;
+use crate::atm::port::trains::clock::{Known, Slots};
+use crate::atm::port::trains::outlet::Outlet;
 use crate::atm::port::trains::vc::NONE;
-use crate::atm::port::trains::{First, Last, Outlet, TrainPort};
+use crate::atm::port::trains::{First, Last, TrainPort};
 use longpipe_events::Time;
-
-/// A batch of which it is known what slots it finds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
-    pub(super) batch: u64,
-    pub(super) slots: Slots,
-}
 
 /// Bounds are looked up anew after so many batches.
 const FAR: u64 = 1 << 24;

@@ -1,6 +1,5 @@
 //! When batches of cells reach a port, and which of its slots they find.
 
-use crate::atm::port::trains::calm::Known;
 use crate::atm::slots::SlotGrid;
 use longpipe_events::{Span, Time};
 
@@ -96,4 +95,11 @@ pub struct Slots {
     pub first: u64,
     /// How many have ended when it arrives.
     pub ended: u64,
+}
+
+/// A batch of which it is known what slots it finds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) batch: u64,
+    pub(super) slots: Slots,
 }

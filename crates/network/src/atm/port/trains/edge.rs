@@ -1,6 +1,6 @@
 //! The cells that count: a frame's first and last, and those that are late.
 
-use crate::atm::port::trains::Rank;
+use crate::atm::port::trains::vc::Rank;
 use longpipe_events::Time;
 
 /// The first or the last cell of a frame, as it arrives.

@@ -3,7 +3,7 @@
 //! Cells leave in the order in which they came, batch by batch. So it is enough to know how many cells each batch
 //! brought, and when the cells of a VC began and ceased to enter; all is read again, once, as the queue drains.
 
-use crate::atm::port::trains::Rank;
+use crate::atm::port::trains::vc::Rank;
 use longpipe_events::memory::Growing;
 use std::collections::VecDeque;
 

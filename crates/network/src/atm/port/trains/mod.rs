@@ -13,6 +13,7 @@ mod edge;
 mod ledger;
 pub mod outlet;
 mod parts;
+mod running;
 mod settled;
 mod vc;
 
@@ -21,23 +22,18 @@ use crate::atm::port::frame::Frame;
 use crate::atm::slots::{GridSums, SlotGrid, StartSum};
 use crate::impairments::loss::Loss;
 use crate::packets::ring::Ring;
-use crate::packets::Link;
 use crate::policies::{AfterLoss, Occupancy, Policy};
 use crate::ties::TieRule;
-use batch::{Batch, Running};
-use calm::Known;
-use clock::Clock;
+use clock::{Clock, Known};
 use edge::Edge;
 pub use edge::{First, Last, Late};
 use ledger::Ledger;
-use longpipe_events::{Order, Span, Time};
+use longpipe_events::{Span, Time};
 use outlet::Outlet;
 pub use parts::Parts;
+use running::{Batch, Running};
 use std::cmp::Ordering;
-use vc::{Vc, NONE};
-
-/// Order among the cells of a batch: the tie rule, then the link.
-pub type Rank = (Order, Link);
+use vc::{Rank, Vc, NONE};
 
 /// The output port of a switch and the wire behind it, at the pace of frames.
 #[derive(Clone, Debug)]

@@ -2,11 +2,10 @@
 
 use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::classes::VbrQueue;
-use crate::atm::port::trains::batch::Batch;
-use crate::atm::port::trains::calm::Known;
-use crate::atm::port::trains::clock::Clock;
+use crate::atm::port::trains::clock::{Clock, Known};
 use crate::atm::port::trains::ledger::Ledger;
 use crate::atm::port::trains::outlet::{Alone, Beside, Outlet};
+use crate::atm::port::trains::running::Batch;
 use crate::atm::port::trains::vc::Vc;
 use crate::atm::port::trains::TrainPort;
 use crate::atm::slots::{GridSums, SlotGrid, StartSum};
@@ -14,7 +13,7 @@ use crate::impairments::loss::Loss;
 use crate::packets::ring::Ring;
 use crate::packets::{Circuit, Link};
 use crate::policies::Policy;
-use crate::scenario::topology::LinkEnd;
+use crate::scenario::ends::LinkEnd;
 use crate::ties::TieRule;
 use longpipe_events::Span;
 

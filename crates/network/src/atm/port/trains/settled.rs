@@ -3,8 +3,9 @@
 use crate::atm::aal5::Cell;
 use crate::atm::port::classes::VbrQueue;
 use crate::atm::port::frame::Frame;
+use crate::atm::port::trains::vc::Rank;
 use crate::atm::port::trains::vc::NONE;
-use crate::atm::port::trains::{Late, QueueCounters, Rank, TrainPort};
+use crate::atm::port::trains::{Late, QueueCounters, TrainPort};
 use longpipe_events::Time;
 
 impl TrainPort {

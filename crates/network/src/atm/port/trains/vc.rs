@@ -1,11 +1,13 @@
 //! What a port knows of one of its virtual circuits.
 
 use crate::atm::port::frame::Frame;
-use crate::atm::port::trains::Rank;
 use crate::packets::{Circuit, Link};
-use crate::scenario::topology::LinkEnd;
+use crate::scenario::ends::LinkEnd;
 use crate::ties::TieRule;
-use longpipe_events::Time;
+use longpipe_events::{Order, Time};
+
+/// Order among the cells of a batch: the tie rule, then the link.
+pub type Rank = (Order, Link);
 
 /// Stands for no batch.
 pub const NONE: u64 = u64::MAX;

@@ -1,6 +1,7 @@
 //! From state to state.
 
 use super::*;
+use crate::congestion::bbr3::state::BETA;
 
 /// 20 Mbit/s and 40 ms: a hundred segments, with room for more.
 fn path() -> Flow {
