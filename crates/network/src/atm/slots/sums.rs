@@ -76,7 +76,7 @@ impl GridSums {
         } else {
             Vec::new()
         };
-        let whole = if den <= LONGEST_CYCLE { den * (den - 1) / 2 } else { 0 };
+        let whole = cycle.get(den as usize).map_or(0, |&whole| u64::from(whole));
         GridSums { grid, cycle, whole }
     }
 
@@ -100,8 +100,7 @@ impl GridSums {
         }
     }
 
-    /// What rounding takes off the starts of `count` slots: over a whole cycle the rests are all numbers below `den`,
-    /// each once.
+    /// What rounding takes off the starts of `count` slots.
     #[inline(always)]
     fn rests(&self, from: u64, count: u64) -> u128 {
         let place = self.grid.cycle(from).1;
