@@ -8,7 +8,7 @@ use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 pub struct SlotGrid {
     /// Start of slot 0 [ps].
     phase: u64,
-    /// Period's numerator [ps]; the period is `num / den`, in lowest terms with a `den` from 2 on.
+    /// Period's numerator [ps]; the period is `num / den`, in lowest terms.
     num: Divisor,
     /// Period's denominator.
     den: Divisor,
@@ -20,10 +20,10 @@ impl SlotGrid {
         let num = u128::from(bits) * u128::from(PS_PER_SECOND);
         let den = u128::from(rate.0);
         let divisor = gcd(num, den);
-        let factor = if den == divisor { 2 } else { 1 };
-        let num = u64::try_from(num / divisor * factor).expect("a slot is shorter than 106 days");
-        let den = (den / divisor * factor) as u64;
+        let num = u64::try_from(num / divisor).expect("a slot is shorter than 213 days");
+        let den = (den / divisor) as u64;
         assert!(num >= den, "a slot lasts at least a picosecond");
+        assert!(num <= u64::MAX >> 14, "thousands of slots are added up");
         SlotGrid {
             phase: phase.0,
             num: Divisor::new(num),
@@ -54,7 +54,7 @@ impl SlotGrid {
         let num = self.num.value();
         match self.den.times(since) {
             Some(product) => {
-                let first = self.num.quotient(product + (num - 1));
+                let first = self.num.quotient(product + num - 1);
                 (first, first * num - product)
             }
             None => match divide_wide(since, self.den.value(), num) {
@@ -242,7 +242,8 @@ impl SlotCursor {
     }
 }
 
-/// Quotient and remainder of a product that is too long; the quotient is not.
+/// Quotient and remainder of a product that is too long; the quotient is not. Within its callers, its calls would have these save
+/// registers that they never need.
 #[cold]
 #[inline(never)]
 fn divide_wide(factor: u64, other: u64, divisor: u64) -> (u64, u64) {

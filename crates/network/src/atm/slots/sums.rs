@@ -76,7 +76,7 @@ impl GridSums {
         } else {
             Vec::new()
         };
-        let whole = cycle.get(den as usize).map_or(0, |&whole| u64::from(whole));
+        let whole = if den <= LONGEST_CYCLE { den * (den - 1) / 2 } else { 0 };
         GridSums { grid, cycle, whole }
     }
 
@@ -100,7 +100,8 @@ impl GridSums {
         }
     }
 
-    /// What rounding takes off the starts of `count` slots.
+    /// What rounding takes off the starts of `count` slots: over a whole cycle the rests are all numbers below `den`,
+    /// each once.
     #[inline(always)]
     fn rests(&self, from: u64, count: u64) -> u128 {
         let place = self.grid.cycle(from).1;
