@@ -86,6 +86,20 @@ def test_a_writer_that_is_killed_blocks_nobody_and_leaves_nothing_behind(tmp_pat
         assert not list(tmp_path.glob(".*"))
 
 
+def test_half_a_record_of_a_writer_that_is_killed_is_tidied(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    dies = "import os, signal\nfrom pathlib import Path\nreplace = Path.replace\n"
+    dies += "Path.replace = lambda half, whole: (\n"
+    dies += " os.kill(os.getpid(), signal.SIGKILL) if whole.name == 'provenance.json' else replace(half, whole))\n"
+    arguments = [str(tmp_path / "out"), "killed", "1", str(tmp_path / "begun")]
+    assert subprocess.run([sys.executable, "-c", dies + WRITER, *arguments], check=False).returncode == -signal.SIGKILL
+    folder = Folder(tmp_path / "out", Part.REPRODUCTION, "frr-96", 2, 10)
+    folder.text("report.txt", "next 0")
+    folder.close()
+    assert {path.name for path in (tmp_path / "out").iterdir()} >= {"report.txt", RECORD}
+    assert not list((tmp_path / "out").glob(".*"))
+
+
 def test_a_part_leaves_the_files_of_others_alone(tmp_path: Path) -> None:
     for part, names in ((Part.REPRODUCTION, "ab"), (Part.SENSITIVITY, "bc"), (Part.REPRODUCTION, "d")):
         folder = Folder(tmp_path, part, "frr-96", 2, 10)

@@ -83,7 +83,9 @@ class Folder:
         self._end()
 
     def _write_record(self, parts: dict[str, Any]) -> None:
-        write_text(self.path / RECORD, json.dumps(parts, indent=2) + "\n")
+        # Half a file of a process that is killed is then where the next one tidies.
+        write_text(self._staged / RECORD, json.dumps(parts, indent=2) + "\n")
+        (self._staged / RECORD).replace(self.path / RECORD)
 
 
 @contextmanager
