@@ -50,6 +50,8 @@ pub struct Agenda {
     far: Tournament,
     /// The event that lies beside, if there is one.
     beside: Key,
+    /// The earlier one of that and of the first far event.
+    elsewhere: Key,
     pending: Vec<Pending>,
 }
 
@@ -73,6 +75,7 @@ impl Agenda {
             words: 0,
             far: Tournament::new(entities),
             beside: Key::NEVER,
+            elsewhere: Key::NEVER,
             pending: vec![nothing; entities],
         }
     }
@@ -86,7 +89,7 @@ impl Agenda {
         let place = self.pending[entity as usize].place;
         if place == Place::Far && bucket >= self.turn + BUCKETS {
             self.pending[entity as usize].key = key;
-            return self.far.set(entity, key);
+            return self.set_far(entity, key);
         }
         if place != Place::Nowhere {
             self.remove(entity);
@@ -104,7 +107,7 @@ impl Agenda {
             self.current.insert(at, key);
         } else {
             pending.place = Place::Far;
-            self.far.set(entity, key);
+            self.set_far(entity, key);
         }
     }
 
@@ -118,7 +121,7 @@ impl Agenda {
             return self.set(entity, time, order);
         }
         self.bound = self.bound.min(time.0);
-        self.beside = Key::new(time, order, entity);
+        self.put_beside(Key::new(time, order, entity));
         self.pending[entity as usize].place = Place::Beside;
     }
 
@@ -134,34 +137,31 @@ impl Agenda {
     pub fn pop(&mut self, end: Time) -> Option<(Time, Entity)> {
         if self.current.is_empty() {
             match self.lone_next() {
-                Some((bucket, key)) if key < self.beside => {
-                    if key.time() > end {
-                        return None;
-                    }
+                Some((_, key)) if key.time() > end => return None,
+                Some((bucket, key)) => {
                     self.turn = bucket;
                     self.buckets[(bucket % BUCKETS) as usize] = NONE;
                     self.vacate((bucket % BUCKETS) as usize);
                     self.pending[key.entity() as usize].place = Place::Nowhere;
                     return Some((key.time(), key.entity()));
                 }
-                _ => self.turn_wheel(),
+                None => self.turn_wheel(),
             }
         }
         let near = self.current.last().copied().unwrap_or(Key::NEVER);
-        let far = self.far.first();
-        let key = near.min(far).min(self.beside);
+        let key = near.min(self.elsewhere);
         if key.time() > end || key == Key::NEVER {
             return None;
         }
         let entity = key.entity();
-        if key == self.beside {
-            self.beside = Key::NEVER;
-            // What lies elsewhere has been looked at.
-            self.bound = near.min(far).time().0;
-        } else if near < far {
+        if near < self.elsewhere {
             self.current.pop();
+        } else if key == self.beside {
+            self.put_beside(Key::NEVER);
+            // What lies elsewhere has been looked at.
+            self.bound = near.min(self.elsewhere).time().0;
         } else {
-            self.far.set(entity, Key::NEVER);
+            self.set_far(entity, Key::NEVER);
         }
         self.pending[entity as usize].place = Place::Nowhere;
         Some((key.time(), entity))
@@ -191,17 +191,29 @@ impl Agenda {
             self.turn_wheel();
         }
         let near = self.current.last().copied().unwrap_or(Key::NEVER);
-        let first = near.min(self.far.first()).min(self.beside);
+        let first = near.min(self.elsewhere);
         self.bound = first.time().0;
         first
     }
 
-    /// The next bucket that holds anything and its event, if that is the only one there and before the far events.
+    #[inline]
+    fn set_far(&mut self, entity: Entity, key: Key) {
+        self.far.set(entity, key);
+        self.elsewhere = self.far.first().min(self.beside);
+    }
+
+    #[inline(always)]
+    fn put_beside(&mut self, key: Key) {
+        self.beside = key;
+        self.elsewhere = self.far.first().min(key);
+    }
+
+    /// The next bucket that holds anything and its event, if that is the only one there and before the events elsewhere.
     #[inline(always)]
     fn lone_next(&self) -> Option<(u64, Key)> {
         let bucket = self.next_bucket()?;
         let Pending { key, next, .. } = self.pending[self.buckets[(bucket % BUCKETS) as usize] as usize];
-        (next == NONE && key < self.far.first()).then_some((bucket, key))
+        (next == NONE && key < self.elsewhere).then_some((bucket, key))
     }
 
     /// Moves on to the next bucket that holds anything, but not past the far events.
@@ -260,11 +272,8 @@ impl Agenda {
         let Pending { key, next, place } = self.pending[entity as usize];
         self.pending[entity as usize].place = Place::Nowhere;
         match place {
-            Place::Far => return self.far.set(entity, Key::NEVER),
-            Place::Beside => {
-                self.beside = Key::NEVER;
-                return;
-            }
+            Place::Far => return self.set_far(entity, Key::NEVER),
+            Place::Beside => return self.put_beside(Key::NEVER),
             Place::Nowhere | Place::Near => {}
         }
         if key.time().0 >> self.grain <= self.turn {
