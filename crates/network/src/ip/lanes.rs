@@ -64,25 +64,17 @@ impl Lanes {
         if furthest > packets.head() && !precedes(packets.get(furthest)) {
             return false;
         }
-        let (mut place, mut after) = (furthest, packets.tail());
-        while place < after {
-            let middle = place + (after - place) / 2;
-            (place, after) = match precedes(packets.get(middle)) {
-                true => (middle + 1, after),
-                false => (place, middle),
-            };
-        }
+        let place = self.packets.push_before(lane, next, furthest, |other| !precedes(other));
         if next.packet.has_options() {
-            let others = &mut self.options[lane];
-            let later = place..packets.tail();
+            let (packets, others) = (self.packets.lane(lane), &mut self.options[lane]);
+            let later = place + 1..packets.tail();
             // Mostly all have some.
-            let with_options = match others.len() == packets.len() {
-                true => packets.tail() - place,
+            let with_options = match others.len() + 1 == packets.len() {
+                true => packets.tail() - later.start,
                 false => later.filter(|&number| packets.get(number).packet.has_options()).count() as u64,
             };
             others.insert(others.tail() - with_options, *options);
         }
-        self.packets.insert(lane, place, next);
         true
     }
 

@@ -52,11 +52,11 @@ impl<T: Arrives, const N: usize> Lanes<T, N> {
         &mut self.lanes[lane]
     }
 
-    /// Puts an entry before number `number` of its lane.
-    #[inline]
-    pub fn insert(&mut self, lane: usize, number: u64, entry: T) {
+    /// Puts an entry before the last ones of its lane, as many as it is to precede, but not before number `furthest`; its number.
+    #[inline(always)]
+    pub fn push_before(&mut self, lane: usize, entry: T, furthest: u64, to_precede: impl Fn(&T) -> bool) -> u64 {
         self.first[lane] = self.first[lane].min(entry.arrival().0);
-        self.lanes[lane].insert(number, entry);
+        self.lanes[lane].push_before(entry, furthest, to_precede)
     }
 
     /// The entries of a lane.

@@ -81,6 +81,19 @@ impl<T: Copy + Default> Ring<T> {
         (self.head != self.tail).then(|| &self.slots[self.slot(self.head)])
     }
 
+    /// Puts an entry before the last ones, as many as it is to precede, but not before number `furthest`; its number.
+    #[inline(always)]
+    pub fn push_before(&mut self, entry: T, furthest: u64, to_precede: impl Fn(&T) -> bool) -> u64 {
+        let mut place = self.tail;
+        self.push(entry);
+        while place > furthest && to_precede(self.get(place - 1)) {
+            *self.get_mut(place) = *self.get(place - 1);
+            place -= 1;
+        }
+        *self.get_mut(place) = entry;
+        place
+    }
+
     /// Puts the entry pushed last behind those that precede it, which come first; entries then lose their numbers.
     pub fn sort_last(&mut self, precedes: impl Fn(&T, &T) -> bool) {
         self.tail -= 1;
