@@ -197,17 +197,28 @@ impl<P: Probe> Hosts<P> {
     /// Sends the ACK that is due, of data that left their trunk at `since`, and looks after the delayed-ACK timer.
     #[inline(always)]
     pub fn send_ack<M: Medium>(&mut self, medium: &mut M, flow: Flow, since: Time) -> M::Certain {
-        let now = self.clock.now;
-        let Some(ack) = self.flows[flow.index()].receiver.poll_transmit(now) else {
+        let receiver = &mut self.flows[flow.index()].receiver;
+        if SMALL || receiver.says_more() {
+            return self.send_ack_in_full(medium, flow, since);
+        }
+        let ack = receiver.poll_sparse();
+        let certain = ack.map(|ack| {
+            let frame = self.number_ack(medium, flow, &ack);
+            medium.send(self, Circuit::of_acks(flow), frame, &SparseAck(ack), since)
+        });
+        self.arm_receiving_host(medium, flow);
+        certain.unwrap_or_default()
+    }
+
+    /// The same of one that may say more than what has arrived.
+    #[inline(never)]
+    fn send_ack_in_full<M: Medium>(&mut self, medium: &mut M, flow: Flow, since: Time) -> M::Certain {
+        let Some(ack) = self.flows[flow.index()].receiver.poll_transmit(self.clock.now) else {
             self.arm_receiving_host(medium, flow);
             return M::Certain::default();
         };
         let frame = self.number_ack(medium, flow, &ack);
-        let certain = if SMALL || self.flows[flow.index()].receiver.says_more() {
-            medium.send(self, Circuit::of_acks(flow), frame, &ack, since)
-        } else {
-            medium.send(self, Circuit::of_acks(flow), frame, &SparseAck(ack), since)
-        };
+        let certain = medium.send(self, Circuit::of_acks(flow), frame, &ack, since);
         if self.flows[flow.index()].receiver.is_pending() {
             self.answer_again(medium, flow);
         }

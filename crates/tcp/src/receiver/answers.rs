@@ -12,6 +12,12 @@ impl Receiver {
         if self.says_more {
             return self.poll_in_full(now);
         }
+        self.poll_sparse()
+    }
+
+    /// The same where it says no more than what has arrived.
+    #[inline(always)]
+    pub fn poll_sparse(&mut self) -> Option<AckSegment> {
         self.pending.then(|| self.acknowledge())
     }
 
