@@ -16,8 +16,9 @@ pub(crate) struct Ahead {
     pub(super) places: Vec<Option<(Link, Entity)>>,
     /// While something happens ahead of time, what follows from it does not.
     pub(crate) busy: bool,
-    /// Whether an ACK may be taken by a sender's records alone: some sender keeps them, and all hosts send at once.
-    pub(crate) by_records: bool,
+    /// Whether what comes in order has a way of its own beside that of plain packets: some end point does more than the least with
+    /// it, and all hosts send at once.
+    pub(crate) in_order: bool,
 }
 
 /// A host that packets may reach ahead of time.
@@ -58,8 +59,8 @@ impl Ahead {
             hosts: vec![None; scenario.links.len()],
             places: vec![None; topology.circuit_count()],
             busy: false,
-            by_records: promises.hosts.iter().all(|host| host.sends_at_once)
-                && promises.circuits.iter().any(|circuit| circuit.end.keeps_records),
+            in_order: promises.hosts.iter().all(|host| host.sends_at_once)
+                && promises.circuits.iter().any(|circuit| circuit.end.more_than_plain),
         };
         for (host, link) in way_in.into_iter().enumerate() {
             if let Some(link) = link.filter(|_| !uncertain[host]) {

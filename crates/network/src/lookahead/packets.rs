@@ -1,6 +1,6 @@
 //! What most packets do at a host without jitter that they reach ahead of time: full segments in order, each answered by an ACK
-//! without options, and such ACKs, each answered by what the window then allows. Likewise data in order, and ACKs of them, of
-//! connections that keep records of what they send: with timestamps or without, answered at once or later, and as time allows.
+//! without options, and such ACKs, each answered by what the window then allows. Likewise data in order with timestamps or without,
+//! answered at once or later, and ACKs of them where the sender keeps records of what it sends, and sends as time allows.
 
 use crate::clock::UNKNOWN;
 use crate::hosts::Hosts;
@@ -96,16 +96,16 @@ impl Ip {
         options: &Options,
         since: Time,
     ) {
-        if hosts.ahead.by_records {
-            self.hand_over_by_records(hosts, next, options, since);
+        if hosts.ahead.in_order {
+            self.hand_over_in_order(hosts, next, options, since);
         } else {
             self.hand_over(hosts, next, options, since);
         }
     }
 
-    /// The same where some connection keeps records of what it sends.
+    /// The same where what comes in order has a way of its own.
     #[inline(never)]
-    fn hand_over_by_records<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options, since: Time) {
+    fn hand_over_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options, since: Time) {
         if !self.take_in_order(hosts, next, options, since) {
             self.hand_over(hosts, next, options, since);
         }
