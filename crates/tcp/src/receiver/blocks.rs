@@ -16,7 +16,11 @@ impl Receiver {
                 (self.reported, self.put) = ([only, (0, 0), (0, 0)], 0);
                 [self.block(only), SackBlock::NONE, SackBlock::NONE]
             }
-            _ => self.several_blocks(),
+            _ => {
+                // Word by word, as are those of one block: what is written by words is not read at once by wider ones.
+                let [first, second, third] = self.several_blocks();
+                [first, second, third]
+            }
         }
     }
 
