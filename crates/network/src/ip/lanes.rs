@@ -5,7 +5,6 @@ use crate::packets::lanes;
 use crate::packets::ring::Ring;
 use crate::packets::{OnWire, Options};
 use longpipe_events::{Entity, Order, Time};
-use std::cmp::Ordering;
 
 /// Most packets that one is put before.
 const REACH: u64 = 32;
@@ -54,17 +53,15 @@ impl Lanes {
     /// Puts a packet where it belongs, among equals by `rank`; false if that is too far from the end.
     pub fn insert(&mut self, next: OnWire, options: &Options, rank: impl Fn(&OnWire) -> (Order, Entity)) -> bool {
         let lane = next.packet.vc().way();
-        let precedes = |other: &OnWire| match other.arrival.cmp(&next.arrival) {
-            Ordering::Less => true,
-            Ordering::Equal => rank(other) < rank(&next),
-            Ordering::Greater => false,
+        let follows = |other: &OnWire| {
+            other.arrival > next.arrival || (other.arrival == next.arrival && rank(other) >= rank(&next))
         };
         let packets = self.packets.lane(lane);
         let furthest = packets.tail().saturating_sub(REACH).max(packets.head());
-        if furthest > packets.head() && !precedes(packets.get(furthest)) {
+        if furthest > packets.head() && follows(packets.get(furthest)) {
             return false;
         }
-        let place = self.packets.push_before(lane, next, furthest, |other| !precedes(other));
+        let place = self.packets.push_before(lane, next, furthest, follows);
         if next.packet.has_options() {
             let (packets, others) = (self.packets.lane(lane), &mut self.options[lane]);
             let later = place + 1..packets.tail();
