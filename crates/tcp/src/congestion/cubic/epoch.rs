@@ -87,7 +87,8 @@ impl Epoch {
 
     /// Likewise in Linux's whole segments (tcp_cubic.c); `first`: no loss has told a maximum.
     pub fn grow_as_linux(&mut self, config: &CubicConfig, ack: &Ack, cwnd: f64, arrived: f64, first: bool) -> f64 {
-        let whole = whole_part(cwnd);
+        // A receiver's window below a segment leaves no whole one.
+        let whole = whole_part(cwnd).max(1.0);
         self.counts.for_reno += arrived;
         let fresh = |found: Time| self.counts.window == whole && ack.now.since(found) <= FRESH;
         if !self.counts.found.is_some_and(fresh) {

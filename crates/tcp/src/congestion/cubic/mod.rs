@@ -339,6 +339,21 @@ mod tests {
         assert!(trial.round_trip() < after + 1.0, "{after}");
     }
 
+    /// As where the receiver's window is below a segment.
+    #[test]
+    fn in_linux_a_window_below_a_segment_grows_as_one_of_a_segment() {
+        let linux = CubicConfig {
+            rules: CubicRules::Linux,
+            ..RFC
+        };
+        let grown = |window| {
+            let mut trial = trial(linux, window, Span::millis(10));
+            (0..100).map(|_| trial.ack()).fold(0.0, f64::max)
+        };
+        let (below, one) = (grown(0.9), grown(1.0));
+        assert!(below > 1.0 && (below - one).abs() <= 1.0, "{below} {one}");
+    }
+
     #[test]
     fn a_share_that_is_none_is_refused() {
         assert_eq!(RFC.problem(), None);
