@@ -15,7 +15,7 @@ TESTED := --workspace $(addprefix --exclude longpipe-,python reading-derive wasm
 BESIDE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
 
 setup:
-	@$(BESIDE) $(VENV)/.built
+	+@$(BESIDE) $(VENV)/.built
 
 $(VENV)/.tools: constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("longpipe needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -53,7 +53,7 @@ reproduce: setup
 	@$(BIN)/longpipe report $(PAPERS)
 
 test:
-	@$(BESIDE) $(VENV)/.built tests-built
+	+@$(BESIDE) $(VENV)/.built tests-built
 	cargo test $(TESTED) --profile ci --lib --tests
 	# In the order of names, as files of few tests, which come last otherwise, are those that take long; a worker more than
 	# there are processors, as tests wait for a fifth of their time.
