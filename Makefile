@@ -11,11 +11,11 @@ TESTED := --workspace $(addprefix --exclude longpipe-,python reading-derive wasm
 
 .PHONY: setup reproduce test wheel lab lab-test docs bench bench-rivals bench-kinds bench-scaling soak checked golden tests-built lint lint-rust lint-python clean
 
-# Python's packages come while the core compiles, and tests are compiled beside it, however make was called.
-BESIDE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
+# Python's packages come while the core compiles, and tests are compiled beside it, unless make was told how much to do at once.
+TWO_AT_ONCE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
 
 setup:
-	+@$(BESIDE) $(VENV)/.built
+	+@$(TWO_AT_ONCE) $(VENV)/.built
 
 $(VENV)/.tools: constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("longpipe needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -53,7 +53,7 @@ reproduce: setup
 	@$(BIN)/longpipe report $(PAPERS)
 
 test:
-	+@$(BESIDE) $(VENV)/.built tests-built
+	+@$(TWO_AT_ONCE) $(VENV)/.built tests-built
 	cargo test $(TESTED) --profile ci --lib --tests
 	# In the order of names, as files of few tests, which come last otherwise, are those that take long; a worker more than
 	# there are processors, as tests wait for a fifth of their time.

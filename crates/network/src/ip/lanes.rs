@@ -6,6 +6,17 @@ use crate::packets::ring::Ring;
 use crate::packets::{OnWire, Options};
 use longpipe_events::{Entity, Order, Time};
 
+/// Puts the options of packet number `place`, which are not among those of the others yet, where they belong.
+pub(super) fn insert_options(others: &mut Ring<Options>, options: &Options, (packets, place): (&Ring<OnWire>, u64)) {
+    let later = place + 1..packets.tail();
+    // Mostly all have some.
+    let with_options = match others.len() + 1 == packets.len() {
+        true => packets.tail() - later.start,
+        false => later.filter(|&number| packets.get(number).packet.has_options()).count() as u64,
+    };
+    others.insert(others.tail() - with_options, *options);
+}
+
 /// Most packets that one is put before.
 const REACH: u64 = 32;
 
@@ -63,14 +74,7 @@ impl Lanes {
         }
         let place = self.packets.push_before(lane, next, furthest, follows);
         if next.packet.has_options() {
-            let (packets, others) = (self.packets.lane(lane), &mut self.options[lane]);
-            let later = place + 1..packets.tail();
-            // Mostly all have some.
-            let with_options = match others.len() + 1 == packets.len() {
-                true => packets.tail() - later.start,
-                false => later.filter(|&number| packets.get(number).packet.has_options()).count() as u64,
-            };
-            others.insert(others.tail() - with_options, *options);
+            insert_options(&mut self.options[lane], options, (self.packets.lane(lane), place));
         }
         true
     }

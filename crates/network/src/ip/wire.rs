@@ -2,6 +2,7 @@
 
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
+use crate::ip::lanes::insert_options;
 use crate::ip::port::delayed::Delayed;
 use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
@@ -153,17 +154,14 @@ impl Waiting {
     /// The same of one that arrives before others.
     #[inline(never)]
     fn overtake(&mut self, next: OnWire, options: &Options) -> bool {
-        let mut place = self.packets.tail();
-        let mut later = 0;
-        while place > self.packets.head() && self.packets.get(place - 1).arrival > next.arrival {
-            place -= 1;
-            later += u64::from(self.packets.get(place).packet.has_options());
-        }
-        self.packets.insert(place, next);
+        let head = self.packets.head();
+        let place = self
+            .packets
+            .push_before(next, head, |other| other.arrival > next.arrival);
         if next.packet.has_options() {
-            self.options.insert(self.options.tail() - later, *options);
+            insert_options(&mut self.options, options, (&self.packets, place));
         }
-        place == self.packets.head()
+        place == head
     }
 
     #[inline(always)]

@@ -16,8 +16,8 @@ pub(crate) struct Ahead {
     pub(super) places: Vec<Option<(Link, Entity)>>,
     /// While something happens ahead of time, what follows from it does not.
     pub(crate) busy: bool,
-    /// Whether what comes in order has a way of its own beside that of plain packets: some end point does more than the least with
-    /// it, and all hosts send at once.
+    /// Whether what comes in order has a way of its own beside that of plain packets: some sender keeps records, or some ACKs wait,
+    /// and all hosts send at once.
     pub(crate) in_order: bool,
 }
 
@@ -60,7 +60,7 @@ impl Ahead {
             places: vec![None; topology.circuit_count()],
             busy: false,
             in_order: promises.hosts.iter().all(|host| host.sends_at_once)
-                && promises.circuits.iter().any(|circuit| circuit.end.more_than_plain),
+                && (promises.circuits.iter()).any(|circuit| circuit.end.keeps_records || circuit.end.delays_acks),
         };
         for (host, link) in way_in.into_iter().enumerate() {
             if let Some(link) = link.filter(|_| !uncertain[host]) {

@@ -82,6 +82,7 @@ impl<T: Copy + Default> Ring<T> {
     }
 
     /// Puts an entry before the last ones, as many as it is to precede, but not before number `furthest`; its number.
+    /// One by one: by halves it would be fewer steps, at each of which a processor may foretell wrongly.
     #[inline(always)]
     pub fn push_before(&mut self, entry: T, furthest: u64, to_precede: impl Fn(&T) -> bool) -> u64 {
         let mut place = self.tail;

@@ -37,9 +37,10 @@ pub(crate) struct EndPromise {
     pub silent_between_timers: bool,
     /// Each packet of data is answered by an ACK that leaves when it comes.
     pub answers_at_once: bool,
-    /// Packets in order take more than the least of what an end point does: it keeps a record of each transmission, or its ACKs may
-    /// wait for each other.
-    pub more_than_plain: bool,
+    /// Its sender keeps a record of each transmission, by which ACKs in order are taken.
+    pub keeps_records: bool,
+    /// Its ACKs may wait for more data.
+    pub delays_acks: bool,
     /// Least length of the packets of data that it sends, headers included [byte]; 0 if it sends none or that is not known.
     pub least_packet_bytes: u64,
 }
@@ -112,14 +113,16 @@ impl FlowConfig {
         let sending = EndPromise {
             silent_between_timers,
             answers_at_once: false,
-            more_than_plain: self.tcp.recovery.kind() == RecoveryKind::Rack,
+            keeps_records: self.tcp.recovery.kind() == RecoveryKind::Rack,
+            delays_acks: false,
             least_packet_bytes: self.least_packet_bytes(),
         };
         let receiving = EndPromise {
             silent_between_timers,
             // The last packet of a handshake has no answer.
             answers_at_once: matches!(self.tcp.ack, AckConfig::Immediate {}) && !self.tcp.handshake,
-            more_than_plain: matches!(self.tcp.ack, AckConfig::Delayed { .. }),
+            keeps_records: false,
+            delays_acks: !matches!(self.tcp.ack, AckConfig::Immediate {}),
             least_packet_bytes: 0,
         };
         // What feeds a sender, or waits for what it frees, is not known here.
