@@ -58,7 +58,7 @@ def mean_delay_ms(result: Result) -> float:
         ({"switch.policy": {"kind": "red", "min": 9, "max": 3}}, "switch.policy.max: 3; needs more than min, 9"),
         (
             {"switch.policy": {"kind": "red", "gap": "drawn"}},
-            "switch.policy.gap: drawn; needs gentle = false and adaptive = false, as Linux has it",
+            "switch.policy.gap: drawn; needs gentle = false and adaptive = false, as in Linux",
         ),
         (
             {"switch.policy": {"kind": "codel", "target": "200 ms"}},
@@ -96,11 +96,11 @@ def test_switches_of_cells_have_no_such_queue(kind: str) -> None:
     [
         ("aal5", {}, "unit: packets; is for IP packets, ATM switches count cells"),
         ("ip", {"unit": "cells"}, "unit: cells; is for ATM switches, IP routers count packets or bytes"),
-        ("ip", {"per_vc": True}, "per_vc: true; needs unit = 'cells', of which VCs are made"),
+        ("ip", {"per_vc": True}, "per_vc: true; needs unit = 'cells', because IP has no VCs"),
         (
             "aal5",
             {"unit": "cells", "ecn": True},
-            "ecn: true; needs false with unit = 'cells', which carry no marks of IP",
+            "ecn: true; needs false with unit = 'cells', because cells have no ECN field",
         ),
     ],
     ids=str,

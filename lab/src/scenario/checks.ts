@@ -241,12 +241,12 @@ function* queueProblems(policy: Part): Generator<[string, string]> {
         const [min, max] = [Number(valueOf(policy, "min")), Number(valueOf(policy, "max"))];
         if (min >= max) yield ["max", `${Number(max.toPrecision(6))}; needs more than min, ${Number(min.toPrecision(6))}`];
         if (get("gap") === "drawn" && (valueOf(policy, "gentle") === true || valueOf(policy, "adaptive") === true)) {
-            yield ["gap", "drawn; needs gentle = false and adaptive = false, as Linux has it"];
+            yield ["gap", "drawn; needs gentle = false and adaptive = false, as in Linux"];
         }
         const cells = get("unit") === "cells";
-        if (valueOf(policy, "per_vc") === true && !cells) yield ["per_vc", "true; needs unit = 'cells', of which VCs are made"];
+        if (valueOf(policy, "per_vc") === true && !cells) yield ["per_vc", "true; needs unit = 'cells', because IP has no VCs"];
         if (valueOf(policy, "ecn") === true && cells) {
-            yield ["ecn", "true; needs false with unit = 'cells', which carry no marks of IP"];
+            yield ["ecn", "true; needs false with unit = 'cells', because cells have no ECN field"];
         }
     } else if (kind === "dualpi2") {
         const marking = valueOf(policy, "marking") as Part;

@@ -1,4 +1,4 @@
-"""Traffic of datagrams beside TCP: UDP over IP, which nothing answers."""
+"""Datagram traffic beside TCP: UDP over IP, without any response."""
 
 import csv
 from fractions import Fraction
@@ -15,19 +15,19 @@ from longpipe.units import SIZE, TIME
 # Headers of IPv4 and UDP (RFC 791, RFC 768), and of RTP before voice (RFC 3550) [bytes].
 HEADERS: Final = 28
 RTP_HEADER: Final = 12
-# Voice a packet each 20 ms, as RFC 3551 section 4.2 has it [bytes of payload].
+# Speech per packet of 20 ms (RFC 3551 section 4.2) [bytes].
 VOICE_INTERVAL: Final = "20 ms"
 VOICE: Final = {"g711": 160, "g729": 20}
 MOST_LINES: Final = 10_000_000
 LATEST_PS: Final = TIME.parse("2400 h")
 COLUMNS: Final = ("time", "bytes")
 
-IpRate = Annotated[Rate, Field(description="Rate of the IP packets, their headers of 28 bytes included [bit/s]")]
+IpRate = Annotated[Rate, Field(description="Rate of the IP packets, including 28 bytes of headers each [bit/s]")]
 Payload = Annotated[SegmentSize, Field(description="Payload of each datagram [bytes]")]
 
 
 class Cbr(Model):
-    """Datagrams of one length at a constant rate."""
+    """Datagrams of equal size at a constant rate."""
 
     kind: Literal["cbr"] = "cbr"
     rate: IpRate
@@ -35,7 +35,7 @@ class Cbr(Model):
 
 
 class Poisson(Model):
-    """Datagrams of one length at exponential distances."""
+    """Datagrams of equal size with exponential gaps (Poisson process)."""
 
     kind: Literal["poisson"] = "poisson"
     rate: IpRate
@@ -43,83 +43,86 @@ class Poisson(Model):
 
 
 class FixedTimes(Model):
-    """Each time is the mean."""
+    """All durations equal the mean."""
 
     kind: Literal["fixed"] = "fixed"
 
 
 class Exponential(Model):
-    """Exponential times."""
+    """Exponential durations."""
 
     kind: Literal["exponential"] = "exponential"
 
 
 class Pareto(Model):
-    """Times of Pareto's law, whose tail makes many such flows self-similar (Willinger et al. 1997)."""
+    """Pareto durations; many such flows together are self-similar (Willinger et al. 1997)."""
 
     kind: Literal["pareto"] = "pareto"
     shape: float = Field(
-        default=1.5, gt=1, le=100, description="How fast the tail falls: below 2 there is no variance; ns-2 manual"
+        default=1.5, gt=1, le=100, description="Tail index; below 2 the variance is infinite; ns-2 manual"
     )
 
 
 Times = Annotated[FixedTimes | Exponential | Pareto, Field(discriminator="kind"), kind_or_table()]
-BurstTimes = Annotated[Times, Field(description="How both times are distributed: exponential, pareto or fixed")]
+BurstTimes = Annotated[Times, Field(description="Distribution of both durations: exponential, pareto or fixed")]
 
 
 class Bursts(Model):
-    """Datagrams of one length at a constant rate while on, nothing while off."""
+    """Datagrams of equal size at a constant rate during on periods, none during off periods."""
 
     kind: Literal["on-off"] = "on-off"
     rate: IpRate
     payload: Payload = "1000 B"
-    on: BurstTime = Field(default="500 ms", description="Mean time on [time]; ns-2 manual")
-    off: Delay = Field(default="500 ms", description="Mean time off [time]; ns-2 manual")
+    on: BurstTime = Field(default="500 ms", description="Mean duration of an on period [time]; ns-2 manual")
+    off: Delay = Field(default="500 ms", description="Mean duration of an off period [time]; ns-2 manual")
     times: BurstTimes = Exponential()
 
 
 class Voice(Model):
-    """One way of a telephone call over RTP: a packet each 20 ms while somebody talks."""
+    """One direction of a telephone call over RTP: a packet every 20 ms during talk spurts."""
 
     kind: Literal["voice"] = "voice"
     codec: Literal["g711", "g729"] = Field(
-        default="g711", description="160 or 20 bytes of speech in a packet, 80 or 24 kbit/s as IP; RFC 3551 section 4.5"
+        default="g711", description="160 or 20 bytes of speech per packet, 80 or 24 kbit/s as IP; RFC 3551 section 4.5"
     )
-    on: BurstTime = Field(default="1.004 s", description="Mean length of a talkspurt [time]; ITU-T P.59")
-    off: Delay = Field(default="1.587 s", description="Mean length of a pause [time]; ITU-T P.59")
+    on: BurstTime = Field(default="1.004 s", description="Mean duration of a talk spurt [time]; ITU-T P.59")
+    off: Delay = Field(default="1.587 s", description="Mean duration of a pause [time]; ITU-T P.59")
     times: BurstTimes = Exponential()
 
     def bursts(self) -> Bursts:
-        """The same as bursts of datagrams."""
+        """Returns the equivalent on/off source."""
         payload = VOICE[self.codec] + RTP_HEADER
         rate_bps = Fraction(8 * (payload + HEADERS) * 10**12, TIME.parse(VOICE_INTERVAL))
         return Bursts(rate=f"{rate_bps} bit/s", payload=f"{payload} B", on=self.on, off=self.off, times=self.times)
 
 
 class Video(Model):
-    """Live video of a steady rate: frames whose length and spacing vary, each sent as datagrams at once (RFC 8593)."""
+    """Live video at a constant mean rate: frames of varying size and spacing, each a burst of datagrams (RFC 8593)."""
 
     kind: Literal["video"] = "video"
     rate: Rate = Field(
         default="1 Mbit/s", description="Mean rate of the payload [bit/s]; RFC 8593 has 150 kbit/s to 1.5 Mbit/s"
     )
     frame: FrameTime = Field(
-        default="33.333 ms", description="Mean time from frame to frame [time]; RFC 8593 section 5, 30 a second"
+        default="33.333 ms", description="Mean time between frames [time]; RFC 8593 section 5, 30 frames/s"
     )
-    payload: SegmentSize = Field(default="1200 B", description="Most payload of a datagram [bytes]")
+    payload: SegmentSize = Field(default="1200 B", description="Maximum payload per datagram [bytes]")
     size_spread: Probability = Field(
-        default=0.15, description="Mean deviation of a frame's length, Laplacian [fraction]; RFC 8593 section 5"
+        default=0.15,
+        description="Mean deviation of the frame size, Laplace distribution [fraction]; RFC 8593 section 5 ",
     )
     time_spread: Probability = Field(
-        default=0.15, description="Mean deviation of the time to the next frame, Laplacian [fraction]; RFC 8593"
+        default=0.15, description="Mean deviation of the time between frames, Laplace distribution [fraction]; RFC 8593"
     )
 
 
 class Arrivals(Model):
-    """Datagrams from a CSV file with a head: time after the start, in seconds or with a unit, and bytes of payload."""
+    """Datagrams from a CSV file with the columns time (after the start, in seconds or with a unit) and bytes."""
 
     kind: Literal["arrivals"] = "arrivals"
-    file: str = Field(min_length=1, max_length=4096, description="A path of a file, read when the scenario is checked")
+    file: str = Field(
+        min_length=1, max_length=4096, description="A path to the file, which is read when the scenario is checked"
+    )
 
 
 Datagrams = Cbr | Poisson | Bursts | Voice | Video | Arrivals

@@ -1,4 +1,4 @@
-"""Explicit congestion notification: whether packets can be marked, and how the receiver tells of marks."""
+"""Explicit congestion notification: whether packets are ECN-capable, and how the receiver reports marks."""
 
 from typing import Annotated, Literal
 
@@ -8,47 +8,47 @@ from longpipe.scenario.base import LATER, Model, kind_or_table
 
 
 class EcnOff(Model):
-    """No packet can be marked."""
+    """Packets are not ECN-capable."""
 
     kind: Literal["off"] = "off"
 
 
 class EcnClassic(Model):
-    """ACKs echo a mark until the sender says that it reduced its window, once a window (RFC 3168)."""
+    """ACKs carry ECE until the sender sets CWR; one reduction per window (RFC 3168)."""
 
     kind: Literal["classic"] = "classic"
     abe: bool = Field(
         default=False,
-        description="A mark costs less than a loss: .85 of the window stays with CUBIC, .8 with Reno; RFC 8511",
+        description="Alternative backoff: a mark reduces the window to .85 (CUBIC) or .8 (Reno) of it; RFC 8511",
     )
 
 
 class EcnDctcp(Model):
-    """ACKs say of all data whether it was marked (RFC 8257 section 3.2)."""
+    """ACKs report for all data whether it was marked (RFC 8257 section 3.2)."""
 
     kind: Literal["dctcp"] = "dctcp"
     ect: Annotated[Literal[0, 1], LATER] = Field(
         default=0,
-        description="What data say: ECT(0), or ECT(1) for queues of low latency; RFC 9331 section 4.1",
+        description="Codepoint of data packets: ECT(0), or ECT(1) for low-latency (L4S) queues; RFC 9331 section 4.1",
     )
 
 
 class EcnAccurate(Model):
-    """ACKs count marked packets in three bits; where marks begin, and at every second, at once (RFC 9768)."""
+    """Accurate ECN: ACKs count CE packets in three bits; a first and each second CE is reported at once (RFC 9768)."""
 
     kind: Literal["accurate"] = "accurate"
     abe: bool = Field(
         default=False,
-        description="A mark costs less than a loss: .85 of the window stays with CUBIC, .8 with Reno; RFC 8511",
+        description="Alternative backoff: a mark reduces the window to .85 (CUBIC) or .8 (Reno) of it; RFC 8511",
     )
     ect: Literal[0, 1] = Field(
         default=0,
-        description="What data say: ECT(0), or ECT(1) for queues of low latency; RFC 9331 section 4.1",
+        description="Codepoint of data packets: ECT(0), or ECT(1) for low-latency (L4S) queues; RFC 9331 section 4.1",
     )
     option: Annotated[bool, LATER] = Field(
         default=False,
-        description="ACKs count marked bytes, too, in an option of 12 bytes, or 8 beside two SACK blocks; RFC 9768 "
-        "section 3.2.3",
+        description="ACKs also count marked bytes in the AccECN option of 12 bytes, or 8 beside two SACK blocks; "
+        "RFC 9768 section 3.2.3",
     )
 
 

@@ -1,4 +1,4 @@
-"""Losses of a link, whatever its buffer holds: of packets as they enter its port or interface, or by wrong bits."""
+"""Injected losses of a link, independent of its buffer: of packets on entry to its port, or by bit errors."""
 
 from typing import Annotated, Literal
 
@@ -10,13 +10,13 @@ PacketNumber = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class NoLoss(Model):
-    """No packet is lost by force."""
+    """No injected losses."""
 
     kind: Literal["none"] = "none"
 
 
 class PacketLoss(Model):
-    """Packets by number, in the order in which they enter the link."""
+    """Loses the listed packets, numbered in the order in which they enter the link."""
 
     kind: Literal["packets"] = "packets"
     indices: Annotated[tuple[PacketNumber, ...], ASCENDING] = Field(
@@ -25,32 +25,32 @@ class PacketLoss(Model):
 
 
 class TimedLoss(Model):
-    """The first packet that enters at or after each instant."""
+    """Loses the first packet that enters at or after each listed time."""
 
     kind: Literal["at-times"] = "at-times"
     instants: Annotated[tuple[Instant, ...], ASCENDING] = Field(
-        description="A list of instants [time], as in ['1 s', '1.5 s']"
+        description="A list of times [time], as in ['1 s', '1.5 s']"
     )
 
 
 class BernoulliLoss(Model):
-    """Each packet independently, by the run's random stream of the link."""
+    """Loses each packet independently, from the link's random stream."""
 
     kind: Literal["bernoulli"] = "bernoulli"
     probability: Probability = Field(description="A probability of a loss, per packet")
 
 
 class LossOverTime(Model):
-    """Each packet independently, with a probability that changes; none is lost before the first instant."""
+    """Loses each packet independently with a time-varying probability, 0 before the first listed time."""
 
     kind: Literal["over-time"] = "over-time"
     steps: tuple[tuple[Instant, Probability], ...] = Field(
-        description="A list of instants [time] and the probability from each on, as in [['0 s', 0.0], ['15 s', 0.5]]"
+        description="A list of times [time] and the probability from then on, as in [['0 s', 0.0], ['15 s', 0.5]]"
     )
 
 
 class GilbertElliottTimeLoss(Model):
-    """A good and a bad state, each of which lasts an exponential time, so that bursts do not depend on load."""
+    """Gilbert-Elliott model in time: states of exponential duration, so that bursts do not depend on load."""
 
     kind: Literal["gilbert-elliott-in-time"] = "gilbert-elliott-in-time"
     good: SampleInterval = Field(description="A mean time in the good state [time]")
@@ -60,17 +60,17 @@ class GilbertElliottTimeLoss(Model):
 
 
 class GilbertElliottLoss(Model):
-    """A Markov chain of a good and a bad state, moving before each packet (Gilbert 1960, Elliott 1963)."""
+    """Gilbert-Elliott model: two states, with a transition before each packet (Gilbert 1960, Elliott 1963)."""
 
     kind: Literal["gilbert-elliott"] = "gilbert-elliott"
-    good_to_bad: Probability = Field(description="A probability of a step from good to bad, per packet")
-    bad_to_good: Probability = Field(description="A probability of a step from bad to good, per packet")
+    good_to_bad: Probability = Field(description="A transition probability from good to bad, per packet")
+    bad_to_good: Probability = Field(description="A transition probability from bad to good, per packet")
     loss_in_good: Probability = Field(default=0.0, description="Probability of a loss in the good state; Gilbert 1960")
     loss_in_bad: Probability = Field(default=1.0, description="Probability of a loss in the bad state")
 
 
 class BitErrorLoss(Model):
-    """Each bit independently: 1 - (1 - rate)^n of what is n bits long, at the end of the wire; cells spoil frames."""
+    """Independent bit errors: a packet of n bits is lost with probability 1 - (1 - rate)^n at the end of the link."""
 
     kind: Literal["bit-errors"] = "bit-errors"
     rate: Probability = Field(description="A bit error rate (BER): the probability that a bit is wrong, as in 1e-7")

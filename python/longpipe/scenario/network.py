@@ -19,23 +19,23 @@ from longpipe.scenario.vbr import OnOff, VbrFlow
 
 
 class Group(Model):
-    """Flows of a dumbbell that are alike: name1 to nameN, or name if there is one; the rest is the scenario's."""
+    """Flows of a dumbbell with equal settings: name1 to nameN, or name if there is one; the rest is the scenario's."""
 
-    name: Name = Field(description="What its flows' names begin with: letters, digits, '_', '.', '-'")
+    name: Name = Field(description="Prefix of the flows' names: letters, digits, '_', '.', '-'")
     count: int = Field(default=1, ge=1, le=10_000, description="Number of flows")
     tcp: Part[OwnTcp] = part(default=None, description="TCP fields that differ from the scenario's")
-    traffic: Part[Traffic | None] = part(default=None, description="Traffic, if not the scenario's")
-    start: Part[Start | None] = part(default=None, description="Start, if not the scenario's")
+    traffic: Part[Traffic | None] = part(default=None, description="Traffic; the scenario's if absent")
+    start: Part[Start | None] = part(default=None, description="Start time; the scenario's if absent")
     class_: Annotated[int, LATER] = Field(
         default=0,
         ge=0,
         le=255,
         validation_alias=AliasChoices("class", "class_"),
         serialization_alias="class",
-        description="Class in which ports with classes put its packets, both ways; 0 is the first",
+        description="Priority class of its packets at ports with classes, in both directions; 0 is the first",
     )
     direction: Literal["forth", "back"] = Field(
-        default="forth", description="Whether they send from source to sink (forth) or from sink to source (back)"
+        default="forth", description="Direction of the data: from source to sink (forth) or from sink to source (back)"
     )
 
     @property
@@ -52,11 +52,11 @@ class Dumbbell(Model):
 
     kind: Literal["dumbbell"] = "dumbbell"
     sources: int = Field(
-        default=5, ge=1, le=10_000, description="Number of sources, or that of all groups; ATM Forum/96-1761 figure 1"
+        default=5, ge=1, le=10_000, description="Number of sources, in total with groups; ATM Forum/96-1761 figure 1"
     )
     group: Parts[tuple[Group, ...] | None] = part(
         default=None,
-        description="Flows that differ, as in [{name = 'web', count = 20, traffic = 'web'}]; all alike if absent",
+        description="Groups of flows, as in [{name = 'web', count = 20, traffic = 'web'}]; all flows equal if absent",
     )
     access_rate: Rate = Field(
         default="155.52 Mbit/s", description="Rate of the hosts' links [bit/s]; ATM Forum/96-1761"
@@ -78,21 +78,24 @@ class Dumbbell(Model):
     return_policy: Part[Policy | None] = part(
         default=None, description="Policy of switch2 to switch1; switch.policy if absent"
     )
-    send_jitter: Delay = Field(default="0 s", description="Hosts delay each packet uniformly by less than this [time]")
-    trunk_loss: Part[Loss] = part(default=NoLoss(), description="What the trunk loses of itself, switch1 to switch2")
-    return_loss: Part[Loss] = part(default=NoLoss(), description="What the trunk loses of itself, switch2 to switch1")
+    send_jitter: Delay = Field(
+        default="0 s", description="Hosts delay each packet by a uniform random time below this [time]"
+    )
+    trunk_loss: Part[Loss] = part(default=NoLoss(), description="Injected losses of the trunk, switch1 to switch2")
+    return_loss: Part[Loss] = part(default=NoLoss(), description="Injected losses of the trunk, switch2 to switch1")
     path: Part[Path | None] = part(
         default=None,
-        description="What the trunk does over time, switch1 to switch2; it stands if absent",
+        description="Variation of the trunk over time, switch1 to switch2; static if absent",
     )
     return_path: Part[Path | None] = part(
-        default=None, description="What it does from switch2 to switch1; the same as path if absent"
+        default=None, description="Variation of the trunk over time, switch2 to switch1; equal to path if absent"
     )
     pep: Part[TrunkPep | None] = part(
-        default=None, description="A proxy at a switch that splits TCP connections (RFC 3135); none if absent"
+        default=None, description="Split-TCP proxy at one of the switches (RFC 3135); none if absent"
     )
     vbr: Part[OnOff | None] = part(
-        default=None, description="VBR over the trunk, from a host at switch1 to one at switch2; none if absent"
+        default=None,
+        description="VBR source over the trunk, from a host at switch1 to a host at switch2; none if absent ",
     )
 
     @property
@@ -117,16 +120,16 @@ class Dumbbell(Model):
 
 
 class Node(Model):
-    """A host, which ends flows, or a switch, which passes cells on."""
+    """A host, where flows begin and end, or a switch (router), which forwards."""
 
     name: Name = Field(description="A name of letters, digits, '_', '.', '-'; unique")
     kind: Literal["host", "switch"] = Field(description="A kind: host or switch")
     send_jitter: Delay = Field(
-        default="0 s", description="A host delays each packet uniformly by less than this [time]"
+        default="0 s", description="A host delays each packet by a uniform random time below this [time]"
     )
     pep: Part[Pep | None] = part(
         default=None,
-        description="A switch's proxy, which splits the TCP connections that pass (RFC 3135); none if absent",
+        description="Split-TCP proxy of a switch (RFC 3135); none if absent",
     )
 
 
@@ -143,33 +146,32 @@ class Link(Model):
     rate: Rate = Field(description="A bit rate of 53-byte cells or of IP packets [bit/s], as in '155.52 Mbit/s'")
     delay: Delay = Field(description="A propagation delay [time], as in '5 ms'")
     return_rate: Rate | None = Field(
-        default=None, description="The rate from the second node to the first [bit/s]; the same if absent"
+        default=None, description="Rate from the second node to the first [bit/s]; equal to rate if absent"
     )
     return_delay: Delay | None = Field(
-        default=None, description="The delay from the second node to the first [time]; the same if absent"
+        default=None, description="Delay from the second node to the first [time]; equal to delay if absent"
     )
     buffer: Buffer | None = Field(default=None, description="Buffer of its switch ports [cells, packets, bytes or BDP]")
     return_buffer: Buffer | None = Field(
-        default=None, description="Buffer of the second node's port [cells, packets, bytes or BDP]; the same if absent"
+        default=None,
+        description="Buffer of the second node's port [cells, packets, bytes or BDP]; equal to buffer if absent ",
     )
-    policy: Part[Policy | None] = part(default=None, description="Policy of its switch ports")
+    policy: Part[Policy | None] = part(default=None, description="Queue discipline of its switch ports")
     return_policy: Part[Policy | None] = part(
-        default=None, description="Policy of the second node's port; the same as policy if absent"
+        default=None, description="Queue discipline of the second node's port; equal to policy if absent"
     )
-    loss: Part[Loss] = part(default=NoLoss(), description="What the link loses of itself, from first node to second")
-    return_loss: Part[Loss] = part(
-        default=NoLoss(), description="What the link loses of itself, from second node to first"
-    )
+    loss: Part[Loss] = part(default=NoLoss(), description="Injected losses, from the first node to the second")
+    return_loss: Part[Loss] = part(default=NoLoss(), description="Injected losses, from the second node to the first")
     path: Part[Path | None] = part(
-        default=None, description="What it does over time from the first node to the second; it stands if absent"
+        default=None, description="Variation over time, from the first node to the second; static if absent"
     )
     return_path: Part[Path | None] = part(
-        default=None, description="What it does from the second node to the first; the same as path if absent"
+        default=None, description="Variation over time, from the second node to the first; equal to path if absent"
     )
 
 
 class Flow(Model):
-    """One TCP connection, or datagrams, between two hosts; what it does not set it takes from the scenario."""
+    """A TCP connection or a datagram flow between two hosts; fields that it does not set are the scenario's."""
 
     name: Name = Field(description="A name of letters, digits, '_', '.', '-'; unique")
     from_: Name = Field(
@@ -179,17 +181,19 @@ class Flow(Model):
     route: tuple[Name, ...] | None = Field(
         default=None, description="Nodes from sender to receiver; fewest hops if absent"
     )
-    return_route: tuple[Name, ...] | None = Field(default=None, description="Nodes back; the route reversed if absent")
+    return_route: tuple[Name, ...] | None = Field(
+        default=None, description="Nodes of the return route; the reversed route if absent"
+    )
     tcp: Part[OwnTcp] = part(default=None, description="TCP fields that differ from the scenario's")
-    traffic: Part[Traffic | None] = part(default=None, description="Traffic, if not the scenario's")
-    start: Part[Start | None] = part(default=None, description="Start, if not the scenario's")
+    traffic: Part[Traffic | None] = part(default=None, description="Traffic; the scenario's if absent")
+    start: Part[Start | None] = part(default=None, description="Start time; the scenario's if absent")
     class_: Annotated[int, LATER] = Field(
         default=0,
         ge=0,
         le=255,
         validation_alias=AliasChoices("class", "class_"),
         serialization_alias="class",
-        description="Class in which ports with classes put its packets, both ways; 0 is the first",
+        description="Priority class of its packets at ports with classes, in both directions; 0 is the first",
     )
 
 

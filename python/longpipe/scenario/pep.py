@@ -1,4 +1,4 @@
-"""Proxies that split connections (performance enhancing proxies, RFC 3135)."""
+"""Split-TCP performance enhancing proxies (RFC 3135)."""
 
 from typing import Literal
 
@@ -10,15 +10,16 @@ from longpipe.scenario.parts import Part, part
 
 
 class Pep(Model):
-    """A proxy that ends each TCP connection that passes, and carries it on by one of its own (RFC 3135)."""
+    """A proxy that terminates each passing TCP connection and forwards its data over a second one (RFC 3135)."""
 
     buffer: SplitBuffer = Field(
-        description="Room for what a connection delivered and the next has not acknowledged [bytes], as in '1 MB'"
+        description="Buffer per connection for data that the second connection has not had acknowledged [bytes], as "
+        "in '1 MB'",
     )
-    tcp: Part[OwnTcp] = part(default=None, description="TCP fields of what it sends that differ from the flow's")
+    tcp: Part[OwnTcp] = part(default=None, description="TCP fields of the proxy's sender that differ from the flow's")
 
 
 class TrunkPep(Pep):
-    """The same at one end of a dumbbell's trunk."""
+    """A split-TCP proxy at one end of a dumbbell's trunk."""
 
-    at: Literal["switch1", "switch2"] = Field(default="switch1", description="Its switch: switch1 or switch2")
+    at: Literal["switch1", "switch2"] = Field(default="switch1", description="Switch of the proxy: switch1 or switch2")

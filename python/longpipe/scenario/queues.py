@@ -1,4 +1,4 @@
-"""Queues that act: what a router's port, and of RED a switch's, refuses, marks or drops before it is full."""
+"""Active queue management: disciplines that drop or mark before the buffer is full; RED also in ATM switches."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -18,142 +18,162 @@ from longpipe.scenario.base import (
 )
 from longpipe.units import TIME
 
-Ecn = Annotated[
-    bool, Field(description="Mark rather than drop the packets of senders that understand marks; RFC 3168 section 5")
-]
-QueueUnit = Annotated[Literal["packets", "bytes"], Field(description="What thresholds count")]
+Ecn = Annotated[bool, Field(description="Mark ECN-capable packets instead of dropping them; RFC 3168 section 5")]
+QueueUnit = Annotated[Literal["packets", "bytes"], Field(description="Unit of the thresholds")]
 Gain = Annotated[float, Field(gt=0, le=1e9)]
 
 
 class Red(Model):
-    """Random Early Detection: the longer the mean queue, the more arrivals go (Floyd and Jacobson 1993)."""
+    """Random Early Detection: the drop probability rises with the average queue (Floyd and Jacobson 1993)."""
 
     kind: Literal["red"] = "red"
-    min: float = Field(default=5, gt=0, le=1e12, description="Mean queue below which none goes [unit]; Floyd 1997")
+    min: float = Field(
+        default=5, gt=0, le=1e12, description="Average queue below which RED drops nothing [unit]; Floyd 1997"
+    )
     max: float = Field(
-        default=15, gt=0, le=1e12, description="Mean queue from which on all go, or twice that if gentle [unit]"
+        default=15,
+        gt=0,
+        le=1e12,
+        description="Average queue from which RED drops everything; twice that if gentle [unit]",
     )
     unit: Literal["packets", "bytes", "cells"] = Field(
-        default="packets", description="What thresholds count; cells, of which frames are judged whole, in ATM switches"
+        default="packets",
+        description="Unit of the thresholds; 'cells' is for ATM switches, where RED drops whole frames",
     )
     weight: PositiveShare = Field(
         default=0.002,
-        description="w of the queue that an arrival finds in the mean; 1 - exp(-1/C) for C packets/s fits a link",
+        description="Weight w_q of a new sample in the average queue; 1 - exp(-1/C) suits a link of C packets/s",
     )
-    max_p: PositiveShare = Field(default=0.1, description="Probability at 'max'; Floyd 1997")
-    gentle: bool = Field(default=True, description="Rise from max_p to 1 up to twice 'max', rather than jump")
+    max_p: PositiveShare = Field(default=0.1, description="Drop probability at 'max'; Floyd 1997")
+    gentle: bool = Field(
+        default=True, description="Raise the probability linearly from max_p at 'max' to 1 at twice 'max'"
+    )
     adaptive: bool = Field(
-        default=False, description="Move max_p so that the mean stays half-way; Floyd, Gummadi and Shenker 2001"
+        default=False, description="Adapt max_p to keep the average queue half-way; Floyd, Gummadi and Shenker 2001"
     )
     gap: Literal["uniform", "wait", "drawn"] = Field(
         default="uniform",
-        description="How far those that go are apart: 1 to 1/p (Floyd and Jacobson 1993), 1/p to 2/p as in ns-2, or "
-        "drawn once for each gap as in Linux",
+        description="Distribution of the number of packets between drops: uniform over 1 to 1/p (Floyd and Jacobson "
+        "1993), 'wait' 1/p to 2/p as ns-2, 'drawn' once for each gap as Linux",
     )
     mean_packet: SegmentSize = Field(
-        default="1000 B", description="Mean length of a packet, by which an idle line and bytes are counted [bytes]"
+        default="1000 B",
+        description="Mean packet size, to age the average of an idle port and to scale by bytes [bytes]",
     )
     ecn: Ecn = False
     per_vc: Annotated[bool, LATER] = Field(
-        default=False, description="A mean for each VC of the cells that it holds, rather than one of all"
+        default=False, description="Keep a separate average for the queued cells of each VC"
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """What no field has alone: each with the field's name."""
+        """Cross-field problems, as (field, message)."""
         if self.min >= self.max:
             yield "max", f"{self.max:g}; needs more than min, {self.min:g}"
         if self.gap == "drawn" and (self.gentle or self.adaptive):
-            yield "gap", "drawn; needs gentle = false and adaptive = false, as Linux has it"
+            yield "gap", "drawn; needs gentle = false and adaptive = false, as in Linux"
         if self.per_vc and self.unit != "cells":
-            yield "per_vc", "true; needs unit = 'cells', of which VCs are made"
+            yield "per_vc", "true; needs unit = 'cells', because IP has no VCs"
         if self.ecn and self.unit == "cells":
-            yield "ecn", "true; needs false with unit = 'cells', which carry no marks of IP"
+            yield "ecn", "true; needs false with unit = 'cells', because cells have no ECN field"
 
 
 class Pie(Model):
-    """Every 15 ms the delay and its change move the probability by which arrivals go (RFC 8033)."""
+    """PIE: a PI controller sets the drop probability from the queueing delay and its change (RFC 8033)."""
 
     kind: Literal["pie"] = "pie"
-    target: QueueTime = Field(default="15 ms", description="Delay aimed at [time]; RFC 8033 QDELAY_REF")
-    update: UpdateTime = Field(default="15 ms", description="Time from update to update [time]; RFC 8033 T_UPDATE")
-    burst: Delay = Field(default="150 ms", description="How long a burst may last [time]; RFC 8033 MAX_BURST")
-    alpha: Gain = Field(default=0.125, description="Weight of the delay's distance from the target [1/s]; RFC 8033")
-    beta: Gain = Field(default=1.25, description="Weight of its change [1/s]; RFC 8033 section 4.2")
+    target: QueueTime = Field(default="15 ms", description="Target queueing delay [time]; RFC 8033 QDELAY_REF")
+    update: UpdateTime = Field(
+        default="15 ms", description="Update interval of the drop probability [time]; RFC 8033 T_UPDATE"
+    )
+    burst: Delay = Field(default="150 ms", description="Burst allowance without drops [time]; RFC 8033 MAX_BURST")
+    alpha: Gain = Field(default=0.125, description="Gain of the delay's deviation from the target [1/s]; RFC 8033")
+    beta: Gain = Field(default=1.25, description="Gain of the delay's change [1/s]; RFC 8033 section 4.2")
     least_backlog: Backlog = Field(
-        default="3000 B", description="No packet goes where no more waits [bytes]; RFC 8033 section 4.1, two packets"
+        default="3000 B",
+        description="PIE neither drops nor marks up to this backlog [bytes]; RFC 8033 section 4.1, two packets",
     )
     delay: Literal["sojourn", "departure-rate", "departure-time"] = Field(
         default="sojourn",
-        description="How the delay is known: that of the packet that left last, the queue over the rate of departures "
-        "(half of each new rate in the mean, as in ns-3), or the queue times how long 2^14 bytes take to depart (a "
-        "quarter of each new time in the mean); RFC 8033 section 5.2",
+        description="Estimate of the delay: the sojourn time of the latest departure; the backlog over the departure "
+        "rate (averaged with weight 1/2, as ns-3); or the backlog times the time per byte over 2^14 bytes (averaged "
+        "with weight 1/4); RFC 8033 section 5.2",
     )
     rules: Literal["rfc-8033", "linux", "ns-3"] = Field(
-        default="rfc-8033", description="Whose reading of bursts and of very short and long delays"
+        default="rfc-8033", description="Implementation to follow for bursts and for very short and very long delays"
     )
-    derandomize: bool = Field(default=True, description="Keep those that go apart; RFC 8033 section 5.4")
+    derandomize: bool = Field(default=True, description="Spread drops out (derandomize); RFC 8033 section 5.4")
     ecn: Ecn = False
 
 
 class StepMarking(Model):
-    """Marks packets that find K or more waiting, and refuses none but those without room (RFC 8257 section 3.1)."""
+    """Marks packets that find a queue of K or more, and drops only when the buffer is full (RFC 8257 section 3.1)."""
 
     kind: Literal["step-marking"] = "step-marking"
-    threshold: int = Field(ge=1, le=10**12, description="K [unit]; RFC 8257 section 4.1 asks for C RTT/7")
+    threshold: int = Field(
+        ge=1, le=10**12, description="Marking threshold K [unit]; RFC 8257 section 4.1 recommends C RTT/7"
+    )
     unit: QueueUnit = "packets"
 
 
 class Blue(Model):
-    """Overflow raises the probability by which arrivals go, an idle line lowers it (Feng et al. 1999)."""
+    """BLUE: overflow raises the drop probability, an idle link lowers it (Feng et al. 1999)."""
 
     kind: Literal["blue"] = "blue"
-    increment: PositiveShare = Field(default=0.02, description="What an overflow adds; Feng et al. 1999 d1")
-    decrement: PositiveShare = Field(default=0.002, description="What an idle line takes off; Feng et al. 1999 d2")
-    freeze: QueueTime = Field(default="100 ms", description="Least time between two of these [time]; Feng et al. 1999")
+    increment: PositiveShare = Field(
+        default=0.02, description="Increase of the probability at an overflow; Feng et al. 1999 d1"
+    )
+    decrement: PositiveShare = Field(
+        default=0.002, description="Decrease of the probability when idle; Feng et al. 1999 d2"
+    )
+    freeze: QueueTime = Field(default="100 ms", description="Minimum time between two changes [time]; Feng et al. 1999")
     ecn: Ecn = False
 
 
 class CodelOptions(Model):
-    """How CoDel knows a delay that lasts."""
+    """Parameters of CoDel's detection of a standing queue."""
 
-    target: QueueTime = Field(default="5 ms", description="Delay that is no reason to drop [time]; RFC 8289 TARGET")
-    interval: QueueTime = Field(default="100 ms", description="How long it may be longer [time]; RFC 8289 INTERVAL")
+    target: QueueTime = Field(default="5 ms", description="Acceptable standing queue delay [time]; RFC 8289 TARGET")
+    interval: QueueTime = Field(
+        default="100 ms", description="Time above the target before the first drop [time]; RFC 8289 INTERVAL"
+    )
     least_backlog: Backlog = Field(
-        default="1500 B", description="No packet is dropped that leaves no more behind [bytes]; RFC 8289 section 4.2"
+        default="1500 B",
+        description="CoDel does not drop while the backlog is at most this [bytes]; RFC 8289 section 4.2",
     )
     arithmetic: Literal["exact", "linux", "ns-3"] = Field(
         default="exact",
-        description="Times between drops by roots, or by Linux's or ns-3's steps towards them in units of 1024 ns",
+        description="Interval between drops: exact inverse square root, or the Newton steps of Linux or ns-3 in units "
+        "of 1024 ns",
     )
     ecn: Ecn = False
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """What no field has alone: each with the field's name."""
+        """Cross-field problems, as (field, message)."""
         if TIME.parse(self.interval) < TIME.parse(self.target):
             yield "interval", f"{self.interval}; needs at least the target, {self.target}"
 
 
 class Codel(CodelOptions):
-    """Controlled delay: drops at the head, the more often the longer packets wait too long (RFC 8289)."""
+    """Controlled delay: drops at the head, increasingly often while the delay exceeds the target (RFC 8289)."""
 
     kind: Literal["codel"] = "codel"
 
 
 class FqCodel(CodelOptions):
-    """A queue for each flow, new ones first, each under CoDel (RFC 8290); without room the longest queue is cut."""
+    """A CoDel queue for each flow, new flows first (RFC 8290); a full buffer drops from the longest queue."""
 
     kind: Literal["fq-codel"] = "fq-codel"
-    quantum: Quantum = Field(default="1514 B", description="What a queue may send in a turn [bytes]; RFC 8290")
+    quantum: Quantum = Field(default="1514 B", description="Bytes that a queue may send per round [bytes]; RFC 8290")
     queues: int | None = Field(
         default=None,
         ge=1,
         le=65536,
-        description="Queues among which a hash spreads the flows, 1024 in Linux; else one for each flow",
+        description="Number of queues to which flows are hashed, 1024 in Linux; one queue per flow if absent",
     )
     rules: Literal["rfc-8290", "linux"] = Field(
         default="rfc-8290",
-        description="Whether CoDel looks at the backlog of a flow, or of all as Linux's, and where flows that emptied "
-        "wait",
+        description="Implementation to follow: in Linux CoDel compares the backlog of all flows, and a new flow that "
+        "became empty joins the old flows only if there are any; RFC 8290 compares the flow's own, and it always joins",
     )
 
 

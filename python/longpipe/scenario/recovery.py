@@ -1,4 +1,4 @@
-"""Loss recovery: what is sent again."""
+"""Loss recovery: which segments a sender retransmits, and when."""
 
 from typing import Annotated, Literal
 
@@ -12,149 +12,148 @@ Pipe = Literal["window", "outstanding"]
 
 Guard = Annotated[
     bool,
-    Field(description="No second fast retransmit of data sent before the latest recovery; RFC 2582 section 5"),
+    Field(description="No second fast retransmit for data sent before the last recovery; RFC 2582 section 5"),
 ]
 
 
 class Vanilla(Variant):
-    """A timeout alone goes back to the first unacknowledged byte (ATM Forum/96-1761 section 2)."""
+    """Retransmits only after a timeout, from the first unacknowledged byte (ATM Forum/96-1761 section 2)."""
 
     kind: Literal["vanilla"] = "vanilla"
 
 
 class TahoeOptions(Model):
-    """What Tahoe leaves open; without effect on other recoveries."""
+    """Options of Tahoe; no effect on other recoveries."""
 
     guard: Guard = False
 
 
 class Tahoe(Variant, TahoeOptions):
-    """A fast retransmit goes back in slow start (Jacobson 1988)."""
+    """Fast retransmit, then slow start from the first unacknowledged byte (Jacobson 1988)."""
 
     kind: Literal["tahoe"] = "tahoe"
 
 
 class RenoOptions(Model):
-    """What Reno leaves open; without effect on other recoveries."""
+    """Options of Reno; no effect on other recoveries."""
 
     guard: Guard = False
     deflate_on_timeout: bool = Field(
         default=False,
-        description="A timeout halves the window as it was before duplicate ACKs inflated it, unlike 4.4BSD",
+        description="After a timeout, ssthresh is half of the window without its inflation; 4.4BSD includes it",
     )
     guard_timeouts_only: bool = Field(
         default=False,
-        description="The guard holds after a timeout alone: fast retransmits may follow each other, as in ns-2 of 2000",
+        description="Apply 'guard' only after a timeout, so that fast retransmits may follow each other; ns-2 of 2000",
     )
     inflate_always: bool = Field(
         default=False,
-        description="Duplicates past the threshold inflate the window even without a fast retransmit, until the next "
-        "ACK of new data deflates it; the order of 4.4BSD's tests",
+        description="Duplicate ACKs beyond the threshold inflate the window even without a fast retransmit, until the "
+        "next ACK of new data deflates it; 4.4BSD",
     )
 
 
 class Reno(Variant, RenoOptions):
-    """A fast retransmit sends one segment again, and duplicates inflate the halved window (RFC 2001)."""
+    """Fast retransmit and fast recovery: duplicate ACKs inflate the halved window (RFC 2001)."""
 
     kind: Literal["reno"] = "reno"
 
 
 class NewRenoOptions(Model):
-    """What NewReno leaves open; without effect on other recoveries."""
+    """Options of NewReno; no effect on other recoveries."""
 
     flywheel: bool = Field(
         default=True,
-        description="One new segment for every two duplicate ACKs, else as the inflated window allows; "
-        "ATM Forum/98-0876 section 3.1",
+        description="In recovery send one new segment per two duplicate ACKs; if false, as the inflated window "
+        "allows; ATM Forum/98-0876 section 3.1",
     )
     max_burst: Burst = Field(
         default="unlimited",
-        description="Most segments that an ACK lets out in recovery, besides a resent one [segments]; RFC 2582",
+        description="Maximum new segments per ACK in recovery [segments]; RFC 2582",
     )
     partial_deflation: bool = Field(
         default=False,
-        description="A partial ACK takes what it acknowledges, less a segment, off the window (RFC 2582), "
-        "else sets it to ssthresh; ATM Forum/98-0876 section 3.1",
+        description="A partial ACK deflates the window by the acknowledged data minus one segment (RFC 2582); if "
+        "false, it sets the window to ssthresh; ATM Forum/98-0876 section 3.1",
     )
     guard: Guard = False
     timer_restart: TimerRestart = Field(
         default="every",
-        description="Partial ACKs that restart the retransmission timer: first or every; ATM Forum/98-0876 section 3.1",
+        description="Which partial ACKs restart the retransmission timer: first or every; ATM Forum/98-0876 section "
+        "3.1",
     )
 
 
 class NewReno(Variant, NewRenoOptions):
-    """Each partial ACK sends the next hole until all is acknowledged (ATM Forum/98-0876 section 3.1)."""
+    """Each partial ACK retransmits the next hole, until recovery ends (ATM Forum/98-0876 section 3.1)."""
 
     kind: Literal["newreno"] = "newreno"
 
 
 class SackOptions(Model):
-    """What SACK leaves open; without effect on other recoveries."""
+    """Options of SACK; no effect on other recoveries."""
 
     blocks: int = Field(
-        default=3, ge=1, le=3, description="Most blocks in an ACK; 3 fit beside a timestamp, RFC 2018 section 3"
+        default=3, ge=1, le=3, description="Maximum SACK blocks per ACK; 3 fit beside a timestamp, RFC 2018 section 3"
     )
     pipe: Pipe = Field(
         default="window",
-        description="PIPE at a fast retransmit: the window or what is outstanding, less the duplicate ACKs; "
+        description="Initial PIPE at a fast retransmit: the window or the outstanding data, minus the duplicate ACKs; "
         "ATM Forum/98-0876 section 3.2",
     )
     guard: Guard = True
     timer_restart: TimerRestart = Field(
-        default="every", description="Partial ACKs that restart the retransmission timer: first or every; RFC 2582"
+        default="every", description="Which partial ACKs restart the retransmission timer: first or every; RFC 2582"
     )
 
 
 class Sack(Variant, SackOptions):
-    """Holes first, while PIPE is below the halved window (RFC 2018, ATM Forum/98-0876 section 3.2)."""
+    """Sends holes first, then new data, while PIPE < cwnd (RFC 2018, ATM Forum/98-0876 section 3.2)."""
 
     kind: Literal["sack"] = "sack"
 
 
 class Rfc6675(Variant):
-    """Lost is what enough data arrived beyond; PIPE leaves it out; a lost tail is rescued once (RFC 6675)."""
+    """Conservative SACK recovery with IsLost(), PIPE, NextSeg() and the rescue retransmission (RFC 6675)."""
 
     kind: Literal["rfc6675"] = "rfc6675"
     blocks: int = Field(
-        default=3, ge=1, le=3, description="Most blocks in an ACK; 3 fit beside a timestamp, RFC 2018 section 3"
+        default=3, ge=1, le=3, description="Maximum SACK blocks per ACK; 3 fit beside a timestamp, RFC 2018 section 3"
     )
     fack: Annotated[bool, LATER] = Field(
         default=False,
-        description="All is lost that did not arrive below the last byte that did, and a gap of more than three "
-        "segments begins a recovery; Mathis and Mahdavi 1996",
+        description="Forward acknowledgment: declare all holes below the highest SACKed byte lost, and start recovery "
+        "when they exceed three segments; Mathis and Mahdavi 1996",
     )
 
 
 class Rack(Variant):
-    """Losses by time, probes of the tail, a window in proportion to what arrives (RFC 8985, RFC 9937), as in Linux."""
+    """RACK-TLP with proportional rate reduction (RFC 8985, RFC 9937), as in Linux."""
 
     kind: Literal["rack"] = "rack"
     blocks: int = Field(
-        default=3, ge=1, le=3, description="Most blocks in an ACK; 3 fit beside a timestamp, RFC 2018 section 3"
+        default=3, ge=1, le=3, description="Maximum SACK blocks per ACK; 3 fit beside a timestamp, RFC 2018 section 3"
     )
-    probe: bool = Field(
-        default=True, description="Probe the tail when ACKs stay away for two round trips; RFC 8985 section 7"
-    )
+    probe: bool = Field(default=True, description="Tail loss probe after two RTTs without an ACK; RFC 8985 section 7")
     undo: bool = Field(
         default=True,
-        description="Take a reduction back if an ACK shows that nothing had been lost; needs timestamps, D-SACK or "
-        "F-RTO, RFC 4015",
+        description="Undo a reduction if an ACK shows that it was spurious; needs timestamps (Eifel), D-SACK or "
+        "F-RTO; RFC 4015",
     )
     dsack: Annotated[bool, LATER] = Field(
         default=False,
-        description="ACKs tell what came twice: a reduction all copies of which did is taken back, and RACK waits "
-        "longer; RFC 2883",
+        description="Receivers send D-SACK blocks: a reduction is undone if all its retransmissions were duplicates, "
+        "and RACK's reordering window grows; RFC 2883",
     )
     frto: Annotated[bool, LATER] = Field(
         default=False,
-        description="After a timeout and the ACK of its first copy new data leave first; if older data that were sent "
-        "once are acknowledged then, the timeout is taken back; RFC 5682",
+        description="F-RTO: after a timeout send new data first; undo the timeout if data that was not retransmitted "
+        "is then acknowledged; RFC 5682",
     )
     successive: Annotated[bool, LATER] = Field(
         default=False,
-        description="A recovery that ends while copies of later losses are under way is followed by another at once, "
-        "which costs the window again; Linux, tcp_time_to_recover",
+        description="Start another recovery, with another reduction, at once if retransmissions of later losses are "
+        "in flight when a recovery ends; Linux tcp_time_to_recover",
     )
 
 

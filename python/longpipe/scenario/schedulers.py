@@ -1,4 +1,4 @@
-"""Ports that choose between queues: by flow, by class, or by what a sender can do with marks."""
+"""Packet schedulers: ports with several queues, by flow, by class, or by ECN codepoint."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -11,127 +11,147 @@ from longpipe.units import TIME
 Weight = Annotated[int, Field(ge=1, le=10_000)]
 Queues = Annotated[int, Field(ge=1, le=65_536)]
 Gain = Annotated[float, Field(gt=0, le=1e9)]
-TurnBytes = Annotated[TurnQuantum, Field(description="What a queue may send in a turn [bytes]")]
+TurnBytes = Annotated[TurnQuantum, Field(description="Bytes that a queue may send per round [bytes]")]
 
 
 class Drr(Model):
-    """Deficit round robin, a queue for each flow; without room the longest queue loses its last packet."""
+    """Deficit round robin with a queue per flow; a full buffer drops the last packet of the longest queue."""
 
     kind: Literal["drr"] = "drr"
     quantum: TurnBytes = "1514 B"
     queues: Queues | None = Field(
-        default=None, description="Queues among which a hash spreads the flows; else one for each flow"
+        default=None, description="Number of queues to which flows are hashed; one queue per flow if absent"
     )
 
 
 class Sfq(Model):
-    """Stochastic fair queueing by bytes: a hash that may change spreads flows over queues in turn (McKenney 1990)."""
+    """Stochastic fair queueing by bytes: round robin over queues to which flows are hashed (McKenney 1990)."""
 
     kind: Literal["sfq"] = "sfq"
     quantum: TurnBytes = "1514 B"
-    queues: Queues = Field(default=1024, description="Queues among which a hash spreads the flows; Linux sch_sfq")
+    queues: Queues = Field(default=1024, description="Number of queues to which flows are hashed; Linux sch_sfq")
     perturb: QueueTime | None = Field(
-        default=None, description="How often the hash changes [time], 10 s for many; what waits stays; never if absent"
+        default=None,
+        description="Interval of changes of the hash [time]; queued packets stay where they are; never if absent",
     )
 
 
 class Fq(Model):
-    """Linux's fair queue: one for each flow, new ones first, each with a credit (sch_fq); senders pace themselves."""
+    """Linux's fair queue: a queue per flow with a byte credit, new flows first (sch_fq); pacing is the senders'."""
 
     kind: Literal["fq"] = "fq"
     quantum: TurnBytes = "3028 B"
     initial_quantum: TurnQuantum = Field(
-        default="15140 B", description="What a flow may send in its first turn [bytes]; Linux sch_fq, ten packets"
+        default="15140 B",
+        description="Bytes that a flow may send in its first round [bytes]; Linux sch_fq, ten packets",
     )
-    flow_limit: int = Field(default=100, ge=1, le=10**9, description="Most packets of a flow that wait; Linux sch_fq")
+    flow_limit: int = Field(
+        default=100, ge=1, le=10**9, description="Maximum number of queued packets of a flow; Linux sch_fq"
+    )
     refill_delay: Delay = Field(
         default="40 ms",
-        description="A flow that had no turn to come for longer begins with a whole one [time]; Linux sch_fq",
+        description="A flow that was idle for longer gets a full quantum [time]; Linux sch_fq flow_refill_delay",
     )
 
 
 class StrictPriority(Model):
-    """A queue for each class, each with the port's buffer; of those where packets wait the first one sends."""
+    """A queue per class, each with the port's buffer; the first class with queued packets is served."""
 
     kind: Literal["strict-priority"] = "strict-priority"
-    classes: int = Field(default=2, ge=1, le=256, description="Number of classes, to which flows belong by 'class'")
+    classes: int = Field(default=2, ge=1, le=256, description="Number of classes; a flow's class is its field 'class'")
 
 
 class WeightedPriority(Model):
-    """A queue for each class, each with the port's buffer, in turn by weight (deficit round robin)."""
+    """A queue per class, each with the port's buffer, served by weighted deficit round robin."""
 
     kind: Literal["weighted-priority"] = "weighted-priority"
     weights: tuple[Weight, ...] = Field(
-        default=(3, 1), min_length=1, max_length=256, description="Quanta of each class in a turn, as in [3, 1]"
+        default=(3, 1), min_length=1, max_length=256, description="Quanta per round of each class, as in [3, 1]"
     )
-    quantum: TurnQuantum = Field(default="1514 B", description="What a weight of 1 may send in a turn [bytes]")
+    quantum: TurnQuantum = Field(default="1514 B", description="Bytes per round for a weight of 1 [bytes]")
 
 
 class Step(Model):
-    """All are marked from a delay on."""
+    """Marks every packet whose delay reaches the threshold."""
 
     kind: Literal["step"] = "step"
-    threshold: Delay = Field(default="1 ms", description="The delay [time]; Linux sch_dualpi2")
+    threshold: Delay = Field(
+        default="1 ms", description="Delay from which packets are marked [time]; Linux sch_dualpi2"
+    )
 
 
 class Ramp(Model):
-    """The longer the delay, the more are marked."""
+    """Marks with a probability that rises linearly with the delay."""
 
     kind: Literal["ramp"] = "ramp"
-    min: Delay = Field(default="800 us", description="No mark up to here [time]; RFC 9332 appendix A.1 minTh")
-    max: Delay = Field(default="1200 us", description="All from here on [time]; RFC 9332 appendix A.1, minTh + range")
+    min: Delay = Field(
+        default="800 us", description="Delay up to which nothing is marked [time]; RFC 9332 appendix A.1 minTh"
+    )
+    max: Delay = Field(
+        default="1200 us",
+        description="Delay from which everything is marked [time]; RFC 9332 appendix A.1, minTh + range",
+    )
 
 
 class TimeShifted(Model):
-    """First come, first served, as if packets of low latency had come earlier."""
+    """Serves in the order of arrival, where low-latency packets count as having arrived earlier by a shift."""
 
     kind: Literal["time-shifted"] = "time-shifted"
-    shift: Delay = Field(default="50 ms", description="By how much [time]; RFC 9332 appendix A.1 tshift")
+    shift: Delay = Field(default="50 ms", description="The shift [time]; RFC 9332 appendix A.1 tshift")
 
 
 class Shares(Model):
-    """The classic queue has a share of the bytes while both wait."""
+    """Gives the classic queue a share of the bytes while both queues are backlogged."""
 
     kind: Literal["weighted"] = "weighted"
-    classic: float = Field(default=0.1, gt=0, lt=1, description="The share [fraction]; Linux, RFC 9332 has 1/16")
+    classic: float = Field(
+        default=0.1, gt=0, lt=1, description="Share of the classic queue [fraction]; Linux (RFC 9332 suggests 1/16)"
+    )
 
 
 class DualPi2(Model):
-    """A queue of low latency coupled with a classic one under one PI controller (RFC 9332); whose likelihoods add up.
+    """A low-latency queue coupled to a classic queue by one PI controller (RFC 9332).
 
-    The queue of low latency takes ECT(1) and what was marked before; it is marked by max(own, k p'), the classic one by
-    p'^2. Where k p' reaches 1 both drop by p'^2.
+    The low-latency queue takes ECT(1) and CE packets and marks them with probability max(own, k p'). The classic queue
+    drops or marks with p'^2. Where k p' reaches 1 both drop with p'^2. Decisions are derandomized: probabilities are
+    accumulated, and a packet is marked when the sum reaches 1.
     """
 
     kind: Literal["dualpi2"] = "dualpi2"
-    target: QueueTime = Field(default="15 ms", description="Delay aimed at in the classic queue [time]; RFC 9332")
-    update: UpdateTime = Field(default="16 ms", description="Time from update to update [time]; RFC 9332 Tupdate")
-    alpha: Gain = Field(default=0.16, description="Weight of the delay's distance from the target [1/s]; RFC 9332")
-    beta: Gain = Field(default=3.2, description="Weight of its change [1/s]; RFC 9332")
-    coupling: float = Field(default=2, ge=1, le=100, description="k; RFC 9332 section 2.1")
+    target: QueueTime = Field(default="15 ms", description="Target delay of the classic queue [time]; RFC 9332")
+    update: UpdateTime = Field(
+        default="16 ms", description="Update interval of the controller [time]; RFC 9332 Tupdate"
+    )
+    alpha: Gain = Field(default=0.16, description="Gain of the delay's deviation from the target [1/s]; RFC 9332")
+    beta: Gain = Field(default=3.2, description="Gain of the delay's change [1/s]; RFC 9332")
+    coupling: float = Field(default=2, ge=1, le=100, description="Coupling factor k; RFC 9332 section 2.1")
     marking: Annotated[Ramp | Step, Field(discriminator="kind"), kind_or_table()] = Field(
-        default=Ramp(), description="When the queue of low latency marks by itself: ramp (RFC 9332) or step (Linux)"
+        default=Ramp(), description="Native marking of the low-latency queue: ramp (RFC 9332) or step (Linux)"
     )
     least_packets: int = Field(
-        default=1, ge=0, le=10**9, description="It marks none where no more wait [packets]; RFC 9332 Th_len"
+        default=1,
+        ge=0,
+        le=10**9,
+        description="No native marking while at most this many are queued [packets]; RFC 9332 Th_len",
     )
     scheduler: Annotated[TimeShifted | Shares, Field(discriminator="kind"), kind_or_table()] = Field(
-        default=TimeShifted(), description="Who sends where both wait: time-shifted or weighted; RFC 9332 appendix A.1"
+        default=TimeShifted(),
+        description="Scheduler between both queues: time-shifted or weighted; RFC 9332 appendix A.1",
     )
     ecn: bool = Field(
-        default=True, description="Mark rather than drop packets of the classic queue that can be marked; RFC 9332"
+        default=True, description="Mark ECN-capable packets of the classic queue instead of dropping them; RFC 9332"
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """What no field has alone: each with the field's name."""
+        """Cross-field problems, as (field, message)."""
         if isinstance(self.marking, Ramp) and TIME.parse(self.marking.max) <= TIME.parse(self.marking.min):
             yield "marking.max", f"{self.marking.max}; needs more than min, {self.marking.min}"
 
 
 class AckFilter(Model):
-    """A plain queue where an ACK takes the place of those of its connection that wait and say less (RFC 3449 5.2.1).
+    """A FIFO queue in which a new ACK replaces queued ACKs of its connection that it makes redundant (RFC 3449 5.2.1).
 
-    Duplicates, ACKs with SACK blocks and those that tell otherwise of marks are kept.
+    Duplicate ACKs, ACKs with SACK blocks and ACKs whose ECN feedback differs are kept.
     """
 
     kind: Literal["ack-filter"] = "ack-filter"

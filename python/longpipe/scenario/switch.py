@@ -13,25 +13,25 @@ Ties = Literal["port-order", "rotating", "random"]
 
 LoadRatio = Annotated[float, Field(gt=0, le=100)]
 KeepLast = Annotated[
-    bool, Field(description="Admit the last cell of a damaged frame, so that it still delimits; ITU-T I.371")
+    bool, Field(description="Accept the last cell of a damaged frame, because it delimits the frame; ITU-T I.371")
 ]
 
 
 class TailDrop(Model):
-    """A cell that finds the buffer full is lost; plain UBR."""
+    """Drops a cell or packet that finds the buffer full; plain UBR."""
 
     kind: Literal["tail-drop"] = "tail-drop"
 
 
 class PartialPacketDiscard(Model):
-    """After a lost cell the rest of its frame is refused (Romanow and Floyd 1995)."""
+    """Drops the rest of a frame that lost a cell (Romanow and Floyd 1995)."""
 
     kind: Literal["partial-packet-discard"] = "partial-packet-discard"
     keep_last: KeepLast = True
 
 
 class Epd(Model):
-    """Early Packet Discard: refuses a frame if X > R K (Romanow and Floyd 1995)."""
+    """Early Packet Discard: drops a frame if X > R K (Romanow and Floyd 1995)."""
 
     kind: Literal["epd"] = "epd"
     threshold: PositiveShare = Field(default=0.8, description="R [fraction of the buffer]; ATM Forum/98-0876")
@@ -39,7 +39,7 @@ class Epd(Model):
 
 
 class SelectiveDrop(Model):
-    """Refuses a frame if X > R K and X_i N_a / X > Z (ATM Forum/96-1269)."""
+    """Drops a frame if X > R K and X_i N_a / X > Z (ATM Forum/96-1269)."""
 
     kind: Literal["selective-drop"] = "selective-drop"
     threshold: PositiveShare = Field(default=0.8, description="R [fraction of the buffer]; ATM Forum/98-0876")
@@ -48,7 +48,7 @@ class SelectiveDrop(Model):
 
 
 class Fba(Model):
-    """Fair Buffer Allocation: refuses a frame if X > R K and X_i N_a / X > Z (K - R K) / (X - R K)."""
+    """Fair Buffer Allocation: drops a frame if X > R K and X_i N_a / X > Z (K - R K) / (X - R K)."""
 
     kind: Literal["fba"] = "fba"
     threshold: PositiveShare = Field(default=0.9, description="R [fraction of the buffer]; ATM Forum/96-1761 section 1")
@@ -81,23 +81,23 @@ Policy = Annotated[
 
 
 class Fifo(Model):
-    """One queue, for UBR alone."""
+    """A single queue, for UBR only."""
 
     kind: Literal["fifo"] = "fifo"
 
 
 class Priority(Model):
-    """A queue each for VBR and UBR; VBR goes first, always (ATM Forum/97-0424 section 3, GR = 0)."""
+    """One queue each for VBR and UBR; VBR has strict priority (ATM Forum/97-0424 section 3, GR = 0)."""
 
     kind: Literal["priority"] = "priority"
 
 
 class GuaranteedRate(Model):
-    """A queue each for VBR and UBR; while both wait, a share of the slots is UBR's (ATM Forum/97-0424 section 3)."""
+    """One queue each for VBR and UBR; UBR has a share of the slots while both wait (ATM Forum/97-0424 section 3)."""
 
     kind: Literal["guaranteed-rate"] = "guaranteed-rate"
     share: Share = Field(
-        description="A share of the slots for UBR while VBR waits too [fraction of the link]; ATM Forum/97-0424 GR"
+        description="A share of the slots for UBR while VBR cells wait [fraction of the link]; ATM Forum/97-0424 GR"
     )
 
 
@@ -105,23 +105,24 @@ Scheduler = Annotated[Fifo | Priority | GuaranteedRate, Field(discriminator="kin
 
 
 class Switch(Model):
-    """Every output port of every switch, in both directions; ports of hosts have no limit."""
+    """Output ports of all switches, in both directions; hosts' interfaces have unlimited queues."""
 
     buffer: Buffer = Field(
         default="1000 cells",
-        description="Room for UBR's cells, or for IP packets, the one in service included [cells, packets, bytes or "
-        "BDP], or 'unlimited'; ATM Forum/96-1761 table 1",
+        description="Size of the buffer for UBR cells or IP packets, including the one in service [cells, packets, "
+        "bytes or BDP], or 'unlimited'; ATM Forum/96-1761 table 1",
     )
-    policy: Part[Policy] = part(default=TailDrop(), description="What a port refuses, marks or drops")
+    policy: Part[Policy] = part(
+        default=TailDrop(),
+        description="Queue discipline of a port: which packets or frames it drops or marks, and when",
+    )
     scheduler: Part[Scheduler] = part(
-        default=Fifo(), description="Which class a port serves next: fifo, priority or guaranteed-rate"
+        default=Fifo(), description="Service of VBR and UBR at a port: fifo, priority or guaranteed-rate"
     )
-    ties: Ties = Field(
-        default="random", description="Order among cells or packets that reach one switch at one instant"
-    )
+    ties: Ties = Field(default="random", description="Order of cells or packets that reach a switch at the same time")
     slot_phase: float = Field(
         default=0.5,
         ge=0,
         lt=1,
-        description="Start of the output slots after the slots in which cells arrive [cell times]; IP has no slots",
+        description="Offset of output slots from the slots in which cells arrive [cell times]; not used by IP",
     )

@@ -1,4 +1,4 @@
-"""When a sender gives up, and when a receiver acknowledges."""
+"""Retransmission timers of senders, and ACK policies of receivers."""
 
 from collections.abc import Iterator
 from typing import Annotated, Final, Literal
@@ -21,25 +21,25 @@ from longpipe.scenario.base import (
 )
 from longpipe.units import TICKS, TIME, Dimension
 
-# Ticks of any length, so many that they last longer, are for nobody.
+# Longest RTO accepted, for ticks of any length.
 LONGEST_RTO: Final = "10000 s"
 
 
 class FixedPhase(Model):
-    """Ticks at a given instant, the same for all hosts."""
+    """All hosts' ticks start at a given time."""
 
     kind: Literal["fixed"] = "fixed"
     at: Instant = Field(default="0 s", description="First tick; less than one tick [time]")
 
 
 class CommonPhase(Model):
-    """Ticks drawn uniformly, once for all hosts of a run."""
+    """The phase of the ticks is drawn uniformly, once per run, for all hosts."""
 
     kind: Literal["common"] = "common"
 
 
 class PerFlowPhase(Model):
-    """Ticks drawn uniformly, once for each flow."""
+    """The phase of the ticks is drawn uniformly for each flow."""
 
     kind: Literal["per-flow"] = "per-flow"
 
@@ -48,25 +48,24 @@ Phase = Annotated[FixedPhase | CommonPhase | PerFlowPhase, Field(discriminator="
 
 
 class Coarse(Model):
-    """BSD's slow timer: times one segment at a time in whole ticks, with srtt and rttvar as scaled integers."""
+    """BSD's slow timer: measures one segment at a time in ticks, with srtt and rttvar as scaled integers."""
 
     kind: Literal["coarse"] = "coarse"
     tick: Tick = Field(default="100 ms", description="Length of a tick [time]; ATM Forum/96-1761 section 3.1")
-    phase: Phase = Field(default=FixedPhase(), description="When the ticks fall: fixed, common or per-flow")
-    min_rto: Ticks = Field(default="2 ticks", description="Smallest RTO [ticks]; BSD's slow timer")
-    max_rto: Ticks = Field(default="640 ticks", description="Largest RTO [ticks]; 64 s, as BSD's TCPTV_REXMTMAX")
-    initial_rto: Ticks = Field(
-        default="30 ticks", description="RTO before the first measurement [ticks]; 3 s, RFC 1122"
-    )
+    phase: Phase = Field(default=FixedPhase(), description="Phase of the ticks: fixed, common or per-flow")
+    min_rto: Ticks = Field(default="2 ticks", description="Minimum RTO [ticks]; BSD's slow timer")
+    max_rto: Ticks = Field(default="640 ticks", description="Maximum RTO [ticks]; 64 s, as BSD's TCPTV_REXMTMAX")
+    initial_rto: Ticks = Field(default="30 ticks", description="RTO before the first RTT sample [ticks]; 3 s, RFC 1122")
     count_from_one: bool = Field(
-        default=True, description="The first measurement counts a tick more, as in BSD, else each counts at least one"
+        default=True,
+        description="Count the first RTT sample one tick higher, as BSD; if false, samples are at least one tick",
     )
     expires_on_tick: bool = Field(
-        default=True, description="The timer expires on a tick, as in BSD, else the RTO after it was set, as in ns-2"
+        default=True, description="Expire on a tick, as BSD; if false, exactly one RTO after the timer was set, as ns-2"
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """What no field has alone: each with the field's name."""
+        """Cross-field problems, as (field, message)."""
         yield from _rto_problems(self, TICKS)
         if TICKS.parse(self.max_rto) * TIME.parse(self.tick) > TIME.parse(LONGEST_RTO):
             yield "max_rto", f"{self.max_rto} of {self.tick}; needs at most {LONGEST_RTO} in all"
@@ -75,17 +74,19 @@ class Coarse(Model):
 
 
 class Fine(Model):
-    """Retransmission timer of RFC 6298 on a fine clock."""
+    """Retransmission timer of RFC 6298 with a fine-grained clock."""
 
     kind: Literal["fine"] = "fine"
     granularity: Granularity = Field(default="1 ms", description="Clock granularity G [time]; RFC 6298 section 4")
-    min_rto: Rto = Field(default="1 s", description="Smallest RTO [time]; RFC 6298 (2.4)")
-    max_rto: Rto = Field(default="60 s", description="Largest RTO [time]; RFC 6298 (2.5)")
-    initial_rto: Rto = Field(default="1 s", description="RTO before the first measurement [time]; RFC 6298 (2.1)")
-    timestamps: bool = Field(default=False, description="Time every segment by the timestamp option of RFC 7323")
+    min_rto: Rto = Field(default="1 s", description="Minimum RTO [time]; RFC 6298 (2.4)")
+    max_rto: Rto = Field(default="60 s", description="Maximum RTO [time]; RFC 6298 (2.5)")
+    initial_rto: Rto = Field(default="1 s", description="RTO before the first RTT sample [time]; RFC 6298 (2.1)")
+    timestamps: bool = Field(
+        default=False, description="Use the timestamp option of RFC 7323, which gives an RTT sample per ACK"
+    )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """What no field has alone: each with the field's name."""
+        """Cross-field problems, as (field, message)."""
         yield from _rto_problems(self, TIME)
 
 
@@ -98,51 +99,54 @@ def _rto_problems(timer: Coarse | Fine, unit: Dimension) -> Iterator[tuple[str, 
 
 
 class Immediate(Model):
-    """An ACK at once for each segment."""
+    """An immediate ACK for each segment."""
 
     kind: Literal["immediate"] = "immediate"
 
 
 class Delayed(Model):
-    """An ACK for every so many segments, or after a delay (RFC 1122 4.2.3.2)."""
+    """Delayed ACKs: one for every n-th segment, or after a timeout (RFC 1122 4.2.3.2)."""
 
     kind: Literal["delayed"] = "delayed"
     segments: Segments = Field(
-        default="2 segments", description="Segments that force an ACK [segments]; RFC 1122 4.2.3.2"
+        default="2 segments", description="Number of segments after which an ACK is sent [segments]; RFC 1122 4.2.3.2"
     )
-    timeout: AckDelay = Field(default="200 ms", description="Longest delay [time]; BSD's fast timer")
+    timeout: AckDelay = Field(default="200 ms", description="Maximum delay of an ACK [time]; BSD's fast timer")
     quick: Annotated[int, LATER] = Field(
-        default=0, ge=0, le=1_000_000, description="Segments at the start that are acknowledged at once; 16 in Linux"
+        default=0,
+        ge=0,
+        le=1_000_000,
+        description="Number of initial segments with immediate ACKs (quick ACKs); 16 in Linux",
     )
 
 
 class LinuxAcks(Model):
-    """ACKs as Linux sends them: at once at the start and while the receiver's window grows, else for two segments.
+    """Linux's ACK policy: immediate at the start and while the receive window grows, otherwise every second segment.
 
-    That window begins with 64 KiB and grows by two segments with each that arrives, up to a bound that follows what
-    is read in a round trip (tcp_input.c, 6.1). It takes timestamps, and shows in when ACKs leave; the sender goes by
-    `receiver_window`.
+    The receive window starts at 64 KiB and grows by two segments per arriving segment, up to a limit that follows the
+    data read per RTT (tcp_input.c, 6.1). The policy needs timestamps. The window affects only when ACKs are sent; the
+    sender is limited by `receiver_window`.
     """
 
     kind: Literal["linux"] = "linux"
-    timeout: AckDelay = Field(default="40 ms", description="Longest delay [time]; Linux")
+    timeout: AckDelay = Field(default="40 ms", description="Maximum delay of an ACK [time]; Linux")
     quick: int = Field(
-        default=16, ge=0, le=1_000_000, description="Segments at the start that are acknowledged at once; Linux"
+        default=16, ge=0, le=1_000_000, description="Number of initial segments with immediate ACKs (quick ACKs); Linux"
     )
     sack_delay: Annotated[SackDelay, LATER] = Field(
         default="0 s",
-        description="Past four ACKs at a new hole others wait for each other so long, a twentieth of the round trip "
-        "and 44 segments at most [time]; '0 s': none waits; 1.1 ms in Linux, with the slack of its timers",
+        description="ACK compression: after four ACKs at a new hole, hold SACKs back for this time, at most RTT/20 and "
+        "44 segments [time]; 1.1 ms in Linux including timer slack; '0 s' disables it",
     )
     least_round_trip: Annotated[bool, LATER] = Field(
         default=False,
-        description="The round trip in which it counts what is read falls at once to one that is shorter, and "
-        "grows by an eighth of what others are longer; Linux 6.1.176",
+        description="Receiver-side RTT estimate: takes a smaller sample at once, and moves by 1/8 towards a larger "
+        "one; Linux 6.1.176",
     )
     write_every: Annotated[WriteInterval, LATER] = Field(
         default="0 s",
-        description="The sender's application writes so often all that its buffer of 1538 segments has room for, and "
-        "what ends a write (PSH) is acknowledged at once [time]; '0 s': nothing ends one; Linux 6.1.176",
+        description="Interval at which the sender's application fills its buffer of 1538 segments; the end of each "
+        "write (PSH) gets an immediate ACK [time]; '0 s' disables it; Linux 6.1.176",
     )
 
 

@@ -1,4 +1,4 @@
-"""What applications send, when they begin, and what is recorded."""
+"""Traffic of applications, start times of flows, and traces."""
 
 from typing import Annotated, Literal
 
@@ -16,29 +16,29 @@ class Greedy(Model):
 
 
 class Transfer(Model):
-    """One file."""
+    """An application that sends one file."""
 
     kind: Literal["transfer"] = "transfer"
-    size: FileSize = Field(description="Length of the file [bytes], as in '8 MB'")
+    size: FileSize = Field(description="Size of the file [bytes], as in '8 MB'")
 
 
 class FixedStart(Model):
-    """All flows at one instant."""
+    """All flows start at the same time."""
 
     kind: Literal["fixed"] = "fixed"
-    at: Instant = Field(default="0 s", description="The instant [time]; ATM Forum/96-1761 section 3.1")
+    at: Instant = Field(default="0 s", description="Start time [time]; ATM Forum/96-1761 section 3.1")
 
 
 class StaggeredStart(Model):
-    """Flow i begins i intervals after the first."""
+    """Flow i starts i intervals after the first."""
 
     kind: Literal["staggered"] = "staggered"
     first: Instant = Field(default="0 s", description="Start of the first flow [time]")
-    interval: Instant = Field(description="Time between one flow's start and the next one's [time], as in '10 ms'")
+    interval: Instant = Field(description="Time between the starts of consecutive flows [time], as in '10 ms'")
 
 
 class RandomStart(Model):
-    """Each flow uniformly in an interval, from its own random stream."""
+    """Each flow starts uniformly distributed over an interval, from its own random stream."""
 
     kind: Literal["random"] = "random"
     from_: Instant = Field(
@@ -59,30 +59,31 @@ Start = Annotated[FixedStart | StaggeredStart | RandomStart, Field(discriminator
 
 
 class Traces(Model):
-    """What to record over time; off costs nothing."""
+    """Traces to record during the run."""
 
-    cwnd: bool = Field(default=False, description="cwnd and ssthresh of every flow, at each change")
+    cwnd: bool = Field(default=False, description="cwnd and ssthresh of each flow at each change")
     queue: bool = Field(
-        default=False, description="Cells (or packets) held by every switch port, at the first cell of each frame"
+        default=False,
+        description="Queue of each switch port [cells or packets], sampled at the first cell of each frame",
     )
     vc_queue: bool = Field(
-        default=False, description="Cells (or packets) of each flow held by every switch port, at regular instants"
+        default=False, description="Queue of each switch port by flow [cells or packets], sampled at regular intervals"
     )
-    vc_queue_interval: SampleInterval = Field(default="1 ms", description="Time between the samples of vc_queue [time]")
-    sequence: bool = Field(default=False, description="Segments sent, ACKs and SACK blocks received by every sender")
-    rtt: bool = Field(default=False, description="Round trips measured by every sender, and its RTO")
+    vc_queue_interval: SampleInterval = Field(default="1 ms", description="Sampling interval of vc_queue [time]")
+    sequence: bool = Field(default=False, description="Segments sent, ACKs and SACK blocks received by each sender")
+    rtt: bool = Field(default=False, description="RTT samples and RTO of each sender")
     delay: Annotated[bool, LATER] = Field(
         default=False,
-        description="Queueing delay of every packet at every router port, and its quantiles among the results; IP only",
+        description="Queueing delay of each packet at each router port, and its quantiles in the results; IP only",
     )
     drops: Annotated[bool, LATER] = Field(
-        default=False, description="Packets that router ports lost or marked, each with the reason; IP only"
+        default=False, description="Packets that router ports dropped or marked, with the cause; IP only"
     )
     control: Annotated[bool, LATER] = Field(
         default=False,
-        description="What every sender is about, at each change: BBR's stage and the bandwidth that it goes by, the "
-        "rate at which segments leave, the state of RACK's recovery",
+        description="State of each sender at each change: BBR's state and bandwidth estimate, the pacing rate, the "
+        "recovery state",
     )
     arrivals: Annotated[bool, LATER] = Field(
-        default=False, description="Data that reached every receiver, each byte when it first came"
+        default=False, description="Data received by each receiver, each byte at its first arrival"
     )

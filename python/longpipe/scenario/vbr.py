@@ -1,4 +1,4 @@
-"""VBR sources, on and off in turn."""
+"""Deterministic on/off sources of VBR cells."""
 
 from pydantic import AliasChoices, Field
 
@@ -6,20 +6,20 @@ from longpipe.scenario.base import Model, Name, PositiveShare, Rate, VbrPeriod, 
 
 
 class OnOff(Model):
-    """An end-to-end source of VBR cells: on for a period, then off, from its phase on; no buffer loses its cells."""
+    """A source of VBR cells: sends for a period, then pauses, starting at its phase; its cells are never dropped."""
 
-    period: VbrPeriod = Field(default="300 ms", description="Time on [time]; ATM Forum/97-0424 section 5.1")
+    period: VbrPeriod = Field(default="300 ms", description="Duration of a burst [time]; ATM Forum/97-0424 section 5.1")
     duty: PositiveShare = Field(
-        default=0.5, description="Fraction of the time that it is on; ATM Forum/97-0424 section 5.1"
+        default=0.5, description="Fraction of the time in which it sends; ATM Forum/97-0424 section 5.1"
     )
-    phase: VbrPhase = Field(default="0 s", description="When it is on for the first time [time]")
+    phase: VbrPhase = Field(default="0 s", description="Start of the first burst [time]")
     rate: Rate | None = Field(
-        default=None, description="Rate while on [bit/s]; that of its slowest link if absent, ATM Forum/97-0424"
+        default=None, description="Rate of a burst [bit/s]; that of its slowest link if absent, ATM Forum/97-0424"
     )
 
 
 class VbrFlow(OnOff):
-    """A VBR source of a graph: its host sends nothing else."""
+    """A VBR source of a graph, with a host of its own."""
 
     name: Name = Field(description="A name of letters, digits, '_', '.', '-'; unique among these")
     from_: Name = Field(

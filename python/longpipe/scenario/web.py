@@ -1,4 +1,4 @@
-"""Web traffic: clients ask for files in batches, servers answer at once (ATM Forum/98-0876 section 5)."""
+"""Web traffic: clients request files in batches, servers respond at once (ATM Forum/98-0876 section 5)."""
 
 from fractions import Fraction
 from typing import Annotated, Literal
@@ -14,46 +14,46 @@ Mean = Annotated[float, Field(gt=0, le=100)]
 
 
 class Web(Model):
-    """Files, each in answer to a request that the flow's far end sends over the flow's return path.
+    """A web server that sends a file for each request of its client, which is at the flow's receiving end.
 
-    A client's requests depend on seed and flow alone, never on the network.
+    The requests depend on seed and flow only, not on the network.
     """
 
     kind: Literal["web"] = "web"
     cycle: WebCycle = Field(
-        default="10 s", description="From one batch of requests to the next [time]; ATM Forum/98-0876 section 5.3"
+        default="10 s", description="Time between batches of requests [time]; ATM Forum/98-0876 section 5.3"
     )
     cycle_from: CycleFrom = Field(
         default="first-request",
-        description="The request of a batch from which the cycle counts: first-request or last-request; "
+        description="Request of a batch at which the next cycle starts: first-request or last-request; "
         "ATM Forum/98-0876 section 6.1 (10 cycles in 100 s)",
     )
     request: SegmentSize = Field(
         default="128 B", description="Payload of a request [bytes]; ATM Forum/98-0876 section 6.2"
     )
     spacing_from: Delay = Field(
-        default="100 ms", description="Least time between two requests of a batch [time]; ATM Forum/98-0876 section 5.3"
+        default="100 ms", description="Minimum time between requests of a batch [time]; ATM Forum/98-0876 section 5.3"
     )
     spacing_to: Delay = Field(
         default="500 ms",
-        description="Most time between two requests of a batch, uniform [time]; ATM Forum/98-0876 section 5.3",
+        description="Maximum time between requests of a batch, uniform [time]; ATM Forum/98-0876 section 5.3",
     )
     requests_mean: Mean = Field(
         default=5,
-        description="Mean number of a batch's requests, Poisson before the cut; ATM Forum/98-0876 section 5.3",
+        description="Mean number of requests per batch, Poisson before the cut; ATM Forum/98-0876 section 5.3",
     )
     requests_most: int = Field(
-        default=9, ge=1, le=1000, description="Most requests in a batch, from 1 on; ATM Forum/98-0876 section 5.3"
+        default=9, ge=1, le=1000, description="Maximum number of requests per batch; ATM Forum/98-0876 section 5.3"
     )
     size_mean: Mean = Field(
         default=5,
-        description="Mean number of a file's size in its class, 1 to 9, Poisson before the cut; "
+        description="Mean index of a file's size within its class, 1 to 9, Poisson before the cut; "
         "ATM Forum/98-0876 section 5.2",
     )
     cut: PoissonCut = Field(
         default="clamping",
-        description="How the Poisson variables are cut to their ranges: rejection (draw again) or clamping (nearest "
-        "end); left open by ATM Forum/98-0876",
+        description="Restriction of the Poisson variables to their ranges: rejection (draw again) or clamping (to the "
+        "nearest end); left open by ATM Forum/98-0876",
     )
     class_shares: tuple[Share, ...] = Field(
         default=(0.2, 0.28, 0.4, 0.112, 0.008),
