@@ -138,7 +138,7 @@ NO_CELLS = "IP routers have no cells (the default is an ATM switch's), needs pac
         (
             "switch.scheduler",
             "guaranteed-rate",
-            "switch.scheduler.share: missing; needs a share of the slots for UBR while VBR waits too "
+            "switch.scheduler.share: missing; needs a share of the slots for UBR while VBR cells wait "
             "[fraction of the link]; ATM Forum/97-0424 GR",
         ),
         (
