@@ -78,7 +78,7 @@ def test_a_directory_is_not_made_for_a_record(idle: str, tmp_path: Path, option:
 def test_a_path_that_is_not_there_is_one_line() -> None:
     done = live("nowhere.toml", "--", "true")
     assert done.returncode == 2
-    assert done.stderr == "error: nowhere.toml: can't be read, No such file or directory; needs a TOML file\n"
+    assert done.stderr == "error: nowhere.toml: can't be read, no such file or directory; needs a TOML file\n"
 
 
 def test_records_of_others_are_refused(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ _NEEDS_BY_TYPE: Final = {
 
 def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> str:
     context = error.get("ctx", {})
-    shown = _shown(error["input"])
+    given = shown(error["input"])
     match error["type"]:
         case "value_error":
             return str(context["error"])
@@ -91,18 +91,18 @@ def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> s
             needs = next((f.description for o in owners if (f := _named_fields(o).get(name))), None) or "a value"
             return f"missing; needs {needs[0].lower()}{needs[1:]}"
         case "literal_error":
-            return f"{shown}; {_accepts(str(error['input']), _quoted(context['expected']))}"
+            return f"{given}; {_accepts(str(error['input']), _quoted(context['expected']))}"
         case "union_tag_invalid":
             named = _accepts(context["tag"], _quoted(context["expected_tags"]))
-            return f"{context['tag']!r}; {named}{_table(owners, name, _percent(context['tag']))}"
+            return f"{shown(context['tag'])}; {named}{_table(owners, name, _percent(context['tag']))}"
         case "union_tag_not_found":
-            return f"{shown}; needs a kind: {', '.join(_kinds(owners, name))}"
+            return f"{given}; needs a kind: {', '.join(_kinds(owners, name))}"
         case "model_type" | "model_attributes_type" if kinds := _kinds(owners, name):
-            return f"{shown}; accepts {', '.join(kinds)}{_table(owners, name, error['input'])}"
+            return f"{given}; accepts {', '.join(kinds)}{_table(owners, name, error['input'])}"
         case kind if kind in _NEEDS:
-            return f"{shown}; needs {_NEEDS[kind].format(**context)}"
+            return f"{given}; needs {_NEEDS[kind].format(**context)}"
         case kind:
-            return f"{shown}; needs {_NEEDS_BY_TYPE.get(kind.partition('_')[0], error['msg'])}"
+            return f"{given}; needs {_NEEDS_BY_TYPE.get(kind.partition('_')[0], error['msg'])}"
 
 
 def _kinds(owners: list[type[BaseModel]], name: str) -> list[str]:
@@ -142,8 +142,13 @@ def _quoted(names: str) -> list[str]:
     return re.findall(r"'([^']+)'", names) or re.findall(r"\d+", names)
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
+def shown(value: object) -> str:
+    """Returns a value for a message, in at most 60 characters."""
+    try:
+        text = repr(value[:60] if isinstance(value, str | bytes | list | tuple) else value)
+    except (ValueError, RecursionError):
+        # A number of more digits than Python converts, or tables too deep.
+        return f"a {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -92,11 +92,12 @@ def column(context: typer.Context, incomplete: str) -> list[str]:
     """Columns of the CSV file that the command is about; of several with commas between, the last."""
     import csv
 
+    from longpipe.inputs import read_lines
+
     begun, comma, last = incomplete.rpartition(",")
     try:
-        with Path(_argument(context)).open(encoding="utf-8", newline="") as lines:
-            names = next(csv.reader(lines), [])
-    except (OSError, UnicodeDecodeError):
+        names = next(csv.reader(read_lines(_argument(context), "a CSV file", legacy=True)), [])
+    except (ScenarioError, csv.Error):
         return []
     return [f"{begun}{comma}{name}" for name in names if name.startswith(last)]
 

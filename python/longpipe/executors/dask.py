@@ -1,7 +1,6 @@
 """A Dask cluster, and so Slurm, PBS, Kubernetes: whatever `distributed` has workers on."""
 
 import asyncio
-import json
 import logging
 import math
 import time
@@ -10,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
 from typing import Final
 
 from distributed import Client, Future, KilledWorker, as_completed, get_worker
@@ -20,6 +18,7 @@ from distributed.deploy.cluster import Cluster
 from longpipe.errors import ScenarioError
 from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, name, run_beside_others
 from longpipe.executors.batches import Batches
+from longpipe.inputs import load_json
 from longpipe.memory import limit_bytes
 
 SCHEME: Final = "dask://"
@@ -235,7 +234,7 @@ def _client(where: str) -> Client:
     place = where.removeprefix(SCHEME)
     try:
         if place.endswith(".json"):
-            address = json.loads(Path(place).read_text())["address"]
+            address = load_json(place, "a scheduler file of Dask")["address"]
         else:
             address = f"tcp://{place}" if ":" in place else f"tcp://{place}:{_PORT}"
         # A client that finds nobody would go on trying while it is thrown away. In a thread, as a notebook has a loop.

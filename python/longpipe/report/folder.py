@@ -12,7 +12,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from longpipe.errors import ScenarioError
 from longpipe.files import write_text
+from longpipe.inputs import load_json, read_bytes
 from longpipe.locks import give_back, locked, taken
 from longpipe.provenance import code_digest, machine, software
 
@@ -111,10 +113,13 @@ def _remove(staged: Path, lock: int | None) -> None:
 def records(path: Path) -> dict[str, dict[str, Any]]:
     """The records of a folder by part; empty if it has none."""
     try:
-        found = json.loads((path / RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = load_json(path / RECORD, "the record of a reproduction")
+    except ScenarioError:
         return {}
-    return found if isinstance(found, dict) else {}
+    parts = found if isinstance(found, dict) else {}
+    return {
+        name: part for name, part in parts.items() if isinstance(part, dict) and isinstance(part.get("files"), dict)
+    }
 
 
 def is_current(path: Path, part: Part, document: str, seeds: int | None) -> bool:
@@ -135,6 +140,6 @@ def _here() -> dict[str, Any]:
 
 def _digest(path: Path) -> str | None:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
+        return hashlib.sha256(read_bytes(path, "a file of a reproduction")).hexdigest()
+    except ScenarioError:
         return None

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from longpipe.errors import ScenarioError
+from longpipe.inputs import read_bytes, read_text
 from longpipe.report.folder import RECORD, Part, records
 from longpipe.report.svg import Drawing, Palette, inline
 
@@ -60,10 +61,10 @@ class Results:
 
     def content(self, name: str) -> bytes:
         """A file as it is."""
-        return self._existing(name).read_bytes()
+        return read_bytes(self._existing(name), "a file of a reproduction")
 
     def _text(self, name: str) -> str:
-        return self._existing(name).read_text(encoding="utf-8")
+        return read_text(self._existing(name), "a file of a reproduction")
 
     def _existing(self, name: str) -> Path:
         path = self.folder / name

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import tomllib
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from pydantic import Field, model_validator
 from longpipe.absent import learn
 from longpipe.errors import ScenarioError
 from longpipe.examples import example
+from longpipe.inputs import load_toml, parse_toml
 from longpipe.scenario.base import Duration, Model, kinds
 from longpipe.scenario.buffers import Framing
 from longpipe.scenario.congestion import (
@@ -233,16 +233,7 @@ class Scenario(Model):
         `changes` are as `with_` takes them, and may replace what is wrong.
         """
         is_text = isinstance(source, str) and ("\n" in source or "=" in source)
-        where = "TOML text" if is_text else str(source)
-        try:
-            fields = tomllib.loads(str(source) if is_text else Path(source).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise ScenarioError(f"{where}: can't be read, {error.strerror}; needs a TOML file") from None
-        except UnicodeDecodeError:
-            raise ScenarioError(f"{where}: not UTF-8 text; needs a TOML file") from None
-        except tomllib.TOMLDecodeError as error:
-            raise ScenarioError(f'{where}: not TOML, {error}; needs lines such as: duration = "10 s"') from None
-        fields = fields if is_text else {"name": Path(source).stem, **fields}
+        fields = parse_toml(str(source), "TOML text") if is_text else {"name": Path(source).stem, **load_toml(source)}
         try:
             found = cls(**fields)
         except ScenarioError:

@@ -17,8 +17,9 @@ from itertools import pairwise
 from typing import Final
 
 from longpipe.errors import ScenarioError
+from longpipe.inputs import read_lines
 from longpipe.scenario.motion import MOST_STEPS, Coded
-from longpipe.scenario.rows import check_cells, heads, lines, quantity
+from longpipe.scenario.rows import check_cells, heads, quantity
 from longpipe.units import SYMBOLS, TIME
 
 PS: Final = 10**12
@@ -81,7 +82,11 @@ def modcods(name: str) -> list[Modcod]:
 
     ScenarioError names a file and its line.
     """
-    return list(_dvb_s2()) if name == OF_DVB_S2 else _of_use(_table(name, lines(name, "dvb-s2 or a CSV file")))
+    return (
+        list(_dvb_s2())
+        if name == OF_DVB_S2
+        else _of_use(_table(name, read_lines(name, "dvb-s2 or a CSV file", legacy=True)))
+    )
 
 
 @lru_cache(maxsize=1)
@@ -112,7 +117,7 @@ def _of_use(table: Iterator[Modcod]) -> list[Modcod]:
 
 
 def _of_file(file: str) -> list[tuple[int, int]]:
-    rows = list(csv.reader(lines(file, "a CSV file with time and esn0")))
+    rows = list(csv.reader(read_lines(file, "a CSV file with time and esn0", legacy=True)))
     names = heads(file, rows, KNOTS)
     found: list[tuple[int, int]] = []
     for number, row in enumerate(rows[1:], 2):

@@ -2,12 +2,12 @@
 
 import csv
 from fractions import Fraction
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from longpipe.errors import ScenarioError
+from longpipe.inputs import read_lines
 from longpipe.scenario.base import BurstTime, Delay, FrameTime, Model, Probability, Rate, SegmentSize, kind_or_table
 from longpipe.scenario.core import core_fields
 from longpipe.units import SIZE, TIME
@@ -147,13 +147,7 @@ def longest_bytes(core: dict[str, Any]) -> int:
 
 def _sent(file: str) -> list[list[int]]:
     """When each is sent [ps] and its payload [bytes]."""
-    try:
-        lines = Path(file).read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ScenarioError(f"{file}: can't be read, {reason}; needs a CSV file of time and bytes") from None
-    except UnicodeDecodeError:
-        raise ScenarioError(f"{file}: not text; needs a CSV file of time and bytes") from None
+    lines = read_lines(file, "a CSV file of time and bytes", legacy=True)
     if not 1 < len(lines) <= MOST_LINES:
         raise ScenarioError(f"{file}: {len(lines)} lines; needs a head and 1 to {MOST_LINES - 1} datagrams")
     rows = csv.reader(lines)

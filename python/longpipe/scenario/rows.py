@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from pathlib import Path
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.scenario.motion import MOST_STEPS
 from longpipe.units import Dimension
-
-
-def lines(file: str, needs: str) -> list[str]:
-    """Of a text file; `needs` says of what kind."""
-    try:
-        return Path(file).read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ScenarioError(f"{file}: can't be read, {reason}; needs {needs}") from None
-    except UnicodeDecodeError:
-        raise ScenarioError(f"{file}: not text; needs {needs}") from None
 
 
 def heads(file: str, rows: Sequence[Sequence[str]], names: Sequence[str], *, others: int = 1) -> list[str]:

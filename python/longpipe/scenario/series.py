@@ -10,10 +10,11 @@ from itertools import pairwise
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError
+from longpipe.inputs import read_lines
 from longpipe.scenario import irtt
 from longpipe.scenario.coding import rates_of
 from longpipe.scenario.motion import MOST_STEPS, Coded, File, Moving, Outages, Satellites
-from longpipe.scenario.rows import check_cells, heads, lines, quantity
+from longpipe.scenario.rows import check_cells, heads, quantity
 from longpipe.units import RATE, TIME
 
 PS: Final = 10**12
@@ -156,7 +157,7 @@ def _intervals(where: str, outages: Outages, own: Iterable[list[int]], duration_
 def _of_file(path: File) -> _Parts:
     if irtt.is_of_irtt(path.file):
         return _Parts(knots_ps=irtt.knots(path.file, LONGEST_DELAY_PS))
-    text = lines(path.file, "a CSV file, a schedule of mahimahi or irtt's JSON")
+    text = read_lines(path.file, "a CSV file, a schedule of mahimahi or irtt's JSON", legacy=True)
     return _of_csv(path.file, text) if path.file.endswith(".csv") else _of_schedule(path, text)
 
 

@@ -1,7 +1,6 @@
 """What `longpipe design` does: a plan, its cost, its runs."""
 
 import re
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +18,7 @@ from longpipe.cli.warnings import warn_of_design
 from longpipe.design import Design, Factor
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
+from longpipe.inputs import NoTomlError, parse_toml
 from longpipe.study import Study, run_until
 
 # What lies between commas, but for those within braces.
@@ -57,19 +57,19 @@ def parse_factor(text: str, option: str = "--factor") -> Factor:
         raise ScenarioError(f"{option}: {text!r}; accepts FIELD=LEVEL,LEVEL as in tcp.recovery=vanilla,reno")
     check_whole(option, field.strip())
     try:
-        levels = tomllib.loads(f"levels = [{right}]")["levels"]
-    except tomllib.TOMLDecodeError:
-        levels = [_level(level.strip()) for level in _LEVEL.findall(right)]
+        levels = parse_toml(f"levels = [{right}]", option)["levels"]
+    except NoTomlError:
+        levels = [_level(level.strip(), option) for level in _LEVEL.findall(right)]
     return Factor.over(field.strip(), levels, name.strip() or None)
 
 
-def _level(text: str) -> Any:  # noqa: ANN401 - whatever was written
+def _level(text: str, option: str) -> Any:  # noqa: ANN401 - whatever was written
     """A table as such, anything else as text."""
     if not text.startswith("{"):
         return text
     try:
-        return tomllib.loads(f"level = {text}")["level"]
-    except tomllib.TOMLDecodeError:
+        return parse_toml(f"level = {text}", option)["level"]
+    except NoTomlError:
         return text
 
 

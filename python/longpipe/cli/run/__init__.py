@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-import tomllib
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -18,6 +17,7 @@ from longpipe.cli.naming import check_whole
 from longpipe.cli.storing import MemoryOption, NoStoreOption, StoreOption, opened_if_wanted
 from longpipe.errors import ScenarioError
 from longpipe.files import check_directory, check_file, write_text
+from longpipe.inputs import NoTomlError, parse_toml, read_text
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
@@ -117,7 +117,8 @@ def scenario_with(file: Path, changes: Sequence[str]) -> Scenario:
     from longpipe.scenario import Scenario
 
     scenario = Scenario.from_toml(file, dict(change(text) for text in changes))
-    if not tomllib.loads(file.read_text(encoding="utf-8")):
+    lines = (line.lstrip() for line in read_text(file, "a TOML file").split("\n"))
+    if not any("=" in line for line in lines if not line.startswith("#")):
         typer.echo(
             f"warning: {file}: no fields, so all is as on an ATM LAN of 1996; `longpipe init --example geo` has some",
             err=True,
@@ -143,6 +144,6 @@ def change(text: str) -> tuple[str, object]:
         raise ScenarioError(f"--set: {text!r}; accepts FIELD=VALUE, as in switch.buffer='3000 cells'")
     check_whole("--set", field.strip())
     try:
-        return field.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+        return field.strip(), parse_toml(f"value = {value}", "--set")["value"]
+    except NoTomlError:
         return field.strip(), value.strip()

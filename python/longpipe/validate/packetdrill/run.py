@@ -9,6 +9,7 @@ from typing import Final
 
 from longpipe import _core
 from longpipe.errors import ScenarioError
+from longpipe.inputs import read_text
 from longpipe.units import TIME
 from longpipe.validate.packetdrill.code import Notes
 from longpipe.validate.packetdrill.grammar import Call, Code, Command, Flag, Packet, Statement, When, parse
@@ -19,6 +20,8 @@ from longpipe.validate.packetdrill.settings import Settings
 _UNHEARD: Final = frozenset(("socket", "bind", "listen", "accept", "fcntl", "connect", "getsockopt", "read", "recv"))
 _WRITES: Final = frozenset(("write", "send", "sendto"))
 _ENDS: Final = frozenset(("close", "shutdown"))
+# Of a script: Linux's own have at most 20 KB.
+MOST_BYTES: Final = 1 << 20
 # More expirations than that at one instant are no timer's.
 _MOST_AT_ONCE: Final = 1000
 
@@ -194,7 +197,7 @@ def run_script(path: Path, name: str | None = None) -> Outcome:
     """
     shown, player, line = name or str(path), _Player(), 1
     try:
-        for statement in parse(path.read_text(encoding="utf-8")):
+        for statement in parse(read_text(path, "a script of packetdrill", most=MOST_BYTES, legacy=True)):
             line = statement.line
             player.play(statement)
     except _Over:
@@ -203,7 +206,7 @@ def run_script(path: Path, name: str | None = None) -> Outcome:
         return Outcome(shown, "differs", found.line or line, f"script: {found}")
     except NotUnderstoodError as found:
         return Outcome(shown, "not understood", found.line, str(found))
-    except (ScenarioError, UnicodeDecodeError) as error:
+    except ScenarioError as error:
         return Outcome(shown, "not understood", line, str(error).replace("\n", "; "))
     return Outcome(shown, "pass", unchecked=player.notes.unchecked, unknown=tuple(player.notes.unknown))
 

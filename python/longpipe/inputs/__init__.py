@@ -1,0 +1,22 @@
+"""Input files: one guarded layer that reads every file a user can name.
+
+Each function raises ScenarioError, in one line that names the file, its line where there is one, and what is needed.
+"""
+
+from longpipe.inputs.bytes import MOST_BYTES, read_bytes
+from longpipe.inputs.structured import NoTomlError, load_json, load_toml, parse_json, parse_toml
+from longpipe.inputs.text import decode, read_lines, read_text, split_lines
+
+__all__ = [
+    "MOST_BYTES",
+    "NoTomlError",
+    "decode",
+    "load_json",
+    "load_toml",
+    "parse_json",
+    "parse_toml",
+    "read_bytes",
+    "read_lines",
+    "read_text",
+    "split_lines",
+]

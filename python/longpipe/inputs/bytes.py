@@ -1,0 +1,102 @@
+"""The bytes of an input file: a regular file of bounded size, unpacked where it is gzip."""
+
+from __future__ import annotations
+
+import os
+import stat
+import zlib
+from pathlib import Path
+from typing import Final
+
+from longpipe.errors import ScenarioError
+
+# Most bytes of a file, packed and unpacked, unless a reader allows more.
+MOST_BYTES: Final = 256 << 20
+GZIP: Final = b"\x1f\x8b"
+_CHUNK: Final = 1 << 20
+# A file that unpacks to more than _BOMB_BYTES must not be packed tighter than this. Deflate reaches 1032; text of
+# measurements reaches about 20.
+_BOMB_RATIO: Final = 200
+_BOMB_BYTES: Final = 16 << 20
+_WITH_HEAD: Final = 16 + zlib.MAX_WBITS
+# Without O_NONBLOCK, opening a named pipe waits for a writer.
+_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_OTHERS: Final = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def read_bytes(file: str | Path, needs: str, *, most: int = MOST_BYTES) -> bytes:
+    """Returns the content of a regular file of at most `most` bytes; gzip is recognised by its first bytes.
+
+    `needs` says in an error what was wanted: "a TOML file".
+    """
+    try:
+        check_regular(file, Path(file).stat().st_mode, needs)
+        descriptor = os.open(file, _FLAGS)
+        with os.fdopen(descriptor, "rb") as opened:
+            # Another file may have taken the name meanwhile.
+            found = os.fstat(descriptor)
+            check_regular(file, found.st_mode, needs)
+            if found.st_size > most:
+                raise ScenarioError(f"{file}: {_size(found.st_size)}; needs {needs} of at most {_size(most)}")
+            content = opened.read(most + 1)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ScenarioError(f"{file}: can't be read, {reason}; needs {needs}") from None
+    except ValueError as error:
+        if isinstance(error, ScenarioError):
+            raise
+        # A name with a NUL character, or one that the file system can't encode.
+        raise ScenarioError(f"{str(file)!r}: no name of a file; needs {needs}") from None
+    if len(content) > most:
+        raise ScenarioError(f"{file}: more than {_size(most)}; needs {needs} of at most that")
+    return _unpacked(file, content, needs, most) if content.startswith(GZIP) else content
+
+
+def check_regular(file: str | Path, mode: int, needs: str) -> None:
+    """ScenarioError unless a file's mode, as `os.stat` gives it, is that of a regular file."""
+    if not stat.S_ISREG(mode):
+        kind = next((name for is_one, name in _OTHERS if is_one(mode)), "no regular file")
+        raise ScenarioError(f"{file}: can't be read, it is {kind}; needs {needs}")
+
+
+def _unpacked(file: str | Path, content: bytes, needs: str, most: int) -> bytes:
+    """Unpacks gzip of one member or several; zeros may follow the last one, as tapes and gzip itself have them."""
+    parts: list[bytes] = []
+    total = 0
+    rest = content
+    while rest.startswith(GZIP):
+        member = zlib.decompressobj(_WITH_HEAD)
+        while not member.eof:
+            try:
+                part = member.decompress(rest, _CHUNK)
+            except zlib.error as error:
+                reason = str(error).rpartition(": ")[2]
+                raise ScenarioError(f"{file}: broken gzip ({reason}); needs {needs}") from None
+            rest = member.unconsumed_tail
+            if not part and not rest and not member.eof:
+                raise ScenarioError(f"{file}: broken gzip (it ends early); needs {needs}")
+            parts.append(part)
+            total += len(part)
+            packed = len(content) - len(rest)
+            if total > most or total > max(_BOMB_BYTES, _BOMB_RATIO * packed):
+                raise ScenarioError(
+                    f"{file}: gzip of {_size(len(content))} that unpacks to more than {_size(total - 1)}; "
+                    f"needs {needs} of at most {_size(most)}, packed at most {_BOMB_RATIO} times smaller"
+                )
+        rest = member.unused_data
+    if rest.strip(b"\0"):
+        raise ScenarioError(f"{file}: broken gzip ({len(rest)} bytes behind its end); needs {needs}")
+    return b"".join(parts)
+
+
+def _size(count: int) -> str:
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= scale:
+            return f"{count / scale:.4g} {unit}"
+    return f"{count} bytes"

@@ -1,0 +1,117 @@
+"""TOML and JSON with bounds: on depth, on the digits of numbers, and on the length of keys and strings."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from longpipe.errors import ScenarioError
+from longpipe.inputs.bytes import MOST_BYTES, read_bytes
+from longpipe.inputs.text import decode, read_text
+
+MOST_TOML_BYTES: Final = 64 << 20
+# No table of a scenario is as deep.
+MOST_DEPTH: Final = 64
+MOST_KEY: Final = 200
+# The longest text of a scenario is a file's path.
+MOST_TEXT: Final = 4096
+# Most brackets and commas of a JSON text, each of which costs some 60 bytes of memory.
+MOST_ITEMS: Final = 40_000_000
+_MOST_DIGITS: Final = 64
+_WHOLE: Final = range(-(2**63), 2**64)
+_DIGITS: Final = re.compile(rf"[0-9][0-9_]{{{_MOST_DIGITS},}}")
+# Python's parser takes a time that grows with the square of a dotted key's parts.
+_PART: Final = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
+_LONG_KEY: Final = re.compile(rf"(?<![A-Za-z0-9_.-])(?:{_PART}\.[ \t]*+){{{MOST_DEPTH}}}")
+
+
+class NoTomlError(ScenarioError):
+    """Text whose syntax is not TOML's."""
+
+
+def load_toml(file: str | Path, needs: str = "a TOML file") -> dict[str, Any]:
+    """Returns the fields of a TOML file."""
+    return parse_toml(read_text(file, needs, most=MOST_TOML_BYTES), str(file))
+
+
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """Returns the fields of TOML text; ScenarioError names `where`, and the line or the field."""
+    if found := _LONG_KEY.search(text):
+        raise ScenarioError(f"{_at(where, text, found)}: a key of many parts; needs at most {MOST_DEPTH}")
+    try:
+        fields = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise NoTomlError(f'{where}: not TOML, {_short(error)}; needs lines such as: duration = "10 s"') from None
+    except RecursionError:
+        raise ScenarioError(f"{where}: not TOML, too deep; needs at most {MOST_DEPTH} tables in each other") from None
+    except ValueError as error:
+        # What is no TOMLDecodeError: a number of more digits than Python converts, or a date of the year 0.
+        long = _DIGITS.search(text)
+        reason = f"a number of {len(long[0])} digits" if long else _short(error)
+        at = _at(where, text, long) if long else where
+        raise ScenarioError(f"{at}: not TOML, {reason}; needs at most 64 bits") from None
+    check_values(where, fields)
+    return fields
+
+
+def load_json(file: str | Path, needs: str, *, most: int = MOST_BYTES) -> Any:  # noqa: ANN401 - whatever it holds
+    """Returns the value of a JSON file."""
+    return parse_json(read_bytes(file, needs, most=most), str(file), needs)
+
+
+def parse_json(content: bytes, where: str, needs: str) -> Any:  # noqa: ANN401 - whatever it holds
+    """Returns the value of a JSON text; ScenarioError names `where`, and the line.
+
+    Whole numbers of more than 64 bits become floats; NaN and infinities are refused, as by JSON's own standard.
+    """
+    # It takes 20 ms to load, which most commands need not wait for.
+    import orjson
+
+    text = decode(where, content, needs)
+    items = sum(map(text.count, ",[{"))
+    if items > MOST_ITEMS:
+        raise ScenarioError(f"{where}: {items} brackets and commas; needs {needs} with at most {MOST_ITEMS}")
+    try:
+        return orjson.loads(text)
+    except json.JSONDecodeError as error:
+        at = f"{where}:{error.lineno}" if text else where
+        raise ScenarioError(f"{at}: not JSON, {_short(error.msg)} at character {error.colno}; needs {needs}") from None
+
+
+def check_values(where: str, fields: dict[str, Any]) -> None:
+    """ScenarioError unless the fields are less deep, and their names and values less long, than any scenario's."""
+    for path, key, value, depth in _walk(fields):
+        if len(key) > MOST_KEY:
+            raise ScenarioError(f"{where}: {path[:60]}...: a name of {len(key)} characters; needs at most {MOST_KEY}")
+        if depth > MOST_DEPTH:
+            raise ScenarioError(f"{where}: {path[:60]}...: too deep; needs at most {MOST_DEPTH} tables in each other")
+        if isinstance(value, str) and len(value) > MOST_TEXT:
+            raise ScenarioError(f"{where}: {path}: {len(value)} characters; needs at most {MOST_TEXT}")
+        if isinstance(value, int) and value not in _WHOLE:
+            raise ScenarioError(f"{where}: {path}: a number of {value.bit_length()} bits; needs at most 64")
+
+
+def _walk(fields: dict[str, Any]) -> Iterator[tuple[str, str, Any, int]]:
+    """Yields dotted path, key, value and depth of every value, without recursion."""
+    waiting: list[tuple[str, str, Any, int]] = [(key, key, value, 1) for key, value in fields.items()]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        path, _, value, depth = found
+        if isinstance(value, dict):
+            waiting += [(f"{path}.{name}", name, inner, depth + 1) for name, inner in value.items()]
+        elif isinstance(value, list):
+            waiting += [(f"{path}[{i}]", "", inner, depth + 1) for i, inner in enumerate(value)]
+
+
+def _at(where: str, text: str, found: re.Match[str]) -> str:
+    return f"{where}:{text.count(chr(10), 0, found.start()) + 1}"
+
+
+def _short(error: object) -> str:
+    text = str(error)
+    return text if len(text) <= 200 else f"{text[:140]}...{text[-50:]}"

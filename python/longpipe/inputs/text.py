@@ -1,0 +1,62 @@
+"""The text of an input file: UTF-8, UTF-16 with a byte-order mark, or Latin-1 where a reader allows it."""
+
+from __future__ import annotations
+
+import codecs
+from pathlib import Path
+from typing import Final
+
+from longpipe.errors import ScenarioError
+from longpipe.inputs.bytes import MOST_BYTES, read_bytes
+
+_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# Most lines of a file.
+MOST_LINES: Final = 10_000_000
+
+
+def read_text(file: str | Path, needs: str, *, most: int = MOST_BYTES, legacy: bool = False) -> str:
+    """Returns a file's text without its byte-order mark; ScenarioError names the line of what is no text."""
+    return decode(file, read_bytes(file, needs, most=most), needs, legacy=legacy)
+
+
+def read_lines(file: str | Path, needs: str, *, legacy: bool = False) -> list[str]:
+    """Returns the lines of a text file without those that are blank at its end."""
+    return split_lines(file, read_text(file, needs, legacy=legacy), needs)
+
+
+def decode(file: str | Path, content: bytes, needs: str, *, legacy: bool = False) -> str:
+    """Returns the text of a file's bytes: UTF-8, or with `legacy` also UTF-16 with its mark, or else ISO 8859-1.
+
+    ISO 8859-1 gives every byte a letter, so that it suits a file whose other letters stand in names and comments alone.
+    """
+    is_utf_16 = content.startswith(_UTF_16)
+    if is_utf_16 and not legacy:
+        raise ScenarioError(f"{file}: not UTF-8 text; needs {needs}")
+    try:
+        text = content.decode("utf-16" if is_utf_16 else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        if is_utf_16:
+            raise ScenarioError(f"{file}:{line}: not UTF-16 text; needs {needs}") from None
+        if not legacy:
+            byte = f"byte 0x{content[error.start]:02x}"
+            raise ScenarioError(f"{file}:{line}: not UTF-8 text ({byte}); needs {needs}") from None
+        text = content.decode("latin-1")
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise ScenarioError(f"{file}:{line}: not text (it has a NUL character); needs {needs}")
+    return text
+
+
+def split_lines(file: str | Path, text: str, needs: str, most: int = MOST_LINES) -> list[str]:
+    """Returns the lines of a text, which end as on Unix, Windows or an old Macintosh; none that is blank at the end."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.rstrip("\n")
+    count = text.count("\n") + 1 if text else 0
+    if count > most:
+        raise ScenarioError(f"{file}: {count} lines; needs {needs} of at most {most}")
+    lines = text.split("\n") if text else []
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return lines

@@ -1,0 +1,183 @@
+"""The layer that reads every input file: what is read, and what is refused in one line within bounded time."""
+
+import gzip
+import os
+import socket
+import tomllib
+import zlib
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longpipe.errors import ScenarioError
+from longpipe.inputs import load_json, load_toml, parse_toml, read_bytes, read_lines, read_text
+from longpipe.inputs.numbers import exact, scaled
+
+MIB = 1 << 20
+
+
+def refusal(file: Path, **options: int) -> str:
+    with pytest.raises(ScenarioError) as caught:
+        read_bytes(file, "a file", **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value).removeprefix(str(file))
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "folder", "device"])
+def test_nothing_but_a_regular_file_is_opened(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "file"
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(file))
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        file.symlink_to("/dev/zero")
+    said = {"pipe": "a named pipe", "socket": "a socket", "folder": "a directory", "device": "a device"}[kind]
+    assert refusal(file) == f": can't be read, it is {said}; needs a file"
+
+
+def test_a_file_of_more_bytes_than_a_reader_takes_is_not_read(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    os.truncate(file, 1 << 40)
+    assert refusal(file) == ": 1024 GiB; needs a file of at most 256 MiB"
+    file.write_bytes(b"12345")
+    assert read_bytes(file, "a file", most=5) == b"12345"
+    assert refusal(file, most=4) == ": 5 bytes; needs a file of at most 4 bytes"
+
+
+def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "none") == ": can't be read, no such file or directory; needs a file"
+    with pytest.raises(ScenarioError, match=r"no name of a file; needs a file"):
+        read_bytes("a\0b", "a file")
+
+
+def test_gzip_of_several_members_with_zeros_behind_is_unpacked(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(gzip.compress(b"one ") + gzip.compress(b"two") + bytes(512))
+    assert read_bytes(file, "a file") == b"one two"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (gzip.compress(b"text" * 100)[:-9], ": broken gzip (it ends early); needs a file"),
+        (gzip.compress(b"text")[:-8] + bytes(8), ": broken gzip (incorrect data check); needs a file"),
+        (b"\x1f\x8b", ": broken gzip (it ends early); needs a file"),
+        (b"\x1f\x8b\x07" + bytes(20), ": broken gzip (unknown compression method); needs a file"),
+        (gzip.compress(b"text") + b"more", ": broken gzip (4 bytes behind its end); needs a file"),
+    ],
+)
+def test_broken_gzip_is_named(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "file").write_bytes(content)
+    assert refusal(tmp_path / "file") == said
+
+
+def test_a_gzip_bomb_is_unpacked_to_a_bound_and_no_further(tmp_path: Path) -> None:
+    packer = zlib.compressobj(9, wbits=31)
+    zeros = bytes(MIB)
+    # 1 GiB in 1 MiB.
+    packed = b"".join([*(packer.compress(zeros) for _ in range(1024)), packer.flush()])
+    (tmp_path / "file").write_bytes(packed)
+    assert len(packed) < 1.1 * MIB
+    assert "that unpacks to more than 17 MiB; needs a file" in refusal(tmp_path / "file", most=1 << 30)
+    small = gzip.compress(b"text" * 100)
+    (tmp_path / "file").write_bytes(small)
+    assert f": gzip of {len(small)} bytes that unpacks to more than 399 bytes; needs" in refusal(
+        tmp_path / "file", most=399
+    )
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_lines_are_those_of_every_system(tmp_path: Path, ends: str, encoding: str) -> None:
+    text = ends.join(["time,rate", "", "0,1 \N{MICRO SIGN}s\u0085", "", "  ", ""])
+    (tmp_path / "file").write_bytes(text.encode(encoding))
+    assert read_lines(tmp_path / "file", "a file", legacy=True) == ["time,rate", "", "0,1 \N{MICRO SIGN}s\u0085"]
+
+
+def test_latin_1_is_read_where_a_reader_allows_it_and_named_with_its_line_elsewhere(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes("a\nÉTOILE".encode("latin-1"))
+    assert read_lines(file, "a file", legacy=True) == ["a", "ÉTOILE"]
+    with pytest.raises(ScenarioError) as caught:
+        read_text(file, "a file")
+    assert str(caught.value) == f"{file}:2: not UTF-8 text (byte 0xc9); needs a file"
+    file.write_bytes(b"a\nb\0")
+    with pytest.raises(ScenarioError, match=r":2: not text \(it has a NUL character\); needs a file"):
+        read_text(file, "a file", legacy=True)
+    file.write_bytes(b"\xff\xfea\0b")
+    with pytest.raises(ScenarioError, match=r":1: not UTF-16 text; needs a file"):
+        read_text(file, "a file", legacy=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = " + "[" * 5000, "TOML text: not TOML, too deep; needs at most 64 tables in each other"),
+        ("a = " + "[" * 70 + "]" * 70, "TOML text: a" + "[0]" * 19 + "[0...: too deep; needs at most 64 tables in each other"),
+        ("x = 1\na = " + "9" * 5000, "TOML text:2: not TOML, a number of 5000 digits; needs at most 64 bits"),
+        ("x = 1\na.b = 0x" + "f" * 5000, "TOML text: a.b: a number of 20000 bits; needs at most 64"),
+        ("x = {" + "b." * 100_000 + "b = 1}", "TOML text:1: a key of many parts; needs at most 64"),
+        ('x = 1\n["a".' + "'b' . " * 100 + "b]", "TOML text:2: a key of many parts; needs at most 64"),
+        ("b" * 10_000 + " = 1", "TOML text: " + "b" * 60 + "...: a name of 10000 characters; needs at most 200"),
+        ("a = '" + "b" * 10_000 + "'", "TOML text: a: 10000 characters; needs at most 4096"),
+    ],
+)  # fmt: skip
+def test_toml_is_parsed_within_bounds(text: str, said: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        parse_toml(text, "TOML text")
+    assert str(caught.value) == said
+
+
+def test_what_is_within_the_bounds_of_toml_is_parsed_as_ever(tmp_path: Path) -> None:
+    text = "\ufeff# a.b\nx = [" + ", ".join(f"'{k}.5 s'" for k in range(5000)) + "]\r\n[a.b]\ny.z = 1.5e3\n"
+    (tmp_path / "a.toml").write_bytes(text.encode())
+    assert load_toml(tmp_path / "a.toml") == tomllib.loads(text[1:])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[" * 50_000, ":1: not JSON, depth limit exceeded at character 1026; needs a file"),
+        ('{"a":\n' + "9" * 5000 + "}", ":2: not JSON, number is infinity when parsed as double at character 1; needs a file"),
+        ("[1e99999999]", ":1: not JSON, number is infinity when parsed as double at character 2; needs a file"),
+        ("", ": not JSON, Input is a zero-length, empty document at character 1; needs a file"),
+        ("[NaN]", ":1: not JSON, unexpected character, expected a JSON value at character 2; needs a file"),
+    ],
+)  # fmt: skip
+def test_json_is_parsed_within_bounds(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(ScenarioError) as caught:
+        load_json(tmp_path / "a.json", "a file")
+    assert str(caught.value).removeprefix(str(tmp_path / "a.json")) == said
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=12, min_value=-(10**15), max_value=10**15))
+def test_a_number_is_exact_and_scaled_as_fractions_are(number: object) -> None:
+    text = f"{number:f}"
+    assert exact(text) == Fraction(text)
+    for scale in (Fraction(1), Fraction(10**12), Fraction(1, 3), Fraction(1, 2), Fraction(5, 10**13)):
+        assert scaled(text, scale) == round(Fraction(text) * scale)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", ".", "-", "1/0", "1/2", "1e99999999", "9" * 41, "1_000", "inf", "nan", "0x10", " 1", "1 ", "\u0663", "e5"],
+)
+def test_what_is_no_decimal_number_of_bounded_length_is_none(text: str) -> None:
+    assert exact(text) is None
+    assert scaled(text, Fraction(1)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("1.", 1), (".5", Fraction(1, 2)), ("+1e-3", Fraction(1, 1000)), ("5E2", 500)]
+)
+def test_numbers_are_read_as_programs_write_them(text: str, value: Fraction) -> None:
+    assert exact(text) == value
