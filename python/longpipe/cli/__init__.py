@@ -83,8 +83,14 @@ app.command("design")(design.design)
 app.command("analyse")(analyse.analyse)
 app.command("doctor")(doctor.doctor)
 app.add_typer(study.app, name="study")
-app.add_typer(live.app, name="live", help="Real programs through a simulated path, in time with the clock (Linux).")
-app.add_typer(validate.app, name="validate", help="Compare longpipe with an independent simulator.")
+app.add_typer(
+    live.app,
+    name="live",
+    help="Run real programs over a simulated path in real time (Linux): longpipe live FILE.toml [--at HOST COMMAND].",
+)
+app.add_typer(
+    validate.app, name="validate", help="Compare longpipe with ns-2, with Linux's TCP, or with packetdrill scripts."
+)
 
 
 def main() -> NoReturn:

@@ -9,7 +9,7 @@ BROKEN = 1
 
 
 def doctor() -> None:
-    """Show what is installed and in which version, which optional parts are missing, and how to get them.
+    """Show installed versions, missing optional parts, and how to install them.
 
     Exit status 0 unless something that longpipe requires is missing or broken.
     """

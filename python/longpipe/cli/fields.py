@@ -26,12 +26,12 @@ def fields(
         str | None,
         typer.Argument(
             metavar="[PATTERN]",
-            help="A word of a name, a part of one, or a pattern as of a shell: window, 'switch.*'.",
+            help="A word or part of a field's name, or a shell pattern: window, 'switch.*'.",
             autocompletion=completers.field,
         ),
     ] = None,
 ) -> None:
-    """List the fields of a scenario: unit, default, source, and what each accepts, with all kinds of a part."""
+    """List the fields of a scenario with unit, default, source and accepted values, and all kinds of each part."""
     # Other commands begin faster without it.
     from rich.console import Console
 

@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 def init(
     file: Annotated[
-        Path | None, typer.Argument(help="File to write; - or nothing for the terminal.", show_default=False)
+        Path | None, typer.Argument(help="File to write; - or omitted for standard output.", show_default=False)
     ] = None,
     name: Annotated[
         str | None,
         typer.Option(
             "--example",
             metavar="NAME",
-            help=f"A short one to start from: {', '.join(EXAMPLES)}.",
+            help=f"Example to start from: {', '.join(EXAMPLES)}.",
             autocompletion=among(EXAMPLES),
         ),
     ] = None,
 ) -> None:
-    """Write a scenario to start from: an example, or every field with its default, its unit and its source.
+    """Write a scenario file to start from: an example, or all fields with their defaults, units and sources.
 
-    The defaults are those of a LAN of ATM in 1996; the examples but lan-96 are of networks of today.
+    The defaults describe an ATM LAN of 1996; the examples, except lan-96, describe present-day networks.
     """
     text = _all_fields() if name is None else example(name)
     if file is None or file == Path("-"):

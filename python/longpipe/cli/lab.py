@@ -8,14 +8,16 @@ import typer
 
 def lab(
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE.toml", help="Scenario to begin with.", show_default=False)
+        Path | None, typer.Argument(metavar="FILE.toml", help="Scenario to open.", show_default=False)
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of every random stream.")] = 1,
-    print_only: Annotated[bool, typer.Option("--print", help="Print the page's address and open nothing.")] = False,
+    print_only: Annotated[
+        bool, typer.Option("--print", help="Print the address of the page instead of opening it.")
+    ] = False,
 ) -> None:
-    """Open the lab: the engine in a browser page, with knobs, live pictures and a lesson; no server, no network.
+    """Open the lab: longpipe in a browser page, with controls, live pictures and a lesson; needs no network.
 
-    The page is one file, which can be copied anywhere: the address says where it is.
+    The page is a single file that can be copied anywhere; --print shows where it is.
     """
     from longpipe.lab import address
 

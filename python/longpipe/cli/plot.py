@@ -80,16 +80,16 @@ def plot(
         str,
         typer.Argument(
             metavar="FILE.toml|DIR|STUDY",
-            help="Scenario to run, DIR of run --csv, or with --x a study.",
+            help="Scenario to run, directory written by run --csv, or (with --x) a study.",
             autocompletion=completers.source,
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Picture: .svg, .pdf or .png.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Output file: .svg, .pdf or .png.")],
     name: Annotated[
         str | None,
         typer.Argument(
             metavar="[KIND]",
-            help=f"What to draw of a run: {', '.join(Kind)}; path, what its links do.",
+            help=f"Picture of a run: {', '.join(Kind)}; or path, the variation of its links.",
             autocompletion=among([*Kind, PATH]),
         ),
     ] = None,
@@ -100,43 +100,48 @@ def plot(
             "--set", metavar="FIELD=VALUE", help="Change a field before the run.", autocompletion=field_and_level
         ),
     ] = None,
-    flow: Annotated[list[str] | None, typer.Option(help="Only this flow; more than once for several.")] = None,
+    flow: Annotated[list[str] | None, typer.Option(help="Only this flow. Repeat for more.")] = None,
     port: Annotated[
         str | None,
-        typer.Option(metavar="A->B", help="For queue, delay, delay-cdf, drops: a switch port; else the fullest."),
+        typer.Option(
+            metavar="A->B",
+            help="Port for queue, delay, delay-cdf and drops. \\[default: the port with the longest queue]",
+        ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Draw every flow, not the largest alone.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Draw all flows instead of the largest.")] = False,
     unit: Annotated[
-        Unit | None, typer.Option(help="For window and sequence.  \\[default: bytes; with --compare segments]")
+        Unit | None, typer.Option(help="Unit for window and sequence.  \\[default: bytes; with --compare segments]")
     ] = None,
     compared: Annotated[
         str | None,
         typer.Option(
             "--compare",
             metavar="FIELD=LEVEL,...",
-            help="A run for each level in one figure: tcp.recovery=reno,sack",
+            help="Compare one run per level in one figure: tcp.recovery=reno,sack",
             autocompletion=field_and_level,
         ),
     ] = None,
     overlaid: Annotated[
-        bool, typer.Option("--overlay", help="With --compare: all runs in one axis, a line each.")
+        bool, typer.Option("--overlay", help="With --compare: draw all runs on the same axes.")
     ] = False,
-    rto: Annotated[
-        bool, typer.Option("--rto", help="For rtt: draw the retransmission timeout, however long it is.")
-    ] = False,
-    title: Annotated[str | None, typer.Option(help="Title of the picture, in place of its own.")] = None,
-    begin: Annotated[float | None, typer.Option("--from", metavar="S", help="Begin of the time shown \\[s].")] = None,
-    end: Annotated[float | None, typer.Option("--to", metavar="S", help="End of the time shown \\[s].")] = None,
+    rto: Annotated[bool, typer.Option("--rto", help="For rtt: always draw the retransmission timeout.")] = False,
+    title: Annotated[str | None, typer.Option(help="Title of the picture.")] = None,
+    begin: Annotated[
+        float | None, typer.Option("--from", metavar="S", help="Start of the time span to draw \\[s].")
+    ] = None,
+    end: Annotated[float | None, typer.Option("--to", metavar="S", help="End of the time span to draw \\[s].")] = None,
     x: Annotated[
         str | None,
-        typer.Option("--x", metavar="FACTOR", help="Of a study: the factor across.", autocompletion=completers.factor),
+        typer.Option(
+            "--x", metavar="FACTOR", help="Study: factor on the horizontal axis.", autocompletion=completers.factor
+        ),
     ] = None,
     y: Annotated[
         str | None,
         typer.Option(
             "--y",
             metavar="MEASURE",
-            help="Of a study: what was measured.  \\[default: efficiency, else throughput]",
+            help="Study: measure on the vertical axis.  \\[default: efficiency, else throughput]",
             autocompletion=completers.measure,
         ),
     ] = None,
@@ -145,23 +150,23 @@ def plot(
         typer.Option(
             "--by",
             metavar="FACTOR",
-            help="Of a study: a line for each level of this.",
+            help="Study: factor with one line per level.",
             autocompletion=completers.factor,
         ),
     ] = None,
-    heat: Annotated[bool, typer.Option("--map", help="Of a study: --x and --by as a map of colours.")] = False,
+    heat: Annotated[bool, typer.Option("--map", help="Study: draw --x and --by as a heat map.")] = False,
     where: Annotated[
         list[str] | None,
         typer.Option(
-            "--where", metavar="FACTOR=LEVEL", help="Of a study: only these runs, also 'seed<3'. Repeat for more."
+            "--where", metavar="FACTOR=LEVEL", help="Study: use only these runs; 'seed<3' works, too. Repeat for more."
         ),
     ] = None,
     y_from_data: Annotated[
-        bool, typer.Option("--y-from-data", help="Of a study: begin the axis up at the data, not at 0.")
+        bool, typer.Option("--y-from-data", help="Study: start the vertical axis at the smallest value instead of 0.")
     ] = False,
     store: StoreOption = None,
 ) -> None:
-    """Draw a run over time, which is made or was recorded, or a study over its factors.
+    """Plot one run over time, or a study over its factors. The run is simulated or read from a directory.
 
     longpipe plot geo.toml throughput -o geo.svg; longpipe plot geo.toml window --compare tcp.recovery=reno,sack -o
     recovery.svg; longpipe plot STUDY --x buffer --y efficiency -o study.svg

@@ -21,7 +21,7 @@ def report(
         list[str] | None,
         typer.Argument(
             metavar="[STUDY|PAPER...]",
-            help=f"A study of the store, or any of {', '.join(IDS)}. [default: all papers that were reproduced]",
+            help=f"A study in the store, or any of {', '.join(IDS)}. \\[default: all reproduced papers]",
             show_default=False,
             autocompletion=lambda incomplete: [*completers.among(IDS)(incomplete), *completers.study(incomplete)],
         ),
@@ -32,27 +32,27 @@ def report(
             "--output",
             "-o",
             metavar="FILE",
-            help="The page. [default: report.html; of papers, in DIR]",
+            help="Output file. \\[default: report.html; for papers in DIR]",
             show_default=False,
         ),
     ] = None,
     results: Annotated[
         Path,
-        typer.Option("--results", metavar="DIR", help="Where longpipe reproduce has left its papers."),
+        typer.Option("--results", metavar="DIR", help="Directory with the results of longpipe reproduce."),
     ] = RESULTS,
     responses: Annotated[
         list[str] | None,
         typer.Option(
             "--response",
             metavar="COLUMN",
-            help="What to analyse of a study; repeat for more. [default: efficiency, fairness]",
+            help="Response of a study to analyse. Repeat for more. \\[default: efficiency, fairness]",
             show_default=False,
             autocompletion=completers.measure,
         ),
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Write one self-contained HTML page: what was run, tables, figures, claims and verdicts, sensitivity, data."""
+    """Write one self-contained HTML report with tables, figures, claims and verdicts, sensitivity and data."""
     is_study = any(name not in IDS for name in names or ())
     output = output or (Path("report.html") if is_study else results / "report.html")
     check_file("--output", output)

@@ -28,28 +28,32 @@ StoreOption = Annotated[
     typer.Option(
         "--store",
         metavar="URL",
-        help="Where runs are kept: a file, sqlite:///FILE or postgresql://... "
-        "[default: LONGPIPE_STORE of the environment, or a file of yours]",
+        help="Store of runs: a file, sqlite:///FILE or postgresql://... "
+        "\\[default: LONGPIPE_STORE of the environment, or a file of yours]",
         show_default=False,
     ),
 ]
 
 ExecutorOption = Annotated[
     str | None,
-    typer.Option(metavar="WHERE", help="Where runs are done. [default: processes of this machine]", show_default=False),
+    typer.Option(
+        metavar="WHERE",
+        help="Executor of the runs: processes, or dask://HOST:PORT. \\[default: processes]",
+        show_default=False,
+    ),
 ]
 WorkersOption = Annotated[
-    int | None, typer.Option(min=1, help="Number of processes. [default: all cores]", show_default=False)
+    int | None, typer.Option(min=1, help="Number of worker processes. \\[default: all cores]", show_default=False)
 ]
 MemoryOption = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="What all runs at a time may take, as in '4 GB'. [default: most of what the machine has left]",
+        help="Memory limit of all concurrent runs, as in '4 GB'. \\[default: four fifths of the available memory]",
         show_default=False,
     ),
 ]
-NoStoreOption = Annotated[bool, typer.Option("--no-store", help="Keep nothing, and use nothing kept.")]
+NoStoreOption = Annotated[bool, typer.Option("--no-store", help="Neither store results nor read stored ones.")]
 
 
 def _chosen(url: str | None) -> str | None:

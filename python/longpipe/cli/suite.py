@@ -31,12 +31,14 @@ def suite(
     name: Annotated[str, typer.Argument(metavar="SUITE", help=f"Any of {', '.join(IDS)}.", autocompletion=among(IDS))],
     parts: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PART...]", help="Sections of the document. [default: all]", show_default=False),
+        typer.Argument(metavar="[PART...]", help="Sections of the document. \\[default: all]", show_default=False),
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Show the parts and what they will take; run none.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Show the parts and their cost without running them.")] = False,
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, help="Replications of each point. [default: the suite's own, 2 or 3]", show_default=False),
+        typer.Option(
+            min=1, help="Replications of each point. \\[default: the suite's own, 2 or 3]", show_default=False
+        ),
     ] = None,
     changes: Annotated[
         list[str] | None,
@@ -47,7 +49,11 @@ def suite(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="DIR", help="Where page and tables go. [default: results/SUITE]", show_default=False
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Directory for the report and tables. \\[default: results/SUITE]",
+            show_default=False,
         ),
     ] = None,
     executor: ExecutorOption = None,
@@ -56,9 +62,9 @@ def suite(
     store: StoreOption = None,
     no_store: NoStoreOption = False,
 ) -> None:
-    """Run the scenarios that a document names: RFC 7928's of queues, the TCP evaluation suite's of TCP.
+    """Run the test scenarios of a document: RFC 7928 for queue disciplines, or the TCP evaluation suite.
 
-    Each run is stored as it finishes: after an interruption the same command goes on from there.
+    Each run is stored as soon as it is complete: the same command continues after an interruption.
     """
     if name not in IDS:
         raise ScenarioError(f"SUITE: {name!r}; {nearest(name, IDS)}")

@@ -13,18 +13,16 @@ def analyse(
     file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="One row per run, a header, a column per factor.")],
     response: Annotated[
         str,
-        typer.Option(metavar="COLUMN", help="What to explain: a column of numbers.", autocompletion=completers.column),
+        typer.Option(metavar="COLUMN", help="Response: a numeric column.", autocompletion=completers.column),
     ],
     factors: Annotated[
         str,
-        typer.Option(
-            metavar="COLUMN,...", help="What may explain it: columns of levels.", autocompletion=completers.column
-        ),
+        typer.Option(metavar="COLUMN,...", help="Factors: columns of levels.", autocompletion=completers.column),
     ],
     unit: Annotated[
         str | None,
         typer.Option(
-            help="Show the response in this: Mbit/s of bit/s, MB of bytes, ms of s. "
+            help="Unit of the response in the output, such as Mbit/s, MB or ms. "
             "\\[default: by the column's name, throughput_bps in Mbit/s]",
             show_default=False,
         ),
@@ -33,7 +31,7 @@ def analyse(
     order: Annotated[
         int | None,
         typer.Option(
-            help="Most factors in an interaction (default: all with replications, else all but one).",
+            help="Highest order of interactions (default: all with replications, else all but one).",
             show_default=False,
         ),
     ] = None,
@@ -41,7 +39,7 @@ def analyse(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Take this out first: the seed, where runs share seeds.",
+            help="Blocking column: the seed, if runs share seeds.",
             autocompletion=completers.column,
         ),
     ] = None,
@@ -49,10 +47,12 @@ def analyse(
         list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Keep only the rows with this value.")
     ] = None,
     compare: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN,...", help="Compare all levels of these factors, after Tukey.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN,...", help="Compare all levels of these factors with Tukey's test."),
     ] = None,
     robust: Annotated[
-        bool, typer.Option("--robust", help="Add bootstrap intervals and rank tests, for errors that aren't normal.")
+        bool,
+        typer.Option("--robust", help="Add bootstrap intervals and rank tests, which do not assume normal errors."),
     ] = False,
     saturated: Annotated[
         bool, typer.Option("--saturated", help="Allow a model without an error term: shares, but no tests.")
@@ -63,8 +63,8 @@ def analyse(
 ) -> None:
     """Analyse the variation of a measured response over the factors of a designed experiment.
 
-    Shows what each factor and interaction explains, the effect of each level, and whether the assumptions hold. What
-    --json and --csv write is in the column's own unit.
+    Shows the allocation of variation to factors and interactions, the effect of each level, and checks of the
+    assumptions. The output of --json and --csv is in the unit of the column.
     """
     # Pandas, SciPy and statsmodels take a second to load; other commands need not wait for them.
     from longpipe.cli.analyse import answer

@@ -28,13 +28,17 @@ def design(
             "--set", metavar="FIELD=VALUE", help="Change a field in every run.", autocompletion=field_and_level
         ),
     ] = None,
-    replications: Annotated[int, typer.Option(min=1, help="Runs of each point.")] = 1,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication; they count up.")] = 1,
+    replications: Annotated[int, typer.Option(min=1, help="Number of runs per point.")] = 1,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication; the next ones count up.")] = 1,
     independent: Annotated[
-        bool, typer.Option("--independent", help="A seed for each run, instead of the same seeds at every point.")
+        bool,
+        typer.Option(
+            "--independent", help="Use a separate seed for each run instead of the same seeds at every point."
+        ),
     ] = False,
     one_at_a_time: Annotated[
-        bool, typer.Option("--one-at-a-time", help="Vary one factor at a time, the others at their first level.")
+        bool,
+        typer.Option("--one-at-a-time", help="Vary one factor at a time and keep the others at their first level."),
     ] = False,
     generators: Annotated[
         list[str] | None,
@@ -49,16 +53,18 @@ def design(
         typer.Option(
             "--measure",
             metavar="NAME=WHAT",
-            help="Measure this of each run: bulk=flow:bulk.throughput, d=port:A->B.delay, web.p95. Repeat for more.",
+            help="Additional measure: bulk=flow:bulk.throughput, d=port:A->B.delay, web.p95. Repeat for more.",
         ),
     ] = None,
     until: Annotated[
         str | None,
-        typer.Option(metavar="METRIC=±MARGIN", help="Replicate until each mean is this sure: efficiency=±0.01"),
+        typer.Option(
+            metavar="METRIC=±MARGIN", help="Replicate until the interval of each mean is this narrow: efficiency=±0.01"
+        ),
     ] = None,
-    most: Annotated[int, typer.Option(min=1, help="Most replications that --until may take.")] = 100,
+    most: Annotated[int, typer.Option(min=1, help="Maximum number of replications with --until.")] = 100,
     csv: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a row per run: the plan, or with --run the results.")
+        Path | None, typer.Option(metavar="FILE", help="Write one row per run: the plan, or with --run the results.")
     ] = None,
     name: Annotated[
         str | None, typer.Option("--run", metavar="STUDY", help="Run it as a study of this name; see `longpipe study`.")
@@ -68,9 +74,9 @@ def design(
     memory: MemoryOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Plan an experiment over a scenario, show what it will take, and run it with --run.
+    """Plan a designed experiment, estimate its cost, and run it with --run.
 
-    Each run is stored as it finishes: after an interruption the same command goes on from there.
+    Each run is stored as soon as it is complete: the same command continues after an interruption.
     """
     # The database, pandas and SciPy take a second to load; other commands need not wait for them.
     from longpipe.cli.design.plan import plan, run, show_plan

@@ -7,18 +7,20 @@ from typer.core import TyperGroup
 
 from longpipe.cli.groups import LazyGroup
 
-# What a path is run by, which is not written.
+# Name of the hidden command behind `longpipe live FILE.toml`; users do not type it.
 RUN = "run"
 
 
 class Live(LazyGroup):
-    """Its first argument is a path's file, unless it is the name of another command."""
+    """Runs `longpipe live FILE.toml` unless the first argument is the name of another command."""
 
     home = "longpipe.cli.live.commands"
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Click's Context
-        """The arguments, with the command that is not written before those of a path."""
-        named = args[:1] == [] or args[0] in ("--help", *self.list_commands(ctx))
+        """Inserts the hidden command before a scenario file; without arguments it shows that command's help."""
+        if not args:
+            args = ["--help"]
+        named = args[0] in self.list_commands(ctx)
         return TyperGroup.parse_args(self, ctx, args if named else [RUN, *args])
 
 

@@ -9,7 +9,12 @@ from longpipe.cli.live.quic import quic
 from longpipe.cli.live.replay import replay
 
 app = typer.Typer(rich_markup_mode="rich")
-app.command("run", cls=AtCommand, hidden=True)(run)
+app.command(
+    "run",
+    cls=AtCommand,
+    hidden=True,
+    epilog="Other commands, each with --help: longpipe live replay, measure, quic, mm-link, mm-delay, mm-loss.",
+)(run)
 app.command("measure")(measure)
 app.command("quic")(quic)
 app.command("replay")(replay)

@@ -31,8 +31,19 @@ class Device(StrEnum):
     PACKET = "packet"
 
 
+class PathContext(typer.Context):
+    """The context of `longpipe live FILE.toml`, whose command has no name that users type."""
+
+    @property
+    def command_path(self) -> str:
+        """The typed part of the command line, for usage and errors."""
+        return super().command_path.removesuffix(f" {self.info_name}")
+
+
 class AtCommand(TyperCommand):
     """A command whose option --at takes two arguments."""
+
+    context_class = PathContext
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Click's Context
         """The arguments, with the two of each --at in one."""
@@ -52,57 +63,60 @@ def _joined(args: Sequence[str]) -> list[str]:
 
 
 def run(
-    file: Annotated[str, typer.Argument(metavar="PATH.toml", help="Scenario; `longpipe init` writes one.")],
+    file: Annotated[str, typer.Argument(metavar="FILE.toml", help="Scenario; `longpipe init` writes one.")],
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- COMMAND ...]", help="What runs at the first flow's sender; a shell."),
+        typer.Argument(metavar="[-- COMMAND ...]", help="Program at the first flow's sender. \\[default: a shell]"),
     ] = None,
     at: Annotated[
-        list[str] | None, typer.Option("--at", metavar="HOST COMMAND", help="What runs at this host, by sh. Repeat.")
+        list[str] | None,
+        typer.Option(
+            "--at", metavar="HOST COMMAND", help="Run a program at this host: --at source1 'ping -c 3 sink1'. Repeat."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random stream.")] = 1,
+    alone: Annotated[bool, typer.Option("--alone", help="Leave out the scenario's own simulated flows.")] = False,
+    outside: Annotated[
+        bool,
+        typer.Option("--outside", help="Make the last host a gateway to the Internet, by pasta (package passt); IPv4."),
+    ] = False,
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the scenario.")
     ] = None,
-    outside: Annotated[
-        bool,
-        typer.Option("--outside", help="The last host leads to the Internet, by pasta (Debian's passt), over IPv4."),
-    ] = False,
-    alone: Annotated[bool, typer.Option("--alone", help="Without the scenario's own flows beside.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random stream.")] = 1,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Record the packets for `longpipe live replay`.")
+    ] = None,
+    capture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a pcapng capture, with the cause of each loss.")
+    ] = None,
+    json: Annotated[
+        str | None, typer.Option(metavar="FILE|-", help="Write the timing report as JSON; - is stdout.")
+    ] = None,
     max_late: Annotated[
         str | None, typer.Option(metavar="TIME", help="Fail if a packet is later than this, or the machine drops one.")
     ] = None,
-    record: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Keep what enters, for `longpipe live replay`.")
-    ] = None,
-    capture: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write what passed as pcapng, with what was lost and why.")
-    ] = None,
-    json: Annotated[
-        str | None, typer.Option(metavar="FILE|-", help="Write the certificate as JSON; - is stdout.")
-    ] = None,
+    progress: Annotated[bool, typer.Option("--progress", help="Report the timing once a second.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only the output of the programs.")] = False,
     mtu: Annotated[
-        int | None, typer.Option(metavar="BYTES", help="Longest packet. [default: the MSS and its headers]")
+        int | None, typer.Option(metavar="BYTES", help="Largest IP packet. \\[default: the MSS plus headers]")
     ] = None,
-    spin: Annotated[str, typer.Option(metavar="TIME", help="Look at the clock, rather than sleep, so long.")] = "50 us",
-    no_real_time: Annotated[bool, typer.Option("--no-real-time", help="Ask for no real-time priority.")] = False,
+    spin: Annotated[
+        str, typer.Option(metavar="TIME", help="Poll the clock instead of sleeping this long before a packet is due.")
+    ] = "50 us",
+    no_real_time: Annotated[bool, typer.Option("--no-real-time", help="Do not request real-time priority.")] = False,
     let_halt: Annotated[
-        bool, typer.Option("--let-halt", help="Let idle processors halt: they wake later, and use less power.")
+        bool, typer.Option("--let-halt", help="Let idle processors halt, which saves power and adds latency.")
     ] = False,
     device: Annotated[
         Device, typer.Option(help="TUN, packet sockets over veth, or the first that works.")
     ] = Device.ANY,
-    as_user: Annotated[
-        bool, typer.Option("--as-user", help="In a user namespace, also where root needs none.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing beside the commands.")] = False,
-    progress: Annotated[bool, typer.Option("--progress", help="Say once a second how it goes.")] = False,
+    as_user: Annotated[bool, typer.Option("--as-user", help="Use a user namespace, even as root.")] = False,
 ) -> None:
-    """Run real programs through a scenario's path, in time with the clock; the run ends when the first command does.
+    """Run real programs over a simulated path in real time; the run ends when the first program ends (Linux).
 
-    Hosts are named as in the scenario and reach each other by these names. Flows of hosts at which programs run give
-    way to them, all others are simulated beside. Exit status: the first command's; 1 if --max-late is
-    broken. Linux alone.
+    Hosts have the names of the scenario and reach each other by these names. A host that runs a program is real, and
+    its scenario flows are left out; all other flows are simulated. Exit status: the first program's, or 1 if --max-late
+    is exceeded.
     """
     check_machine()
     # The engine takes a while to load.

@@ -31,7 +31,7 @@ def reproduce(
         int | None,
         typer.Option(
             min=1,
-            help="Number of replications. [default: the paper's own, 10 or 20; 2 with --sensitivity; "
+            help="Number of replications. \\[default: the paper's own, 10 or 20; 2 with --sensitivity; "
             "one run of each where nothing is random]",
             show_default=False,
         ),
@@ -41,29 +41,27 @@ def reproduce(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Where tables and figures go; of several papers, to DIR/PAPER. [default: results/PAPER]",
+            help="Directory for tables and figures; with several papers DIR/PAPER. \\[default: results/PAPER]",
             show_default=False,
         ),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Run again what is stored already.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Repeat runs that are stored already.")] = False,
     sensitivity: Annotated[
-        bool, typer.Option("--sensitivity", help="Show what each choice that the paper leaves open decides.")
+        bool, typer.Option("--sensitivity", help="Show the effect of each choice that the paper leaves open.")
     ] = False,
     beyond: Annotated[
-        bool, typer.Option("--beyond", help="Go past what the paper did instead, where there is more to ask.")
+        bool, typer.Option("--beyond", help="Run the extension beyond the paper instead, where there is one.")
     ] = False,
-    table: Annotated[
-        int | None, typer.Option(min=1, help="One table of the paper alone, by its number, on the terminal.")
-    ] = None,
+    table: Annotated[int | None, typer.Option(min=1, help="Show only this table of the paper, by its number.")] = None,
     executor: ExecutorOption = None,
     workers: WorkersOption = None,
     memory: MemoryOption = None,
     store: StoreOption = None,
     no_store: NoStoreOption = False,
 ) -> None:
-    """Simulate a paper's experiments; show its tables beside ours, and what becomes of its claims.
+    """Reproduce a paper: simulate its experiments, compare its tables and judge its claims.
 
-    Each run is stored as it finishes: after an interruption the same command goes on from there. What DIR holds
+    Each run is stored as soon as it is complete: the same command continues after an interruption. What DIR holds
     already, made by the same version from the same seeds, is shown again as it is.
     """
     _check(papers, json, sensitivity=sensitivity, beyond=beyond)

@@ -51,19 +51,19 @@ def run(
     ] = None,
     json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the result as JSON; - is stdout.")] = None,
     csv: Annotated[Path | None, typer.Option(metavar="DIR", help="Write flows.csv, ports.csv and the traces.")] = None,
-    trace: Annotated[list[Trace] | None, typer.Option(help="Record this over time; needs --csv.")] = None,
+    trace: Annotated[list[Trace] | None, typer.Option(help="Record this trace; needs --csv.")] = None,
     capture: Annotated[
         list[str] | None,
-        typer.Option(metavar="PLACE=FILE", help="Packets as pcapng: host:source1=a.pcapng, 'link:a->b=b.pcapng'"),
+        typer.Option(metavar="PLACE=FILE", help="Write packets as pcapng: host:source1=a.pcapng, 'link:a->b=b.pcapng'"),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Show every flow and port, however many.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Show all flows and ports.")] = False,
     memory: MemoryOption = None,
     store: StoreOption = None,
     no_store: NoStoreOption = False,
 ) -> None:
-    """Simulate one scenario and show what each flow and each port did.
+    """Simulate one scenario and show the results of each flow and each port.
 
-    The run is stored, and the same scenario and seed are read from there the next time.
+    The result is stored. The next run of the same scenario and seed reads it from the store.
     """
     # Other commands begin faster without them.
     from longpipe.cli.console import tell_written, terminal

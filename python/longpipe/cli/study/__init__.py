@@ -16,7 +16,9 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 
 _Name = Annotated[
     str,
-    typer.Argument(metavar="STUDY", help="Its name; `longpipe study list` shows all.", autocompletion=completers.study),
+    typer.Argument(
+        metavar="STUDY", help="Name of the study; `longpipe study list` shows all.", autocompletion=completers.study
+    ),
 ]
 _Where = Annotated[
     list[str] | None,
@@ -26,22 +28,23 @@ _Where = Annotated[
 
 @app.callback()
 def study() -> None:
-    """Run on, look at and take out studies; `longpipe design --run STUDY` makes one."""
+    """Continue, inspect and export studies; `longpipe design --run STUDY` creates one."""
 
 
 @app.command()
 def run(
     name: _Name,
     replications: Annotated[
-        int | None, typer.Option(min=1, help="Grow to so many runs of each point. [default: as many as it has]")
+        int | None,
+        typer.Option(min=1, help="Increase the number of runs per point to this. \\[default: as many as it has]"),
     ] = None,
     executor: ExecutorOption = None,
     workers: WorkersOption = None,
     memory: MemoryOption = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Run again what is finished already.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Repeat runs that are finished already.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Run what is not finished of a study: go on after an interruption, or add replications."""
+    """Run the missing runs of a study, after an interruption or to add replications."""
     # The database and pandas take a second to load; other commands need not wait for them.
     from longpipe.cli.study import actions
 
@@ -50,7 +53,7 @@ def run(
 
 @app.command()
 def status(name: _Name, store: StoreOption = None) -> None:
-    """Show how far a study is, what runs it now, and what failed."""
+    """Show the progress of a study, the processes that run it, and failed runs."""
     from longpipe.cli.study import actions
 
     actions.status(name, store)
@@ -89,7 +92,7 @@ def measure(
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Show what a study is asked for by name beside what every run has, and change it; its runs stay."""
+    """Show or change the additional measures of a study; its runs are kept."""
     from longpipe.cli.study import actions
 
     actions.measure(name, store, add or [], drop or [])
@@ -104,7 +107,7 @@ def export(
     where: _Where = None,
     store: StoreOption = None,
 ) -> None:
-    """Write finished runs as a table: a row each, with levels, seed, measures, scenario digest, engine and machine."""
+    """Export finished runs as a table with levels, seed, measures, scenario digest, engine and machine."""
     if output is None:
         raise ScenarioError("--output: missing; needs a file that ends in .csv, .parquet or .json")
     if output.suffix not in SUFFIXES:

@@ -32,7 +32,7 @@ def ns2_drops(
     segments: Annotated[int, typer.Option(help=_help("segments"))] = _DEFAULTS["segments"],
     window: Annotated[int, typer.Option(help=_help("window"))] = _DEFAULTS["window"],
     queue: Annotated[
-        int | None, typer.Option(metavar="PACKETS", help=f"{_help('queue')} [default: unlimited]", show_default=False)
+        int | None, typer.Option(metavar="PACKETS", help=f"{_help('queue')} \\[default: unlimited]", show_default=False)
     ] = None,
     rate: Annotated[str, typer.Option(help=_help("rate"))] = _DEFAULTS["rate"],
     round_trip: Annotated[str, typer.Option(help=_help("round_trip"))] = _DEFAULTS["round_trip"],
