@@ -271,7 +271,7 @@ switch.buffer = "1 BDP"\ntcp = { mss = "1460 B", receiver_window = "auto", recov
         const most = Number(/up to ([\d.]+):/.exec(words)[1]);
         // Within an interval of .2 s a segment more may end than begin.
         assert.ok(most > 9.6 && most < (10 * 1460) / 1500 + 0.06, `${recovery}: ${words}`);
-        assert.match(await page.getAttribute("#sequence", "aria-label"), /, [1-9]\d* sent again/);
+        assert.match(await page.getAttribute("#sequence", "aria-label"), /, [1-9]\d* retransmitted/);
     }
     await done(opened);
 });

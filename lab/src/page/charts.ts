@@ -82,7 +82,7 @@ export class Charts {
         return this.plots.get(name)?.plot ?? null;
     }
 
-    /** Marks of a picture: losses and segments sent again. */
+    /** Marks of a picture: losses and retransmissions. */
     marks(name: ChartName): { time_s: Float64Array; sequence_bytes: Float64Array; scale: number; colour: string }[] {
         const marks = (this.plots.get(name)?.plot as Marked | undefined)?.marks ?? [];
         return marks.map((one) => ({ ...one.marks, scale: one.scale, colour: one.colour }));
@@ -280,7 +280,7 @@ function sequences(now: Drawn, flow: number, colours: string[]): Chart {
             { label: now.overTcp[flow] === false ? "arrived" : "acknowledged", colour: colours[2] as string, values: growing(acknowledged, scale, reached(now)) },
         ],
         marks: [
-            { marks: resent, scale, colour: colours[3] as string, shape: "dot", label: "sent again" },
+            { marks: resent, scale, colour: colours[3] as string, shape: "dot", label: "retransmitted" },
             { marks: lost, scale, colour: colours[1] as string, shape: "cross", label: "lost" },
         ],
     };

@@ -1,12 +1,12 @@
-/** What terms mean, one hover or focus away. */
+/** Explanations of terms, shown on hover or focus. */
 
 export const TERMS: Record<string, string> = {
-    cwnd: "cwnd, the congestion window: how many bytes a sender may have on the way without an ACK, by its own caution. It doubles each round trip in slow start, grows by a segment each round trip in congestion avoidance, and shrinks at a loss. ssthresh is where slow start ends.",
-    queue: "What waits at a switch's output port, the one in service included: cells with ATM, packets with IP. A full buffer loses what comes next; a policy such as EPD refuses whole packets before.",
-    throughput: "Data that reached the receivers per second, when they came. What came twice counts once.",
-    sequence: "The byte numbers of what one flow sent, over time: its slope is the rate. Acknowledgements follow a round trip later; between the two lines lies what is on the way.",
-    hash: "A number made of the final state of every sender, receiver and port. The command line prints the same for the same scenario and seed: every bit of the run is equal.",
-    seed: "Where every random stream begins: order of ties, phases of clocks, random starts, losses. The same seed gives the same run.",
+    cwnd: "cwnd, the congestion window: the maximum number of unacknowledged bytes that the sender allows itself to have in flight. It doubles per RTT in slow start, grows by one segment per RTT in congestion avoidance, and shrinks after a loss. Slow start ends at ssthresh.",
+    queue: "The queue of a switch's output port, including the cell (ATM) or packet (IP) in service. A full buffer drops arrivals; a policy such as EPD drops whole packets earlier.",
+    throughput: "Rate at which data reach the receivers. Duplicates are not counted.",
+    sequence: "Sequence numbers of the segments that one flow sent, over time. The slope is the sending rate. ACKs follow one RTT later; the data between the two lines are in flight.",
+    hash: "A hash of the final state of all senders, receivers and ports. The command line prints the same hash for the same scenario and seed, because the runs are bit-identical.",
+    seed: "Seed of all random streams: order of simultaneous packets, timer phases, start times, losses. The same seed gives the same run.",
 };
 
 let place: HTMLElement | null = null;
