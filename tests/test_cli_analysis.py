@@ -102,20 +102,22 @@ def test_bad_questions_are_refused(arguments: list[str], error: str) -> None:
 @pytest.mark.parametrize(
     ("content", "error"),
     [
-        (b"", "empty; needs a CSV file with a header"),
-        (b"a,b\n1\n2,3,4,5\n", "not CSV, Expected 2 fields in line 3, saw 4; needs as many values in each row"),
-        (b"a,b\n\xff\xfe,1\n", "not UTF-8 text; needs a CSV file"),
+        (b"", ": empty; needs a CSV file with a header"),
+        (b"a,b\n2,3,4,5\n", ":2: 4 cells; needs 2: a, b"),
+        (b'a,b\n1,"2\n3,4\n', ":3: not CSV, unexpected end of data; needs a CSV file with a header"),
+        (b"a,b,a\n1,2,3\n", ":1: column 'a' is there twice; needs each once"),
+        (b"a,b\n\0,1\n", ":2: not text (it has a NUL character); needs a CSV file with a header"),
     ],
 )
 def test_a_file_that_is_not_csv_is_refused(tmp_path: Path, content: bytes, error: str) -> None:
     path = tmp_path / "bad.csv"
     path.write_bytes(content)
-    assert refusal("analyse", path, "--response", "a", "--factors", "b") == f"{path}: {error}"
+    assert refusal("analyse", path, "--response", "a", "--factors", "b") == f"{path}{error}"
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "none.csv"
-    expected = f"{path}: can't be read, No such file or directory; needs a CSV file"
+    expected = f"{path}: can't be read, no such file or directory; needs a CSV file with a header"
     assert refusal("analyse", path, "--response", "a", "--factors", "b") == expected
 
 

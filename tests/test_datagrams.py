@@ -106,11 +106,11 @@ def test_arrivals_are_those_of_their_file(tmp_path: Path) -> None:
     ("text", "line"),
     [
         ("time,bytes\n1,100\n0.5,100\n", ":3: time 500 ms after 1 s; needs times that never go back"),
-        ("time,bytes\nsoon,100\n", ":2: time 'soon'; needs 0 s to 2400 h, as in 0.02 or '20 ms'"),
-        ("time,bytes\n1,0\n", ":2: bytes '0'; needs a payload of 1 to 65000"),
-        ("time,bytes\n1\n", ":2: 1 cells; needs 2, time and bytes"),
-        ("when,bytes\n1,1\n", ":1: when, bytes; needs a head of time and bytes"),
-        ("time,bytes\n", ": 1 lines; needs a head and 1 to 9999999 datagrams"),
+        ("time,bytes\nsoon,100\n", ":2: time 'soon'; needs a number of seconds, or one with a unit, as in '5 ms'"),
+        ("time,bytes\n1,0\n", ":2: bytes 0; needs a payload of 1 to 65000"),
+        ("time,bytes\n1\n", ":2: 1 cells; needs 2: time, bytes"),
+        ("when,bytes\n1,1\n", ":1: column 'when'; accepts time, bytes"),
+        ("time,bytes\n", ": 0 rows; needs 1 to 10000000"),
     ],
 )
 def test_a_file_that_is_none_is_refused_with_its_line(tmp_path: Path, text: str, line: str) -> None:

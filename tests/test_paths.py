@@ -171,15 +171,19 @@ def test_a_series_is_read_from_csv(tmp_path: Path) -> None:
         ("a.csv", "time,rate\n0,1e6\n0,2e6\n", "a.csv:3: time 0 ps after 0 ps; needs times that go on"),
         ("a.csv", "time,delay\n0,-1 ms\n", "a.csv:2: delay -1 ms; needs 0 to 1000 s"),
         ("a.csv", "time,delay\n0,inf\n", "a.csv:2: delay 'inf'; needs a number, or one with a unit, as in '5 ms'"),
-        ("a.csv", "time,dely\n0,1\n", "a.csv:1: column 'dely'; did you mean 'delay'? accepts time, rate, delay, loss"),
+        (
+            "a.csv",
+            "time,dely\n0,1\n",
+            "a.csv:1: column 'dely'; did you mean 'delay'? accepts time, rate, delay, rtt, loss",
+        ),
         ("a.csv", "time,loss\n0,2\n", "a.csv:2: loss '2'; needs a probability of 0 to 1"),
         ("a.csv", "time,loss\n0\n", "a.csv:2: 1 cells; needs 2: time, loss"),
         ("a.csv", "time_s,rtt_ns\n0,1\n", "a.csv:1: time_s, rtt_ns; needs time_s, from, to, rtt_ns, links"),
-        ("a.csv", f"{TRIPS}0,a,b,1,2\n0,a,c,1,2\n", "a.csv: 2 pairs; needs round trips of one, as a - b or a - c"),
+        ("a.csv", f"{TRIPS}0,a,b,1,2\n0,a,c,1,2\n", "a.csv:3: a - c after a - b; needs round trips of one pair"),
         ("a.csv", f"{TRIPS}0,a,b,1,2\n1,a,b,,0\n", "a.csv: no route in the end; needs round trips up to the last row"),
         ("a.csv", f"{TRIPS}0,a,b,x,2\n", "a.csv:2: rtt_ns 'x'; needs a number, or one with a unit, as in '5 ms'"),
         ("a.csv", f"{TRIPS}0,a,b\n", "a.csv:2: 3 cells; needs 5: time_s, from, to, rtt_ns, links"),
-        ("a.csv", "time,rate\n1,1e6\n", "a.csv: rate: begins at 1 s; needs a first step at 0 s"),
+        ("a.csv", "time,rate,delay\n1,,1\n2,1e6,\n", "a.csv: rate: begins at 1 s; needs a first step at 0 s"),
     ],
 )
 def test_files_that_are_wrong_are_named_by_line(tmp_path: Path, name: str, text: str, said: str) -> None:

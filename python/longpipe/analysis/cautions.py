@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from longpipe.analysis.files import doubts_of_files
 from longpipe.analysis.paths import Resolved, port_name, window_warnings
 from longpipe.units import TIME
 
@@ -28,10 +29,14 @@ _REMEDY: Final = "needs start = {kind = 'random', over = '1 s'}, or else what is
 
 
 def cautions(scenario: Scenario) -> list[str]:
-    """A line for each port whose rate or buffer windows can't fill, and for each path that ends before the run."""
+    """Returns a line for each thing that a scenario can't show.
+
+    These are values of files that are implausible, rates and buffers that windows can't fill, and paths that end before
+    the run.
+    """
     resolved = scenario.resolve()
     ways = [*_ended_series(resolved), *_other_ways_back(scenario)]
-    return [*window_warnings(scenario), *ways, *_unsplit(scenario), *_never_wait(resolved)]
+    return [*doubts_of_files(scenario), *window_warnings(scenario), *ways, *_unsplit(scenario), *_never_wait(resolved)]
 
 
 def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from longpipe.analysis.cautions import cautions
+from longpipe.analysis.files import read_from_files
 from longpipe.analysis.paths import most_held_bytes
 from longpipe.memory import limit_bytes, shown
 from longpipe.scenario import Scenario
@@ -19,7 +20,9 @@ MOST: Final = 3
 
 
 def warn(scenario: Scenario) -> None:
-    """Warns on stderr of windows that fill neither pipe nor buffer, and of paths that end before the run."""
+    """Says on stderr what was read from files, and warns of what `cautions` finds."""
+    for line in read_from_files(scenario):
+        typer.echo(f"read: {line}", err=True)
     found = cautions(scenario)
     for line in found[:MOST]:
         typer.echo(f"warning: {line}", err=True)

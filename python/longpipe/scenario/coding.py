@@ -6,7 +6,6 @@ picosecond at which it may.
 
 from __future__ import annotations
 
-import csv
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,10 +15,12 @@ from importlib import resources
 from itertools import pairwise
 from typing import Final
 
-from longpipe.errors import ScenarioError
-from longpipe.inputs import read_lines
+from longpipe.errors import ScenarioError, nearest, shown
+from longpipe.inputs.notes import Notes, keep
+from longpipe.inputs.numbers import exact
+from longpipe.inputs.table import Table, read_table, table_of
 from longpipe.scenario.motion import MOST_STEPS, Coded
-from longpipe.scenario.rows import check_cells, heads, quantity
+from longpipe.scenario.rows import series_table
 from longpipe.units import SYMBOLS, TIME
 
 PS: Final = 10**12
@@ -29,7 +30,6 @@ PARTS: Final = 10**9
 MOST_DB: Final = 100
 MOST_BITS: Final = 20
 OF_DVB_S2: Final = "dvb-s2"
-KNOTS: Final = ("time", "esn0")
 COLUMNS: Final = ("modcod", "esn0", "efficiency")
 # What a carrier below the least step has.
 NONE: Final = "none"
@@ -82,29 +82,31 @@ def modcods(name: str) -> list[Modcod]:
 
     ScenarioError names a file and its line.
     """
-    return (
-        list(_dvb_s2())
-        if name == OF_DVB_S2
-        else _of_use(_table(name, read_lines(name, "dvb-s2 or a CSV file", legacy=True)))
-    )
+    if name == OF_DVB_S2:
+        return list(_dvb_s2())
+    return _of_use(_table(read_table(name, "dvb-s2 or a CSV file with modcod, esn0 and efficiency")))
 
 
 @lru_cache(maxsize=1)
 def _dvb_s2() -> tuple[Modcod, ...]:
     text = (resources.files("longpipe.scenario") / "modcods.csv").read_text(encoding="utf-8")
-    return tuple(_of_use(_table(OF_DVB_S2, text.splitlines())))
+    return tuple(_of_use(_table(table_of(OF_DVB_S2, text.splitlines(), "the table of DVB-S2"))))
 
 
-def _table(file: str, text: Sequence[str]) -> Iterator[Modcod]:
-    rows = list(csv.reader(text))
-    names = heads(file, rows, COLUMNS, others=2)
-    for number, row in enumerate(rows[1:], 2):
-        where = f"{file}:{number}"
-        check_cells(where, row, names)
-        cells = dict(zip(names, (cell.strip() for cell in row), strict=True))
-        efficiency = _number(f"{where}: efficiency", cells["efficiency"])
-        if not 0 < efficiency <= MOST_BITS:
-            raise ScenarioError(f"{where}: efficiency {cells['efficiency']}; needs up to {MOST_BITS} bits a symbol")
+def _table(table: Table) -> Iterator[Modcod]:
+    file = table.file
+    for name in table.heads:
+        if name not in COLUMNS:
+            raise ScenarioError(f"{file}:1: column {shown(name)}; {nearest(name[:40], COLUMNS)}")
+    if len(table.heads) < len(COLUMNS):
+        raise ScenarioError(f"{file}:1: {', '.join(table.heads)}; needs a head with {' and '.join(COLUMNS)}")
+    for line, row in table:
+        where = f"{file}:{line}"
+        cells = dict(zip(table.heads, row, strict=True))
+        efficiency = exact(cells["efficiency"])
+        if efficiency is None or not 0 < efficiency <= MOST_BITS:
+            shortened = cells["efficiency"][:20]
+            raise ScenarioError(f"{where}: efficiency {shortened}; needs up to {MOST_BITS} bits a symbol")
         yield Modcod(cells["modcod"], _level(f"{where}: esn0", cells["esn0"]), efficiency)
 
 
@@ -117,35 +119,31 @@ def _of_use(table: Iterator[Modcod]) -> list[Modcod]:
 
 
 def _of_file(file: str) -> list[tuple[int, int]]:
-    rows = list(csv.reader(read_lines(file, "a CSV file with time and esn0", legacy=True)))
-    names = heads(file, rows, KNOTS)
-    found: list[tuple[int, int]] = []
-    for number, row in enumerate(rows[1:], 2):
-        where = f"{file}:{number}"
-        check_cells(where, row, names)
-        cells = dict(zip(names, (cell.strip() for cell in row), strict=True))
-        now = quantity(f"{where}: time", cells["time"], TIME, PS, LATEST_PS)
-        if found and now <= found[-1][0]:
-            before = TIME.format(found[-1][0])
-            raise ScenarioError(f"{where}: time {TIME.format(now)} after {before}; needs times that go on")
-        found.append((now, _level(f"{where}: esn0", cells["esn0"])))
+    table = read_table(file, "a CSV file with time and esn0")
+    rows, units = series_table(table, LATEST_PS, {"time": TIME, "esn0": None}, most_rows=MOST_STEPS)
+    if units["esn0"] not in ("", "dB"):
+        raise ScenarioError(f"{file}:1: column esn0 in {shown(units['esn0'])}; accepts dB")
+    place = rows.at["esn0"]
+    found = [
+        (now, _level(f"{file}:{line}: esn0", cells[place]))
+        for line, now, cells in rows
+        # An empty cell says nothing new.
+        if cells[place]
+    ]
+    if not found or found[0][0] != 0:
+        raise ScenarioError(f"{file}: esn0: none in the first row; needs one there")
+    low, high = (pick(level for _, level in found) / PARTS for pick in (min, max))
+    keep(file, Notes(f"{file}: {rows.times.note()}; esn0 {low:g} to {high:g} dB"))
     return found
 
 
 def _level(where: str, cell: str) -> int:
-    level = _number(where, cell)
+    level = exact(cell.removesuffix("dB").rstrip())
+    if level is None:
+        raise ScenarioError(f"{where} {shown(cell)}; needs a number")
     if not -MOST_DB <= level <= MOST_DB:
         raise ScenarioError(f"{where} {cell}; needs -{MOST_DB} to {MOST_DB} dB")
     return round(level * PARTS)
-
-
-def _number(where: str, cell: str) -> Fraction:
-    try:
-        if len(cell) > 40 or "/" in cell:
-            raise ValueError(cell)
-        return Fraction(cell.removesuffix("dB").rstrip())
-    except (ValueError, ZeroDivisionError):
-        raise ScenarioError(f"{where} {cell!r}; needs a number") from None
 
 
 def _parts(decibels: float) -> int:

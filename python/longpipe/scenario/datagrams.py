@@ -1,15 +1,15 @@
 """Datagram traffic beside TCP: UDP over IP, without any response."""
 
-import csv
 from fractions import Fraction
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from longpipe.errors import ScenarioError
-from longpipe.inputs import read_lines
+from longpipe.inputs.table import read_table
 from longpipe.scenario.base import BurstTime, Delay, FrameTime, Model, Probability, Rate, SegmentSize, kind_or_table
 from longpipe.scenario.core import core_fields
+from longpipe.scenario.rows import Column, series_table
 from longpipe.units import SIZE, TIME
 
 # Headers of IPv4 and UDP (RFC 791, RFC 768), and of RTP before voice (RFC 3550) [bytes].
@@ -20,7 +20,7 @@ VOICE_INTERVAL: Final = "20 ms"
 VOICE: Final = {"g711": 160, "g729": 20}
 MOST_LINES: Final = 10_000_000
 LATEST_PS: Final = TIME.parse("2400 h")
-COLUMNS: Final = ("time", "bytes")
+MOST_PAYLOAD: Final = 65_000
 
 IpRate = Annotated[Rate, Field(description="Rate of the IP packets, including 28 bytes of headers each [bit/s]")]
 Payload = Annotated[SegmentSize, Field(description="Payload of each datagram [bytes]")]
@@ -146,46 +146,18 @@ def longest_bytes(core: dict[str, Any]) -> int:
 
 
 def _sent(file: str) -> list[list[int]]:
-    """When each is sent [ps] and its payload [bytes]."""
-    lines = read_lines(file, "a CSV file of time and bytes", legacy=True)
-    if not 1 < len(lines) <= MOST_LINES:
-        raise ScenarioError(f"{file}: {len(lines)} lines; needs a head and 1 to {MOST_LINES - 1} datagrams")
-    rows = csv.reader(lines)
-    heads = [name.strip() for name in next(rows)]
-    if sorted(heads) != sorted(COLUMNS):
-        raise ScenarioError(f"{file}:1: {', '.join(heads)}; needs a head of {' and '.join(COLUMNS)}")
-    time, size = heads.index("time"), heads.index("bytes")
+    """Returns when each is sent [ps] and its payload [bytes]; Unix times count from the first row."""
+    table = read_table(file, "a CSV file of time and bytes")
+    names = {"time": TIME, "bytes": SIZE}
+    rows, units = series_table(table, LATEST_PS, names, from_first=False, strictly=False, most_rows=MOST_LINES)
+    size = Column(file, "bytes", SIZE, "B", MOST_PAYLOAD, unit=units["bytes"])
+    rows.columns["bytes"] = size
+    place = rows.at["bytes"]
     sent: list[list[int]] = []
-    for number, row in enumerate(rows, 2):
-        if len(row) != len(COLUMNS):
-            raise ScenarioError(f"{file}:{number}: {len(row)} cells; needs 2, {' and '.join(heads)}")
-        at = _time(f"{file}:{number}", row[time].strip())
-        if sent and at < sent[-1][0]:
-            before = TIME.format(sent[-1][0])
-            raise ScenarioError(
-                f"{file}:{number}: time {TIME.format(at)} after {before}; needs times that never go back"
-            )
-        sent.append([at, _bytes(f"{file}:{number}", row[size].strip())])
+    for line, at, cells in rows:
+        payload = size.read(line, cells[place])
+        if payload == 0:
+            raise ScenarioError(f"{file}:{line}: bytes {cells[place]}; needs a payload of 1 to {MOST_PAYLOAD}")
+        sent.append([at, payload])
+    rows.keep_notes()
     return sent
-
-
-def _time(where: str, cell: str) -> int:
-    try:
-        value = round(Fraction(cell) * 10**12) if cell[-1:].isdigit() and len(cell) < 40 else TIME.parse(cell)
-    except ValueError:
-        value = -1
-    if not 0 <= value <= LATEST_PS:
-        raise ScenarioError(
-            f"{where}: time {cell[:20]!r}; needs 0 s to {TIME.format(LATEST_PS)}, as in 0.02 or '20 ms'"
-        )
-    return value
-
-
-def _bytes(where: str, cell: str) -> int:
-    try:
-        value = int(cell) if cell.isascii() and cell.isdigit() and len(cell) < 10 else SIZE.parse(cell)
-    except ValueError:
-        value = 0
-    if not 1 <= value <= 65_000:
-        raise ScenarioError(f"{where}: bytes {cell[:20]!r}; needs a payload of 1 to 65000")
-    return value

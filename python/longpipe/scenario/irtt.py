@@ -7,7 +7,9 @@ from typing import Any
 
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs import load_json
+from longpipe.inputs.notes import Notes, keep
 from longpipe.scenario.motion import MOST_STEPS
+from longpipe.units import TIME
 
 _PS_PER_NS = 10**3
 _NEEDS = "what `irtt client -o` writes"
@@ -26,7 +28,7 @@ def knots(file: str, longest_ps: int) -> list[list[int]]:
     if not 1 <= len(requests) <= MOST_STEPS:
         raise ScenarioError(f"{file}: {len(requests)} round trips; needs 1 to {MOST_STEPS}")
     found: list[list[int]] = []
-    first, last = 0, -1
+    lost, first, last = 0, 0, -1
     for number, (where, request) in enumerate(_named(file, requests)):
         sent = _whole(f"{where}.timestamps.client.send.monotonic", request, "timestamps", "client", "send", "monotonic")
         first = sent if number == 0 else first
@@ -38,10 +40,16 @@ def knots(file: str, longest_ps: int) -> list[list[int]]:
             delay = rtt * _PS_PER_NS // 2
             if not 0 <= delay <= longest_ps:
                 raise ScenarioError(f"{where}.delay.rtt: {rtt} ns; needs 0 to {2 * longest_ps // _PS_PER_NS} ns")
-            # What was not measured at first is taken to be as it was then.
+            # The delay of a path before its first round trip is that of the first one.
             found.append([(sent - first) * _PS_PER_NS if found else 0, delay])
+        else:
+            lost += 1
     if not found:
         raise ScenarioError(f"{file}: all {len(requests)} round trips were lost; needs one that was not")
+    delays = [TIME.format(pick(delay for _, delay in found)) for pick in (min, max)]
+    span = TIME.format((last - first) * _PS_PER_NS)
+    said = f"{len(requests)} round trips over {span}, {lost} of them lost; delay {' to '.join(delays)}"
+    keep(file, Notes(f"{file}: {said} (half of each round trip)"))
     return found
 
 

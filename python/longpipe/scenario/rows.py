@@ -1,44 +1,236 @@
-"""CSV files of series: their rows, and quantities in them; each error names the file and the line."""
+"""Columns of series: quantities with a unit in the head, in the cell or in neither, and times from the first row on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any, Final
 
-from longpipe.errors import ScenarioError, nearest
-from longpipe.scenario.motion import MOST_STEPS
-from longpipe.units import Dimension
+from longpipe.errors import ScenarioError, nearest, shown
+from longpipe.inputs.notes import Notes, keep
+from longpipe.inputs.numbers import exact, parts, scaled
+from longpipe.inputs.table import Table, head_parts, shown_heads
+from longpipe.units import TIME, Dimension
+
+PS: Final = 10**12
+# From 1973 on a bare time is a Unix time, of seconds, or by its size of milliseconds, microseconds or nanoseconds.
+_UNIX: Final = 10**8
+_UNIX_UNITS: Final = ((10**11, "s"), (10**14, "ms"), (10**17, "us"), (10**40, "ns"))
+# What a series calls its instants.
+_TIMES: Final = ("time", "timestamp")
+_SHOWN: Final = 40
 
 
-def heads(file: str, rows: Sequence[Sequence[str]], names: Sequence[str], *, others: int = 1) -> list[str]:
-    """Names of the columns: the first of `names`, and `others` or more of the rest."""
-    found = [name.strip() for name in rows[0]] if rows else []
-    if names[0] not in found or len(found) <= others:
-        raise ScenarioError(
-            f"{file}:1: {', '.join(found) or 'empty'}; needs a head with {names[0]} and {', '.join(names[1:])}"
-        )
-    for name in found:
+@dataclass
+class Column:
+    """A column of quantities, and what was read of it so far.
+
+    A bare number counts in the head's unit, or in `bare` where the head has none.
+    """
+
+    file: str
+    head: str
+    dimension: Dimension
+    bare: str
+    most: int
+    # What the values are divided by, as round trips are.
+    divisor: int = 1
+    unit: str = ""
+    is_bare: bool = False
+    least_read: int | None = None
+    most_read: int | None = None
+    _scale: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        if self.unit:
+            try:
+                _, self.unit = self.dimension.split(f"1 {self.unit}")
+            except ValueError as error:
+                raise ScenarioError(f"{self.file}:1: column {shown(self.head)}: {error}") from None
+        self._scale = self.dimension.units[self.unit or self.bare] / self.divisor
+
+    def read(self, line: int, cell: str) -> int:
+        """Returns a cell in base units, rounded; ScenarioError names line and column."""
+        value = scaled(cell, self._scale)
+        if value is None:
+            value = self._with_unit(line, cell)
+        elif not self.unit:
+            self.is_bare = True
+        if not 0 <= value <= self.most:
+            high = self.dimension.format(self.most * self.divisor)
+            raise ScenarioError(f"{self.file}:{line}: {self.head} {cell[:_SHOWN]}; needs 0 to {high}")
+        if self.least_read is None or value < self.least_read:
+            self.least_read = value
+        if self.most_read is None or value > self.most_read:
+            self.most_read = value
+        return value
+
+    def _with_unit(self, line: int, cell: str) -> int:
+        try:
+            number, unit = self.dimension.split(cell)
+        except ValueError:
+            raise ScenarioError(
+                f"{self.file}:{line}: {self.head} {shown(cell)}; "
+                f"needs a number, or one with a unit, as in {self.dimension.example!r}"
+            ) from None
+        return round(number * self.dimension.units[unit] / self.divisor)
+
+    def span(self) -> str:
+        """Returns name and range of what was read, for a note."""
+        if self.least_read is None or self.most_read is None:
+            return f"{self.head} empty"
+        low, high = (self.dimension.format(value) for value in (self.least_read, self.most_read))
+        halved = " (half of each round trip)" if self.divisor == 2 else ""
+        return f"{self.head} {low if low == high else f'{low} to {high}'}{halved}"
+
+    def doubt(self, meant: str, low: int | None = None, high: int | None = None) -> Iterator[str]:
+        """Yields a line if bare numbers stay below `low` or reach `high` [base units]: `meant` may be their unit."""
+        if not self.is_bare or not self.most_read:
+            return
+        if (low is not None and self.most_read < low) or (high is not None and self.most_read >= high):
+            most = self.dimension.format(self.most_read * self.divisor)
+            yield (
+                f"{self.file}: {self.head} is {most} at most, for a number without a unit counts in {self.bare}; "
+                f"if {meant} are meant, call the column '{self.head} [{meant}]'"
+            )
+
+
+@dataclass
+class Times:
+    """The instants of a series [ps]: from the first row on, or from 0 on unless they are Unix times."""
+
+    file: str
+    head: str
+    unit: str
+    latest: int
+    # Whether the first row is at 0 whatever its time; if not, Unix times alone count from it.
+    from_first: bool
+    strictly: bool = True
+    begin: int | None = None
+    last: int = -1
+    rows: int = 0
+    _bare: str = "s"
+
+    def read(self, line: int, cell: str) -> int:
+        """Returns an instant; ScenarioError unless it is after the one before."""
+        value = self._value(line, cell)
+        if self.begin is None:
+            self.begin = value if self.from_first or value > self.latest else 0
+        value -= self.begin
+        if value < self.last or (self.strictly and value == self.last):
+            needs = "times that go on" if self.strictly else "times that never go back"
+            before = TIME.format(self.last + self.begin)
+            raise ScenarioError(
+                f"{self.file}:{line}: {self.head} {TIME.format(value + self.begin)} after {before}; needs {needs}"
+            )
+        if not 0 <= value <= self.latest:
+            raise ScenarioError(
+                f"{self.file}:{line}: {self.head} {cell[:_SHOWN]}; needs 0 s to {TIME.format(self.latest)}"
+                f"{' from the first row on' if self.begin else ''}"
+            )
+        self.last = value
+        self.rows += 1
+        return value
+
+    def _value(self, line: int, cell: str) -> int:
+        found = parts(cell)
+        if found is not None:
+            if self.begin is None and not self.unit:
+                number = exact(cell) or 0
+                self._bare = next((unit for below, unit in _UNIX_UNITS if number < below), "s")
+            return scaled(cell, TIME.units[self.unit or self._bare]) or 0
+        try:
+            number, unit = TIME.split(cell)
+        except ValueError:
+            raise ScenarioError(
+                f"{self.file}:{line}: {self.head} {shown(cell)}; needs a number of seconds, or one with a unit, "
+                f"as in {TIME.example!r}"
+            ) from None
+        return round(number * TIME.units[unit])
+
+    def note(self) -> str:
+        """Returns rows and span, and where 0 is, for a note."""
+        text = f"{self.rows} {'row' if self.rows == 1 else 'rows'} to {TIME.format(max(0, self.last))}"
+        if not self.begin:
+            return text
+        unix = " (Unix time)" if self.begin >= _UNIX * PS else ""
+        return f"{text}, counted from the first row's {_seconds(self.begin)} s{unix}"
+
+
+@dataclass
+class SeriesTable:
+    """A table with a column of instants and named others: `columns` by name, `at` their places in a row."""
+
+    table: Table
+    times: Times
+    columns: dict[str, Any] = field(default_factory=dict)
+    at: dict[str, int] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[tuple[int, int, list[str]]]:
+        """Yields line, instant and cells of each row."""
+        place = self.at["time"]
+        for line, cells in self.table:
+            yield line, self.times.read(line, cells[place]), cells
+
+    def keep_notes(self, doubts: Sequence[str] = ()) -> None:
+        """Keeps what was read, once all of it was."""
+        spans = [one.span() for one in self.columns.values() if isinstance(one, Column)]
+        keep(self.table.file, Notes("; ".join([f"{self.table.file}: {self.times.note()}", *spans]), tuple(doubts)))
+
+
+def series_table(
+    table: Table,
+    latest: int,
+    names: Mapping[str, Dimension | None],
+    *,
+    from_first: bool = True,
+    strictly: bool = True,
+    least_others: int = 1,
+    most_rows: int,
+) -> tuple[SeriesTable, dict[str, str]]:
+    """Returns a table with its times, and the units of the other columns by name, as their heads have them.
+
+    Heads are of `names`, with a unit in brackets or behind an underscore; ScenarioError for another one.
+    """
+    file = table.file
+    at: dict[str, int] = {}
+    units: dict[str, str] = {}
+    heads: dict[str, str] = {}
+    for place, head in enumerate(table.heads):
+        name, unit = _named(head, names)
         if name not in names:
-            raise ScenarioError(f"{file}:1: column {name!r}; {nearest(name, names)}")
-    if not 1 < len(rows) <= MOST_STEPS:
-        raise ScenarioError(f"{file}: {len(rows) - 1} rows; needs 1 to {MOST_STEPS}")
-    return found
+            raise ScenarioError(f"{file}:1: column {shown(head)}; {nearest(name[:_SHOWN], names)}")
+        if name in at:
+            raise ScenarioError(f"{file}:1: columns {shown(heads[name])} and {shown(head)}; needs one of them")
+        at[name], units[name], heads[name] = place, unit, head
+    if "time" not in at or len(at) <= least_others:
+        needed = [name for name in names if name != "time"]
+        raise ScenarioError(f"{file}:1: {shown_heads(table.heads)}; needs a head with time and {', '.join(needed)}")
+    if not 1 < len(table.lines) <= most_rows + 1:
+        raise ScenarioError(f"{file}: {len(table.lines) - 1} rows; needs 1 to {most_rows}")
+    unit = units.pop("time")
+    if unit:
+        try:
+            _, unit = TIME.split(f"1 {unit}")
+        except ValueError as error:
+            raise ScenarioError(f"{file}:1: column {shown(heads['time'])}: {error}") from None
+    times = Times(file, "time", unit, latest, from_first, strictly)
+    return SeriesTable(table, times, at=at), units
 
 
-def check_cells(where: str, row: Sequence[str], names: Sequence[str]) -> None:
-    """ScenarioError unless there are as many as columns."""
-    if len(row) != len(names):
-        raise ScenarioError(f"{where}: {len(row)} cells; needs {len(names)}: {', '.join(names)}")
+def _named(head: str, names: Mapping[str, Dimension | None]) -> tuple[str, str]:
+    """Returns name and unit of a head: "rate [Mbit/s]", "Rate (Mbit/s)", or "delay_ms" where that is a unit."""
+    name, unit = head_parts(head)
+    name = name.casefold()
+    begin, underscore, end = name.rpartition("_")
+    if underscore and not unit and name not in names and (begin in names or begin in _TIMES):
+        dimension = TIME if begin in _TIMES else names[begin]
+        if dimension is not None and (end in dimension.units or end in dimension.aliases):
+            name, unit = begin, end
+    return ("time" if name in _TIMES else name), unit
 
 
-def quantity(where: str, cell: str, dimension: Dimension, base: int, most: int) -> int:
-    """A number of seconds or bit/s, or text with a unit; in the core's whole units, rounded."""
-    try:
-        value = round(Fraction(cell) * base) if cell[-1:].isdigit() and len(cell) < 40 else dimension.parse(cell)
-    except ValueError:
-        raise ScenarioError(
-            f"{where} {cell!r}; needs a number, or one with a unit, as in {dimension.example!r}"
-        ) from None
-    if not 0 <= value <= most:
-        raise ScenarioError(f"{where} {cell}; needs 0 to {dimension.format(most)}")
-    return value
+def _seconds(ps: int) -> str:
+    whole, rest = divmod(ps, PS)
+    return f"{whole}.{rest:012d}".rstrip("0").rstrip(".")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -11,10 +10,10 @@ from typing import Any, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.inputs import read_lines
-from longpipe.scenario import irtt
+from longpipe.inputs.notes import Notes, keep
+from longpipe.scenario import irtt, traces
 from longpipe.scenario.coding import rates_of
 from longpipe.scenario.motion import MOST_STEPS, Coded, File, Moving, Outages, Satellites
-from longpipe.scenario.rows import check_cells, heads, quantity
 from longpipe.units import RATE, TIME
 
 PS: Final = 10**12
@@ -22,12 +21,10 @@ PS_PER_MS: Final = 10**9
 PS_PER_NS: Final = 10**3
 LONGEST_DELAY_PS: Final = TIME.parse("1000 s")
 FASTEST_BPS: Final = RATE.parse("10 Tbit/s")
-COLUMNS: Final = ("time", "rate", "delay", "loss")
-# As `longpipe satellites` writes them.
-ROUND_TRIPS: Final = ("time_s", "from", "to", "rtt_ns", "links")
 # Of a schedule: lines, and the latest instant [ms].
 MOST_LINES: Final = 10_000_000
 LATEST_MS: Final = 100 * 86_400 * 1000
+_MOST_DIGITS: Final = 18
 
 
 @dataclass(frozen=True)
@@ -157,8 +154,12 @@ def _intervals(where: str, outages: Outages, own: Iterable[list[int]], duration_
 def _of_file(path: File) -> _Parts:
     if irtt.is_of_irtt(path.file):
         return _Parts(knots_ps=irtt.knots(path.file, LONGEST_DELAY_PS))
-    text = read_lines(path.file, "a CSV file, a schedule of mahimahi or irtt's JSON", legacy=True)
-    return _of_csv(path.file, text) if path.file.endswith(".csv") else _of_schedule(path, text)
+    if path.file.endswith((".csv", ".csv.gz")):
+        found = traces.read(path.file, LATEST_MS * PS_PER_MS, LONGEST_DELAY_PS, FASTEST_BPS)
+        service = _steps(f"{path.file}: rate", found.rate) if found.rate else None
+        loss = {"kind": "over-time", "steps_ps": found.loss} if found.loss else None
+        return _Parts(service, found.delay, loss, found.outages)
+    return _of_schedule(path, read_lines(path.file, "a CSV file, a schedule of mahimahi or irtt's JSON", legacy=True))
 
 
 def _of_schedule(path: File, text: Sequence[str]) -> _Parts:
@@ -169,7 +170,7 @@ def _of_schedule(path: File, text: Sequence[str]) -> _Parts:
     last = 0
     for number, line in enumerate(text, 1):
         # Signs and underscores, which int takes, are no digits.
-        if not (line.isascii() and line.isdigit()):
+        if not (line.isascii() and line.isdigit() and len(line) <= _MOST_DIGITS):
             raise ScenarioError(f"{path.file}:{number}: {line[:20]!r}; needs a whole number of milliseconds")
         now = int(line)
         if now < last:
@@ -180,85 +181,9 @@ def _of_schedule(path: File, text: Sequence[str]) -> _Parts:
         last = now
     if last == 0:
         raise ScenarioError(f"{path.file}:{len(text)}: 0 ms; needs a last line above 0")
+    keep(path.file, Notes(f"{path.file}: {len(text)} opportunities of {path.bytes} bytes, repeated each {last} ms"))
     kind = {"kind": "opportunities", "instants_ps": instants}
     return _Parts({**kind, "bytes": path.bytes, "header_bytes": path.header})
-
-
-def _of_csv(file: str, text: Sequence[str]) -> _Parts:
-    rows = list(csv.reader(text))
-    if rows and "rtt_ns" in rows[0]:
-        return _of_round_trips(file, rows)
-    names = heads(file, rows, COLUMNS)
-    found: dict[str, list[tuple[int, Any]]] = {name: [] for name in names if name != "time"}
-    read: dict[str, Callable[[str, str], Any]] = {
-        "rate": lambda where, cell: quantity(where, cell, RATE, 1, FASTEST_BPS),
-        "delay": lambda where, cell: quantity(where, cell, TIME, PS, LONGEST_DELAY_PS),
-        "loss": _share,
-    }
-    last = -1
-    for number, row in enumerate(rows[1:], 2):
-        where = f"{file}:{number}"
-        check_cells(where, row, names)
-        cells = dict(zip(names, (cell.strip() for cell in row), strict=True))
-        now = quantity(f"{where}: time", cells.pop("time"), TIME, PS, LATEST_MS * PS_PER_MS)
-        if now <= last:
-            raise ScenarioError(f"{where}: time {TIME.format(now)} after {TIME.format(last)}; needs times that go on")
-        last = now
-        for name, cell in cells.items():
-            # An empty cell says nothing new.
-            if cell:
-                found[name].append((now, read[name](f"{where}: {name}", cell)))
-    return _columns(file, found)
-
-
-def _of_round_trips(file: str, rows: Sequence[Sequence[str]]) -> _Parts:
-    """What `longpipe satellites -o` writes of one pair: half of each round trip; nothing is sent without a route."""
-    if tuple(rows[0]) != ROUND_TRIPS:
-        raise ScenarioError(f"{file}:1: {', '.join(rows[0])}; needs {', '.join(ROUND_TRIPS)}")
-    for number, row in enumerate(rows[1:], 2):
-        check_cells(f"{file}:{number}", row, ROUND_TRIPS)
-    pairs = sorted({" - ".join(row[1:3]) for row in rows[1:]})
-    if len(pairs) != 1:
-        raise ScenarioError(f"{file}: {len(pairs)} pairs; needs round trips of one, as {' or '.join(pairs[:2])}")
-    parts, last, without = _Parts(), -1, None
-    for number, (time, _, _, rtt, _) in enumerate(rows[1:], 2):
-        where = f"{file}:{number}"
-        now = quantity(f"{where}: time_s", time, TIME, PS, LATEST_MS * PS_PER_MS)
-        if now <= last:
-            raise ScenarioError(f"{where}: time_s {time} after {TIME.format(last)}; needs times that go on")
-        if rtt:
-            delay = quantity(f"{where}: rtt_ns", rtt, TIME, PS_PER_NS, 2 * LONGEST_DELAY_PS) // 2
-            parts.knots_ps.append([now, delay])
-            if without is not None:
-                parts.outages_ps.append([without, now])
-            without = None
-        elif without is None:
-            without = now
-        last = now
-    if not parts.knots_ps or without is not None:
-        at = "at any instant" if not parts.knots_ps else "in the end"
-        raise ScenarioError(f"{file}: no route {at}; needs round trips up to the last row")
-    return parts
-
-
-def _columns(file: str, found: dict[str, list[tuple[int, Any]]]) -> _Parts:
-    parts = _Parts()
-    if steps := found.get("rate"):
-        parts.service = _steps(f"{file}: rate", [list(step) for step in steps])
-    parts.knots_ps = [list(knot) for knot in found.get("delay", [])]
-    if shares := found.get("loss"):
-        parts.loss = {"kind": "over-time", "steps_ps": [list(step) for step in shares]}
-    return parts
-
-
-def _share(where: str, cell: str) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise ScenarioError(f"{where} {cell!r}; needs a probability of 0 to 1")
-    return value
 
 
 Knots = tuple[tuple[int, int], ...]

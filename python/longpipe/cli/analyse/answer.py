@@ -4,7 +4,7 @@ import json as json_module
 import math
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from longpipe.cli.analyse.tables import show
 from longpipe.cli.console import tell_written, terminal
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
+from longpipe.inputs.frame import column_named, in_base_units, read_frame
 from longpipe.pictures.saving import save
 
 
@@ -53,8 +54,11 @@ def columns(option: str, text: str) -> tuple[str, ...]:
 def run(file: Path, question: Question, *, json: str | None, csv: Path | None, figures: Path | None) -> None:
     """Analyses a file onto the terminal; `json` is a file, or - for stdout alone."""
     check_level(question.level)
-    frame = matching(_read(file), question.where).reset_index(drop=True)
-    shown = readable(question.response, unit=question.unit)
+    frame = read_frame(file, "a CSV file with a header")
+    question = _heads(question, frame)
+    frame, unit = in_base_units(frame, question.response)
+    frame = matching(frame, question.where).reset_index(drop=True)
+    shown = readable(question.response, unit=question.unit or unit)
     found = _anova(frame, question.response, question)
     tables = _tables(found, question)
     report = _report(found, question, tables)
@@ -78,6 +82,17 @@ def run(file: Path, question: Question, *, json: str | None, csv: Path | None, f
         tell_written(console, JSON=json, Tables=csv, Figures=figures)
 
 
+def _heads(question: Question, frame: pd.DataFrame) -> Question:
+    """Returns the question with whole heads for columns that it calls by their name without the unit."""
+    return replace(
+        question,
+        response=column_named(frame, question.response),
+        factors=tuple(column_named(frame, name) for name in question.factors),
+        blocks=None if question.blocks is None else column_named(frame, question.blocks),
+        compare=tuple(tuple(column_named(frame, name) for name in names) for names in question.compare),
+    )
+
+
 def _anova(frame: pd.DataFrame, response: str, question: Question) -> Anova:
     return anova(
         frame,
@@ -87,20 +102,6 @@ def _anova(frame: pd.DataFrame, response: str, question: Question) -> Anova:
         blocks=question.blocks,
         saturated=question.saturated,
     )
-
-
-def _read(file: Path) -> pd.DataFrame:
-    try:
-        return pd.read_csv(file)
-    except OSError as error:
-        raise ScenarioError(f"{file}: can't be read, {error.strerror}; needs a CSV file") from None
-    except UnicodeDecodeError:
-        raise ScenarioError(f"{file}: not UTF-8 text; needs a CSV file") from None
-    except pd.errors.EmptyDataError:
-        raise ScenarioError(f"{file}: empty; needs a CSV file with a header") from None
-    except pd.errors.ParserError as error:
-        reason = str(error).strip().rpartition("C error: ")[2]
-        raise ScenarioError(f"{file}: not CSV, {reason}; needs as many values in each row") from None
 
 
 def _tables(found: Anova, question: Question) -> dict[str, pd.DataFrame]:

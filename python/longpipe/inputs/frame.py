@@ -1,0 +1,62 @@
+"""Tables of text files as data frames."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longpipe.inputs.table import head_parts, read_table
+from longpipe.units import RATE, SIZE, TIME, Dimension
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# What a cell with a unit counts in, by its dimension: bit/s, s and bytes, as columns of runs do.
+_COUNTED_IN = ((RATE, "bit/s", "Mbit/s"), (TIME, "s", "ms"), (SIZE, "B", "MB"))
+
+
+def read_frame(file: str | Path, needs: str) -> pd.DataFrame:
+    """Returns the table of a file; columns of numbers are numeric, other columns hold text."""
+    import pandas as pd
+
+    table = read_table(file, needs)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.heads)
+    writer.writerows(cells for _, cells in table)
+    text.seek(0)
+    return pd.read_csv(text, skip_blank_lines=False)
+
+
+def column_named(frame: pd.DataFrame, name: str) -> str:
+    """Returns the head of a column that is called by its name without its unit: "rate [Mbit/s]" for "rate"."""
+    heads = [str(head) for head in frame.columns]
+    found = [head for head in heads if head_parts(head)[0] == name]
+    return found[0] if name not in heads and len(found) == 1 else name
+
+
+def in_base_units(frame: pd.DataFrame, name: str) -> tuple[pd.DataFrame, str | None]:
+    """Returns a frame whose column of quantities with units is one of numbers, and the unit in which to show these.
+
+    Another frame comes back as it is, and no unit.
+    """
+    from pandas.api.types import is_numeric_dtype
+
+    if name not in frame.columns or is_numeric_dtype(frame[name]):
+        return frame, None
+    cells = [str(cell) for cell in frame[name]]
+    for dimension, unit, readable in _COUNTED_IN:
+        numbers = _numbers(cells, dimension, unit)
+        if numbers is not None:
+            return frame.assign(**{name: numbers}), readable
+    return frame, None
+
+
+def _numbers(cells: list[str], dimension: Dimension, unit: str) -> list[float] | None:
+    try:
+        split = [dimension.split(cell) for cell in cells]
+    except ValueError:
+        return None
+    return [float(number * dimension.units[one] / dimension.units[unit]) for number, one in split]

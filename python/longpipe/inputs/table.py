@@ -1,0 +1,81 @@
+"""Tables of text files: CSV with commas, semicolons or tabs, whose head names each column once."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from longpipe.errors import ScenarioError, shown
+from longpipe.inputs.text import read_lines
+
+_HEAD: Final = re.compile(r"([^\[(]*[^\[(\s])\s*[\[(]\s*([^\])]*?)\s*[\])]")
+
+
+def head_parts(head: str) -> tuple[str, str]:
+    """Returns name and unit of a column's head: "rate" and "Mbit/s" of "rate [Mbit/s]"; "" where it has no unit."""
+    found = _HEAD.fullmatch(head)
+    return (found[1], found[2]) if found else (head, "")
+
+
+@dataclass(frozen=True)
+class Table:
+    """The heads of a table and its rows, which are parsed as they are asked for."""
+
+    file: str
+    heads: tuple[str, ...]
+    lines: Sequence[str]
+    delimiter: str
+    needs: str
+
+    def __iter__(self) -> Iterator[tuple[int, list[str]]]:
+        """Yields the line and the cells of each row, without rows that are blank.
+
+        ScenarioError for a row of more cells or fewer than columns.
+        """
+        rows = _parsed(self.file, self.lines, self.delimiter, self.needs)
+        next(rows)
+        columns = len(self.heads)
+        for line, row in rows:
+            if len(row) == columns:
+                yield line, row
+            elif any(row):
+                raise ScenarioError(f"{self.file}:{line}: {len(row)} cells; needs {columns}: {shown_heads(self.heads)}")
+
+
+def read_table(file: str | Path, needs: str) -> Table:
+    """Returns the table of a file; `needs` says in an error what was wanted: "a CSV file of time and rate"."""
+    return table_of(str(file), read_lines(file, needs, legacy=True), needs)
+
+
+def table_of(file: str, lines: Sequence[str], needs: str) -> Table:
+    """Returns the table that these lines of a file make; ScenarioError for a head that names a column twice."""
+    first = next((line for line in lines if line.strip()), "")
+    if not first:
+        raise ScenarioError(f"{file}: empty; needs {needs}")
+    delimiter = next((one for one in ",\t;" if one in first), ",")
+    _, heads = next(_parsed(file, lines, delimiter, needs))
+    for number, head in enumerate(heads):
+        if head and head in heads[:number]:
+            raise ScenarioError(f"{file}:1: column {shown(head)} is there twice; needs each once")
+    return Table(file, tuple(heads), lines, delimiter, needs)
+
+
+def shown_heads(heads: Sequence[str]) -> str:
+    """Returns the names of columns for a message, the first eight of them."""
+    more = f" and {len(heads) - 8} more" if len(heads) > 8 else ""
+    return ", ".join(shown(head)[1:-1] for head in heads[:8]) + more
+
+
+def _parsed(file: str, lines: Sequence[str], delimiter: str, needs: str) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=True)
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            if any(cells):
+                yield reader.line_num, cells
+    except csv.Error as error:
+        raise ScenarioError(f"{file}:{reader.line_num}: not CSV, {error}; needs {needs}") from None

@@ -1,0 +1,146 @@
+"""CSV files of a path over time: rate, delay or round trip, and loss; and round trips of satellites or of LENS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from longpipe.errors import ScenarioError, shown
+from longpipe.inputs.notes import Notes, keep
+from longpipe.inputs.numbers import exact
+from longpipe.inputs.table import Table, read_table, shown_heads
+from longpipe.scenario.motion import MOST_STEPS
+from longpipe.scenario.rows import Column, SeriesTable, Times, series_table
+from longpipe.units import RATE, TIME, Dimension
+
+NAMES: Final[dict[str, Dimension | None]] = {"time": TIME, "rate": RATE, "delay": TIME, "rtt": TIME, "loss": None}
+# What `longpipe satellites -o` writes.
+ROUND_TRIPS: Final = ("time_s", "from", "to", "rtt_ns", "links")
+# Round trips of the LENS data set of Starlink (Zhao and Pan, MMSys 2024): Unix times in ns, delays in ms.
+LENS: Final = ("timestamp", "rtt", "uplink", "downlink")
+# Bare numbers that are less, or more, are questioned: 152 bit/s, or a delay of 20 s.
+_SLOW_BPS: Final = RATE.parse("100 kbit/s")
+_LONG_PS: Final = TIME.parse("2 s")
+_NEEDS: Final = "a CSV file of time and rate, delay, rtt or loss"
+
+
+@dataclass
+class Trace:
+    """What a file has: steps of the rate, knots of the delay, steps of the loss, and outages, by instants [ps]."""
+
+    rate: list[list[int]] = field(default_factory=list)
+    delay: list[list[int]] = field(default_factory=list)
+    loss: list[list[float]] = field(default_factory=list)
+    outages: list[list[int]] = field(default_factory=list)
+
+
+def read(file: str, latest_ps: int, longest_ps: int, fastest_bps: int) -> Trace:
+    """Returns what a CSV file has; instants count from its first row. ScenarioError names the line and the column."""
+    table = read_table(file, _NEEDS)
+    if table.heads == LENS:
+        return _of_lens(table, latest_ps, longest_ps)
+    if "rtt_ns" in table.heads:
+        return _of_round_trips(table, latest_ps, longest_ps)
+    rows, units = series_table(table, latest_ps, NAMES, most_rows=MOST_STEPS)
+    if "rtt" in units and "delay" in units:
+        raise ScenarioError(f"{file}:1: columns rtt and delay; needs one of them, for a delay is half of a round trip")
+    most = {"rate": fastest_bps, "delay": longest_ps, "rtt": longest_ps}
+    columns = {
+        name: Column(file, name, dimension, dimension.base if name == "rate" else "s", most[name],
+                     2 if name == "rtt" else 1, unit)
+        for name, unit in units.items()
+        if (dimension := NAMES[name]) is not None
+    }  # fmt: skip
+    percent = _is_percent(file, units["loss"]) if "loss" in units else False
+    rows.columns.update(columns)
+    found = Trace()
+    lists = {"rate": found.rate, "delay": found.delay, "rtt": found.delay}
+    places = [(rows.at[name], column.read, lists[name]) for name, column in columns.items()]
+    for line, now, cells in rows:
+        for place, value, steps in places:
+            # An empty cell says nothing new.
+            if cell := cells[place]:
+                steps.append([now, value(line, cell)])
+        if "loss" in units and (cell := cells[rows.at["loss"]]):
+            found.loss.append([now, _share(f"{file}:{line}: loss", cell, percent=percent)])
+    rows.keep_notes([*_doubts(columns), *_of_loss(file, found)])
+    return found
+
+
+def _doubts(columns: dict[str, Column]) -> Iterator[str]:
+    for name, column in columns.items():
+        if name == "rate":
+            yield from column.doubt("Mbit/s", low=_SLOW_BPS)
+        else:
+            yield from column.doubt("ms", high=_LONG_PS)
+
+
+def _of_loss(file: str, found: Trace) -> Iterator[str]:
+    if found.loss and min(share for _, share in found.loss) == 1:
+        yield f"{file}: loss is 1 in all rows, so that nothing arrives; if percent is meant, name the column 'loss [%]'"
+
+
+def _is_percent(file: str, unit: str) -> bool:
+    if unit not in ("", "%", "1"):
+        raise ScenarioError(f"{file}:1: column loss in {shown(unit)}; accepts % or no unit, a probability of 0 to 1")
+    return unit == "%"
+
+
+def _share(where: str, cell: str, *, percent: bool) -> float:
+    value = exact(cell.removesuffix("%").rstrip())
+    if value is not None and (percent or cell.endswith("%")):
+        value /= 100
+    if value is None or not 0 <= value <= 1:
+        raise ScenarioError(f"{where} {shown(cell)}; needs a probability of 0 to 1")
+    return float(value)
+
+
+def _of_round_trips(table: Table, latest_ps: int, longest_ps: int) -> Trace:
+    """Returns half of each round trip of one pair of stations; without a route nothing is sent."""
+    file = table.file
+    if table.heads != ROUND_TRIPS:
+        raise ScenarioError(f"{file}:1: {shown_heads(table.heads)}; needs {', '.join(ROUND_TRIPS)}")
+    times = Times(file, "time_s", "s", latest_ps, from_first=True)
+    trips = Column(file, "rtt_ns", TIME, "ns", longest_ps, 2)
+    rows = SeriesTable(table, times, {"rtt_ns": trips}, {"time": 0})
+    found = Trace()
+    without: int | None = None
+    pair: list[str] = []
+    for line, cells in table:
+        pair = pair or cells[1:3]
+        if pair != cells[1:3]:
+            first, second = (" - ".join(names)[:60] for names in (pair, cells[1:3]))
+            raise ScenarioError(f"{file}:{line}: {second} after {first}; needs round trips of one pair")
+        now = times.read(line, cells[0])
+        if cells[3]:
+            found.delay.append([now, trips.read(line, cells[3])])
+            if without is not None:
+                found.outages.append([without, now])
+            without = None
+        elif without is None:
+            without = now
+    if not found.delay or without is not None:
+        at = "at any instant" if not found.delay else "in the end"
+        raise ScenarioError(f"{file}: no route {at}; needs round trips up to the last row")
+    rows.keep_notes()
+    return found
+
+
+def _of_lens(table: Table, latest_ps: int, longest_ps: int) -> Trace:
+    """Returns half of each round trip; a lost one, whose downlink is -1, says nothing new."""
+    file = table.file
+    times = Times(file, "timestamp", "ns", latest_ps, from_first=True)
+    trips = Column(file, "rtt", TIME, "ms", longest_ps, 2, "ms")
+    rows = SeriesTable(table, times, {"rtt": trips}, {"time": 0})
+    found, lost = Trace(), 0
+    for line, now, cells in rows:
+        if "-1" in cells[1:]:
+            lost += 1
+        else:
+            # The delay of a path before its first round trip is that of the first one.
+            found.delay.append([now if found.delay else 0, trips.read(line, cells[1])])
+    if not found.delay:
+        raise ScenarioError(f"{file}: all {lost} round trips were lost; needs one that was not")
+    keep(file, Notes(f"{file}: {times.note()}; {trips.span()}; lost round trips, which say nothing new: {lost}"))
+    return found

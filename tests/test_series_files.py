@@ -1,0 +1,210 @@
+"""CSV files of paths, Es/N0, datagrams and runs: encodings, heads, units, Unix times, and what is said of them."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longpipe import Scenario, ScenarioError
+from longpipe.analysis.cautions import cautions
+from longpipe.analysis.files import read_from_files
+from longpipe.cli.analyse import analyse
+
+MS = 10**9
+S = 10**12
+
+
+def over(file: Path, **path: object) -> Scenario:
+    network: dict[str, Any] = {"kind": "dumbbell", "sources": 1, "path": {"file": str(file), **path}}
+    return Scenario(framing="ip", duration="1 s", network=network, switch={"buffer": "100 packets"})
+
+
+def written(folder: Path, text: str | bytes, name: str = "path.csv") -> Path:
+    file = folder / name
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return file
+
+
+def rates(scenario: Scenario) -> list[list[int]]:
+    found: list[list[int]] = scenario.resolve()["links"][2]["motion"]["service"]["steps"]
+    return found
+
+
+def delays(scenario: Scenario) -> list[list[int]]:
+    found: list[list[int]] = scenario.resolve()["links"][2]["motion"]["delay"]["knots_ps"]
+    return found
+
+
+PLAIN = "time,rate\n0,1000000\n1,2000000\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbf" + PLAIN.encode(),
+        PLAIN.encode("utf-16"),
+        PLAIN.replace("\n", "\r\n").encode(),
+        PLAIN.replace("\n", "\r").encode(),
+        (PLAIN + "\n").encode(),
+        (PLAIN + "\r\n  \r\n,\r\n").encode(),
+        ("\n" + PLAIN.replace("\n1", "\n\n1")).encode(),
+        PLAIN.replace(",", ";").encode(),
+        PLAIN.replace(",", "\t").encode(),
+        PLAIN.replace("time", ' "Time"').replace(",", ", ").replace("0,", "0 ,").encode(),
+        gzip.compress(PLAIN.encode()),
+    ],
+    ids=["mark", "utf-16", "crlf", "cr", "blank", "blanks", "between", "semicolons", "tabs", "quotes", "gzip"],
+)
+def test_a_file_is_read_as_spreadsheets_and_systems_write_it(tmp_path: Path, content: bytes) -> None:
+    assert rates(over(written(tmp_path, content))) == [[0, 10**6], [S, 2 * 10**6]]
+
+
+def test_latin_1_is_read_for_its_micro_sign(tmp_path: Path) -> None:
+    file = written(tmp_path, "time,delay\n0,500 \N{MICRO SIGN}s\n1,2 ms\n".encode("latin-1"))
+    assert delays(over(file)) == [[0, MS // 2], [S, 2 * MS]]
+
+
+@pytest.mark.parametrize(
+    ("head", "row", "step"),
+    [
+        ("time,rate [Mbit/s]", "0,152", 152 * 10**6),
+        ("time [s],rate (kbit/s)", "0,152.5", 152_500),
+        ("time_ms,rate_bps", "0,152", 152),
+        # The cell's own unit counts.
+        ("time,rate [Mbit/s]", "0,152 kbit/s", 152_000),
+        # A rate that is no whole number of bit/s is rounded.
+        ("time,rate [Mbit/s]", "0,3.14159265", 3_141_593),
+        ("time,rate", "0,1.52e8", 152 * 10**6),
+    ],
+)
+def test_a_column_may_carry_its_unit_in_its_head(tmp_path: Path, head: str, row: str, step: int) -> None:
+    assert rates(over(written(tmp_path, f"{head}\n{row}\n"))) == [[0, step]]
+
+
+@pytest.mark.parametrize(
+    ("head", "first", "second"),
+    [
+        ("time", "1686019808.78", "1686019809.78"),
+        ("time", "1686019808780", "1686019809780"),
+        ("timestamp", "1686019808780000", "1686019809780000"),
+        ("timestamp", "1686019808780000123", "1686019809780000123"),
+        ("time [ms]", "1686019808780", "1686019809780"),
+        ("time", "5", "6"),
+        ("time", "5 s", "6000 ms"),
+    ],
+)
+def test_times_count_from_the_first_row(tmp_path: Path, head: str, first: str, second: str) -> None:
+    scenario = over(written(tmp_path, f"{head},rate\n{first},4 Mbit/s\n{second},3.5 Mbit/s\n"))
+    assert rates(scenario) == [[0, 4 * 10**6], [S, 3_500_000]]
+    (line,) = read_from_files(scenario)
+    assert "2 rows to 1 s, counted from the first row's" in line
+
+
+def test_round_trips_are_halved_and_that_is_said(tmp_path: Path) -> None:
+    scenario = over(written(tmp_path, "time,rtt [ms]\n0,120\n1,40.5\n"))
+    assert delays(scenario) == [[0, 60 * MS], [S, 20 * MS + MS // 4]]
+    (line,) = read_from_files(scenario)
+    assert line.endswith("path.csv: 2 rows to 1 s; rtt 20.25 ms to 60 ms (half of each round trip)")
+    assert not [one for one in cautions(scenario) if "path.csv" in one]
+
+
+def test_a_file_of_lens_is_read_without_its_lost_round_trips(tmp_path: Path) -> None:
+    rows = [
+        "timestamp,rtt,uplink,downlink",
+        "1705744800616897349,0,0,-1",
+        "1705744800626565141,120.126123,72.439368,47.68675",
+        "1705744800636737402,109.976237,62.295097,47.681199",
+    ]
+    scenario = over(written(tmp_path, "\n".join(rows)))
+    # 636737402 - 616897349 = 19840053 ns; half of 120.126123 and of 109.976237 ms.
+    assert delays(scenario) == [[0, 60_063_061_500], [19_840_053_000, 54_988_118_500]]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("time,rate\n0,152\n1,149\n", "rate is 152 bit/s at most, for a number without a unit counts in bit/s; if Mbit/s are meant, call the column 'rate [Mbit/s]'"),
+        ("time,delay\n0,20\n1,25\n", "delay is 25 s at most, for a number without a unit counts in s; if ms are meant, call the column 'delay [ms]'"),
+        ("time,rtt\n0,120.5\n", "rtt is 120.5 s at most, for a number without a unit counts in s; if ms are meant, call the column 'rtt [ms]'"),
+        ("time,loss\n0,1\n1,1\n", "loss is 1 in all rows, so that nothing arrives; if percent is meant, name the column 'loss [%]'"),
+    ],
+)  # fmt: skip
+def test_what_is_implausible_is_questioned(tmp_path: Path, text: str, said: str) -> None:
+    file = written(tmp_path, text)
+    assert f"{file}: {said}" in cautions(over(file))
+
+
+@pytest.mark.parametrize(
+    "text", ["time,rate\n0,152 bit/s\n", "time,rate\n0,5e6\n", "time,delay\n0,0.3\n", "time,delay\n0,20 s\n"]
+)
+def test_what_is_plausible_or_has_its_unit_is_not_questioned(tmp_path: Path, text: str) -> None:
+    file = written(tmp_path, text)
+    assert not [line for line in cautions(over(file)) if str(file) in line]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("time,delay,delay\n0,0.001,0.5\n", ":1: column 'delay' is there twice; needs each once"),
+        ("time,delay,delay [ms]\n0,0.001,0.5\n", ":1: columns 'delay' and 'delay [ms]'; needs one of them"),
+        ("time,delay,rtt\n0,0.001,0.5\n", ":1: columns rtt and delay; needs one of them, for a delay is half of a round trip"),
+        ("time,rate [furlongs]\n0,1\n", ":1: column 'rate': '1 furlongs' is not a bit rate; accepts bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, as in '155.52 Mbit/s'"),
+        ("time,delay\n0,1e99999999\n", ":2: delay '1e99999999'; needs a number, or one with a unit, as in '5 ms'"),
+        ("time,delay\n0,1/0\n", ":2: delay '1/0'; needs a number, or one with a unit, as in '5 ms'"),
+        ("time,delay\n0," + "9" * 5000 + "\n", ":2: delay '" + "9" * 56 + "...; needs a number, or one with a unit, as in '5 ms'"),
+        ("time,delay\n0,'\"1\n", None),
+        ('time,delay\n0,"1\n1,2\n', ":3: not CSV, unexpected end of data; needs a CSV file of time and rate, delay, rtt or loss"),
+        ("time,rate\n1e9,1e6\n8,1e6\n", ":3: time 8 s after 1000000000 s; needs times that go on"),
+        ("", ": empty; needs a CSV file of time and rate, delay, rtt or loss"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named_by_its_line_and_column(tmp_path: Path, text: str, said: str | None) -> None:
+    file = written(tmp_path, text)
+    with pytest.raises(ScenarioError) as caught:
+        over(file)
+    assert "\n" not in str(caught.value)
+    assert said is None or str(caught.value) == f"{file}{said}"
+
+
+@pytest.mark.parametrize("kind", ["file", "coded", "arrivals"])
+def test_a_file_of_each_kind_is_guarded(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "zero.csv").symlink_to("/dev/zero")
+    file = str(tmp_path / "zero.csv")
+    kinds: dict[str, dict[str, Any]] = {
+        "file": {"network": {"kind": "dumbbell", "path": {"file": file}}},
+        "coded": {"network": {"kind": "dumbbell", "path": {"symbol_rate": "1 Mbaud", "file": file}}},
+        "arrivals": {"traffic": {"kind": "arrivals", "file": file}},
+    }
+    with pytest.raises(ScenarioError, match=r"zero\.csv: can't be read, it is a device; needs a CSV file"):
+        Scenario(framing="ip", switch={"buffer": "100 packets"}, **kinds[kind])
+
+
+def test_es_n0_and_datagrams_take_the_same_heads_and_times(tmp_path: Path) -> None:
+    fade = written(tmp_path, "\ufefftimestamp;esn0 [dB]\r\n1686019808.5;9\r\n1686019813.5;3 dB\r\n\r\n", "fade.csv")
+    network: dict[str, Any] = {
+        "kind": "dumbbell",
+        "sources": 1,
+        "path": {"symbol_rate": "1 Mbaud", "file": str(fade), "between": "hold"},
+    }
+    scenario = Scenario(framing="ip", network=network, switch={"buffer": "9 packets"})
+    assert [at for at, _ in rates(scenario)] == [0, 5 * S]
+    sent = written(tmp_path, "time [ms],bytes [KB]\n1686019808500,1\n1686019808520,0.5\n", "sent.csv")
+    scenario = Scenario(framing="ip", traffic={"kind": "arrivals", "file": str(sent)}, switch={"buffer": "9 packets"})
+    assert scenario.resolve()["flows"][0]["traffic"]["sent_ps"] == [[0, 1000], [20 * MS, 500]]
+    # Times that are no Unix times count from the start of the flow.
+    sent.write_text("time,bytes\n0.5,100\n")
+    assert scenario.with_(name="b").resolve()["flows"][0]["traffic"]["sent_ps"] == [[500 * MS, 100]]
+
+
+def test_an_analysis_reads_units_in_cells_and_in_heads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    numbers = [4.0, 4.2, 5.0, 5.1, 8.0, 8.3, 9.0, 9.2]
+    tcp, buffer = ["reno", "reno", "sack", "sack"] * 2, ["1 BDP"] * 4 + ["2 BDP"] * 4
+    rows = [f"{a};{b};{n} Mbit/s;{n}" for a, b, n in zip(tcp, buffer, numbers, strict=True)]
+    file = written(tmp_path, "\ufefftcp;buffer;rate;load [%]\r\n" + "\r\n".join(rows) + "\r\n\r\n")
+    analyse(file, "rate", "tcp,buffer", json=str(tmp_path / "rate.json"))
+    assert "rate [Mbit/s] over tcp, buffer: 8 runs\nmean 6.6000 [" in capsys.readouterr().out
+    assert json.loads((tmp_path / "rate.json").read_text())["mean"] == pytest.approx(6.6e6)
+    analyse(file, "load", "tcp,buffer", json=None)
+    assert "load [%] over tcp, buffer: 8 runs\nmean 6.6000 [" in capsys.readouterr().out
