@@ -1,4 +1,4 @@
-"""What a design will take, before it runs."""
+"""Estimated cost of a design."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from longpipe.aal5 import CELL_BITS, packet_cells
 from longpipe.ip import packet_bytes
 from longpipe.scenario import Scenario
 
-# Measured on one core of a 2 GHz server: a cell or an IP packet over one link, and what a run costs besides these.
+# Measured on one core of a 2 GHz server: time per cell or IP packet and link, and the overhead of a run.
 S_PER_HOP: Final = 30e-9
 S_PER_RUN: Final = 0.02
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Number of runs, simulated time [s] and processor time [s], an estimate, of all of them."""
+    """Number of runs, with their total simulated time [s] and estimated processor time [s]."""
 
     points: int
     runs: int
@@ -30,12 +30,12 @@ class Cost:
 
 
 def simulated_s(scenario: Scenario) -> float:
-    """Simulated time of one run [s]."""
+    """Returns the simulated time of one run [s]."""
     return float(scenario.resolve()["duration_ps"]) / 1e12
 
 
 def cpu_s(scenario: Scenario) -> float:
-    """Processor time of one run [s], as if every bottleneck were always busy: bytes x duration x links, and ACKs."""
+    """Estimates the processor time of one run [s] as if every bottleneck were always busy."""
     resolved = scenario.resolve()
     duration_s = resolved["duration_ps"] / 1e12
     rates_bps = [link["rate_bps"] for link in resolved["links"]]
@@ -52,7 +52,7 @@ def cpu_s(scenario: Scenario) -> float:
 
 
 def duration_text(seconds: float) -> str:
-    """A time in the unit a person would use: "40 s", "12 min", "3.5 h"."""
+    """Formats a time in a suitable unit: "40 s", "12 min", "3.5 h"."""
     if seconds < 99.5:
         return f"{seconds:.2g} s"
     if seconds < 6000:

@@ -1,4 +1,4 @@
-"""Designed experiments: which scenarios to run, with which seeds, and how their variation is analysed."""
+"""Designed experiments: scenarios to run, their seeds, and the analysis of their variation."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
     from longpipe.analysis.anova import Anova
 
-# A point is a scenario in memory, a run a row of a frame.
+# Limits of a design: each point is a scenario in memory, each run a row of a frame.
 MOST_POINTS: Final = 20_000
 MOST_RUNS: Final = 1_000_000
-# Problems shown of a design that has many.
+# Maximum number of problems that an error lists.
 MOST_PROBLEMS: Final = 10
 
 
 class Run(NamedTuple):
-    """One run of a design: the number of its point and its replication, from 1, the levels there, and the seed."""
+    """One run of a design: numbers of its point and replication (from 1), levels, and seed."""
 
     point: int
     levels: tuple[Level, ...]
@@ -39,7 +39,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Design:
-    """Points, each a level for every factor, to run with several seeds.
+    """A set of points, each with a level for every factor, to run with several seeds.
 
     With `common` random numbers replication i has the same seed at every point (of a block), so that points differ by
     their factors alone; the seed is then a block of the analysis. Otherwise every run has a seed of its own. Seeds
@@ -75,7 +75,7 @@ class Design:
             raise ScenarioError(f"first_seed: {self.first_seed}; needs 0 to {LARGEST_SEED} for all seeds")
 
     def __repr__(self) -> str:
-        """Factors with their numbers of levels, points, replications, what is asked for, and warnings."""
+        """Summary: factors with numbers of levels, points, replications, measures, and warnings."""
         factors = " x ".join(f"{factor.name} ({len(factor.levels)})" for factor in self.factors)
         asked = f", measuring {', '.join(self.measures)}" if self.measures else ""
         warnings = "".join(f"\nwarning: {line}" for line in self.warnings)
@@ -95,7 +95,7 @@ class Design:
         common: bool = True,
         measures: Iterable[str] = (),
     ) -> Self:
-        """Every combination of levels, the last factor's changing fastest; of one factor, a sweep."""
+        """Returns all combinations of levels, the last factor varying fastest; with one factor, a sweep."""
         factors = tuple(factors)
         _check_names(factors)
         _check_size(math.prod(len(factor.levels) for factor in factors), replications)
@@ -115,7 +115,7 @@ class Design:
         common: bool = True,
         measures: Iterable[str] = (),
     ) -> Self:
-        """A 2^(k-p) design, replicated r times: p `generators` as in "policy = tcp * buffer"; none for all 2^k.
+        """Returns a 2^(k-p) design with p `generators` such as "policy = tcp * buffer"; without them all 2^k points.
 
         `confounded` interactions, as in "tcp * buffer", divide the points into blocks, each with its own seeds, and
         can't be estimated. Raises ScenarioError for a factor without exactly two levels too.
@@ -149,7 +149,7 @@ class Design:
         common: bool = True,
         measures: Iterable[str] = (),
     ) -> Self:
-        """Each factor's levels with all others at their first level: main effects at one place, no interactions."""
+        """Returns a one-at-a-time design: each factor's levels with all others at their first level."""
         factors = tuple(factors)
         _check_names(factors)
         first = tuple(next(iter(factor.levels)) for factor in factors)
@@ -159,7 +159,7 @@ class Design:
 
     @cached_property
     def scenarios(self) -> tuple[Scenario, ...]:
-        """The scenario of each point; ScenarioError, a line per problem, if any of them can't be."""
+        """Returns the scenario of each point; raises ScenarioError with one line per invalid point."""
         found, problems = [], {}
         for point in self.points:
             changes = [factor.levels[level] for factor, level in zip(self.factors, point, strict=True)]
@@ -180,7 +180,7 @@ class Design:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What its points can't show, a line each; `longpipe design` prints them before the runs.
+        """Returns warnings about what the design cannot show, one line each; `longpipe design` prints them.
 
         Of windows that fill neither pipe nor buffer, of paths that end before the run, and of seeds that draw nothing.
         """
@@ -190,11 +190,11 @@ class Design:
 
     @cached_property
     def asked(self) -> tuple[NamedMeasure, ...]:
-        """The measures asked for by name."""
+        """Names of the additional measures."""
         return tuple(map(NamedMeasure.parse, self.measures))
 
     def frame(self) -> pd.DataFrame:
-        """The runs to come, a row each, before anything runs.
+        """Returns the planned runs as a frame with one row each.
 
         Columns: `point`, `block` (if there are any), the factors, `replication`, `seed`, `simulated_s` and
         `cpu_s_estimate`; see `cost`.
@@ -218,18 +218,18 @@ class Design:
         return pd.DataFrame(rows)
 
     def cost(self) -> cost.Cost:
-        """Number of runs, simulated time, and an estimate of the processor time."""
+        """Returns the number of runs, simulated time, and estimated processor time."""
         simulated = self.replications * sum(map(cost.simulated_s, self.scenarios))
         estimate = self.replications * sum(map(cost.cpu_s, self.scenarios))
         return cost.Cost(len(self.points), len(self.points) * self.replications, simulated, estimate)
 
     def levels(self, point: int) -> dict[str, Level]:
-        """What heads the rows of a point, numbered from 1: its block, if there are any, and each factor's level."""
+        """Returns the leading columns of a point (numbered from 1): its block, if any, and each factor's level."""
         block = {} if self.blocks is None else {"block": self.blocks[point - 1] + 1}
         return block | dict(zip((factor.name for factor in self.factors), self.points[point - 1], strict=True))
 
     def runs(self) -> Iterator[Run]:
-        """The runs to come, by point and replication."""
+        """Yields the planned runs by point and replication."""
         for i, point in enumerate(self.points):
             block = 0 if self.blocks is None else self.blocks[i]
             stream = block if self.common else i
@@ -238,7 +238,7 @@ class Design:
                 yield Run(i + 1, point, replication + 1, seed)
 
     def anova(self, runs: pd.DataFrame, response: str, *, order: int | None = None, saturated: bool = False) -> Anova:
-        """Analysis of variation of this design's runs, with its seeds as blocks if points share them.
+        """Returns the analysis of variation of this design's runs, with seeds as blocks if points share them.
 
         A fraction gets one term per class of aliases, of up to `order` factors, without those confounded with blocks.
         Raises ScenarioError as `anova` does.
@@ -254,7 +254,7 @@ class Design:
             highest = order or (len(names) if saturated or len(runs) > len(self.points) else 1)
             words = self.fraction.leaders(highest, products(self._confounded(self.fraction)))
             terms = [self.fraction.name(word) for word in words]
-        # Levels in the order of the factor, in whatever order the runs come.
+        # Keep the factor's order of levels, independent of the order of the runs.
         ordered = {factor.name: pd.Categorical(runs[factor.name], list(factor.levels)) for factor in self.factors}
         return anova(
             runs.assign(**ordered),
@@ -268,7 +268,7 @@ class Design:
 
     @property
     def _streams(self) -> int:
-        """How many seeds one replication takes."""
+        """Number of seeds per replication."""
         if not self.common:
             return len(self.points)
         return 1 if self.blocks is None else max(self.blocks) + 1

@@ -13,7 +13,7 @@ Changes = Mapping[str, object]
 
 @dataclass(frozen=True)
 class Factor:
-    """A name, which heads a column of results, and what each level changes: dotted scenario fields and their values.
+    """A factor: its name (a column of results), and for each level the dotted scenario fields that it sets.
 
     Levels are in the order of tables and figures; in two-level designs the first is -1, the second +1. Raises
     ScenarioError for a factor without a name or without two levels.
@@ -33,7 +33,7 @@ class Factor:
 
     @classmethod
     def over(cls, field: str, levels: Iterable[object] | Mapping[Level, object], name: str | None = None) -> "Factor":
-        """The values of one dotted field, or a mapping from labels to them; the field is the name if none is given.
+        """Returns a factor over values of one field, or a mapping from labels to values; the field is the default name.
 
         A value without a label is its own; a table, as in {"kind": "epd", "threshold": 0.9}, is known by its kind, and
         tables of one kind by what they differ in, too: "red min=5 max=15".
@@ -49,12 +49,12 @@ class Factor:
         return cls(name or field, {label: {field: value} for label, value in labelled.items()})
 
 
-# Columns that a design adds to those of its factors.
+# Columns of a design's frame besides those of its factors.
 RESERVED = ("point", "block", "replication", "seed")
 
 
 def _labels(field: str, values: Sequence[object]) -> list[Level]:
-    """What each value is known by, tables of one kind by what they differ in, too."""
+    """Returns a label for each value; tables of one kind are told apart by the fields in which they differ."""
     kinds, tables = [_label(field, value) for value in values], [_table(value) for value in values]
     found: list[Level] = []
     for kind, table in zip(kinds, tables, strict=True):
@@ -69,7 +69,7 @@ def _short(value: object) -> str:
 
 
 def _table(value: object) -> dict[str, object]:
-    """What a table says besides its kind; nothing of what is no table."""
+    """Returns the fields of a table other than `kind`; empty for a plain value."""
     if isinstance(value, BaseModel):
         value = {name: getattr(value, name) for name in type(value).model_fields if name in value.model_fields_set}
     return {str(name): one for name, one in value.items() if name != "kind"} if isinstance(value, Mapping) else {}

@@ -1,4 +1,4 @@
-"""Fractions of two-level designs: which effects they can't tell apart.
+"""Fractional two-level designs and their aliases.
 
 R. Jain, The Art of Computer Systems Performance Analysis (Wiley 1991), chapter 19; G. E. P. Box and J. S. Hunter, The
 2^(k-p) fractional factorial designs (Technometrics 3, 1961).
@@ -17,16 +17,16 @@ from longpipe.errors import ScenarioError, nearest
 if TYPE_CHECKING:
     import pandas as pd
 
-# A word is a set of factors as bits, the first factor lowest, and a sign.
+# A word is a set of factors as bits (first factor lowest) with a sign.
 Word = tuple[int, int]
 
-# Their products number 2 to this power.
+# Maximum number of generators; the defining relation has 2 to this power words.
 MOST_GENERATORS: Final = 16
 
 
 @dataclass(frozen=True)
 class Fraction:
-    """The part of a two-level design in which some factors follow products of others.
+    """A fraction of a two-level design, in which some factors are generated as products of others.
 
     `generators` are written as "policy = tcp * buffer", or "= -tcp * buffer" for the other half. Raises ScenarioError
     for names that are no factors, a factor generated twice or from itself, and main effects that would be aliased.
@@ -45,7 +45,7 @@ class Fraction:
 
     @cached_property
     def _generated(self) -> dict[str, Word]:
-        """Each generated factor, and the product that it follows."""
+        """Generated factors with the products that define them."""
         found: dict[str, Word] = {}
         for text in self.generators:
             name, equals, right = (part.strip() for part in text.partition("="))
@@ -65,7 +65,7 @@ class Fraction:
 
     @cached_property
     def relation(self) -> tuple[Word, ...]:
-        """Defining relation: every product of factors that is constant over the fraction, with its sign."""
+        """The defining relation: all products of factors that are constant over the fraction, with their signs."""
         words: list[Word] = [(0, 1)]
         for name, (word, sign) in self._generated.items():
             own = word | 1 << self.factors.index(name)
@@ -74,14 +74,14 @@ class Fraction:
 
     @property
     def resolution(self) -> int:
-        """Length of the shortest word of the defining relation, or the number of factors plus one for a whole design.
+        """Length of the shortest word of the defining relation; number of factors plus one for a full design.
 
         Main effects are clear of interactions of fewer than resolution - 1 factors.
         """
         return min((word.bit_count() for word, _ in self.relation), default=len(self.factors) + 1)
 
     def points(self) -> list[tuple[int, ...]]:
-        """Signs of the factors (-1, +1) at each point, the first free factor changing fastest."""
+        """Signs (-1, +1) of the factors at each point, the first free factor varying fastest."""
         free = [name for name in self.factors if name not in self._generated]
         found = []
         for signs in product((-1, 1), repeat=len(free)):
@@ -94,7 +94,7 @@ class Fraction:
         return found
 
     def alias_structure(self, order: int = 2) -> pd.DataFrame:
-        """What is measured as one: a row for each effect of up to `order` factors that leads its class.
+        """Returns the alias structure: one row for each effect of up to `order` factors that leads its class.
 
         Columns: `effect` ("tcp:buffer"), `aliases` (those of up to `order` factors, then the longer ones, "-" before an
         opposite sign), `clear` (no alias of up to `order` factors).
@@ -110,7 +110,7 @@ class Fraction:
         return pd.DataFrame(rows, columns=["effect", "aliases", "clear"])
 
     def leaders(self, order: int, without: Iterable[int] = ()) -> Iterator[int]:
-        """The shortest word of each class of aliases, up to `order` factors; no class that holds one of `without`."""
+        """Returns the shortest word of each alias class up to `order` factors, except classes with one of `without`."""
         taken = {0, *(word for word, _ in self.relation)}
         for lost in without:
             taken |= {lost, *(lost ^ word for word, _ in self.relation)}
@@ -122,7 +122,7 @@ class Fraction:
                     yield word
 
     def name(self, word: int) -> str:
-        """A word as tables show it."""
+        """Formats a word for tables."""
         return ":".join(self._names(word))
 
     def _names(self, word: int) -> list[str]:
@@ -130,7 +130,7 @@ class Fraction:
 
 
 def parse_word(field: str, text: str, product_of: str, factors: Sequence[str]) -> int:
-    """The word of "tcp * buffer"; ScenarioError, beginning with `field`, for anything else."""
+    """Parses a word such as "tcp * buffer"; raises ScenarioError that starts with `field`."""
     word = 0
     for name in (part.strip() for part in product_of.split("*")):
         if name not in factors:
@@ -142,7 +142,7 @@ def parse_word(field: str, text: str, product_of: str, factors: Sequence[str]) -
 
 
 def products(words: Iterable[int]) -> list[int]:
-    """All products of some of these words, at least one of them."""
+    """Returns all products of non-empty subsets of these words."""
     found = [0]
     for word in words:
         found += [other ^ word for other in found]

@@ -1,4 +1,4 @@
-"""Designs as text, to keep, and what is different between two of them."""
+"""Designs as JSON text, and differences between two designs."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,12 +11,12 @@ from longpipe.design.factor import Factor, Level
 from longpipe.design.fraction import Fraction
 from longpipe.scenario import Scenario
 
-# Long lists of changes are cut here.
+# Maximum number of differences that are listed.
 _SHOWN: Final = 60
 
 
 def to_json(design: Design) -> str:
-    """The design as JSON text, which `from_json` reads."""
+    """Returns the design as JSON text, which `from_json` reads."""
     fraction = design.fraction
     content = {
         "base": json.loads(design.base.to_json()),
@@ -34,7 +34,7 @@ def to_json(design: Design) -> str:
 
 
 def from_json(text: str) -> Design:
-    """The design that `to_json` wrote; ScenarioError if this version has no such fields any more."""
+    """Reads a design that `to_json` wrote; raises ScenarioError if this version lacks one of its fields."""
     content = json.loads(text)
     factors = tuple(Factor(f["name"], dict(f["levels"])) for f in content["factors"])
     generators = content["generators"]
@@ -54,7 +54,7 @@ def from_json(text: str) -> Design:
 
 
 def differences(old: Design, new: Design) -> list[str]:
-    """A line for everything in `new` by which runs of `old` are lost; none if it only adds runs to them.
+    """Returns a line for each difference of `new` that would lose runs of `old`; none if it only adds runs.
 
     More replications, more levels and more points of the same factors only add runs, as long as these leave the seeds
     of the others alone.
@@ -85,7 +85,7 @@ def _of_fields(old: Scenario, new: Scenario) -> Iterator[str]:
     fields = [dict(_flat(json.loads(scenario.to_json()))) for scenario in (old, new)]
     for name in dict.fromkeys((*fields[0], *fields[1])):
         was, now = (side.get(name) for side in fields)
-        # Any two names may mean the same run.
+        # The names of scenarios do not matter for the identity of runs.
         if was != now and name != "name":
             yield f"{name}: {_cut(now)}; was {_cut(was)}"
 

@@ -1,4 +1,4 @@
-"""Where runs are done: processes of this machine, a Dask cluster, or any `concurrent.futures.Executor`."""
+"""Executors of runs: local processes, a Dask cluster, or any `concurrent.futures.Executor`."""
 
 import concurrent.futures
 import sys
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def executor_for(where: Where = None, workers: int | None = None, memory: str | None = None) -> Executor:
-    """The executor that `where` means; None and "processes" are `workers` processes of this machine (all cores).
+    """Returns the executor that `where` selects; None and "processes" select `workers` local processes (all cores).
 
     "dask://HOST:PORT" and "dask:///PATH/scheduler.json" are the cluster behind that scheduler; a `distributed.Client`,
     a cluster such as a `LocalCluster`, and a `concurrent.futures.Executor` stay their owner's, and open. Runs
@@ -36,7 +36,7 @@ def executor_for(where: Where = None, workers: int | None = None, memory: str | 
         return Processes(workers, memory)
     if isinstance(where, concurrent.futures.Executor):
         return Futures(where, workers, memory)
-    # A client has a method `run`, too.
+    # A Dask client has a method `run` as well, so test for it first.
     found = _dask(where, memory) or where
     if not isinstance(found, Executor):
         raise ScenarioError(f"executor: {where!r}; {ACCEPTS}")
@@ -55,7 +55,7 @@ def _dask(where: object, memory: str | None) -> Executor | None:
             raise ScenarioError(f"executor: {where!r} needs Dask; install it with: pip install 'longpipe[dask]'")
     elif "distributed" not in sys.modules:
         return None
-    # Loading Dask takes a second, which others need not wait for.
+    # Import Dask only here, because loading it takes a second.
     from distributed import Client
     from distributed.deploy.cluster import Cluster
 

@@ -1,4 +1,4 @@
-"""What an executor is, and what its workers do."""
+"""The interface of executors, and the job function of their workers."""
 
 import time
 from collections.abc import Generator, Iterable
@@ -15,17 +15,17 @@ Job = tuple[Scenario, int]
 
 
 class ExecutorError(RunError):
-    """The workers are gone or of no use; runs that ended before are with whoever asked for them."""
+    """The workers are gone or unusable. Runs that finished before were already delivered."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a run gave no result."""
+    """The reason why a run has no result."""
 
     reason: str
 
 
-# A finished run, or why there is none.
+# A finished run, or the reason why there is none.
 Outcome = Packed | Failure
 
 Outcomes = Generator[tuple[Job, Outcome], None, None]
@@ -33,10 +33,10 @@ Outcomes = Generator[tuple[Job, Outcome], None, None]
 
 @runtime_checkable
 class Executor(Protocol):
-    """Does runs somewhere."""
+    """Executes runs."""
 
     def run(self, jobs: Iterable[Job]) -> Outcomes:
-        """Each job, a scenario and a seed, with its outcome, as it ends: in any order, each once.
+        """Yields each job (scenario, seed) exactly once with its outcome, in the order of completion.
 
         A job is taken from `jobs` when there is room for it. On KeyboardInterrupt what has ended is yielded first. A
         generator that is closed leaves no run behind on this machine. Raises ExecutorError if no worker can go on.
@@ -44,7 +44,7 @@ class Executor(Protocol):
 
 
 def run_job(job: Job, memory: str | None = None) -> Outcome:
-    """One run, in a worker, which may take so much memory."""
+    """Executes one run in a worker with a memory limit [bytes]."""
     try:
         began = time.perf_counter()
         result = simulate(*job, memory=memory)
@@ -54,7 +54,7 @@ def run_job(job: Job, memory: str | None = None) -> Outcome:
 
 
 def run_beside_others(job: Job, memory: str | None) -> Outcome:
-    """One run, in a worker of a machine that does as many as it has cores, which may take so much memory together."""
+    """Executes one run in one of as many workers as the machine has cores, which share a memory limit [bytes]."""
     try:
         return run_job(job, share(memory, cores()))
     except ScenarioError as error:
@@ -62,6 +62,6 @@ def run_beside_others(job: Job, memory: str | None) -> Outcome:
 
 
 def name(job: Job) -> str:
-    """What messages call a job."""
+    """Name of a job for messages."""
     scenario, seed = job
     return f"scenario {scenario.name!r}, seed {seed}"

@@ -1,4 +1,4 @@
-"""Jobs in batches that take about the same time."""
+"""Batches of jobs with about equal execution time."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -10,14 +10,14 @@ from longpipe.executors.base import Job
 
 LARGEST: Final = 200
 
-# How much the latest batch counts in what the estimates are out by.
+# Weight of the latest batch in the correction factor of the time estimates.
 _WEIGHT: Final = 0.3
 
 _cpu_s = lru_cache(maxsize=4096)(cost.cpu_s)
 
 
 class Batches:
-    """Jobs in their order, as many at a time as are done in `target_s` by the estimates of `design.cost`.
+    """Splits jobs, in their order, into batches that take about `target_s` according to `design.cost`.
 
     What batches took corrects the estimates. A job that is expected to take longer goes alone.
     """
@@ -30,7 +30,7 @@ class Batches:
         self._held: Job | None = None
 
     def next(self) -> list[Job]:
-        """The next batch; empty if there is none left."""
+        """Returns the next batch; empty if no job is left."""
         if self._alone:
             return [self._alone.popleft()]
         batch: list[Job] = []
@@ -44,12 +44,12 @@ class Batches:
         return batch
 
     def took(self, batch: Iterable[Job], seconds: float) -> None:
-        """Corrects the estimates by a batch that has been done."""
+        """Corrects the estimates by the measured time of a batch."""
         ratio = seconds / sum(_cpu_s(scenario) for scenario, _ in batch)
         self._ratio += _WEIGHT * (ratio - self._ratio)
 
     def apart(self, batch: Iterable[Job]) -> None:
-        """Puts jobs back, each to be a batch of its own."""
+        """Returns jobs to the queue, each as a batch of its own."""
         self._alone.extend(batch)
 
     def _take(self) -> Job | None:

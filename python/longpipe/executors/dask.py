@@ -1,4 +1,4 @@
-"""A Dask cluster, and so Slurm, PBS, Kubernetes: whatever `distributed` has workers on."""
+"""Execution on a Dask cluster, and so under Slurm, PBS or Kubernetes."""
 
 import asyncio
 import logging
@@ -23,28 +23,28 @@ from longpipe.memory import limit_bytes
 
 SCHEME: Final = "dask://"
 
-# A task costs Dask a few ms, so that one takes on as many runs as are done in about this time.
+# Target duration of a task [s]: a task costs Dask a few ms, so it contains several short runs.
 BATCH_S: Final = 0.5
 
-# Tasks handed out for each thread of the cluster, and at least, so that a cluster which grows by demand sees some.
+# Tasks submitted per thread of the cluster, and the minimum, which lets an adaptive cluster see demand.
 _TASKS_PER_THREAD: Final = 3
 _FEWEST_TASKS: Final = 32
 
-# Twice: to see that a scheduler answers, and for the client.
+# Timeout [s], used twice: to check that a scheduler answers, and for the client.
 _CONNECT_S: Final = 4.0
 _PORT: Final = 8786
 
-# How often the cluster is asked for its size.
+# Interval of queries of the cluster's size [s].
 _SIZE_S: Final = 1.0
 
 _log = logging.getLogger(__name__)
 
-# What a batch came to and how long it took [s], or the worker and what longpipe it has instead of ours.
+# Outcomes of a batch with its duration [s], or the worker with its incompatible version of longpipe.
 _Answer = tuple[list[Outcome], float] | str
 
 
 class Dask:
-    """Runs in batches on the cluster behind a scheduler's address ("dask://host:8786"), a cluster or a client.
+    """Executes batches on a Dask cluster, given by a scheduler's address ("dask://host:8786"), a cluster or a client.
 
     An address may also name the scheduler's file: "dask:///home/me/scheduler.json". A batch has as many runs as are
     expected to take `batch_s` [s], at least one. Each may take its part, by the cores of its machine, of `memory`
@@ -59,7 +59,7 @@ class Dask:
             limit_bytes(memory)
 
     def run(self, jobs: Iterable[Job]) -> Outcomes:
-        """As `Executor.run`; the runs of a worker that dies go to another.
+        """See `Executor.run`; runs of a worker that dies go to another worker.
 
         Raises ScenarioError if no scheduler answers within 8 s; ExecutorError for a worker with another version of
         longpipe or none, and if the scheduler goes away.
@@ -79,21 +79,21 @@ class Dask:
 
 
 class _Campaign:
-    """Tasks on a cluster, each a batch of jobs."""
+    """Tasks in progress on a cluster, each with a batch of jobs."""
 
     def __init__(self, client: Client, batches: Batches, memory: str | None) -> None:
         self._client = client
         self._memory = memory
         self._batches = batches
         self._running: dict[Future[_Answer], list[Job]] = {}
-        # Runs whose worker died, again and again; done alone at the end, as another at that worker may have been it.
+        # Runs whose worker died repeatedly. They are executed alone at the end to find the one that is the cause.
         self._suspects: deque[list[Job]] = deque()
         self._alone = False
         self._done = as_completed(loop=client.loop)
         self._threads, self._counted_s = 0, -math.inf
 
     def ended(self) -> Iterator[tuple[Job, Outcome]]:
-        """All jobs, as the tasks end that they are in."""
+        """Yields all jobs in the order in which their tasks end."""
         self._hand_out()
         while self._running:
             for future in self._done.next_batch():
@@ -101,19 +101,19 @@ class _Campaign:
             self._hand_out()
 
     def ended_already(self) -> Iterator[tuple[Job, Outcome]]:
-        """The jobs of tasks that have ended and were not given yet."""
+        """Yields the jobs of tasks that have ended and were not yielded yet."""
         for future in self._done.next_batch(block=False):
             if future.status == "finished":
                 yield from self._outcomes(future)
 
     def cancel(self) -> None:
-        """Takes back what waits on the cluster; what runs there ends unheard."""
+        """Cancels waiting tasks. Running tasks end, and their results are discarded."""
         with suppress(OSError, CancelledError):
             if self._client.status == "running":
                 self._client.cancel(list(self._running), force=True)
 
     def orphaned(self) -> ExecutorError:
-        """The error of a campaign whose scheduler does not answer any more."""
+        """Returns the error for a scheduler that no longer answers."""
         jobs = [job for batch in self._running.values() for job in batch]
         flying = f", with {name(jobs[0])} and {len(jobs) - 1} other runs in flight" if jobs else ""
         return ExecutorError(f"the Dask scheduler {_address(self._client)} has gone{flying}")
@@ -138,7 +138,7 @@ class _Campaign:
 
     def _outcomes(self, future: Future[_Answer]) -> Iterator[tuple[Job, Outcome]]:
         try:
-            # Waits if the worker that had it died since: then the batch is run again, or is an error after all.
+            # Blocks if the task's worker has died since: Dask then repeats the task or reports an error.
             answer = future.result()
         except CancelledError:
             raise self.orphaned() from None
@@ -156,11 +156,11 @@ class _Campaign:
 
     def _failures(self, batch: list[Job], error: Exception) -> Iterator[tuple[Job, Outcome]]:
         if not isinstance(error, KilledWorker):
-            # A worker that lacks longpipe, or has one that can't read the batch, comes to light here.
+            # A worker without longpipe, or with a version that cannot read the batch, raises here.
             _check_workers(self._client)
             reason = f"{type(error).__name__}: {error}"
         elif len(batch) > 1:
-            # One of these took its worker down, again and again: apart they show which.
+            # One of these runs repeatedly kills its worker: execute them separately to find it.
             self._batches.apart(batch)
             return
         elif not self._alone:
@@ -173,7 +173,7 @@ class _Campaign:
 
 
 def _run_batch(batch: Sequence[Job], version: str, memory: str | None) -> _Answer:
-    """Runs in a worker, one after another."""
+    """Executes the runs of a batch in a worker, one after another."""
     if (there := _version()) != version:
         return f"{get_worker().address} {there}"
     began = time.perf_counter()
@@ -199,7 +199,7 @@ def _prober() -> Callable[[], str]:
         import hashlib
         from pathlib import Path
 
-        # A run is also what Python makes of its scenario, and of its result.
+        # The version includes the Python sources, which resolve the scenario and process the result.
         sources = hashlib.sha256()
         for path in sorted(Path(_core.__file__).parent.rglob("*.py")):
             sources.update(path.read_bytes())
@@ -237,13 +237,14 @@ def _client(where: str) -> Client:
             address = load_json(place, "a scheduler file of Dask")["address"]
         else:
             address = f"tcp://{place}" if ":" in place else f"tcp://{place}:{_PORT}"
-        # A client that finds nobody would go on trying while it is thrown away. In a thread, as a notebook has a loop.
+        # Check first, because a client without a scheduler keeps trying while it closes. The check runs in a thread,
+        # because notebooks have a running event loop.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(asyncio.run, _greet(address)).result()
         return Client(address, timeout=_CONNECT_S, set_as_default=False)
-    # Whatever answers need not speak Dask's protocol, and what that comes to depends on the noise.
+    # A server that answers need not speak Dask's protocol, so any error is possible.
     except Exception as error:
-        # The length of a message, as it takes what it read.
+        # A huge bogus message length raises MemoryError.
         strange = isinstance(error, MemoryError)
         reason = "what is there is no scheduler" if strange else str(error) or type(error).__name__
         raise ScenarioError(

@@ -1,4 +1,4 @@
-"""Any `concurrent.futures.Executor`: threads, MPI, a cluster's own."""
+"""Execution by any `concurrent.futures.Executor`, such as threads or MPI."""
 
 import concurrent.futures
 from collections.abc import Iterable, Iterator
@@ -9,12 +9,12 @@ from longpipe.errors import ScenarioError
 from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, name, run_beside_others
 from longpipe.memory import limit_bytes
 
-# Runs handed out at a time, as an executor does not tell how many it has room for.
+# Number of runs submitted at a time, because an executor does not report its capacity.
 _ROOM: Final = 256
 
 
 class Futures:
-    """Runs as futures of an executor that stays its owner's, up to `workers` at a time (256).
+    """Submits up to `workers` runs (256) at a time to an executor, which stays open.
 
     Each may take its part, by the cores of its machine, of `memory` ("4 GB"), by default of what that machine has left.
     """
@@ -31,7 +31,7 @@ class Futures:
             limit_bytes(memory)
 
     def run(self, jobs: Iterable[Job]) -> Outcomes:
-        """As `Executor.run`; once the executor is broken it raises ExecutorError, which names the runs it had."""
+        """See `Executor.run`; a broken executor raises ExecutorError, which names its runs."""
         waiting = iter(jobs)
         running: dict[Future[Outcome], Job] = {}
 

@@ -19,14 +19,14 @@ from longpipe.errors import ScenarioError
 from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, run_job
 from longpipe.memory import cores, limit_bytes, share
 
-# How often a run is tried whose worker dies, and a worker is started that dies before its first run.
+# Attempts for a run whose worker dies, and for a worker that dies before its first run.
 TRIES: Final = 3
 
 _LEAVE_S: Final = 5.0
 
 
 class Processes:
-    """`workers` processes (all cores), each of which does one run at a time; all may take `memory` ("4 GB").
+    """`workers` processes (all cores) with one run at a time each, and a common limit `memory` ("4 GB").
 
     By default that is four fifths of what the machine has left when the first run begins.
     """
@@ -40,7 +40,7 @@ class Processes:
             limit_bytes(memory)
 
     def run(self, jobs: Iterable[Job]) -> Outcomes:
-        """As `Executor.run`; a run whose worker dies is tried twice more, then it is a failure."""
+        """See `Executor.run`; a run whose worker dies is tried up to three times."""
         pool = _Pool(self.workers, jobs, share(self._memory, self.workers))
         try:
             pool.hand_out()
@@ -69,18 +69,18 @@ class _Pool:
         self._again: deque[_Attempt] = deque()
         self._idle: list[_Worker] = []
         self._deaths_at_start = 0
-        # By connection, which `wait` takes and gives back among other things.
+        # Keyed by connection, because `wait` takes and returns connections.
         self.busy: dict[object, _Worker] = {}
 
     def hand_out(self) -> None:
-        """Gives every worker something to do, as long as there is something."""
+        """Gives a job to every idle worker while jobs are left."""
         while len(self.busy) < self._workers and (attempt := self._next()) is not None:
             worker = self._idle.pop() if self._idle else _Worker()
             self.busy[worker.connection] = worker
             worker.begin(attempt, self._memory)
 
     def ended(self, timeout_s: float | None = None) -> Iterator[tuple[Job, Outcome]]:
-        """Waits until something happens; the jobs that have ended."""
+        """Waits for results and yields the jobs that have ended."""
         for connection in wait([worker.connection for worker in self.busy.values()], timeout_s):
             worker = self.busy[connection]
             job = worker.attempt.job
@@ -94,17 +94,17 @@ class _Pool:
                     del self.busy[connection]
                     self._idle.append(worker)
             if outcome is not None:
-                # The next run begins before anyone spends time on this one.
+                # Start the worker's next run before the caller processes this one.
                 self.hand_out()
                 yield job, outcome
 
     def stop(self) -> None:
-        """Hands out nothing more."""
+        """Hands out no more jobs."""
         self._jobs = iter(())
         self._again.clear()
 
     def close(self) -> None:
-        """Ends all workers, whatever they are doing."""
+        """Terminates all workers immediately."""
         workers = (*self._idle, *self.busy.values())
         for worker in workers:
             worker.connection.close()
@@ -137,13 +137,13 @@ class _Pool:
 
 
 class _Worker:
-    """The parent's end of a worker process, whose first answer is None, as soon as it can work."""
+    """The parent's side of a worker process. Its first answer is None and means that it is ready."""
 
     def __init__(self) -> None:
         start = context()
         self.connection, theirs = start.Pipe()
         self._process = start.Process(target=_serve, args=(theirs,), daemon=True)
-        # Whoever starts multiprocessing's tracker lets Ctrl-C through again: not in the middle of what follows.
+        # Starting multiprocessing's tracker re-enables Ctrl-C, so start it before the critical section.
         resource_tracker.ensure_running()
         with starting():
             self._process.start()
@@ -153,19 +153,19 @@ class _Worker:
 
     def begin(self, attempt: _Attempt, memory: str) -> None:
         self.attempt = attempt
-        # A worker that died is noticed where its answer is awaited.
+        # A dead worker is detected when its answer is awaited.
         with suppress(OSError):
             self.connection.send((attempt.job, memory))
 
     def end(self) -> None:
-        """Waits for the process, which leaves because its connection is closed."""
+        """Closes the connection and waits for the process to exit."""
         self._process.join(_LEAVE_S)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
 
     def death(self) -> str:
-        """How the process ended."""
+        """Describes how the process ended, by signal or exit status."""
         status = self._process.exitcode or 0
         if status >= 0:
             return f"with exit status {status}"
@@ -174,7 +174,7 @@ class _Worker:
 
 
 def _serve(parent: Connection) -> None:
-    """A worker's life: it ends, in the middle of a run if need be, as soon as its parent closes the connection."""
+    """Main loop of a worker. It exits, even during a run, when the parent closes the connection."""
     jobs: SimpleQueue[tuple[Job, str]] = SimpleQueue()
 
     def receive() -> None:
@@ -182,7 +182,7 @@ def _serve(parent: Connection) -> None:
             while True:
                 jobs.put(parent.recv())
         finally:
-            # The parent is gone, or has sent what can't be read here.
+            # The parent is gone, or its message cannot be read.
             os._exit(1)
 
     with suppress(OSError):
@@ -193,25 +193,25 @@ def _serve(parent: Connection) -> None:
 
 
 def context() -> ForkServerContext | SpawnContext:
-    """How worker processes start: unlike with fork, safe beside threads."""
+    """Start method of worker processes: unlike fork, it is safe in a process with threads."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     found = multiprocessing.get_context("forkserver")
-    # What runs need takes a quarter of a second to load: once, and not in every worker.
+    # Preload the modules of a run in the server, because loading takes a quarter of a second.
     found.set_forkserver_preload([__name__])
     return found
 
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Processes that start in here leave Ctrl-C to their parent, and its script alone: it may need no guard."""
+    """Context in which started processes ignore Ctrl-C and do not import the parent's script."""
     with _without_interrupts(), _without_main():
         yield
 
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """Hides what multiprocessing has new processes import of the module that Python was started with."""
+    """Hides the main module's origin, so that multiprocessing does not import it in new processes."""
     main = sys.modules["__main__"]
     hidden: dict[str, object] = {name: vars(main)[name] for name in ("__spec__", "__file__") if name in vars(main)}
     vars(main).update(dict.fromkeys(hidden))

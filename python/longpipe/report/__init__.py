@@ -1,1 +1,1 @@
-"""Reports: one self-contained HTML page of what was run, what came of it, and the data."""
+"""Reports: one self-contained HTML page with scenarios, results and data."""

@@ -1,4 +1,4 @@
-"""The design of a study: what it varies, and the scenario that its points share."""
+"""The design section of a study's report: factors and common settings."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -16,12 +16,12 @@ from longpipe.scenario import Dumbbell, Scenario
 from longpipe.study import Study
 from longpipe.units import RATE, TIME
 
-# Fields of a graph, which is drawn and listed.
+# Fields of a graph that are shown as a drawing and as lists instead of settings.
 _LISTED: Final = ("network.nodes", "network.links", "network.flows")
 
 
 def section(study: Study, palette: Palette) -> Section:
-    """Factors, aliases of a fraction, settings that are no defaults; a graph as a drawing and folded lists."""
+    """Returns the section with factors, aliases, settings that differ from the defaults, and the drawing of a graph."""
     rows = []
     for factor in study.design.factors:
         for level, changes in factor.levels.items():
@@ -38,7 +38,7 @@ def section(study: Study, palette: Palette) -> Section:
 
 
 def _settings(study: Study) -> Iterator[Grid]:
-    """What all points share that is not a default."""
+    """Returns the common settings of all points that differ from the defaults."""
     base = study.design.base
     varied = {field for factor in study.design.factors for changes in factor.levels.values() for field in changes}
     ours, defaults = (dict(_fields(one.model_dump(mode="json", by_alias=True))) for one in (base, Scenario()))
@@ -57,14 +57,14 @@ def _settings(study: Study) -> Iterator[Grid]:
 
 
 def _graph(base: Scenario, palette: Palette) -> Iterator[Part]:
-    """A graph's drawing, its links and its flows."""
+    """Returns the drawing of a graph with the lists of its links and flows."""
     if isinstance(base.network, Dumbbell):
         return
     try:
         drawing = inline(to_svg(network(base), "network"), "network", palette)
         yield Picture("network", drawing.title, drawing.alt, drawing.svg)
     except ScenarioError:
-        # The lists have what is too large to be drawn.
+        # A graph that is too large to draw is shown by its lists only.
         pass
     resolved = base.resolve()
     names = [node["name"] for node in resolved["nodes"]]

@@ -1,4 +1,4 @@
-"""Figures drawn by processes of their own: Matplotlib takes 30 MB, and leaves more behind with every figure."""
+"""Draws figures in separate processes, because Matplotlib takes 30 MB and leaks memory with every figure."""
 
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -9,14 +9,14 @@ from typing import Final
 from longpipe.executors.processes import context, starting
 from longpipe.memory import cores
 
-# Loading Matplotlib takes as long as drawing a figure: more processes would win little.
+# Loading Matplotlib takes as long as drawing a figure, so more processes would gain little.
 MOST: Final = 2
 
 Drawn = list[tuple[int, list[str]]]
 
 
 def draw(module: str, function: str, subject: object, directory: Path) -> list[str]:
-    """Saves the figures that `module`'s `function` makes of `subject`, a dict by name without suffix, as PNG and SVG.
+    """Saves the figures that a module's `function` returns for `subject` (a dict by file stem) as PNG and SVG.
 
     Names of the files, in the order of the figures. Whatever goes wrong there is raised here.
     """
@@ -33,7 +33,7 @@ def _in_order(drawn: Iterator[tuple[int, list[str]]]) -> Iterator[str]:
 
 
 def _share(module: str, function: str, subject: object, directory: Path, first: int, step: int) -> Drawn:
-    """In a worker: every `step`-th figure from the `first` on, each with its place and its files."""
+    """Draws every `step`-th figure from `first` on in a worker; returns their indices and files."""
     from longpipe.pictures.saving import save
 
     figures = getattr(import_module(module), function)(subject)

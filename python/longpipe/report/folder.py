@@ -1,4 +1,4 @@
-"""The folder of a reproduction: its files, and the record of where they come from."""
+"""The folder of a reproduced document: its files and their provenance record."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ _STAGED: Final = ".partial-"
 
 
 class Part(StrEnum):
-    """What a folder holds, each made by a command of its own."""
+    """Parts of a folder, each made by a separate command."""
 
     REPRODUCTION = "reproduction"
     SENSITIVITY = "sensitivity"
@@ -33,7 +33,7 @@ class Part(StrEnum):
 
 
 class Folder:
-    """Writes one part of a folder: files beside it first, then, with `close`, all of them and their record into it.
+    """Writes one part of a folder atomically: into temporary files, which `close` moves into place with their record.
 
     Whoever writes the same part meanwhile does so beside it, too: what a folder holds is of one of them. A process that
     is killed in `close` leaves a folder without the part's record, which is not current.
@@ -56,14 +56,14 @@ class Folder:
         self._files.append(name)
 
     def figures(self, module: str, subject: object, function: str = "figures") -> None:
-        """Draws, as PNG and SVG, the figures that a function of a module makes of `subject`, by name without suffix."""
-        # A pool of processes takes a while to load.
+        """Draws the figures that a module's function returns for `subject` (a dict by file stem) as PNG and SVG."""
+        # Import the process pool only here, because loading it is slow.
         from longpipe.report.drawing import draw
 
         self._files.extend(draw(module, function, subject, self._staged))
 
     def close(self, **about: Any) -> None:  # noqa: ANN401 - JSON
-        """Records what was written, in its order, when, on which machine, and what `about` adds."""
+        """Records the written files in order, with time, machine and the entries of `about`."""
         record = {
             **self._about,
             "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -85,20 +85,20 @@ class Folder:
         self._end()
 
     def _write_record(self, parts: dict[str, Any]) -> None:
-        # Half a file of a process that is killed is then where the next one tidies.
+        # If the process is killed, the partial file is where the next process cleans up.
         write_text(self._staged / RECORD, json.dumps(parts, indent=2) + "\n")
         (self._staged / RECORD).replace(self.path / RECORD)
 
 
 @contextmanager
 def in_use(path: Path) -> Iterator[None]:
-    """Nobody else changes which files a folder holds."""
+    """Locks the folder against other processes that add or remove files."""
     with locked(path / _LOCK):
         yield
 
 
 def _tidy(path: Path) -> None:
-    """Removes what killed processes left beside a folder's files."""
+    """Removes temporary files of killed processes."""
     for staged in path.glob(f"{_STAGED}*"):
         if (lock := taken(staged / _LOCK)) is not None:
             _remove(staged, lock)
@@ -111,7 +111,7 @@ def _remove(staged: Path, lock: int | None) -> None:
 
 
 def records(path: Path) -> dict[str, dict[str, Any]]:
-    """The records of a folder by part; empty if it has none."""
+    """Reads the provenance records of a folder by part; empty if it has none."""
     try:
         found = load_json(path / RECORD, "the record of a reproduction")
     except ScenarioError:
@@ -123,7 +123,7 @@ def records(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def is_current(path: Path, part: Part, document: str, seeds: int | None) -> bool:
-    """Whether the folder holds this part as the code and libraries of now would make it, and no file of it has changed.
+    """Whether the folder holds this part, made by the present code and libraries, with unchanged files.
 
     `seeds` is None for as many as the document has by default.
     """

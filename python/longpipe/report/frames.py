@@ -1,4 +1,4 @@
-"""Data frames as tables of a page, and as downloads."""
+"""Converts data frames to tables and downloads of a report."""
 
 import base64
 import math
@@ -12,7 +12,7 @@ from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 
 from longpipe.report.parts import NOTHING, Cell, Column, Download, Grid, number
 
-# A longer table is closed until a reader opens it.
+# Tables with more rows are collapsed initially.
 MOST_OPEN_ROWS: Final = 40
 MEDIA_TYPES: Final = {".csv": "text/csv", ".json": "application/json", ".toml": "application/toml"}
 
@@ -27,7 +27,7 @@ def grid(
     names: Mapping[str, str] | None = None,
     digits: int = 3,
 ) -> Grid:
-    """A table with a column per column of the frame; `heads` renames those, `names` what is in them."""
+    """Returns a table with the frame's columns; `heads` renames columns, `names` renames their values."""
     heads, names = heads or {}, names or {}
     columns = tuple(
         Column(heads.get(str(name), str(name).replace("_", " ")), number=_is_number(frame[name]))
@@ -45,7 +45,7 @@ def grid(
 
 
 def cell(value: Any, digits: int = 3, *, decimals: int | None = None) -> Cell:  # noqa: ANN401 - whatever a cell holds
-    """A cell of a frame: text as it is, a number short and sorted by its value, nothing as a dash; see `number`."""
+    """Formats a cell: text unchanged, numbers rounded (see `number`) and sorted by value, missing values as a dash."""
     if isinstance(value, str):
         return Cell(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -58,7 +58,7 @@ def cell(value: Any, digits: int = 3, *, decimals: int | None = None) -> Cell:  
 
 
 def _has_decimals(column: pd.Series) -> bool:
-    """Whether all of its numbers should have as many decimals, so that they stand below each other."""
+    """Whether all numbers of a column get the same number of decimals, so that they align."""
     if not is_float_dtype(column):
         return False
     values = column[np.isfinite(column)]
@@ -70,7 +70,7 @@ def _is_number(column: pd.Series) -> bool:
 
 
 def download(name: str, content: bytes) -> Download:
-    """A file within the page."""
+    """Returns a download that is embedded in the page."""
     kilobytes = math.ceil(len(content) / 1000)
     media = MEDIA_TYPES[Path(name).suffix]
     return Download(name, f"{kilobytes} kB", f"data:{media};base64,{base64.b64encode(content).decode()}")

@@ -13,7 +13,7 @@ _TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
 def render(report: Report, palette: Palette) -> str:
-    """The page as text."""
+    """Renders the page as HTML."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -21,7 +21,7 @@ def render(report: Report, palette: Palette) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    # Both are this package's own files.
+    # Style and script are files of this package and therefore need no escaping.
     script, style = (Markup((_TEMPLATES / name).read_text(encoding="utf-8")) for name in ("page.js", "page.css"))  # noqa: S704
     return environment.get_template("page.html.jinja").render(
         report=report, palette=palette, script=script, style=style, dark_card=DARK_CARD

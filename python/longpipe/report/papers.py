@@ -1,4 +1,4 @@
-"""The page of all reproduced documents."""
+"""The report of all reproduced documents."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -15,7 +15,7 @@ TITLE: Final = "Papers on TCP over long, fat pipes, simulated again"
 
 
 def page(folders: Iterable[Results]) -> str:
-    """The page as HTML; ScenarioError, naming the file and what to run, for results that are missing."""
+    """Renders the page as HTML; raises ScenarioError that names the missing file and the command to run."""
     folders, palette = list(folders), Palette()
     sections = tuple(section(PAPERS[results.document], results, palette) for results in folders)
     return render(

@@ -1,4 +1,4 @@
-"""What a page consists of, before it is HTML."""
+"""Building blocks of a report, independent of HTML."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,17 +7,17 @@ from typing import Any, ClassVar, Final
 
 from markupsafe import Markup
 
-# As typeset.
+# Typographic characters for a missing value and for a negative sign.
 NOTHING: Final = "\N{EN DASH}"
 MINUS: Final = "\N{MINUS SIGN}"
-# Letters that may stay in a narrow column.
+# Maximum number of letters in a narrow column.
 FEW_WORDS: Final = 24
-# What rounding leaves of zero.
+# Magnitude below which a number counts as zero, because of rounding errors.
 TINY: Final = 1e-12
 
 
 class Part:
-    """What a section consists of; templates know it by its `kind`, "grid" for a Grid."""
+    """A part of a section. Templates select by its `kind`, such as "grid" for a Grid."""
 
     kind: ClassVar[str]
 
@@ -27,7 +27,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table: its text, the number it is sorted by, what sets it apart (a CSS class), where it leads."""
+    """A table cell: text, sort key, CSS class and link target."""
 
     text: str
     value: float | None = None
@@ -37,7 +37,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table; neighbours of one group share a heading."""
+    """A table column. Adjacent columns of one group share a heading."""
 
     head: str
     group: str = ""
@@ -46,29 +46,29 @@ class Column:
 
 @dataclass(frozen=True)
 class Grid(Part):
-    """A table that sorts by any column; `footer` rows, which have a label first, stay below."""
+    """A sortable table. The `footer` rows, which start with a label, stay at the bottom."""
 
     id: str
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     footer: tuple[tuple[Cell, ...], ...] = ()
-    # How many columns the first cell of a footer takes.
+    # Number of columns that the first cell of a footer spans.
     label: int = 1
     note: str = ""
-    # A long one is closed until a reader opens it.
+    # Whether a long table is collapsed initially.
     closed: bool = False
-    # Of words: on a narrow screen a row is a paragraph.
+    # Whether the table contains text; on a narrow screen its rows become paragraphs.
     stacked: bool = False
 
     @property
     def wide(self) -> set[int]:
-        """Columns with text that takes a few words' room."""
+        """Columns whose text needs the width of several words."""
         return {i for i in range(len(self.columns)) if any(len(row[i].text) > FEW_WORDS for row in self.rows)}
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """The headings that columns share, each with how many; empty if none do."""
+        """Group headings with their numbers of columns; empty if there are no groups."""
         found: list[tuple[str, int]] = []
         for column in self.columns:
             if found and column.group and found[-1][0] == column.group:
@@ -80,7 +80,7 @@ class Grid(Part):
 
 @dataclass(frozen=True)
 class Picture(Part):
-    """A figure as inline SVG, with the words that stand for it."""
+    """A figure as inline SVG with a text alternative."""
 
     id: str
     title: str
@@ -90,14 +90,14 @@ class Picture(Part):
 
 @dataclass(frozen=True)
 class Facts(Part):
-    """Names and values, as in a colophon."""
+    """A list of names and values."""
 
     rows: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class Download:
-    """A file within the page: its name, its size in words, its content as a data: link."""
+    """An embedded file: name, formatted size, and content as a data: link."""
 
     name: str
     size: str
@@ -113,7 +113,7 @@ class Downloads(Part):
 
 @dataclass(frozen=True)
 class Span:
-    """A condition drawn: where limits, interval, mean and the published value lie, 0 to 1 of the width."""
+    """Drawing of a condition: positions of limits, interval, mean and published value, as fractions of the width."""
 
     accepted: tuple[float, float]
     interval: tuple[float, float] | None
@@ -124,7 +124,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Finding:
-    """One condition of a claim, as text and drawn."""
+    """One condition of a claim, as text and as a drawing."""
 
     quantity: str
     wanted: str
@@ -150,7 +150,7 @@ class Claims(Part):
     """The claims of one document."""
 
     title: str
-    # What the conditions are compared with besides the limits: "published", "single run"; empty if with nothing.
+    # Reference besides the limits: "published", "single run", or empty.
     source: str
     claims: tuple[Claim, ...]
 
@@ -176,7 +176,7 @@ class Report:
 
 
 def claims_of(title: str, records: Sequence[Mapping[str, Any]]) -> Claims:
-    """Claims from the records that `Judgement.record` makes."""
+    """Builds claims from the records of `Judgement.record`."""
     found = tuple(
         Claim(one["id"], one["text"], one["verdict"], tuple(map(_finding, one["conditions"]))) for one in records
     )
@@ -185,7 +185,7 @@ def claims_of(title: str, records: Sequence[Mapping[str, Any]]) -> Claims:
 
 
 def number(value: float, digits: int = 3, *, decimals: int | None = None) -> str:
-    """A number with as many decimals as tell something, at most `digits`, none from 1000 on; or all of `decimals`."""
+    """Formats a number with at most `digits` significant decimals (none from 1000 on), or with exactly `decimals`."""
     if not math.isfinite(value):
         return NOTHING if math.isnan(value) else "∞" if value > 0 else f"{MINUS}∞"
     if abs(value) >= 1000:

@@ -1,4 +1,4 @@
-"""What a folder of `longpipe reproduce` holds, for a page."""
+"""Reads the folder of a reproduced document for a report."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from longpipe.report.svg import Drawing, Palette, inline
 
 @dataclass(frozen=True)
 class Results:
-    """One document's folder, read; ScenarioError, saying what to run, if it does not hold what its record says."""
+    """The folder of one document; raises ScenarioError with the command to run if files of its record are missing."""
 
     document: str
     folder: Path
@@ -27,7 +27,7 @@ class Results:
 
     @cached_property
     def records(self) -> dict[str, dict[str, Any]]:
-        """Where each part comes from."""
+        """Provenance of each part."""
         found = records(self.folder)
         if found.get(Part.REPRODUCTION, {}).get("document") != self.document:
             raise ScenarioError(
@@ -37,30 +37,30 @@ class Results:
 
     @cached_property
     def claims(self) -> list[dict[str, Any]]:
-        """The records of the judged claims."""
+        """Records of the judged claims."""
         found: list[dict[str, Any]] = json.loads(self._text("report.json"))["claims"]
         return found
 
     def has(self, part: Part) -> bool:
-        """Whether the folder holds this part, too."""
+        """Whether the folder contains this part."""
         return part in self.records
 
     def frame(self, name: str) -> pd.DataFrame:
-        """A table, by its name without suffix."""
+        """Returns a table by its file stem."""
         return pd.read_csv(self._existing(f"{name}.csv"), dtype={"table": str})
 
     def names(self, part: Part, suffix: str) -> list[str]:
-        """Files of a part, in the order in which they were written, without their suffix."""
+        """File stems of a part in the order in which they were written."""
         files = self.records.get(part, {}).get("files", {})
         return [name.removesuffix(suffix) for name in files if name.endswith(suffix)]
 
     def drawings(self, part: Part, palette: Palette) -> Iterator[tuple[str, Drawing]]:
-        """The figures of a part, by name."""
+        """Figures of a part by name."""
         for name in self.names(part, ".svg"):
             yield name, inline(self._text(f"{name}.svg"), f"{self.document}-{name}", palette)
 
     def content(self, name: str) -> bytes:
-        """A file as it is."""
+        """Returns the bytes of a file."""
         return read_bytes(self._existing(name), "a file of a reproduction")
 
     def _text(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""What all reproduced documents come to: their claims, and how far their tables are from the published ones."""
+"""The scoreboard of all reproduced documents: claims, and distances of tables from the published ones."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,13 +11,13 @@ from longpipe.report.results import Results
 
 
 def section(folders: Iterable[Results]) -> Section:
-    """The first thing that a reader sees."""
+    """Returns the first section of the report."""
     folders = list(folders)
     return Section("scoreboard", "Scoreboard", parts=(_verdicts(folders), _claims(folders), _distances(folders)))
 
 
 def summary(folders: Iterable[Results]) -> str:
-    """The scoreboard in a sentence or two."""
+    """Summarizes the scoreboard in one or two sentences."""
     claims = [claim["verdict"] for results in folders for claim in results.claims]
     counts = {verdict: claims.count(verdict) for verdict in Verdict}
     return (
@@ -73,7 +73,7 @@ def _claims(folders: list[Results]) -> Grid:
 
 
 def _decisive(claim: Mapping[str, Any]) -> str:
-    """The condition that decides: of those with the claim's verdict the first, as text with its interval."""
+    """Returns the decisive condition, the first one with the claim's verdict, as text with its interval."""
     lines: list[str] = claim["evidence"].split("; ")
     chosen = [i for i, condition in enumerate(claim["conditions"]) if condition["verdict"] == claim["verdict"]]
     if len(lines) != len(claim["conditions"]) or not chosen:

@@ -18,7 +18,7 @@ MACHINE: Final = {"system": "system", "processor": "processor", "cores": "cores"
 
 
 def section(paper: Paper, results: Results, palette: Palette) -> Section:
-    """All that there is of a paper: claims, tables, figures, sensitivity where it has been computed, data."""
+    """Returns the section of a paper: claims, tables, figures, sensitivity if computed, and data."""
     return Section(
         paper.id,
         f"{paper.id}: {paper.title}",
@@ -41,7 +41,7 @@ def _summaries(paper: Paper, results: Results) -> Iterator[Section]:
 
 
 def _pictures(results: Results, part: Part, palette: Palette) -> Iterator[Picture]:
-    """The figures of one part of a folder."""
+    """Returns the figures of one part of a folder."""
     for name, drawing in results.drawings(part, palette):
         yield Picture(f"{results.document}-figure-{name}", drawing.title, drawing.alt, drawing.svg)
 
@@ -56,14 +56,14 @@ def _sensitivity(paper: Paper, results: Results) -> Section:
 
 
 def _beyond(paper: Paper, results: Results, palette: Palette) -> Iterator[Section]:
-    """What goes past the paper, where it has been run."""
+    """Returns the section with results beyond the paper, if they were computed."""
     if results.has(Part.BEYOND):
         drawn, summed = _pictures(results, Part.BEYOND, palette), _grids(results, paper.summaries_of(Part.BEYOND))
         yield Section(f"{paper.id}-beyond", "Past the paper", parts=(*drawn, *summed))
 
 
 def _provenance(results: Results) -> Section:
-    """What was run, by what, where, and the data."""
+    """Returns the provenance and the data."""
     record = results.records[Part.REPRODUCTION]
     software = dict(record["software"])
     scenarios = results.frame("scenarios")
@@ -92,7 +92,7 @@ def _provenance(results: Results) -> Section:
 
 
 def _data(results: Results) -> Downloads:
-    """The tables of a folder as files within the page."""
+    """Returns the tables of a folder as embedded files."""
     names = [f"{name}.csv" for part in Part for name in results.names(part, ".csv")]
     return Downloads(tuple(download(name, results.content(name)) for name in ("report.json", *names)))
 

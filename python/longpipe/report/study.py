@@ -1,4 +1,4 @@
-"""The page of a study: what its runs found, what explains it, its design, where it comes from."""
+"""The report of a study: results, analysis, design and provenance."""
 
 import math
 import warnings
@@ -26,17 +26,17 @@ from longpipe.report.svg import Palette, inline
 from longpipe.store.studies import PROVENANCE
 from longpipe.study import Study
 
-# What is analysed unless something else is asked for.
+# Default responses.
 RESPONSES: Final = ("efficiency", "fairness")
 LEVEL: Final = 0.9
-# Factors of a response curve; effects show those of more.
+# Maximum number of factors of a response curve; with more, only effects are shown.
 MOST_CURVED: Final = 2
-# A page with more rows takes a browser seconds to open; the file has all of them.
+# Maximum number of rows in the page, because more take a browser seconds to open; the file has all rows.
 MOST_ROWS: Final = 2000
 
 
 def page(study: Study, responses: Sequence[str] = ()) -> str:
-    """A study as an HTML page; `responses` are the measures to analyse.
+    """Renders a study as an HTML page; `responses` are the measures to analyse.
 
     By default those that its design asks for, else efficiency and fairness.
 
@@ -77,14 +77,14 @@ def _summary(study: Study) -> str:
 
 
 def _measures(study: Study, finished: pd.DataFrame) -> list[str]:
-    """Columns with numbers that were measured, not set, in every run."""
+    """Numeric columns that were measured in every run."""
     known = {"point", "replication", "seed", *PROVENANCE, *study.design.levels(1)}
     numeric = (str(name) for name in finished.columns if name not in known and is_numeric_dtype(finished[name]))
     return [name for name in numeric if finished[name].notna().any()]
 
 
 def _points(study: Study, finished: pd.DataFrame, measures: list[str]) -> pd.DataFrame:
-    """A row per point: `point`, the levels, `runs`, and of each measure `mean`, `mean_low`, `mean_high`."""
+    """Returns one row per point: `point`, levels, `runs`, and each measure's mean with the ends of its interval."""
     by_point = dict(list(finished.groupby("point")))
     rows = []
     for point in range(1, len(study.design.points) + 1):
@@ -98,14 +98,14 @@ def _points(study: Study, finished: pd.DataFrame, measures: list[str]) -> pd.Dat
 
 
 def _curves(study: Study, chosen: Sequence[str], palette: Palette) -> Iterator[Picture]:
-    """Each response over a factor, if there is one of numbers over that, a line for each level of the other."""
+    """Returns each response as curves over a numeric factor, if there is one, with a line per level of the other."""
     factors = sorted((factor for factor in study.design.factors), key=lambda factor: not numeric(factor.levels))
     names = [factor.name for factor in factors]
     for response in chosen if len(names) <= MOST_CURVED else ():
         try:
             figure = sweep(study, names[0], response, names[1] if len(names) > 1 else None)
         except ScenarioError:
-            # Without a finished run there is nothing to draw, and the tables say so.
+            # Without finished runs there is no curve; the tables report it.
             return
         name = f"curve-{response}"
         drawing = inline(to_svg(figure, name), name, palette)
@@ -161,7 +161,7 @@ def _runs(study: Study, runs: pd.DataFrame, measures: list[str]) -> Grid:
 
 
 def _analysis(study: Study, finished: pd.DataFrame, response: str, palette: Palette) -> tuple[Section, Anova | None]:
-    """What explains a response, as far as the design and the finished runs allow; and the analysis in its own unit."""
+    """Analyses a response as far as design and finished runs allow; also returns the analysis in the column's unit."""
     name, unit = f"analysis-{response}", readable(response, study.design.asked)
     title = f"What explains {unit.name}"
     try:
@@ -173,7 +173,7 @@ def _analysis(study: Study, finished: pd.DataFrame, response: str, palette: Pale
     missing = len(study.runs()) - len(finished)
     lead = (f"Without {missing} runs that are not finished: provisional.",) if missing else ()
     with warnings.catch_warnings():
-        # The table of checks says it.
+        # The warning is redundant, because the table of checks reports it.
         warnings.simplefilter("ignore", AssumptionWarning)
         checks = check(found)
     low, high = found.mean_interval(LEVEL)

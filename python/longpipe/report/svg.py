@@ -1,4 +1,4 @@
-"""Figures within a page: inline SVG whose colours follow light and dark."""
+"""Inline SVG figures whose colours follow the light or dark theme."""
 
 import colorsys
 import re
@@ -9,16 +9,16 @@ from markupsafe import Markup
 
 from longpipe.errors import ScenarioError
 
-# What figures lie on in the dark, and how far their colours must stand out from it (WCAG 2.1, 1.4.11: 3 to 1).
+# Background of figures in the dark theme, and the minimum contrast (WCAG 2.1, 1.4.11: 3 to 1).
 DARK_CARD: Final = "#1b1f26"
 LEAST_CONTRAST: Final = 3.2
-# Below this share of colour it is a grey.
+# Saturation below which a colour counts as grey.
 GREY: Final = 0.12
-# Greys in the dark run from the card to this lightness.
+# Maximum lightness of greys in the dark theme.
 LIGHTEST: Final = 0.93
 
 _COLOUR: Final = re.compile(r"(?<=[:\s])#[0-9a-fA-F]{6}\b")
-# The glyphs of a font are the same in every figure of matplotlib, other names are not.
+# Ids and references in an SVG file. Ids of font glyphs are equal in every figure; other ids must be made unique.
 _NAME: Final = re.compile(r'\b(id="|xlink:href="#|url\(#)([^")]+)')
 _TITLE: Final = re.compile(r"<dc:title>(.*?)</dc:title>", re.DOTALL)
 _WORDS: Final = re.compile(r"<dc:description>(.*?)</dc:description>", re.DOTALL)
@@ -26,23 +26,23 @@ _WORDS: Final = re.compile(r"<dc:description>(.*?)</dc:description>", re.DOTALL)
 
 @dataclass
 class Palette:
-    """The colours of all figures of a page; black is that of their text."""
+    """Colours of all figures of a page; black is the text colour."""
 
     colours: set[str] = field(default_factory=lambda: {"#000000"})
 
     def variable(self, colour: str) -> str:
-        """The CSS variable that stands for a colour."""
+        """Returns the CSS variable of a colour."""
         self.colours.add(colour.lower())
         return f"var(--c{colour[1:].lower()})"
 
     def css(self, *, dark: bool) -> str:
-        """Declarations of all variables."""
+        """Returns the CSS declarations of all variables."""
         return "".join(f"--c{c[1:]}:{in_the_dark(c) if dark else c};" for c in sorted(self.colours))
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure for a page: its title, what it shows in words, and its SVG."""
+    """A figure of a page: title, text alternative and SVG."""
 
     title: str
     alt: str
@@ -50,7 +50,7 @@ class Drawing:
 
 
 def inline(text: str, name: str, palette: Palette) -> Drawing:
-    """A figure that matplotlib wrote as SVG, made part of a page; `name` sets its ids apart from other figures'.
+    """Converts an SVG file of matplotlib for embedding; `name` makes its ids unique.
 
     Its metadata are its title and the words for it. ScenarioError, naming the figure, if it is no such file.
     """
@@ -63,20 +63,20 @@ def inline(text: str, name: str, palette: Palette) -> Drawing:
         body = re.sub(pattern, "", body, flags=re.DOTALL)
     body = _NAME.sub(lambda found: f"{found[1]}{name}-{found[2]}", body).replace("xlink:href=", "href=")
     body = _COLOUR.sub(lambda found: palette.variable(found[0]), body)
-    # Glyphs come with three coordinates more than anyone sees.
+    # Reduce the precision of glyph coordinates, which exceeds what is visible.
     body = re.sub(r"(\d\.\d{3})\d+", r"\1", body)
     body = re.sub(r"\s*\n\s*", "\n", body)
     width = float(start[1].split()[2])
     names = (f"{name}-title", f"{name}-words")
     head = f'<svg viewBox="{start[1]}" style="--width:{width:.0f}px" role="img" aria-labelledby="{" ".join(names)}">'
-    # What is escaped in the file stays so.
+    # Keep escaped text escaped.
     about = f'<title id="{names[0]}">{title[1]}</title><desc id="{names[1]}">{words[1]}</desc>'
     svg = Markup(f"{head}{about}{body}</svg>")  # noqa: S704
     return Drawing(Markup(title[1]).unescape(), Markup(words[1]).unescape(), svg)  # noqa: S704
 
 
 def in_the_dark(colour: str) -> str:
-    """A colour for a dark page: greys turned round, others with as much white as it takes to be seen."""
+    """Maps a colour to the dark theme: inverts greys, lightens others to the minimum contrast."""
     red, green, blue = _parts(colour)
     lightness = colorsys.rgb_to_hls(red, green, blue)[1]
     if max(red, green, blue) - min(red, green, blue) < GREY:
@@ -92,7 +92,7 @@ def in_the_dark(colour: str) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """Contrast of two colours, 1 to 21 (WCAG 2.1)."""
+    """Contrast ratio of two colours, 1 to 21 (WCAG 2.1)."""
     dark, light = sorted((_luminance(one), _luminance(other)))
     return (light + 0.05) / (dark + 0.05)
 

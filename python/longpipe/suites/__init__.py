@@ -1,4 +1,4 @@
-"""Suites of scenarios that documents name, each a list of designs: a module, and a line in IDS."""
+"""Evaluation suites of documents. Each is a module with a list of designs, and an entry in IDS."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from longpipe.suites.suite import Suite
 
-# In the order in which they are listed; "rfc-7928" is the module `rfc_7928`.
+# Ids in the order of the listing; the module of "rfc-7928" is `rfc_7928`.
 IDS: Final = ("rfc-7928", "tcpeval")
 
 
 class _Suites(Mapping[str, "Suite"]):
-    """Suites by id, each loaded when it is asked for."""
+    """Suites by id, loaded on first access."""
 
     def __getitem__(self, suite: str) -> "Suite":
         if suite not in IDS:

@@ -1,4 +1,4 @@
-"""What a part of a suite comes to once it was run."""
+"""Results of a part of a suite."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEVEL: Final = 0.95
 
 @dataclass(frozen=True)
 class PartOutcome:
-    """A part, its design, and a row per run: `point`, the factors, `replication`, `seed`, what is measured."""
+    """A part, its design, and its runs with the columns `point`, factors, `replication`, `seed` and measures."""
 
     part: SuitePart
     design: Design
@@ -30,11 +30,11 @@ class PartOutcome:
 
     @property
     def factors(self) -> tuple[str, ...]:
-        """Names of the columns that say which point a row is of."""
+        """Names of the columns that identify the point of a row."""
         return tuple(factor.name for factor in self.design.factors)
 
     def means(self) -> pd.DataFrame:
-        """A row per point: the factors, each measure's mean in a reader's unit, half its interval if it has one.
+        """Returns one row per point: factors, and for each measure its mean in a readable unit with half its interval.
 
         Shares are in percent, for those of losses are small.
         """
@@ -54,12 +54,12 @@ class PartOutcome:
 
 
 def margin(row: Mapping[Any, Any], head: str) -> float:
-    """Half of the interval of the measure whose mean has this head in a row of `means`, NaN if it has none."""
+    """Half of the interval of a measure, by the name of its column in `means`; NaN if it has none."""
     return float(row.get(f"± {head.partition(' [')[0]}", math.nan))
 
 
 def run(part: SuitePart, design: Design, runner: Runner) -> PartOutcome:
-    """Runs what the store lacks of a part, and measures."""
+    """Runs the missing runs of a part and returns its measures."""
     scenarios, runs = design.scenarios, list(design.runs())
     runner.complete((scenarios[one.point - 1], one.seed) for one in runs)
     rows = []

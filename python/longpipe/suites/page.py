@@ -1,4 +1,4 @@
-"""A suite's results as one HTML page: a section for each part, with its means, its runs and its scenario."""
+"""The report of a suite as one HTML page, with a section for each part: means, runs and scenario."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _READING: Final = (
 
 
 def page(suite: Suite, outcomes: Sequence[PartOutcome], seeds: int, changes: Mapping[str, Any]) -> str:
-    """The page as text."""
+    """Renders the page as HTML."""
     changed = tuple(f"Changed in every run: {field} = {value}." for field, value in changes.items())
     lead = (suite.conditions, *changed, _READING)
     about = Facts((("longpipe", _core.__version__), ("engine", str(_core.__engine__)), ("seeds", f"1 to {seeds}")))
@@ -37,7 +37,7 @@ def page(suite: Suite, outcomes: Sequence[PartOutcome], seeds: int, changes: Map
 
 
 def file_name(outcome: PartOutcome) -> str:
-    """What the files of a part are called, without a suffix."""
+    """File stem of a part."""
     return f"part-{outcome.part.id.replace(' ', '-')}"
 
 
@@ -55,7 +55,7 @@ def _sections(outcomes: Sequence[PartOutcome]) -> Iterator[Section]:
 
 
 def _table(outcome: PartOutcome, name: str) -> Grid:
-    """The means with half of their intervals in the same cell, which a narrow screen has room for."""
+    """Returns the means with half of their intervals in the same cell, which saves width on narrow screens."""
     means = outcome.means()
     heads = [head for head in map(str, means.columns) if not head.startswith("± ")]
     columns = tuple(Column(head.replace("_", " "), number=head not in outcome.factors) for head in heads)
@@ -76,6 +76,6 @@ def _mean(row: Mapping[Any, Any], head: str, decimals: int) -> Cell:
 
 
 def _decimals(means: pd.Series) -> int:
-    """As many as leave the largest mean of a column some four digits."""
+    """Number of decimals with which the largest mean of a column has about four digits."""
     largest = means.abs().max()
     return sum(bool(largest < bound) for bound in (1000, 100, 10))

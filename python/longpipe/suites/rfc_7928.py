@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from longpipe.suites.suite import Suite, SuitePart, over
 
-# 100 ms of round trip (section 3.1 leaves it open), of which 2 ms are access links.
+# RTT of 100 ms (section 3.1 leaves it open), of which 2 ms are access links.
 LINK: Final[dict[str, Any]] = {
     "kind": "dumbbell",
     "access_rate": "1 Gbit/s",
@@ -13,7 +13,7 @@ LINK: Final[dict[str, Any]] = {
     "trunk_delay": "48 ms",
     "exit_delay": "1 ms",
 }
-# Packets that the trunk and a buffer of 1 BDP hold.
+# Number of packets in the trunk plus a buffer of 1 BDP.
 STORED: Final = 2 * 83
 QUEUES: Final = over(
     "switch.policy",
@@ -34,7 +34,7 @@ GOODPUT: Final = "goodput=flow:*.throughput"
 
 
 def scenario(name: str, *groups: dict[str, Any], network: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Groups of flows over the link, for a minute; flows start within the first second."""
+    """Returns a scenario with groups of flows over the link for 60 s; flows start within the first second."""
     return {
         "name": f"RFC 7928 {name}",
         "framing": "ip",
@@ -52,7 +52,7 @@ def _reno(window: str) -> dict[str, Any]:
 
 
 def _pair(other_ms: float) -> dict[str, Any]:
-    """Two flows over one trunk of 4 ms round trip: one of 100 ms in all, one of so many."""
+    """Returns two flows over one trunk with an RTT of 4 ms: one with a total RTT of 100 ms, one with the given RTT."""
     ends = {"near": 0.25 * (100 - 4), "far": 0.25 * (other_ms - 4)}
     links = [
         {"between": [end, router], "rate": "1 Gbit/s", "delay": f"{delay:g} ms"}
@@ -69,7 +69,7 @@ def _pair(other_ms: float) -> dict[str, Any]:
 
 
 def _round_trip(other_ms: float) -> dict[str, Any]:
-    # A BDP of 100 ms, whatever the other one has.
+    # The BDP for 100 ms, independent of the other flow's RTT.
     return {"network": _pair(other_ms), "switch.buffer": "83 packets"}
 
 
@@ -80,7 +80,7 @@ MIX: Final = (
     {"name": "cbr", "traffic": {"kind": "cbr", "rate": "500 kbit/s"}},
 )
 LATENCIES: Final = ("video=datagrams:video.p95", "cbr=datagrams:cbr.p95", "page=web.p95")
-# Morris 2000: l = .76 N^2/S^2 of the packets of N flows are lost, where pipe and buffer hold S; of .1, .5 and 1 %.
+# Morris 2000: N flows lose the share l = .76 N^2/S^2 if path and buffer hold S packets; for l = .1, .5 and 1 %.
 LEVELS: Final = {
     name: round((share / 0.76) ** 0.5 * STORED) for name, share in (("mild", 0.001), ("medium", 0.005), ("heavy", 0.01))
 }

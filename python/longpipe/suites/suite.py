@@ -1,4 +1,4 @@
-"""What a suite consists of: parts, each a scenario with factors and what is measured of it."""
+"""Data types of a suite: parts with scenario, factors and measures."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SuitePart:
-    """A section of the document: number and title, fields of its scenario, factors with levels, measures by name."""
+    """A section of the document: number, title, scenario fields, factors with levels, and measures by name."""
 
     id: str
     title: str
     base: Mapping[str, Any]
     factors: Mapping[str, Levels]
     measures: tuple[str, ...]
-    # Where the document leaves something open, or longpipe has something else.
+    # Note on choices that the document leaves open, and on deviations.
     note: str = ""
 
     def design(self, seeds: int, changes: Mapping[str, Any]) -> Design:
-        """Every combination of levels with this many seeds, and with these fields changed in all of them."""
+        """Returns the full factorial design with this many seeds and these changes in every run."""
         factors = [Factor(name, levels) for name, levels in self.factors.items()]
         base = Scenario.model_validate(self.base).with_(**changes)
         return Design.full_factorial(base, factors, replications=seeds, measures=self.measures)
@@ -37,7 +37,7 @@ class SuitePart:
 
 @dataclass(frozen=True)
 class Suite:
-    """A document's scenarios: what holds for all parts, and which of them longpipe can't have, and why."""
+    """The suite of a document: common settings, parts, and sections that longpipe cannot run, with the reason."""
 
     id: str
     title: str
@@ -47,7 +47,7 @@ class Suite:
     seeds: int = 3
 
     def only(self, ids: list[str]) -> tuple[SuitePart, ...]:
-        """The parts of these sections, all without any; ScenarioError for one that there is not."""
+        """Returns the parts of these sections (all if none is given); raises ScenarioError for an unknown section."""
         known = {part.id: part for part in self.parts}
         for one in ids:
             if one not in known:
@@ -56,5 +56,5 @@ class Suite:
 
 
 def over(field: str, levels: Mapping[str, object]) -> Levels:
-    """Levels of one field by name."""
+    """Returns levels of one field by name."""
     return {level: {field: value} for level, value in levels.items()}

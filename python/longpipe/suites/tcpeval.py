@@ -8,18 +8,18 @@ from longpipe.suites.suite import Suite, SuitePart, over
 if TYPE_CHECKING:
     from longpipe.suites.suite import Levels
 
-# Section 4.1: one-way delays of the edge links [ms], of nodes 1 to 3 and 4 to 6.
+# Section 4.1: one-way delays of the edge links of nodes 1 to 3 and 4 to 6 [ms].
 NEAR: Final = {"n1": 0.0, "n2": 12.0, "n3": 25.0}
 FAR: Final = {"n4": 2.0, "n5": 37.0, "n6": 75.0}
 # Section 4.4.1, in the data center.
 NEAR_INSIDE: Final = {"n1": 0.01, "n2": 0.01, "n3": 0.1}
 FAR_INSIDE: Final = {"n4": 0.01, "n5": 0.1, "n6": 0.1}
-# Standard TCP of section 6.1, SACK without ECN, beside two that are deployed.
+# Section 6.1: standard TCP (SACK without ECN), and two deployed congestion controls.
 CONTROLS: Final = over("tcp.congestion", {"reno": "aimd", "cubic": "cubic", "bbr": "bbr"})
-# Five files of 117.5 KB of 1024 bytes in a cycle, what the classes of ATM Forum/98-0876 table 1 come to [bit].
+# Mean volume per cycle [bit]: five files of 117.5 KB of 1024 bytes, the mean of ATM Forum/98-0876 table 1.
 CYCLE_BITS: Final = 5 * 117.5 * 1024 * 8
 PORT: Final = "port:r2->r1"
-# Section 4.5, of the direction that most of the traffic takes.
+# Section 4.5, for the direction with most of the traffic.
 METRICS: Final = (f"used={PORT}.utilization", f"loss={PORT}.loss", f"delay={PORT}.queueing_mean")
 
 
@@ -35,7 +35,7 @@ ROUTERS: Final = [{"name": name, "kind": "switch"} for name in ("r1", "r2")]
 
 
 def _clients(load_bps: float, cycle_s: float, prefix: str = "") -> list[dict[str, Any]]:
-    """Clients of the web on the nine paths that ask for so much in all, from right to left."""
+    """Returns groups of web clients on the nine paths that together request this rate, from right to left."""
     paths = [(far, near) for near in NEAR for far in FAR]
     count = max(len(paths), round(load_bps * cycle_s / CYCLE_BITS))
     traffic = {"kind": "web", "cycle": f"{cycle_s:g} s"}
@@ -52,7 +52,7 @@ def _dumbbell(
     near: dict[str, float] = NEAR,
     far: dict[str, float] = FAR,
 ) -> dict[str, Any]:
-    """Figure 2: six nodes, two routers."""
+    """Returns the network of figure 2: six nodes, two routers."""
     ends = [*((name, "r1", ms) for name, ms in near.items()), *((name, "r2", ms) for name, ms in far.items())]
     links = [_link(name, router, edge, ms) for name, router, ms in ends]
     return {"kind": "graph", "nodes": [*ROUTERS, *_hosts([*near, *far])], "links": [central, *links], "flows": flows}
@@ -80,7 +80,7 @@ def _basic(
     cycle_s: float,
     **topology: Any,  # noqa: ANN401 - likewise
 ) -> SuitePart:
-    """A basic scenario at the three loads of section 4.2."""
+    """Returns a basic scenario at the three loads of section 4.2."""
 
     def at(load: float) -> dict[str, Any]:
         return _dumbbell(central, _clients(load * rate_bps, cycle_s), **topology)
@@ -91,7 +91,7 @@ def _basic(
 
 ACCESS: Final = _link("r1", "r2", "100 Mbit/s", 2, buffer="1.25 MB")
 
-# Table 8: one-way delays to T_n1 to T_n4 [ms], by the round trips of the flow that is there and of the new one.
+# Table 8: one-way delays to T_n1 to T_n4 [ms], by the RTTs of the established and the new flow.
 RAMPS: Final = {"80 80": (0, 0, 38, 38), "120 30": (23, 12, 35, 1), "30 120": (12, 23, 1, 35)}
 
 
@@ -122,7 +122,7 @@ def _ramp(delays: tuple[float, ...]) -> dict[str, Any]:
 
 
 def _transient(flows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Figure 6: 100 Mbit/s, 1024 packets, 100 ms."""
+    """Returns the network of figure 6: 100 Mbit/s, 1024 packets, 100 ms."""
     ends = ("t", "u", "t-sink", "u-sink")
     links = [_link(end, "r2" if "sink" not in end else "r1", "100 Mbit/s", 12) for end in ends]
     central = _link("r1", "r2", "100 Mbit/s", 26, buffer="1024 packets")
@@ -152,7 +152,7 @@ TRANSIENTS: Final["Levels"] = {
 
 
 def _camps(load: float) -> dict[str, Any]:
-    """Two camps of a client on each of the nine paths, which ask for so much of 10 Mbit/s."""
+    """Returns two groups with a client on each of the nine paths, which request this share of 10 Mbit/s."""
     cycle_s = 18 * CYCLE_BITS / (load * 10e6)
     a, b = (_clients(load * 5e6, cycle_s, f"{camp}-") for camp in ("a", "b"))
     standard = {"profile": "linux-6", "congestion": "aimd"}
@@ -161,7 +161,7 @@ def _camps(load: float) -> dict[str, Any]:
 
 
 def _two(one_ms: float, other_ms: float) -> dict[str, Any]:
-    """Two flows over 10 Mbit/s with these round trips; the central link has 2 ms."""
+    """Returns two flows over 10 Mbit/s with these RTTs; the central link has 2 ms."""
     central = _link("r1", "r2", "10 Mbit/s", 2)
     ends = {"one": one_ms, "other": other_ms}
     links = [
@@ -175,12 +175,12 @@ def _two(one_ms: float, other_ms: float) -> dict[str, Any]:
 
 
 RTTS: Final = (10, 20, 40, 80, 160)
-# Of the BDP of a flow of 100 ms, 83 packets.
+# Buffers in units of the BDP of a flow with 100 ms, 83 packets.
 BUFFERS: Final = over("switch.buffer", {f"{share} %": f"{round(0.83 * share)} packets" for share in (25, 50, 100, 200)})
 
 
 def _parking_lot(load: float) -> dict[str, Any]:
-    """Figure 10: four sources over three links of 100 Mbit/s, each 60 ms of round trip."""
+    """Returns the network of figure 10: four sources over three links of 100 Mbit/s, each with an RTT of 60 ms."""
     delays = {"n1": 0, "n2": 10, "n3": 10, "n4": 10, "n5": 10, "n6": 10, "n7": 10, "n8": 0}
     at = {"n1": "r1", "n2": "r1", "n3": "r2", "n4": "r2", "n5": "r3", "n6": "r3", "n7": "r4", "n8": "r4"}
     links = [_link(f"r{k}", f"r{k + 1}", "100 Mbit/s", 10) for k in (1, 2, 3)]
