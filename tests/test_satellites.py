@@ -189,10 +189,10 @@ def test_elements_are_read_from_two_or_three_lines_and_omm(tmp_path: Path) -> No
         (VANGUARD.replace("4753\n", "4754\n"), "v.tle:2: checksum '4'; needs 3, what the line adds up to"),
         (VANGUARD.replace("2 00005", "2 00006"), "v.tle:3: checksum '7'; needs 8, what the line adds up to"),
         (VANGUARD[: VANGUARD.index("2 00005")], "v.tle:2: ends after the first line of a satellite; needs its second"),
-        (VANGUARD.replace("2 00005  34", "2 0005  34"), "v.tle:3: '2 0005  34.2682 348.'; needs line 2 of a TLE, 69 characters"),
-        ("\n", "v.tle: no satellites; needs TLEs of two or three lines, or OMM as CSV, XML or JSON"),
-        ("[{}]", "v.tle: satellite 1 has no CLASSIFICATION_TYPE; needs all fields of an OMM"),
-        ("[", "v.tle: not JSON (Expecting value: line 1 column 2 (char 1)); needs a list of OMMs"),
+        (VANGUARD.replace("2 00005  34", "2 0005  34"), "v.tle:3: catalogue number '0005 ' in columns 3 to 7; needs five digits"),
+        ("\n", "v.tle: no satellites; needs TLEs of two or three lines, or OMMs as CSV, XML, JSON or KVN"),
+        ("[{}]", "v.tle: satellite 1 has no EPOCH; needs all fields of an OMM"),
+        ("[", "v.tle:1: not JSON, unexpected end of data at character 2; needs OMMs as CSV, XML, JSON or KVN"),
     ],
 )  # fmt: skip
 def test_elements_that_are_wrong_are_named_by_file_and_line(tmp_path: Path, text: str, said: str) -> None:

@@ -81,6 +81,7 @@ def satellites(
     constellation = _constellation(source, begin)
     with RunBar(constellation.name) as bar:
         found = round_trips(constellation, stations, duration_s=duration, step_s=step, told=bar.update)
+    _warn(source, found)
     _tell(found)
     if output is not None or routes is not None:
         from longpipe.export import write_table
@@ -130,11 +131,17 @@ def _constellation(source: str, begin: str | None) -> Constellation:
         except ValueError:
             raise ScenarioError(f"--begin: {begin!r}; needs a date and time, as in 2026-11-22T12:00") from None
         epoch = epoch.replace(tzinfo=epoch.tzinfo or UTC)
-    if Path(source).is_file():
+    if Path(source).exists():
         return Constellation.of_file(Path(source), epoch=epoch)
     if Path(source).suffix:
         raise ScenarioError(f"{source}: not there; needs a file of TLEs or OMMs, or a shell: {BUILT_IN}")
     return Constellation.of_shell(parse_shell(source), epoch or EPOCH)
+
+
+def _warn(source: str, found: RoundTrips) -> None:
+    """Warns on stderr of elements that are old, and of satellites without a position."""
+    for line in dict.fromkeys([*found.constellation.doubts, *found.doubts]):
+        typer.echo(f"warning: {source}: {line}", err=True)
 
 
 def _tell(found: RoundTrips) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from longpipe.errors import ScenarioError
+from longpipe.satellites.checks import doubts_of_epochs, doubts_of_errors, error_codes
 from longpipe.satellites.elements import read_elements
 from longpipe.satellites.shells import Shell
 
@@ -58,6 +59,8 @@ class Constellation:
     links: np.ndarray
     least_elevation_deg: float
     reach_m: float | None = None
+    # Lines on elements that are old at the epoch, or of satellites that have no position then.
+    doubts: tuple[str, ...] = ()
 
     @cached_property
     def array(self) -> SatrecArray:
@@ -102,14 +105,24 @@ class Constellation:
     def of_file(
         cls, path: Path, *, epoch: datetime | None = None, least_elevation_deg: float = LEAST_ELEVATION_DEG
     ) -> Constellation:
-        """The satellites of a file of TLEs or OMMs, without links between them; by itself from the last epoch in it."""
+        """Returns the satellites of a file of TLEs or OMMs, without links between them.
+
+        Times count from `epoch`, or from the last epoch of the elements. `doubts` has lines on elements that are old
+        then, and on satellites that SGP4 has no position for; ScenarioError if that is all of them.
+        """
         sgp4_api()
         elements = read_elements(path)
-        satellites = [one.satellite for one in elements]
-        begin = max(_epoch(one) for one in satellites) if epoch is None else epoch
+        begin = max(one.epoch for one in elements) if epoch is None else epoch
         names = [one.name for one in elements]
+        satellites = [one.satellite for one in elements]
         links = np.empty((0, 2), dtype=np.int64)
-        return cls(path.name, names, satellites, begin, links, least_elevation_deg)
+        found = cls(path.name, names, satellites, begin, links, least_elevation_deg)
+        errors, places, _ = found.array.sgp4(*found.julian(np.zeros(1)))
+        codes = error_codes(errors[:, 0], places[:, 0])
+        doubts = (*doubts_of_errors(names, codes), *doubts_of_epochs(elements, begin))
+        if codes.all():
+            raise ScenarioError(f"{path}: at {begin:%Y-%m-%dT%H:%M}: {doubts[0]}; needs elements of that time")
+        return replace(found, doubts=doubts)
 
     def julian(self, times_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Julian dates, whole days and a half, and the rest, of times that count from the epoch."""
@@ -123,9 +136,3 @@ def _julian(instant: datetime) -> tuple[float, float]:
     """Julian date of an instant: of its midnight, and the fraction of its day."""
     since = instant.astimezone(UTC) - datetime(2000, 1, 1, tzinfo=UTC)
     return 2_451_544.5 + since.days, (since.seconds + since.microseconds / 1e6) / DAY_S
-
-
-def _epoch(satellite: Any) -> datetime:  # noqa: ANN401 - a Satrec, which sgp4 does not type
-    from sgp4.conveniences import sat_epoch_datetime
-
-    return cast(datetime, sat_epoch_datetime(satellite))

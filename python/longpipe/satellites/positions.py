@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from longpipe.satellites.checks import error_codes
+
 if TYPE_CHECKING:
     from longpipe.satellites.constellation import Constellation
 
@@ -18,10 +20,12 @@ def earth_fixed_m(constellation: Constellation, times_s: np.ndarray) -> tuple[np
     """Positions of all satellites in the frame that turns with the Earth [m], by time and satellite and x, y, z.
 
     `times_s` count from the constellation's epoch, UTC, of which UT1 is taken to be no different. The second array
-    has SGP4's error codes, by time and satellite, 0 where it has an answer; positions are NaN where it has none.
+    has error codes, by time and satellite: SGP4's own, 7 for a position that is no number, 0 where there is an answer.
+    Positions are NaN where there is none.
     """
     days, fraction = constellation.julian(times_s)
     errors, kilometres, _ = constellation.array.sgp4(days, fraction)
+    errors = error_codes(errors, kilometres)
     angle = sidereal_angle(days, fraction)
     cosine, sine = np.cos(angle), np.sin(angle)
     x, y, z = np.moveaxis(1e3 * kilometres, -1, 0)

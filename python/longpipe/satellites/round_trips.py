@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from longpipe.errors import ScenarioError
+from longpipe.satellites.checks import doubts_of_errors
 from longpipe.satellites.constellation import Constellation
 from longpipe.satellites.positions import earth_fixed_m
 from longpipe.satellites.routes import Router
@@ -40,6 +41,8 @@ class RoundTrips:
     rtt_s: np.ndarray
     hops: np.ndarray
     changes: Sequence[tuple[float, int, tuple[int, ...]]]
+    # Lines on satellites that SGP4 has no position for at some instant.
+    doubts: tuple[str, ...] = ()
 
     def label(self, pair: int) -> str:
         """What a pair is called."""
@@ -117,7 +120,8 @@ def round_trips(
     hops = np.zeros((len(times), len(pairs)), dtype=np.uint16)
     changes: list[tuple[float, int, tuple[int, ...]]] = []
     last = np.full((len(pairs), 1), -2)
-    for index, satellites in enumerate(_places(constellation, begin_s + times)):
+    codes = np.zeros(len(constellation.names), dtype=np.int64)
+    for index, satellites in enumerate(_places(constellation, begin_s + times, codes)):
         lengths, before = router.shortest(satellites, sources)
         rtt[index] = 2 * lengths[rows, targets] / LIGHT_M_PER_S
         ways = router.ways(before, rows, targets)
@@ -137,12 +141,15 @@ def round_trips(
             f"{stations[a].name} - {stations[b].name}: no route over {constellation.name} at any instant{more}; "
             "needs stations that see satellites which links connect"
         )
-    return RoundTrips(constellation, stations, pairs, begin_s, times, rtt, hops, changes)
+    doubts = tuple(doubts_of_errors(constellation.names, codes))
+    return RoundTrips(constellation, stations, pairs, begin_s, times, rtt, hops, changes, doubts)
 
 
-def _places(constellation: Constellation, times_s: np.ndarray) -> Iterator[np.ndarray]:
+def _places(constellation: Constellation, times_s: np.ndarray, codes: np.ndarray) -> Iterator[np.ndarray]:
+    """Yields the positions of all satellites at each instant; `codes` gets the error of each that has none at some."""
     for first in range(0, len(times_s), AT_ONCE):
-        fixed, _ = earth_fixed_m(constellation, times_s[first : first + AT_ONCE])
+        fixed, errors = earth_fixed_m(constellation, times_s[first : first + AT_ONCE])
+        np.maximum(codes, errors.max(axis=0), out=codes)
         yield from fixed
 
 

@@ -1,0 +1,73 @@
+"""Checks of elements: that SGP4 has a position, and that their epochs are near the times that are asked for."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from longpipe.errors import ScenarioError, shown
+
+if TYPE_CHECKING:
+    from longpipe.satellites.elements import Elements
+
+# From then on SGP4's positions of low satellites are tens of kilometres off (Vallado and others 2006, AIAA 2006-6753).
+OLD_DAYS: Final = 14
+_DAY_S: Final = 86_400.0
+_SHOWN: Final = 3
+# SGP4's errors in words; 7 stands for a position that is no number.
+_ERRORS: Final = {
+    1: "a mean eccentricity that is not within 0 to 1",
+    2: "a negative mean motion",
+    3: "an eccentricity that is not within 0 to 1",
+    4: "a negative semilatus rectum",
+    6: "an orbit that has decayed",
+    7: "a position that is no number",
+}
+
+
+def check_satellite(where: str, satellite: Any) -> None:  # noqa: ANN401 - a Satrec, which sgp4 does not type
+    """ScenarioError, naming `where`, unless SGP4 has a position at the epoch of the elements."""
+    code, place, _ = satellite.sgp4(satellite.jdsatepoch, satellite.jdsatepochF)
+    code = code or satellite.error or (0 if all(map(math.isfinite, place)) else 7)
+    if code:
+        raise ScenarioError(f"{where}: {_words(code)} at the epoch, by SGP4; needs elements of a satellite in orbit")
+
+
+def error_codes(errors: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Returns the error of each place, 0 for none: SGP4's own, or 7 for a position that is no number."""
+    found: np.ndarray = np.where(errors != 0, errors, np.where(np.isfinite(places).all(axis=-1), 0, 7))
+    return found
+
+
+def doubts_of_errors(names: Sequence[str], codes: np.ndarray) -> Iterator[str]:
+    """Yields a line for each kind of error; `codes` has each satellite's first one, 0 for none."""
+    for code, count in sorted(Counter(codes[codes != 0].tolist()).items()):
+        which = [names[i] for i in np.nonzero(codes == code)[0][:_SHOWN]]
+        yield f"{count} of {len(names)} satellites left out: {_words(code)}, by SGP4 ({_named(which, count)})"
+
+
+def doubts_of_epochs(elements: Sequence[Elements], begin: datetime) -> Iterator[str]:
+    """Yields a line if elements are old, or later, by more than OLD_DAYS at an instant."""
+    days = [abs((begin - one.epoch).total_seconds()) / _DAY_S for one in elements]
+    old = sorted((i for i, distance in enumerate(days) if distance > OLD_DAYS), key=lambda i: -days[i])
+    if old:
+        which = [f"{elements[i].name}: {elements[i].epoch:%Y-%m-%d}" for i in old[:_SHOWN]]
+        yield (
+            f"{len(old)} of {len(elements)} satellites have elements of more than {OLD_DAYS} days before or after "
+            f"{begin:%Y-%m-%d}, up to {days[old[0]]:.0f} days ({_named(which, len(old))}); positions may be off by "
+            "more than tens of km; needs elements of that time, or --begin near theirs"
+        )
+
+
+def _words(code: int) -> str:
+    return _ERRORS.get(code, f"error {code}")
+
+
+def _named(names: Sequence[str], count: int) -> str:
+    more = f" and {count - len(names)} more" if count > len(names) else ""
+    return ", ".join(shown(name)[1:-1] for name in names) + more

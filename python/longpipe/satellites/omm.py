@@ -1,0 +1,209 @@
+"""Orbit mean-elements messages (OMM, CCSDS 502.0-B) as CSV, XML, JSON and KVN, and their fields for SGP4."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from xml.parsers import expat
+
+from longpipe.errors import ScenarioError, shown
+from longpipe.inputs import parse_json, split_lines
+from longpipe.inputs.numbers import exact
+from longpipe.inputs.table import table_of
+from longpipe.satellites.checks import check_satellite
+from longpipe.satellites.elements import Elements
+
+NEEDS: Final = "OMMs as CSV, XML, JSON or KVN"
+# Least and most of each number that SGP4 computes with.
+_BOUNDS: Final[dict[str, tuple[float, float]]] = {
+    "MEAN_MOTION": (1e-3, 20),
+    "ECCENTRICITY": (0, 0.999_999_9),
+    "INCLINATION": (0, 180),
+    "RA_OF_ASC_NODE": (-360, 360),
+    "ARG_OF_PERICENTER": (-360, 360),
+    "MEAN_ANOMALY": (-360, 360),
+    "BSTAR": (-100, 100),
+    "MEAN_MOTION_DOT": (-100, 100),
+    "MEAN_MOTION_DDOT": (-100, 100),
+}
+# What may be absent, as SGP4 does without it.
+_ZERO: Final = ("BSTAR", "MEAN_MOTION_DOT", "MEAN_MOTION_DDOT")
+_ONLY: Final = {
+    "CENTER_NAME": ("EARTH",),
+    "REF_FRAME": ("TEME",),
+    "TIME_SYSTEM": ("UTC",),
+    "MEAN_ELEMENT_THEORY": ("SGP4", "SGP/SGP4", "SGP"),
+}
+_EPOCH: Final = re.compile(
+    r"(\d{4})-(?:(\d{2})-(\d{2})|(\d{3}))[T ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,12}))?(?:Z|\+00:00)?"
+)
+# SGP4's own origin of time.
+_ORIGIN: Final = datetime(1949, 12, 31, tzinfo=UTC)
+# The highest number that SGP4's library takes, which computes nothing with it.
+_LARGEST_NUMBER: Final = 339_999
+_MOST_DEPTH: Final = 32
+# Characters of a name or an epoch.
+_SHOWN: Final = 60
+_KVN: Final = re.compile(r"([A-Z0-9_]+)\s*=\s*(.*?)\s*(?:\[[^\]]*\])?")
+
+Fields = Mapping[str, Any]
+
+
+def read_csv(file: str, text: str) -> Iterator[Elements]:
+    """Yields the satellites of a table with a row for each."""
+    table = table_of(file, split_lines(file, text, NEEDS), NEEDS)
+    for line, cells in table:
+        yield _elements(f"{file}:{line}", dict(zip(table.heads, cells, strict=True)))
+
+
+def read_json(file: str, text: str) -> Iterator[Elements]:
+    """Yields the satellites of one message or of a list of them."""
+    read = parse_json(text.encode(), file, NEEDS)
+    for number, fields in enumerate(read if isinstance(read, list) else [read], 1):
+        where = f"{file}: satellite {number}"
+        if not isinstance(fields, dict):
+            raise ScenarioError(f"{where}: {shown(fields)}; needs an OMM")
+        yield _elements(where, fields)
+
+
+def read_kvn(file: str, text: str) -> Iterator[Elements]:
+    """Yields the satellites of messages in keyword = value notation, each of which begins with its version."""
+    fields: dict[str, str] = {}
+    begin = 0
+    for number, line in enumerate(split_lines(file, text, NEEDS), 1):
+        if not line.strip() or line.lstrip().startswith("COMMENT"):
+            continue
+        found = _KVN.fullmatch(line.strip())
+        if found is None:
+            raise ScenarioError(f"{file}:{number}: {shown(line)}; needs KEYWORD = VALUE")
+        if found[1] == "CCSDS_OMM_VERS":
+            if fields:
+                yield _elements(f"{file}:{begin}", fields)
+            fields, begin = {}, number
+        fields[found[1]] = found[2]
+    if fields:
+        yield _elements(f"{file}:{begin}", fields)
+
+
+def read_xml(file: str, text: str) -> Iterator[Elements]:
+    """Yields the satellites of a document: each `segment` has the fields of one."""
+    for line, fields in _Document(file).segments(text):
+        yield _elements(f"{file}:{line}", fields)
+
+
+class _Document:
+    """The segments of an XML document, parsed without a tree: each with its line and its innermost texts by name."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._found: list[tuple[int, dict[str, str]]] = []
+        self._letters: list[str] = []
+        self._depth = 0
+        self._parser = expat.ParserCreate("utf-8")
+        self._parser.StartElementHandler = self._begin
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._letters.append
+        # Entities within entities grow without bound.
+        self._parser.EntityDeclHandler = lambda *_about: self._refuse("an entity of its own")
+
+    def segments(self, text: str) -> list[tuple[int, dict[str, str]]]:
+        """Returns line and fields of each segment; ScenarioError names the line of what is no XML."""
+        try:
+            self._parser.Parse(text.encode(), True)
+        except expat.ExpatError as error:
+            reason = expat.ErrorString(error.code)
+            raise ScenarioError(f"{self._file}:{error.lineno}: not XML, {reason}; needs {NEEDS}") from None
+        return self._found
+
+    def _refuse(self, reason: str) -> None:
+        raise ScenarioError(f"{self._file}:{self._parser.CurrentLineNumber}: {reason}; needs {NEEDS}")
+
+    def _begin(self, name: str, _attributes: dict[str, str]) -> None:
+        self._depth += 1
+        self._letters.clear()
+        if self._depth == 1 and name.lower() == "html":
+            self._refuse("a page of the web, as servers answer in place of data")
+        if self._depth > _MOST_DEPTH:
+            self._refuse(f"{self._depth} elements in each other")
+        if name == "segment":
+            self._found.append((self._parser.CurrentLineNumber, {}))
+
+    def _end(self, name: str) -> None:
+        self._depth -= 1
+        if self._found and name != "segment":
+            self._found[-1][1][name] = "".join(self._letters).strip()
+        self._letters.clear()
+
+
+def _elements(where: str, fields: Fields) -> Elements:
+    """Returns the satellite of a message; ScenarioError names the field that is missing or out of bounds."""
+    from sgp4.api import WGS72, Satrec
+
+    for name, accepted in _ONLY.items():
+        value = str(fields.get(name) or accepted[0]).strip()
+        if value.upper() not in accepted:
+            raise ScenarioError(f"{where}: {name} {shown(value)}; accepts {', '.join(accepted)}")
+    epoch, since = _epoch(where, fields)
+    number = {name: _number(where, fields, name) for name in _BOUNDS}
+    radians = {
+        name: math.pi / 180.0 * number[name]
+        for name in ("INCLINATION", "RA_OF_ASC_NODE", "ARG_OF_PERICENTER", "MEAN_ANOMALY")
+    }
+    satellite = Satrec()
+    # Units of radians and minutes, and the halves and sixths of derivatives, as sgp4.omm has them.
+    satellite.sgp4init(
+        WGS72, "i", _catalogue_number(fields), since, number["BSTAR"],
+        number["MEAN_MOTION_DOT"] / (1036800.0 / math.pi), number["MEAN_MOTION_DDOT"] / (2985984000.0 / 2.0 / math.pi),
+        number["ECCENTRICITY"], radians["ARG_OF_PERICENTER"], radians["INCLINATION"], radians["MEAN_ANOMALY"],
+        number["MEAN_MOTION"] / 720.0 * math.pi, radians["RA_OF_ASC_NODE"],
+    )  # fmt: skip
+    check_satellite(where, satellite)
+    name = str(fields.get("OBJECT_NAME") or fields.get("NORAD_CAT_ID") or fields.get("OBJECT_ID") or "unnamed")
+    return Elements(name[:_SHOWN], satellite, epoch, where)
+
+
+def _catalogue_number(fields: Fields) -> int:
+    text = str(fields.get("NORAD_CAT_ID") or "")
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    return number if number <= _LARGEST_NUMBER else 0
+
+
+def _number(where: str, fields: Fields, name: str) -> float:
+    value = fields.get(name)
+    if value in (None, "") and name in _ZERO:
+        return 0.0
+    if value in (None, ""):
+        raise ScenarioError(f"{where} has no {name}; needs all fields of an OMM")
+    found = None if isinstance(value, bool) else exact(str(value).strip())
+    low, high = _BOUNDS[name]
+    if found is None or not low <= found <= high:
+        raise ScenarioError(f"{where}: {name} {shown(value)}; needs a number of {low:g} to {high:g}")
+    return float(str(value))
+
+
+def _epoch(where: str, fields: Fields) -> tuple[datetime, float]:
+    """Returns the epoch, and its days since SGP4's origin."""
+    text = fields.get("EPOCH")
+    if text in (None, ""):
+        raise ScenarioError(f"{where} has no EPOCH; needs all fields of an OMM")
+    found = _EPOCH.fullmatch(str(text).strip()) if len(str(text)) < _SHOWN else None
+    try:
+        if found is None:
+            raise ValueError(text)
+        year, month, day, ordinal, hour, minute, second, decimals = found.groups()
+        midnight = (
+            datetime(int(year), int(month), int(day), tzinfo=UTC)
+            if ordinal is None
+            else datetime.strptime(f"{year}-{ordinal}", "%Y-%j").replace(tzinfo=UTC)
+        )
+        clock = timedelta(hours=int(hour), minutes=int(minute), seconds=int(second))
+        # A leap second is the 60th of its minute.
+        if int(hour) > 23 or int(minute) > 59 or int(second) > 60 or not 1957 <= midnight.year <= 2200:
+            raise ValueError(text)
+    except ValueError:
+        raise ScenarioError(f"{where}: EPOCH {shown(text)}; needs a time, as in '2026-11-25T12:00:00.5'") from None
+    epoch = midnight + clock + timedelta(microseconds=int((decimals or "0")[:6].ljust(6, "0")))
+    return epoch, (epoch - _ORIGIN).total_seconds() / 86_400.0

@@ -1,0 +1,103 @@
+"""Two-line elements: NORAD's format, each field checked at its columns before SGP4 reads the lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from longpipe.errors import ScenarioError, shown
+from longpipe.inputs import split_lines
+from longpipe.satellites.checks import check_satellite
+from longpipe.satellites.elements import NEEDS, Elements
+
+# Of a line with its checksum, which some tools leave out.
+LINE: Final = 69
+_SATELLITE: Final = ("catalogue number", 2, 7, re.compile(r"[ 0-9A-HJ-NP-Z][ 0-9]{3}[0-9]"), "five digits")
+# Name, columns from 0 on, form, and what the form is: those that SGP4 computes with.
+_FIELDS: Final = {
+    "1": (
+        _SATELLITE,
+        ("year of the epoch", 18, 20, re.compile(r"[ 0-9][0-9]"), "two digits"),
+        ("day of the epoch", 20, 32, re.compile(r" {0,2}[0-9]{1,3}\.[0-9]{1,8} *"), "a day of the year"),
+        ("mean motion's derivative", 33, 43, re.compile(r" *[+-]?[0-9]?\.[0-9]+ *"), "a decimal fraction"),
+        ("mean motion's second derivative", 44, 52, re.compile(r"[ +-]?[ 0-9]{5}[ +-][0-9]"), "digits and an exponent"),
+        ("drag term", 53, 61, re.compile(r"[ +-]?[ 0-9]{5}[ +-][0-9]"), "digits and an exponent"),
+    ),
+    "2": (
+        _SATELLITE,
+        ("inclination", 8, 16, re.compile(r" *[0-9]{1,3}\.[0-9]+ *"), "0 to 180 degrees"),
+        ("right ascension", 17, 25, re.compile(r" *[0-9]{1,3}\.[0-9]+ *"), "0 to 360 degrees"),
+        ("eccentricity", 26, 33, re.compile(r"[ 0-9]{6}[0-9]"), "seven digits"),
+        ("argument of perigee", 34, 42, re.compile(r" *[0-9]{1,3}\.[0-9]+ *"), "0 to 360 degrees"),
+        ("mean anomaly", 43, 51, re.compile(r" *[0-9]{1,3}\.[0-9]+ *"), "0 to 360 degrees"),
+        ("mean motion", 52, 63, re.compile(r" *[0-9]{1,2}\.[0-9]+ *"), "revolutions a day"),
+    ),
+}
+_MOST: Final = {
+    "day of the epoch": 367,
+    "inclination": 180,
+    "right ascension": 360,
+    "argument of perigee": 360,
+    "mean anomaly": 360,
+}
+# The first line of a file of Hypatia: orbits, and satellites of each.
+_OF_HYPATIA: Final = re.compile(r"\d{1,5}\s+\d{1,5}")
+
+
+def read_tles(file: str, text: str) -> Iterator[Elements]:
+    """Yields the satellites of TLEs of two or three lines; lines that are blank or begin with # say nothing."""
+    lines = split_lines(file, text, NEEDS)
+    name, first = "", None
+    for number, whole in enumerate(lines, 1):
+        # Spaces that do not break come with what was copied from a page.
+        line = whole.replace("\N{NO-BREAK SPACE}", " ").strip()
+        where = f"{file}:{number}"
+        if not line or line.startswith("#") or (number == 1 and _OF_HYPATIA.fullmatch(line)):
+            continue
+        if first is not None:
+            second = _checked(where, line, "2")
+            if second[2:7] != first[2:7]:
+                raise ScenarioError(f"{where}: satellite {second[2:7]}; needs that of the line before, {first[2:7]}")
+            yield _elements(where, name or first[2:7].strip(), first, second)
+            name, first = "", None
+        elif line.startswith("1 "):
+            first = _checked(where, line, "1")
+        elif line.startswith("2 "):
+            raise ScenarioError(f"{where}: a second line without its first; needs lines that begin with 1 and then 2")
+        elif name:
+            raise ScenarioError(f"{where}: {shown(line)} after the name {shown(name)}; needs line 1 of a TLE")
+        else:
+            # Of three lines, the first is a name, which some begin with a 0.
+            name = line.removeprefix("0 ").strip()
+    if first is not None:
+        raise ScenarioError(f"{file}:{len(lines)}: ends after the first line of a satellite; needs its second")
+    if name:
+        raise ScenarioError(f"{file}:{len(lines)}: ends after {shown(name)}; needs {NEEDS}")
+
+
+def _checked(where: str, line: str, number: str) -> str:
+    """Returns a line with its checksum; ScenarioError names the field that has another form."""
+    if not line.startswith(f"{number} ") or len(line) not in (LINE - 1, LINE):
+        raise ScenarioError(f"{where}: {line[:20]!r}; needs line {number} of a TLE, {LINE} characters")
+    for name, begin, end, form, needs in _FIELDS[number]:
+        value = line[begin:end]
+        if not form.fullmatch(value) or (name in _MOST and not float(value) <= _MOST[name]):
+            raise ScenarioError(f"{where}: {name} {value!r} in columns {begin + 1} to {end}; needs {needs}")
+    counted = str(sum(int(letter) if letter in "0123456789" else letter == "-" for letter in line[: LINE - 1]) % 10)
+    if line[LINE - 1 :] not in ("", counted):
+        raise ScenarioError(f"{where}: checksum {line[-1]!r}; needs {counted}, what the line adds up to")
+    return line[: LINE - 1] + counted
+
+
+def _elements(where: str, name: str, first: str, second: str) -> Elements:
+    from sgp4.api import Satrec
+    from sgp4.conveniences import sat_epoch_datetime
+
+    try:
+        satellite = Satrec.twoline2rv(first, second)
+        epoch = sat_epoch_datetime(satellite)
+    except ValueError as error:
+        raise ScenarioError(f"{where}: {error}; needs two lines of a TLE") from None
+    check_satellite(where, satellite)
+    return Elements(name, satellite, epoch, where)
