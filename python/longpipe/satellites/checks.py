@@ -13,7 +13,7 @@ import numpy as np
 from longpipe.errors import ScenarioError, shown
 
 if TYPE_CHECKING:
-    from longpipe.satellites.elements import Elements
+    from longpipe.satellites.satellite import Elements
 
 # From then on SGP4's positions of low satellites are tens of kilometres off (Vallado and others 2006, AIAA 2006-6753).
 OLD_DAYS: Final = 14

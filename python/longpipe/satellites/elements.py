@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.inputs import read_text
-
-NEEDS: Final = "TLEs of two or three lines, or OMMs as CSV, XML, JSON or KVN"
-
-
-@dataclass(frozen=True)
-class Elements:
-    """One satellite: its name, SGP4's state, the epoch of its elements, and where they stand."""
-
-    name: str
-    satellite: Any
-    epoch: datetime
-    where: str
+from longpipe.satellites import omm
+from longpipe.satellites.satellite import NEEDS, Elements
+from longpipe.satellites.tle import read_tles
 
 
 def read_elements(path: Path) -> list[Elements]:
@@ -38,9 +26,6 @@ def read_elements(path: Path) -> list[Elements]:
 
 
 def _reader(text: str) -> Callable[[str, str], Iterator[Elements]]:
-    from longpipe.satellites import omm
-    from longpipe.satellites.tle import read_tles
-
     begin = text.lstrip()
     if begin.startswith("<"):
         return omm.read_xml

@@ -14,7 +14,7 @@ from longpipe.inputs import parse_json, split_lines
 from longpipe.inputs.numbers import exact
 from longpipe.inputs.table import table_of
 from longpipe.satellites.checks import check_satellite
-from longpipe.satellites.elements import Elements
+from longpipe.satellites.satellite import Elements
 
 NEEDS: Final = "OMMs as CSV, XML, JSON or KVN"
 # Least and most of each number that SGP4 computes with.

@@ -9,7 +9,7 @@ from typing import Final
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs import split_lines
 from longpipe.satellites.checks import check_satellite
-from longpipe.satellites.elements import NEEDS, Elements
+from longpipe.satellites.satellite import NEEDS, Elements
 
 # Of a line with its checksum, which some tools leave out.
 LINE: Final = 69
