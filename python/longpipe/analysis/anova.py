@@ -1,4 +1,4 @@
-"""Analysis of variation: how much of a response each factor and each interaction explains.
+"""Analysis of variation: the share of a response's variation that each factor and each interaction explains.
 
 Notation and formulas are those of R. Jain, The Art of Computer Systems Performance Analysis (Wiley 1991), chapters 17
 to 23; the tables are those of ATM Forum/98-0876 section 8.1.
@@ -26,7 +26,7 @@ from longpipe.analysis.factors import (
 from longpipe.analysis.quantiles import f_tail, t_quantile
 from longpipe.errors import ScenarioError
 
-# Below this share of the sum of squares an error is what rounding left of none.
+# An error below this share of the sum of squares counts as zero, because of rounding.
 ROUNDING = 1e-22
 COPIES = "no error: the replications are copies, there is nothing to test against; needs a seed that draws something"
 
@@ -47,7 +47,7 @@ class Anova:
     seeds: pd.Series | None
 
     def __repr__(self) -> str:
-        """The response, and what explains how much of its variation."""
+        """Summary: the response and the allocation of its variation."""
         shown = self.variation[["component", "percent", "df", "p_value"]].dropna(subset="percent")
         table = shown.to_string(index=False, float_format="{:.4g}".format)
         copied = f"\n{COPIES}" if self.copied else ""
@@ -59,7 +59,7 @@ class Anova:
 
     @property
     def mean(self) -> float:
-        """The overall mean, in the response's unit; for unequal replications that of the fitted cells."""
+        """Overall mean in the response's unit; with unequal replications the mean of the fitted cells."""
         return self.fit.mean
 
     @property
@@ -69,14 +69,14 @@ class Anova:
 
     @cached_property
     def standard_error(self) -> float:
-        """s_e, the standard deviation of one observation about the model; nan where no degrees of freedom are left."""
+        """s_e, the residual standard deviation of one observation; nan without error degrees of freedom."""
         if self.error_df == 0:
             return float("nan")
         return float(np.sqrt(self._error / self.error_df))
 
     @property
     def copied(self) -> bool:
-        """Whether the model leaves no error though runs were left for one: replications that are copies."""
+        """Whether the error is zero although it has degrees of freedom, because replications are copies."""
         return self.error_df > 0 and self._error == 0
 
     @property
@@ -86,7 +86,7 @@ class Anova:
 
     @cached_property
     def variation(self) -> pd.DataFrame:
-        """Allocation of variation, a row per component.
+        """Returns the allocation of variation with one row per component.
 
         Columns: `component`, `sum_of_squares` (unit of the response squared), `percent` of the total variation, `df`,
         `mean_square`, `f` and `p_value` of the F test against the error, nan if that is zero. The first rows are the
@@ -114,7 +114,7 @@ class Anova:
         return pd.DataFrame(rows, columns=columns)
 
     def effects(self, level: float = 0.9, order: int = 1) -> pd.DataFrame:
-        """Effects of the terms of up to `order` factors with intervals at a confidence level (0 to 1).
+        """Returns the effects of terms of up to `order` factors with intervals at a confidence level (0 to 1).
 
         Columns: `component`, `level` (of an interaction, one level per factor, "sack, 0.5"), `effect`,
         `standard_error`, `low`, `high`, all in the unit of the response. In a balanced design the standard error is
@@ -136,11 +136,11 @@ class Anova:
             yield name_of(term), label, float(value), error, float(value) - t * error, float(value) + t * error
 
     def quantile(self, level: float) -> float:
-        """Quantile of Student's t for a two-sided interval at a confidence level, with the error's df, if any."""
+        """Quantile of Student's t with the error's degrees of freedom for a two-sided interval; None without them."""
         return t_quantile(level, self.error_df) if self.error_df and self._error else float("nan")
 
     def mean_interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Interval of the overall mean, in the response's unit.
+        """Returns the confidence interval of the overall mean in the response's unit.
 
         With blocks its error is the variation between blocks: a block that raises all runs moves the mean with it.
         """
@@ -153,7 +153,7 @@ class Anova:
         return self.mean - t * error, self.mean + t * error
 
     def means(self, *factors: str) -> pd.DataFrame:
-        """Estimated mean of each combination of levels of some factors, averaged evenly over the other factors.
+        """Returns the estimated mean of each combination of levels of some factors, averaged over the other factors.
 
         Columns: the factors, `rows` (number of observations), `mean`; effects that the model lacks are taken as zero.
         Raises ScenarioError for a name that is no factor.
@@ -174,7 +174,7 @@ class Anova:
 
     @cached_property
     def residuals(self) -> pd.DataFrame:
-        """A row per observation: factors and blocks; `observed`, `fitted` and `residual` in the response's unit."""
+        """Returns one row per observation: factors, blocks, `observed`, `fitted` and `residual` [response unit]."""
         cells = self.cells
         columns = {
             name: pd.Categorical.from_codes(cells.codes[:, i], pd.Index(levels)).to_numpy()
@@ -243,5 +243,5 @@ def _combinations(cells: Cells, factors: tuple[str, ...]) -> int:
 
 
 def _ratio(square: float, error: float) -> float:
-    # Replications that are copies have no error: against none, nothing can be tested.
+    # Without error (replications are copies) no F test is possible.
     return square / error if error > 0 else float("nan")

@@ -1,4 +1,4 @@
-"""Measures that a design asks for by name: of flows, of ports, of response times."""
+"""Additional measures of a design by name: of flows, ports, response times and datagrams."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ GRAMMAR: Final = (
 
 @dataclass(frozen=True)
 class Quantity:
-    """What can be measured of some rows: its unit as a table heads it, and how it follows from them."""
+    """A measurable quantity: its unit in table headings, and its computation from rows of a result."""
 
     unit: str
     of: Callable[[Rows], float]
-    # What a reader divides by to have that unit.
+    # Divisor that converts a value to this unit.
     scale: float = 1.0
 
 
@@ -96,7 +96,7 @@ OF: Final = {"flow": FLOW, "port": PORT, "web": WEB, "datagrams": DATAGRAMS}
 
 @dataclass(frozen=True)
 class NamedMeasure:
-    """One number of each run: `quantity` of the rows of a `kind` ("flow", "port", "web", "datagrams") of a name.
+    """A measure of each run: a `quantity` of the named rows of a `kind` ("flow", "port", "web", "datagrams").
 
     Throughputs [bit/s] and counts of several flows are added up, shares are of all of them, the completion is the last
     one's; of several ports delays [s] and utilizations are averaged. The web's are of all classes without a pattern.
@@ -109,7 +109,7 @@ class NamedMeasure:
 
     @classmethod
     def parse(cls, text: str) -> NamedMeasure:
-        """The measure that a text names: "bulk=flow:bulk.throughput", "port:a->b.delay", "web.p95".
+        """Parses a measure such as "bulk=flow:bulk.throughput", "port:a->b.delay" or "web.p95".
 
         ScenarioError for what can't be read.
         """
@@ -127,12 +127,12 @@ class NamedMeasure:
 
     @property
     def unit(self) -> str:
-        """As a table heads it; "" for a plain number."""
+        """Unit in table headings; "" for a plain number."""
         return OF[self.kind][self.quantity].unit
 
     @property
     def scale(self) -> float:
-        """What a value is divided by to have that unit."""
+        """Divisor that converts a value to this unit."""
         return OF[self.kind][self.quantity].scale
 
     def __str__(self) -> str:
@@ -141,7 +141,7 @@ class NamedMeasure:
         return spec if self.name == spec else f"{self.name}={spec}"
 
     def check(self, scenario: Scenario) -> None:
-        """ScenarioError if the scenario has nothing of that name."""
+        """Raises ScenarioError if the scenario has no row of that name."""
         resolved = scenario.resolve()
         if self.kind == "web":
             web = [flow["traffic"] for flow in resolved["flows"] if flow["traffic"]["kind"] == "web"]
@@ -165,7 +165,7 @@ class NamedMeasure:
             raise ScenarioError(f"measure: {self.name!r}: no {self.kind} {self.pattern!r}; {accepted}")
 
     def __call__(self, result: Result) -> float:
-        """The number; nan where a flow is not complete, a quantile is beyond the run, or nothing was counted."""
+        """Returns the value; nan if a flow is incomplete, a quantile lies beyond the run, or there are no samples."""
         rows = [row for row in _ROWS[self.kind](result) if self._fits(row["name"])]
         return OF[self.kind][self.quantity].of(rows) if rows else math.nan
 
@@ -191,7 +191,7 @@ def _port_rows(result: Result) -> Rows:
     for row in _rows(result.part("ports")):
         lost = sum(value for name, value in row.items() if name.startswith(f"{unit}_lost_"))
         left = row[f"{unit}_out"] or math.nan
-        # Every queue's mean is over all of the run: Little's law needs no length of a packet.
+        # Little's law gives the mean delay from the mean queue over the whole run, for packets of any size.
         duration_s = resolved["duration_ps"] / 1e12
         found.append(
             {

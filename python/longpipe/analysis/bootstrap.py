@@ -1,4 +1,4 @@
-"""Intervals of effects that do not suppose normal errors of equal variance."""
+"""Bootstrap intervals of effects, which do not assume normal errors of equal variance."""
 
 from dataclasses import replace
 from itertools import product
@@ -12,15 +12,15 @@ from longpipe.analysis.effects import effect_weights, hat
 from longpipe.analysis.factors import Cells, Floats, check_level, name_of, text_of
 from longpipe.errors import ScenarioError
 
-# Numbers held at once.
+# Maximum number of values in memory at a time.
 CHUNK: Final = 4_000_000
 FEWEST_DRAWS, MOST_DRAWS = 200, 100_000
-# A t statistic that stands for infinity: that of draws that are all alike.
+# Finite stand-in for an infinite t statistic, of draws with identical values.
 FARTHEST: Final = 1e9
 
 
 def bootstrap(found: Anova, *, level: float = 0.9, order: int = 1, draws: int = 2000, seed: int = 1) -> pd.DataFrame:
-    """Bootstrap-t intervals of the effects of up to `order` factors, in the columns of `Anova.effects`.
+    """Returns bootstrap-t intervals of the effects of up to `order` factors, with the columns of `Anova.effects`.
 
     Resamples the replications within each combination of levels, or whole blocks where the model has them, so that
     neither normality nor equal variances are assumed; without replications it resamples residuals, which assumes equal
@@ -49,7 +49,7 @@ def bootstrap(found: Anova, *, level: float = 0.9, order: int = 1, draws: int = 
         estimate, error, t = _residuals(found, stacked, draws, rng)
     else:
         raise ScenarioError("replications: one for some combinations, several for others; needs at least 2 for each")
-    # The quantiles of t change places: the longer tail of the estimate is the shorter side of its interval.
+    # The quantiles of t are swapped: a long upper tail of the estimate extends the interval downwards.
     below, above = np.quantile(t, [(1 - level) / 2, (1 + level) / 2], axis=0)
     rows = [
         (name_of(term), ", ".join(map(text_of, levels)))
@@ -80,7 +80,7 @@ def _without_blocks(cells: Cells) -> Cells:
 
 
 def _units(effects: Floats, draws: int, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
-    """Estimates, errors and t statistics (draws, effects) from whole units resampled; `effects` is (units, effects)."""
+    """Returns estimates, errors and t, shape (draws, effects), from resampled units; `effects` is (units, effects)."""
     units = len(effects)
     estimate, error = effects.mean(axis=0), effects.std(axis=0, ddof=1) / np.sqrt(units)
     t = np.empty((draws, effects.shape[1]))
@@ -124,7 +124,7 @@ def _chunks(draws: int, size: int) -> list[range]:
 
 
 def _ratio(difference: Floats, error: Floats) -> Floats:
-    """Values of t; a draw of identical values, whose error is zero, counts as far out on its side."""
+    """Returns t statistics; a draw of identical values (zero error) gets a large value of the right sign."""
     with np.errstate(divide="ignore", invalid="ignore"):
         t = difference / error
     return np.asarray(np.clip(np.nan_to_num(t, nan=0.0), -FARTHEST, FARTHEST))

@@ -1,4 +1,4 @@
-"""What an analysis of variation takes for granted about its errors, tested on the residuals."""
+"""Tests of the assumptions of an analysis of variation, on its residuals."""
 
 import warnings
 from collections.abc import Iterator
@@ -14,21 +14,21 @@ from longpipe.analysis.effects import hat
 from longpipe.analysis.factors import Floats
 from longpipe.analysis.quantiles import f_tail
 
-# Shapiro and Wilk's test is calibrated up to this size.
+# Maximum sample size for which the Shapiro-Wilk test is calibrated.
 MOST_FOR_SHAPIRO: Final = 5000
-# Draws of a null distribution, and normal numbers drawn for it in all.
+# Number of draws of a null distribution, and the limit of normal variates drawn for it in total.
 DRAWS, FEWEST_DRAWS, MOST_DRAWN = 1999, 199, 5_000_000
 MOST_CELLS_TO_PROJECT: Final = 2000
 TINY: Final = np.finfo(float).tiny
 
-# Significance of each test, unless it is said.
+# Default significance level of each test.
 ALPHA: Final = 0.01
-# A test that finds nothing proves nothing: it does not reject.
+# Wording of a test that does not reject.
 NOT_REJECTED, FAILS, UNTESTED = "not rejected", "fails", "untested"
 Row = tuple[str, str, float, float, str]
 
 
-# What to do about an assumption that fails.
+# Advice for each assumption that fails.
 ADVICE: Final = {
     "normality": "compare with bootstrap intervals and aligned ranks",
     "equal variance": "transform the response, or compare with bootstrap intervals",
@@ -37,7 +37,7 @@ ADVICE: Final = {
 
 
 class AssumptionWarning(UserWarning):
-    """The data contradict what the F tests and intervals assume."""
+    """Warning that the data contradict the assumptions of F tests and intervals."""
 
 
 def check(found: Anova, *, alpha: float = ALPHA) -> pd.DataFrame:
@@ -87,7 +87,7 @@ def _equal_variance(found: Anova, residual: Floats) -> Row:
 
 
 def _rows_by_cell(found: Anova) -> Iterator[npt.NDArray[np.int64]]:
-    """Row numbers of each observed combination of factors, blocks aside."""
+    """Returns the row numbers of each observed combination of factors, without blocks."""
     count = len(found.factors)
     codes = np.ravel_multi_index(tuple(found.cells.codes[:, :count].T), found.cells.shape[:count])
     order = np.argsort(codes, kind="stable")
@@ -122,7 +122,7 @@ def _serial_correlation(found: Anova, residual: Floats) -> Row:
 
 
 def _drawn_residuals(found: Anova) -> Floats | None:
-    """Residuals that the model leaves of independent normal errors, shape (draws, rows); None if it has many cells."""
+    """Simulates residuals for independent normal errors, shape (draws, rows); None if there are too many cells."""
     cells = found.cells
     if len(cells.means) > MOST_CELLS_TO_PROJECT:
         return None
@@ -133,12 +133,12 @@ def _drawn_residuals(found: Anova) -> Floats | None:
 
 
 def _exceeded(null: Floats, statistic: float) -> float:
-    """Share of the draws, the observed value among them, that are at least as large."""
+    """Monte Carlo p-value: share of the draws, including the observed value, that are at least as large."""
     return (1 + int(np.sum(null >= statistic))) / (1 + len(null))
 
 
 def _breusch_pagan(residuals: Floats, fitted: Floats) -> Floats:
-    """Koenker's statistic, n R2 of squared residuals on fitted values; `residuals` has shape (sets, rows)."""
+    """Koenker's statistic: n R² of squared residuals on fitted values; `residuals` has shape (sets, rows)."""
     squares, centred = residuals**2, fitted - fitted.mean()
     squares = squares - squares.mean(axis=1, keepdims=True)
     return np.asarray(len(fitted) * (squares @ centred) ** 2 / (np.sum(squares**2, axis=1) * np.sum(centred**2) + TINY))

@@ -12,7 +12,7 @@ from longpipe.analysis.intervals import estimate
 
 
 class Verdict(StrEnum):
-    """What the replications say of a claim."""
+    """Verdict of the replications on a claim."""
 
     HOLDS = "holds"
     UNDECIDED = "undecided"
@@ -21,7 +21,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Condition:
-    """`above` < quantity < `below`, for a quantity measured once per seed."""
+    """The condition `above` < quantity < `below` for a quantity that is measured once per seed."""
 
     quantity: str
     by_seed: pd.Series
@@ -29,7 +29,7 @@ class Condition:
     below: float = math.inf
 
     def verdict(self) -> Verdict:
-        """Holds if the interval of the mean lies between the limits, fails if it lies beyond one of them."""
+        """Returns holds if the mean's interval lies between the limits, fails if it lies beyond one, else undecided."""
         low, high = self.interval()
         if self.above < low and high < self.below:
             return Verdict.HOLDS
@@ -38,12 +38,12 @@ class Condition:
         return Verdict.UNDECIDED
 
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the quantity's mean."""
+        """95 % confidence interval of the quantity's mean."""
         found = estimate(self.by_seed)
         return found.mean_low, found.mean_high
 
     def evidence(self, compared: float | None = None, source: str = "published") -> str:
-        """The condition, the quantity's mean and interval, and what `source` gives for it."""
+        """Formats the condition, the mean with its interval, and the reference value of `source`."""
         found = estimate(self.by_seed)
         low = f"{_number(self.above)} < " if math.isfinite(self.above) and math.isfinite(self.below) else ""
         high = f" < {_number(self.below)}" if math.isfinite(self.below) else f" > {_number(self.above)}"
@@ -52,24 +52,24 @@ class Condition:
         return f"{low}{self.quantity}{high}: {_number(found.mean)}{interval}{paper}"
 
     def finding(self, compared: float = math.nan, source: str = "published") -> "Finding":
-        """The same as numbers."""
+        """Returns condition, mean, interval and reference as numbers."""
         mean, verdict = estimate(self.by_seed).mean, self.verdict()
         return Finding(self.quantity, self.above, self.below, mean, *self.interval(), compared, source, verdict)
 
 
 @dataclass(frozen=True)
 class Exact(Condition):
-    """A condition on runs in which nothing is random: one value, which is its own interval."""
+    """A condition on deterministic runs, whose interval is a single value."""
 
     def interval(self) -> tuple[float, float]:
-        """The value twice."""
+        """Returns the value as both ends."""
         value = float(self.by_seed.mean())
         return value, value
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A conclusion and the conditions that it stands for.
+    """A published conclusion and the conditions that express it.
 
     `conditions` takes a frame of runs (one row per run: factors, `seed`, metrics) and gives those that must all hold.
     """
@@ -77,13 +77,13 @@ class Claim:
     id: str
     text: str
     conditions: Callable[[pd.DataFrame], Iterable[Condition]]
-    # Whether the published tables hold all that the conditions ask for.
+    # Whether the published tables contain all quantities of the conditions.
     published: bool = True
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What the runs say of one condition: the mean, its 95 % interval, the limits; nan or infinite where there is none.
+    """Evidence for one condition: mean, 95 % interval and limits; nan or infinite where there is none.
 
     `compared` is what was published for it, or whatever `source` names.
     """
@@ -101,7 +101,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim with its verdict and, condition by condition, the numbers behind it, as text and as numbers."""
+    """A claim with its verdict and the evidence for each condition, as text and as numbers."""
 
     id: str
     text: str
@@ -110,7 +110,7 @@ class Judgement:
     findings: tuple[Finding, ...]
 
     def record(self) -> dict[str, Any]:
-        """The judgement, JSON-ready: a limit, interval or comparison that there is not is None."""
+        """Returns the judgement as JSON-compatible data; missing limits, intervals and references are None."""
         conditions = [
             {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in vars(finding).items()}
             for finding in self.findings
@@ -125,7 +125,7 @@ class Judgement:
 
 
 def judge(claim: Claim, runs: pd.DataFrame, published: pd.DataFrame, source: str = "published") -> Judgement:
-    """Holds if all conditions do, fails if one does, else undecided.
+    """Returns holds if all conditions hold, fails if one fails, else undecided.
 
     `runs` has one row per run; `published`, or whatever `source` names, has the same columns as far as the paper gives
     them, and one `seed`.
@@ -150,7 +150,7 @@ def judge(claim: Claim, runs: pd.DataFrame, published: pd.DataFrame, source: str
 
 
 def mean_by_seed(runs: pd.DataFrame, metric: str, **factors: object) -> pd.Series:
-    """Mean of a metric over the runs with these factors, one value per seed that all of them have."""
+    """Returns the mean of a metric over the runs with these factors, one value per common seed."""
     chosen = runs
     for factor, level in factors.items():
         chosen = chosen[chosen[factor] == level]

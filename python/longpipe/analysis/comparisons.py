@@ -1,4 +1,4 @@
-"""Which levels differ: all pairs at once, after Tukey."""
+"""Tukey's simultaneous comparison of all pairs of levels."""
 
 from itertools import combinations, product
 
@@ -15,7 +15,7 @@ MOST_LEVELS = 200
 
 
 def tukey(found: Anova, *factors: str, level: float = 0.9) -> pd.DataFrame:
-    """Differences between all pairs of levels of a factor, or of combinations of levels of several factors.
+    """Returns the differences between all pairs of levels of a factor, or of combinations of levels of several factors.
 
     The intervals hold all true differences at once with confidence `level` (0 to 1): exactly where the means have equal
     variances, at least that for others (Tukey 1953, Kramer 1956). Columns: `component`, `first`, `second`,
@@ -56,7 +56,7 @@ def tukey(found: Anova, *factors: str, level: float = 0.9) -> pd.DataFrame:
 
 
 def _scales(found: Anova, factors: tuple[str, ...], pairs: Floats) -> Floats:
-    """Standard errors of differences, in units of that of one observation, shape (pairs,)."""
+    """Returns standard errors of differences in units of s_e, shape (pairs,)."""
     cells = found.cells
     inner = [
         tuple(n for n in found.factors if n in part)

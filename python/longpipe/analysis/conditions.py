@@ -1,4 +1,4 @@
-"""Conditions on the rows of a table, as `--where` takes them."""
+"""Row conditions of `--where`."""
 
 import operator
 import re
@@ -18,12 +18,12 @@ _COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     ">=": operator.ge,
 }
 _CONDITION: Final = re.compile(r"([^<>!=]+)(<=|>=|!=|=|<|>)(.*)")
-# Values that a message names.
+# Maximum number of values that a message lists.
 _SHOWN: Final = 20
 
 
 def matching(frame: pd.DataFrame, conditions: Iterable[str]) -> pd.DataFrame:
-    """The rows that all conditions hold for: "tcp=reno", "buffer!=1000 cells", "efficiency>=0.9".
+    """Returns the rows that satisfy all conditions: "tcp=reno", "buffer!=1000 cells", "efficiency>=0.9".
 
     Raises ScenarioError for a condition that can't be read, a column that isn't there, text compared by size, and
     conditions that leave no row.

@@ -1,4 +1,4 @@
-"""How long packets waited at ports, from a trace of them all."""
+"""Queueing delays at ports, from the trace `delay`."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-# Columns of the ports of a run that recorded delays.
+# Additional columns of `Result.ports` if delays were recorded.
 MEAN: Final = "queueing_delay_mean_s"
 QUANTILES: Final = {
     "queueing_delay_median_s": 0.5,
@@ -16,7 +16,7 @@ QUANTILES: Final = {
 
 
 def by_port(trace: Mapping[str, Any], ports: int) -> dict[str, npt.NDArray[np.float64]]:
-    """Mean, median, 95 and 99 % of the queueing delay of each port's packets [s], a column each, shape (ports,).
+    """Returns mean, median, 95th and 99th percentile of each port's queueing delay [s], a column each, shape (ports,).
 
     Of all packets that left during the run, exactly: a quantile is the least delay that at least this share of them did
     not exceed. nan where none left.

@@ -15,13 +15,13 @@ import numpy as np
 from longpipe.analysis.factors import Cells, Floats, Integers, Term, name_of
 from longpipe.errors import ScenarioError
 
-# A least-squares fit takes the cube of this in time.
+# Maximum number of parameters; the time of a least-squares fit grows with its cube.
 MOST_PARAMETERS: Final = 2000
 
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """One term: an effect per combination of its levels, shape (levels, ...), each with its error's multiplier.
+    """Effects of one term, shape (levels, ...), each with the multiplier of its standard error.
 
     The standard error of an effect is that of one observation times `scale`.
     """
@@ -34,7 +34,7 @@ class Effect:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Effects of all terms, the mean with its multiplier, the fitted value of each cell (cells,), the remainder."""
+    """A fit: effects of all terms, the mean with its multiplier, fitted values (cells,), residual sum of squares."""
 
     mean: float
     mean_scale: float
@@ -45,7 +45,7 @@ class Fit:
 
 
 def fit(cells: Cells, terms: Sequence[Term]) -> Fit:
-    """Fits a mean and these terms; ScenarioError names the first one that the design can't tell from those before."""
+    """Fits a mean and these terms; raises ScenarioError that names the first term confounded with earlier ones."""
     return _balanced(cells, terms) if cells.balanced else _least_squares(cells, terms)
 
 
@@ -80,7 +80,7 @@ def _balanced(cells: Cells, terms: Sequence[Term]) -> Fit:
 
 
 def _least_squares(cells: Cells, terms: Sequence[Term]) -> Fit:
-    # Takes half a second and 60 MB to load, which balanced designs need not wait for.
+    # Import only here, because loading takes half a second and 60 MB, and balanced designs do not need it.
     from statsmodels.regression.linear_model import WLS
 
     x, blocks = _model_matrix(cells, terms)
@@ -104,7 +104,7 @@ def _least_squares(cells: Cells, terms: Sequence[Term]) -> Fit:
 
 
 def effect_weights(cells: Cells, terms: Sequence[Term]) -> dict[Term, Floats]:
-    """Weights that give each term's effects from the means of the cells, shape (combinations of levels, cells)."""
+    """Returns the weights that map cell means to each term's effects, shape (combinations of levels, cells)."""
     x, blocks = _model_matrix(cells, terms)
     solve = _solve(cells, x)
     weights, first = {}, 1
@@ -115,7 +115,7 @@ def effect_weights(cells: Cells, terms: Sequence[Term]) -> dict[Term, Floats]:
 
 
 def mean_weights(cells: Cells, terms: Sequence[Term], factors: Sequence[str]) -> Floats:
-    """Weights that give `Anova.means` of these factors from the means of the cells, shape (combinations, cells)."""
+    """Returns the weights that map cell means to `Anova.means` of these factors, shape (combinations, cells)."""
     x, blocks = _model_matrix(cells, terms)
     sizes = [len(cells.axes[name]) for name in factors]
     at = np.stack(np.unravel_index(np.arange(math.prod(sizes)), sizes), axis=1)
@@ -128,7 +128,7 @@ def mean_weights(cells: Cells, terms: Sequence[Term], factors: Sequence[str]) ->
 
 
 def hat(cells: Cells, terms: Sequence[Term]) -> Floats:
-    """From the means of the cells to their fitted values, shape (cells, cells)."""
+    """Returns the projection from cell means to fitted values, shape (cells, cells)."""
     x, _ = _model_matrix(cells, terms)
     return np.asarray(x @ _solve(cells, x))
 
@@ -167,7 +167,7 @@ def _check_estimable(x: Floats, blocks: dict[Term, Floats]) -> None:
 
 
 def _products(cells: Cells, term: Term, codes: Sequence[Integers]) -> Floats:
-    """Columns of a term in the model matrix at places given by their codes, shape (places, degrees of freedom)."""
+    """Returns a term's columns of the model matrix for rows given by level codes, shape (rows, degrees of freedom)."""
     columns: Floats = np.ones((len(codes[0]), 1))
     for name, code in zip(term, codes, strict=True):
         own = _contrasts(len(cells.axes[name]))[code]
@@ -176,7 +176,7 @@ def _products(cells: Cells, term: Term, codes: Sequence[Integers]) -> Floats:
 
 
 def _sum_to_zero(cells: Cells, term: Term) -> Floats:
-    """From a term's parameters to its effects, shape (combinations of levels, degrees of freedom)."""
+    """Returns the map from a term's parameters to its effects, shape (combinations of levels, degrees of freedom)."""
     spread = np.ones((1, 1))
     for name in term:
         spread = np.asarray(np.kron(spread, _contrasts(len(cells.axes[name]))), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Measured rows as cells of a factorial design: what every analysis of variation begins with."""
+"""Grouping of measured rows into the cells of a factorial design."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,14 +16,14 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Term = tuple[str, ...]
 
-# Beyond these an analysis would not fit into memory or into an afternoon.
+# Limits of an analysis, for memory and time.
 MOST_CELLS: Final = 2**20
 MOST_TERMS: Final = 2**12
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A response grouped by its factors, blocks included as the last axis.
+    """A response grouped by its factors, with blocks as the last axis.
 
     `axes` gives the levels of each factor; `codes` has shape (rows, axes); `index` (rows,) numbers the cell of each row
     among those observed, `counts` and `means` (cells,) describe them and `at` (cells, axes) locates them.
@@ -69,7 +69,7 @@ class Cells:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, response: str, factors: Sequence[str], blocks: str | None = None) -> "Cells":
-        """Groups the rows of a frame; ScenarioError names a column that can't serve and what would."""
+        """Groups the rows of a frame; raises ScenarioError for a column that cannot be a factor or response."""
         check_columns(frame, response, factors, blocks)
         y = _response(frame, response)
         axes, codes = {}, []
@@ -88,7 +88,7 @@ class Cells:
 
 
 def check_columns(frame: pd.DataFrame, response: str, factors: Sequence[str], blocks: str | None = None) -> None:
-    """ScenarioError unless the frame has these columns, each used once."""
+    """Raises ScenarioError unless the frame has these columns, each named once."""
     if not isinstance(frame, pd.DataFrame):
         raise ScenarioError(f"frame: a {type(frame).__name__}; needs a table of runs, as study.frame() gives")
     columns = [str(column) for column in frame.columns]
@@ -108,7 +108,7 @@ def check_columns(frame: pd.DataFrame, response: str, factors: Sequence[str], bl
 
 
 def check_factors(chosen: Sequence[str], factors: Sequence[str]) -> None:
-    """ScenarioError unless these are factors of the model, each named once."""
+    """Raises ScenarioError unless these are factors of the model, each named once."""
     for name in chosen:
         if name not in factors:
             raise ScenarioError(f"factors: {name!r}; {nearest(name, factors)}")
@@ -117,23 +117,23 @@ def check_factors(chosen: Sequence[str], factors: Sequence[str]) -> None:
 
 
 def check_level(level: float) -> None:
-    """ScenarioError unless it can be a confidence level."""
+    """Raises ScenarioError unless the value is a confidence level in (0, 1)."""
     if not 0 < level < 1:
         raise ScenarioError(f"level: {level:g}; needs more than 0 and less than 1, as in 0.9")
 
 
 def name_of(term: Iterable[str]) -> str:
-    """A term as tables show it: "tcp:buffer"."""
+    """Formats a term: "tcp:buffer"."""
     return ":".join(term)
 
 
 def text_of(level: object) -> str:
-    """A level as tables show it."""
+    """Formats a level."""
     return f"{level:g}" if isinstance(level, float) else str(level)
 
 
 def terms_up_to(factors: Sequence[str], order: int) -> list[Term]:
-    """Main effects (order 1), then interactions of two factors (order 2), and so on."""
+    """Returns main effects (order 1), then interactions of two factors (order 2), and so on."""
     count = sum(math.comb(len(factors), size) for size in range(1, order + 1))
     if count > MOST_TERMS:
         raise ScenarioError(f"order: {order} with {len(factors)} factors gives {count} terms; needs a lower order")
@@ -141,7 +141,7 @@ def terms_up_to(factors: Sequence[str], order: int) -> list[Term]:
 
 
 def parse_terms(terms: Iterable[str], factors: Sequence[str]) -> list[Term]:
-    """Terms written as "tcp" or "tcp:buffer", each in the order of `factors`."""
+    """Parses terms such as "tcp" or "tcp:buffer" into tuples in the order of `factors`."""
     found: list[Term] = []
     for text in terms:
         names = [name.strip() for name in text.split(":")]
@@ -180,7 +180,7 @@ def _response(frame: pd.DataFrame, response: str) -> Floats:
 
 
 def _levels(frame: pd.DataFrame, name: str) -> tuple[tuple[Any, ...], Integers]:
-    """Levels of a factor, numbers and categories in their order, others as they appear; and each row's code."""
+    """Returns a factor's levels (numbers and categories sorted, others in order of appearance) and each row's code."""
     column = frame[name]
     missing = int(column.isna().sum())
     if missing:

@@ -1,4 +1,4 @@
-"""Figures of an analysis of variation: each a pure data step and a drawing."""
+"""Figures of an analysis of variation, each with a separate function for its data."""
 
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -17,18 +17,18 @@ from longpipe.errors import ScenarioError
 from longpipe.pictures.figure import Picture
 from longpipe.pictures.style import ASH, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, plain
 
-# And markers that tell them apart in grey.
+# Markers that distinguish lines without colour.
 COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#000000", ASH)
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 FAINT: Final = "0.6"
 PANEL_INCHES: Final = 4.3
 MOST_LETTERS: Final = 14
-# Beyond these a panel can't be read.
+# Maximum number of levels and lines in a readable panel.
 MOST_LEVELS, MOST_BARS, MOST_PANELS = 40, 25, 12
 
 
 def main_effect_points(found: Anova, level: float = 0.9) -> pd.DataFrame:
-    """Mean response at each level of each factor, averaged over the others.
+    """Returns the mean response at each level of each factor, averaged over the others.
 
     Columns: `factor`, `level`, `mean`, and `low` to `high`, the interval of the level's effect moved to the mean.
     """
@@ -39,7 +39,7 @@ def main_effect_points(found: Anova, level: float = 0.9) -> pd.DataFrame:
 
 
 def main_effects(found: Anova, level: float = 0.9) -> Figure:
-    """A panel per factor: the mean response at each of its levels, with the interval of its effect."""
+    """Draws one panel per factor with the mean response at each level and the interval of its effect."""
     points = main_effect_points(found, level)
     groups = {str(name): group for name, group in points.groupby("factor", sort=False)}
     _refuse_more_than(MOST_LEVELS, max(map(len, groups.values())), "levels of a factor")
@@ -59,7 +59,7 @@ def main_effects(found: Anova, level: float = 0.9) -> Figure:
 
 
 def interaction_points(found: Anova, first: str, second: str) -> pd.DataFrame:
-    """Mean response at each pair of levels: `across` (the factor with more levels), `line` (the other), `mean`."""
+    """Returns the mean response at each pair of levels: `across` (the factor with more levels), `line`, `mean`."""
     check_factors((first, second), found.factors)
     if len(found.cells.axes[first]) < len(found.cells.axes[second]):
         first, second = second, first
@@ -68,7 +68,7 @@ def interaction_points(found: Anova, first: str, second: str) -> pd.DataFrame:
 
 
 def interactions(found: Anova) -> Figure:
-    """A panel per pair of factors whose interaction the model has; parallel lines mean no interaction."""
+    """Draws one panel per two-factor interaction of the model; parallel lines mean no interaction."""
     pairs = [pair for pair in combinations(found.factors, 2) if pair in found.terms]
     if not pairs:
         raise ScenarioError("order: the model has no interaction of two factors to draw; needs order 2")
@@ -99,7 +99,7 @@ def interactions(found: Anova) -> Figure:
 
 
 def variation_shares(analyses: Sequence[Anova]) -> pd.DataFrame:
-    """Percent of the total variation by component (index) and response (columns), the largest first, error last."""
+    """Returns the percentage of variation by component (index) and response (column), sorted, the error last."""
     columns = {}
     for found in analyses:
         table = found.variation.set_index("component")["percent"]
@@ -110,7 +110,7 @@ def variation_shares(analyses: Sequence[Anova]) -> pd.DataFrame:
 
 
 def variation_explained(*analyses: Anova) -> Figure:
-    """A bar per component and response: what share of the total variation it explains."""
+    """Draws the allocation of variation as one bar per component and response."""
     shares = variation_shares(analyses)
     shown = shares if len(shares) <= MOST_BARS else pd.concat([shares.iloc[: MOST_BARS - 1], shares.iloc[[-1]]])
     figure = Picture(figsize=(8, 1.3 + 0.2 * len(shown) * (1 + len(analyses))), layout="constrained")
@@ -119,7 +119,7 @@ def variation_explained(*analyses: Anova) -> Figure:
     for i, response in enumerate(shown.columns):
         places = np.arange(len(shown)) + (i - (len(analyses) - 1) / 2) * height
         bars = axes.barh(places, shown[response], height, color=COLOURS[i % len(COLOURS)], label=str(response))
-        # Errors are not explained: paler than what is.
+        # The error is drawn paler, because it is unexplained variation.
         bars[-1].set_alpha(0.4)
         axes.bar_label(bars, [f"{value:.1f} %" for value in shown[response]], padding=3, fontsize=8)
     axes.set_yticks(np.arange(len(shown)), list(shown.index))
@@ -135,7 +135,7 @@ def variation_explained(*analyses: Anova) -> Figure:
 
 
 def residual_points(found: Anova) -> pd.DataFrame:
-    """Each row's `fitted` and `residual` in the response's unit, and `normal_quantile` [standard deviations]."""
+    """Returns the percentage of variation by component (index) and response (column), with the error last."""
     table = found.residuals[["fitted", "residual"]]
     ranks = table["residual"].rank(method="first")
     # Blom's plotting positions.
@@ -143,7 +143,7 @@ def residual_points(found: Anova) -> pd.DataFrame:
 
 
 def residuals(found: Anova) -> Figure:
-    """Residuals against fitted values, where a funnel or a bend shows; and against normal quantiles."""
+    """Draws residuals against fitted values and against normal quantiles."""
     points = residual_points(found)
     figure = Picture(figsize=(9, 4), layout="constrained")
     spread, normal = figure.subplots(1, 2, sharey=True)
@@ -170,7 +170,7 @@ def _wrapped(level: str) -> str:
 
 
 def _inches(levels: Iterable[str]) -> float:
-    """Room that level names take side by side."""
+    """Width of level names side by side."""
     return sum(0.09 * (min(len(level), MOST_LETTERS) + 2) for level in levels)
 
 

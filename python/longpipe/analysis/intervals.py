@@ -1,4 +1,4 @@
-"""Mean and 95 % intervals of replicated measurements (Student's t)."""
+"""Means and confidence intervals of replicated measurements (Student's t)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CONFIDENCE: Final = 0.95
-# Sums of the same numbers in another order differ by less.
+# Tolerance for sums of the same numbers in different order.
 ROUNDING: Final = 1e-12
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Mean of n independent measurements, in their unit.
+    """The mean of n independent measurements with its interval, in their unit.
 
     `mean_low`..`mean_high` holds the true mean and `low`..`high` a further measurement, each with the confidence that
     was asked for, 95 % by default; all four are nan for a single measurement.
@@ -38,7 +38,7 @@ class Estimate:
 def estimate(
     values: ArrayLike, bounds: Sequence[float] = (-math.inf, math.inf), *, level: float = CONFIDENCE
 ) -> Estimate:
-    """Estimate from one value per seed, shape (n,), with confidence `level`; no single one lies outside `bounds`."""
+    """Returns the estimate from one value per seed, shape (n,), at confidence `level`; `bounds` limit the values."""
     x = np.asarray(values, dtype=float)
     mean = float(np.mean(x))
     if x.size < 2:
@@ -74,7 +74,7 @@ def estimate_average(measured: Sequence[Mapping[int, float]], *, level: float = 
 
 
 def copies(runs: pd.DataFrame) -> str:
-    """A line if the replications of every point have the same measures, else ""; `runs` is as a study's frame."""
+    """Returns a warning if all replications of every point have equal measures, else ""; `runs` is a study's frame."""
     measures = [name for name in runs.select_dtypes("number") if name not in ("point", "block", "replication", "seed")]
     points = runs.groupby("point")[measures]
     if not measures or points.size().min() < 2:

@@ -1,4 +1,4 @@
-"""Where a curve that rises and then levels off has risen."""
+"""The knee of a saturating curve."""
 
 import math
 from typing import Final
@@ -6,12 +6,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-# Of the largest value of the curve.
+# Default fraction of the maximum.
 ENOUGH: Final = 0.95
 
 
 def knee(x: ArrayLike, y: ArrayLike, *, enough: float = ENOUGH) -> float:
-    """The smallest x at which y reaches `enough` of its largest value; nan if y is 0 throughout.
+    """Returns the smallest x at which y reaches the fraction `enough` of its maximum; nan if y is 0 everywhere.
 
     `x` is positive and rising, shape (n,), and so is y's shape; between two points y is taken as linear in log x.
     """

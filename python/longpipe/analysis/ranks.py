@@ -10,7 +10,7 @@ from longpipe.analysis.factors import Cells, Floats, Term, name_of
 from longpipe.analysis.quantiles import f_tail
 from longpipe.errors import ScenarioError
 
-# Values that differ by less than this share of their range are ties that rounding has split.
+# Values that differ by less than this share of their range are treated as ties, because of rounding.
 TIE = 1e-9
 
 

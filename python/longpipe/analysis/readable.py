@@ -1,4 +1,4 @@
-"""Measures as a reader has them: throughput in Mbit/s, delays in ms, not in bit/s and s."""
+"""Readable units of measures: throughput in Mbit/s, delays in ms."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Final
 from longpipe.analysis.asked import NamedMeasure
 from longpipe.errors import ScenarioError, nearest
 
-# Of what columns end in, that which a reader wants in its place, and what values are divided by to have that.
+# By suffix of a column: its readable unit and divisor.
 _ENDINGS: Final = {
     "_bps": ("Mbit/s", 1e6),
     "_bytes": ("MB", 1e6),
@@ -15,7 +15,7 @@ _ENDINGS: Final = {
     "_rtt_s": ("ms", 1e-3),
     "_s": ("s", 1.0),
 }
-# What those who ask may have, of bit/s, bytes and s.
+# Units that users may request for bit/s, bytes and s.
 UNITS: Final = {
     **{f"{prefix}bit/s": scale for prefix, scale in (("k", 1e3), ("M", 1e6), ("G", 1e9))},
     **{f"{prefix}B": scale for prefix, scale in (("k", 1e3), ("M", 1e6), ("G", 1e9))},
@@ -26,7 +26,7 @@ UNITS: Final = {
 
 @dataclass(frozen=True)
 class Readable:
-    """A column of the runs as a reader has it: its name, its unit, and what its values are divided by to have that."""
+    """A column in a readable unit: its name, unit, and the divisor of its values."""
 
     column: str
     name: str
@@ -35,12 +35,12 @@ class Readable:
 
     @property
     def head(self) -> str:
-        """Name and unit, as over a column or beside an axis."""
+        """Name and unit for a column heading or an axis label."""
         return f"{self.name} [{self.unit}]" if self.unit else self.name
 
 
 def column_of(measure: str, asked: Iterable[NamedMeasure] = ()) -> str:
-    """The column of a measure: throughput may be called without its unit, unless one of that name was asked for."""
+    """Returns the column of a measure; the unit of throughput may be omitted unless a measure of that name exists."""
     named = any(one.name == measure for one in asked)
     return "throughput_bps" if measure == "throughput" and not named else measure
 

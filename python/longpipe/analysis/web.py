@@ -1,4 +1,4 @@
-"""What web traffic is measured by: how long a user waits for a file."""
+"""Response times of web traffic."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 QUANTILES: Final = {"median_s": 0.5, "p95_s": 0.95, "p99_s": 0.99}
-# Of `waiting`, and of `response_times`.
+# Columns of `waiting` and of `response_times`.
 WAITING: Final = ("files", "completed", *QUANTILES)
 COLUMNS: Final = ("class", *WAITING)
 
 
 def response_times(files: pd.DataFrame, duration_s: float) -> pd.DataFrame:
-    """Time from a request to the last byte of its file, by class: `files`, `completed`, `median_s`, `p95_s`, `p99_s`.
+    """Returns response times (request to last byte) by class: `files`, `completed`, `median_s`, `p95_s`, `p99_s`.
 
     `files` is `Result.files`. A file still under way at the end counts as one that takes longer than it took so far
     (Kaplan and Meier 1958); a quantile that the run was too short to see is nan.
     """
-    # Most runs have no web traffic, and need no pandas.
+    # Return early, because most runs have no web traffic and then need no pandas.
     import pandas as pd
 
     rows = [{"class": level, **waiting(group, duration_s)} for level, group in files.groupby("class")]
@@ -28,7 +28,7 @@ def response_times(files: pd.DataFrame, duration_s: float) -> pd.DataFrame:
 
 
 def waiting(files: pd.DataFrame, duration_s: float) -> dict[str, Any]:
-    """The same of all these files together, whatever their class."""
+    """Returns the response times of all files of all classes together."""
     done = files["completed_s"].notna()
     waited = files["completed_s"].where(done, duration_s) - files["requested_s"]
     quantiles = {name: _quantile(waited, done, share) for name, share in QUANTILES.items()}
@@ -36,7 +36,7 @@ def waiting(files: pd.DataFrame, duration_s: float) -> dict[str, Any]:
 
 
 def _quantile(waited_s: pd.Series, done: pd.Series, share: float) -> float:
-    # SciPy's statistics take half a second to load; runs without web traffic need not wait for them.
+    # Import only here, because SciPy's statistics take half a second to load.
     from scipy.stats import CensoredData, ecdf
 
     if not done.any():

@@ -1,4 +1,4 @@
-"""Pictures of one run over time, and of a study over its factors: each a function, its data step separate."""
+"""Pictures of runs over time and of studies over their factors, each with a separate function for its data."""
 
 from longpipe.pictures.compare import compare
 from longpipe.pictures.delay import delay, delay_cdf, delay_points, drop_counts, drops

@@ -1,4 +1,4 @@
-"""Runs that differ in one thing, one above the other in the same picture."""
+"""Comparison of runs in panels of the same picture."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, get_args
@@ -23,7 +23,7 @@ from longpipe.pictures.window import window
 Kind = Literal["window", "sequence", "queue", "throughput", "rates", "rtt", "delay", "drops", "shares"]
 
 MOST_RUNS: Final = 6
-# Of one flow each; the others are of several.
+# Pictures of a single flow; all others show several flows.
 _OF_ONE: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
     "window": (window, "congestion window and slow start threshold"),
     "sequence": (sequence, "segments and ACKs"),
@@ -48,7 +48,7 @@ def compare(
     overlaid: bool = False,
     **options: Any,  # noqa: ANN401 - those of the picture
 ) -> Figure:
-    """The same picture of several runs, a panel each, titled by the mapping's keys; axes are alike where units are.
+    """Draws the same picture of several runs, one panel each, titled by the keys; panels of equal unit share axes.
 
     Window, sequence, rates and rtt are of one flow, by default the first, in segments where they count bytes;
     throughput, shares and delay are of up to eight. `options` are those of the picture: `port`, `interval_s`, `unit`,
@@ -72,7 +72,7 @@ def compare(
         options = {"flows": names, **({} if kind in ("rates", "rtt") else {"unit": "segments"}), **options}
         what = f"{WITH_RTO if options.get('rto') else what} of {names[0]}"
     elif kind in ("throughput", "shares", "delay"):
-        # By name, each has its colour in every panel.
+        # Order flows by name, so that each has the same colour in every panel.
         options = {"flows": names or flow_names(first.scenario)[: len(PALETTE)], **options}
     if kind == "throughput":
         lengths = {end - begin for begin, end in (shown_s(run, span_s) for run in runs.values())}
@@ -106,7 +106,7 @@ def _one_flow(kind: str, flows: Sequence[str] | None, first: Run) -> list[str]:
 
 
 def _alike(axes: Sequence[Axes]) -> None:
-    """One range up where all panels have the same unit and scale."""
+    """Sets a common vertical range if all panels have the same unit and scale."""
     if len({(panel.get_ylabel(), panel.get_yscale()) for panel in axes}) == 1:
         low, high = zip(*(panel.get_ylim() for panel in axes), strict=True)
         for panel in axes:

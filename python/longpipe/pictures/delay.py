@@ -1,4 +1,4 @@
-"""Queueing delay at a port: over time, as a distribution, and what the port lost or marked."""
+"""Queueing delay at a port over time and as a distribution, and its drops and marks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -32,9 +32,9 @@ from longpipe.result import REASONS
 
 MOST_FLOWS: Final = 8
 INTERVALS: Final = 100
-# Letters of a name of which a line of the legend has room for several.
+# Maximum length of names of which several fit on a line of the legend.
 SHORT: Final = 14
-# What a reader is told of each reason.
+# Legend text of each cause.
 _TOLD: Final = {
     "overflow": ("no room", VERMILION),
     "refused": ("dropped by the policy", ORANGE),
@@ -44,7 +44,7 @@ _TOLD: Final = {
 
 
 def port_of(run: Run, port: str | None) -> str:
-    """The port asked for, by default the one whose packets waited longest on average; ScenarioError if none left it."""
+    """Returns the selected port, by default that with the longest mean delay; raises ScenarioError if it is unused."""
     rows = trace(run, "delay")
     means = rows.groupby(rows["port"].astype(str))["delay_s"].mean()
     if not len(means):
@@ -57,7 +57,7 @@ def port_of(run: Run, port: str | None) -> str:
 
 
 def delay_points(run: Run, port: str | None = None, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
-    """The packets that left a port: time_s, flow, acks, bytes and delay_s, what each waited for others' bits."""
+    """Returns the packets that left a port: time_s, flow, acks, bytes and queueing delay delay_s."""
     rows = trace(run, "delay")
     rows = rows[rows["port"].astype(str) == port_of(run, port)]
     return within(rows, span_s)[["time_s", "flow", "acks", "bytes", "delay_s"]].reset_index(drop=True)
@@ -66,7 +66,7 @@ def delay_points(run: Run, port: str | None = None, span_s: tuple[float, float] 
 def drop_counts(
     run: Run, port: str | None = None, span_s: tuple[float, float] | None = None, interval_s: float | None = None
 ) -> pd.DataFrame:
-    """Packets that a port lost or marked in each interval, a column for each reason; the index is its begin [s].
+    """Returns the packets that a port dropped or marked per interval, a column per cause; the index is the start [s].
 
     By default of the port that lost or marked most, and of a hundredth of the time shown.
     """
@@ -91,7 +91,7 @@ def delay(
     most: int | None = MOST_FLOWS,
     ax: Axes | None = None,
 ) -> Figure:
-    """What each packet waited at a port over time, by flow, and the mean of all; from `traces.delay`.
+    """Draws the queueing delay of each packet at a port, by flow, with the mean; from `traces.delay`.
 
     By default of the port at which packets waited longest; without `flows` of the `most` with most packets, None for
     all.
@@ -126,7 +126,7 @@ def delay(
 def drops(
     run: Run, span_s: tuple[float, float] | None = None, *, port: str | None = None, ax: Axes | None = None
 ) -> Figure:
-    """Packets that a port lost or marked, by reason, in each hundredth of the time shown; from `traces.drops`.
+    """Draws the packets that a port dropped or marked, by cause, in hundredths of the time shown; from `traces.drops`.
 
     By default of the port that lost or marked most.
     """
@@ -165,7 +165,7 @@ def delay_cdf(
     port: str | None = None,
     most: int | None = MOST_FLOWS,
 ) -> Figure:
-    """Share of a port's packets that waited no longer than so long; from `traces.delay`.
+    """Draws the cumulative distribution of a port's queueing delay; from `traces.delay`.
 
     Of one run a line for each flow and one for all, of several a line for each by its name in the mapping. By default
     of the port at which packets waited longest, in the first run.

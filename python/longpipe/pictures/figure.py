@@ -1,4 +1,4 @@
-"""A figure that a notebook draws."""
+"""Figures that notebooks display."""
 
 from io import BytesIO
 
@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 
 class Picture(Figure):
-    """A Matplotlib figure that is no part of pyplot and shows itself in a notebook."""
+    """A Matplotlib figure, independent of pyplot, that displays itself in notebooks."""
 
     def _repr_png_(self) -> bytes:
         image = BytesIO()

@@ -1,4 +1,4 @@
-"""The nodes and links of a scenario, as flows cross them from left to right."""
+"""Drawing of a scenario's network with flows from left to right."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -12,16 +12,16 @@ from longpipe.pictures.style import BLUE, GREEN
 from longpipe.scenario import Scenario
 from longpipe.units import RATE, TIME
 
-# More can't be told apart.
+# Maximum number of nodes that can be distinguished.
 MOST_NODES: Final = 60
-# Of more links those between switches alone are named.
+# With more links, only those between switches are labelled.
 MOST_LABELS: Final = 16
 MOST_INCHES: Final = 8
 _NODES: Final = {"switch": ("s", 13, BLUE), "host": ("o", 9, GREEN)}
 
 
 def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
-    """Hosts, switches and the links between them, with rate and delay; ScenarioError for more nodes than 60."""
+    """Draws hosts, switches and links with rate and delay; raises ScenarioError for more than 60 nodes."""
     resolved = scenario.resolve()
     nodes, links = resolved["nodes"], resolved["links"]
     if len(nodes) > MOST_NODES:
@@ -62,7 +62,7 @@ def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
 
 
 def _places(resolved: Mapping[str, Any]) -> dict[int, tuple[float, float]]:
-    """Where each node is: across as far as flows have come there, up beside the switches of that column."""
+    """Returns the position of each node: column by its distance along the flows, row within the column."""
     nodes, links = resolved["nodes"], resolved["links"]
     routes = [[(links[link]["from"], links[link]["to"]) for link in flow["route"]] for flow in resolved["flows"]]
     across = _depths(len(nodes), [hop for route in routes for hop in route])
@@ -82,7 +82,7 @@ def _places(resolved: Mapping[str, Any]) -> dict[int, tuple[float, float]]:
 
 
 def _depths(count: int, hops: Iterable[tuple[int, int]]) -> list[int]:
-    """The longest way to each node over these hops, without those that would lead back."""
+    """Returns the longest distance of each node over these hops, ignoring hops that would form a cycle."""
     depths, ahead = [0] * count, [{node} for node in range(count)]
     for start, end in dict.fromkeys(hops):
         if start in ahead[end]:

@@ -1,4 +1,4 @@
-"""Runs that differ in one thing in one axis, a line each."""
+"""Comparison of runs on the same axes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -16,7 +16,7 @@ from longpipe.pictures.throughput import INTERVALS, averaged, throughput_series
 from longpipe.pictures.window import window_steps
 
 Span = tuple[float, float]
-# Of one flow each.
+# Pictures of a single flow.
 _COLUMNS: Final[Mapping[str, tuple[Callable[[Run, str, Span], pd.DataFrame], str, str]]] = {
     "window": (window_steps, "cwnd_bytes", "congestion window"),
     "sequence": (lambda run, flow, span: sequence_events(run, flow, span).acknowledged, "ack_bytes", "acknowledged"),

@@ -1,4 +1,4 @@
-"""What links do over time: rate, delay, outages and losses of those that move."""
+"""Rate, delay, outages and losses of time-varying links."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 PS: Final = 1e12
 PARTS_OF_DB: Final = 1e9
-# A schedule's rate is that of its opportunities in each such part of the time shown.
+# Number of intervals over which the rate of a schedule's opportunities is averaged.
 PARTS: Final = 400
 
 
 def path_series(scenario: Scenario) -> dict[str, pd.DataFrame]:
-    """What each link that moves does, by its name, and each flow's route that changes in place of its links.
+    """Returns the series of each time-varying link by name; a route that changes replaces its links.
 
     Rows by `time_s`, of each instant at which something changes.
     Columns: `rate_bps` from then on (of a schedule the mean over a part of the run), `delay_s` at that instant,
@@ -83,7 +83,7 @@ def _of_link(link: dict[str, Any], way: object, end_s: float) -> pd.DataFrame:
 
 
 def _rates(service: dict[str, Any] | None, stands_bps: int, end_s: float) -> Iterator[tuple[float, float]]:
-    """Instants and the rate from each on."""
+    """Returns times and the rate from then on."""
     if service is None:
         yield 0.0, stands_bps
     elif service["kind"] == "steps":
@@ -99,7 +99,7 @@ def _rates(service: dict[str, Any] | None, stands_bps: int, end_s: float) -> Ite
 
 
 def path(scenario: Scenario, span_s: tuple[float, float] | None = None) -> Figure:
-    """Rate, delay and, if there are any, Es/N0 and loss over time of each link that moves or route; outages are shaded.
+    """Draws rate, delay and, if present, Es/N0 and loss of each time-varying link or route; outages are shaded.
 
     ScenarioError where no link moves.
     """

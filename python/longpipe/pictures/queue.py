@@ -1,4 +1,4 @@
-"""Who holds a switch port's buffer over time."""
+"""Occupancy of a switch port's buffer by flow over time."""
 
 from collections.abc import Hashable
 
@@ -17,7 +17,7 @@ OTHERS, ACKS = "others", "ACKs"
 def queue_by_flow(
     run: Run, port: str, span_s: tuple[float, float] | None = None, *, most: int | None = MOST_FLOWS
 ) -> pd.DataFrame:
-    """What each flow's data, and all ACKs together, hold of a port's buffer: a column each, steps over time_s.
+    """Returns the occupancy of a port's buffer by each flow's data and by all ACKs, a column each, over time_s.
 
     Cells, or packets where the framing is ip. Flows beyond the `most` that held most are summed up as others; None for
     none.
@@ -48,7 +48,7 @@ def queue(
     most: int | None = MOST_FLOWS,
     ax: Axes | None = None,
 ) -> Figure:
-    """A switch port's buffer by flow, stacked, from `traces.vc_queue`; by default of the port that held most.
+    """Draws a switch port's buffer by flow, stacked, from `traces.vc_queue`; default: the port with the longest queue.
 
     The `most` flows that held most, and the others summed up; None for each.
     """
@@ -64,7 +64,7 @@ def queue(
     figure, (panel,) = panels(1, f"{name_of(run)}: buffer of {port}", shown_s(run, span_s), height=3.6, ax=ax)
     beside = [name for name in held.columns if name == ACKS or name.endswith(OTHERS)]
     flows = flow_names(run.scenario)
-    # Of few flows each keeps its colour from run to run.
+    # With few flows, each keeps its colour in every run.
     order = flows if len(flows) <= len(PALETTE) else list(held.columns)
     colours = [GREY if name in beside else PALETTE[order.index(name) % len(PALETTE)] for name in held.columns]
     panel.stackplot(
@@ -86,7 +86,7 @@ def queue(
 
 
 def busiest(samples: pd.DataFrame, unit: str) -> str:
-    """The port that held most in the column `unit` of `traces.vc_queue`."""
+    """Returns the port with the largest occupancy in the column `unit` of `traces.vc_queue`."""
     return str(samples.groupby("port", observed=True)[unit].max().idxmax())
 
 

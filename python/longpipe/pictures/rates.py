@@ -1,4 +1,4 @@
-"""At which rate a sender sends, what its control takes the path for, and what arrives."""
+"""Pacing rate, bandwidth estimate and delivery rate of senders."""
 
 from collections.abc import Sequence
 
@@ -12,14 +12,14 @@ from longpipe.pictures.style import BLUE, GREEN, GREY, VERMILION, legend, panels
 from longpipe.pictures.throughput import averaged, capacity_bps, throughput_series
 
 MOST_FLOWS = 5
-# Fine enough for the phases of a cycle of BBR's in ten seconds.
+# Number of intervals, which resolves the phases of a BBR cycle within ten seconds.
 INTERVALS = 200
-# A burst arrives at the rate of its link: what is this far above what leaves is beyond the picture.
+# Headroom over the pacing rate; bursts that arrive at link rate may exceed it and are clipped.
 NEAR = 1.6
 
 
 def control_steps(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
-    """What a flow's sender is about, as steps: time_s, stage, state, pacing_bps, bandwidth_bps, from `traces.control`.
+    """Returns a sender's state as steps: time_s, stage, state, pacing_bps, bandwidth_bps; from `traces.control`.
 
     A stage is BBR's (no value: the control has none), a state the recovery's; both rates are of payload [bit/s], nan
     where there is none.
@@ -37,7 +37,7 @@ def rates(
     most: int | None = MOST_FLOWS,
     ax: Axes | None = None,
 ) -> Figure:
-    """Rate at which each flow's segments leave, the bandwidth that BBR goes by, and data that arrived, a panel each.
+    """Draws each flow's pacing rate, BBR's bandwidth estimate and the delivery rate, one panel per flow.
 
     From `traces.control` and `traces.arrivals`; all in payload. Stages of BBR are shaded, else phases where
     `traces.cwnd` is recorded. Without `flows`, of the `most` that got most; None for all. `interval_s` is what arrives

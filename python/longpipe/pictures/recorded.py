@@ -1,4 +1,4 @@
-"""Where pictures take their traces from: a run, or the files that it left."""
+"""Sources of traces for pictures: a result, or the files of an earlier run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,20 +16,20 @@ SCENARIO_FILE: Final = "scenario.toml"
 
 
 class Run(Protocol):
-    """A result, or anything else with a scenario and traces."""
+    """A result, or another object with a scenario and traces."""
 
     @property
     def scenario(self) -> Scenario:
-        """What was run."""
+        """The scenario of the run."""
 
     @property
     def traces(self) -> dict[str, pd.DataFrame]:
-        """Frames by name of the trace."""
+        """Traces as frames, by name."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """The traces of a run that has ended; `name` is what titles call it, by default the scenario's."""
+    """Traces of a finished run; titles use `name`, by default the scenario's name."""
 
     scenario: Scenario
     traces: dict[str, pd.DataFrame]
@@ -37,7 +37,7 @@ class Recorded:
 
     @classmethod
     def from_directory(cls, directory: str | Path) -> "Recorded":
-        """What `Result.to_csv` wrote; ScenarioError unless it is there."""
+        """Reads the files of `Result.to_csv`; raises ScenarioError if they are missing."""
         directory = Path(directory)
         if not (directory / SCENARIO_FILE).is_file():
             raise ScenarioError(f"{directory}: no {SCENARIO_FILE} in it; needs a directory of longpipe run --csv")
@@ -47,29 +47,29 @@ class Recorded:
 
 
 def trace(run: Run, name: str) -> pd.DataFrame:
-    """A run's trace; ScenarioError, saying how to record it, if it has none."""
+    """Returns a trace; raises ScenarioError that says how to record it if it is missing."""
     if name not in run.traces:
         raise ScenarioError(f"traces.{name}: not recorded; needs traces.{name} = true, or longpipe run --trace {name}")
     return run.traces[name]
 
 
 def name_of(run: Run) -> str:
-    """What titles call a run."""
+    """Name of a run in titles."""
     return (run.name if isinstance(run, Recorded) else "") or run.scenario.name
 
 
 def config_of(scenario: Scenario, flow: str) -> dict[str, Any]:
-    """A flow's TCP as it is resolved."""
+    """Returns a flow's resolved TCP fields."""
     return next(dict(config["tcp"]) for config in scenario.resolve()["flows"] if config["name"] == flow)
 
 
 def flow_names(scenario: Scenario) -> list[str]:
-    """All flows of a scenario, in their order."""
+    """Returns the names of all flows in order."""
     return [flow["name"] for flow in scenario.resolve()["flows"]]
 
 
 def check_flows(scenario: Scenario, flows: Sequence[str] | None) -> None:
-    """ScenarioError for a flow that the scenario does not have."""
+    """Raises ScenarioError for an unknown flow."""
     known = flow_names(scenario)
     for flow in flows or ():
         if flow not in known:
@@ -77,14 +77,14 @@ def check_flows(scenario: Scenario, flows: Sequence[str] | None) -> None:
 
 
 class Chosen(NamedTuple):
-    """Flows to draw, and what a title has to say of those that are not: "" if it is all, or those asked for."""
+    """Returns the flows to draw, and a note for the title on omitted flows ("" if none)."""
 
     names: list[str]
     note: str
 
 
 def chosen(run: Run, flows: Sequence[str] | None, most: int | None, sizes: pd.Series, what: str) -> Chosen:
-    """The flows asked for, else the `most` that are largest by `sizes` (by flow), largest first; None for all.
+    """Returns the selected flows, else the `most` largest by `sizes`, largest first; None selects all.
 
     `what` names the largest in the note, "largest windows". Raises ScenarioError for a flow that is not there.
     """
@@ -98,22 +98,22 @@ def chosen(run: Run, flows: Sequence[str] | None, most: int | None, sizes: pd.Se
 
 
 def shown_s(run: Run, span_s: tuple[float, float] | None) -> tuple[float, float]:
-    """The time asked for, else all of the run [s]."""
+    """Returns the selected time span, else the whole run [s]."""
     return span_s or (0.0, duration_s(run.scenario))
 
 
 def of_flow(frame: pd.DataFrame, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
-    """A flow's rows, those within the time asked for."""
+    """Returns a flow's rows within the time span."""
     return within(frame[frame["flow"] == flow], span_s)
 
 
 def within(frame: pd.DataFrame, span_s: tuple[float, float] | None) -> pd.DataFrame:
-    """Rows from begin to end [s], both included."""
+    """Returns the rows from begin to end [s], inclusive."""
     return frame if span_s is None else frame[frame["time_s"].between(*span_s)]
 
 
 def as_steps(frame: pd.DataFrame, span_s: tuple[float, float]) -> pd.DataFrame:
-    """What holds from one row to the next, cut to a time [s]: it begins with the row before and is held to the end."""
+    """Cuts a step function to a time span [s], with the values in force at its start and end."""
     before = frame[frame["time_s"] < span_s[0]].tail(1).assign(time_s=span_s[0])
     inside = within(frame, span_s)
     last = (inside if len(inside) else before).tail(1).assign(time_s=span_s[1])

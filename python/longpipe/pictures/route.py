@@ -1,4 +1,4 @@
-"""What a flow's route over links that move takes, instant by instant, while it is another one again and again."""
+"""Delay of a flow's route over time-varying links and changing routes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ PS: Final = 1e12
 
 
 def routes(flow: Mapping[str, Any], way: str = "route") -> list[tuple[float, list[int]]]:
-    """A resolved flow's routes, each with the instant from which on it is taken [s]."""
+    """Returns a resolved flow's routes, each with the time from which it is used [s]."""
     changes = flow.get("rerouting", {}).get("changes", ())
     return [(0.0, flow[way]), *((change["at_ps"] / PS, change[way]) for change in changes)]
 
 
 def of_route(resolved: Mapping[str, Any], flow: Mapping[str, Any], end_s: float) -> pd.DataFrame:
-    """A flow's route until `end_s` [s], as rows by `time_s`.
+    """Returns the properties of a flow's route until `end_s` [s], as rows by `time_s`.
 
     `rate_bps` is the least of its links', `delay_s` the sum of theirs, absent without a route; `loss` is 0, and `out`
     says that none leads on, or that the host waits for one.
@@ -50,7 +50,7 @@ def of_route(resolved: Mapping[str, Any], flow: Mapping[str, Any], end_s: float)
 
 
 def read(times: np.ndarray, knot_s: np.ndarray, delay_s: np.ndarray, *, linear: bool) -> np.ndarray:
-    """The delay at instants; at one with two knots that of the last."""
+    """Returns the delay at given times; at a time with two knots that of the last."""
     last = np.searchsorted(knot_s, times, side="right") - 1
     before = np.maximum(last, 0)
     if not linear:

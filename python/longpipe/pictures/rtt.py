@@ -1,4 +1,4 @@
-"""Round trips and the retransmission timeout over time."""
+"""RTT samples, SRTT and RTO over time."""
 
 from collections.abc import Sequence
 
@@ -10,15 +10,15 @@ from longpipe.pictures.recorded import Run, as_steps, chosen, name_of, of_flow, 
 from longpipe.pictures.style import BLUE, GREEN, MOST_SHAPES, VERMILION, legend, panels, titled
 
 MOST_FLOWS = 5
-# From this ratio of the largest RTO to the smallest round trip on, a logarithmic axis shows both.
+# Ratio of the largest RTO to the smallest RTT from which the axis is logarithmic.
 WIDE = 15
-# Likewise to the longest one, up to which the RTO leaves the round trips room.
+# Ratio of the largest RTO to the largest RTT up to which the RTO is drawn by default.
 NEAR = 1.5
 WITH_RTO = "round trips and retransmission timeout"
 
 
 def rtt_points(run: Run, flow: str) -> pd.DataFrame:
-    """A flow's measurements and its timer: time_s, rtt_s (nan where only the RTO moved), srtt_s, rto_s."""
+    """Returns a flow's RTT samples and timer: time_s, rtt_s (nan where only the RTO changed), srtt_s, rto_s."""
     points = of_flow(trace(run, "rtt"), flow)
     return points[["time_s", "rtt_s", "srtt_s", "rto_s"]].reset_index(drop=True)
 
@@ -32,7 +32,7 @@ def rtt(
     rto: bool = False,
     ax: Axes | None = None,
 ) -> Figure:
-    """Round trips as measured and smoothed, a panel per flow, from `traces.rtt`; the axis is theirs.
+    """Draws RTT samples and SRTT, one panel per flow, from `traces.rtt`; the axis fits the RTTs.
 
     The RTO with its backoff is drawn where that axis has room for it, and with `rto` always, on a logarithmic axis if
     that must be. Without `flows`, of the `most` with the longest round trips; None for all.
@@ -46,7 +46,7 @@ def rtt(
         points = rtt_points(run, name)
         measured = within(points.dropna(subset=["rtt_s"]), shown)
         steps = as_steps(points, shown)
-        # Under what was measured, which it covers where ACKs are dense.
+        # Draw SRTT below the samples, which are dense.
         panel.step(steps["time_s"], 1e3 * steps["srtt_s"], where="post", color=GREEN, lw=1.1, label="SRTT", zorder=2)
         (dots,) = panel.plot(
             measured["time_s"], 1e3 * measured["rtt_s"], ".", ms=2, color=BLUE, label="measured", zorder=3

@@ -1,4 +1,4 @@
-"""Paths over satellites: round trips and links over time, and a map of an instant."""
+"""RTTs and numbers of links of satellite paths over time, and maps."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from longpipe.pictures.style import ASH, BLUE, PALETTE, VERMILION, legend, panel
 if TYPE_CHECKING:
     from longpipe.satellites import RoundTrips
 
-# Lines that can be told apart.
+# Maximum number of distinguishable lines.
 MOST_PAIRS: Final = 8
 
 
 def round_trips_over_time(found: RoundTrips) -> Figure:
-    """Round trips [ms] and links of the route over time, a line for each of the first pairs; gaps have no route."""
+    """Draws RTT [ms] and number of links of the route over time for the first pairs; gaps mean no route."""
     names = found.constellation.name
     shown = range(min(MOST_PAIRS, len(found.pairs)))
     rest = f", {len(shown)} of {len(found.pairs)} pairs" if len(shown) < len(found.pairs) else ""
@@ -39,7 +39,7 @@ def round_trips_over_time(found: RoundTrips) -> Figure:
     above.set_ylabel("round trip [ms]")
     below.set_ylabel("links one way")
     below.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    # A count that doesn't change has no range of its own.
+    # Set a range, because a constant count has none.
     low, high = below.get_ylim()
     below.set_ylim(math.ceil(low) - 0.5, math.floor(high) + 0.5)
     legend(figure, [above])
@@ -47,7 +47,7 @@ def round_trips_over_time(found: RoundTrips) -> Figure:
 
 
 def satellite_map(found: RoundTrips, at_s: float) -> Figure:
-    """Where satellites and stations are at an instant, over longitude and latitude, with the routes in use."""
+    """Draws a map of satellites, stations and routes at a given time."""
     from longpipe.satellites.positions import earth_fixed_m
 
     last = float(found.times_s[-1])
@@ -86,7 +86,7 @@ def _wrapped(longitude: np.ndarray) -> np.ndarray:
 
 
 def _draw_way(axes: Axes, way: np.ndarray, colour: str, label: str) -> None:
-    """A line that leaves the map at one side and comes back at the other where that is shorter."""
+    """Returns a line that crosses the edge of the map where that is shorter."""
     way = way.copy()
     way[:, 0] = np.degrees(np.unwrap(np.radians(way[:, 0])))
     for turn in (-360, 0, 360):

@@ -1,4 +1,4 @@
-"""Figures as files: same figure, same bytes."""
+"""Reproducible figure files: the same figure gives the same bytes."""
 
 from io import BytesIO
 from pathlib import Path
@@ -11,7 +11,7 @@ FORMATS: Final = ("png", "svg")
 
 
 def save(figure: Figure, path: Path) -> list[Path]:
-    """Writes a figure as PNG and as SVG beside each other; `path` has no suffix. Same figure, same bytes.
+    """Writes a figure as PNG and as SVG; `path` has no suffix. The same figure gives the same bytes.
 
     Both carry their title and, for who can't see them, what `describe` says.
     """
@@ -22,21 +22,21 @@ def save(figure: Figure, path: Path) -> list[Path]:
 
 
 def save_as(figure: Figure, path: Path) -> None:
-    """Writes a figure in the format of the path's suffix: svg, pdf or png. Same figure, same bytes."""
+    """Writes a figure in the format of the suffix: svg, pdf or png. The same figure gives the same bytes."""
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     with mpl.rc_context({"svg.hashsalt": "longpipe"}):
         figure.savefig(path, dpi=200, metadata=undated.get(path.suffix, {}))
 
 
 def to_svg(figure: Figure, name: str) -> str:
-    """A figure as the text of the SVG file that `save` writes."""
+    """Returns the SVG text that `save` writes."""
     buffer = BytesIO()
     _write(figure, buffer, "svg", name)
     return buffer.getvalue().decode()
 
 
 def describe(figure: Figure) -> str:
-    """A figure in words: its title, its panels, what is drawn against what, and its legend."""
+    """Returns a text alternative: title, panels, axes and legend."""
     axes = [panel for panel in figure.axes if panel.get_visible()]
     panels = [name for panel in axes if (name := _words(panel.get_title(loc="left") or panel.get_title()))]
     legends = [*figure.legends, *(legend for panel in axes if (legend := panel.get_legend()))]

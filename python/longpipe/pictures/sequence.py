@@ -1,4 +1,4 @@
-"""The time-sequence graph: what was sent, acknowledged, resent."""
+"""Time-sequence graphs: segments, ACKs and retransmissions."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -22,9 +22,9 @@ class Events(NamedTuple):
     sent: pd.DataFrame
     """Segments sent for the first time: time_s, begin_bytes, end_bytes."""
     resent: pd.DataFrame
-    """Segments sent again, likewise."""
+    """Retransmitted segments: time_s, begin_bytes, end_bytes."""
     sacked: pd.DataFrame
-    """Blocks of SACK options received, likewise."""
+    """Blocks of received SACK options: time_s, begin_bytes, end_bytes."""
     acknowledged: pd.DataFrame
     """ACKs received: time_s, ack_bytes and window_bytes, the edge of the receiver's window; both never go back."""
 

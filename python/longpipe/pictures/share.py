@@ -1,4 +1,4 @@
-"""Who had which share of what was delivered, over time."""
+"""Shares of flows in the delivered data over time."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def shares(
     most: int | None = MOST_FLOWS,
     ax: Axes | None = None,
 ) -> Figure:
-    """Each flow's share of the data that arrived in each interval, stacked, from `traces.arrivals`.
+    """Draws each flow's share of the delivered data per interval, stacked, from `traces.arrivals`.
 
     Without `flows`, of the `most` that got most, the others summed up; None for each. Shares are of all flows, or of
     those named. `interval_s` is by default a hundredth of the time shown; one in which nothing came stays blank.

@@ -1,4 +1,4 @@
-"""What held a flow back, as shares of its time."""
+"""Shares of time by the cause that limited a flow."""
 
 from typing import Final
 
@@ -9,12 +9,12 @@ from longpipe.pictures.events import losses_mended
 from longpipe.pictures.recorded import Run, config_of, of_flow, shown_s, trace
 
 CAUSES: Final = ("receiver's window", "congestion window", "loss recovery", "pacing", "application")
-# Controls that send at a rate, whatever `tcp.pacing` says.
+# Congestion controllers that always pace, independent of `tcp.pacing`.
 PACED: Final = ("bbr", "bbr3")
 
 
 def time_shares(run: Run, flow: str) -> pd.Series:
-    """Share of the time since a flow's first segment in which each cause kept it from sending; they add up to 1.
+    """Returns the shares of time, since a flow's first segment, in which each cause limited it; they add up to 1.
 
     From `traces.cwnd` and `traces.sequence`, by the first that holds: a loss is being mended (from a fast retransmit or
     the wait for a timeout, until all that was under way is acknowledged), no segment more fits into the receiver's
@@ -48,7 +48,7 @@ def time_shares(run: Run, flow: str) -> pd.Series:
 
 
 def _is_paced(run: Run, flow: str) -> bool:
-    """Whether a flow that always has something to send sends it at a rate."""
+    """Whether a flow is paced."""
     config = next(one for one in run.scenario.resolve()["flows"] if one["name"] == flow)
     congestion = config["tcp"]["congestion"]
     kind = congestion if isinstance(congestion, str) else congestion["kind"]

@@ -1,4 +1,4 @@
-"""What all pictures have in common: colours, panels, legends."""
+"""Common style of all pictures: colours, panels, legends."""
 
 import textwrap
 from typing import Final, Literal, cast, get_args
@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.figure import Picture
 
-# What windows and sequence numbers are counted in.
+# Unit of windows and sequence numbers.
 Unit = Literal["bytes", "segments"]
 
-# Okabe and Ito's palette: told apart by every eye.
+# Okabe and Ito's palette, which is distinguishable with colour vision deficiencies.
 BLUE: Final = "#0072b2"
 VERMILION: Final = "#d55e00"
 GREEN: Final = "#009e73"
@@ -20,25 +20,25 @@ ORANGE: Final = "#e69f00"
 SKY: Final = "#56b4e9"
 PURPLE: Final = "#cc79a7"
 GREY: Final = "0.55"
-# Of what is beside the point.
+# Colour of secondary items.
 ASH: Final = "#999999"
 PALETTE: Final = (BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE, "#b8a800", "#5a4fa2")
-# Of lines that have a colour again.
+# Line styles for colours that are used again.
 DASHES: Final = ("-", "--", ":", "-.")
-# More items than this are drawn as pixels, even in SVG and PDF.
+# Maximum number of vector items; more are rasterized, even in SVG and PDF.
 MOST_SHAPES: Final = 20_000
-# Of a line of a title.
+# Maximum length of a line of a title.
 MOST_LETTERS: Final = 90
-# Of a legend with the longest names.
+# Maximum number of columns of a legend.
 MOST_COLUMNS: Final = 5
-# Panels of one figure.
+# Maximum number of panels in a figure.
 MOST_PANELS: Final = 100
 
 
 def panels(
     rows: int, title: str, span_s: tuple[float, float], height: float = 2.1, ax: Axes | None = None
 ) -> tuple[Figure, list[Axes]]:
-    """A column of panels over one time axis [s], or the one that is given; ScenarioError for more than can be drawn."""
+    """Returns panels with a common time axis [s], or the given axes; raises ScenarioError for too many panels."""
     if ax is not None:
         if rows > 1:
             raise ScenarioError(f"ax: one for {rows} panels; needs flows=[...] with one flow")
@@ -60,25 +60,25 @@ def panels(
 
 
 def wrapped(title: str) -> str:
-    """A title in lines that a figure has room for."""
+    """Wraps a title to the width of the figure."""
     lines = (textwrap.wrap(line, MOST_LETTERS, break_on_hyphens=False) for line in title.splitlines())
     return "\n".join(part for line in lines for part in line)
 
 
 def titled(title: str, note: str) -> str:
-    """A title, and under it what the picture leaves out, if anything."""
+    """Sets a title with a note on what the picture omits."""
     return f"{title}\n{note}" if note else title
 
 
 def plain(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
-    """A faint grid behind what is drawn, and no lines but the two axes."""
+    """Sets a faint grid behind the data, and removes the frame except for the two axes."""
     axes.grid(axis=grid, color="0.92")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None) -> None:
-    """One legend below all panels, or within the one that was given."""
+    """Draws one legend below all panels, or within the given axes."""
     if ax is not None:
         ax.legend(frameon=False, fontsize="small")
         return
@@ -88,7 +88,7 @@ def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None) -> None:
 
 
 def unit_for(unit: Unit, largest: float, mss_bytes: int) -> tuple[float, str]:
-    """Divisor of bytes and name of the unit asked for, of bytes one in which the largest is short."""
+    """Returns the divisor and name of the requested unit; for bytes with a prefix that suits the largest value."""
     if unit not in get_args(Unit):
         raise ScenarioError(f"unit: {unit!r}; {nearest(str(unit), get_args(Unit))}")
     if unit == "segments":

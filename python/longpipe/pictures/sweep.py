@@ -1,4 +1,4 @@
-"""A measure of a study over one factor, or over two as a map."""
+"""Measures of a study over one factor as lines, or over two as a heat map."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from longpipe.study import Study
 
 _LEVEL: Final = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S.*)?")
-# Levels that span this much are spread over a logarithmic axis.
+# Ratio of levels from which the axis is logarithmic.
 _WIDE: Final = 8
-# Those that are from 0 to 1.
+# Measures between 0 and 1.
 _INDEXES: Final = ("efficiency", "fairness")
-# Points [1/72 inch] between the marks of neighbouring lines, and between those of the first and the last at most.
+# Distance between the marks of neighbouring lines, and maximum distance in total [points].
 _ASIDE, _ALL_ASIDE = 5.0, 30.0
 
 
 @dataclass(frozen=True)
 class _Axis:
-    """Levels of a factor along an axis: where each is, the unit that all have, whether logarithmic."""
+    """Levels of a factor on an axis: positions, common unit, and whether the axis is logarithmic."""
 
     at: dict[Any, float]
     unit: str
@@ -47,7 +47,7 @@ class _Axis:
 def sweep_means(
     study: Study, x: str, y: str | None, by: str | None = None, *, level: float = 0.95, where: Iterable[str] = ()
 ) -> pd.DataFrame:
-    """Mean of a measure at each level of one factor, or of two.
+    """Returns the mean of a measure at each level of one factor, or of two.
 
     Columns `x`, `by`, `runs`, `mean`, `low`, `high` and `undefined`, how many of those runs have no value: where any
     has none the mean is nan. The interval holds the true mean with confidence `level` (0 to 1), nan for a single
@@ -61,7 +61,7 @@ def sweep_means(
 
 @dataclass(frozen=True)
 class _Swept:
-    """What is drawn: means, the measure's column, replications of each, and what a title says of other factors."""
+    """Data of a picture: means, the measure's column, replications per mean, and a note on other factors."""
 
     means: pd.DataFrame
     column: str
@@ -85,7 +85,7 @@ def _swept(study: Study, x: str, y: str | None, by: str | None, level: float, wh
     _check_even(runs, heads, others)
     rows = []
     for levels, group in runs.groupby(heads, sort=False):
-        # Levels of other factors are no replications: what differs between them is no error.
+        # Average over other factors first, because their levels are not replications.
         by_replication = group.groupby("replication")[column].apply(lambda values: np.mean(values.to_numpy()))
         found = estimate(by_replication, level=level)
         interval = {"mean": found.mean, "low": found.mean_low, "high": found.mean_high}
@@ -101,7 +101,7 @@ def _swept(study: Study, x: str, y: str | None, by: str | None, level: float, wh
 
 
 def _measured(study: Study, runs: pd.DataFrame, y: str | None) -> str:
-    """The column of a measure, which may be called without its unit; of none the usual one."""
+    """Returns the column of a measure, with or without its unit; by default efficiency or throughput."""
     factors = [factor.name for factor in study.design.factors]
     measures = [str(name) for name in runs.columns if name not in (*factors, "point", "block", "replication", "seed")]
     known = [name for name in measures if np.isfinite(runs[name]).any()]
@@ -116,7 +116,7 @@ def _measured(study: Study, runs: pd.DataFrame, y: str | None) -> str:
 
 
 def _check_even(runs: pd.DataFrame, heads: list[str], others: list[str]) -> None:
-    """ScenarioError unless each mean is over equally many of the levels of each other factor."""
+    """Raises ScenarioError unless each mean covers the same levels of all other factors."""
     for name in others:
         counts = runs.pivot_table("seed", heads, name, aggfunc="count", fill_value=0, sort=False).to_numpy()
         if counts.min() != counts.max():
@@ -128,7 +128,7 @@ def _check_even(runs: pd.DataFrame, heads: list[str], others: list[str]) -> None
 
 
 def numeric(levels: Iterable[Any]) -> bool:
-    """Whether levels are numbers with one unit, which have their places along an axis."""
+    """Returns the positions of levels if they are numbers with a common unit."""
     return _axis(levels).numeric
 
 
@@ -143,7 +143,7 @@ def sweep(
     from_zero: bool = True,
     ax: Axes | None = None,
 ) -> Figure:
-    """A measure over the levels of a factor, a line for each level of `by`, with intervals of the means.
+    """Draws a measure over the levels of a factor, with a line per level of `by` and confidence intervals.
 
     Arguments and errors are those of `sweep_means`. Without `from_zero` the axis up has the range of the data. A mean
     that is not known, for some run has no value, is a cross at the top with how many have none.
@@ -166,7 +166,7 @@ def sweep(
             ordered["mean"] / shown.scale,
             yerr=np.nan_to_num(error).clip(min=0),
             color=colour,
-            # Between levels without an order there is nothing to read off a line.
+            # Do not connect levels without an order.
             ls="-" if axis.numeric else "none",
             marker="o",
             ms=4 if axis.numeric else 6,
@@ -195,7 +195,7 @@ def sweep(
 def heat(
     study: Study, x: str, by: str, y: str | None = None, *, where: Iterable[str] = (), ax: Axes | None = None
 ) -> Figure:
-    """A measure over the levels of two factors, its mean as colour and number; a cell without a mean says why.
+    """Draws the mean of a measure over two factors as colours and numbers; empty cells state the reason.
 
     Arguments and errors are those of `sweep_means`; levels of `by` go from the top down.
     """
@@ -232,18 +232,18 @@ def heat(
 
 
 def _within(values: pd.Series, shown: Readable) -> pd.Series:
-    """Edges of intervals, cut to what shares and indexes can be."""
+    """Returns the ends of intervals, clipped to the possible range of shares and indexes."""
     return values.clip(0, 1) if shown.unit == "share" or shown.column in _INDEXES else values
 
 
 def _aside_points(number: int, lines: int, axis: _Axis) -> float:
-    """How far a line is moved aside, for its intervals not to lie over those of others."""
+    """Returns the horizontal offset of a line, which keeps its intervals apart from those of others."""
     step = min(_ASIDE, _ALL_ASIDE / lines) * (1 if axis.numeric else 2)
     return step * (number - (lines - 1) / 2)
 
 
 def _cross(panel: Axes, rows: pd.DataFrame, colour: str, aside: float) -> None:
-    """Marks at the top edge of means that are not known, with how many of the runs have no value."""
+    """Marks undefined means at the top edge with the number of runs without a value."""
     moved = ScaledTranslation(aside / 72, 0, panel.figure.dpi_scale_trans)
     place = panel.get_xaxis_transform() + moved
     for row in rows.to_dict("records"):
@@ -268,7 +268,7 @@ def _range_up(panel: Axes, edges: pd.DataFrame, *, from_zero: bool) -> None:
 
 
 def _decimals(values: np.ndarray) -> int:
-    """Decimals of three digits of the largest."""
+    """Number of decimals for three significant digits of the largest value."""
     largest = float(np.abs(values).max()) if values.size else 0.0
     return max(0, 2 - math.floor(math.log10(largest))) if largest > 0 else 0
 
@@ -295,7 +295,7 @@ def _levels(study: Study, factor: str) -> list[Any]:
 
 
 def _axis(levels: Iterable[Any]) -> _Axis:
-    """Numbers with one unit where they are, all else side by side."""
+    """Returns positions: numeric levels with a common unit at their values, others equally spaced."""
     levels = list(levels)
     matches = [_LEVEL.fullmatch(str(level)) for level in levels]
     units = {match[2] or "" for match in matches if match}

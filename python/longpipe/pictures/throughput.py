@@ -14,14 +14,14 @@ from longpipe.pictures.style import DASHES, GREY, PALETTE, legend, panels, title
 
 MOST_FLOWS = 8
 INTERVALS = 100
-# Height of a line that is drawn over the highest throughput.
+# Headroom above the highest throughput.
 NEAR = 3
 
 
 def throughput_series(
     run: Run, flows: Sequence[str], interval_s: float, span_s: tuple[float, float] | None = None
 ) -> pd.DataFrame:
-    """Rate of data that reached receivers [bit/s] by flow, a column each; the index is the middle of each interval [s].
+    """Returns the rate of delivered data [bit/s] by flow, a column each; the index is the middle of each interval [s].
 
     Each byte counts once, when it first comes: before a gap is filled, and before an ACK tells of it.
     """
@@ -37,7 +37,7 @@ def throughput_series(
 
 
 def capacity_bps(run: Run, flows: Sequence[str]) -> float | None:
-    """What the slowest link of these flows carries of their data [bit/s]: its rate less headers (and cells' tax).
+    """Returns the payload capacity of these flows' slowest link [bit/s]: its rate minus headers and cell overhead.
 
     None where it is no one number: another link or another segment for some of them, a rate that moves.
     """
@@ -53,7 +53,7 @@ def capacity_bps(run: Run, flows: Sequence[str]) -> float | None:
 
 
 class Rates(NamedTuple):
-    """Throughput of the flows that a picture names, and of others that it sums up [bit/s], by interval."""
+    """Throughput of the flows shown and of the sum of all others [bit/s], by interval."""
 
     names: list[str]
     others: list[str]
@@ -69,7 +69,7 @@ def rates(
     interval_s: float | None,
     most: int | None,
 ) -> Rates:
-    """Of the flows named, or of the `most` that sent most; without `interval_s` by hundredths of the time shown."""
+    """Returns the throughput of the selected or `most` largest flows; default interval: a hundredth of the span."""
     arrived = trace(run, "arrivals").groupby("flow", observed=True)["bytes"].sum()
     names, note = chosen(run, flows, most, arrived, "most data")
     others = [name for name in flow_names(run.scenario) if name not in names] if note else []
@@ -79,7 +79,7 @@ def rates(
 
 
 def averaged(interval_s: float) -> str:
-    """What a title says of the time that each point averages over."""
+    """Note for the title on the averaging interval."""
     return f"over {1e3 * interval_s:.4g} ms each" if interval_s < 1 else f"over {interval_s:.4g} s each"
 
 
@@ -92,7 +92,7 @@ def throughput(
     most: int | None = MOST_FLOWS,
     ax: Axes | None = None,
 ) -> Figure:
-    """Rate of data that arrived by flow, and of all those together, from `traces.arrivals`.
+    """Draws the rate of delivered data by flow and in total, from `traces.arrivals`.
 
     Without `flows`, of the `most` that got most, the others summed up, and all; None for each. `interval_s` is what
     each point averages over: by default a hundredth of the time shown. A thin line is what the link carries.

@@ -12,12 +12,12 @@ from longpipe.pictures.recorded import Run, as_steps, chosen, config_of, name_of
 from longpipe.pictures.style import BLUE, GREY, VERMILION, Unit, legend, panels, titled, unit_for
 
 MOST_FLOWS = 5
-# Height of a panel over the largest window.
+# Headroom above the largest window.
 NEAR = 1.12
 
 
 def window_steps(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
-    """A flow's windows as steps: time_s, cwnd_bytes, ssthresh_bytes; an unlimited threshold is nan."""
+    """Returns a flow's windows as steps: time_s, cwnd_bytes, ssthresh_bytes; an unlimited ssthresh is nan."""
     rows = of_flow(trace(run, "cwnd"), flow)[["time_s", "cwnd_bytes", "ssthresh_bytes"]]
     return as_steps(rows.replace({"ssthresh_bytes": {np.inf: np.nan}}), shown_s(run, span_s))
 
@@ -31,7 +31,7 @@ def window(
     unit: Unit = "bytes",
     ax: Axes | None = None,
 ) -> Figure:
-    """Cwnd and ssthresh of each flow, a panel each, from `traces.cwnd`; the receiver's window where it is near.
+    """Draws cwnd and ssthresh, one panel per flow, from `traces.cwnd`; the receiver's window if it is close.
 
     Without `flows`, of the `most` with the largest windows; None for all. Phases are shaded, and where slow start was
     left without a loss is marked; so are losses, fast retransmits and timeouts where `traces.sequence` is recorded too.
