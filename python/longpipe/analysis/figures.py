@@ -135,7 +135,7 @@ def variation_explained(*analyses: Anova) -> Figure:
 
 
 def residual_points(found: Anova) -> pd.DataFrame:
-    """Returns the percentage of variation by component (index) and response (column), with the error last."""
+    """Returns each row's `fitted` and `residual` (response unit) and `normal_quantile` [standard deviations]."""
     table = found.residuals[["fitted", "residual"]]
     ranks = table["residual"].rank(method="first")
     # Blom's plotting positions.
