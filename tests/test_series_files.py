@@ -72,6 +72,9 @@ def test_latin_1_is_read_for_its_micro_sign(tmp_path: Path) -> None:
         ("time,rate [Mbit/s]", "0,152", 152 * 10**6),
         ("time [s],rate (kbit/s)", "0,152.5", 152_500),
         ("time_ms,rate_bps", "0,152", 152),
+        # 10 MB/s are 80 Mbit/s.
+        ("time,rate [MB/s]", "0,10", 80 * 10**6),
+        ("time,rate", "0,10 MB/s", 80 * 10**6),
         # The cell's own unit counts.
         ("time,rate [Mbit/s]", "0,152 kbit/s", 152_000),
         # A rate that is no whole number of bit/s is rounded.

@@ -20,6 +20,22 @@ from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, TICKS, TIME, Dimension
         (RATE, "2 kbps", 2_000),
         (TIME, "48 msec", 48 * 10**9),
         (TIME, "48 sec", 48 * 10**12),
+        # As tc(8), ns-3's DataRate and iperf have them.
+        (RATE, "100mbit", 100_000_000),
+        (RATE, "1Gbps", 10**9),
+        (RATE, "10M", 10_000_000),
+        (RATE, "10K", 10_000),
+        (RATE, "2.5gbit", 2_500_000_000),
+        (RATE, "10Kib/s", 10_240),
+        (RATE, "1 mibit", 1_048_576),
+        # A capital B is bytes.
+        (RATE, "10 MB/s", 80_000_000),
+        (RATE, "10 MBps", 80_000_000),
+        (RATE, "1 KiB/s", 8_192),
+        (RATE, "1.5 kB/s", 12_000),
+        (RATE, "125 B/s", 1_000),
+        (SIZE, "10 Mbit", 1_250_000),
+        (SIZE, "16 bit", 2),
         (SIZE, "64 KB", 64_000),
         (SIZE, "64 KiB", 65_536),
         (SIZE, "600000 B", 600_000),
@@ -31,6 +47,10 @@ def test_a_quantity_is_a_whole_number_of_base_units(dimension: Dimension, text: 
     assert dimension.parse(text) == value
 
 
+RATES = "accepts bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, as in '155.52 Mbit/s'"
+SIZES = "accepts B, KB, KiB, MB, MiB, GB, GiB, as in '64 KiB'"
+
+
 @pytest.mark.parametrize(
     ("dimension", "text", "message"),
     [
@@ -40,6 +60,13 @@ def test_a_quantity_is_a_whole_number_of_base_units(dimension: Dimension, text: 
         (TIME, "0.5 ps", "'0.5 ps'; needs a whole number of ps"),
         (RATE, "nan", "'nan'; accepts bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, as in '155.52 Mbit/s'"),
         (SIZE, "1,000 B", "'1,000 B' is not a number of bytes; accepts B, KB, KiB, MB, MiB, GB, GiB, as in '64 KiB'"),
+        (RATE, "10 mbps", f"'10 mbps' is not a bit rate, it may be 'MB/s' or 'Mbit/s'; {RATES}"),
+        (RATE, "10 mb/s", f"'10 mb/s' is not a bit rate, it may be 'MB/s' or 'Mbit/s'; {RATES}"),
+        (RATE, "10 GBIT/S", f"'10 GBIT/S' is not a bit rate, it is 'Gbit/s' here; {RATES}"),
+        (RATE, "10 mib/s", f"'10 mib/s' is not a bit rate, it may be 'MiB/s' or 'Mibit/s'; {RATES}"),
+        (SIZE, "10 Mb", f"'10 Mb' is not a number of bytes, it may be 'MB' or 'Mbit'; {SIZES}"),
+        (SIZE, "64 kb", f"'64 kb' is not a number of bytes, it may be 'KB' or 'kbit'; {SIZES}"),
+        (SIZE, "64 mib", f"'64 mib' is not a number of bytes, it may be 'MiB' or 'Mbit'; {SIZES}"),
         (SEGMENTS, "1 cell", "'1 cell' is not a number of segments; accepts segments, as in '1 segment'"),
     ],
 )
@@ -63,6 +90,26 @@ def test_what_is_no_quantity_is_refused_with_what_is_accepted(dimension: Dimensi
 )
 def test_a_value_is_written_in_its_shortest_exact_form(dimension: Dimension, value: int, text: str) -> None:
     assert dimension.format(value) == text
+
+
+@pytest.mark.parametrize(
+    ("dimension", "text", "canonical"),
+    [
+        (RATE, "10 MB/s", "80 Mbit/s"),
+        (RATE, "1KiBps", "8.192 kbit/s"),
+        (SIZE, "1 Mbit", "0.125 MB"),
+        (BUFFER, "8 kbit", "1 KB"),
+    ],
+)
+def test_a_unit_that_is_read_alone_is_written_in_another(dimension: Dimension, text: str, canonical: str) -> None:
+    assert dimension.canonical(text) == canonical
+
+
+def test_no_name_of_a_unit_has_two_readings() -> None:
+    for dimension in (TIME, RATE, SIZE, BUFFER):
+        assert not dimension.units.keys() & dimension.multiples.keys()
+        assert not {*dimension.units, *dimension.multiples} & {n for n, unit in dimension.aliases.items() if n != unit}
+        assert set(dimension.aliases.values()) <= {*dimension.units, *dimension.multiples}
 
 
 @given(st.sampled_from([TIME, RATE, SIZE]), st.integers(-(10**20), 10**20))

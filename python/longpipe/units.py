@@ -30,7 +30,9 @@ class Dimension:
     aliases: Mapping[str, str] = field(default_factory=dict)
     singular: Mapping[str, str] = field(default_factory=dict)
     unlimited: bool = False
-    # What to say of units of another dimension.
+    # Units that are read but never written: each is so many of a unit, as 1 MB/s is 8 Mbit/s.
+    multiples: Mapping[str, tuple[Fraction, str]] = field(default_factory=dict)
+    # What to say of units that are none here, because they are of another dimension or may be either of two.
     other: Mapping[str, str] = field(default_factory=dict)
 
     def split(self, text: str) -> tuple[Fraction, str]:
@@ -58,7 +60,7 @@ class Dimension:
         )
 
     def _write(self, number: Fraction, unit: str) -> str:
-        return f"{_decimal(number)} {self.singular.get(unit, unit) if number == 1 else unit}"
+        return f"{decimal(number)} {self.singular.get(unit, unit) if number == 1 else unit}"
 
 
 # A large network says the same few quantities over and over.
@@ -72,9 +74,10 @@ def _split(dimension: Dimension, text: str) -> tuple[Fraction, str]:
         raise ValueError(f"{text!r} has no unit; {dimension.accepts()}")
     plurals = {singular: plural for plural, singular in dimension.singular.items()}
     unit = dimension.aliases.get(written, plurals.get(written, written))
+    count, unit = dimension.multiples.get(unit, (Fraction(1), unit))
     if unit not in dimension.units:
         raise ValueError(f"{text!r} is not a {dimension.name}{_meant(dimension, written)}; {dimension.accepts()}")
-    return Fraction(match[1]), unit
+    return Fraction(match[1]) * count, unit
 
 
 @lru_cache(maxsize=4096)
@@ -87,15 +90,17 @@ def _parse(dimension: Dimension, text: str) -> int:
 
 
 def _meant(dimension: Dimension, written: str) -> str:
-    """What a unit is called here that was written with letters of another size, or is one of another quantity."""
-    names = {**{name: name for name in dimension.units}, **dimension.aliases}
-    found = {unit for name, unit in names.items() if name.lower() == written.lower()}
-    if len(found) == 1:
-        return f", it is {found.pop()!r} here"
-    return dimension.other.get(written, "")
+    """Returns what a unit may be that was written with letters of another size, or is one of another quantity."""
+    if written in dimension.other:
+        return dimension.other[written]
+    names = {**{name: name for name in (*dimension.units, *dimension.multiples)}, **dimension.aliases}
+    found = sorted({unit for name, unit in names.items() if name.lower() == written.lower()})
+    if len(found) > 1:
+        return f", it may be {' or '.join(map(repr, found))}"
+    return f", it is {found[0]!r} here" if found else ""
 
 
-def _decimal(number: Fraction) -> str:
+def decimal(number: Fraction) -> str:
     """A fraction whose denominator divides a power of ten, in full."""
     digits = 0
     while (number * 10**digits).denominator != 1:
@@ -129,6 +134,11 @@ TIME: Final = Dimension(
     },
 )
 
+# Binary prefixes, each in the decimal one of its letter.
+_BINARY: Final = {
+    f"{letter}i": Fraction(2 ** (10 * power), 10 ** (3 * power)) for power, letter in enumerate("KMGT", 1)
+}
+
 RATE: Final = Dimension(
     name="bit rate",
     base="bit/s",
@@ -141,9 +151,22 @@ RATE: Final = Dimension(
         "Tbit/s": Fraction(10**12),
     },
     example="155.52 Mbit/s",
+    # Small letters as tc(8) has them, but for its "mbps", which are megabytes; ns-3's DataRate; a bare prefix as iperf.
     aliases={
-        "bps": "bit/s",
-        **{f"{prefix}{bits}": f"{prefix}bit/s" for prefix in "kMGT" for bits in ("bps", "b/s", "bit", "bits/s")},
+        **dict.fromkeys(("bps", "b/s", "bit", "bits/s"), "bit/s"),
+        **{f"{prefix}{bits}": f"{prefix}bit/s" for prefix in "kMGT" for bits in ("bps", "b/s", "bit", "bits/s", "")},
+        **{f"K{bits}": "kbit/s" for bits in ("bit/s", "bps", "b/s", "bit", "bits/s", "")},
+        **{f"{prefix.lower()}bit": f"{prefix}bit/s" for prefix in "MGT"},
+        **{f"{prefix}{bits}": f"{prefix}bit/s" for prefix in _BINARY for bits in ("b/s", "bit")},
+        **{f"{prefix.lower()}bit": f"{prefix}bit/s" for prefix in _BINARY},
+        **{f"{prefix}Bps": f"{prefix}B/s" for prefix in ("", *"kMGT", *_BINARY)},
+        "KB/s": "kB/s",
+        "KBps": "kB/s",
+    },
+    multiples={
+        **{f"{prefix}B/s": (Fraction(8), f"{prefix}bit/s") for prefix in ("", *"kMGT")},
+        **{f"{prefix}bit/s": (_BINARY[prefix], f"{prefix[0].replace('K', 'k')}bit/s") for prefix in _BINARY},
+        **{f"{prefix}B/s": (8 * _BINARY[prefix], f"{prefix[0].replace('K', 'k')}bit/s") for prefix in _BINARY},
     },
 )
 
@@ -174,7 +197,22 @@ SIZE: Final = Dimension(
         "GiB": Fraction(2**30),
     },
     example="64 KiB",
-    aliases={"byte": "B", "bytes": "B", "kB": "KB"},
+    aliases={
+        "byte": "B",
+        "bytes": "B",
+        "kB": "KB",
+        **{f"{prefix.lower()}bit": f"{prefix}bit" for prefix in "MG"},
+    },
+    multiples={
+        **{f"{prefix}bit": (Fraction(1, 8), f"{prefix.replace('k', 'K')}B") for prefix in ("", *"kMG")},
+    },
+    # A small b may be bits or bytes.
+    other={
+        name: f", it may be '{letter}{binary}B' or '{letter.replace('K', 'k')}bit'"
+        for letter in "KMG"
+        for binary in ("", "i")
+        for name in (f"{letter}{binary}b", f"{letter}{binary}b".lower())
+    },
 )
 
 SEGMENTS: Final = Dimension(
@@ -203,9 +241,13 @@ BUFFER: Final = Dimension(
     units={"cells": Fraction(1), "packets": Fraction(1), "BDP": Fraction(1), **SIZE.units},
     example="1000 cells",
     aliases=SIZE.aliases,
+    multiples=SIZE.multiples,
     unlimited=True,
     singular={"cells": "cell", "packets": "packet"},
-    other=dict.fromkeys(
-        (*TIME.units, *TIME.aliases), " but a time: it is rate times time, 1 s at 10 Mbit/s is '1.25 MB'"
-    ),
+    other={
+        **SIZE.other,
+        **dict.fromkeys(
+            (*TIME.units, *TIME.aliases), " but a time: it is rate times time, 1 s at 10 Mbit/s is '1.25 MB'"
+        ),
+    },
 )

@@ -48,6 +48,8 @@ export interface DimensionData {
     suffix: string;
     units: Record<string, string>;
     aliases: Record<string, string>;
+    /** Units that are read but never written: a count of another unit. */
+    multiples: Record<string, [string, string]>;
     other: Record<string, string>;
     singular: Record<string, string>;
     unlimited: boolean;

@@ -37,20 +37,24 @@ export class Dimension {
         const written = found[2];
         if (written === undefined) throw new ValueProblem(`${repr(text)} has no unit; ${this.accepts()}`);
         const plural = Object.entries(this.data.singular).find(([, singular]) => singular === written)?.[0];
-        const unit = this.data.aliases[written] ?? plural ?? written;
+        const named = this.data.aliases[written] ?? plural ?? written;
+        const [count, unit] = this.data.multiples[named] ?? ["1", named];
         if (!this.scales.has(unit)) {
             throw new ValueProblem(`${repr(text)} is not a ${this.name}${this.meant(written)}; ${this.accepts()}`);
         }
-        return [Rational.parse(found[1] as string), unit];
+        return [Rational.parse(found[1] as string).times(Rational.parse(count)), unit];
     }
 
-    /** What a unit is called here that was written with letters of another size, or is one of another quantity. */
+    /** What a unit may be that was written with letters of another size, or is one of another quantity. */
     private meant(written: string): string {
-        const names = [...this.units.map((unit) => [unit, unit]), ...Object.entries(this.data.aliases)];
+        const other = this.data.other[written];
+        if (other !== undefined) return other;
+        const own = [...this.units, ...Object.keys(this.data.multiples)].map((unit) => [unit, unit]);
+        const names = [...own, ...Object.entries(this.data.aliases)];
         const same = names.filter(([name]) => (name as string).toLowerCase() === written.toLowerCase());
-        const found = new Set(same.map(([, unit]) => unit as string));
-        if (found.size === 1) return `, it is ${repr([...found][0] as string)} here`;
-        return this.data.other[written] ?? "";
+        const found = [...new Set(same.map(([, unit]) => unit as string))].sort();
+        if (found.length > 1) return `, it may be ${found.map((unit) => repr(unit)).join(" or ")}`;
+        return found.length === 1 ? `, it is ${repr(found[0] as string)} here` : "";
     }
 
     /** The quantity in base units; ValueProblem likewise. */

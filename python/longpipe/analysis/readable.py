@@ -18,6 +18,7 @@ _ENDINGS: Final = {
 # Units that users may request for bit/s, bytes and s.
 UNITS: Final = {
     **{f"{prefix}bit/s": scale for prefix, scale in (("k", 1e3), ("M", 1e6), ("G", 1e9))},
+    **{f"{prefix}B/s": 8 * scale for prefix, scale in (("k", 1e3), ("M", 1e6), ("G", 1e9))},
     **{f"{prefix}B": scale for prefix, scale in (("k", 1e3), ("M", 1e6), ("G", 1e9))},
     "ms": 1e-3,
     "s": 1.0,

@@ -23,7 +23,7 @@ from longpipe.scenario.base import (
 )
 from longpipe.scenario.reference import described, kind_of, parts
 from longpipe.scenario.variant import CHOSEN
-from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME
+from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, decimal
 
 DIMENSIONS: Final = (TIME, RATE, SYMBOLS, SIZE, SEGMENTS, TICKS, BUFFER)
 Json = dict[str, Any]
@@ -49,6 +49,7 @@ def dimensions() -> Json:
             "suffix": dimension.suffix,
             "units": {unit: str(scale) for unit, scale in dimension.units.items()},
             "aliases": dict(dimension.aliases),
+            "multiples": {name: [decimal(count), unit] for name, (count, unit) in dimension.multiples.items()},
             "singular": dict(dimension.singular),
             "other": dict(dimension.other),
             "unlimited": dimension.unlimited,

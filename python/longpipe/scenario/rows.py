@@ -45,10 +45,12 @@ class Column:
     def __post_init__(self) -> None:
         if self.unit:
             try:
-                _, self.unit = self.dimension.split(f"1 {self.unit}")
+                count, unit = self.dimension.split(f"1 {self.unit}")
             except ValueError as error:
                 raise ScenarioError(f"{self.file}:1: column {shown(self.head)}: {error}") from None
-        self._scale = self.dimension.units[self.unit or self.bare] / self.divisor
+            self._scale = count * self.dimension.units[unit] / self.divisor
+        else:
+            self._scale = self.dimension.units[self.bare] / self.divisor
 
     def read(self, line: int, cell: str) -> int:
         """Returns a cell in base units, rounded; ScenarioError names line and column."""
@@ -226,7 +228,7 @@ def _named(head: str, names: Mapping[str, Dimension | None]) -> tuple[str, str]:
     begin, underscore, end = name.rpartition("_")
     if underscore and not unit and name not in names and (begin in names or begin in _TIMES):
         dimension = TIME if begin in _TIMES else names[begin]
-        if dimension is not None and (end in dimension.units or end in dimension.aliases):
+        if dimension is not None and (end in dimension.units or end in dimension.multiples or end in dimension.aliases):
             name, unit = begin, end
     return ("time" if name in _TIMES else name), unit
 
