@@ -1,4 +1,4 @@
-//! When and who: what events are ordered by.
+//! Keys that order events by time, order and entity.
 
 use crate::time::Time;
 
@@ -11,25 +11,25 @@ pub type Order = u64;
 const ENTITY_BITS: u32 = 24;
 const ORDER_BITS: u32 = 40;
 
-/// Most entities there can be.
+/// Maximum number of entities.
 pub const MAX_ENTITIES: usize = 1 << ENTITY_BITS;
 
-/// An event: its time, its order among those of that instant, its entity.
+/// Key of an event: its time, its order among simultaneous events, and its entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     time: u64,
-    /// Order, then entity.
+    /// Order in the upper bits, entity in the lower ones.
     rank: u64,
 }
 
 impl Key {
-    /// Later than every event.
+    /// A key after all events.
     pub const NEVER: Key = Key {
         time: u64::MAX,
         rank: u64::MAX,
     };
 
-    /// An event of an entity.
+    /// Creates the key of an entity's event.
     #[inline]
     pub fn new(time: Time, order: Order, entity: Entity) -> Key {
         debug_assert!(order < 1 << ORDER_BITS);
@@ -39,19 +39,19 @@ impl Key {
         }
     }
 
-    /// When.
+    /// Time of the event.
     #[inline]
     pub fn time(self) -> Time {
         Time(self.time)
     }
 
-    /// Rank among events of that instant.
+    /// Order among simultaneous events.
     #[inline]
     pub fn order(self) -> Order {
         self.rank >> ENTITY_BITS
     }
 
-    /// Who.
+    /// Entity of the event.
     #[inline]
     pub fn entity(self) -> Entity {
         self.rank as u32 & (MAX_ENTITIES as u32 - 1)

@@ -1,11 +1,11 @@
-//! Discrete events: time, units, agenda and random streams. Knows no networking.
+//! Discrete-event simulation: time, units, event queue, memory limit and random streams. Independent of networking.
 //!
 //! ```text
-//! Rate ─▶ Time ─▶ Agenda (who acts next) ─▶ the simulation's loop
-//! Stream (seed, purpose, entity) ─▶ random numbers that no other entity can shift
+//! Rate ─▶ Time ─▶ EventQueue (next event of any entity) ─▶ the simulation's loop
+//! Stream (seed, purpose, entity) ─▶ random numbers that do not depend on other entities
 //! ```
 
-pub mod agenda;
+pub mod event_queue;
 pub mod key;
 pub mod memory;
 pub mod rng;
@@ -13,7 +13,7 @@ pub mod time;
 pub mod tournament;
 pub mod units;
 
-pub use agenda::Agenda;
+pub use event_queue::EventQueue;
 pub use key::{Entity, Key, Order};
 pub use rng::{mix, Stream};
 pub use time::{MaybeTime, Span, Time, PS_PER_SECOND};

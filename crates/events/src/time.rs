@@ -1,19 +1,19 @@
-//! Instants and spans in integer picoseconds.
+//! Times and durations in integer picoseconds.
 
 use std::ops::{Add, AddAssign, Sub};
 
 /// Picoseconds in one second.
 pub const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
-/// An instant [ps since the start of the run]; `u64` holds 213 days.
+/// A time [ps since the start of the run]; 64 bits cover 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
-/// An instant or none, in one word; none comes after every instant.
+/// An optional time in one word. `NONE` compares greater than every time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MaybeTime(u64);
 
-/// A length of time [ps].
+/// A duration [ps].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(pub u64);
 
@@ -21,22 +21,22 @@ impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
 
-    /// The instant in seconds, for reports only.
+    /// Returns the time in seconds, for reports only.
     pub fn as_seconds(self) -> f64 {
         self.0 as f64 / PS_PER_SECOND as f64
     }
 
-    /// Time since `earlier`, zero if `earlier` is later.
+    /// Returns the time since `earlier`, zero if `earlier` is later.
     pub fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl MaybeTime {
-    /// No instant.
+    /// No time.
     pub const NONE: MaybeTime = MaybeTime(u64::MAX);
 
-    /// The instant, if there is one.
+    /// Returns the time, if there is one.
     #[inline(always)]
     pub fn get(self) -> Option<Time> {
         (self != MaybeTime::NONE).then_some(Time(self.0))
@@ -64,7 +64,7 @@ impl From<Option<Time>> for MaybeTime {
 }
 
 impl Span {
-    /// The span in seconds, for reports only.
+    /// Returns the duration in seconds, for reports only.
     pub fn as_seconds(self) -> f64 {
         self.0 as f64 / PS_PER_SECOND as f64
     }

@@ -1,4 +1,4 @@
-//! The earliest of a fixed set of keys, in a tree of matches: a change costs a climb, the earliest nothing.
+//! A tournament tree over a fixed set of keys: the minimum is available at once, a change takes a climb to the root.
 
 use crate::key::{Entity, Key};
 use std::hint::select_unpredictable;
@@ -6,13 +6,13 @@ use std::hint::select_unpredictable;
 /// Keys of entities `0..n`, each present or `Key::NEVER`.
 #[derive(Clone, Debug)]
 pub struct Tournament {
-    /// Leaves from `leaves` on; node `i` holds the smaller of `2i` and `2i + 1`; the root is node 1.
+    /// Tree in an array: the root is node 1, node `i` has the smaller key of nodes `2i` and `2i + 1`, leaves start at `leaves`.
     nodes: Vec<Key>,
     leaves: usize,
 }
 
 impl Tournament {
-    /// No keys for `entities`.
+    /// Creates a tree without keys for `entities`.
     pub fn new(entities: usize) -> Tournament {
         let leaves = entities.max(2).next_power_of_two();
         Tournament {
@@ -21,13 +21,13 @@ impl Tournament {
         }
     }
 
-    /// The smallest key, or `Key::NEVER`.
+    /// Returns the smallest key, or `Key::NEVER`.
     #[inline]
     pub fn first(&self) -> Key {
         self.nodes[1]
     }
 
-    /// Sets an entity's key: the climb ends where it changes nothing.
+    /// Sets an entity's key. The climb stops at the first node that does not change.
     pub fn set(&mut self, entity: Entity, key: Key) {
         let mut at = self.leaves + entity as usize;
         self.nodes[at] = key;

@@ -1,4 +1,4 @@
-//! Rates and sizes, each its own type.
+//! Newtypes for rates and sizes.
 
 /// Bits per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,29 +1,29 @@
-//! The clock of a run: what time it is, when the run ends, and who acts next.
+//! The clock of a run: the present time, the end of the run, and the event queue.
 //!
-//! At one instant, departures come first, then cells or packets that reach a switch or router in the order of the tie rule,
-//! then frames and packets that reach their hosts, then timers, then applications that begin, then VBR that is looked
-//! after; equals by number.
+//! Simultaneous events have this order: departures; cells or packets that reach a switch or router, in the order of the
+//! tie rule; frames and packets that reach their hosts; timers; application starts; updates of VBR sources. Equal events
+//! are ordered by number.
 
 use crate::packets::{Flow, Link};
-use longpipe_events::{Agenda, Entity, Order, Span, Time};
+use longpipe_events::{Entity, EventQueue, Order, Span, Time};
 
-/// Packets that leave a port whose queue is served.
+/// Departures of packets from ports with a dequeue-time discipline.
 pub(crate) const DEPARTURE: Order = 0;
-/// What reaches a switch or a router; the rank of the tie rule is added.
+/// Arrivals at a switch or router; the rank of the tie rule is added.
 pub(crate) const CELL: Order = 1 << 32;
-/// What reaches a host.
+/// Arrivals at a host.
 pub(crate) const WHOLE_FRAME: Order = 2 << 32;
 /// Timers of end points.
 pub(crate) const TIMER: Order = 3 << 32;
-/// Applications that begin.
+/// Starts of applications.
 pub(crate) const START: Order = 4 << 32;
-/// VBR sources that are looked after.
+/// Updates of VBR sources.
 pub(crate) const VBR: Order = 5 << 32;
 
-/// No time from which any lead would reach another one.
+/// Sentinel for an unknown time; adding any delay to it gives no valid time.
 pub(crate) const UNKNOWN: Time = Time(1 << 63);
 
-/// Who acts.
+/// Entity that handles an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Actor {
     /// The far end of a link.
@@ -36,18 +36,18 @@ pub(crate) enum Actor {
     Start(Flow),
     /// A VBR source.
     Source(usize),
-    /// A port that sweeps, or whose queue is served.
+    /// A port that processes cells in sweeps, or that has a dequeue-time discipline.
     Port(usize),
 }
 
-/// Time, and who acts at which.
+/// Present time, end of the run, and pending events.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     pub now: Time,
     pub end: Time,
-    /// What happens later waits: the end, unless somebody outside may yet send before it.
+    /// Time up to which events are handled: the end of the run, or earlier while external packets may still enter.
     pub until: Time,
-    pub agenda: Agenda,
+    pub queue: EventQueue,
     /// Events handled.
     pub events: u64,
     links: usize,
@@ -56,14 +56,14 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Time zero of a run that lasts until `end`; most events are set a few times `interval` ahead.
+    /// Creates the clock of a run until `end`. Most events are scheduled a few times `interval` ahead.
     pub fn new(end: Time, links: usize, flows: usize, sources: usize, interval: Span) -> Clock {
         Clock {
             now: Time::ZERO,
             end,
             until: end,
-            // Each link has an end, and a port.
-            agenda: Agenda::new(2 * links + 3 * flows + sources, interval),
+            // Each link has an entity for its far end and one for its port.
+            queue: EventQueue::new(2 * links + 3 * flows + sources, interval),
             events: 0,
             links,
             flows,
@@ -71,7 +71,7 @@ impl Clock {
         }
     }
 
-    /// The number under which the agenda knows somebody.
+    /// Returns the entity number of an actor.
     #[inline(always)]
     pub fn entity(&self, actor: Actor) -> Entity {
         let entity = match actor {
@@ -85,7 +85,7 @@ impl Clock {
         entity as Entity
     }
 
-    /// Whom the agenda knows under a number.
+    /// Returns the actor of an entity number.
     #[inline(always)]
     pub fn actor(&self, entity: Entity) -> Actor {
         let index = entity as usize;
@@ -107,26 +107,26 @@ impl Clock {
         }
     }
 
-    /// Has somebody act at a time.
+    /// Schedules the event of an actor and replaces its pending one, if any.
     #[inline(always)]
     pub fn set(&mut self, actor: Actor, time: Time, order: Order) {
-        self.agenda.set(self.entity(actor), time, order);
+        self.queue.set(self.entity(actor), time, order);
     }
 
-    /// Has the port of a link act for what waits there, as it does time and again.
+    /// Schedules the next departure from the port of a link.
     #[inline(always)]
     pub fn set_departure(&mut self, link: Link, time: Time) {
-        self.agenda
-            .set_beside(self.entity(Actor::Port(link.index())), time, DEPARTURE);
+        self.queue
+            .set_dedicated(self.entity(Actor::Port(link.index())), time, DEPARTURE);
     }
 
-    /// Has somebody not act.
+    /// Cancels the pending event of an actor.
     #[inline(always)]
     pub fn cancel(&mut self, actor: Actor) {
-        self.agenda.cancel(self.entity(actor));
+        self.queue.cancel(self.entity(actor));
     }
 
-    /// An event of its own happens, at a time.
+    /// Advances the time to an event, and counts it.
     #[inline(always)]
     pub fn begin(&mut self, time: Time) {
         self.now = time;

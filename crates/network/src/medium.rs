@@ -34,10 +34,10 @@ pub(crate) trait Medium: Sized {
         self.send(hosts, vc, frame, payload, UNKNOWN);
     }
 
-    /// Handles what comes next here, if it comes before all on the agenda and not after the end.
+    /// Handles what comes next here, if it comes before all on the event queue and not after the end.
     fn advance<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool;
 
-    /// When what comes next here does, the agenda apart, where somebody outside may ask.
+    /// When what comes next here does, the event queue apart, where somebody outside may ask.
     fn next_due(&self) -> Option<Time> {
         None
     }
@@ -48,7 +48,7 @@ pub(crate) trait Medium: Sized {
         None
     }
 
-    /// What a link brings next has arrived at its end, as the agenda was told.
+    /// What a link brings next has arrived at its end, as the event queue was told.
     fn on_arrival<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _link: Link) {}
 
     /// Time to look after a VBR source.

@@ -52,7 +52,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
         if medium.advance(hosts) {
             return true;
         }
-        let Some((time, entity)) = hosts.clock.agenda.pop(hosts.clock.until) else {
+        let Some((time, entity)) = hosts.clock.queue.pop(hosts.clock.until) else {
             return false;
         };
         hosts.clock.begin(time);
@@ -76,7 +76,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
 
     /// When something happens next.
     pub fn next_due(&mut self) -> Time {
-        let pending = self.hosts.clock.agenda.next_time();
+        let pending = self.hosts.clock.queue.next_time();
         self.medium.next_due().map_or(pending, |next| next.min(pending))
     }
 

@@ -49,7 +49,7 @@ impl Atm {
             };
             if time > hosts.clock.until
                 || time >= self.under_way.first().1
-                || !hosts.clock.agenda.would_be_first(link.0, time, order)
+                || !hosts.clock.queue.would_be_first(link.0, time, order)
             {
                 return hosts.clock.set(Actor::Link(link), time, order);
             }

@@ -123,9 +123,9 @@ impl Atm {
         }
         // What ports do at one instant depends on nothing else at that instant; only who watches sees an order.
         let sure = if hosts.probe.is_idle() {
-            time <= hosts.clock.agenda.bound()
+            time <= hosts.clock.queue.lower_bound()
         } else {
-            !tie & (time < hosts.clock.agenda.bound())
+            !tie & (time < hosts.clock.queue.lower_bound())
         };
         if !sure {
             return self.advance_tied_edge(hosts);
@@ -158,11 +158,11 @@ impl Atm {
         let Some(((order, entity), lane)) = first else {
             return false;
         };
-        let agenda = &mut hosts.clock.agenda;
+        let queue = &mut hosts.clock.queue;
         let first = if hosts.probe.is_idle() {
-            agenda.would_be_first(0, time, CELL)
+            queue.would_be_first(0, time, CELL)
         } else {
-            agenda.would_be_first(entity, time, order)
+            queue.would_be_first(entity, time, order)
         };
         if first {
             self.take_edge_apart(hosts, lane);
@@ -330,7 +330,7 @@ impl Atm {
         }
     }
 
-    /// Puts the arrival of a link's head cell on the agenda.
+    /// Puts the arrival of a link's head cell on the event queue.
     #[inline]
     pub(crate) fn schedule<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         if let Some((time, order)) = self.next_arrival(link) {

@@ -24,7 +24,7 @@ struct CacheLine;
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Connection {
-    /// When the agenda will look at the sending host's timers.
+    /// Time of the scheduled timer event of the sending host.
     pub sender_armed: MaybeTime,
     /// Where the data circuit begins.
     pub way: Entry,
@@ -39,7 +39,7 @@ pub struct Connection {
     /// When the application begins.
     pub start: Time,
     receiving: CacheLine,
-    /// When the agenda will look at the receiving host's timers.
+    /// Time of the scheduled timer event of the receiving host.
     pub receiver_armed: MaybeTime,
     /// Where the return circuit begins.
     pub way_back: Entry,

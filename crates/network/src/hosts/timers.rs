@@ -1,4 +1,4 @@
-//! The timers of end points, of which the agenda is told the earliest: it looks again when that has moved. A host that
+//! The timers of end points, of which the event queue is told the earliest: it looks again when that has moved. A host that
 //! packets reach ahead of time may look first.
 
 use super::{asking, Hosts};
@@ -40,7 +40,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Has the agenda look at the timers of a flow's sending host in time.
+    /// Schedules the next timer event of a flow's sending host.
     #[inline(always)]
     pub fn arm_sending_host<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         let state = &mut self.flows[flow.index()];
@@ -51,7 +51,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Has the agenda look at the timers of a flow's receiving host in time.
+    /// Schedules the next timer event of a flow's receiving host.
     #[inline(always)]
     pub fn arm_receiving_host<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         let state = &mut self.flows[flow.index()];

@@ -100,7 +100,7 @@ impl Ip {
         if time > hosts.clock.until {
             return false;
         }
-        if tie | (time >= hosts.clock.agenda.bound()) {
+        if tie | (time >= hosts.clock.queue.lower_bound()) {
             return self.advance_tied(hosts);
         }
         let next = if lane == 0 {
@@ -133,7 +133,7 @@ impl Ip {
     #[inline(never)]
     fn advance_tied<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
         let (lane, time, tie) = self.lanes.first();
-        let next = hosts.clock.agenda.next_time();
+        let next = hosts.clock.queue.next_time();
         if !tie && next != time {
             if time < next {
                 self.advance_with_options(hosts, lane);
@@ -145,7 +145,7 @@ impl Ip {
         let Some(((order, entity), lane)) = first else {
             return false;
         };
-        let first = hosts.clock.agenda.would_be_first(entity, time, order);
+        let first = hosts.clock.queue.would_be_first(entity, time, order);
         if first {
             self.advance_with_options(hosts, lane);
         }

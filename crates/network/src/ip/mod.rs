@@ -95,7 +95,7 @@ impl Ip {
         }
     }
 
-    /// Puts the arrival of the first packet on a wire, and its rank among the events of that instant, on the agenda.
+    /// Puts the arrival of the first packet on a wire, and its rank among the events of that instant, on the event queue.
     fn schedule<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let wire = &self.wires[link.index()];
         let Some(next) = wire.waiting.packets.first() else {

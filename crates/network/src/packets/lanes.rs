@@ -1,7 +1,7 @@
 //! What is on its way to where it may meet others, in the order in which it will arrive.
 //!
 //! Acknowledgements clock the senders, so packets mostly leave their hosts in the order in which they will arrive at the next port,
-//! or nearly so: they queue up in a lane and need no agenda. Those that are on their way for different times have a lane each.
+//! or nearly so: they queue up in a lane and need no event queue. Those that are on their way for different times have a lane each.
 
 use super::ring::Ring;
 use super::OnWire;

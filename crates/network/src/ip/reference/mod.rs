@@ -2,7 +2,7 @@
 //!
 //! This is what the fast path is held against: it shares its packets, policies, losses and end points, and none of its
 //! shortcuts. At one instant departures come first, then packets that reach a router in the order of the tie rule, then
-//! packets that reach a host by number of the link, then timers and starts, which the agenda keeps.
+//! packets that reach a host by number of the link, then timers and starts, which the event queue keeps.
 
 mod horizon;
 mod plainly;
@@ -230,7 +230,7 @@ impl Medium for Reference {
             return false;
         };
         // Timers and starts come after all that the network does at their instant.
-        if time > hosts.clock.until || !hosts.clock.agenda.would_be_first(0, time, TIMER - 1) {
+        if time > hosts.clock.until || !hosts.clock.queue.would_be_first(0, time, TIMER - 1) {
             return false;
         }
         self.pending.pop();
