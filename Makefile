@@ -9,7 +9,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 # All crates but the boundaries to Python and to browsers, which pytest and a browser test, and which take long to compile.
 TESTED := --workspace $(addprefix --exclude longpipe-,python reading-derive wasm)
 
-.PHONY: setup reproduce test wheel lab lab-test docs bench bench-rivals bench-kinds bench-scaling soak checked golden tests-built lint lint-rust lint-python clean
+.PHONY: setup reproduce test wheel lab lab-test docs bench bench-rivals bench-kinds bench-scaling soak fuzz checked golden tests-built lint lint-rust lint-python clean
 
 # Python's packages come while the core compiles, and tests are compiled beside it, unless make was told how much to do at once.
 TWO_AT_ONCE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
@@ -141,11 +141,16 @@ bench-scaling: setup
 # move, LINKS=reroute routes that change, too. CHECKED=1 finds overflows.
 CASES ?= 20000
 FROM ?= 0
+FILES ?= 10000
 CHECKS := --target-dir target/checked --config profile.ci.overflow-checks=true --config profile.ci.debug-assertions=true
 soak:
 	cargo run --package longpipe-network --profile ci $(if $(CHECKED),$(CHECKS)) --example soak -- \
 		--cases $(CASES) --from $(FROM) $(if $(LINKS),--links $(LINKS)) --out results/soak
 	PROPTEST_CASES=$(CASES) cargo test --package longpipe-network --profile ci --test all engines:: -- --nocapture
+
+# Mutated files of every format, each read or refused in one line; what is not is kept in fuzz-failures/.
+fuzz: $(VENV)/.built
+	$(BIN)/python tests/fuzz.py --cases $(FILES)
 
 # The results that tests/golden.rs asks for, anew: refused where one changed and the engine's number did not.
 golden:

@@ -37,13 +37,18 @@ class RunError(RuntimeError):
 
 
 def nearest(word: str, accepted: Iterable[str], most: int | None = None) -> str:
-    """The clause that names what is accepted, `most` of it, led by the closest name of all if there is one."""
-    names = list(accepted)
+    """Returns the clause that names what is accepted, `most` of it, led by the closest name of all if there is one."""
+    names = [_shortened(name) for name in accepted]
+    word = _shortened(word)
     close = difflib.get_close_matches(word, names, n=3)
     # Of names that are as close the one of the same letters.
     close.sort(key=lambda name: (-difflib.SequenceMatcher(None, name, word).ratio(), sorted(name) != sorted(word)))
     more = f" and {len(names) - most} more" if most is not None and len(names) > most else ""
     return (f"did you mean {close[0]!r}? " if close else "") + f"accepts {', '.join(names[:most])}{more}"
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= 60 else f"{name[:57]}..."
 
 
 def _lines(error: ErrorDetails, model: type[BaseModel]) -> tuple[str, ...]:

@@ -16,8 +16,13 @@ FIELD: Final = "tcpi_"
 
 _PARTS: Final = (
     ast.Expression, ast.Constant, ast.Name, ast.Load, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Tuple,
-    ast.cmpop, ast.boolop, ast.unaryop, ast.operator,
+    ast.cmpop, ast.boolop, ast.unaryop, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.BitAnd,
+    ast.BitOr,
 )  # fmt: skip
+# Bounds of one block of code, and of what it computes.
+_MOST_LETTERS: Final = 10_000
+_LARGEST: Final = 2**128
+_SHOWN: Final = 100
 
 
 class Notes:
@@ -31,8 +36,10 @@ class Notes:
     def run(self, text: str, fields: Mapping[str, int], line: int) -> None:
         """Asserts; DiffersError for what does not hold, NotUnderstoodError for more than assertions and numbers."""
         try:
+            if len(text) > _MOST_LETTERS:
+                raise ValueError(text)
             statements = ast.parse("\n".join(row.strip() for row in text.splitlines())).body
-        except SyntaxError:
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise NotUnderstoodError(" ".join(text.split()), line) from None
         self.named.update({FIELD + name: value for name, value in fields.items()})
         for statement in statements:
@@ -62,9 +69,21 @@ class Notes:
             raise DiffersError(f"{ast.unparse(test)}; {held}", line)
 
     def _value(self, expression: ast.expr, line: int) -> Any:  # noqa: ANN401 - whatever it comes to
-        known = all(isinstance(node, _PARTS) for node in ast.walk(expression))
+        known = all(isinstance(node, _PARTS) and _is_number(node) for node in ast.walk(expression))
         names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
         if not known or names - self.named.keys():
             raise NotUnderstoodError(ast.unparse(expression), line)
-        # Of constants, names and operators alone.
-        return eval(compile(ast.Expression(expression), "script", "eval"), {"__builtins__": {}}, self.named)  # noqa: S307
+        try:
+            # Of numbers, names and operators alone.
+            code = compile(ast.Expression(expression), "script", "eval")
+            found = eval(code, {"__builtins__": {}}, self.named)  # noqa: S307
+        except (ArithmeticError, TypeError, ValueError, RecursionError, MemoryError) as error:
+            raise NotUnderstoodError(f"{ast.unparse(expression)[:_SHOWN]}: {error}", line) from None
+        if isinstance(found, int) and abs(found) > _LARGEST:
+            raise NotUnderstoodError(f"{ast.unparse(expression)[:_SHOWN]}: more than 128 bits", line)
+        return found
+
+
+def _is_number(node: ast.AST) -> bool:
+    """Returns whether a part of an expression is no constant but a number or a truth value."""
+    return not isinstance(node, ast.Constant) or isinstance(node.value, int | float)

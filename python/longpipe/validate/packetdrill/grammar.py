@@ -80,6 +80,9 @@ class Statement:
 
 
 _BETWEEN: Final = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
+# Letters of one statement, and of one that is shown.
+_MOST_LETTERS: Final = 1 << 16
+_SHOWN: Final = 200
 _AT_ONCE: Final = When("relative")
 
 
@@ -88,8 +91,9 @@ def _ps(seconds: str) -> int:
 
 
 def _statement() -> pp.ParserElement:
-    number = pp.Regex(r"\d+(?:\.\d+)?|\.\d+")
-    integer = pp.Regex(r"\d+").set_parse_action(lambda found: int(found[0]))
+    # Numbers of 64 bits, and times to the picosecond.
+    number = pp.Regex(r"[0-9]{1,12}(?:\.[0-9]{1,12})?|\.[0-9]{1,12}")
+    integer = pp.Regex(r"[0-9]{1,18}").set_parse_action(lambda found: int(found[0]))
 
     sign = pp.Opt("+", default="")
     when = (pp.Literal("*") | sign + number + pp.Opt(pp.Suppress("~" + sign) + number)).set_parse_action(_when)
@@ -183,13 +187,15 @@ _STATEMENT: Final = _statement()
 def parse(text: str) -> list[Statement]:
     """The statements of a script in order; NotUnderstoodError with its line for the first that is none."""
     statements = []
+    before, line = 0, 1
     at = _end_of_gap(text, 0)
     while at < len(text):
-        line = text.count("\n", 0, at) + 1
+        line += text.count("\n", before, at)
+        before = at
         try:
-            _, parts, length = _STATEMENT.parse_string(text[at:])
-        except pp.ParseException:
-            raise NotUnderstoodError(text[at:].splitlines()[0].strip(), line) from None
+            _, parts, length = _STATEMENT.parse_string(text[at : at + _MOST_LETTERS])
+        except (pp.ParseException, RecursionError):
+            raise NotUnderstoodError(text[at : at + _SHOWN].splitlines()[0].strip(), line) from None
         when, what = parts if len(parts) > 1 else (_AT_ONCE, parts[0])
         written = " ".join(text[at : at + length].split())
         statements.append(Statement(line, written, when, what))

@@ -1,7 +1,10 @@
 """How a script ended."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
+
+# Characters of a statement, which may be any number of lines.
+_SHOWN: Final = 200
 
 Verdict = Literal["pass", "differs", "not understood"]
 
@@ -23,7 +26,8 @@ class Outcome:
         """One line."""
         place = "" if self.line is None else f":{self.line}"
         asked = f"; {self.unchecked} assertions of {', '.join(self.unknown)} not checked" if self.unchecked else ""
-        return f"{self.script}{place}: {self.verdict}{f': {self.words}' if self.words else ''}{asked}"
+        words = f": {self.words[:_SHOWN]}" if self.words else ""
+        return f"{self.script}{place}: {self.verdict}{words}{asked}"
 
 
 class DiffersError(Exception):

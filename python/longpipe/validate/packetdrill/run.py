@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,8 @@ _WRITES: Final = frozenset(("write", "send", "sendto"))
 _ENDS: Final = frozenset(("close", "shutdown"))
 # Of a script: Linux's own have at most 20 KB.
 MOST_BYTES: Final = 1 << 20
+# Until when timers are run, of which a script may leave one for ever.
+_LATEST_PS: Final = TIME.parse("10000 s")
 # More expirations than that at one instant are no timer's.
 _MOST_AT_ONCE: Final = 1000
 
@@ -55,7 +58,7 @@ class _Player:
         """One statement."""
         if isinstance(statement.what, Flag):
             return self.settings.take_flag(statement.what.name, statement.what.value, statement.line)
-        earliest, latest = self._times(statement.when)
+        earliest, latest = self._times(statement.when, statement.line)
         match statement.what:
             case Command(text):
                 if self.endpoint is not None and "sysctl_restore" not in text:
@@ -76,8 +79,10 @@ class _Player:
         self.before_ps = earliest
         return None
 
-    def _times(self, when: When) -> tuple[int, int]:
+    def _times(self, when: When, line: int) -> tuple[int, int]:
         since = self.before_ps if when.kind == "relative" else 0
+        if since + when.latest_ps > _LATEST_PS:
+            raise NotUnderstoodError(f"a time after {TIME.format(_LATEST_PS)}", line)
         if when.kind == "any":
             return self.before_ps, self.before_ps + TIME.parse("1000 s")
         return since + when.earliest_ps, since + when.latest_ps
@@ -111,10 +116,10 @@ class _Player:
         if call.name in _ENDS:
             raise _Over
         if call.name == "setsockopt":
-            if "TCP_CONGESTION" in call.arguments:
+            if "TCP_CONGESTION" in call.arguments and len(call.arguments) > 3:
                 self.settings.take_control(call.arguments[3].strip('[]"'))
         elif call.name in _WRITES:
-            if self.endpoint is None or not call.result.isdecimal():
+            if self.endpoint is None or not re.fullmatch(r"[0-9]{1,18}", call.result):
                 raise NotUnderstoodError(statement.text, statement.line)
             self.endpoint.write(int(call.result))
             self._let_out()
@@ -206,6 +211,8 @@ def run_script(path: Path, name: str | None = None) -> Outcome:
         return Outcome(shown, "differs", found.line or line, f"script: {found}")
     except NotUnderstoodError as found:
         return Outcome(shown, "not understood", found.line, str(found))
+    except OverflowError:
+        return Outcome(shown, "not understood", line, "a number of more than 64 bits, or one below 0")
     except ScenarioError as error:
         return Outcome(shown, "not understood", line, str(error).replace("\n", "; "))
     return Outcome(shown, "pass", unchecked=player.notes.unchecked, unknown=tuple(player.notes.unknown))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from longpipe.scenario import Scenario
+from longpipe.scenario.base import MOST_WINDOW_SCALE
 from longpipe.validate.packetdrill.outcome import NotUnderstoodError
 
 # What a machine offers in its own SYN, and what the timestamps of RFC 7323 take of a segment [byte].
@@ -39,9 +40,9 @@ class Settings:
 
     def take_flag(self, name: str, value: str, line: int) -> None:
         """An option of packetdrill's command line."""
-        if name == "tolerance_usecs" and value.isdecimal():
+        if name == "tolerance_usecs" and re.fullmatch(r"[0-9]{1,9}", value):
             self.tolerance_ps = int(value) * 10**6
-        elif name == "tolerance_percent" and re.fullmatch(r"\d+(\.\d+)?", value):
+        elif name == "tolerance_percent" and re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?", value):
             self.tolerance_share = float(value) / 100
         else:
             raise NotUnderstoodError(f"--{name}={value}", line)
@@ -82,8 +83,8 @@ class Settings:
 
     @property
     def scale(self) -> int:
-        """By how many bits the peer's windows are shifted."""
-        return int(str(self.peer.get("wscale", 0)))
+        """Returns by how many bits the peer's windows are shifted; more than 14 count as 14 (RFC 7323 section 2.3)."""
+        return min(int(str(self.peer.get("wscale", 0))), MOST_WINDOW_SCALE)
 
     def tcp_json(self, rtt_ps: int, window: int) -> str:
         """The connection as the core takes it, after a handshake of so long; the peer advertises `window` [byte].

@@ -1,0 +1,163 @@
+"""Every format of a file that longpipe reads: a few files of it, and what reads and checks one."""
+
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from longpipe.analysis.anova import anova
+from longpipe.analysis.cautions import cautions
+from longpipe.examples import EXAMPLES, example
+from longpipe.inputs import load_json
+from longpipe.inputs.frame import column_named, in_base_units, read_frame
+from longpipe.report.folder import RECORD, records
+from longpipe.satellites import Constellation
+from longpipe.scenario import Scenario
+from longpipe.validate.packetdrill import run_script
+
+ROOT: Final = Path(__file__).parent.parent
+FADE: Final = b"time,esn0 [dB]\n0,12.5\n5,3 dB\n10 s,9\n"
+TLE: Final = b"""ISS (ZARYA)
+1 25544U 98067A   20045.18587073  .00000950  00000-0  25302-4 0  9990
+2 25544  51.6443 242.0161 0004885 264.6060 207.3845 15.49165514212791
+"""
+OMM: Final[dict[str, Any]] = {
+    "OBJECT_NAME": "ISS (ZARYA)", "OBJECT_ID": "1998-067A", "CENTER_NAME": "EARTH", "REF_FRAME": "TEME", "TIME_SYSTEM": "UTC",
+    "MEAN_ELEMENT_THEORY": "SGP4", "EPOCH": "2020-02-14T04:27:39.231072", "MEAN_MOTION": 15.49165514, "ECCENTRICITY": 0.0004885,
+    "INCLINATION": 51.6443, "RA_OF_ASC_NODE": 242.0161, "ARG_OF_PERICENTER": 264.606, "MEAN_ANOMALY": 207.3845,
+    "EPHEMERIS_TYPE": 0, "CLASSIFICATION_TYPE": "U", "NORAD_CAT_ID": 25544, "ELEMENT_SET_NO": 999, "REV_AT_EPOCH": 21279,
+    "BSTAR": 2.5302e-05, "MEAN_MOTION_DOT": 9.5e-06, "MEAN_MOTION_DDOT": 0,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format by its name: seeds, the end of a file's name, and what reads a file; a text is a verdict of its own."""
+
+    name: str
+    seeds: tuple[bytes, ...]
+    suffix: str
+    read: Callable[[Path], str | None]
+
+
+def _scenario(file: Path) -> None:
+    cautions(Scenario.from_toml(file))
+
+
+def _over(**path: object) -> None:
+    network: dict[str, Any] = {"kind": "dumbbell", "sources": 1, "path": path}
+    cautions(Scenario(framing="ip", duration="10 s", network=network, switch={"buffer": "100 packets"}))
+
+
+def _path(file: Path) -> None:
+    _over(file=str(file))
+
+
+def _es_n0(file: Path) -> None:
+    _over(symbol_rate="10 Mbaud", file=str(file))
+
+
+def _modcods(file: Path) -> None:
+    _over(symbol_rate="10 Mbaud", esn0=[["0 s", 9.0]], modcods=str(file))
+
+
+def _arrivals(file: Path) -> None:
+    traffic = {"kind": "arrivals", "file": str(file)}
+    cautions(Scenario(framing="ip", duration="1 s", traffic=traffic, switch={"buffer": "100 packets"}))
+
+
+def _runs(file: Path) -> None:
+    frame = read_frame(file, "a CSV file with a header")
+    frame, _ = in_base_units(frame, column_named(frame, "rate"))
+    anova(frame, column_named(frame, "rate"), ("tcp", "buffer"))
+
+
+def _satellites(file: Path) -> None:
+    Constellation.of_file(file)
+
+
+def _script(file: Path) -> str:
+    return str(run_script(file))
+
+
+def _scheduler(file: Path) -> None:
+    load_json(file, "a scheduler file of Dask")
+
+
+def _reproduction(file: Path) -> None:
+    file.replace(file.with_name(RECORD))
+    for part in records(file.parent).values():
+        list(part["files"])
+
+
+def _round_trips() -> bytes:
+    """As irtt writes them: three, the last one lost."""
+    trips = [
+        {
+            "seqno": k, "lost": rtt is None, "delay": {} if rtt is None else {"receive": rtt // 2, "rtt": rtt, "send": rtt // 2},
+            "timestamps": {"client": {"send": {"wall": 1508180723000000000 + sent, "monotonic": sent}}},
+        }
+        for k, (sent, rtt) in enumerate(((2776704, 134460), (202856692, 99455), (402975335, None)))
+    ]  # fmt: skip
+    return json.dumps({"version": {"irtt": "0.9"}, "round_trips": trips}).encode()
+
+
+def _toml() -> Iterator[bytes]:
+    for name in EXAMPLES:
+        text = example(name)
+        # Routes over a constellation take seconds to find, whatever the file.
+        if "shell" not in text:
+            yield text.encode()
+    for file in sorted((ROOT / "scenarios").glob("*.toml")):
+        yield file.read_bytes()
+
+
+def _kvn() -> bytes:
+    head = {"CCSDS_OMM_VERS": "2.0", "CREATION_DATE": "2020-02-14T05:00:00", "ORIGINATOR": "CSSI"}
+    return "".join(f"{name} = {value}\n" for name, value in {**head, **OMM}.items()).encode()
+
+
+def _xml() -> bytes:
+    parts = {name: f"<{name}>{value}</{name}>" for name, value in OMM.items()}
+    about, orbit = list(parts)[:6], list(parts)[6:]
+    segment = (
+        f"<segment><metadata>{''.join(parts[n] for n in about)}</metadata>"
+        f"<data><meanElements>{''.join(parts[n] for n in orbit)}</meanElements></data></segment>"
+    )
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<ndm><omm><body>\n{segment}\n{segment}</body></omm></ndm>\n'.encode()
+    )
+
+
+def _table() -> bytes:
+    rows = [(a, b, n) for a in ("reno", "sack") for b in ("1 BDP", "2 BDP") for n in (4.0, 4.2, 5.1)]
+    return ("tcp,buffer,rate [Mbit/s]\n" + "".join(f"{a},{b},{n + len(a + b) % 3}\n" for a, b, n in rows)).encode()
+
+
+CSV: Final = (
+    b"time,rate,delay,loss\n0,10 Mbit/s,0.02,\n1.5,5e6,30 ms,0.25\n2,,,0\n",
+    b"time [ms];rate [Mbit/s];rtt [ms]\r\n1686019808780;4;60\r\n1686019809780;3.5;61.5\r\n",
+    b"time_s,from,to,rtt_ns,links\n0,a,b,40000000,4\n1,a,b,,0\n3,a,b,60000000.5,6\n",
+    b"timestamp,rtt,uplink,downlink\n1705744800616897349,0,0,-1\n1705744800626565141,120.126123,72.4,47.6\n",
+)
+FORMATS: Final = (
+    Format("scenario", tuple(_toml()), ".toml", _scenario),
+    Format("path", CSV, ".csv", _path),
+    Format("es-n0", (FADE,), ".csv", _es_n0),
+    Format("modcods", (b"modcod,esn0,efficiency\nfast,8,2\nslow,0.5,0.25\n",), ".csv", _modcods),
+    Format("arrivals", (b"time,bytes\n0,100\n0.5,200\n500 ms,1 KB\n",), ".csv", _arrivals),
+    Format("schedule", (b"0\n2\n2\n5\n",), ".down", _path),
+    Format("irtt", (_round_trips(),), ".json", _path),
+    Format("irtt-gzip", (gzip.compress(_round_trips(), mtime=0),), ".json.gz", _path),
+    Format("runs", (_table(), b"tcp;buffer;rate\na;1;4 Mbit/s\na;2;5 Mbit/s\nb;1;7 Mbit/s\nb;2;9 Mbit/s\n"), ".csv", _runs),
+    Format("tle", (TLE, b"1 22\n" + TLE + TLE.partition(b"\n")[2]), ".tle", _satellites),
+    Format("omm-json", (json.dumps([OMM, OMM]).encode(),), ".json", _satellites),
+    Format("omm-csv", (",".join(OMM).encode() + b"\n" + ",".join(map(str, OMM.values())).encode() + b"\n",), ".csv", _satellites),
+    Format("omm-xml", (_xml(),), ".xml", _satellites),
+    Format("omm-kvn", (_kvn(), _kvn() + _kvn()), ".txt", _satellites),
+    Format("packetdrill", tuple(file.read_bytes() for file in sorted((ROOT / "tests/data/packetdrill").glob("*.pkt"))), ".pkt", _script),
+    Format("scheduler", (b'{"type": "Scheduler", "address": "tcp://127.0.0.1:8786", "workers": {}}',), ".json", _scheduler),
+    Format("reproduction", (b'{"reproduction": {"document": "frr-96", "files": {"report.json": "0a"}}}',), ".json", _reproduction),
+)  # fmt: skip
