@@ -11,6 +11,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
+from longpipe.errors import shown
+
 UNLIMITED: Final = "unlimited"
 
 # Lengths are bounded so that no text, however absurd, costs time.
@@ -68,15 +70,15 @@ class Dimension:
 def _split(dimension: Dimension, text: str) -> tuple[Fraction, str]:
     match = _QUANTITY.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{text!r}; {dimension.accepts()}")
+        raise ValueError(f"{shown(text)}; {dimension.accepts()}")
     written = match[2]
     if not written:
-        raise ValueError(f"{text!r} has no unit; {dimension.accepts()}")
+        raise ValueError(f"{shown(text)} has no unit; {dimension.accepts()}")
     plurals = {singular: plural for plural, singular in dimension.singular.items()}
     unit = dimension.aliases.get(written, plurals.get(written, written))
     count, unit = dimension.multiples.get(unit, (Fraction(1), unit))
     if unit not in dimension.units:
-        raise ValueError(f"{text!r} is not a {dimension.name}{_meant(dimension, written)}; {dimension.accepts()}")
+        raise ValueError(f"{shown(text)} is not a {dimension.name}{_meant(dimension, written)}; {dimension.accepts()}")
     return Fraction(match[1]) * count, unit
 
 
@@ -85,7 +87,7 @@ def _parse(dimension: Dimension, text: str) -> int:
     number, unit = dimension.split(text)
     value = number * dimension.units[unit]
     if value.denominator != 1:
-        raise ValueError(f"{text!r}; needs a whole number of {dimension.base}")
+        raise ValueError(f"{shown(text)}; needs a whole number of {dimension.base}")
     return int(value)
 
 
