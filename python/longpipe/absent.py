@@ -1,9 +1,9 @@
-"""Well-known names that longpipe does not have, each with what is nearest: README.md, "What it does not have"."""
+"""Well-known names that longpipe does not have, each with the closest alternative."""
 
 from collections.abc import Container
 from typing import Final
 
-# Congestion controls and what belongs to them, queues, recoveries, traffic, links; by what people write for them.
+# Congestion controls, queues, recoveries, traffic and links by the names that users type.
 NAMES: Final[dict[str, tuple[str, str]]] = {
     **dict.fromkeys(
         ("compound", "ctcp", "yeah", "cdg"), ("a congestion control", "tcp.congestion = 'cubic' or 'illinois'")
@@ -30,7 +30,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     ),
     **dict.fromkeys(("ipv6", "ethernet", "mpls", "wifi"), ("a link layer", "framing = 'ip' or 'aal5'")),
 }
-# What others call something that is here.
+# Names of other simulators for features that longpipe has.
 CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("droptail", "drop-tail", "taildrop", "tail_drop", "pfifo"), "tail-drop"),
     **dict.fromkeys(("ppd",), "partial-packet-discard"),
@@ -56,7 +56,7 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("ber", "bit-error-rate", "bit_error_rate"), "bit-errors"),
     **dict.fromkeys(("atm", "cells"), "aal5"),
     **dict.fromkeys(("packets", "ipv4"), "ip"),
-    # Parameters of queues, as ns-2, ns-3 and tc call them.
+    # Queue parameters by their names in ns-2, ns-3 and tc.
     **dict.fromkeys(("min_th", "minth"), "min"),
     **dict.fromkeys(("max_th", "maxth"), "max"),
     **dict.fromkeys(("maxp", "max_prob"), "max_p"),
@@ -65,7 +65,7 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("tupdate", "t_update"), "update"),
     **dict.fromkeys(("queuedelayreference", "qdelay_ref"), "target"),
 }
-# The control whose window is what others call Reno's.
+# The congestion control that others call Reno.
 RENO: Final = "aimd"
 
 

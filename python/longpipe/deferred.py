@@ -1,4 +1,4 @@
-"""Names that a package offers, whose modules are loaded when one of them is first used."""
+"""Lazy imports: names of a package whose modules are imported on first use."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -6,14 +6,14 @@ from importlib import import_module
 
 
 def deferred(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package, by the module in which each name is defined."""
+    """Returns `__getattr__` and `__dir__` of a package, given the module of each name."""
     names = vars(sys.modules[package])
 
     def find(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home = import_module(homes[name])
-        # A module of the package by its own name, or what a module defines.
+        # The name is a submodule itself, or an attribute of a submodule.
         found = names[name] = home if homes[name] == f"{package}.{name}" else getattr(home, name)
         return found
 

@@ -1,4 +1,4 @@
-"""Tables as files of the kind that their name says."""
+"""Writes tables in the format of the file suffix."""
 
 from io import BytesIO
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where `save` was before it was of `longpipe.pictures`."""
+"""Compatibility alias of `longpipe.pictures.save`."""
 
 from longpipe.pictures.saving import save
 

@@ -1,4 +1,4 @@
-"""Where results come from: which code, which libraries, which machine."""
+"""Provenance of results: code, libraries and machine."""
 
 import hashlib
 import os
@@ -8,13 +8,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-# Those that numbers or figures pass through.
+# Libraries that affect numbers or figures.
 LIBRARIES: Final = ("numpy", "pandas", "scipy", "statsmodels", "matplotlib")
 
 
 @cache
 def code_digest() -> str:
-    """SHA-256 over the package as installed, its compiled core included: another one may give other results."""
+    """SHA-256 over the installed package including the compiled core, which identifies the code of results."""
     package = Path(__file__).parent
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*")):
@@ -25,7 +25,7 @@ def code_digest() -> str:
 
 
 def software() -> dict[str, str]:
-    """Versions of longpipe, of Python, and of the libraries that results pass through."""
+    """Versions of longpipe, Python, and the libraries that affect results."""
     found = {"longpipe": version("longpipe"), "Python": platform.python_version()}
     return found | {name: version(name) for name in LIBRARIES}
 

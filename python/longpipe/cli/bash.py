@@ -1,4 +1,4 @@
-"""Completion in bash, which splits `switch.policy=epd` at `=`, other words at `:`, and wants the last part back."""
+"""Bash completion, which splits words at `=` and `:` and expects only the last part as an answer."""
 
 import contextlib
 import io
@@ -13,8 +13,8 @@ BREAKS: Final = frozenset("=:")
 
 @contextlib.contextmanager
 def whole_words() -> Iterator[None]:
-    """Has bash's request name whole words, and its answer the part that bash has split off; nothing else changes."""
-    # Bash sends a word a line.
+    """Joins the split words of bash's request, and reduces the answers to the part after the split."""
+    # Bash sends one word per line.
     words = os.environ.get("COMP_WORDS", "").split("\n")
     if os.environ.get(ASKED) != "complete_bash" or len(words) < 2:
         yield
@@ -30,7 +30,7 @@ def whole_words() -> Iterator[None]:
 
 
 def joined(words: Sequence[str], current: int) -> tuple[list[str], int, str]:
-    """Words put together again, which of them has number `current`, and what stands before that: "switch.policy="."""
+    """Returns joined words, the index of the current one, and the prefix before the split: "switch.policy="."""
     whole: list[str] = []
     found, before, open_ = current, "", False
     for number, word in enumerate(words):

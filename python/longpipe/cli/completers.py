@@ -1,4 +1,4 @@
-"""What a shell completes: names of papers, examples, fields, levels, measures and studies."""
+"""Shell completion of papers, examples, fields, levels, measures and studies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def among(names: Iterable[str]) -> Callable[[str], list[str]]:
-    """Those of the names that begin as what was typed."""
+    """Returns the names that start with the typed text."""
     known = list(names)
 
     def complete(incomplete: str) -> list[str]:
@@ -25,12 +25,12 @@ def among(names: Iterable[str]) -> Callable[[str], list[str]]:
 
 
 def field_and_level(incomplete: str) -> list[str]:
-    """FIELD= of every field of a scenario; behind it the values that it names.
+    """Completes FIELD= for every field of a scenario, and its named values after the equals sign.
 
     Of the only field that is meant its values, or its default, come at once: with no more to choose from, a shell would
     set a space behind the equals sign.
     """
-    # A shell asks as long as a key takes to repeat: all else is loaded when it is needed.
+    # Completion must answer within a key repeat, so import everything else only when it is needed.
     from longpipe.scenario.reference import all_fields
 
     left, equals, _ = incomplete.partition("=")
@@ -48,7 +48,7 @@ def field_and_level(incomplete: str) -> list[str]:
 
 
 def _levels(field: Field) -> list[str]:
-    """The values that a field names."""
+    """Returns the named values of a field."""
     return [level for level in field.accepts.split(", ") if level.replace("-", "").isalnum()]
 
 
@@ -59,14 +59,14 @@ def _default(field: Field) -> list[str]:
 
 
 def field(incomplete: str) -> list[str]:
-    """Dotted names of fields."""
+    """Completes dotted names of fields."""
     from longpipe.scenario.reference import all_fields
 
     return [name for name in _unique(one.name for one in all_fields()) if name.startswith(incomplete)]
 
 
 def source(incomplete: str) -> list[str]:
-    """Scenario files and folders, and studies."""
+    """Completes scenario files, folders and studies."""
     folder, _, begin = incomplete.rpartition("/")
     where = Path(folder or ("/" if incomplete.startswith("/") else "."))
     try:
@@ -79,17 +79,17 @@ def source(incomplete: str) -> list[str]:
 
 
 def factor(context: typer.Context, incomplete: str) -> list[str]:
-    """Factors of the study that the command is about."""
+    """Completes factors of the command's study."""
     return [name for name in _of_study(context)[0] if name.startswith(incomplete)]
 
 
 def measure(context: typer.Context, incomplete: str) -> list[str]:
-    """What was measured of the study that the command is about."""
+    """Completes measures of the command's study."""
     return [name for name in _of_study(context)[1] if name.startswith(incomplete)]
 
 
 def column(context: typer.Context, incomplete: str) -> list[str]:
-    """Columns of the CSV file that the command is about; of several with commas between, the last."""
+    """Completes columns of the command's CSV file; in a comma-separated list the last one."""
     import csv
 
     from longpipe.inputs import read_lines
@@ -103,7 +103,7 @@ def column(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def _argument(context: typer.Context) -> str:
-    """What stands first after the command; behind an option without its value nothing has a name yet."""
+    """Returns the first argument of the command, or None if an option before it has no value yet."""
     return next(iter(context.args), "")
 
 
@@ -122,7 +122,7 @@ def _of_study(context: typer.Context) -> tuple[list[str], list[str]]:
 
 
 def study(incomplete: str) -> list[str]:
-    """Studies of the user's store, or that of LONGPIPE_STORE."""
+    """Returns the studies of the user's store or of LONGPIPE_STORE."""
     from longpipe.cli.storing import opened
     from longpipe.store import studies
 

@@ -1,4 +1,4 @@
-"""Where commands write their tables: as wide as they are in a pipe or a file, folded where a terminal is narrower."""
+"""Console output of tables: full width in pipes and files, folded on narrower terminals."""
 
 import os
 import sys
@@ -10,37 +10,37 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
-# No table is as wide, and no line of text.
+# A width that no table or line reaches.
 UNBOUNDED: Final = 100_000
 
 
 def terminal() -> Console:
-    """Stdout: as wide as the terminal or as COLUMNS says; without either nothing is wrapped."""
+    """Returns a console for stdout with the width of the terminal or of COLUMNS; without either nothing is wrapped."""
     known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
     return Console(highlight=False, width=None if known else UNBOUNDED)
 
 
 def show_table(console: Console, table: Table, heads: int = 1) -> None:
-    """Prints a table whole: columns that don't fit follow in further blocks, each with the first `heads` columns.
+    """Prints a complete table: columns that do not fit follow in further blocks, each with the first `heads` columns.
 
     Text is wrapped between words where a column allows it; a word, a name or a number is never cut.
     """
     for number, block in enumerate(blocks(console, table, heads)):
         if number:
             console.print()
-        # A block whose words alone are wider than the terminal runs over its edge, which cuts nothing.
+        # A block that is too wide even with wrapped words exceeds the terminal instead of being cut.
         console.print(block, crop=False)
 
 
 def tell_written(console: Console, **files: Path | str | None) -> None:
-    """A line for each file or folder that there is now, by what is in it."""
+    """Prints a line for each written file or folder, by its content."""
     for what, file in files.items():
         if file is not None:
             console.print(f"{what}: {file}", markup=False, soft_wrap=True)
 
 
 def blocks(console: Console, table: Table, heads: int = 1) -> Iterator[Table]:
-    """The table itself where it fits, else tables of some of its columns each, all with the first `heads`."""
+    """Returns the table if it fits, else several tables with some of its columns, each with the first `heads`."""
     most = [_measured(console, table, column).maximum for column in range(len(table.columns))]
     least = [
         width if column.no_wrap else _measured(console, table, number).minimum
@@ -50,7 +50,7 @@ def blocks(console: Console, table: Table, heads: int = 1) -> Iterator[Table]:
         yield table
         return
     named, others = list(range(heads)), list(range(heads, len(most)))
-    # Names are wrapped only where they leave no room for the widest of the others.
+    # Wrap names only if they leave no space for the widest other column.
     kept = {column: most[column] for column in named}
     if others and _total(table, [*kept.values(), max(least[column] for column in others)]) > console.width:
         kept = {column: least[column] for column in named}
@@ -81,7 +81,7 @@ def _total(table: Table, widths: list[int]) -> int:
 
 
 def _widened(least: dict[int, int], most: dict[int, int], room: int) -> dict[int, int]:
-    """Widths of columns: from the least on, room goes to the narrowest that wants more."""
+    """Returns column widths: extra space goes to the narrowest column that needs more."""
     widths = dict(least)
     for _ in range(room - sum(widths.values())):
         wanting = [column for column in widths if widths[column] < most[column]]

@@ -1,4 +1,4 @@
-"""`longpipe doctor`: what is installed, what is missing, how to get it."""
+"""`longpipe doctor`: reports installed and missing components."""
 
 import typer
 from rich.table import Table

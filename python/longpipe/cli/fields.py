@@ -1,4 +1,4 @@
-"""`longpipe fields`: what a scenario may hold."""
+"""`longpipe fields`: lists the fields of a scenario."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from longpipe.errors import ScenarioError
 if TYPE_CHECKING:
     from longpipe.scenario.reference import Field
 
-# Of the name of a field, or of a kind.
+# Words of a field's name or of a kind.
 WORDS: Final = re.compile(r"[a-z0-9]+")
 
 
@@ -32,7 +32,7 @@ def fields(
     ] = None,
 ) -> None:
     """List the fields of a scenario with unit, default, source and accepted values, and all kinds of each part."""
-    # Other commands begin faster without it.
+    # Import only here, for the start-up time of other commands.
     from rich.console import Console
 
     from longpipe.scenario.reference import all_fields
@@ -63,7 +63,7 @@ def fields(
 
 
 def _named(known: Sequence[Field], pattern: str) -> Sequence[Field]:
-    """Those with the pattern as a word of their name or kind; if there is none, with names that hold or match it."""
+    """Returns the fields with the pattern as a word of their name or kind, else those whose name matches it."""
     called = [one for one in known if pattern in WORDS.findall(f"{one.name} {one.kind or ''}")]
     return called or [
         one for one in known if pattern in one.name or pattern in (one.kind or "") or fnmatchcase(one.name, pattern)

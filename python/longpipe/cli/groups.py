@@ -1,4 +1,4 @@
-"""Groups of commands whose module is loaded when one of them is asked for."""
+"""Command groups whose module is imported when one of their commands is used."""
 
 from importlib import import_module
 from typing import Any, ClassVar, cast
@@ -8,7 +8,7 @@ from typer.main import get_command
 
 
 class LazyGroup(TyperGroup):
-    """A group whose commands are those of `app` in the module `home`."""
+    """A group with the commands of `app` in the module `home`."""
 
     home: ClassVar[str]
 
@@ -18,7 +18,7 @@ class LazyGroup(TyperGroup):
         return super().list_commands(ctx)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - likewise, and Command
-        """A command, None where there is none of this name."""
+        """Returns a command, or None for an unknown name."""
         self._load()
         return super().get_command(ctx, cmd_name)
 

@@ -1,4 +1,4 @@
-"""`longpipe init`: a scenario to start from, an example or every field explained."""
+"""`longpipe init`: writes an example scenario, or all fields with explanations."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def init(
 
 
 def _all_fields() -> str:
-    # Other commands begin faster without it.
+    # Import only here, for the start-up time of other commands.
     from longpipe.scenario import Scenario
 
     return commented_toml(Scenario(name="lan"))
 
 
 def commented_toml(part: Model, path: str = "", kinds: str = "") -> str:
-    """TOML text of a part of a scenario, each field under its description and what it accepts; `kinds` comes first."""
+    """Returns TOML text of a part of a scenario, with a comment above each field; `kinds` comes first."""
     import tomli_w
 
     from longpipe.scenario.base import Model

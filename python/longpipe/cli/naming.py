@@ -1,13 +1,13 @@
-"""Fields as people type them."""
+"""Help for field names without their path."""
 
 from longpipe.errors import ScenarioError
 
 
 def check_whole(option: str, field: str) -> None:
-    """ScenarioError for the last part of a field's name alone, "recovery", that names where it is."""
+    """Raises ScenarioError for a field name without its path ("recovery") that names the full path."""
     if "." in field:
         return
-    # It reads every field of a scenario.
+    # Import only here, because it loads all scenario models.
     from longpipe.scenario.reference import all_fields
 
     names = dict.fromkeys(one.name for one in all_fields())

@@ -219,7 +219,7 @@ def _options(kind: Kind, unit: Unit | None, port: str | None, *, rto: bool, over
 
 
 def _save(figure: Figure, title: str | None, output: Path) -> None:
-    # Other commands begin faster without them.
+    # Import only here, for the start-up time of other commands.
     from longpipe.pictures.saving import save_as
     from longpipe.pictures.style import wrapped
 

@@ -1,4 +1,4 @@
-"""Progress bars that appear on a terminal after a second; elsewhere a campaign tells where it is once a minute."""
+"""Progress bars on terminals, shown after one second; elsewhere a line per minute for campaigns."""
 
 import time
 from types import TracebackType
@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Display
 
-# Studies take a second to load.
+# Import for type checking only, because studies take a second to load.
 if TYPE_CHECKING:
     from longpipe.study import Progress
 
@@ -17,7 +17,7 @@ REPORT_S = 60.0
 
 
 class _Shown:
-    """Context of something that takes time; `show` brings up the bar if it is time to."""
+    """Context of a long operation; `show` displays the bar after a delay."""
 
     def __init__(self, *columns: ProgressColumn) -> None:
         self._began_s = time.monotonic()
@@ -42,7 +42,7 @@ class _Shown:
 
 
 class RunBar(_Shown):
-    """Context of one run, with `update` as its progress callback."""
+    """Context of one run; `update` is its progress callback."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -51,13 +51,13 @@ class RunBar(_Shown):
         self._task = self._display.add_task(name, total=1.0)
 
     def update(self, fraction: float) -> None:
-        """Shows that this fraction of the work is done [0, 1]."""
+        """Shows the completed fraction of the work [0, 1]."""
         self._show()
         self._display.update(self._task, completed=fraction)
 
 
 class Bar(_Shown):
-    """Context of a campaign, with `update` as its progress callback: runs, rate, time left, failures."""
+    """Context of a campaign; `update` is its progress callback and shows runs, rate, remaining time and failures."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -72,8 +72,8 @@ class Bar(_Shown):
         self._told_s = self._began_s
 
     def update(self, now: "Progress") -> None:
-        """Shows how far the campaign is."""
-        # A campaign that grows begins again, with what it has stored.
+        """Shows the progress of the campaign."""
+        # A campaign that grows starts again with its stored runs.
         if self._began is None or now.stored != self._began.stored:
             self._began, self._since_s = now, time.monotonic()
         self._show()
@@ -89,7 +89,7 @@ class Bar(_Shown):
         ran, seconds = now.done + now.failed, time.monotonic() - self._since_s
         if not ran:
             return counts
-        # Loads studies, which whoever runs a campaign has done.
+        # Import only here; the caller of a campaign has loaded studies already.
         from longpipe.design.cost import duration_text
 
         left_s = (now.wanted - now.ended) * seconds / ran

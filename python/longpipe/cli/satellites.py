@@ -73,7 +73,7 @@ def satellites(
             if file.suffix not in accepted:
                 raise ScenarioError(f"{option}: {str(file)!r}; {nearest(file.suffix, accepted)}")
             check_file(option, file)
-    # Other commands begin faster without it.
+    # Import only here, for the start-up time of other commands.
     from longpipe.cli.progress import RunBar
     from longpipe.satellites import round_trips
 

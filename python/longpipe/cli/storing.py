@@ -1,4 +1,4 @@
-"""The option --store of every command that has one, and what is done with it."""
+"""The options --store, --no-store, --executor, --workers and --memory, and opening of the store."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import typer
 from longpipe.errors import ScenarioError
 from longpipe.interrupts import TerminatedError, terminable
 
-# The database takes half a second to load; commands that don't need it need not wait for it.
+# Import the database only when it is needed, because loading takes half a second.
 if TYPE_CHECKING:
     from longpipe.store import Store
     from longpipe.study import Study
 
 VARIABLE: Final = "LONGPIPE_STORE"
-# As a shell has it of a process that SIGTERM ends.
+# Exit status after SIGTERM, as a shell reports it.
 TERMINATED: Final = 143
 
 StoreOption = Annotated[
@@ -57,13 +57,13 @@ NoStoreOption = Annotated[bool, typer.Option("--no-store", help="Neither store r
 
 
 def _chosen(url: str | None) -> str | None:
-    # Not an option's variable for Typer, which could not tell it from the option that --no-store excludes.
+    # Read the variable here instead of by Typer, which could not distinguish it from --store, which --no-store excludes.
     return os.environ.get(VARIABLE) or None if url is None else url
 
 
 @contextmanager
 def opened(url: str | None, *, readonly: bool = False, create: bool = True) -> Iterator[Store]:
-    """The store at this URL, or the user's own."""
+    """Opens the store at this URL, or the user's own."""
     from longpipe.store import Store, default_url
 
     store = Store(_chosen(url) or default_url(), readonly=readonly, create=create)
@@ -75,7 +75,7 @@ def opened(url: str | None, *, readonly: bool = False, create: bool = True) -> I
 
 @contextmanager
 def opened_if_wanted(url: str | None, *, no_store: bool) -> Iterator[Store]:
-    """The store at this URL or the user's own; one in memory with `no_store`, or if the user can't have one."""
+    """Opens the store at this URL or the user's own; with `no_store`, or if there can be none, a store in memory."""
     from longpipe.store import Store, default_url
 
     if no_store and url is not None:
@@ -96,7 +96,7 @@ def opened_if_wanted(url: str | None, *, no_store: bool) -> Iterator[Store]:
 
 @contextmanager
 def repeatable(store: Store) -> Iterator[None]:
-    """Has an interruption, or a SIGTERM, of runs that are no study tell how to go on."""
+    """On Ctrl-C or SIGTERM, prints the command that continues the runs."""
     try:
         with terminable():
             yield
@@ -107,20 +107,20 @@ def repeatable(store: Store) -> Iterator[None]:
 
 @contextmanager
 def resumable(study: Study) -> Iterator[None]:
-    """Has an interruption, or a SIGTERM, of a study tell how to go on."""
+    """On Ctrl-C or SIGTERM, prints the command that continues the study."""
     try:
         with terminable():
             yield
     except KeyboardInterrupt as end:
         finished = study.status().finished
-        # What was typed, for its outputs are still to come.
+        # Show the typed command, because its outputs are still missing.
         command = shlex.join(["longpipe", *sys.argv[1:]])
         typer.echo(f"{finished} finished runs are stored; go on with: {command}", err=True)
         _end(end)
 
 
 def _end(end: KeyboardInterrupt) -> NoReturn:
-    """Ends the command; Typer has a status for Ctrl-C alone."""
+    """Exits with a status; Typer has one for Ctrl-C only."""
     if isinstance(end, TerminatedError):
         raise typer.Exit(TERMINATED) from None
     raise end

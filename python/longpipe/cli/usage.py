@@ -1,4 +1,4 @@
-"""What is wrong with a command line itself: one line that names the option, what was given and what is accepted."""
+"""Errors of the command line itself: one line with the option, its value and what is accepted."""
 
 import difflib
 import re
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
-# What a type needs, by the beginning of what its check says.
+# Accepted values by the start of the message of Typer's type check.
 _NEEDS: Final = {
     "Input should be a valid integer": "a whole number",
     "Input should be a valid number": "a number",
@@ -25,7 +25,7 @@ _BOUNDS: Final = {
 
 
 def told(error: Any, arguments: Sequence[str] | None = None) -> str:  # noqa: ANN401 - Typer names no class of its own
-    """A line for an error of Typer's: the option or argument, its value as given, what would be accepted.
+    """Formats an error of Typer as one line: option or argument, its value, and what is accepted.
 
     Nothing where help was shown instead.
     """
@@ -57,7 +57,7 @@ def _needs(message: str) -> str:
 
 
 def _given(param: Any, arguments: Sequence[str]) -> str | None:  # noqa: ANN401 - see `told`
-    """What an option was last given, as typed."""
+    """Returns the last value of an option as typed."""
     found = None
     for at, argument in enumerate(arguments):
         option, equals, value = argument.partition("=")

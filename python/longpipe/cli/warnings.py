@@ -1,4 +1,4 @@
-"""What commands say, before they run it, of a scenario that can't show what it seems to ask."""
+"""Warnings of commands, before a run, about scenarios that cannot show what they seem to ask."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from longpipe.scenario import Scenario
 if TYPE_CHECKING:
     from longpipe.design import Design
 
-# Lines about one scenario.
+# Maximum number of lines about one scenario.
 MOST: Final = 3
 
 
@@ -31,7 +31,7 @@ def warn(scenario: Scenario) -> None:
 
 
 def warn_of_memory(scenario: Scenario, memory: str | None) -> None:
-    """Likewise of windows that hold more than there is memory for, `memory` or what the machine has."""
+    """Warns on stderr of windows that exceed the memory limit `memory` or the available memory."""
     needed, limit = most_held_bytes(scenario.resolve()), limit_bytes(memory)
     if needed > limit:
         typer.echo(
@@ -42,6 +42,6 @@ def warn_of_memory(scenario: Scenario, memory: str | None) -> None:
 
 
 def warn_of_design(design: Design) -> None:
-    """Likewise of a design: see `Design.warnings`."""
+    """Prints `Design.warnings` on stderr."""
     for line in design.warnings:
         typer.echo(f"warning: {line}", err=True)

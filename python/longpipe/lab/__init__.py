@@ -1,4 +1,4 @@
-"""The lab: the engine in a browser page. The page is one file, `page.html`, which `make lab` builds."""
+"""The lab, a browser page with the engine. `make lab` builds its single file `page.html`."""
 
 import base64
 import zlib
@@ -11,7 +11,7 @@ PAGE: Final = Path(__file__).with_name("page.html")
 
 
 def address(scenario: Path | None = None, seed: int = 1) -> str:
-    """The page's address, with a scenario and a seed to begin with.
+    """Returns the address of the page with a scenario and a seed to open.
 
     Raises RunError where the page was not built, ScenarioError for a scenario that can't be run.
     """
@@ -25,7 +25,7 @@ def address(scenario: Path | None = None, seed: int = 1) -> str:
 
 
 def fragment(scenario: Path, seed: int = 1) -> str:
-    """The end of an address that begins with a scenario and a seed: TOML, deflated. Raises ScenarioError."""
+    """Returns the fragment of an address with scenario (deflated TOML) and seed. Raises ScenarioError."""
     from longpipe.scenario import LARGEST_SEED, Scenario
 
     if not 0 <= seed <= LARGEST_SEED:

@@ -1,4 +1,4 @@
-"""All that the lab's page is told of longpipe when it is built; `python -m longpipe.lab.description` prints it."""
+"""Data about longpipe that is built into the lab; `python -m longpipe.lab.description` prints it."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ from longpipe.scenario.windows import SMALLEST, TIMES_PATH
 
 
 def description(folder: Path | None = None) -> dict[str, Any]:
-    """JSON-ready: models, units, numbers, words and presets, those of the TOML files of `folder` too."""
+    """Returns JSON-compatible data: models, units, constants, texts and presets, including the files of `folder`."""
     return {
         "version": _core.__version__,
         "engine": _core.__engine__,

@@ -1,4 +1,4 @@
-"""What the lab's page knows of scenarios: every field with its type, bounds, unit, default and words, as plain data.
+"""Scenario models as plain data for the lab: each field with type, bounds, unit, default and description.
 
 The page has no default, bound, unit or name of its own: this is read from the models when the page is built.
 """
@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 
 def models() -> Json:
-    """Every part of a scenario by its name: its kind, and its fields in their order."""
+    """Returns all parts of a scenario by name: kind and ordered fields."""
     found: dict[str, type[BaseModel]] = {}
     waiting: list[type[BaseModel]] = [Scenario]
     while waiting:
@@ -42,7 +42,7 @@ def models() -> Json:
 
 
 def dimensions() -> Json:
-    """Each kind of quantity: its units in base units, as decimal text, and its other spellings."""
+    """Returns the dimensions: units in base units (decimal text), and alternative spellings."""
     return {
         dimension.name: {
             "base": dimension.base,
@@ -83,7 +83,7 @@ def _field(name: str, field: FieldInfo) -> Json:
 def _plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(value, BaseModel):
         kind = kind_of(type(value))
-        # Every default is that of its kind, so its name is enough.
+        # The default of a part has the default fields of its kind, so the name is sufficient.
         return {} if kind is None else {"kind": kind}
     return list(value) if isinstance(value, tuple) else value
 
@@ -119,7 +119,7 @@ def _type(annotation: Any, metadata: Iterable[Any] = ()) -> Json:  # noqa: ANN40
 
 
 def _list(items: list[Any], metadata: list[Any], *, row: bool) -> Json:
-    """A list of one type, or a row that has so many items, each of a type of its own."""
+    """Describes a list of one type, or a fixed-length row with a type per item."""
     bounds = {key: value for data in metadata for key, value in _lengths(data).items()}
     each = [_type(item) for item in items]
     listed: Json = {"is": "list", "of": each[0], "ascending": ASCENDING in metadata, **bounds}

@@ -1,4 +1,4 @@
-"""Scenarios that the lab begins with: of the papers, the examples, and the files of a folder."""
+"""Presets of the lab: examples, files of a folder, and scenarios of the papers."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from longpipe.scenario import Scenario
 
 Json = dict[str, Any]
 
-# Of each paper, the experiments whose factors have these levels: a few that differ in what the paper asks.
+# Experiments of each paper that become presets, selected by levels of the paper's main factors.
 PICKED: Final[Mapping[str, tuple[ReplicatedPaper, tuple[Json, ...]]]] = {
     "frr-96": (
         FRR_96,
@@ -52,7 +52,7 @@ PICKED: Final[Mapping[str, tuple[ReplicatedPaper, tuple[Json, ...]]]] = {
 
 
 def presets(folder: Path | None) -> list[Json]:
-    """Name, group and fields as a file has them, in the order in which they are offered; `folder` has scenarios."""
+    """Returns name, group and fields of all presets in display order; `folder` contains scenario files."""
     found = [*_examples()]
     if folder is not None:
         found += _files(folder)
@@ -73,7 +73,7 @@ def _examples() -> Iterator[Json]:
 def _files(folder: Path) -> Iterator[Json]:
     for file in sorted(folder.glob("*.toml")):
         text = file.read_text(encoding="utf-8")
-        # The page has no paths that move.
+        # The lab does not support time-varying paths.
         if "path" in tomllib.loads(text).get("network", {}):
             continue
         words = " ".join(line.removeprefix("# ") for line in text.splitlines()[:2] if line.startswith("# "))

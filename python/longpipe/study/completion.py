@@ -1,4 +1,4 @@
-"""Many runs, none of them ever done twice or lost."""
+"""Completes a set of runs so that none is lost or done twice."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -11,15 +11,15 @@ from longpipe.store import Store, digest_of
 from longpipe.store.leases import Key, Leases
 from longpipe.study.progress import Progress, ignore
 
-# Runs are leased shortly before they begin, so that processes on one store end together, but not one by one [s].
+# Duration of the work that is leased at once [s]: short enough that processes on one store end together.
 _LEASED_AHEAD_S: Final = 0.2
 _MOST_LEASED: Final = 256
-# How long to wait before looking again at what another process is running [s].
+# Interval of polls for runs of another process [s].
 _LOOK_AGAIN_S: Final = (0.05, 2.0)
 
 
 class StudyError(RunError):
-    """Runs that failed, each named with its seed; all others are in the store."""
+    """Error that names the failed runs with their seeds; all other runs are in the store."""
 
 
 def complete_study(
@@ -32,7 +32,7 @@ def complete_study(
     fresh: bool = False,
     progress: Callable[[Progress], None] = ignore,
 ) -> None:
-    """Runs every (scenario, seed) that the store lacks, or with `fresh` every one, where `executor` says.
+    """Runs every (scenario, seed) that the store lacks, or with `fresh` all of them, on `executor`.
 
     `executor`, `workers` and `memory` are as `executors.executor_for` takes them: by default a process for each core.
     Each run is stored as it finishes: after a kill, a Ctrl-C, a full disk or a crash, the same call goes on from there.
@@ -60,7 +60,7 @@ def complete_study(
     with store.leases() as leases:
         while True:
             before = len(left)
-            # Closed before anything else happens: an error while storing must not wait for runs in flight.
+            # Close it first, because an error while storing must not wait for runs in progress.
             with closing(runner.run(_leased(left, leases, fresh=fresh))) as outcomes:
                 for job, outcome in outcomes:
                     if isinstance(outcome, Failure):
@@ -73,7 +73,7 @@ def complete_study(
             if not left:
                 break
             leases.give_back()
-            # The rest is another process' for now.
+            # All remaining runs are leased by other processes at present.
             wait_s = shortest if len(left) < before else min(2 * wait_s, longest)
             time.sleep(wait_s)
             tell()
@@ -82,7 +82,7 @@ def complete_study(
 
 
 def _leased(left: dict[Key, Job], leases: Leases, *, fresh: bool) -> Iterator[Job]:
-    """The jobs that no other process has, leased as they are asked for; those finished elsewhere are taken out."""
+    """Yields the jobs that no other process has and leases them; skips those finished elsewhere."""
     waiting, size = list(left), 1
     while waiting:
         chunk, waiting = waiting[:size], waiting[size:]

@@ -1,11 +1,11 @@
-"""How far a campaign is."""
+"""Progress of a campaign."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Numbers of runs: `wanted` in all, `stored` before it began, and since then `done` and `failed`."""
+    """Numbers of runs: `wanted` in total, `stored` before the start, and `done` and `failed` since then."""
 
     wanted: int
     stored: int
@@ -14,9 +14,9 @@ class Progress:
 
     @property
     def ended(self) -> int:
-        """Runs that nothing more has to be done for."""
+        """Number of runs that need no more work."""
         return self.stored + self.done + self.failed
 
 
 def ignore(_: Progress) -> None:
-    """For those who don't want to know."""
+    """A callback that ignores progress."""

@@ -1,4 +1,4 @@
-"""Where runs are kept, and who does them."""
+"""A store together with an executor."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from longpipe.study.progress import Progress, ignore
 
 @dataclass(frozen=True)
 class Runner:
-    """A store, and how what it lacks is run: all that `complete_study` takes besides the runs."""
+    """A store and the way to run missing runs: the arguments of `complete_study` except the runs."""
 
     store: Store
     executor: Where = None
@@ -24,11 +24,11 @@ class Runner:
     memory: str | None = None
 
     def telling(self, progress: Callable[[Progress], None]) -> Self:
-        """The same, with someone else told how far it is."""
+        """Returns a copy with another progress callback."""
         return replace(self, progress=progress)
 
     def complete(self, jobs: Iterable[Job]) -> None:
-        """Runs what the store lacks of them; errors are those of `complete_study`."""
+        """Runs the missing runs; see `complete_study` for errors."""
         complete_study(
             jobs,
             self.store,
@@ -40,5 +40,5 @@ class Runner:
         )
 
     def require(self, scenario: Scenario, seed: int) -> Result:
-        """A run that is complete."""
+        """Returns a stored run."""
         return self.store.require(scenario, seed)

@@ -1,4 +1,4 @@
-"""As many replications as it takes: until the interval of a mean is narrow enough."""
+"""Sequential replication until the intervals of means are narrow enough."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from longpipe.study.study import Study
 if TYPE_CHECKING:
     from longpipe.study.study import Measure
 
-# A deviation estimated from fewer stops too early by chance.
+# Minimum number of replications, because an estimate from fewer often stops too early by chance.
 FEWEST: Final = 5
 _UNTIL: Final = re.compile(r"\s*(?:\N{PLUS-MINUS SIGN}|\+-|\+/-)\s*((?:\d+(?:\.\d*)?|\.\d+)(?:[eE]-?\d+)?)\s*(%)?\s*")
 
 
 @dataclass(frozen=True, eq=False)
 class Sequential:
-    """The design with the replications it took, its runs (as `Study.frame`), and what they give for each point.
+    """Result: the final design, its runs (as `Study.frame`), and the estimate for each point.
 
     `precision` has the columns `point`, the factors, `replications`, `mean`, `margin` (half of the interval, in the
     metric's unit) and `reached`.
@@ -43,7 +43,7 @@ class Sequential:
 
     @property
     def reached(self) -> bool:
-        """Whether every point's interval is narrow enough."""
+        """Whether the interval of every point is narrow enough."""
         return bool(self.precision["reached"].all())
 
 
@@ -60,7 +60,7 @@ def run_until(
     memory: str | None = None,
     progress: Callable[[Progress], None] = ignore,
 ) -> Sequential:
-    """Grows a study, the same number of replications at every point, until each mean of `metric` is known to `until`.
+    """Adds replications (equally at all points) until each mean of `metric` has the margin `until`.
 
     `until` is a margin in the metric's unit, "±0.01", or a share of the mean, "±2 %", at confidence `level` (0 to 1).
     It begins with the replications that the study has, at least 5, goes on by what the widest interval asks for, at
@@ -80,7 +80,7 @@ def run_until(
     while True:
         study.grow(replications).run(executor, workers=workers, memory=memory, progress=progress)
         runs, grown = study.frame(measure), study.design
-        # What `measure` gives is known from the first runs on.
+        # The names of measures are known after the first runs.
         if metric not in runs.columns:
             measured = [column for column in runs.columns if column not in grown.frame().columns]
             raise ScenarioError(f"metric: {metric!r}; {nearest(metric, measured)}")
@@ -94,7 +94,7 @@ def run_until(
 
 
 def _asked(study: Study, metric: str) -> str:
-    """The name of a metric that every run will have, one that is asked for here included; else ScenarioError."""
+    """Returns the name of a metric that every run has, including requested ones; raises ScenarioError otherwise."""
     known = [name for name in names(study.design.base) if all(name in names(one) for one in study.design.scenarios)]
     known += [measure.name for measure in study.design.asked]
     if metric in known:
@@ -107,7 +107,7 @@ def _asked(study: Study, metric: str) -> str:
 
 
 def parse_margin(until: str) -> tuple[float, bool]:
-    """A margin, and whether it is a share of the mean: "±0.01", "±2 %"; "+-" does for "±"."""
+    """Parses a margin and whether it is relative to the mean: "±0.01", "±2 %"; "+-" is accepted for "±"."""
     match = _UNTIL.fullmatch(until)
     number = float(match[1]) if match else 0.0
     if match is None or not 0 < number < math.inf:

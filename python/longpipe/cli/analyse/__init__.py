@@ -1,4 +1,4 @@
-"""`longpipe analyse`: what explains the variation of a table of runs."""
+"""`longpipe analyse`: analysis of variation of a table of runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -66,7 +66,7 @@ def analyse(
     Shows the allocation of variation to factors and interactions, the effect of each level, and checks of the
     assumptions. The output of --json and --csv is in the unit of the column.
     """
-    # Pandas, SciPy and statsmodels take a second to load; other commands need not wait for them.
+    # Import only here, because pandas, SciPy and statsmodels take a second to load.
     from longpipe.cli.analyse import answer
 
     question = answer.Question(

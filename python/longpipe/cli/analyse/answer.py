@@ -1,4 +1,4 @@
-"""What `longpipe analyse` does: reads a table, analyses it, writes tables and figures."""
+"""Actions of `longpipe analyse`: reads a table, analyses it, writes tables and figures."""
 
 import json as json_module
 import math
@@ -29,7 +29,7 @@ from longpipe.pictures.saving import save
 
 @dataclass(frozen=True)
 class Question:
-    """What the options of the command ask for."""
+    """Options of the command."""
 
     response: str
     unit: str | None
@@ -44,7 +44,7 @@ class Question:
 
 
 def columns(option: str, text: str) -> tuple[str, ...]:
-    """Names separated by commas; ScenarioError, naming the option, for an empty one."""
+    """Splits names at commas; raises ScenarioError with the option for an empty name."""
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
         raise ScenarioError(f"{option}: {text!r}; accepts names separated by commas, as in tcp,buffer")
@@ -52,7 +52,7 @@ def columns(option: str, text: str) -> tuple[str, ...]:
 
 
 def run(file: Path, question: Question, *, json: str | None, csv: Path | None, figures: Path | None) -> None:
-    """Analyses a file onto the terminal; `json` is a file, or - for stdout alone."""
+    """Analyses a file and prints the result; `json` is a file, or - to write only JSON to stdout."""
     check_level(question.level)
     frame = read_frame(file, "a CSV file with a header")
     question = _heads(question, frame)
@@ -83,7 +83,7 @@ def run(file: Path, question: Question, *, json: str | None, csv: Path | None, f
 
 
 def _heads(question: Question, frame: pd.DataFrame) -> Question:
-    """Returns the question with whole heads for columns that it calls by their name without the unit."""
+    """Completes column names that were given without their unit."""
     return replace(
         question,
         response=column_named(frame, question.response),
@@ -107,7 +107,7 @@ def _anova(frame: pd.DataFrame, response: str, question: Question) -> Anova:
 def _tables(found: Anova, question: Question) -> dict[str, pd.DataFrame]:
     level, most = question.level, len(question.factors)
     with warnings.catch_warnings():
-        # The table of checks says it.
+        # The warning is redundant, because the table of checks reports it.
         warnings.simplefilter("ignore", AssumptionWarning)
         tables = {"variation": found.variation, "effects": found.effects(level, most), "checks": check(found)}
     if question.compare:

@@ -1,4 +1,4 @@
-"""An analysis of variation as tables, which 80 columns have room for."""
+"""Tables of an analysis of variation that fit 80 columns."""
 
 import math
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ from longpipe.analysis.checks import ADVICE, ALPHA, FAILS
 from longpipe.analysis.factors import name_of
 from longpipe.cli.console import show_table
 
-# Effects and pairs shown; --csv writes all.
+# Maximum number of effects and pairs shown; --csv writes all.
 MOST_ROWS = 60
 SIGNIFICANT = 0.05
 
 
 def show(found: Anova, level: float, tables: Mapping[str, pd.DataFrame], console: Console) -> None:
-    """Prints the allocation of variation, main effects and checks, then whatever else was asked for."""
+    """Prints the allocation of variation, main effects and checks, then the requested extras."""
     low, high = found.mean_interval(level)
     percent = f"{100 * level:g} %"
     console.print(
@@ -158,7 +158,7 @@ def _p(value: float) -> str:
 
 
 def _short(value: float, digits: int = 4) -> str:
-    """A number in at most nine characters: fixed point between 0.0001 and 100000, else with an exponent."""
+    """Formats a number in at most nine characters: fixed point between 0.0001 and 100000, else with an exponent."""
     if math.isnan(value):
         return ""
     size = abs(value)

@@ -1,4 +1,4 @@
-"""`longpipe design`: many runs of one scenario with fields varied by plan."""
+"""`longpipe design`: plans and runs designed experiments."""
 
 from pathlib import Path
 from typing import Annotated
@@ -78,7 +78,7 @@ def design(
 
     Each run is stored as soon as it is complete: the same command continues after an interruption.
     """
-    # The database, pandas and SciPy take a second to load; other commands need not wait for them.
+    # Import only here, because the database, pandas and SciPy take a second to load.
     from longpipe.cli.design.plan import plan, run, show_plan
 
     if until is not None and name is None:

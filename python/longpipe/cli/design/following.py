@@ -1,4 +1,4 @@
-"""What to do with a study that was run: commands that work with what it has."""
+"""Suggested commands after a study was run."""
 
 import shlex
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from longpipe.cli.design.means import shown_metrics
 from longpipe.design import Design
 from longpipe.errors import ScenarioError
 
-# Replications whose intervals say something.
+# Minimum number of replications for useful intervals.
 ENOUGH = 5
 
 
 def commands(design: Design, runs: pd.DataFrame, name: str, csv: Path | None, url: str | None) -> Iterator[str]:
-    """A picture, more replications where there is one and seeds matter, an analysis where the runs allow one."""
+    """Suggests a picture, more replications if there is only one and seeds matter, and an analysis if possible."""
     shown, factors = shown_metrics(design, runs)[0], [factor.name for factor in design.factors]
     where = "" if url is None else f" --store {shlex.quote(url)}"
     column, x = shlex.quote(shown.column), shlex.quote(factors[0])
@@ -32,7 +32,7 @@ def commands(design: Design, runs: pd.DataFrame, name: str, csv: Path | None, ur
         return
     if csv is None:
         yield f"longpipe study export {shlex.quote(name)} -o runs.csv{where}"
-    # A column of a name of its own doesn't say what it is in.
+    # A user-named column does not state its unit, so pass the unit.
     unit = f" --unit {shown.unit}" if shown.unit in UNITS and readable(shown.column).unit != shown.unit else ""
     seed = " --blocks seed" if blocks else ""
     table = shlex.quote(str(csv or "runs.csv"))

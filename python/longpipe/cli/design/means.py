@@ -1,4 +1,4 @@
-"""The table of a design that was run: a row per point."""
+"""The table of means of a design, one row per point."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,19 +15,19 @@ from longpipe.design import Design
 from longpipe.study import Study
 
 MOST_POINTS: Final = 40
-# Replications whose intervals say little.
+# Number of replications up to which intervals are of little use.
 FEW: Final = 4
 
 
 def shown_metrics(design: Design, runs: pd.DataFrame) -> list[Readable]:
-    """What was asked for; else efficiency and fairness, or throughput where a graph has no one trunk."""
+    """Returns the requested measures, else efficiency and fairness, or throughput for graphs."""
     usual = [name for name in ("efficiency", "fairness") if name in runs and runs[name].notna().any()]
     wanted = usual if len(usual) == 2 else ["throughput_bps", *usual]
     return [readable(name, design.asked) for name in [one.name for one in design.asked] or wanted]
 
 
 def limits_by_point(study: Study) -> dict[int, str]:
-    """What limited most flows of the first points, the share of them in which it did."""
+    """Returns what limited most flows of a point, with its share."""
     runs = study.columns(finished_only=True)
     counts: dict[int, Counter[str]] = {}
     for point, result in zip(runs["point"], study.results(), strict=True):
@@ -39,7 +39,7 @@ def limits_by_point(study: Study) -> dict[int, str]:
 
 
 def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Table:
-    """Mean and 95 % interval of each metric at each point, and what limited most flows there."""
+    """Prints the mean with its 95 % interval of each metric at each point, and what limited most flows."""
     names, metrics = [factor.name for factor in design.factors], shown_metrics(design, runs)
     table = Table(
         title=_title(design.replications), title_justify="left",
@@ -79,7 +79,7 @@ def _most(counts: Counter[str]) -> str:
 
 
 def _interval(values: pd.Series) -> str:
-    # Such as a flow that did not end, or a quantile beyond the run.
+    # A missing value, for example of an incomplete flow or of a quantile beyond the run.
     if values.isna().any():
         return "-"
     found = estimate(values)

@@ -1,4 +1,4 @@
-"""What `longpipe design` does: a plan, its cost, its runs."""
+"""Actions of `longpipe design`: plan, cost, runs."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from longpipe.files import write_text
 from longpipe.inputs import NoTomlError, parse_toml
 from longpipe.study import Study, run_until
 
-# What lies between commas, but for those within braces.
+# Splits at commas outside of braces.
 _LEVEL: Final = re.compile(r"(?:\{[^{}]*\}|[^,{])+")
 
 
@@ -35,7 +35,7 @@ def plan(
     confounded: Sequence[str] | None,
     **seeds: Any,  # noqa: ANN401 - the options that every kind of design takes
 ) -> Design:
-    """The design that the options describe; ScenarioError if they contradict each other or its scenarios can't be."""
+    """Builds the design of the options; raises ScenarioError for contradictory options or invalid scenarios."""
     base, chosen = scenario_with(file, changes), [parse_factor(text) for text in factors]
     if one_at_a_time and (generators or confounded):
         raise ScenarioError("--one-at-a-time: not with --generator or --confounded; needs one kind of design")
@@ -50,7 +50,7 @@ def plan(
 
 
 def parse_factor(text: str, option: str = "--factor") -> Factor:
-    """A factor from an option's "[NAME:]FIELD=LEVEL,..."; levels are TOML values, or else text."""
+    """Parses a factor "[NAME:]FIELD=LEVEL,..."; levels are TOML values or plain text."""
     left, equals, right = text.partition("=")
     name, _, field = left.rpartition(":")
     if not (field.strip() and equals and right.strip()):
@@ -64,7 +64,7 @@ def parse_factor(text: str, option: str = "--factor") -> Factor:
 
 
 def _level(text: str, option: str) -> Any:  # noqa: ANN401 - whatever was written
-    """A table as such, anything else as text."""
+    """Returns a TOML table as a dict, anything else as text."""
     if not text.startswith("{"):
         return text
     try:
@@ -74,7 +74,7 @@ def _level(text: str, option: str) -> Any:  # noqa: ANN401 - whatever was writte
 
 
 def show_plan(design: Design) -> None:
-    """Prints the factors, the cost, what a fraction can't tell apart, and warnings."""
+    """Prints factors, cost, aliases of a fraction, and warnings."""
     console = terminal()
     for factor in design.factors:
         levels = ", ".join(map(str, factor.levels))
@@ -101,7 +101,7 @@ def run(
     workers: int | None,
     memory: str | None,
 ) -> None:
-    """Runs a design as a study, shows the mean of each point, and what to do next."""
+    """Runs a design as a study and prints the means and suggested commands."""
     reached = True
     with opened(url) as store:
         study = Study(design, store, name)

@@ -1,4 +1,4 @@
-"""`longpipe reproduce`: a paper's tables, simulated again and judged."""
+"""`longpipe reproduce`: reproduces the tables of papers and judges their claims."""
 
 import sys
 from pathlib import Path
@@ -69,7 +69,7 @@ def reproduce(
         raise ScenarioError(
             "--table: is of one paper, on the terminal; not with --sensitivity, --beyond, --json, --out"
         )
-    # Papers take a second to load.
+    # Import for type checking only, because papers take a second to load.
     fixed = [] if seeds is None else [paper for paper in dict.fromkeys(papers) if PAPERS[paper].seeds is None]
     if fixed and set(fixed) == set(papers):
         raise ScenarioError(
@@ -97,7 +97,7 @@ def reproduce(
         if part is Part.REPRODUCTION and not fresh and _shown_again(paper, asked, folder, json):
             continue
         with opened_if_wanted(store, no_store=no_store) as kept, repeatable(kept):
-            # The database, pandas and SciPy take a second to load; other commands need not wait for them.
+            # Import only here, because the database, pandas and SciPy take a second to load.
             from longpipe.cli.reproduce import parts
             from longpipe.study import Runner
 
@@ -124,7 +124,7 @@ def _folder(paper: str, out: Path | None, *, alone: bool) -> Path:
 
 
 def _shown_again(paper: str, seeds: int | None, folder: Path, json: str | None) -> bool:
-    """Shows what a folder holds; false if that is not current."""
+    """Shows the results of a folder; returns False if they are outdated."""
     with in_use(folder):
         if not is_current(folder, Part.REPRODUCTION, paper, seeds):
             return False

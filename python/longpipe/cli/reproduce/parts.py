@@ -1,4 +1,4 @@
-"""What `longpipe reproduce` does with a paper: runs, files, figures, tables."""
+"""Actions of `longpipe reproduce`: runs, files, figures, tables."""
 
 import sys
 from pathlib import Path
@@ -16,12 +16,12 @@ from longpipe.report.folder import Folder, Part
 from longpipe.study import Runner
 
 VARIANT_SEEDS: Final = 2
-# What a bar calls them, after the name of the paper.
+# Label of the progress bar after the paper's name.
 TITLES: Final = {Part.REPRODUCTION: "", Part.SENSITIVITY: " variants", Part.BEYOND: " and beyond"}
 
 
 def run(paper: Paper, part: Part, seeds: int | None, out: Path, runner: Runner, *, json: str | None = None) -> None:
-    """Runs a part of a paper into a directory and onto the terminal; without `seeds` as many as it has by default.
+    """Runs a part of a paper and writes it to a directory and the terminal; `seeds` defaults to the paper's number.
 
     The numbers of a reproduction go to the file `json`, too, or - for stdout alone.
     """
@@ -49,7 +49,7 @@ def run(paper: Paper, part: Part, seeds: int | None, out: Path, runner: Runner, 
 
 
 def show_table(paper: Paper, table: int, seeds: int | None, runner: Runner) -> None:
-    """Runs what one of a paper's tables needs, and shows it."""
+    """Runs the experiments of one table and shows it."""
     asked = paper.only(table)
     with Bar(f"{paper.id} table {table}") as bar:
         found = asked.reproduce(seeds or _default_seeds(paper, Part.REPRODUCTION, None), runner.telling(bar.update))
@@ -57,18 +57,18 @@ def show_table(paper: Paper, table: int, seeds: int | None, runner: Runner) -> N
 
 
 def _console() -> Console:
-    # A file or a pipe is as wide as a report.
+    # Use the width of a report for files and pipes.
     return Console(width=None if sys.stdout.isatty() else REPORT_WIDTH)
 
 
 def _default_seeds(paper: Paper, part: Part, asked: int | None) -> int:
-    """As many seeds as a part has if nobody asks; where nothing is random each runs once."""
+    """Returns the default number of seeds of a part; deterministic experiments run once."""
     if part is Part.BEYOND and paper.beyond_seeds is None:
         have = ", ".join(name for name, other in PAPERS.items() if other.beyond_seeds)
         raise ScenarioError(f"--beyond: {paper.id} has nothing past the paper; has: {have}")
     if paper.seeds is None:
         return 1
-    # A record of variants knows no seeds but those that were run.
+    # The record of variants contains only the seeds that were run.
     return {Part.REPRODUCTION: paper.seeds, Part.BEYOND: paper.beyond_seeds}.get(part) or asked or VARIANT_SEEDS
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Trace(StrEnum):
-    """What can be recorded over time."""
+    """Traces that `--trace` records."""
 
     CWND = "cwnd"
     QUEUE = "queue"
@@ -65,7 +65,7 @@ def run(
 
     The result is stored. The next run of the same scenario and seed reads it from the store.
     """
-    # Other commands begin faster without them.
+    # Import only here, for the start-up time of other commands.
     from longpipe.cli.console import tell_written, terminal
     from longpipe.cli.progress import RunBar
     from longpipe.cli.run.tables import show
@@ -85,7 +85,7 @@ def run(
     warn(scenario)
     failure: CaptureError | None = None
     with opened_if_wanted(store, no_store=no_store) as kept, RunBar(scenario.name) as bar:
-        # Packets, and the files that web traffic asks for, are in no store.
+        # The store contains neither packets nor the files of web traffic, so simulate again.
         stored = None if captures else kept.load(scenario, seed)
         if stored is not None and (csv is None or stored.web.empty):
             result = stored
@@ -113,7 +113,7 @@ def run(
 
 
 def scenario_with(file: Path, changes: Sequence[str]) -> Scenario:
-    """A scenario from a file, with changes as `--set` takes them; warns on stderr of a file that says nothing."""
+    """Reads a scenario with the changes of `--set`; warns on stderr of a file without fields."""
     from longpipe.scenario import Scenario
 
     scenario = Scenario.from_toml(file, dict(change(text) for text in changes))
@@ -138,7 +138,7 @@ def _captures(texts: list[str]) -> dict[str, str]:
 
 
 def change(text: str) -> tuple[str, object]:
-    """A field and its value, as `--set` takes them."""
+    """Parses FIELD=VALUE of `--set`."""
     field, equals, value = text.partition("=")
     if not (field.strip() and equals):
         raise ScenarioError(f"--set: {text!r}; accepts FIELD=VALUE, as in switch.buffer='3000 cells'")

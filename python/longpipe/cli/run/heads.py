@@ -1,4 +1,4 @@
-"""What was run, in the lines above its tables."""
+"""The lines above the tables of a run that describe the scenario."""
 
 from collections.abc import Callable, Set
 from typing import Final
@@ -12,14 +12,14 @@ from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Coarse
 from longpipe.units import RATE
 
-# Flows and links of their own that a head names, and the fields of TCP that it has besides kinds.
+# Maximum number of deviating flows and links that the head names, and TCP fields that it shows.
 MOST_EXCEPTIONS: Final = 4
 SHOWN: Final = ("mss", "receiver_window", "initial_window")
 _TIMES: Final = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 
 
 def heads(result: Result) -> list[str]:
-    """Name and seed; what links carry, how fast and how far; both ends of TCP, and the buffers with their policy."""
+    """Returns the head: name and seed; framing, rates and delays; TCP; buffers and queue discipline."""
     scenario, tcp = result.scenario, result.scenario.tcp
     resolved = scenario.resolve()
     timer = f"ticks of {tcp.timer.tick}" if isinstance(tcp.timer, Coarse) else f"RTO from {tcp.timer.min_rto}"
@@ -34,7 +34,7 @@ def heads(result: Result) -> list[str]:
 
 
 def _exceptions(scenario: Scenario) -> list[str]:
-    """A line of the flows and links that are not as the head says, the first of them."""
+    """Returns a line with the first flows and links that differ from the head."""
     network = scenario.network
     parts: list[tuple[str, Tcp | None]]
     if isinstance(network, Graph):
@@ -59,7 +59,7 @@ def _exceptions(scenario: Scenario) -> list[str]:
 
 
 def _own(tcp: Tcp, others: Tcp) -> str:
-    """What a flow has of its own and unlike the others: kinds by name, other fields as they are."""
+    """Returns a flow's fields that differ from the other flows': kinds by name, other fields by value."""
     said = {field for field in tcp.model_fields_set if getattr(tcp, field) != getattr(others, field)}
     if "profile" in said:
         return _kinds(tcp)
@@ -97,7 +97,7 @@ def _span(values: Set[int], text: Callable[[int], str]) -> str:
 
 
 def _time_text(picoseconds: int) -> str:
-    """Three digits are enough for a reader."""
+    """Formats a number with three significant digits."""
     seconds = picoseconds / 1e12
     unit, scale = next((one for one in _TIMES if seconds >= one[1]), _TIMES[-1])
     return f"{seconds / scale:.4g} {unit}"

@@ -19,12 +19,12 @@ from longpipe.scenario.buffers import Framing
 Row = dict[str, Any]
 
 MOST_FLOWS, MOST_PORTS = 20, 10
-# What the index is of, by whether flows differ in what they have to send.
+# Explanation of the fairness index, by whether flows differ in the data that they have to send.
 FAIR: Final = {False: ", 1 is equal shares", True: " over max-min shares of what each had to send"}
 
 
 def show(result: Result, console: Console, *, everything: bool = False) -> None:
-    """Prints a run: its flows, the switch ports that carried something, its two indexes, and what limited its flows.
+    """Prints a run: flows, active switch ports, efficiency, fairness, and what limited the flows.
 
     Of many flows and ports the largest, with the others summed up, unless `everything` is asked for.
     """
@@ -55,7 +55,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
             console.print(f"{name:<10} [bold]{value:.4f}[/]  [dim]{meaning}[/]", highlight=False)
     _tell_limits(limited, console)
     for capture in result.captures:
-        # Whatever the name of the file promises.
+        # Convert to the format of the file's suffix.
         form = "" if str(capture.path).endswith(".pcapng") else ", in pcapng's format"
         said = f"captured {capture.packets} packets of {capture.place} in {capture.path}{form}"
         console.print(said, markup=False, soft_wrap=True)
@@ -93,7 +93,7 @@ def _flows(flows: list[Row], limited: Sequence[FlowLimit], most: float) -> Table
             limit,
         )
 
-    # In their order while there is room for all; a row for one other flow would be that flow.
+    # Keep the order if all fit. A row for a single other flow would be that flow itself.
     shown = flows if len(flows) <= most + 1 else sorted(flows, key=lambda row: -row["throughput_bps"])[: _whole(most)]
     for row in shown:
         add(row["flow"], [row], by_flow[row["flow"]])

@@ -1,4 +1,4 @@
-"""`longpipe study`: campaigns in a store, to run on, look at and take out."""
+"""`longpipe study`: continues, inspects and exports studies of a store."""
 
 from pathlib import Path
 from typing import Annotated
@@ -45,7 +45,7 @@ def run(
     store: StoreOption = None,
 ) -> None:
     """Run the missing runs of a study, after an interruption or to add replications."""
-    # The database and pandas take a second to load; other commands need not wait for them.
+    # Import only here, because the database and pandas take a second to load.
     from longpipe.cli.study import actions
 
     actions.run(name, store, replications, executor=executor, workers=workers, memory=memory, fresh=fresh)

@@ -1,4 +1,4 @@
-"""What `longpipe study` does."""
+"""Actions of `longpipe study`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,9 +18,9 @@ from longpipe.store.engines import earlier_names
 from longpipe.study import Status, Study
 
 MEASURES = ("efficiency", "fairness")
-# Failures that `status` tells one by one.
+# Maximum number of failures that `status` lists.
 MOST_FAILURES = 10
-# Levels of a factor that `show` names.
+# Maximum number of levels that `show` lists per factor.
 MOST_LEVELS = 12
 
 
@@ -34,7 +34,7 @@ def run(
     memory: str | None,
     fresh: bool,
 ) -> None:
-    """Runs a study on and shows how far it is."""
+    """Runs the missing runs of a study and shows its progress."""
     with opened(url, create=False) as store:
         study = Study.open(name, store)
         if replications is not None:
@@ -44,7 +44,7 @@ def run(
             study.run(executor, workers=workers, memory=memory, fresh=fresh, progress=bar.update)
         console = terminal()
         _show_status(study, console)
-        # Pandas, which who looks at a study need not wait for.
+        # Import only here, because pandas is slow to load and inspection does not need it.
         from longpipe.cli.design.means import limits_by_point, means
 
         console.print()
@@ -52,7 +52,7 @@ def run(
 
 
 def status(name: str, url: str | None) -> None:
-    """Shows how far a study is."""
+    """Shows the progress of a study."""
     with opened(url, readonly=True) as store:
         _show_status(Study.open(name, store), terminal())
 
@@ -108,7 +108,7 @@ def show(name: str, url: str | None, where: Sequence[str], most: int) -> None:
 
 
 def measure(name: str, url: str | None, add: Sequence[str], drop: Sequence[str]) -> None:
-    """Adds and drops measures of a study, and lists those it is asked for then."""
+    """Adds and drops measures of a study, and lists the result."""
     with opened(url, create=False, readonly=not (add or drop)) as store:
         study = Study.open(name, store)
         if drop:
@@ -123,7 +123,7 @@ def measure(name: str, url: str | None, add: Sequence[str], drop: Sequence[str])
 
 
 def export(name: str | None, url: str | None, where: Sequence[str], output: Path) -> None:
-    """Writes the finished runs of a study, or all of a store."""
+    """Exports the finished runs of a study or of the whole store."""
     from longpipe.analysis.conditions import matching
     from longpipe.export import write_table
 
@@ -142,7 +142,7 @@ def _show_status(study: Study, console: Console) -> None:
     found = study.status()
     console.print(f"[bold]{escape(found.name)}[/]: {_counts(found)}")
     console.print(f"engine {found.engine}, changed {found.changed_at:%Y-%m-%d %H:%M} UTC", markup=False)
-    # A store that can't be written calls its engines what they were called.
+    # A read-only store keeps the old names of engines.
     if found.engine not in (engine_version(), *earlier_names(engine_version())):
         console.print(f"This engine is {engine_version()}: the next run begins anew.", style="yellow", markup=False)
     if found.failed:
@@ -156,7 +156,7 @@ def _show_status(study: Study, console: Console) -> None:
 
 
 def _matching(runs: Mapping[str, list[Any]], where: Sequence[str]) -> Sequence[int]:
-    """Numbers of the rows that all conditions hold for."""
+    """Returns the numbers of the rows that satisfy all conditions."""
     if not where:
         return range(len(runs["point"]))
     import pandas as pd
