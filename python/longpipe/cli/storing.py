@@ -57,7 +57,7 @@ NoStoreOption = Annotated[bool, typer.Option("--no-store", help="Neither store r
 
 
 def _chosen(url: str | None) -> str | None:
-    # Read the variable here instead of by Typer, which could not distinguish it from --store, which --no-store excludes.
+    # Read the variable here, because Typer could not distinguish it from --store, which excludes --no-store.
     return os.environ.get(VARIABLE) or None if url is None else url
 
 
