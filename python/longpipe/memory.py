@@ -49,7 +49,7 @@ def _available(_when: int) -> int:
 
 
 def share(memory: str | None, among: int) -> str:
-    """An equal part of that for each of so many runs at a time, as text."""
+    """Returns an equal share of the limit for each concurrent run, as text."""
     return SIZE.format(limit_bytes(memory) // among)
 
 

@@ -33,7 +33,7 @@ impl Endpoint {
         })
     }
 
-    /// The application writes so many more [byte].
+    /// The application writes this many more bytes.
     fn write(&mut self, count: u64) {
         let written = self.sender.standing().written;
         self.sender.write_up_to(written + count);

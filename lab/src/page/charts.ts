@@ -40,7 +40,7 @@ const MOST_PORTS = 3;
 export const CHARTS = ["window", "queue", "throughput", "sequence"] as const;
 export type ChartName = (typeof CHARTS)[number];
 
-/** The pictures within an element; `zoomed` hears of a span that was dragged [s]. */
+/** Creates the pictures in an element; calls `zoomed` with a dragged time span [s]. */
 export class Charts {
     private readonly plots = new Map<ChartName, { plot: uPlot; signature: string }>();
     private latest: { now: Drawn; pinned: Drawn | null; sequence: number } | null = null;
@@ -65,7 +65,7 @@ export class Charts {
         this.put("sequence", sequences(now, sequence, colours), now.view);
     }
 
-    /** Anew in the colours of now. */
+    /** Redraws with the current colours. */
     redraw(): void {
         for (const { plot } of this.plots.values()) plot.destroy();
         this.plots.clear();

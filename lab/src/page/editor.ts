@@ -2,7 +2,7 @@
 import { fromToml, toToml } from "../scenario/toml";
 import { byId } from "./dom";
 
-/** Makes the text and its button work; `taken` hears of what was written. Returns what shows a scenario's fields. */
+/** Connects the text editor and its button; calls `taken` with the parsed text. Returns a function that shows fields. */
 export function prepareEditor(taken: (read: () => Record<string, unknown>) => void): (fields: Record<string, unknown>) => void {
     const text = byId<HTMLTextAreaElement>("text");
     const use = (): void => taken(() => fromToml(text.value, "text"));

@@ -17,7 +17,7 @@ export class RunFailed extends Error {
 /** A run that was called off. */
 export class Cancelled extends Error {}
 
-/** A run under way. */
+/** A run in progress. */
 export interface Running {
     /** What it counted, and how long it took [ms]. Rejects with RunFailed or Cancelled. */
     done: Promise<{ counted: Counted; run_ms: number }>;
@@ -116,7 +116,7 @@ export class EngineWorker {
 const CORES = Math.max(1, Math.min(4, (navigator.hardwareConcurrency || 2) - 1));
 const pool = Array.from({ length: CORES }, () => new EngineWorker());
 
-/** Runs many at a time, without pictures; `told` hears how many are over. Cancelled by `signal`. */
+/** Runs many jobs without pictures; calls `told` with the number of finished ones. Cancelled by `signal`. */
 export async function runAll(
     jobs: { core: string; seed: string }[],
     told: (over: number) => void,

@@ -1,11 +1,11 @@
-/** The knobs as a form: labels, fields and sliders, made anew where a kind of a part changes. */
+/** The knobs as a form with labels, fields and sliders; rebuilt when the kind of a part changes. */
 import { type Part, fieldsOf, kindOf } from "../scenario/check";
 import type { Field } from "../scenario/model";
 import type { Resolved } from "../scenario/resolve";
 import { byId, make } from "./dom";
 import { KNOBS, type Knob, Scale, checkedAt, choices, meant, written } from "./knobs";
 
-/** The form within an element; `turned` hears of a dotted field and what it is now, and whether the knob was let go. */
+/** Builds the form in an element; calls `turned` with the dotted field, its value, and whether the knob was released. */
 export class Form {
     private shape = "";
 

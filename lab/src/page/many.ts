@@ -1,4 +1,4 @@
-/** More than one run: intervals over seeds, and two knobs against each other. */
+/** Several runs: confidence intervals over seeds, and heat maps over two knobs. */
 import { toJson } from "../scenario/core";
 import { ScenarioError } from "../scenario/errors";
 import { type Resolved, resolve } from "../scenario/resolve";
@@ -168,7 +168,7 @@ function heat(rows: { label: string; levels: string[] }, columns: { label: strin
     byId("factorial").replaceChildren(shown);
 }
 
-/** ScenarioError where so many runs would take too long. */
+/** Throws ScenarioError if the runs would take too long. */
 function afford(resolved: Resolved[], seedsEach: number): void {
     const seconds = resolved.reduce((all, one) => all + costOf(one).seconds * seedsEach, 0);
     if (seconds > MOST_SECONDS) {

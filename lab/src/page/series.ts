@@ -69,7 +69,7 @@ export function rates(bytes: Float64Array, view: View, until: number, steps = 10
     return values;
 }
 
-/** Unit and scale for so many bytes. */
+/** Unit and scale for a number of bytes. */
 export function byteUnit(most: number): [string, number] {
     if (most >= 2e9) return ["GB", 1e-9];
     if (most >= 2e6) return ["MB", 1e-6];

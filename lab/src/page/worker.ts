@@ -1,4 +1,4 @@
-/** A worker: runs jobs one after the other, telling how far they are; between two chunks it hears a cancel. */
+/** Web worker: runs jobs one after another, reports progress, and checks for cancellation between chunks. */
 import { Run, initSync, keep_panics, last_panic } from "../../build/engine/engine";
 import type { Counted, Job, Order, Picture, Reply } from "./protocol";
 

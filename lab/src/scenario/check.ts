@@ -204,7 +204,7 @@ function number(type: Type & { is: "int" | "float" }, given: unknown): Value {
     return found;
 }
 
-/** A number as written, in so many decimals' parts. */
+/** A number times 10^decimals, exact as it is written in decimal. */
 export function parts(value: number, decimals: number): Rational {
     return Rational.parse(String(value)).times(Rational.of(10n ** BigInt(decimals)));
 }

@@ -7,7 +7,7 @@ import { UNLIMITED, dimension } from "./units";
 export type Json = string | number | bigint | boolean | null | Json[] | { [name: string]: Json };
 export type JsonTable = { [name: string]: Json };
 
-/** Its fields, but for those named in `without`; parts within it likewise. */
+/** Fields of a part and its nested parts, except those in `without`. */
 export function coreFields(part: Part, without: readonly string[] = []): JsonTable {
     const made: JsonTable = {};
     for (const field of fieldsOf(part)) {

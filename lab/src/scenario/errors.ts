@@ -8,7 +8,7 @@ export class ScenarioError extends Error {
     }
 }
 
-/** A value as Python writes it, for both say the same of the same file. */
+/** Formats a value as Python does, so that both report equal errors for the same file. */
 export function repr(value: unknown): string {
     if (value === null || value === undefined) return "None";
     if (typeof value === "boolean") return value ? "True" : "False";

@@ -50,7 +50,7 @@ function coreOf(scenario: Part, topology: Topology): JsonTable {
     };
 }
 
-/** Each flow's TCP; flows that have the same of their own share it. */
+/** TCP parameters of each flow; flows with equal settings share one object. */
 function merged(tcp: Part, all: Part[]): Part[] {
     const known = new Map<Part | null, Part>();
     return all.map((flow) => {

@@ -57,7 +57,7 @@ export class Dimension {
         return found.length === 1 ? `, it is ${repr(found[0] as string)} here` : "";
     }
 
-    /** The quantity in base units; ValueProblem likewise. */
+    /** Parses a quantity into base units; throws ValueProblem. */
     parse(text: string): bigint {
         const [number, unit] = this.split(text);
         const value = number.times(this.scales.get(unit) as Rational);

@@ -17,8 +17,8 @@ COLUMNS: Final = ("class", *WAITING)
 def response_times(files: pd.DataFrame, duration_s: float) -> pd.DataFrame:
     """Returns response times (request to last byte) by class: `files`, `completed`, `median_s`, `p95_s`, `p99_s`.
 
-    `files` is `Result.files`. A file still under way at the end counts as one that takes longer than it took so far
-    (Kaplan and Meier 1958); a quantile that the run was too short to see is nan.
+    `files` is `Result.files`. A file still being transferred at the end is a censored observation (Kaplan and Meier
+    1958). A quantile beyond the end of the run is nan.
     """
     # Return early, because most runs have no web traffic and then need no pandas.
     import pandas as pd

@@ -17,7 +17,7 @@ class LazyGroup(TyperGroup):
         self._load()
         return super().list_commands(ctx)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - likewise, and Command
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - Click's Context and Command
         """Returns a command, or None for an unknown name."""
         self._load()
         return super().get_command(ctx, cmd_name)

@@ -57,7 +57,7 @@ def rates(
         highest = float(series[name].max())
         for column, colour, label in (
             ("pacing_bps", BLUE, "pacing rate"),
-            ("bandwidth_bps", VERMILION, "bandwidth that BBR goes by"),
+            ("bandwidth_bps", VERMILION, "bandwidth estimate of BBR"),
         ):
             known = steps[column].notna() & (steps[column] > 0)
             if known.any():

@@ -78,7 +78,7 @@ def sequence(
     drawn = (
         (events.sent, BLUE, 1.2, "sent"),
         (events.sacked, PURPLE, 1.2, "SACK block"),
-        (events.resent, VERMILION, 2.2, "sent again"),
+        (events.resent, VERMILION, 2.2, "retransmitted"),
     )
     for order, (bars, colour, width, label) in enumerate(drawn):
         if bars.empty:

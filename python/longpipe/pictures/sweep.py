@@ -183,7 +183,7 @@ def sweep(
     )
     panel.set_ylabel(shown.head)
     if (means["undefined"] > 0).any():
-        notes.append("\N{MULTIPLICATION SIGN}: no mean, for so many of the runs have no value")
+        notes.append("\N{MULTIPLICATION SIGN}: no mean, because this many runs have no value")
     once = found.replications == 1
     seeds = "one run each" if once else f"means of {found.replications} replications, {100 * level:g} % intervals"
     _titled(figure, ax, "\n".join([f"{study.name}: {shown.name} over {x}, {seeds}", *notes]))

@@ -115,7 +115,7 @@ class Study:
     ) -> Status:
         """Runs what is not finished, or with `fresh` everything; see `complete_study` for the arguments and errors.
 
-        After an interruption the same call goes on from there. Another engine than the last begins anew.
+        The same call continues after an interruption. With another engine than the last one, all runs are repeated.
         """
         if self.engine != engine_version():
             self._put(self.design)
@@ -130,7 +130,7 @@ class Study:
         return self.status()
 
     def grow(self, replications: int) -> Self:
-        """Asks for so many replications of each point; ScenarioError for fewer than there are."""
+        """Sets the number of replications per point; raises ScenarioError for fewer than there are."""
         if replications < self.design.replications:
             raise ScenarioError(f"replications: {replications}; needs at least the {self.design.replications} it has")
         if replications > self.design.replications:

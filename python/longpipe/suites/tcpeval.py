@@ -78,7 +78,7 @@ def _basic(
     rate_bps: float,
     duration: str,
     cycle_s: float,
-    **topology: Any,  # noqa: ANN401 - likewise
+    **topology: Any,  # noqa: ANN401 - fields of any type
 ) -> SuitePart:
     """Returns a basic scenario at the three loads of section 4.2."""
 

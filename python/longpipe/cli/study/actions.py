@@ -144,7 +144,7 @@ def _show_status(study: Study, console: Console) -> None:
     console.print(f"engine {found.engine}, changed {found.changed_at:%Y-%m-%d %H:%M} UTC", markup=False)
     # A read-only store keeps the old names of engines.
     if found.engine not in (engine_version(), *earlier_names(engine_version())):
-        console.print(f"This engine is {engine_version()}: the next run begins anew.", style="yellow", markup=False)
+        console.print(f"This engine is {engine_version()}: the next run repeats all.", style="yellow", markup=False)
     if found.failed:
         runs = study.columns()
         failed = [i for i, state in enumerate(runs["state"]) if state == "failed"]
