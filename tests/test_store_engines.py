@@ -159,7 +159,7 @@ def read_as_it_was(place: str | Path) -> None:
     shown = longpipe("study", "status", "--store", place, "later")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert f"engine {SOUND}" in shown.stdout
-    assert "begins anew" not in shown.stdout
+    assert "repeats all" not in shown.stdout
 
 
 def test_a_store_on_a_readonly_disk_is_read_as_it_was(tmp_path: Path) -> None:
