@@ -21,7 +21,7 @@ from longpipe.design import Design, Factor
 from longpipe.executors import Job, Outcomes
 from longpipe.executors.base import run_job
 from longpipe.export import write_table
-from longpipe.store import Store, engine_version, pack, schema, studies
+from longpipe.store import Store, checksums, engine_version, pack, schema, studies
 from longpipe.study import Study
 
 BASE = Scenario(name="bench", duration="20 ms")
@@ -77,7 +77,9 @@ def filled(directory: Path) -> Store:
     packed = pack(simulate(BASE))
     measures = json.loads(packed.measures)
     digests = [scenario.digest() for scenario in design.scenarios]
-    common = {"engine": engine_version(), "name": "made up", "finished_at": datetime.now(UTC), "machine": "here"}
+    parts = json.dumps(checksums.of_parts(packed.summary, {}))
+    now = datetime.now(UTC).replace(tzinfo=None)
+    common = {"engine": engine_version(), "name": "made up", "finished_at": now, "machine": "here", "parts": parts}
     noise = np.random.default_rng(1).random(STORED)
     rows = [
         {
@@ -86,8 +88,12 @@ def filled(directory: Path) -> Store:
         }
         for i, run in enumerate(design.runs(), 1)
     ]  # fmt: skip
+    for row in rows:
+        row["checksum"] = checksums.of_row(row, checksums.RUN)
     with store.writing() as connection:
         connection.execute(sa.insert(schema.RUNS), rows)
+        receipts = [{name: row[name] for name in ("digest", "seed", "engine", "checksum")} for row in rows]
+        connection.execute(sa.insert(schema.RECEIPTS), receipts)
         summaries = [{"run": row["id"], "summary": packed.summary} for row in rows]
         connection.execute(sa.insert(schema.SUMMARIES), summaries)
     return store

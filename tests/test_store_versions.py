@@ -16,13 +16,15 @@ import pytest
 import sqlalchemy as sa
 
 from longpipe import Scenario, ScenarioError, _core, simulate
-from longpipe.store import Store, StoreError, pack, schema, studies
+from longpipe.store import Store, StoreError, checksums, pack, schema, studies
 
 DATA = Path(__file__).parent / "data"
 # What tests/data/store-1.sql holds: the digest is that of today as long as scenarios resolve alike.
 BUILD = "0.1.0-5f0e6b1d2c3a4958"
 HASHES = {"1": "de81cd196e0f4392", "18446744073709551615": "fcf5be93ab9404b0"}
 SHORT = Scenario(name="short", duration="20 ms")
+# The checksum of the row ("version", "written_by") of a store of version 10.
+NEWER = checksums.of_values([10, "4.2.0"])
 
 
 def of_version_1(path: Path) -> Path:
@@ -81,12 +83,12 @@ def test_a_newer_store_is_refused_with_both_versions(tmp_path: Path, *, readonly
     path = tmp_path / "runs.db"
     Store(path).close()
     with closing(sqlite3.connect(path)) as database:
-        database.execute("update longpipe set version = 9, written_by = '4.2.0'")
+        database.execute("update longpipe set version = 10, written_by = '4.2.0', checksum = ?", [NEWER])
         database.commit()
     with pytest.raises(ScenarioError) as refused:
         Store(path, readonly=readonly)
     assert str(refused.value) == (
-        f"store: {path}: version 9, of longpipe 4.2.0; this is longpipe {_core.__version__}, which reads versions 1 to 8"
+        f"store: {path}: version 10, of longpipe 4.2.0; this is longpipe {_core.__version__}, which reads versions 1 to 9"
     )
 
 

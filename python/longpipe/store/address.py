@@ -61,6 +61,13 @@ class Address:
             and not all(os.access(p, os.W_OK) for p in (self.path, self.path.parent))
         )
 
+    def has_log(self) -> bool:
+        """Whether SQLite's log of changes is there: a process has the store open, or ended without closing it."""
+        if not self.is_sqlite or self.is_memory:
+            return False
+        logs = (self.path.with_name(f"{self.path.name}-{kind}") for kind in ("wal", "journal"))
+        return any(log.exists() and log.stat().st_size for log in logs)
+
     def engine(self, *, readonly: bool) -> sa.Engine:
         """The database, whose directory is made if it is missing."""
         if not self.is_sqlite:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -10,11 +10,14 @@ import sqlalchemy as sa
 from longpipe import _core
 from longpipe.store.schema import FAILURES, RUNS, SCENARIOS, STUDIES
 
+# Engine 7 changed recoveries by RACK and RFC 6675, the congestion controls of Linux, four queues, and what
+# efficiency and limits mean with datagrams or VBR beside TCP.
 # Engine 6 changed BBR alone; engine 5 BIC, and what RACK does of marks; engine 4 Vegas alone, engine 3 RACK's timers,
 # and slow start as in Linux. Engine 2 changed CUBIC alone; since then efficiency counts timestamps, and segments that
 # differ. Builds before engines had numbers, by a hash over their sources: both have the results of engine 1, but the
 # hasty one took ACKs to be certain of their place, which on graphs and beside VBR they may not be.
-_NOW: Final = "6"
+_NOW: Final = "7"
+_SIXTH: Final = "6"
 _FIFTH: Final = "5"
 _FOURTH: Final = "4"
 _THIRD: Final = "3"
@@ -25,10 +28,27 @@ _HASTY: Final = "0.1.0+62a7d65541e4"
 # Marks that a sender heeds.
 _MARKS: Final = re.compile(r'"ecn": (\{[^}]*"kind": )?"(?!off")')
 # The recovery and the congestion controls that engine 3 changed.
-_CHANGED: Final = (
+_CHANGED_BY_3: Final = (
     "rack",
     "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "linux-reno", "scalable", "veno", "westwood",
 )  # fmt: skip
+# The recoveries, congestion controls and queues that engine 7 changed, and the kinds of datagrams.
+_CHANGED_BY_7: Final = (
+    *_CHANGED_BY_3, "rfc6675", "bic", "vegas", "bbr", "bbr3",
+    "codel", "fq-codel", "pie", "dualpi2",
+    "cbr", "poisson", "on-off", "voice", "video", "arrivals",
+)  # fmt: skip
+# One of them as a value, or any VBR.
+_OTHER_IN_7: Final = re.compile(rf': "({"|".join(_CHANGED_BY_7)})"|"vbr": \[?\{{')
+# Engines, the latest first, each with whether the next one changed the runs of a scenario, whose fields are JSON here.
+# Parameters of Vegas stand in every scenario.
+_CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
+    (_SIXTH, lambda text: _OTHER_IN_7.search(text) is not None),
+    (_FIFTH, lambda text: '"bbr"' in text),
+    (_FOURTH, lambda text: '"bic"' in text or ('"rack"' in text and _MARKS.search(text) is not None)),
+    (_THIRD, lambda text: '"congestion": "vegas"' in text),
+    (_SECOND, lambda text: any(f'"{one}"' in text for one in _CHANGED_BY_3)),
+)
 
 
 def engine_version() -> str:
@@ -38,29 +58,17 @@ def engine_version() -> str:
 
 def earlier_names(engine: str) -> tuple[str, ...]:
     """What older builds called this engine, the best first."""
-    return (_FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY) if engine == _NOW else ()
+    return (_SIXTH, _FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY) if engine == _NOW else ()
 
 
 def holds(name: str, fields: Mapping[str, Any]) -> bool:
     """Whether what the engine of an earlier name made of a scenario with these fields is what it makes now."""
     network, text = fields["network"], json.dumps(fields)
-    if '"bbr"' in text:
-        return False
-    if name == _FIFTH:
-        return True
-    if '"bic"' in text or ('"rack"' in text and _MARKS.search(text)):
-        return False
-    if name == _FOURTH:
-        return True
-    # Its parameters stand in every scenario.
-    if '"congestion": "vegas"' in text:
-        return False
-    if name == _THIRD:
-        return True
-    if any(f'"{one}"' in text for one in _CHANGED):
-        return False
-    if name == _SECOND:
-        return True
+    for before, is_changed in _CHANGES:
+        if is_changed(text):
+            return False
+        if name == before:
+            return True
     if '"timestamps": true' in text or any(one.get("tcp") for one in network.get("group") or ()):
         return False
     return name != _HASTY or (network["kind"] == "dumbbell" and not network.get("vbr"))

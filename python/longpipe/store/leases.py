@@ -9,9 +9,9 @@ from typing import Any, Final, Self
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
-from longpipe.store.errors import StoreError
+from longpipe.store.errors import DamagedError, StoreError
 from longpipe.store.owners import Heartbeat, Owner, is_dead
-from longpipe.store.schema import FAILURES, LEASES, OWNERS, RUNS
+from longpipe.store.schema import FAILURES, LEASES, OWNERS, RECEIPTS, RUNS
 
 # What names a run beside the engine: digest of the scenario, and seed as text.
 Key = tuple[str, str]
@@ -19,6 +19,8 @@ Transaction = Callable[[], AbstractContextManager[sa.Connection]]
 
 # Keys in one statement: drivers take some 32 000 values.
 _CHUNK: Final = 5_000
+# Numbers of processes are below it on every system.
+_MOST_PROCESSES: Final = 2**31
 
 
 class Leases:
@@ -110,18 +112,35 @@ def living(connection: sa.Connection) -> list[Owner]:
     """The processes with runs in flight."""
     now = clock(connection)
     rows = connection.execute(sa.select(OWNERS)).all()
+    for row in rows:
+        texts, times = (row.id, row.machine), (row.began, row.heartbeat)
+        is_whole = all(isinstance(text, str) for text in texts) and all(isinstance(time, float) for time in times)
+        if not (is_whole and isinstance(row.pid, int) and 0 < row.pid < _MOST_PROCESSES):
+            raise DamagedError("a process with runs in flight")
     owners = [(Owner(row.id, row.machine, row.pid, row.began), row.heartbeat) for row in rows]
     return [owner for owner, heartbeat in owners if not is_dead(owner, heartbeat, now)]
 
 
 def finished(connection: sa.Connection, keys: Iterable[Key], engine_version: str) -> set[Key]:
-    """Those of the runs that are stored."""
+    """Those of the runs that are stored; DamagedError for one that was stored and is gone."""
     wanted = list(keys)
     found: set[Key] = set()
     for begin in range(0, len(wanted), _CHUNK):
         chunk = wanted[begin : begin + _CHUNK]
-        query = sa.select(RUNS.c.digest, RUNS.c.seed).where(_are(RUNS, chunk, engine_version))
-        found.update((digest, seed) for digest, seed in connection.execute(query))
+        # One statement, so that both tables are of one time.
+        query = sa.union_all(
+            *(
+                sa.select(sa.literal(number), table.c.digest, table.c.seed).where(_are(table, chunk, engine_version))
+                for number, table in enumerate((RUNS, RECEIPTS))
+            )
+        )
+        stored: tuple[set[Key], set[Key]] = (set(), set())
+        for number, digest, seed in connection.execute(query):
+            stored[number].add((digest, seed))
+        if stored[0] != stored[1]:
+            digest, seed = min(stored[0] ^ stored[1])
+            raise DamagedError(f"the run of scenario {digest[:16]}, seed {seed}, which was finished, is gone")
+        found |= stored[0]
     return found
 
 

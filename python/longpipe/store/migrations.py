@@ -1,18 +1,21 @@
 """Stores of earlier versions, brought to the present one step by step, each step in one transaction."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from longpipe import _core
-from longpipe.store import engines, schema
+from longpipe.store import checksums, engines, schema, unchecked
+from longpipe.store.errors import DamagedError
 
 # The version of a database that holds something else.
 FOREIGN: Final = -1
-# The versions whose tables are those of the present one, so that they can be read as they are.
-ALIKE: Final = (2, 3, 4, 5, 6, 7, schema.VERSION)
+# The first version whose rows have checksums.
+CHECKED: Final = 9
+# The versions that can be copied table by table: a store of one of them that can't be written is read from a copy.
+COPIED: Final = range(2, CHECKED)
 
 # Rows that are copied at a time.
 _BATCH: Final = 500
@@ -22,11 +25,22 @@ def version(connection: sa.Connection) -> int | None:
     """The version of a database's tables; None without any, FOREIGN of others than a store's."""
     tables = set(sa.inspect(connection).get_table_names())
     if schema.LONGPIPE.name in tables:
-        return int(connection.execute(sa.select(schema.LONGPIPE.c.version)).scalar_one())
+        return _version(connection)
     if not tables & set(schema.METADATA.tables):
         return None
     columns = {column["name"] for column in sa.inspect(connection).get_columns("runs")} if "runs" in tables else set()
     return 1 if "scenarios" in tables and columns == _COLUMNS_1 else FOREIGN
+
+
+def _version(connection: sa.Connection) -> int:
+    rows = connection.exec_driver_sql("SELECT * FROM longpipe").mappings().all()
+    if len(rows) != 1:
+        raise DamagedError("its version")
+    row = {"checksum": None, **rows[0]}
+    found = row.get("version")
+    if row["checksum"] is not None or not isinstance(found, int) or found >= CHECKED:
+        checksums.check(row, checksums.VERSION, "its version")
+    return int(row["version"])
 
 
 def written_by(connection: sa.Connection) -> str:
@@ -37,14 +51,33 @@ def written_by(connection: sa.Connection) -> str:
 def create(connection: sa.Connection) -> None:
     """All tables, of the present version."""
     schema.METADATA.create_all(connection)
-    connection.execute(sa.delete(schema.LONGPIPE))
-    connection.execute(sa.insert(schema.LONGPIPE).values(version=schema.VERSION, written_by=_core.__version__))
+    _set_version(connection)
 
 
-def migrate(connection: sa.Connection, found: int) -> None:
-    """Brings a store from the version found to the present one."""
-    for step in range(found, schema.VERSION):
-        MIGRATIONS[step](connection)
+def migrate(connection: sa.Connection, found: int, of_traces: unchecked.TraceChecksums) -> None:
+    """Brings a store from the version found to the present one; DamagedError if its contents contradict each other."""
+    if found >= schema.VERSION:
+        # Another process was faster.
+        return
+    checksums.check_integrity(connection)
+    if found == 1:
+        _from_1(connection)
+    else:
+        _add_columns(connection)
+    engines.adopt(connection)
+    unchecked.add_checksums(connection, of_traces)
+    _set_version(connection)
+
+
+def copy(read: sa.Connection, write: sa.Connection) -> None:
+    """Copies the rows of a store of one of the versions `COPIED` into an empty database, for `migrate` to finish."""
+    create(write)
+    tables = set(sa.inspect(read).get_table_names())
+    for table in schema.METADATA.sorted_tables:
+        if table.name in tables and table is not schema.LONGPIPE:
+            there = {column["name"] for column in sa.inspect(read).get_columns(table.name)}
+            for rows in _batches(read, sa.select(*(column for column in table.c if column.name in there))):
+                write.execute(sa.insert(table), rows)
 
 
 _COLUMNS_1: Final = {"digest", "seed", "engine", "build", "name", "finished_at", "summary"}
@@ -81,19 +114,25 @@ def _from_1(connection: sa.Connection) -> None:
         table.drop(connection)
 
 
-def _renamed(connection: sa.Connection) -> None:
-    """Versions 2 to 7 had the same tables; engines were called by a hash over their sources, then 1 to 5."""
-    engines.adopt(connection)
-    connection.execute(sa.update(schema.LONGPIPE).values(version=schema.VERSION, written_by=_core.__version__))
+def _add_columns(connection: sa.Connection) -> None:
+    """Versions 2 to 8 had the tables of version 9 without checksums."""
+    schema.RECEIPTS.create(connection, checkfirst=True)
+    for table in schema.METADATA.sorted_tables:
+        there = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
+        for column in table.c:
+            if column.name not in there:
+                kind = column.type.compile(connection.dialect)
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {column.name} {kind}")
+
+
+def _set_version(connection: sa.Connection) -> None:
+    row: dict[str, object] = {"version": schema.VERSION, "written_by": _core.__version__}
+    row["checksum"] = checksums.of_row(row, checksums.VERSION)
+    connection.execute(sa.delete(schema.LONGPIPE))
+    connection.execute(sa.insert(schema.LONGPIPE).values(row))
 
 
 def _batches(connection: sa.Connection, query: sa.Select[Any]) -> Iterator[list[dict[str, Any]]]:
     rows = connection.execute(query).mappings()
     while batch := rows.fetchmany(_BATCH):
         yield [dict(row) for row in batch]
-
-
-MIGRATIONS: Final[Mapping[int, Callable[[sa.Connection], None]]] = {
-    1: _from_1,
-    **dict.fromkeys(range(2, schema.VERSION), _renamed),
-}

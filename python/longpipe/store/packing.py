@@ -8,7 +8,7 @@ import platform
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -41,11 +41,16 @@ def pack(result: Result, seconds: float = math.nan) -> Packed:
     kept = {part: dict(columns.get(part, {})) for part in PARTS}
     return Packed(
         summary=compressed(_json({**kept, "state_hash": result.state_hash, "events": result.events})),
-        measures=_json(measure(result)).decode(),
+        measures=measures(result),
         traces={kind: _parquet(trace) for kind, trace in result.traces.items()},
         seconds=seconds,
         machine=platform.node(),
     )
+
+
+def measures(result: Result) -> str:
+    """The measures of a run as JSON."""
+    return _json(measure(result)).decode()
 
 
 def compressed(text: bytes) -> bytes:
@@ -55,7 +60,11 @@ def compressed(text: bytes) -> bytes:
 
 def unpack(scenario: Scenario, seed: int, summary: bytes) -> Result:
     """The run as it was, without traces and files."""
-    columns = orjson.loads(zlib.decompress(summary))
+    return unpacked(scenario, seed, orjson.loads(zlib.decompress(summary)))
+
+
+def unpacked(scenario: Scenario, seed: int, columns: dict[str, Any]) -> Result:
+    """The run of a summary's JSON."""
     # What was not kept yet when the run was stored is not there.
     for part in PARTS & columns.keys():
         columns[part] = {name: [math.nan if v is None else v for v in values] for name, values in columns[part].items()}

@@ -4,9 +4,15 @@ from typing import Final
 
 import sqlalchemy as sa
 
-VERSION: Final = 8
+VERSION: Final = 9
 
 METADATA: Final = sa.MetaData()
+
+
+def _checksum() -> sa.Column[str]:
+    """The column with the checksum of the others of its row, of which `checksums` has the order."""
+    return sa.Column("checksum", sa.String(16))
+
 
 # A row: which version of these tables a database has, and which longpipe made it so.
 LONGPIPE: Final = sa.Table(
@@ -14,6 +20,7 @@ LONGPIPE: Final = sa.Table(
     METADATA,
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("written_by", sa.String(40), nullable=False),
+    _checksum(),
 )
 
 SCENARIOS: Final = sa.Table(
@@ -24,6 +31,7 @@ SCENARIOS: Final = sa.Table(
     sa.Column("resolved", sa.LargeBinary, nullable=False),
     # The scenario as its fields, JSON; unknown for runs of version 1.
     sa.Column("fields", sa.Text),
+    _checksum(),
 )
 
 # What names a run.
@@ -51,6 +59,9 @@ RUNS: Final = sa.Table(
     sa.Column("machine", sa.String(255)),
     # `analysis.measures.measure` of the run, JSON.
     sa.Column("measures", sa.Text),
+    # The checksums of its summary and of the files of its traces, JSON.
+    sa.Column("parts", sa.Text),
+    _checksum(),
     sa.UniqueConstraint(*_RUN),
 )
 
@@ -61,6 +72,9 @@ SUMMARIES: Final = sa.Table(
     sa.Column("run", sa.ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("summary", sa.LargeBinary, nullable=False),
 )
+
+# A second record of each finished run, by which one that is lost from `runs` is noticed.
+RECEIPTS: Final = sa.Table("receipts", METADATA, *_run(key=True), _checksum())
 
 # Processes with runs in flight.
 OWNERS: Final = sa.Table(
@@ -89,6 +103,7 @@ FAILURES: Final = sa.Table(
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("message", sa.Text, nullable=False),
     sa.Column("failed_at", sa.DateTime, nullable=False),
+    _checksum(),
 )
 
 STUDIES: Final = sa.Table(
@@ -100,6 +115,10 @@ STUDIES: Final = sa.Table(
     sa.Column("engine", sa.String(80), nullable=False),
     sa.Column("created_at", sa.DateTime, nullable=False),
     sa.Column("changed_at", sa.DateTime, nullable=False),
+    # How many runs it has, and the checksum of its rows in `study_points` and `study_runs`.
+    sa.Column("runs", sa.Integer),
+    sa.Column("plan", sa.String(16)),
+    _checksum(),
 )
 
 STUDY_POINTS: Final = sa.Table(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,13 +20,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from longpipe import _core
 from longpipe.errors import ScenarioError
 from longpipe.interrupts import deferred
-from longpipe.store import migrations, schema
+from longpipe.store import checksums, migrations, schema
 from longpipe.store.address import WRITES, Address
-from longpipe.store.engines import earlier_names, engine_version, holds
-from longpipe.store.errors import READ_ONLY, StoreError, reason
-from longpipe.store.leases import Key, Leases, finished, inserting
+from longpipe.store.engines import engine_version
+from longpipe.store.errors import READ_ONLY, DamagedError, StoreError, damage, reason
+from longpipe.store.leases import Key, Leases, finished, inserting, living
 from longpipe.store.saving import Saving
-from longpipe.store.schema import FAILURES, LEASES, RUNS, SCENARIOS, SUMMARIES
+from longpipe.store.schema import FAILURES, LEASES, RECEIPTS, RUNS, SCENARIOS, SUMMARIES
 from longpipe.store.traces import Traces
 
 # Who only looks at studies need not wait for NumPy and Pydantic.
@@ -78,9 +80,11 @@ class Store:
     def __init__(self, where: str | Path | None = None, *, readonly: bool = False, create: bool = True) -> None:
         self._address = Address(where)
         self._known: set[str] = set()
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
         self._saving = Saving("sqlite" if self._address.is_sqlite else "postgresql")
         self.name = self._address.name
         self.url = self._address.shown_url
+        self._traces = Traces(self._address.traces, self.name, in_memory=self._address.is_memory)
         try:
             if not (readonly or create):
                 # Looks whether there is one.
@@ -89,28 +93,38 @@ class Store:
             self._open(readonly=readonly)
         except ScenarioError:
             raise
+        except DamagedError as error:
+            raise ScenarioError(f"store: {self.name}: {error}") from None
         except (SQLAlchemyError, sqlite3.Error, OSError, ValueError) as error:
-            why = READ_ONLY if not readonly and self._address.is_protected() else reason(error)
-            needs = "" if "; needs" in why else "; needs a database, or a new file"
+            why = READ_ONLY if not readonly and self._address.is_protected() else str(damage(error) or reason(error))
+            needs = "" if "; " in why else "; needs a database, or a new file"
             raise ScenarioError(f"store: {self.name}: {why}{needs}") from None
-        self._traces = Traces(self._address.traces, self.name, in_memory=self._address.is_memory)
 
     def load(self, scenario: Scenario, seed: int, *, engine: str | None = None) -> Result | None:
         """The stored run; None if the engine, by default this one, has not finished it."""
         from longpipe.store.packing import unpack
 
-        digest, engines = digest_of(scenario), (engine,) if engine else self._names(scenario)
-        query = sa.select(RUNS.c.engine, SUMMARIES.c.summary).join(SUMMARIES)
-        of_run = RUNS.c.digest == digest, RUNS.c.seed == str(seed), RUNS.c.engine.in_(engines)
+        digest, engine = digest_of(scenario), engine or engine_version()
+        run = f"the run of scenario {scenario.name!r}, seed {seed}"
+        query = (
+            sa.select(*(RUNS.c[name] for name in checksums.RUN), RUNS.c.checksum, SUMMARIES.c.summary)
+            .select_from(RECEIPTS)
+            .outerjoin(RUNS, sa.and_(*(RUNS.c[name] == RECEIPTS.c[name] for name in ("digest", "seed", "engine"))))
+            .outerjoin(SUMMARIES, SUMMARIES.c.run == RUNS.c.id)
+            .where(*_is(RECEIPTS, (digest, str(seed)), engine))
+        )
         with self.reading() as connection:
-            rows = connection.execute(query.where(*of_run)).all()
-        if not rows:
-            return None
-        engine, summary = min(rows, key=lambda row: engines.index(row.engine))
-        result = unpack(scenario, seed, summary)
+            rows = checksums.rows_of(connection, query)
+            if not rows:
+                return None
+            row = rows[0]._mapping
+            checksums.check(row, checksums.RUN, run)
+            parts = json.loads(row["parts"])
+            checksums.check_bytes(row["summary"], parts["summary"], run)
+        result = unpack(scenario, seed, row["summary"])
         if kinds := _traces_of(scenario):
             folder = self._traces.found(digest, seed, engine)
-            result.traces.update(self._traces.read(folder, kinds, result.names))
+            result.traces.update(self._traces.read(folder, {kind: parts.get(kind) for kind in kinds}, result.names))
         return result
 
     def require(self, scenario: Scenario, seed: int, *, engine: str | None = None) -> Result:
@@ -125,12 +139,9 @@ class Store:
 
     def finished(self, jobs: Iterable[tuple[Scenario, int]]) -> set[Key]:
         """Digest and seed, as text, of those of the runs that this engine has finished."""
-        keys: dict[str, list[Key]] = {}
-        for scenario, seed in jobs:
-            for name in self._names(scenario):
-                keys.setdefault(name, []).append((digest_of(scenario), str(seed)))
+        keys = [(digest_of(scenario), str(seed)) for scenario, seed in jobs]
         with self.reading() as connection:
-            return {key for name, of_name in keys.items() for key in finished(connection, of_name, name)}
+            return finished(connection, keys, engine_version())
 
     def save(self, scenario: Scenario, seed: int, packed: Packed) -> None:
         """Stores a finished run, in place of an earlier one."""
@@ -146,11 +157,16 @@ class Store:
             "seconds": None if math.isnan(packed.seconds) else packed.seconds,
             "machine": packed.machine[:255],
             "measures": packed.measures,
+            "parts": json.dumps(checksums.of_parts(packed.summary, packed.traces)),
         }
+        run["checksum"] = checksums.of_row(run, checksums.RUN)
         with self.writing() as connection:
             self.save_scenarios(connection, [scenario])
             number = connection.execute(self._saving.run, run).scalar_one()
             connection.execute(self._saving.summary, {"run": number, "summary": packed.summary})
+            connection.execute(
+                self._saving.receipt, {name: run[name] for name in ("digest", "seed", "engine", "checksum")}
+            )
 
     def keep(self, result: Result, seconds: float = math.nan) -> None:
         """Stores a run of this process, which took so long."""
@@ -162,10 +178,15 @@ class Store:
         """Notes why a run failed, until it succeeds, and gives up its lease."""
         key = (digest_of(scenario), str(seed))
         row = {"digest": key[0], "seed": key[1], "engine": engine_version(), "name": scenario.name}
-        told = {"message": message, "failed_at": _now()}
+        told: dict[str, object] = {"message": message, "failed_at": _now()}
+        told["checksum"] = checksums.of_row({**row, **told}, checksums.FAILURE)
         with self.writing() as connection:
             note = inserting(connection)(FAILURES).values({**row, **told})
-            connection.execute(note.on_conflict_do_update(index_elements=["digest", "seed", "engine"], set_=told))
+            connection.execute(
+                note.on_conflict_do_update(
+                    index_elements=["digest", "seed", "engine"], set_={"name": scenario.name, **told}
+                )
+            )
             connection.execute(sa.delete(LEASES).where(*_is(LEASES, key, engine_version())))
 
     def leases(self) -> Leases:
@@ -177,11 +198,13 @@ class Store:
         from longpipe.store.packing import compressed
 
         new = {digest_of(scenario): scenario for scenario in scenarios}
-        rows = [
+        rows: list[dict[str, object]] = [
             {"digest": digest, "resolved": compressed(scenario.resolved_json().encode()), "fields": scenario.to_json()}
             for digest, scenario in new.items()
             if digest not in self._known
         ]
+        for row in rows:
+            row["checksum"] = checksums.of_row(row, checksums.SCENARIO)
         if rows:
             connection.execute(inserting(connection)(SCENARIOS).on_conflict_do_nothing(), rows)
             self._known.update(new)
@@ -193,16 +216,24 @@ class Store:
     def count(self) -> int:
         """Number of runs stored, those of other engines included."""
         with self.reading() as connection:
-            return int(connection.execute(sa.select(sa.func.count()).select_from(RUNS)).scalar_one())
+            runs, receipts = (
+                sa.select(sa.func.count()).select_from(table).scalar_subquery() for table in (RUNS, RECEIPTS)
+            )
+            found, finished_once = connection.execute(sa.select(runs, receipts)).one()
+            if found != finished_once:
+                raise DamagedError(f"{found} runs for {finished_once} that were finished")
+            return int(found)
 
     def close(self) -> None:
         """Gives the file or the connections back."""
         self._database.dispose()
+        if self._copy is not None:
+            self._copy.cleanup()
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """A transaction that reads; StoreError, one line, if the database fails."""
-        with self._transaction(self._database) as connection:
+        with self._transaction(self._reader) as connection:
             yield connection
 
     @contextmanager
@@ -217,27 +248,25 @@ class Store:
         try:
             with database.begin() as connection:
                 yield connection
+        except DamagedError as error:
+            raise StoreError(f"store {self.name}: {error}") from None
         except (SQLAlchemyError, sqlite3.Error) as error:
             # What was new in this transaction is not there.
             self._known.clear()
-            raise StoreError(f"store {self.name}: {reason(error)}; the runs it holds are safe, run again") from None
+            told = damage(error) or f"{reason(error)}; the runs it holds are safe, run again"
+            raise StoreError(f"store {self.name}: {told}") from None
 
-    def _names(self, scenario: Scenario) -> tuple[str, ...]:
-        """What this engine is called in runs of a scenario, the best first."""
-        if not self._as_it_was:
-            return (engine_version(),)
-        fields = scenario.model_dump()
-        return engine_version(), *(name for name in earlier_names(engine_version()) if holds(name, fields))
-
-    def _open(self, *, readonly: bool, as_it_was: bool = False) -> None:
-        self._as_it_was = as_it_was
-        self._database = self._address.engine(readonly=readonly)
-        self._writer = self._database.execution_options(**{WRITES: True})
+    def _open(self, *, readonly: bool) -> None:
+        interrupted = self._address.has_log()
+        self._connect(self._address, readonly=readonly)
         try:
             with self._database.begin() as connection:
                 found = self._version(connection)
-            if found == schema.VERSION or (as_it_was and found in migrations.ALIKE):
-                return
+                if found == schema.VERSION:
+                    # The log is also there while another process has runs in flight.
+                    if interrupted and not living(connection):
+                        checksums.check_integrity(connection)
+                    return
             if not readonly:
                 self._make()
                 return
@@ -246,17 +275,43 @@ class Store:
         except BaseException:
             self.close()
             raise
-        # An older store becomes a present one even if it is only looked at, or is read as it was if it can't.
+        # An older store becomes a present one even if it is only looked at; if it can't be written, a copy of it does.
         self.close()
         try:
             self._open(readonly=False)
-            as_it_was = False
-        except (ScenarioError, SQLAlchemyError, sqlite3.Error):
-            if found not in migrations.ALIKE:
+        except (ScenarioError, SQLAlchemyError, sqlite3.Error) as error:
+            if found not in migrations.COPIED or damage(error) is not None:
                 raise
-            as_it_was = True
+            self._open_copy(found)
+            return
         self.close()
-        self._open(readonly=True, as_it_was=as_it_was)
+        self._open(readonly=True)
+
+    def _open_copy(self, found: int) -> None:
+        """Opens a copy of a store of an earlier version, brought to the present one in a temporary directory."""
+        self._copy = tempfile.TemporaryDirectory(prefix="longpipe-store-")
+        copy = Address(Path(self._copy.name) / "runs.db")
+        try:
+            self._connect(self._address, readonly=True)
+            old = self._database
+            self._connect(copy, readonly=False)
+            with old.begin() as read, self._writer.begin() as write:
+                migrations.copy(read, write)
+                migrations.migrate(write, found, self._traces.checksums)
+            old.dispose()
+            self._database.dispose()
+            self._connect(copy, readonly=True)
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self, address: Address, *, readonly: bool) -> None:
+        self._database = address.engine(readonly=readonly)
+        self._writer = self._database.execution_options(**{WRITES: True})
+        # Every statement of a transaction that reads sees the same rows; in SQLite it always does.
+        self._reader = (
+            self._database if address.is_sqlite else self._database.execution_options(isolation_level="REPEATABLE READ")
+        )
 
     def _make(self) -> None:
         with self._writer.begin() as connection:
@@ -270,7 +325,7 @@ class Store:
             if found is None:
                 migrations.create(connection)
             else:
-                migrations.migrate(connection, found)
+                migrations.migrate(connection, found, self._traces.checksums)
 
     def _version(self, connection: sa.Connection) -> int | None:
         found = migrations.version(connection)

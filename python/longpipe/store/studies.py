@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 import sqlalchemy as sa
 
 from longpipe.errors import ScenarioError, nearest
+from longpipe.store import checksums
 from longpipe.store.engines import engine_version
+from longpipe.store.errors import DamagedError
 from longpipe.store.leases import inserting, living
-from longpipe.store.schema import FAILURES, LEASES, RUNS, SCENARIOS, STUDIES, STUDY_POINTS, STUDY_RUNS
+from longpipe.store.schema import FAILURES, LEASES, RECEIPTS, RUNS, STUDIES, STUDY_POINTS, STUDY_RUNS
 from longpipe.store.store import Store, digest_of
 
 if TYPE_CHECKING:
@@ -27,6 +30,12 @@ STATES: Final = ("finished", "running", "failed", "waiting")
 # Columns of `runs` that tell how a run went, not what it found.
 PROVENANCE: Final = ("digest", "state", "finished_at", "seconds", "machine", "message")
 
+# Columns of `runs` that its checksum covers, without those that name a run; of a failure.
+_OF_RUN: Final = ("name", "finished_at", "seconds", "machine", "measures", "parts")
+_OF_FAILURE: Final = ("name", "failed_at", "checksum")
+# The state of a run that was finished and is no longer there.
+_GONE: Final = "gone"
+
 # Of a run: point, replication, seed.
 Row = tuple[int, int, int]
 
@@ -36,13 +45,18 @@ _SHOWN: Final = 10
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """A study as stored: its design as JSON, and the engine that its runs are of."""
+    """A study as stored: its design as JSON, the engine that its runs are of, and how many these are.
+
+    `plan` is the checksum of its points and runs.
+    """
 
     name: str
     design: str
     engine: str
     created_at: datetime
     changed_at: datetime
+    runs: int
+    plan: str
 
 
 @dataclass(frozen=True)
@@ -61,8 +75,7 @@ class Overview:
 def find(store: Store, name: str) -> StudyRecord | None:
     """The study with this name, if there is one."""
     with store.reading() as connection:
-        row = connection.execute(sa.select(STUDIES).where(STUDIES.c.name == name)).mappings().one_or_none()
-    return None if row is None else StudyRecord(**row)
+        return _record(connection, name)
 
 
 def require(store: Store, name: str) -> StudyRecord:
@@ -84,24 +97,32 @@ def put(
     """
     now = datetime.now(UTC).replace(tzinfo=None)
     placed = [(digest_of(scenario), scenario, levels) for scenario, levels in points]
-    content = {"design": design, "engine": engine_version(), "changed_at": now}
+    point_rows = [(i, digest, json.dumps(levels)) for i, (digest, _, levels) in enumerate(placed, 1)]
+    run_rows = [(point, replication, str(seed)) for point, replication, seed in runs]
     with store.writing() as connection:
         insert = inserting(connection)
-        study = insert(STUDIES).values(name=name, created_at=now, **content)
-        connection.execute(study.on_conflict_do_update(index_elements=["name"], set_=content))
+        before = _record(connection, name)
+        study: dict[str, Any] = {
+            "name": name,
+            "design": design,
+            "engine": engine_version(),
+            "created_at": now if before is None else before.created_at,
+            "changed_at": now,
+            "runs": len(run_rows),
+            "plan": checksums.of_plan(point_rows, run_rows),
+        }
+        study["checksum"] = checksums.of_row(study, checksums.STUDY)
+        connection.execute(insert(STUDIES).values(study).on_conflict_do_update(index_elements=["name"], set_=study))
         for table in (STUDY_RUNS, STUDY_POINTS):
             connection.execute(sa.delete(table).where(table.c.study == name))
         store.save_scenarios(connection, [scenario for _, scenario, _ in placed])
         connection.execute(
             sa.insert(STUDY_POINTS),
-            [
-                {"study": name, "point": i, "digest": digest, "levels": json.dumps(levels)}
-                for i, (digest, _, levels) in enumerate(placed, 1)
-            ],
+            [{"study": name, "point": p, "digest": digest, "levels": levels} for p, digest, levels in point_rows],
         )
         connection.execute(
             sa.insert(STUDY_RUNS),
-            [{"study": name, "point": p, "replication": r, "seed": str(seed)} for p, r, seed in runs],
+            [{"study": name, "point": p, "replication": r, "seed": seed} for p, r, seed in run_rows],
         )
 
 
@@ -113,20 +134,26 @@ def overview(store: Store) -> list[Overview]:
 
     query = (
         sa.select(
-            STUDIES.c.name, sa.func.count(STUDY_RUNS.c.seed).label("runs"),
-            count(RUNS).label("finished"), count(FAILURES).label("failed"),
-            STUDIES.c.engine, STUDIES.c.created_at, STUDIES.c.changed_at,
+            *STUDIES.c, sa.func.count(STUDY_RUNS.c.seed).label("planned"),
+            count(RUNS).label("finished"), count(RECEIPTS).label("receipts"), count(FAILURES).label("failed"),
         )
         .select_from(STUDIES)
-        .join(STUDY_RUNS, STUDY_RUNS.c.study == STUDIES.c.name)
-        .join(STUDY_POINTS, _same(STUDY_POINTS, STUDY_RUNS, "study", "point"))
+        .outerjoin(STUDY_RUNS, STUDY_RUNS.c.study == STUDIES.c.name)
+        .outerjoin(STUDY_POINTS, _same(STUDY_POINTS, STUDY_RUNS, "study", "point"))
         .outerjoin(RUNS, _is_of(RUNS, STUDIES.c.engine))
+        .outerjoin(RECEIPTS, _is_of(RECEIPTS, STUDIES.c.engine))
         .outerjoin(FAILURES, _failed(STUDIES.c.engine))
-        .group_by(STUDIES.c.name, STUDIES.c.engine, STUDIES.c.created_at, STUDIES.c.changed_at)
+        .group_by(STUDIES.c.name)
         .order_by(STUDIES.c.changed_at.desc(), STUDIES.c.name)
     )  # fmt: skip
     with store.reading() as connection:
-        return [Overview(**row) for row in connection.execute(query).mappings()]
+        found = [row._mapping for row in checksums.rows_of(connection, query)]
+        for row in found:
+            checksums.check(row, checksums.STUDY, f"study {row['name']!r}")
+            if row["planned"] != row["runs"]:
+                raise DamagedError(f"study {row['name']!r} has {row['planned']} of its {row['runs']} runs")
+            _check_receipts(row["name"], row["finished"], row["receipts"])
+    return [Overview(**{field.name: row[field.name] for field in fields(Overview)}) for row in found]
 
 
 def counts(store: Store, record: StudyRecord) -> dict[str, int]:
@@ -134,13 +161,17 @@ def counts(store: Store, record: StudyRecord) -> dict[str, int]:
     with store.reading() as connection:
         alive = [owner.id for owner in living(connection)]
         state = sa.case(
+            (RUNS.c.id.is_(None) != RECEIPTS.c.seed.is_(None), _GONE),
             (RUNS.c.id.is_not(None), STATES[0]),
             (LEASES.c.owner.in_(alive), STATES[1]),
             (FAILURES.c.message.is_not(None), STATES[2]),
             else_=STATES[3],
         )
-        query = _of_study(sa.select(state, sa.func.count()), record, finished_only=False).group_by(state)
+        query = _of_study(sa.select(state, sa.func.count()), record).group_by(state)
         found = {row[0]: row[1] for row in connection.execute(query)}
+        _check_receipts(record.name, 0, found.get(_GONE, 0))
+        if sum(found.values()) != record.runs:
+            raise DamagedError(f"study {record.name!r} has {sum(found.values())} of its {record.runs} runs")
     return {name: found.get(name, 0) for name in STATES}
 
 
@@ -153,20 +184,6 @@ def remove(store: Store, name: str) -> None:
         connection.execute(sa.delete(STUDIES).where(STUDIES.c.name == name))
 
 
-def scenarios(store: Store, name: str) -> list[Scenario]:
-    """The scenario of each point of a study, in order."""
-    from longpipe.scenario import Scenario
-
-    query = (
-        sa.select(SCENARIOS.c.fields)
-        .join(STUDY_POINTS, STUDY_POINTS.c.digest == SCENARIOS.c.digest)
-        .where(STUDY_POINTS.c.study == name)
-        .order_by(STUDY_POINTS.c.point)
-    )
-    with store.reading() as connection:
-        return [Scenario(**json.loads(fields)) for fields in connection.execute(query).scalars()]
-
-
 def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> dict[str, list[Any]]:
     """A row for every run of a study, by point and replication, finished or not; as columns.
 
@@ -175,17 +192,27 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
     """
     points = sa.select(STUDY_POINTS.c.point, STUDY_POINTS.c.digest, STUDY_POINTS.c.levels)
     columns = sa.select(
-        STUDY_RUNS.c.point, STUDY_RUNS.c.replication, STUDY_RUNS.c.seed, RUNS.c.measures, RUNS.c.finished_at,
-        RUNS.c.seconds, RUNS.c.machine, FAILURES.c.message, LEASES.c.owner,
+        STUDY_RUNS.c.point, STUDY_RUNS.c.replication, STUDY_RUNS.c.seed, STUDY_POINTS.c.digest,
+        *(RUNS.c[name] for name in _OF_RUN), RUNS.c.checksum, RECEIPTS.c.checksum.label("receipt"),
+        FAILURES.c.message, *(FAILURES.c[name].label(f"failure_{name}") for name in ("name", "failed_at", "checksum")),
+        LEASES.c.owner,
     )  # fmt: skip
-    planned = _of_study(columns, record, finished_only=finished_only).order_by(
-        STUDY_RUNS.c.point, STUDY_RUNS.c.replication
-    )
+    planned = _of_study(columns, record).order_by(STUDY_RUNS.c.point, STUDY_RUNS.c.replication)
     with store.reading() as connection:
+        # As it is now: it may have grown meanwhile.
+        now = _record(connection, record.name)
         found = _columns(connection, planned)
-        of_point = connection.execute(points.where(STUDY_POINTS.c.study == record.name)).all()
+        of_point = checksums.rows_of(
+            connection, points.where(STUDY_POINTS.c.study == record.name).order_by(STUDY_POINTS.c.point)
+        )
         alive = {owner.id for owner in living(connection)}
-    digests = {number: digest for number, digest, _ in of_point}
+        of_run = zip(found["point"], found["replication"], found["seed"], strict=True)
+        if now is None or checksums.of_plan(of_point, of_run) != now.plan:
+            raise DamagedError(f"the runs of study {record.name!r}")
+        _check_rows(found, record.engine)
+    if finished_only:
+        kept = [time is not None for time in found["finished_at"]]
+        found = {name: list(compress(values, kept)) for name, values in found.items()}
     levels = {number: json.loads(text) for number, _, text in of_point}
     heads = {name: [levels[point][name] for point in found["point"]] for name in next(iter(levels.values()))}
     ended = zip(found["finished_at"], found["owner"], found["message"], strict=True)
@@ -201,7 +228,7 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
         "seed": list(map(int, found["seed"])),
         # A factor may be called like a measure.
         **{name: values for name, values in measured.items() if name not in heads},
-        "digest": [digests[point] for point in found["point"]],
+        "digest": found["digest"],
         "state": state,
         **{name: found[name] for name in ("finished_at", "seconds", "machine", "message")},
     }
@@ -213,16 +240,62 @@ def all_runs(store: Store) -> pd.DataFrame:
     Columns: `scenario`, `seed`, the measures, `digest`, `finished_at` (UTC), `seconds` of simulation, `machine` and
     `engine`.
     """
-    query = sa.select(
-        RUNS.c.name.label("scenario"), RUNS.c.seed, RUNS.c.measures, RUNS.c.digest, RUNS.c.finished_at, RUNS.c.seconds,
-        RUNS.c.machine, RUNS.c.engine,
-    ).order_by(RUNS.c.id)  # fmt: skip
+    query = sa.select(*RUNS.c).order_by(RUNS.c.id)
     import pandas as pd
 
     with store.reading() as connection:
         found = _columns(connection, query)
-    heads = {"scenario": found.pop("scenario"), "seed": list(map(int, found.pop("seed")))}
-    return pd.DataFrame({**heads, **_measures(found.pop("measures")), **found})
+        stored = {tuple(row) for row in connection.execute(sa.select(RECEIPTS))}
+        for row in _rows(found, (*checksums.RUN, "checksum")):
+            checksums.check(row, checksums.RUN, _run(row["name"], row["seed"]))
+        keys = set(zip(found["digest"], found["seed"], found["engine"], found["checksum"], strict=True))
+        for digest, seed, *_ in stored - keys:
+            raise DamagedError(f"the run of scenario {digest[:16]}, seed {seed}, which was finished, is gone")
+        if keys != stored or len(keys) != len(found["id"]):
+            raise DamagedError(f"{len(found['id'])} runs with {len(stored)} receipts")
+    heads = {"scenario": found["name"], "seed": list(map(int, found["seed"]))}
+    tail = {name: found[name] for name in ("digest", "finished_at", "seconds", "machine", "engine")}
+    return pd.DataFrame({**heads, **_measures(found["measures"]), **tail})
+
+
+def _record(connection: sa.Connection, name: str) -> StudyRecord | None:
+    rows = checksums.rows_of(connection, sa.select(STUDIES).where(STUDIES.c.name == name))
+    if not rows:
+        return None
+    row = rows[0]._mapping
+    checksums.check(row, checksums.STUDY, f"study {name!r}")
+    return StudyRecord(**{field.name: row[field.name] for field in fields(StudyRecord)})
+
+
+def _check_rows(found: Mapping[str, list[Any]], engine: str) -> None:
+    """DamagedError for a run or a failure that is not what was stored, and for a finished run that is gone."""
+    for row in _rows(found, found):
+        if row["finished_at"] is None and row["receipt"] is None:
+            if row["message"] is not None:
+                failure = {**row, "engine": engine, **{name: row[f"failure_{name}"] for name in _OF_FAILURE}}
+                checksums.check(failure, checksums.FAILURE, f"the failure of seed {row['seed']}")
+            continue
+        where = f"point {row['point']}, seed {row['seed']}"
+        if row["finished_at"] is None:
+            raise DamagedError(f"the run of {where}, which was finished, is gone")
+        checksums.check({**row, "engine": engine}, checksums.RUN, f"the run of {where}")
+        if row["receipt"] != row["checksum"]:
+            raise DamagedError(f"the receipt of {where}")
+
+
+def _check_receipts(study: str, finished: int, receipts: int) -> None:
+    if finished != receipts:
+        raise DamagedError(f"{abs(receipts - finished)} finished runs of study {study!r} are gone")
+
+
+def _rows(columns: Mapping[str, list[Any]], names: Iterable[str]) -> Iterator[dict[str, Any]]:
+    names = tuple(names)
+    for values in zip(*(columns[name] for name in names), strict=True):
+        yield dict(zip(names, values, strict=True))
+
+
+def _run(name: str, seed: str) -> str:
+    return f"the run of scenario {name!r}, seed {seed}"
 
 
 def _measures(texts: list[str | None]) -> dict[str, list[float]]:
@@ -236,11 +309,12 @@ def _measures(texts: list[str | None]) -> dict[str, list[float]]:
     }
 
 
-def _of_study(columns: sa.Select[Any], record: StudyRecord, *, finished_only: bool) -> sa.Select[Any]:
+def _of_study(columns: sa.Select[Any], record: StudyRecord) -> sa.Select[Any]:
     return (
         columns.select_from(STUDY_RUNS)
         .join(STUDY_POINTS, _same(STUDY_POINTS, STUDY_RUNS, "study", "point"))
-        .join(RUNS, _is_of(RUNS, record.engine), isouter=not finished_only)
+        .outerjoin(RUNS, _is_of(RUNS, record.engine))
+        .outerjoin(RECEIPTS, _is_of(RECEIPTS, record.engine))
         .outerjoin(FAILURES, _failed(record.engine))
         .outerjoin(LEASES, _is_of(LEASES, record.engine))
         .where(STUDY_RUNS.c.study == record.name)
@@ -249,7 +323,7 @@ def _of_study(columns: sa.Select[Any], record: StudyRecord, *, finished_only: bo
 
 def _columns(connection: sa.Connection, query: sa.Select[Any]) -> dict[str, list[Any]]:
     names = [*query.selected_columns.keys()]
-    columns = list(zip(*connection.execute(query).all(), strict=True)) or [()] * len(names)
+    columns = list(zip(*checksums.rows_of(connection, query), strict=True)) or [()] * len(names)
     return {name: list(values) for name, values in zip(names, columns, strict=True)}
 
 

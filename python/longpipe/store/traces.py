@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longpipe.files import write_bytes
+from longpipe.store import checksums
 from longpipe.store.engines import earlier_names
-from longpipe.store.errors import StoreError, reason
+from longpipe.store.errors import DamagedError, StoreError, reason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +41,13 @@ class Traces:
         folders = [self.folder(digest, seed, name) for name in (engine, *earlier_names(engine))]
         return next((folder for folder in folders if folder.is_dir()), folders[0])
 
+    def checksums(self, digest: str, seed: int, engine: str) -> dict[str, str]:
+        """The checksum of each trace file of a run, by kind."""
+        if self._directory is None or not self._directory.is_dir():
+            return {}
+        files = sorted(self.found(digest, seed, engine).glob("*.parquet"))
+        return {file.stem: checksums.of_bytes(file.read_bytes()) for file in files}
+
     def write(self, folder: Path, traces: Mapping[str, bytes]) -> None:
         """Writes Parquet files, each in one step."""
         self.check(bool(traces))
@@ -54,18 +62,24 @@ class Traces:
             except OSError as error:
                 raise StoreError(f"store {self._store}: {path.name}: {reason(error)}; run again") from None
 
-    def read(self, folder: Path, kinds: list[str], names: Mapping[str, Sequence[str]]) -> dict[str, pd.DataFrame]:
-        """The traces of a run; columns called as in `names` are categories of those."""
+    def read(
+        self, folder: Path, kinds: Mapping[str, str | None], names: Mapping[str, Sequence[str]]
+    ) -> dict[str, pd.DataFrame]:
+        """The traces of a run, `kinds` with their checksums; columns called as in `names` are categories of those."""
         import pandas as pd
 
         found = {}
-        for kind in kinds:
+        for kind, expected in kinds.items():
             path = folder / f"{kind}.parquet"
             try:
                 content = path.read_bytes() if self._files is None else self._files[path]
             except OSError as error:
                 told = f"{path}: {reason(error)}; needs the traces of its runs"
                 raise StoreError(f"store {self._store}: {told}") from None
+            try:
+                checksums.check_bytes(content, expected, f"{path}")
+            except DamagedError as error:
+                raise StoreError(f"store {self._store}: {error}") from None
             frame = pd.read_parquet(io.BytesIO(content))
             for column, categories in names.items():
                 if column in frame:

@@ -1,0 +1,86 @@
+"""Checksums of stored rows, by which damaged bytes are noticed when they are read."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import orjson
+import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
+
+from longpipe.store.errors import DamagedError
+
+# The columns that the checksum of a row of `runs` covers.
+RUN: Final = ("digest", "seed", "engine", "name", "finished_at", "seconds", "machine", "measures", "parts")
+FAILURE: Final = ("digest", "seed", "engine", "name", "message", "failed_at")
+SCENARIO: Final = ("digest", "resolved", "fields")
+STUDY: Final = ("name", "design", "engine", "created_at", "changed_at", "runs", "plan")
+VERSION: Final = ("version", "written_by")
+
+
+def of_bytes(content: bytes) -> str:
+    """The checksum of a file or a summary: 64 bits of BLAKE2b, as hexadecimal digits."""
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
+
+
+def of_values(values: Iterable[Any]) -> str:
+    """The checksum of text, numbers, times, bytes and lists of them, in order."""
+    return of_bytes(orjson.dumps(list(values), default=_bytes))
+
+
+def of_parts(summary: bytes, traces: Mapping[str, bytes]) -> dict[str, str]:
+    """The checksums of what a run has beside its row: its summary, and the files of its traces by kind."""
+    return {"summary": of_bytes(summary), **{kind: of_bytes(content) for kind, content in traces.items()}}
+
+
+def of_row(row: Mapping[str, Any], columns: Iterable[str]) -> str:
+    """The checksum of these columns of a row."""
+    return of_values([row[name] for name in columns])
+
+
+def of_plan(points: Iterable[Iterable[Any]], runs: Iterable[Iterable[Any]]) -> str:
+    """The checksum of a study's points (number, digest, levels) and runs (point, replication, seed)."""
+    return of_values([[list(point) for point in points], [list(run) for run in runs]])
+
+
+def check(row: Mapping[str, Any], columns: Iterable[str], what: str) -> None:
+    """DamagedError, naming `what`, unless the row's `checksum` is that of its columns."""
+    try:
+        if of_row(row, columns) == row["checksum"]:
+            return
+    except TypeError:
+        # A damaged number that is text now, for one.
+        pass
+    raise DamagedError(what)
+
+
+def check_bytes(content: bytes | None, expected: str | None, what: str) -> None:
+    """DamagedError, naming `what`, unless this is the checksum of the content."""
+    if not isinstance(content, bytes) or of_bytes(content) != expected:
+        raise DamagedError(what)
+
+
+def check_integrity(connection: sa.Connection) -> None:
+    """DamagedError if SQLite finds its tables or indices inconsistent; PostgreSQL looks after its own."""
+    if connection.dialect.name != "sqlite":
+        return
+    lines = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one().splitlines()
+    if lines != ["ok"]:
+        raise DamagedError(lines[-1])
+
+
+def rows_of(connection: sa.Connection, query: sa.Executable) -> list[Any]:
+    """The rows of a query; DamagedError where a value can't be one of its column."""
+    try:
+        return list(connection.execute(query).all())
+    except SQLAlchemyError:
+        raise
+    except (ValueError, TypeError, OverflowError):
+        # What SQLAlchemy makes of a time that is none.
+        raise DamagedError("a value is none of its column") from None
+
+
+def _bytes(value: object) -> str:
+    if isinstance(value, bytes):
+        return of_bytes(value)
+    raise TypeError

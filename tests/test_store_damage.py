@@ -1,0 +1,231 @@
+"""Damaged bytes of a store: what is read is what was written, or one line says that it is damaged."""
+
+import json
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import sqlalchemy as sa
+
+from longpipe import Scenario, ScenarioError, simulate
+from longpipe.design import Design, Factor
+from longpipe.store import Store, StoreError, checksums, pack, schema, studies
+from longpipe.study import Study
+from test_store_engines import downgrade
+
+FLIPS = 300
+BASE = Scenario(name="k", duration="20 ms")
+
+
+def made(path: Path | str) -> None:
+    """A store with a study of 4 points and 3 replications, one of whose 12 runs is missing."""
+    design = Design.full_factorial(
+        BASE,
+        [Factor.over("switch.buffer", ["500 cells", "1000 cells"]), Factor.over("tcp.recovery", ["reno", "sack"])],
+        replications=3,
+    )
+    with closing(Store(path)) as store:
+        Study(design, store, "flips")
+        for run in list(design.runs())[:-1]:
+            scenario = design.scenarios[run.point - 1]
+            store.save(scenario, run.seed, pack(simulate(scenario, run.seed), 0.25))
+
+
+def read(path: Path | str) -> str:
+    """All that a store says, as text."""
+    with closing(Store(path, readonly=True)) as store:
+        study = Study.open("flips", store)
+        frames = [studies.all_runs(store), study.runs(), study.frame()]
+        told = [frame.to_json(orient="split", date_format="iso") for frame in frames]
+        told += [json.dumps(result.summary(), sort_keys=True) for result in study.results()]
+        return "\n".join([*told, repr(study.status()), repr(studies.overview(store)), str(store.count())])
+
+
+def flip(content: bytes, draws: random.Random) -> bytes:
+    """The bytes with one of them changed to another value."""
+    at = draws.randrange(len(content))
+    return content[:at] + bytes([content[at] ^ draws.randrange(1, 256)]) + content[at + 1 :]
+
+
+def is_one_line(text: str) -> bool:
+    return text.startswith("store") and "\n" not in text and len(text) < 500
+
+
+def check_flips(base: Path, count: int, seed: int) -> tuple[int, int, int]:
+    """Numbers of flips after which all was read as it was, that were refused, and that changed what was read."""
+    expected, whole = read(base), base.read_bytes()
+    draws, path = random.Random(seed), base.with_name("flipped.db")
+    alike = refused = wrong = 0
+    for _ in range(count):
+        path.write_bytes(flip(whole, draws))
+        try:
+            found = read(path)
+        except (ScenarioError, StoreError) as error:
+            refused += is_one_line(str(error))
+        else:
+            alike += found == expected
+            wrong += found != expected
+        for file in base.parent.glob("flipped.db*"):
+            file.unlink()
+    return alike, refused, wrong
+
+
+def test_after_any_flip_of_a_byte_the_numbers_are_right_or_one_line_says_that_they_are_not(tmp_path: Path) -> None:
+    made(tmp_path / "runs.db")
+    alike, refused, wrong = check_flips(tmp_path / "runs.db", FLIPS, seed=36)
+    assert wrong == 0
+    assert alike + refused == FLIPS
+    # Pages of a small file are mostly empty.
+    assert refused > FLIPS / 10
+    assert alike > FLIPS / 30
+
+
+DAMAGES: dict[str, tuple[str, str]] = {
+    "measures": ("update runs set measures = replace(measures, '0', '1') where id = 3", "the run of "),
+    "summary": ("update summaries set summary = substr(summary, 1, length(summary) - 1) where run = 3", "the run of "),
+    "seed": ("update runs set seed = '77' where id = 3", "the run of "),
+    "lost run": ("delete from summaries where run = 3; delete from runs where id = 3", "gone"),
+    "engine": ("update runs set engine = '0' where id = 3", "the run of "),
+    "receipt": ("delete from receipts where seed = '1'", "receipt"),
+    "plan": ("update study_runs set seed = '9' where point = 1 and replication = 1", "the runs of study 'flips'"),
+    "levels": ("update study_points set levels = replace(levels, '500', '900')", "the runs of study 'flips'"),
+    "design": ("update studies set design = replace(design, '20 ms', '30 ms')", "study 'flips'"),
+    "version": ("update longpipe set version = 8", "its version"),
+    "swapped": (
+        "update runs set measures = (select measures from runs where id = 4), seconds = 0.5 where id = 3", "the run of ",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def change(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path | str, Callable[[str], None]]:
+    """A store, and what executes SQL in it."""
+    where: Path | str = tmp_path / "runs.db" if request.param == "sqlite" else request.getfixturevalue("database")
+    made(where)
+    url = (
+        f"sqlite:///{where}" if request.param == "sqlite" else str(where).replace("postgresql:", "postgresql+psycopg:")
+    )
+
+    def execute(text: str) -> None:
+        engine = sa.create_engine(url)
+        with engine.begin() as connection:
+            for statement in text.split("; "):
+                connection.exec_driver_sql(statement)
+        engine.dispose()
+
+    return where, execute
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_each_kind_of_damage_is_named(change: tuple[Path | str, Callable[[str], None]], name: str) -> None:
+    where, execute = change
+    changes, named = DAMAGES[name]
+    execute(changes)
+    with pytest.raises(
+        (ScenarioError, StoreError), match=r"damaged: .*; restore the store from a copy, or "
+    ) as refused:
+        read(where)
+    assert named in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_run_that_was_finished_and_is_gone_is_not_done_again_without_a_word(tmp_path: Path) -> None:
+    made(tmp_path / "runs.db")
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as database, database:
+        database.execute("delete from runs where id = 3")
+    with closing(Store(tmp_path / "runs.db")) as store:
+        study = Study.open("flips", store)
+        for read_it in (study.status, study.frame, store.count, lambda: studies.overview(store), study.run):
+            with pytest.raises(StoreError, match=r"damaged: "):
+                read_it()
+
+
+def test_a_damaged_trace_is_refused(tmp_path: Path) -> None:
+    traced = BASE.with_(**{"traces.cwnd": True})
+    with closing(Store(tmp_path / "runs.db")) as store:
+        store.save(traced, 1, pack(simulate(traced, 1)))
+        (file,) = tmp_path.rglob("cwnd.parquet")
+        file.write_bytes(flip(file.read_bytes(), random.Random(1)))
+        with pytest.raises(StoreError, match=r"damaged: .*cwnd\.parquet; "):
+            store.require(traced, 1)
+
+
+def of_version_8(directory: Path) -> Path:
+    path = directory / "old.db"
+    made(path)
+    with closing(sqlite3.connect(path)) as database, database:
+        for statement in downgrade(8):
+            database.execute(statement)
+        database.execute("update runs set engine = '6'")
+        database.execute("update studies set engine = '6'")
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("vacuum")
+        database.execute("pragma wal_checkpoint(truncate)")
+    return path
+
+
+def test_the_measures_of_an_older_store_are_calculated_again(tmp_path: Path) -> None:
+    path = of_version_8(tmp_path)
+    shutil.copy(path, tmp_path / "changed.db")
+    with closing(sqlite3.connect(tmp_path / "changed.db")) as database, database:
+        database.execute("update runs set measures = replace(measures, '0', '1')")
+    frames = []
+    for file in (path, tmp_path / "changed.db"):
+        with closing(Store(file)) as store:
+            frames.append(Study.open("flips", store).frame())
+    pd.testing.assert_frame_equal(frames[0], frames[1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ("update summaries set summary = x'00' where run = 2", "the run of scenario"),
+        ("update scenarios set resolved = x'00'", "scenario "),
+        ("update study_runs set seed = '9' where point = 1 and replication = 1", "study 'flips'"),
+        ("update study_points set levels = replace(levels, '500', '900')", "study 'flips'"),
+        ("update studies set design = replace(design, '20 ms', '30 ms')", "study 'flips'"),
+        ("delete from runs where id = 2", "10 runs with 11 summaries"),
+        ("delete from summaries where run = 2", "11 runs with 10 summaries"),
+    ],
+)
+def test_an_older_store_that_contradicts_itself_is_refused_and_left_alone(
+    tmp_path: Path, changes: str, named: str
+) -> None:
+    path = of_version_8(tmp_path)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(changes)
+        before = list(database.iterdump())
+    with pytest.raises(ScenarioError, match=r"damaged: .*; restore the store from a copy") as refused:
+        Store(path)
+    assert named in str(refused.value)
+    with closing(sqlite3.connect(path)) as database:
+        assert list(database.iterdump()) == before
+
+
+def test_a_store_that_was_not_closed_is_checked_by_sqlite_itself(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    made(path)
+    with closing(sqlite3.connect(path)) as database:
+        (root,) = database.execute("select rootpage from sqlite_master where name = 'ix_claims_owner'").fetchone()
+        (size,) = database.execute("pragma page_size").fetchone()
+    content = bytearray(path.read_bytes())
+    # Nothing that is read below uses this index.
+    content[(root - 1) * size + 3] = 9
+    path.write_bytes(content)
+    assert read(path)
+    # A log that a killed process leaves: the bytes are no frames, so that SQLite ignores them.
+    path.with_name("runs.db-wal").write_bytes(bytes(64))
+    with pytest.raises(ScenarioError, match=r"damaged: "):
+        Store(path)
+
+
+def test_checksums_depend_on_every_column() -> None:
+    row = {name: str(number) for number, name in enumerate(checksums.RUN)}
+    assert set(checksums.RUN) == set(schema.RUNS.c.keys()) - {"id", "checksum"}
+    whole = checksums.of_row(row, checksums.RUN)
+    assert len({whole, *(checksums.of_row({**row, name: None}, checksums.RUN) for name in row)}) == len(row) + 1
