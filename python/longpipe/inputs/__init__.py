@@ -3,7 +3,7 @@
 Each function raises ScenarioError, in one line that names the file, its line where there is one, and what is needed.
 """
 
-from longpipe.inputs.bytes import MOST_BYTES, read_bytes
+from longpipe.inputs.bytes import MOST_BYTES, open_regular, read_bytes
 from longpipe.inputs.structured import NoTomlError, load_json, load_toml, parse_json, parse_toml
 from longpipe.inputs.text import decode, read_lines, read_text, split_lines
 
@@ -13,6 +13,7 @@ __all__ = [
     "decode",
     "load_json",
     "load_toml",
+    "open_regular",
     "parse_json",
     "parse_toml",
     "read_bytes",

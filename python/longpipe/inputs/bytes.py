@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from longpipe.errors import ScenarioError
 
@@ -35,6 +37,19 @@ def read_bytes(file: str | Path, needs: str, *, most: int = MOST_BYTES) -> bytes
 
     `needs` says in an error what was wanted: "a TOML file".
     """
+    with open_regular(file, needs, most=most) as opened:
+        content = opened.read(most + 1)
+    if len(content) > most:
+        raise ScenarioError(f"{file}: more than {_size(most)}; needs {needs} of at most that")
+    return _unpacked(file, content, needs, most) if content.startswith(GZIP) else content
+
+
+@contextmanager
+def open_regular(file: str | Path, needs: str, *, most: int | None = None) -> Iterator[BinaryIO]:
+    """Opens a regular file of at most `most` bytes for a reader that takes it part by part.
+
+    ScenarioError for anything else, and for what fails while it is read.
+    """
     try:
         check_regular(file, Path(file).stat().st_mode, needs)
         descriptor = os.open(file, _FLAGS)
@@ -42,20 +57,17 @@ def read_bytes(file: str | Path, needs: str, *, most: int = MOST_BYTES) -> bytes
             # Another file may have taken the name meanwhile.
             found = os.fstat(descriptor)
             check_regular(file, found.st_mode, needs)
-            if found.st_size > most:
+            if most is not None and found.st_size > most:
                 raise ScenarioError(f"{file}: {_size(found.st_size)}; needs {needs} of at most {_size(most)}")
-            content = opened.read(most + 1)
+            yield opened
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ScenarioError(f"{file}: can't be read, {reason}; needs {needs}") from None
     except ValueError as error:
-        if isinstance(error, ScenarioError):
-            raise
-        # A name with a NUL character, or one that the file system can't encode.
-        raise ScenarioError(f"{str(file)!r}: no name of a file; needs {needs}") from None
-    if len(content) > most:
-        raise ScenarioError(f"{file}: more than {_size(most)}; needs {needs} of at most that")
-    return _unpacked(file, content, needs, most) if content.startswith(GZIP) else content
+        # A name with a NUL character, or one that the file system can't encode; not what a reader raises.
+        if "\0" in str(file) or isinstance(error, UnicodeEncodeError):
+            raise ScenarioError(f"{str(file)!r}: no name of a file; needs {needs}") from None
+        raise
 
 
 def check_regular(file: str | Path, mode: int, needs: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 _COUNTED_IN = ((RATE, "bit/s", "Mbit/s"), (TIME, "s", "ms"), (SIZE, "B", "MB"))
 
 
-def read_frame(file: str | Path, needs: str) -> pd.DataFrame:
-    """Returns the table of a file; columns of numbers are numeric, other columns hold text."""
+def read_frame(file: str | Path, needs: str, texts: Sequence[str] = ()) -> pd.DataFrame:
+    """Returns the table of a file; columns of numbers are numeric, other columns and those of `texts` hold text."""
     import pandas as pd
 
     table = read_table(file, needs)
@@ -27,7 +28,7 @@ def read_frame(file: str | Path, needs: str) -> pd.DataFrame:
     writer.writerow(table.heads)
     writer.writerows(cells for _, cells in table)
     text.seek(0)
-    return pd.read_csv(text, skip_blank_lines=False)
+    return pd.read_csv(text, skip_blank_lines=False, dtype=dict.fromkeys(texts, str))
 
 
 def column_named(frame: pd.DataFrame, name: str) -> str:

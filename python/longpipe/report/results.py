@@ -1,6 +1,5 @@
 """Reads the folder of a reproduced document for a report."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from longpipe.errors import ScenarioError
-from longpipe.inputs import read_bytes, read_text
+from longpipe.inputs import load_json, read_bytes, read_text
+from longpipe.inputs.frame import read_frame
 from longpipe.report.folder import RECORD, Part, records
 from longpipe.report.svg import Drawing, Palette, inline
 
@@ -38,8 +38,11 @@ class Results:
     @cached_property
     def claims(self) -> list[dict[str, Any]]:
         """Records of the judged claims."""
-        found: list[dict[str, Any]] = json.loads(self._text("report.json"))["claims"]
-        return found
+        found = load_json(self._existing("report.json"), "the report of a reproduction")
+        claims = found.get("claims") if isinstance(found, dict) else None
+        if not isinstance(claims, list):
+            raise ScenarioError(f"{self.folder}/report.json: no claims; needs longpipe reproduce {self.document}")
+        return claims
 
     def has(self, part: Part) -> bool:
         """Whether the folder contains this part."""
@@ -47,7 +50,7 @@ class Results:
 
     def frame(self, name: str) -> pd.DataFrame:
         """Returns a table by its file stem."""
-        return pd.read_csv(self._existing(f"{name}.csv"), dtype={"table": str})
+        return read_frame(self._existing(f"{name}.csv"), "a table of a reproduction", texts=["table"])
 
     def names(self, part: Part, suffix: str) -> list[str]:
         """File stems of a part in the order in which they were written."""
