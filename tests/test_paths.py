@@ -115,6 +115,18 @@ def test_a_rate_of_zero_holds_and_bits_sent_stay_sent() -> None:
     assert trunk["utilization"] > 0.9
 
 
+def test_losses_before_a_silence_that_times_out_too_soon_are_repaired_after_it() -> None:
+    # The buffer of 100 packets overflows, and the path holds everything for 3 s: the timeout is undone, and RACK detects what the
+    # buffer lost before it. 10 MB take 6.9 s of the trunk, and the silence 3 s; a second timeout made them 13.3 s.
+    path = {"outages": {"intervals": [["2.7 s", "5.7 s"]]}}
+    rates = {"access_rate": "1 Gbit/s", "trunk_rate": "12 Mbit/s", "trunk_delay": "20 ms"}
+    silent = over(path, duration="20 s", return_path={"kind": "moving"}, **rates)
+    file = {"traffic": {"kind": "transfer", "size": "10 MB"}, "tcp": {"profile": "linux-6"}}
+    completion_s = simulate(silent.with_(**file)).flows["completion_s"].iloc[0]
+    alone_s = 10e6 * 8 / (12e6 * 1448 / 1500) + 3
+    assert alone_s < completion_s < alone_s + 0.1
+
+
 def test_outages_drop_what_waits_and_what_is_on_the_wire_as_chosen() -> None:
     delay: dict[str, Any] = {"delay": [["0 s", "20 ms"]]}
     held = simulate(over({**delay, "outages": {"every": "2 s", "phase": "1 s", "gap": "200 ms"}}))

@@ -3,8 +3,14 @@
 use super::*;
 
 impl Ledger {
-    /// An ACK of all below `una` came, with SACK blocks; what it tells.
-    pub fn on_ack(&mut self, now: Time, una: u64, blocks: impl Iterator<Item = (u64, u64)>) -> News {
+    /// Processes an ACK of all below `una` with a timestamp echo, if any, and SACK blocks.
+    pub fn on_ack(
+        &mut self,
+        now: Time,
+        una: u64,
+        echo: Option<Time>,
+        blocks: impl Iterator<Item = (u64, u64)>,
+    ) -> News {
         let before = self.delivered;
         let mut rtt = None;
         let mut arrivals = Arrivals {
@@ -20,7 +26,7 @@ impl Ledger {
             } else {
                 self.delivered += length;
                 let departure = self.departures.as_ref().and_then(VecDeque::front);
-                arrivals.take(now, record, departure);
+                arrivals.take(now, record, departure, echo);
                 if let (true, Some(losses)) = (record.lost, &mut self.losses) {
                     losses.on_arrived(length);
                 }
@@ -102,7 +108,8 @@ impl Ledger {
                 self.delivered += length;
                 self.beyond += length;
                 let departure = self.departures.as_ref().and_then(|departures| departures.get(index));
-                arrivals.take(now, record, departure);
+                // TSecr is of the segment at the left edge, not of a SACKed one.
+                arrivals.take(now, record, departure, None);
                 if let (true, Some(losses)) = (record.lost, &mut self.losses) {
                     losses.on_arrived(length);
                 }

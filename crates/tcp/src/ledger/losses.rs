@@ -176,14 +176,28 @@ impl Ledger {
         losses.judged = place;
     }
 
-    /// Nothing was lost after all.
-    pub fn lose_nothing(&mut self) {
+    /// Undoes every loss mark, because the reduction that they caused proved spurious, and makes every segment in flight
+    /// subject to loss detection again (Linux: `tcp_undo_cwnd_reduction` with `unmark_loss`).
+    pub fn unmark_lost(&mut self) {
+        let mut place = self.first();
         let Some(losses) = &mut self.losses else {
             return;
         };
         losses.bytes = 0;
+        losses.judged = place;
+        let mut again = Vec::new();
         for record in &mut self.records {
             record.lost = false;
+            if record.again && !record.arrived {
+                again.push((record.number, place));
+            }
+            place = place.next(record.end);
+        }
+        // `judge_again` expects the order of transmission.
+        again.sort_unstable();
+        losses.again.clear();
+        for one in again {
+            losses.again.put(one);
         }
     }
 

@@ -302,7 +302,8 @@ struct Arrivals {
 }
 
 impl Arrivals {
-    fn take(&mut self, now: Time, record: &Record, departure: Option<&Departure>) {
+    /// Takes in a segment that is newly known to have arrived. `echo` is TSecr, where it belongs to that segment or an earlier one.
+    fn take(&mut self, now: Time, record: &Record, departure: Option<&Departure>, echo: Option<Time>) {
         if let Some(departure) = departure {
             if self.newest.is_none_or(|(newest, _)| newest.number <= record.number) {
                 self.newest = Some((*record, *departure));
@@ -318,9 +319,11 @@ impl Arrivals {
             number: record.number,
             rtt: now - record.sent,
         };
-        // What was sent again and is here sooner than anything before was the first copy (RFC 8985 section 6.2, step 2).
-        let copy = record.again && self.least_rtt.is_some_and(|least| latest.rtt < least);
-        if !copy && self.latest.is_none_or(|before| before.is_before(&latest)) {
+        // An earlier transmission arrived, not the latest one, if TSecr says so, or if it took less than the minimum round trip
+        // (RFC 8985 section 6.2, step 2).
+        let stale = echo.is_some_and(|echo| echo < record.sent);
+        let ambiguous = record.again && (stale || self.least_rtt.is_some_and(|least| latest.rtt < least));
+        if !ambiguous && self.latest.is_none_or(|before| before.is_before(&latest)) {
             self.latest = Some(latest);
         }
     }

@@ -22,13 +22,13 @@ fn a_round_trip_is_that_of_the_latest_segment_acknowledged_unless_it_was_sent_ag
     let mut ledger = ledger();
     sent(&mut ledger, 0..2, 100);
     sent(&mut ledger, 2..4, 130);
-    assert_eq!(ledger.on_ack(Time(200), 10, [].into_iter()).rtt, Some(Span(100)));
+    assert_eq!(ledger.on_ack(Time(200), 10, None, [].into_iter()).rtt, Some(Span(100)));
     // Karn: of what was sent again nobody knows which copy came. At one instant both are the same.
     ledger.on_sent(Time(210), 10, 20, 40);
     ledger.on_sent(Time(210), 10, 20, 40);
-    let news = ledger.on_ack(Time(300), 20, [].into_iter());
+    let news = ledger.on_ack(Time(300), 20, None, [].into_iter());
     assert_eq!((news.rtt, news.least_rtt, news.lost), (None, Some(Span(100)), 20));
-    let news = ledger.on_ack(Time(301), 40, [].into_iter());
+    let news = ledger.on_ack(Time(301), 40, None, [].into_iter());
     assert_eq!(
         (news.rtt, news.least_rtt, news.lost),
         (Some(Span(171)), Some(Span(100)), 0)
@@ -44,7 +44,7 @@ fn the_rate_is_that_at_which_the_bottleneck_lets_data_through() {
     let mut rates = vec![];
     for segment in 0..40 {
         let now = 100 + 25 * segment;
-        rates.extend(ledger.on_ack(Time(now), 10 * (segment + 1), [].into_iter()).rate);
+        rates.extend(ledger.on_ack(Time(now), 10 * (segment + 1), None, [].into_iter()).rate);
         sent(&mut ledger, 4 + 2 * segment..6 + 2 * segment, now);
     }
     // The first one is by a whole round trip, all later ones are by the bottleneck's: 10 bytes in 25.
@@ -76,6 +76,7 @@ proptest! {
             let news = ledger.on_ack(
                 Time(now as u64),
                 10 * una,
+                None,
                 blocks.iter().map(|&(start, end)| (10 * start, 10 * end)),
             );
             arrived.extend(0..una);
@@ -84,5 +85,119 @@ proptest! {
             prop_assert_eq!(total, 10 * arrived.len() as u64);
             prop_assert_eq!(ledger.in_flight(300), 300 - total);
         }
+    }
+}
+
+/// Sends `segments` of a ledger that detects losses, 1 apart from `at`.
+fn sent_apart(ledger: &mut Ledger, segments: std::ops::Range<u64>, at: u64) {
+    for (segment, at) in segments.zip(at..) {
+        ledger.on_sent(Time(at), 10 * segment, 10 * (segment + 1), 10 * (segment + 1));
+    }
+}
+
+fn with_losses() -> Ledger {
+    Ledger::new(Wants {
+        losses: true,
+        ..Wants::RECORDS
+    })
+}
+
+#[test]
+fn segments_lost_before_a_timeout_that_is_undone_are_detected_afterwards() {
+    let mut ledger = with_losses();
+    sent(&mut ledger, 0..4, 100);
+    ledger.lose_all();
+    ledger.unmark_lost();
+    sent(&mut ledger, 4..6, 200);
+    let news = ledger.on_ack(Time(300), 10, None, [(40, 60)].into_iter());
+    let latest = news.latest.expect("segments arrived");
+    let judged = ledger.judge(Time(400), &latest, Span(0));
+    assert_eq!(judged.lost, 30);
+}
+
+/// RFC 8985 section 6.2, step 2, condition 1: TSecr says that the ACK answers a transmission before the latest one.
+#[test]
+fn an_ack_of_the_first_transmission_does_not_date_the_segments_sent_before_the_second() {
+    for (echo, lost) in [(None, 30), (Some(Time(500)), 30), (Some(Time(100)), 0)] {
+        let mut ledger = with_losses();
+        sent(&mut ledger, 0..4, 100);
+        ledger.lose_all();
+        ledger.on_sent(Time(500), 0, 10, 40);
+        ledger.unmark_lost();
+        let news = ledger.on_ack(Time(600), 10, echo, [].into_iter());
+        let judged = news.latest.map(|latest| ledger.judge(Time(600), &latest, Span(0)));
+        assert_eq!(judged.unwrap_or_default().lost, lost, "{echo:?}");
+    }
+}
+
+/// An event between the start of a transfer and the undo of a reduction.
+#[derive(Clone, Debug)]
+enum Event {
+    /// New segments leave.
+    New(u64),
+    /// A lost segment leaves again.
+    Retransmit,
+    /// An ACK of so many segments more arrives, with SACK blocks of so many segments so far beyond.
+    Ack(u64, Vec<(u64, u64)>),
+    Timeout,
+    Undo,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        (1u64..6).prop_map(Event::New),
+        Just(Event::Retransmit),
+        (0u64..3, prop::collection::vec((1u64..12, 1u64..4), 0..3))
+            .prop_map(|(acked, blocks)| Event::Ack(acked, blocks)),
+        Just(Event::Timeout),
+        Just(Event::Undo),
+    ]
+}
+
+proptest! {
+    /// RFC 8985 section 6.2, step 5: whatever came before an undo, the ACK of a later transmission shows the loss of every
+    /// segment in flight that was sent more than a round trip earlier.
+    #[test]
+    fn after_an_undo_every_unacknowledged_segment_is_judged_again(events in prop::collection::vec(event(), 1..60)) {
+        let mut ledger = with_losses();
+        let (mut una, mut max, mut now) = (0, 0, 0);
+        for event in events {
+            now += 100;
+            match event {
+                Event::New(segments) => {
+                    sent_apart(&mut ledger, max..max + segments, now);
+                    max += segments;
+                }
+                Event::Retransmit => {
+                    if let Some((sequence, length)) = ledger.next_lost() {
+                        ledger.on_sent(Time(now), sequence, sequence + u64::from(length), 10 * max);
+                    }
+                }
+                Event::Ack(acked, blocks) => {
+                    una = max.min(una + acked);
+                    let blocks: Vec<_> = blocks
+                        .into_iter()
+                        .map(|(gap, length)| ((una + gap).min(max), (una + gap + length).min(max)))
+                        .filter(|(start, end)| start < end)
+                        .map(|(start, end)| (10 * start, 10 * end))
+                        .collect();
+                    let news = ledger.on_ack(Time(now), 10 * una, None, blocks.into_iter());
+                    if let Some(latest) = news.latest {
+                        ledger.judge(Time(now), &latest, Span(0));
+                    }
+                }
+                Event::Timeout => ledger.lose_all(),
+                Event::Undo => ledger.unmark_lost(),
+            }
+        }
+        ledger.unmark_lost();
+        let open = ledger.in_flight(10 * max);
+        prop_assert_eq!(ledger.lost(), 0);
+        sent(&mut ledger, max..max + 1, now + 100);
+        let news = ledger.on_ack(Time(now + 200), 10 * una, None, [(10 * max, 10 * max + 10)].into_iter());
+        let latest = news.latest.expect("a segment arrived");
+        let judged = ledger.judge(Time(now + 200), &latest, Span(0));
+        prop_assert_eq!(judged.lost, open);
+        prop_assert_eq!(ledger.in_flight(10 * max + 10), 0);
     }
 }

@@ -321,7 +321,7 @@ impl Sender {
         let rtt = before.sent.map(|sent| now - sent);
         told.least_rtt = [told.least_rtt, rtt].into_iter().flatten().min();
         let news = match &mut told.ledger {
-            Some(ledger) => ledger.on_ack(now, ack.acknowledgement, ack.blocks_beyond()),
+            Some(ledger) => ledger.on_ack(now, ack.acknowledgement, ack.echo.get(), ack.blocks_beyond()),
             None => News {
                 rtt,
                 least_rtt: told.least_rtt,

@@ -50,7 +50,7 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
         ledger,
         mut reins,
     } = parts;
-    let mut news = ledger.on_ack(now, ack.acknowledgement, ack.blocks_beyond());
+    let mut news = ledger.on_ack(now, ack.acknowledgement, ack.echo.get(), ack.blocks_beyond());
     // What was sent before the first segment under way, and takes longer than that has, is no sign that it is lost (Linux).
     let slow = !advanced && ledger.oldest().is_some_and(|oldest| news.slow_rtt > Some(now - oldest));
     let (lost, in_all) = (ledger.lost(), ledger.lost_in_all());

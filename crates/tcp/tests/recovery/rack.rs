@@ -159,3 +159,46 @@ fn linux_a_recovery_that_ends_before_the_copy_of_a_later_loss_is_here_is_followe
         "{followed}"
     );
 }
+
+/// Eifel, D-SACK and F-RTO each undo a timeout that comes while a flight is held up; what the flight had lost before is then
+/// detected by RACK (RFC 8985 section 6.2), not by a second timeout.
+#[test]
+fn segments_lost_before_a_timeout_that_is_undone_are_repaired_without_another() {
+    let held_up = |script: Script| {
+        (16..36)
+            .filter(|packet| ![24, 25, 26].contains(packet))
+            .fold(script, |script, packet| script.delay(packet, 11.0))
+            .lose(&[24, 25, 26])
+            .play()
+    };
+    for (undo, script) in [
+        (
+            "Eifel",
+            stamped(true)
+                .segments(120)
+                .with(|tcp| tcp.initial_ssthresh_bytes = Some(20 * MSS)),
+        ),
+        ("D-SACK", unstamped(true, false)),
+        ("F-RTO", unstamped(false, true)),
+    ] {
+        let trace = held_up(script);
+        assert_eq!(trace.timeouts, 1, "{undo}\n{trace}");
+    }
+}
+
+/// A fast recovery that is undone unmarks segments that are lost: they are detected again without a timeout.
+#[test]
+fn segments_lost_in_a_recovery_that_is_undone_are_repaired_without_a_timeout() {
+    for lost in 5..12 {
+        let trace = stamped(true).delay(3, 0.1).lose(&(5..=lost).collect::<Vec<_>>()).play();
+        assert_eq!(trace.timeouts, 0, "5 to {lost}\n{trace}");
+    }
+}
+
+/// RFC 8985 section 6.2: segment 29 leaves before the second retransmission of segment 3, whose delivery ends the recovery and
+/// leaves no SACKed segment. Segment 29 is lost a quarter of the minimum round trip later; the timer would take ten.
+#[test]
+fn a_segment_sent_before_the_retransmission_that_ends_a_recovery_is_judged_without_a_hole() {
+    let trace = Script::new(Rack).segments(30).lose(&[3, 24, 30]).play();
+    assert_trace(&trace, &["0.0 0-15", "1.0 16-23 3* 24-27", "2.0 28-29 3*", "3.2 29*"]);
+}

@@ -184,13 +184,15 @@ impl Rack {
         self.phase == Phase::Open && self.probe.is_none() && !self.probes && self.reorder == MaybeTime::NONE
     }
 
-    /// The latest news of the path, if any is later than before.
+    /// Updates RACK.rtt, and RACK.segment if an ACK delivered a later transmission (RFC 8985 section 6.2, step 2).
     #[inline]
     pub fn take_latest(&mut self, latest: Option<Latest>) {
         if let Some(latest) = latest {
-            if self.latest.is_none_or(|before| before.is_before(&latest)) {
-                self.latest = Some(latest);
-            }
+            let number = self.latest.map_or(0, |before| before.number);
+            self.latest = Some(Latest {
+                number: latest.number.max(number),
+                ..latest
+            });
         }
     }
 
@@ -213,11 +215,13 @@ impl Rack {
             .regulate(news.delivered, advanced, ledger.in_flight(reins.flight().max), reins);
     }
 
-    /// What is lost by now.
+    /// Detects losses and sets the reordering timer (RFC 8985 section 6.2, step 5).
+    ///
+    /// Runs for every ACK on the slow path, even one that leaves no SACKed segment and no recovery in progress: new data sent
+    /// before the retransmission that this ACK delivered may be lost.
     fn judge(&mut self, now: Time, ledger: &mut Ledger, least_rtt: Option<Span>, reins: &Reins) -> Judged {
-        let waits = self.reorder != MaybeTime::NONE;
         self.reorder = MaybeTime::NONE;
-        let Some(latest) = self.latest.filter(|_| ledger.has_holes() || self.repairs() || waits) else {
+        let Some(latest) = self.latest else {
             return Judged::default();
         };
         let judged = ledger.judge(now, &latest, self.tolerance(ledger, least_rtt.unwrap_or(latest.rtt)));

@@ -156,7 +156,7 @@ impl Rack {
                 phase => phase == Phase::Open,
             };
             if !(rest && self.config.successive) {
-                ledger.lose_nothing();
+                ledger.unmark_lost();
             }
             // What was taken to be lost was late.
             self.reordered |= matches!(self.phase, Phase::Recovery(_));
