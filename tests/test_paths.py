@@ -190,7 +190,7 @@ def test_a_series_is_read_from_csv(tmp_path: Path) -> None:
         ),
         ("a.csv", "time,loss\n0,2\n", "a.csv:2: loss '2'; needs a probability of 0 to 1"),
         ("a.csv", "time,loss\n0\n", "a.csv:2: 1 cells; needs 2: time, loss"),
-        ("a.csv", "time_s,rtt_ns\n0,1\n", "a.csv:1: time_s, rtt_ns; needs time_s, from, to, rtt_ns, links"),
+        ("a.csv", "time_s,from,rtt_ns\n0,a,1\n", "a.csv:1: column 'from'; accepts time, rate, delay, rtt, loss"),
         ("a.csv", f"{TRIPS}0,a,b,1,2\n0,a,c,1,2\n", "a.csv:3: a - c after a - b; needs round trips of one pair"),
         ("a.csv", f"{TRIPS}0,a,b,1,2\n1,a,b,,0\n", "a.csv: no route in the end; needs round trips up to the last row"),
         ("a.csv", f"{TRIPS}0,a,b,x,2\n", "a.csv:2: rtt_ns 'x'; needs a number, or one with a unit, as in '5 ms'"),

@@ -139,6 +139,22 @@ def test_what_is_implausible_is_questioned(tmp_path: Path, text: str, said: str)
     assert f"{file}: {said}" in cautions(over(file))
 
 
+def test_times_that_may_be_milliseconds_are_questioned(tmp_path: Path) -> None:
+    file = written(tmp_path, "time,rate\n0,5e6\n100,6e6\n200,5e6\n")
+    said = (
+        f"{file}: the second row is at 100 s, when the run of 1 s has ended, for a time without a unit counts in s; "
+        "if ms are meant, call the column 'time [ms]'"
+    )
+    assert said in cautions(over(file))
+    for text in (
+        "time [s],rate\n0,5e6\n100,6e6\n200,5e6\n",
+        "time,rate\n0,5e6\n100,6e6\n",
+        "time,rate\n0,5e6\n.1,6e6\n9,5e6\n",
+    ):
+        file.write_text(text)
+        assert not [line for line in cautions(over(file)) if str(file) in line]
+
+
 @pytest.mark.parametrize(
     "text", ["time,rate\n0,152 bit/s\n", "time,rate\n0,5e6\n", "time,delay\n0,0.3\n", "time,delay\n0,20 s\n"]
 )

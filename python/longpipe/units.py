@@ -128,11 +128,10 @@ TIME: Final = Dimension(
     aliases={
         "\N{MICRO SIGN}s": "us",
         "\N{GREEK SMALL LETTER MU}s": "us",
-        "usec": "us",
-        "msec": "ms",
-        "sec": "s",
-        "second": "s",
-        "seconds": "s",
+        **{f"{prefix}{name}": f"{prefix}s" for prefix in ("", "m", "u") for name in ("sec", "secs")},
+        **dict.fromkeys(("second", "seconds"), "s"),
+        **dict.fromkeys(("minute", "minutes"), "min"),
+        **dict.fromkeys(("hour", "hours"), "h"),
     },
 )
 
@@ -161,7 +160,11 @@ RATE: Final = Dimension(
         **{f"{prefix.lower()}bit": f"{prefix}bit/s" for prefix in "MGT"},
         **{f"{prefix}{bits}": f"{prefix}bit/s" for prefix in _BINARY for bits in ("b/s", "bit")},
         **{f"{prefix.lower()}bit": f"{prefix}bit/s" for prefix in _BINARY},
-        **{f"{prefix}Bps": f"{prefix}B/s" for prefix in ("", *"kMGT", *_BINARY)},
+        **{
+            f"{prefix}{name}": f"{prefix}B/s"
+            for prefix in ("", *"kMGT", *_BINARY)
+            for name in ("Bps", "byte/s", "Byte/s", "bytes/s", "Bytes/s")
+        },
         "KB/s": "kB/s",
         "KBps": "kB/s",
     },

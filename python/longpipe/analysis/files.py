@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from longpipe.inputs.notes import latest
+from longpipe.units import TIME
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
@@ -18,7 +19,19 @@ def read_from_files(scenario: Scenario) -> list[str]:
 
 def doubts_of_files(scenario: Scenario) -> list[str]:
     """Returns a line for each column whose values are implausible in the unit in which they count."""
-    return [line for file in _files(scenario) if (notes := latest(file)) for line in notes.doubts]
+    end_ps = TIME.parse(scenario.duration)
+    found: list[str] = []
+    for file in _files(scenario):
+        notes = latest(file)
+        if notes is None:
+            continue
+        found += notes.doubts
+        if notes.second_ps is not None and notes.second_ps > end_ps:
+            found.append(
+                f"{file}: the second row is at {TIME.format(notes.second_ps)}, when the run of {scenario.duration} has "
+                "ended, for a time without a unit counts in s; if ms are meant, call the column 'time [ms]'"
+            )
+    return found
 
 
 def _files(scenario: Scenario) -> list[str]:

@@ -11,10 +11,14 @@ _MOST: Final = 1000
 
 @dataclass(frozen=True)
 class Notes:
-    """A line on what was read, and a line for each value that may have been meant otherwise."""
+    """A line on what was read, and a line for each value that may have been meant otherwise.
+
+    `second_ps` is the instant of a series' second row if its times have no unit: they may be meant in ms.
+    """
 
     read: str
     doubts: tuple[str, ...] = ()
+    second_ps: int | None = None
 
 
 _latest: dict[str, Notes] = {}

@@ -19,7 +19,7 @@ _MOST_BYTES = 1 << 30
 
 def is_of_irtt(file: str) -> bool:
     """Returns whether a file's name is one that irtt itself writes."""
-    return file.endswith((".json", ".json.gz"))
+    return file.lower().endswith((".json", ".json.gz"))
 
 
 def knots(file: str, longest_ps: int) -> list[list[int]]:

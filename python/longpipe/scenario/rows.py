@@ -112,7 +112,11 @@ class Times:
     begin: int | None = None
     last: int = -1
     rows: int = 0
+    # Of the second row of three or more, if its time is a number of seconds without a unit.
+    second: int | None = None
+    _second: int | None = None
     _bare: str = "s"
+    _is_bare: bool = False
 
     def read(self, line: int, cell: str) -> int:
         """Returns an instant; ScenarioError unless it is after the one before."""
@@ -133,6 +137,10 @@ class Times:
             )
         self.last = value
         self.rows += 1
+        if self.rows == 2 and self._is_bare:
+            self._second = value
+        elif self.rows == 3:
+            self.second = self._second
         return value
 
     def _value(self, line: int, cell: str) -> int:
@@ -141,6 +149,7 @@ class Times:
             if self.begin is None and not self.unit:
                 number = exact(cell) or 0
                 self._bare = next((unit for below, unit in _UNIX_UNITS if number < below), "s")
+                self._is_bare = number < _UNIX
             return scaled(cell, TIME.units[self.unit or self._bare]) or 0
         try:
             number, unit = TIME.split(cell)
@@ -178,7 +187,8 @@ class SeriesTable:
     def keep_notes(self, doubts: Sequence[str] = ()) -> None:
         """Keeps what was read, once all of it was."""
         spans = [one.span() for one in self.columns.values() if isinstance(one, Column)]
-        keep(self.table.file, Notes("; ".join([f"{self.table.file}: {self.times.note()}", *spans]), tuple(doubts)))
+        read = "; ".join([f"{self.table.file}: {self.times.note()}", *spans])
+        keep(self.table.file, Notes(read, tuple(doubts), self.times.second))
 
 
 def series_table(

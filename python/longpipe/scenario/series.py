@@ -154,7 +154,7 @@ def _intervals(where: str, outages: Outages, own: Iterable[list[int]], duration_
 def _of_file(path: File) -> _Parts:
     if irtt.is_of_irtt(path.file):
         return _Parts(knots_ps=irtt.knots(path.file, LONGEST_DELAY_PS))
-    if path.file.endswith((".csv", ".csv.gz")):
+    if path.file.lower().endswith((".csv", ".csv.gz")):
         found = traces.read(path.file, LATEST_MS * PS_PER_MS, LONGEST_DELAY_PS, FASTEST_BPS)
         service = _steps(f"{path.file}: rate", found.rate) if found.rate else None
         loss = {"kind": "over-time", "steps_ps": found.loss} if found.loss else None

@@ -9,7 +9,7 @@ from typing import Final
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs.notes import Notes, keep
 from longpipe.inputs.numbers import exact
-from longpipe.inputs.table import Table, read_table, shown_heads
+from longpipe.inputs.table import Table, read_table
 from longpipe.scenario.motion import MOST_STEPS
 from longpipe.scenario.rows import Column, SeriesTable, Times, series_table
 from longpipe.units import RATE, TIME, Dimension
@@ -40,7 +40,7 @@ def read(file: str, latest_ps: int, longest_ps: int, fastest_bps: int) -> Trace:
     table = read_table(file, _NEEDS)
     if table.heads == LENS:
         return _of_lens(table, latest_ps, longest_ps)
-    if "rtt_ns" in table.heads:
+    if table.heads == ROUND_TRIPS:
         return _of_round_trips(table, latest_ps, longest_ps)
     rows, units = series_table(table, latest_ps, NAMES, most_rows=MOST_STEPS)
     if "rtt" in units and "delay" in units:
@@ -99,8 +99,6 @@ def _share(where: str, cell: str, *, percent: bool) -> float:
 def _of_round_trips(table: Table, latest_ps: int, longest_ps: int) -> Trace:
     """Returns half of each round trip of one pair of stations; without a route nothing is sent."""
     file = table.file
-    if table.heads != ROUND_TRIPS:
-        raise ScenarioError(f"{file}:1: {shown_heads(table.heads)}; needs {', '.join(ROUND_TRIPS)}")
     times = Times(file, "time_s", "s", latest_ps, from_first=True)
     trips = Column(file, "rtt_ns", TIME, "ns", longest_ps, 2)
     rows = SeriesTable(table, times, {"rtt_ns": trips}, {"time": 0})
