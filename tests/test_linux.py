@@ -2,6 +2,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any, get_args
@@ -10,19 +11,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from linux_guest import kernel
 from longpipe import ScenarioError, simulate
 from longpipe.scenario.base import kinds
 from longpipe.scenario.congestion import Congestion
 from longpipe.units import RATE
-from longpipe.validate import linux_kernel
 from longpipe.validate.linux import MSS, PACKET_BYTES, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, run
-from longpipe.validate.linux_compare import compare, longpipe_name, scenario
+from longpipe.validate.linux_compare import LinuxComparison, compare, longpipe_name, scenario
+from longpipe.validate.linux_judged import FEW_PACKETS, Judgement, Tolerances
 from longpipe.validate.linux_tables import CONTROLS, PATHS, PHASES, TRANSFERS, content, draw, measures
 
 LONGPIPE = Path(sys.executable).with_name("longpipe")
 TABLES = Path(__file__).parent / "data" / "linux"
-LACKING = linux_kernel.problem() or (os.geteuid() != 0 and "its guest reads the host's files as root")
-kernel = pytest.mark.skipif(bool(LACKING), reason=f"user-mode Linux: {LACKING}")
 
 
 def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -254,10 +254,51 @@ def test_what_tc_does_not_take_is_told_in_its_words() -> None:
     assert done.stderr.count("\n") == 1
 
 
+def differ(found: LinuxComparison, **tolerances: float) -> set[str]:
+    return {one.quantity for one in found.judged(Tolerances(**tolerances)) if not one.agrees}
+
+
 @kernel
-def test_the_exit_status_says_whether_longpipe_is_as_near_as_asked() -> None:
+def test_goodput_round_trip_and_counts_of_packets_are_judged_each_by_its_tolerance() -> None:
     changes: dict[str, Any] = {"network.trunk_rate": "5 Mbit/s"}
     found = compare(one("reno", duration="6 s", lose=(300,)), **changes)
-    assert found.within(0.9)
-    assert not found.within(0.2)
+    assert {judged.quantity for judged in found.judged(Tolerances())} == {
+        "goodput_mbps", "srtt_ms", "retransmissions", "losses", "marks",
+    }  # fmt: skip
+    assert differ(found, goodput=0.9, round_trip=0.9, counts=1000.0) == set()
+    assert "goodput_mbps" in differ(found, goodput=0.2, round_trip=0.9)
     assert found.flows["longpipe_goodput_mbps"][0] == pytest.approx(4.8, rel=0.1)
+
+
+@kernel
+def test_losses_that_differ_fail_although_goodput_and_round_trip_agree() -> None:
+    found = compare(LinuxCase(duration="10 s", flows=(LinuxFlow(control="cubic"),)))
+    assert differ(found) == set()
+    more = replace(found.linux, queue_drops=2 * found.linux.queue_drops, retransmissions=(0,))
+    assert differ(replace(found, linux=more)) == {"losses", "retransmissions"}
+
+
+def test_counts_may_differ_by_a_few_packets_and_no_more() -> None:
+    def agrees(linux: int, longpipe: int, quantity: str = "losses") -> bool:
+        return Judgement(quantity, linux, longpipe, 0.15).agrees
+
+    assert agrees(0, FEW_PACKETS)
+    assert not agrees(0, FEW_PACKETS + 1)
+    assert agrees(100, 115)
+    assert not agrees(100, 116)
+    assert not agrees(100, 84)
+    # Only packets are counted.
+    assert not agrees(1, 2, "goodput_mbps")
+
+
+@kernel
+def test_the_command_names_the_quantities_judged_those_that_differ_and_the_rest() -> None:
+    done = command("--duration", "6 s", "--set", "network.trunk_rate=5 Mbit/s")
+    assert done.returncode == 1
+    text = " ".join(done.stdout.split())
+    assert "judged: goodput, round trip (within 5 %); retransmissions, packets lost in the queue" in text
+    assert "differ: goodput -4" in text
+    assert "not judged: goodput and round trip before 2 s; windows over time and the order of losses" in text
+    alone = command("--control", "cdg", "--duration", "2 s")
+    assert alone.returncode == 0
+    assert "not judged: everything, because Linux ran alone" in " ".join(alone.stdout.split())

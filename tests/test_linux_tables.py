@@ -20,17 +20,18 @@ LOSSES = pd.read_csv(TABLES / "losses.csv").fillna("")
 TRANSFERS = pd.read_csv(TABLES / "transfers.csv").fillna("").set_index(["control", "list"])
 
 # What is not as near to Linux's as 15 % of the packets lost, 5 % of the first goodput: by how much, as docs/linux.md says.
-LOST_BEYOND = {"hybla": -0.54}
+LOST_BEYOND = {"hybla": -0.524}
 # Linux that sends as soon as it is connected has 5.407 Mbit/s, .2 % more.
 FIRST_BEYOND = {"westwood": -0.087}
 # Why is not traced.
 DISTANCES_BEYOND = {("every-1000", "reno"): -0.00704}
-# Without losses but of the queue goodput is within .1 %, but for these, and round trips within 4 %, but for one.
-LOSSLESS_BEYOND = {("reno", 23): -0.00618, ("reno", 24): -0.00458}
-LOSSLESS_LONGER = {("cubic", 24): -0.0407}
+# Goodput over paths without losses on the link is within .1 %, but for these: docs/linux.md names their causes.
+LOSSLESS_BEYOND = {("cubic", 14): -0.00475, ("reno", 23): 0.00641, ("reno", 24): 0.00124}
+# The largest difference of a round trip over these paths, and of their mean: 36 of CUBIC and Reno together.
+LOSSLESS_LONGER, LOSSLESS_MEAN = 0.02, 0.003
 # Of 40 random paths by three controls what is not within 3 % of Linux's goodput and 5 % of its round trip; why: docs/linux.md.
 PATHS_BEYOND = {
-    "cubic": {18: {"round trip"}},
+    "cubic": {},
     "bbr": {5: {"goodput"}, 13: {"round trip"}, 19: {"goodput"}, 33: {"goodput"}},
     "reno": {},
 }
@@ -134,6 +135,7 @@ def test_over_random_paths_goodput_and_round_trips_are_linux_s_in_nine_of_ten(co
     """By the mean of Linux's draws, one but for BBR, and of as many of longpipe's."""
     paths = pd.read_csv(TABLES / "paths.csv").query("control == @control").groupby("path")
     beyond: dict[int, set[str]] = {}
+    lossless: list[float] = []
     for name, draws in paths:
         number, linux = int(str(name)), draws[["goodput_mbps", "median_srtt_ms"]].mean()
         path, loss = draw(number)
@@ -145,10 +147,11 @@ def test_over_random_paths_goodput_and_round_trips_are_linux_s_in_nine_of_ten(co
         if control != "bbr" and loss == 0:
             pinned = LOSSLESS_BEYOND.get((control, number))
             assert abs(more) <= 0.001 or more == pytest.approx(pinned, abs=0.001)
-            pinned = LOSSLESS_LONGER.get((control, number))
-            assert abs(longer) <= 0.04 or longer == pytest.approx(pinned, abs=0.001)
+            assert abs(longer) <= LOSSLESS_LONGER
+            lossless.append(longer)
         found = {what for what, by in (("goodput", more / 0.03), ("round trip", longer / 0.05)) if abs(by) > 1}
         if found:
             beyond[number] = found
     assert beyond == PATHS_BEYOND[control]
+    assert not lossless or abs(np.mean(lossless)) <= LOSSLESS_MEAN
     assert len(beyond) <= 0.1 * len(paths)

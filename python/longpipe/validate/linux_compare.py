@@ -1,7 +1,8 @@
-"""The same path in longpipe and in Linux 6.1: goodput, round trips, losses, windows.
+"""Runs the same path in longpipe and in Linux 6.1, and compares goodput, round trips, losses and windows.
 
-Linux's bottleneck counts 14 bytes of Ethernet headers, which longpipe's packets lack: its rate is less in proportion. A
-token bucket does not hold a packet while it is sent: longpipe's path is shorter by as much.
+Linux's bottleneck counts 14 bytes of Ethernet headers, which longpipe's packets lack: longpipe's rate is lower in
+proportion. A token bucket releases a packet at the instant at which longpipe begins to send it: longpipe's path is
+shorter by one packet's time, and its buffer has room for one packet more (`linux_disciplines`).
 """
 
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from longpipe.units import RATE, TIME
 from longpipe.validate.linux import MSS, PACKET_BYTES, STEADY, LinuxCase, LinuxRun, run
 from longpipe.validate.linux_disciplines import switch_of
 from longpipe.validate.linux_guest.load import WRITE_S
+from longpipe.validate.linux_judged import Judgement, Tolerances, judge
 
 # Names of Linux that are others here, each by what it may be called.
 NAMES: Final[dict[str, tuple[str, ...]]] = {
@@ -32,6 +34,8 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
 OPTIONS: Final[dict[str, dict[str, Any]]] = {"cubic": {"rules": "linux"}, "highspeed": {"rules": "linux"}}
 TIMESTAMPS_BYTES: Final = 12
 SPEED_UP: Final = 1000
+# Disciplines that draw the packets that they drop or mark.
+DRAWING: Final = ("red", "pie", "choke")
 _COUNTED: Final = ("lost_overflow", "lost_refused", "lost_forced", "marked")
 # The guest sends segments one by one, and its application writes all that its buffer takes so often.
 TCP: Final[dict[str, Any]] = {
@@ -183,14 +187,42 @@ class LinuxComparison:
         ours = self.windows.rename(columns=lambda name: name if name in ("time_s", "flow") else f"longpipe_{name}")
         return self.linux.series.merge(ours, on=["time_s", "flow"])
 
-    def within(self, share: float) -> bool:
-        """Whether each flow's goodput and median round trip are as near to Linux's as this share of them."""
+    def judged(self, tolerances: Tolerances) -> list[Judgement]:
+        """Goodput, round trip and retransmissions of each flow, then packets lost and marked in the queue.
+
+        Empty if longpipe did not run. Retransmissions are left out where netem draws losses, because longpipe draws
+        other ones.
+        """
         if self.longpipe is None:
-            return True
-        return all(
-            bool(((self.flows[f"longpipe_{name}"] / self.flows[f"linux_{name}"] - 1).abs() <= share).all())
-            for name in ("goodput_mbps", "srtt_ms")
-        )
+            return []
+        quantities = ["goodput_mbps", "srtt_ms", *([] if self.linux.case.loss else ["retransmissions"])]
+        judgements = []
+        for flow, row in enumerate(self.flows.to_dict("records")):
+            linux, longpipe = ({name: row[f"{of}_{name}"] for name in quantities} for of in ("linux", "longpipe"))
+            judgements += judge(linux, longpipe, tolerances, flow)
+        lost = self.losses.to_dict("index")
+        counts = {str(of): {"losses": row["queue"], "marks": row["marked"]} for of, row in lost.items()}
+        return judgements + judge(counts["linux"], counts["longpipe"], tolerances)
+
+    @property
+    def not_judged(self) -> list[str]:
+        """Everything about the case that `judged` leaves out, a phrase each."""
+        if self.longpipe is None:
+            return ["everything, because Linux ran alone"]
+        begin, case = self.steady_s[0], self.linux.case
+        left_out = [f"goodput and round trip before {begin:g} s"] if begin else []
+        if case.loss:
+            left_out.append("losses on the link and retransmissions, because each simulator draws its own losses")
+        if draws := _drawn(case):
+            left_out.append(f"the spread of {draws}: this is one draw of each simulator")
+        return [*left_out, "windows over time and the order of losses"]
+
+
+def _drawn(case: LinuxCase) -> str:
+    """Parts of a case that draw random numbers during a run, apart from losses on the link."""
+    discipline = case.discipline.split()[0]
+    controls = ["BBR's phase"] if any(flow.control == "bbr" for flow in case.flows) else []
+    return " and ".join([*controls, *([f"{discipline}'s drops"] if discipline in DRAWING else [])])
 
 
 def compare(case: LinuxCase, *, alone: bool = False, **changes: object) -> LinuxComparison:

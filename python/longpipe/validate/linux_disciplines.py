@@ -1,11 +1,18 @@
-"""Queueing disciplines in the words of tc, as ports of longpipe: policy, room, and whether packets can be marked.
+"""Translates queueing disciplines of tc into ports of longpipe: policy, buffer, and whether packets can be marked.
 
-Linux counts 14 bytes of Ethernet headers in each packet, which longpipe's packets lack: bytes are fewer in proportion.
-A token bucket takes a packet off its queue when the one before has left, and holds it until its tokens are there; in
-longpipe, whose packets leave a packet's time after that, one more waits: delays to aim at are longer by its time. RED
-counts the packet that the bucket holds (its `peek` leaves it in the queue), so that its thresholds are the same. PIE's
-timer goes by ticks of the guest's clock, and by one more: no timer of the kernel expires early, so that one of n ticks
-set at a tick expires n + 1 later (kernel/time/timer.c, calc_index).
+1. Linux counts 14 bytes of Ethernet headers in each packet, which longpipe's packets lack: bytes are fewer in
+   proportion.
+2. Token bucket and limit: the bucket releases a packet at the instant at which longpipe begins to send it. From then on
+   the packet has left Linux's queue (`sch->q.qlen`, `qstats.backlog`), while longpipe counts it until its last bit has
+   left. So longpipe's buffer is larger than tc's `limit` by one packet, whichever discipline has the limit.
+3. Token bucket and delay: `tbf_dequeue` peeks at the next packet when it has released one. Disciplines that measure the
+   delay when a packet is dequeued (`qdisc_peek_dequeued`) thus measure one packet's time less than longpipe does, whose
+   target delays are longer by as much. `fq` has by then taken the packet off its flow's queue, so that `flow_limit` is
+   larger by one packet, too.
+4. RED's average is of the queue that waits in both simulators (`red_peek` leaves the packet in the queue), so that its
+   thresholds are equal.
+5. PIE's timer runs in ticks of the guest's clock, and one more: no timer of the kernel expires early, so that one of n
+   ticks set at a tick expires n + 1 ticks later (kernel/time/timer.c, calc_index).
 """
 
 from collections.abc import Callable
@@ -91,8 +98,13 @@ def _size(count: int) -> str:
     return SIZE.canonical(f"{count} B")
 
 
+def _room(limit: int) -> str:
+    """A port's buffer for a limit of tc [packets]: the packet being sent has left Linux's queue, but not the port."""
+    return f"{limit + 1} packets"
+
+
 def _tail_drop(words: Words) -> dict[str, Any]:
-    return {"buffer": f"{words['limit']} packets"}
+    return {"buffer": _room(int(words["limit"]))}
 
 
 def _delay_options(words: Words) -> dict[str, Any]:
@@ -105,7 +117,7 @@ def _delay_options(words: Words) -> dict[str, Any]:
 
 
 def _codel(words: Words) -> dict[str, Any]:
-    return {"buffer": f"{words['limit']} packets", "policy": {"kind": "codel", **_delay_options(words)}}
+    return {"buffer": _room(int(words["limit"])), "policy": {"kind": "codel", **_delay_options(words)}}
 
 
 def _fq_codel(words: Words) -> dict[str, Any]:
@@ -115,7 +127,7 @@ def _fq_codel(words: Words) -> dict[str, Any]:
         "quantum": _size(_bytes(words.get("quantum", str(ETHERNET_BYTES)))),
         "rules": "linux",
     }
-    return {"buffer": f"{words.get('limit', FQ_CODEL_LIMIT)} packets", "policy": policy}
+    return {"buffer": _room(int(words.get("limit", FQ_CODEL_LIMIT))), "policy": policy}
 
 
 def _fq(words: Words) -> dict[str, Any]:
@@ -123,9 +135,9 @@ def _fq(words: Words) -> dict[str, Any]:
         "kind": "fq",
         "quantum": _size(_bytes(words.get("quantum", str(2 * ETHERNET_BYTES)))),
         "initial_quantum": _size(_bytes(words.get("initial_quantum", str(10 * ETHERNET_BYTES)))),
-        "flow_limit": int(words.get("flow_limit", 100)),
+        "flow_limit": int(words.get("flow_limit", 100)) + 1,
     }
-    return {"buffer": f"{words.get('limit', FQ_LIMIT)} packets", "policy": policy}
+    return {"buffer": _room(int(words.get("limit", FQ_LIMIT))), "policy": policy}
 
 
 def _pie(words: Words) -> dict[str, Any]:
@@ -142,7 +154,7 @@ def _pie(words: Words) -> dict[str, Any]:
         policy["target"] = _time(words["target"])
     ticks = -(-TIME.parse(_time(words.get("tupdate", "15ms"))) // TICK_PS) + 1
     policy["update"] = TIME.canonical(f"{ticks * TICK_PS} ps")
-    return {"buffer": f"{words['limit']} packets", "policy": policy}
+    return {"buffer": _room(int(words["limit"])), "policy": policy}
 
 
 def _red(words: Words) -> dict[str, Any]:
@@ -159,7 +171,7 @@ def _red(words: Words) -> dict[str, Any]:
         "mean_packet": _size(mean),
         "ecn": "ecn" in words,
     }
-    return {"buffer": _size(_bytes(words["limit"])), "policy": policy}
+    return {"buffer": _size(_bytes(words["limit"]) + WIRE_BYTES), "policy": policy}
 
 
 def _shift(least: int, burst: int, mean: int) -> int:

@@ -11,6 +11,7 @@ import typer
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_bytes, write_text
 from longpipe.validate.linux import LinuxCase, LinuxFlow
+from longpipe.validate.linux_judged import FEW_PACKETS, Tolerances
 
 DIFFERENT = 1
 _DEFAULTS = {name: field.default for name, field in LinuxCase.model_fields.items()}
@@ -40,7 +41,18 @@ def linux(
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of longpipe's scenario.")
     ] = None,
-    within: Annotated[float, typer.Option(min=0, metavar="SHARE", help="How near longpipe is asked to be.")] = 0.05,
+    within: Annotated[
+        float, typer.Option(min=0, metavar="SHARE", help="Largest difference of goodput and median round trip.")
+    ] = Tolerances.goodput,
+    counts_within: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="SHARE",
+            help="Largest difference of packets lost, marked and retransmitted; "
+            f"{FEW_PACKETS} packets are always accepted.",
+        ),
+    ] = Tolerances.counts,
     csv: Annotated[
         str | None, typer.Option(metavar="FILE|-", help="Write windows, round trips and the like every 100 ms as CSV.")
     ] = None,
@@ -51,8 +63,8 @@ def linux(
     """Send over one bottleneck through the TCP of Linux 6.1, in virtual time, and here; print what both did.
 
     longpipe runs its own of each congestion control if it has it. Exit status 0 if goodput and median round trip of
-    each flow are within --within of Linux's, or longpipe has no such control; else 1. Needs Debian's package
-    user-mode-linux, installed or to be fetched.
+    each flow are within --within of Linux's, and packets lost, marked and retransmitted within --counts-within, or if
+    longpipe has no such control; else 1. Needs Debian's package user-mode-linux, installed or to be fetched.
     """
     for option, file in (("--csv", csv), ("--pcap", pcap)):
         if file not in (None, "-"):
@@ -75,17 +87,18 @@ def linux(
     from longpipe.validate.linux_compare import compare
 
     found = compare(case, alone=alone, **dict(change(text) for text in changes or []))
+    judged = found.judged(Tolerances(goodput=within, round_trip=within, counts=counts_within))
     if csv == "-":
         sys.stdout.write(found.series.to_csv(index=False))
     else:
-        linux_shown.show(found, asked=not alone)
+        linux_shown.show(found, judged, asked=not alone)
         if csv is not None:
             write_text(Path(csv), found.series.to_csv(index=False))
             typer.echo(f"Series: {csv}")
     if pcap is not None and found.linux.pcap is not None:
         write_bytes(Path(pcap), found.linux.pcap)
         typer.echo(f"Packets of Linux: {pcap}", err=csv == "-")
-    if not found.within(within):
+    if not all(one.agrees for one in judged):
         raise typer.Exit(DIFFERENT)
 
 

@@ -1,9 +1,12 @@
 """What `longpipe validate linux` prints."""
 
+from collections.abc import Sequence
+
 from rich.table import Table
 
 from longpipe.cli.console import show_table, terminal
 from longpipe.validate.linux_compare import LinuxComparison, missing
+from longpipe.validate.linux_judged import COUNTS, FEW_PACKETS, QUANTITIES, Judgement
 
 LABELS = {
     "goodput_mbps": ("goodput\n[Mbit/s]", "{:.3f}"),
@@ -12,8 +15,8 @@ LABELS = {
 }
 
 
-def show(found: LinuxComparison, *, asked: bool) -> None:
-    """Prints a row for each flow and simulator, and what was lost; `asked`: longpipe was to run, too."""
+def show(found: LinuxComparison, judged: Sequence[Judgement], *, asked: bool) -> None:
+    """Prints a row for each flow and simulator, the losses and the verdict; `asked`: longpipe was to run, too."""
     console = terminal()
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("flow")
@@ -41,3 +44,26 @@ def show(found: LinuxComparison, *, asked: bool) -> None:
         console.print(f"Linux's receiver held its sender back for {limited:g} s")
     if asked and (lacks := missing(found.linux.case)) is not None:
         console.print(f"Linux alone: {lacks}")
+    for line in _verdict(found, judged):
+        console.print(line)
+
+
+def _verdict(found: LinuxComparison, judged: Sequence[Judgement]) -> list[str]:
+    """Lines that name each quantity judged, those that differ, and everything that was not judged."""
+    lines = []
+    if judged:
+        by_tolerance: dict[str, list[str]] = {}
+        for one in judged:
+            few = f" or {FEW_PACKETS} packets" if one.quantity in COUNTS else ""
+            by_tolerance.setdefault(f"{100 * one.tolerance:g} %{few}", []).append(QUANTITIES[one.quantity])
+        parts = (f"{', '.join(dict.fromkeys(names))} (within {most})" for most, names in by_tolerance.items())
+        lines.append(f"judged: {'; '.join(parts)}")
+        apart = [_apart(found, one) for one in judged if not one.agrees]
+        lines.append(f"differ: {'; '.join(apart)}" if apart else "all agree")
+    return [*lines, f"not judged: {'; '.join(found.not_judged)}"]
+
+
+def _apart(found: LinuxComparison, one: Judgement) -> str:
+    flows = found.linux.case.flows
+    of = f" of flow {one.flow + 1} ({flows[one.flow].control})" if one.flow is not None and len(flows) > 1 else ""
+    return f"{QUANTITIES[one.quantity]}{of} {100 * one.difference:+.1f} %"

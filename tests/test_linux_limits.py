@@ -1,0 +1,44 @@
+"""Room behind a token bucket: how many packets of a burst get through, by Linux's code, by Linux itself and by longpipe.
+
+`tbf_dequeue` releases the first packet at once. `pfifo_enqueue`, `codel_qdisc_enqueue`, `pie_qdisc_enqueue`,
+`fq_codel_enqueue` and `fq_enqueue` admit a packet while fewer than `limit` wait, the one that the bucket peeked at
+included; RED's child counts bytes with Ethernet's headers. So `limit + 1` packets of a burst get through. `fq` has
+taken the packet peeked at off its flow's queue, so that `flow_limit + 2` do. `fq_codel_drop` removes half of the
+longest queue at a time: of a burst of 10 packets it drops 3 twice.
+"""
+
+import pytest
+
+from linux_guest import kernel
+from longpipe import simulate
+from longpipe.validate.linux import LinuxCase, LinuxFlow, run
+from longpipe.validate.linux_compare import scenario
+
+INITIAL_WINDOW = 10
+ADMITTED = {
+    "pfifo limit 4": 5,
+    "codel limit 4": 5,
+    "pie limit 4": 5,
+    "fq_codel limit 4": 4,
+    "fq limit 4": 5,
+    "fq limit 100 flow_limit 4": 6,
+    "red limit 6056 min 100000 max 200000 avpkt 1514 burst 100 probability 0.1": 5,
+}
+BURSTS = pytest.mark.parametrize(("discipline", "admitted"), ADMITTED.items())
+
+
+def burst(discipline: str) -> LinuxCase:
+    return LinuxCase(discipline=discipline, duration="1 s", flows=(LinuxFlow(control="reno", size="14480 B"),))
+
+
+@BURSTS
+def test_as_many_packets_of_a_burst_get_through_as_linux_s_code_admits(discipline: str, admitted: int) -> None:
+    result = simulate(scenario(burst(discipline)), 1)
+    drops = result.ports.query("port == 'switch1->switch2'")["packets_lost_overflow"].item()
+    assert drops == INITIAL_WINDOW - admitted
+
+
+@kernel
+@BURSTS
+def test_as_many_packets_of_a_burst_get_through_in_linux(discipline: str, admitted: int) -> None:
+    assert run(burst(discipline)).queue_drops == INITIAL_WINDOW - admitted
