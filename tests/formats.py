@@ -2,19 +2,24 @@
 
 import gzip
 import json
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from longpipe.analysis.anova import anova
 from longpipe.analysis.cautions import cautions
+from longpipe.design import Design, Factor
 from longpipe.examples import EXAMPLES, example
 from longpipe.inputs import load_json
 from longpipe.inputs.frame import column_named, in_base_units, read_frame
 from longpipe.report.folder import RECORD, records
 from longpipe.satellites import Constellation
 from longpipe.scenario import Scenario
+from longpipe.store import Store, studies
+from longpipe.study import Study
 from longpipe.validate.packetdrill import run_script
 
 ROOT: Final = Path(__file__).parent.parent
@@ -92,6 +97,23 @@ def _reproduction(file: Path) -> None:
         list(part["files"])
 
 
+def _store(file: Path) -> None:
+    with closing(Store(file, readonly=True)) as store:
+        for one in studies.overview(store):
+            Study.open(one.name, store).frame()
+
+
+def _stored() -> bytes:
+    """A store with a study of two points."""
+    base = Scenario(name="lan", duration="2 ms")
+    design = Design.full_factorial(base, [Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")])
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "runs.db"
+        with closing(Store(file)) as store:
+            Study(design, store, "small").run(workers=1)
+        return file.read_bytes()
+
+
 def _round_trips() -> bytes:
     """As irtt writes them: three, the last one lost."""
     trips = [
@@ -159,5 +181,6 @@ FORMATS: Final = (
     Format("omm-kvn", (_kvn(), _kvn() + _kvn()), ".txt", _satellites),
     Format("packetdrill", tuple(file.read_bytes() for file in sorted((ROOT / "tests/data/packetdrill").glob("*.pkt"))), ".pkt", _script),
     Format("scheduler", (b'{"type": "Scheduler", "address": "tcp://127.0.0.1:8786", "workers": {}}',), ".json", _scheduler),
+    Format("store", (_stored(),), ".db", _store),
     Format("reproduction", (b'{"reproduction": {"document": "frr-96", "files": {"report.json": "0a"}}}',), ".json", _reproduction),
 )  # fmt: skip

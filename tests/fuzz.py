@@ -29,7 +29,8 @@ CPU_S: Final = 5.0
 # Long enough that nothing is cut off which a reader wants, short enough for a terminal.
 LONGEST: Final = 700
 KEPT: Final = Path("fuzz-failures")
-_FIELD: Final = re.compile(r"[A-Za-z_]\w*(?:\[\d+\])*(?:\.\w+(?:\[\d+\])*)*: |[A-Za-z].* - .*: no route")
+# Keys of TOML, too, that are none of a field, as in "tcp.m-ss: unknown field".
+_FIELD: Final = re.compile(r"[\w-]+(?:\[\d+\])*(?:\.[\w-]+(?:\[\d+\])*)*: |[A-Za-z].* - .*: no route")
 
 
 class TooSlow(BaseException):
