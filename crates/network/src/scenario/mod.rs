@@ -6,6 +6,7 @@ pub mod bounds;
 pub mod check;
 mod datagrams;
 pub(crate) mod ends;
+mod grouped;
 pub mod motion;
 mod onward;
 mod policy;

@@ -7,6 +7,7 @@ use crate::packets::{Circuit, Link};
 use crate::scenario::bounds::LONGEST_PATH;
 use crate::scenario::check::{check_flow, check_path, check_scalars, check_vbr};
 use crate::scenario::ends::{way_ends, LinkEnd};
+use crate::scenario::grouped::Grouped;
 use crate::scenario::refusal::{refuse, ScenarioError};
 use crate::scenario::{routes, LinkConfig, NodeKind, Scenario};
 use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
@@ -109,15 +110,19 @@ impl Topology {
             several_inputs[to] |= input[to].is_some_and(|other| other != from);
             input[to] = Some(from);
         }
-        // Who may be overtaken meets others of its own wire.
+        // A packet that may be overtaken meets others of its own wire.
         let mut unshared: Vec<bool> = scenario.links.iter().map(|link| !link.may_reorder()).collect();
-        loop {
-            let before = unshared.clone();
-            for &(from, to) in &hops {
-                unshared[from] &= unshared[to] && !several_inputs[to];
-            }
-            if unshared == before {
-                break;
+        for &(from, to) in &hops {
+            unshared[from] &= !several_inputs[to];
+        }
+        // Each shared link makes those that feed it shared, once.
+        let feeding = Grouped::new(self.ends.len(), hops.iter().map(|&(from, to)| (to, from)));
+        let mut shared: Vec<usize> = (0..unshared.len()).filter(|&link| !unshared[link]).collect();
+        while let Some(link) = shared.pop() {
+            for &from in feeding.of(link) {
+                if std::mem::take(&mut unshared[from]) {
+                    shared.push(from);
+                }
             }
         }
         for (end, unshared) in self.ends.iter_mut().zip(unshared) {
@@ -221,8 +226,13 @@ fn grids(scenario: &Scenario, ends: &[LinkEnd]) -> Result<Vec<SlotGrid>, Scenari
             queue.push_back((index, 0));
         }
     }
+    let leaving = Grouped::new(
+        scenario.nodes.len(),
+        scenario.links.iter().enumerate().map(|(at, link)| (link.from, at)),
+    );
     while let Some((node, start)) = queue.pop_front() {
-        for (link, end) in scenario.links.iter().zip(ends).filter(|(link, _)| link.from == node) {
+        for &at in leaving.of(node) {
+            let (link, end) = (&scenario.links[at], &ends[at]);
             if phase[link.to].is_none() {
                 let offset = start + link.promise().least_delay + (scenario.slot_phase * end.cell as f64) as u64;
                 if offset > LONGEST_PATH {

@@ -1,0 +1,47 @@
+//! Members of groups in one list, which takes linear time to make however many groups there are.
+
+/// The members of each of a number of groups, in the order in which they were given.
+#[derive(Clone, Debug)]
+pub(super) struct Grouped {
+    /// Members of group 0, then of group 1, and so on.
+    members: Vec<usize>,
+    /// Where each group begins, and the end of the last one.
+    begins: Vec<usize>,
+}
+
+impl Grouped {
+    /// Sorts pairs of a group and a member into `groups` groups, by counting.
+    pub(super) fn new(groups: usize, pairs: impl Iterator<Item = (usize, usize)> + Clone) -> Grouped {
+        let mut begins = vec![0; groups + 1];
+        for (group, _) in pairs.clone() {
+            begins[group + 1] += 1;
+        }
+        for group in 0..groups {
+            begins[group + 1] += begins[group];
+        }
+        let (mut next, mut members) = (begins.clone(), vec![0; begins[groups]]);
+        for (group, member) in pairs {
+            members[next[group]] = member;
+            next[group] += 1;
+        }
+        Grouped { members, begins }
+    }
+
+    /// The members of a group.
+    pub(super) fn of(&self, group: usize) -> &[usize] {
+        &self.members[self.begins[group]..self.begins[group + 1]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_group_has_its_members_in_their_order() {
+        let pairs = [(2, 7), (0, 5), (2, 3), (2, 7)];
+        let grouped = Grouped::new(4, pairs.into_iter());
+        let found: Vec<&[usize]> = (0..4).map(|group| grouped.of(group)).collect();
+        assert_eq!(found, [&[5][..], &[], &[7, 3, 7], &[]]);
+    }
+}
