@@ -9,7 +9,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 # All crates but the boundaries to Python and to browsers, which pytest and a browser test, and which take long to compile.
 TESTED := --workspace $(addprefix --exclude longpipe-,python reading-derive wasm)
 
-.PHONY: setup reproduce test wheel lab lab-test docs bench bench-rivals bench-kinds bench-scaling soak fuzz checked golden tests-built lint lint-rust lint-python clean
+.PHONY: setup reproduce test wheel lab lab-test docs bench bench-rivals bench-kinds bench-scaling bench-growth soak fuzz checked golden tests-built lint lint-rust lint-python clean
 
 # Python's packages come while the core compiles, and tests are compiled beside it, unless make was told how much to do at once.
 TWO_AT_ONCE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
@@ -135,6 +135,10 @@ bench-kinds: setup
 OUT ?= results
 bench-scaling: setup
 	@$(BIN)/python benches/rivals scaling --out $(OUT) $(if $(JSON),--json $(JSON)) $(if $(RUNS),--runs $(RUNS))
+
+# Processor time to build, check, run and sum up 1000 to 50 000 flows, and to read a study: make bench-growth [FLOWS="1000 4000"]
+bench-growth: setup
+	@$(BIN)/python benches/growth.py $(FLOWS)
 
 # Random scenarios through both engines: make soak CASES=100000 [FROM=N] [LINKS=move] [CHECKED=1]. Those over any graph are
 # numbered from FROM on; what fails is counted by kind, and a few of each kind go into results/soak. LINKS=move has links that

@@ -65,7 +65,7 @@ NO_CELLS = "IP routers have no cells (the default is an ATM switch's), needs pac
         ("network.access_delay", "-1 ms", "network.access_delay: -1 ms; needs 0 s to 1000 s"),
         ("network.trunk_rate", "0 Mbit/s", "network.trunk_rate: 0 Mbit/s; needs 1 kbit/s to 10 Tbit/s"),
         ("network.sources", 0, "network.sources: 0; needs at least 1"),
-        ("network.sources", 10**9, "network.sources: 1000000000; needs at most 10000"),
+        ("network.sources", 10**9, "network.sources: 1000000000; needs at most 100000"),
         ("network.sources", "many", "network.sources: 'many'; needs a whole number"),
         ("switch.slot_phase", 1.0, "switch.slot_phase: 1.0; needs less than 1.0"),
         (

@@ -209,7 +209,7 @@ class Result:
         network = self.scenario.network
         if not isinstance(network, Dumbbell):
             return math.nan
-        known = paths(self.scenario.resolve())
+        known = paths(self.scenario.resolved)
         forth = [path for path, back in zip(known, network.sent_back, strict=True) if not (back or path.datagrams)]
         payload = max(path.mss_bytes / path.packet_bytes for path in forth or known)
         return payload * (self._trunk_bps(network) - vbr_bps(network))

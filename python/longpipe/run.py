@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
 from longpipe import _core
@@ -11,9 +10,6 @@ from longpipe.errors import RunError, ScenarioError
 from longpipe.memory import limit_bytes, shown
 from longpipe.result import Result
 from longpipe.scenario import LARGEST_SEED, Scenario
-
-# The seeds of one scenario mostly follow one another.
-_resolved_json = lru_cache(maxsize=16)(Scenario.resolved_json)
 
 
 def simulate(
@@ -37,9 +33,9 @@ def simulate(
     if not isinstance(scenario, Scenario):
         scenario = Scenario.from_toml(scenario)
     captures = captures or {}
-    places = core_places(scenario.resolve(), captures) if captures else []
+    places = core_places(scenario.resolved, captures) if captures else []
     try:
-        columns = _core.run(_resolved_json(scenario), seed, progress, places, limit_bytes(memory))
+        columns = _core.run(scenario.resolved_json(), seed, progress, places, limit_bytes(memory))
     except _core.ScenarioError as error:
         raise ScenarioError(str(error)) from None
     except _core.DefectError as error:

@@ -142,7 +142,7 @@ class NamedMeasure:
 
     def check(self, scenario: Scenario) -> None:
         """Raises ScenarioError if the scenario has no row of that name."""
-        resolved = scenario.resolve()
+        resolved = scenario.resolved
         if self.kind == "web":
             web = [flow["traffic"] for flow in resolved["flows"] if flow["traffic"]["kind"] == "web"]
             if not web:
@@ -186,7 +186,7 @@ def _flow_rows(result: Result) -> Rows:
 
 def _port_rows(result: Result) -> Rows:
     unit = "packets" if result.scenario.framing == "ip" else "cells"
-    resolved = result.scenario.resolve()
+    resolved = result.scenario.resolved
     found = []
     for row in _rows(result.part("ports")):
         lost = sum(value for name, value in row.items() if name.startswith(f"{unit}_lost_"))

@@ -34,7 +34,7 @@ def cautions(scenario: Scenario) -> list[str]:
     These are values of files that are implausible, rates and buffers that windows can't fill, and paths that end before
     the run.
     """
-    resolved = scenario.resolve()
+    resolved = scenario.resolved
     ways = [*_ended_series(resolved), *_other_ways_back(scenario)]
     return [*doubts_of_files(scenario), *window_warnings(scenario), *ways, *_unsplit(scenario), *_never_wait(resolved)]
 
@@ -55,7 +55,7 @@ def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:
 
 def seedless(scenario: Scenario) -> str:
     """A line if the seed draws nothing that makes one run differ from another, else ""."""
-    resolved = scenario.resolve()
+    resolved = scenario.resolved
     if resolved["framing"] != "ip" and len(resolved["flows"]) > 1 and resolved["ties"] == "random":
         # Cells of several circuits reach a switch at one instant all the time.
         return ""
@@ -107,7 +107,7 @@ def _other_ways_back(scenario: Scenario) -> Iterator[str]:
 
 def _unsplit(scenario: Scenario) -> Iterator[str]:
     """A line where a proxy lets web traffic pass."""
-    network, resolved = scenario.network, scenario.resolve()
+    network, resolved = scenario.network, scenario.resolved
     splits = network.pep if network.kind == "dumbbell" else any(node.pep for node in network.nodes)
     web = sum(flow["traffic"]["kind"] == "web" for flow in resolved["flows"])
     if splits and web:

@@ -81,7 +81,7 @@ class FlowLimit:
 
 def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     """What limited each flow of a run, in their order; `columns` are those of its `Result`."""
-    resolved = scenario.resolve()
+    resolved = scenario.resolved
     ports, duration_s = _Ports(columns["ports"], scenario.framing), TIME.parse(scenario.duration) / 1e12
     flows = {name: np.asarray(column).tolist() for name, column in columns["flows"].items()}
     served = _served(columns)

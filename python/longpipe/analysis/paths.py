@@ -115,10 +115,13 @@ def port_name(resolved: Resolved, link: int) -> str:
 
 def window_warnings(scenario: Scenario) -> list[str]:
     """A line for each port that its flows' windows can't fill, or whose buffer they can't."""
-    resolved = scenario.resolve()
+    resolved = scenario.resolved
     known = paths(resolved)
-    ports = dict.fromkeys(path.bottleneck for path in known)
-    return [line for port in ports for line in _warning(resolved, port, [p for p in known if port in p.route])]
+    through: dict[int, list[Path]] = {path.bottleneck: [] for path in known}
+    for path in known:
+        for port in set(path.route) & through.keys():
+            through[port].append(path)
+    return [line for port, own in through.items() for line in _warning(resolved, port, own)]
 
 
 def _warning(resolved: Resolved, port: int, through: Sequence[Path]) -> Iterator[str]:

@@ -72,7 +72,7 @@ def demands_bps(scenario: Scenario, columns: Mapping[str, Any]) -> npt.NDArray[n
     seconds, web = TIME.parse(scenario.duration) / 1e12, columns["web"]
     served = dict(zip(web.get("flow", ()), np.asarray(web.get("scheduled_bytes", ())).tolist(), strict=True))
     found = []
-    for flow in whole(scenario.resolve()):
+    for flow in whole(scenario.resolved):
         size = served.get(flow["name"], flow["traffic"].get("size_bytes", math.inf))
         found.append(8 * size / seconds if flow["traffic"]["kind"] in OVER_TCP else math.nan)
     return np.array(found)
@@ -89,7 +89,7 @@ def of_paths(
     `trunk_bps` is what is left of a dumbbell's trunk [bit/s], if not its whole rate. What datagrams brought is off
     their links first, without headers.
     """
-    resolved = scenario.resolve()
+    resolved = scenario.resolved
     known = paths(resolved)
     capacities = np.array([link["rate_bps"] for link in resolved["links"]], dtype=float)
     if trunk_bps is not None:

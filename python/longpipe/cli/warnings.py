@@ -32,7 +32,7 @@ def warn(scenario: Scenario) -> None:
 
 def warn_of_memory(scenario: Scenario, memory: str | None) -> None:
     """Warns on stderr of windows that exceed the memory limit `memory` or the available memory."""
-    needed, limit = most_held_bytes(scenario.resolve()), limit_bytes(memory)
+    needed, limit = most_held_bytes(scenario.resolved), limit_bytes(memory)
     if needed > limit:
         typer.echo(
             f"warning: memory: full windows take {shown(round(needed))}, {shown(limit)} are there; "

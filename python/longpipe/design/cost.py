@@ -31,12 +31,12 @@ class Cost:
 
 def simulated_s(scenario: Scenario) -> float:
     """Returns the simulated time of one run [s]."""
-    return float(scenario.resolve()["duration_ps"]) / 1e12
+    return float(scenario.resolved["duration_ps"]) / 1e12
 
 
 def cpu_s(scenario: Scenario) -> float:
     """Estimates the processor time of one run [s] as if every bottleneck were always busy."""
-    resolved = scenario.resolve()
+    resolved = scenario.resolved
     duration_s = resolved["duration_ps"] / 1e12
     rates_bps = [link["rate_bps"] for link in resolved["links"]]
     users = Counter(link for flow in resolved["flows"] for link in flow["route"])

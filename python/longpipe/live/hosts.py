@@ -1,6 +1,7 @@
 """Which hosts of a scenario are real, and the scenario that the core runs between them."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Final
@@ -8,7 +9,7 @@ from typing import Any, Final
 from longpipe.errors import ScenarioError, nearest
 from longpipe.ip import HEADER_BYTES, packet_bytes
 from longpipe.scenario import Scenario, Switch, Tcp
-from longpipe.scenario.resolve import canonical_json
+from longpipe.scenario.canonical import canonical_json
 
 # Flows of programs that queues tell apart, between two hosts.
 FLOWS: Final = 128
@@ -64,7 +65,7 @@ def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = N
     Flows of real hosts give way to programs, all others are simulated, unless `alone`. `mtu` is a full packet of the
     first flow if absent. Raises ScenarioError.
     """
-    resolved = scenario.resolve()
+    resolved = scenario.resolved
     nodes = {node["name"]: number for number, node in enumerate(resolved["nodes"])}
     flows: list[dict[str, Any]] = resolved["flows"]
     if any("onward" in flow for flow in flows):
@@ -99,7 +100,7 @@ def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = N
     )
 
 
-def _wanted(resolved: dict[str, Any], ends: list[tuple[str, str]], names: tuple[str, ...]) -> list[str]:
+def _wanted(resolved: Mapping[str, Any], ends: list[tuple[str, str]], names: tuple[str, ...]) -> list[str]:
     """The real hosts, each once."""
     kinds = {node["name"]: node["kind"] for node in resolved["nodes"]}
     for name in names:
@@ -130,7 +131,7 @@ def _joining(wanted: list[str], ends: list[tuple[str, str]]) -> list[int]:
     return list(pairs.values())
 
 
-def _ends(resolved: dict[str, Any], flow: dict[str, Any]) -> tuple[str, str]:
+def _ends(resolved: Mapping[str, Any], flow: dict[str, Any]) -> tuple[str, str]:
     links, nodes, route = resolved["links"], resolved["nodes"], flow["route"]
     return nodes[links[route[0]]["from"]]["name"], nodes[links[route[-1]]["to"]]["name"]
 

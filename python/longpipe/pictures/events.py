@@ -140,7 +140,7 @@ def _losses(sent: pd.DataFrame, acks: pd.DataFrame, round_trip_s: float) -> Iter
 
 
 def _round_trip_s(run: Run, flow: str) -> float:
-    return next(path.propagation_ps for path in paths(run.scenario.resolve(), parts=True) if path.flow == flow) / 1e12
+    return next(path.propagation_ps for path in paths(run.scenario.resolved, parts=True) if path.flow == flow) / 1e12
 
 
 def losses_mended(run: Run, flow: str) -> list[tuple[float, float]]:

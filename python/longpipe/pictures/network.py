@@ -22,7 +22,7 @@ _NODES: Final = {"switch": ("s", 13, BLUE), "host": ("o", 9, GREEN)}
 
 def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
     """Draws hosts, switches and links with rate and delay; raises ScenarioError for more than 60 nodes."""
-    resolved = scenario.resolve()
+    resolved = scenario.resolved
     nodes, links = resolved["nodes"], resolved["links"]
     if len(nodes) > MOST_NODES:
         raise ScenarioError(f"network: {len(nodes)} nodes; draws at most {MOST_NODES}")

@@ -36,7 +36,7 @@ def path_series(scenario: Scenario) -> dict[str, pd.DataFrame]:
     a route changes; without one there is no delay. Nothing is drawn at random.
     Of a link with adaptive coding also `esn0_db`, at that instant.
     """
-    resolved = scenario.resolve()
+    resolved = scenario.resolved
     names = [node["name"] for node in resolved["nodes"]]
     end_s = resolved["duration_ps"] / PS
     changing = [flow for flow in resolved["flows"] if "rerouting" in flow]

@@ -91,7 +91,7 @@ def busiest(samples: pd.DataFrame, unit: str) -> str:
 
 
 def _capacity(run: Run, port: str, unit: str) -> int | None:
-    resolved = run.scenario.resolve()
+    resolved = run.scenario.resolved
     names = [node["name"] for node in resolved["nodes"]]
     for link in resolved["links"]:
         if f"{names[link['from']]}->{names[link['to']]}" == port and link["buffer"]:

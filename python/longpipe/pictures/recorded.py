@@ -60,12 +60,12 @@ def name_of(run: Run) -> str:
 
 def config_of(scenario: Scenario, flow: str) -> dict[str, Any]:
     """Returns a flow's resolved TCP fields."""
-    return next(dict(config["tcp"]) for config in scenario.resolve()["flows"] if config["name"] == flow)
+    return next(dict(config["tcp"]) for config in scenario.resolved["flows"] if config["name"] == flow)
 
 
 def flow_names(scenario: Scenario) -> list[str]:
     """Returns the names of all flows in order."""
-    return [flow["name"] for flow in scenario.resolve()["flows"]]
+    return [flow["name"] for flow in scenario.resolved["flows"]]
 
 
 def check_flows(scenario: Scenario, flows: Sequence[str] | None) -> None:

@@ -49,7 +49,7 @@ def time_shares(run: Run, flow: str) -> pd.Series:
 
 def _is_paced(run: Run, flow: str) -> bool:
     """Whether a flow is paced."""
-    config = next(one for one in run.scenario.resolve()["flows"] if one["name"] == flow)
+    config = next(one for one in run.scenario.resolved["flows"] if one["name"] == flow)
     congestion = config["tcp"]["congestion"]
     kind = congestion if isinstance(congestion, str) else congestion["kind"]
     return config["traffic"]["kind"] == "greedy" and (config["tcp"].get("pacing", False) or kind in PACED)

@@ -41,7 +41,7 @@ def capacity_bps(run: Run, flows: Sequence[str]) -> float | None:
 
     None where it is no one number: another link or another segment for some of them, a rate that moves.
     """
-    resolved = run.scenario.resolve()
+    resolved = run.scenario.resolved
     own = [path for path in paths(resolved) if path.flow in flows]
     of = {(path.bottleneck, path.mss_bytes, path.packet_bytes) for path in own}
     if len(of) != 1:

@@ -66,7 +66,7 @@ def _graph(base: Scenario, palette: Palette) -> Iterator[Part]:
     except ScenarioError:
         # A graph that is too large to draw is shown by its lists only.
         pass
-    resolved = base.resolve()
+    resolved = base.resolved
     names = [node["name"] for node in resolved["nodes"]]
     links = [
         (Cell(port_name(resolved, i)), Cell(RATE.format(link["rate_bps"])), Cell(TIME.format(link["delay_ps"])))

@@ -1,8 +1,6 @@
 """Scenarios: the one home of every default, with its unit and source."""
 
-import hashlib
 import json
-import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, Self
@@ -48,6 +46,7 @@ from longpipe.scenario.datagrams import (
     Voice,
 )
 from longpipe.scenario.ecn import EcnAccurate, EcnClassic, EcnDctcp, EcnOff
+from longpipe.scenario.kept import Kept
 from longpipe.scenario.loss import BernoulliLoss, BitErrorLoss, GilbertElliottLoss, GilbertElliottTimeLoss, LossOverTime
 from longpipe.scenario.motion import File, Moving, Outages, Satellites
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Network, Node
@@ -55,7 +54,7 @@ from longpipe.scenario.parts import Part, part
 from longpipe.scenario.profiles import change as change_profile
 from longpipe.scenario.queues import Blue, Codel, FqCodel, Pie, Red, StepMarking
 from longpipe.scenario.recovery import NewReno, Rack, Recovery, Reno, Sack, Tahoe, Vanilla
-from longpipe.scenario.resolve import canonical_json, resolve
+from longpipe.scenario.resolve import resolve
 from longpipe.scenario.schedulers import AckFilter, Drr, DualPi2, Fq, Sfq, StrictPriority, WeightedPriority
 from longpipe.scenario.switch import (
     Epd,
@@ -222,7 +221,7 @@ class Scenario(Model):
                 raise ScenarioError(
                     f'traces.{name}: true; needs framing = "ip": ports of cells keep no record of packets'
                 )
-        _latest[:] = [(weakref.ref(self), resolve(self))]
+        KEPT.put(self)
         return self
 
     @classmethod
@@ -274,22 +273,25 @@ class Scenario(Model):
         """What the core runs: every field present, every quantity an integer in the unit its name ends with."""
         return resolve(self)
 
+    @property
+    def resolved(self) -> Mapping[str, Any]:
+        """What `resolve` gives, made once and shared by all who ask: not to be changed."""
+        return KEPT.get(self).fields
+
     def digest(self) -> str:
         """SHA-256 of the resolved scenario [64 hex digits]; the same for any two ways to write the same run."""
-        return hashlib.sha256(self.resolved_json().encode()).hexdigest()
+        return KEPT.digest(self)
 
     def resolved_json(self) -> str:
         """The resolved scenario as canonical JSON."""
-        known = next((resolved for checked, resolved in _latest if checked() is self), None)
-        return canonical_json(resolve(self) if known is None else known)
+        return KEPT.get(self).json
 
     def _fields(self) -> dict[str, Any]:
         fields: dict[str, Any] = self.model_dump(by_alias=True, exclude_none=True)
         return fields
 
 
-# What the latest scenario was checked by, for most are run at once.
-_latest: list[tuple[weakref.ref[Scenario], dict[str, Any]]] = []
+KEPT: Final = Kept(resolve)
 
 
 def _set(fields: dict[str, Any], path: str, value: object) -> None:

@@ -2,11 +2,11 @@
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
@@ -41,6 +41,22 @@ class Model(BaseModel):
         for name, field in type(self).model_fields.items():
             if field.is_required() or getattr(self, name) != field.default:
                 yield field.serialization_alias or name, getattr(self, name)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Returns a copy with some fields replaced, which are not validated.
+
+        Parts are immutable and therefore shared. Pydantic's own method takes seven times as long, which counts
+        because a dumbbell of 50 000 flows is 250 000 copies.
+        """
+        if deep:
+            return super().model_copy(update=update, deep=True)
+        changes = update or {}
+        copied = object.__new__(type(self))
+        object.__setattr__(copied, "__dict__", {**self.__dict__, **changes})
+        object.__setattr__(copied, "__pydantic_fields_set__", self.__pydantic_fields_set__ | changes.keys())
+        object.__setattr__(copied, "__pydantic_extra__", None)
+        object.__setattr__(copied, "__pydantic_private__", None)
+        return copied
 
     if not TYPE_CHECKING:
 

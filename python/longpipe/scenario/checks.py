@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import ScenarioError
@@ -10,6 +12,7 @@ from longpipe.scenario.network import Dumbbell, flow_field
 from longpipe.scenario.queues import ACTIVE, CodelOptions, Red
 from longpipe.scenario.schedulers import CHOOSING, DualPi2, StrictPriority, WeightedPriority
 from longpipe.scenario.switch import Fifo
+from longpipe.scenario.topology import MOST_PROBLEMS
 from longpipe.units import RATE, TIME
 
 if TYPE_CHECKING:
@@ -30,63 +33,78 @@ LONGEST_PATH_PS: Final = TIME.parse("1000000 s")
 
 def check(framing: Framing, network: Network, switch: Switch, topology: Topology, tcps: Sequence[Tcp]) -> None:
     """ScenarioError for connections and framing that can't be; `tcps` are those of the flows, in their order."""
-    # What differs in nothing is looked at once.
+    problems = chain(
+        _tcp_problems(framing, network, topology, tcps),
+        _framing_problems(framing, network, switch, topology),
+        _path_problems(topology),
+    )
+    if found := dict.fromkeys(islice(problems, MOST_PROBLEMS)):
+        raise ScenarioError(*found)
+
+
+def _tcp_problems(framing: Framing, network: Network, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[str]:
+    # Flows without fields of their own share one TCP.
     distinct = {id(tcp): (i, tcp) for i, tcp in enumerate(tcps)}
-    problems = [
-        f"{_tcp_field(network, i, topology.graph.flows[i], name)}: {problem}"
-        for i, tcp in distinct.values()
-        for name, problem in tcp.problems()
-    ]
-    problems += [
-        f"{_tcp_field(network, i, topology.graph.flows[i], 'ecn')}: {tcp.ecn.kind}; needs off under AAL5, whose cells "
-        "carry no marks of IP"
-        for i, tcp in distinct.values()
-        if framing == "aal5" and tcp.ecn.kind != "off"
-    ]
-    problems += _framing_problems(framing, network, switch, topology)
-    problems += _path_problems(topology)
-    if problems:
-        raise ScenarioError(*dict.fromkeys(problems))
+    for i, tcp in distinct.values():
+        for name, problem in tcp.problems():
+            yield f"{_tcp_field(network, i, topology.graph.flows[i], name)}: {problem}"
+    for i, tcp in distinct.values():
+        if framing == "aal5" and tcp.ecn.kind != "off":
+            field = _tcp_field(network, i, topology.graph.flows[i], "ecn")
+            yield f"{field}: {tcp.ecn.kind}; needs off under AAL5, whose cells carry no marks of IP"
 
 
 def _path_problems(topology: Topology) -> Iterator[str]:
-    ways = [(f"network.flows[{i}].route", there) for i, (there, _) in enumerate(topology.routes)]
-    ways += [(f"network.flows[{i}].return_route", back) for i, (_, back) in enumerate(topology.routes)]
-    ways += [(f"network.vbr[{i}].route", route) for i, route in enumerate(topology.vbr_routes)]
-    for field, route in ways:
-        if (delay := sum(topology.delays_ps[link] for link in route)) > LONGEST_PATH_PS:
-            shown = f"{len(route)} links of {delay / 10**12:.0f} s in all"
+    sums = [
+        (f"network.flows[{i}].{name}", len(topology.routes[i][back]), delays[back])
+        for back, name in enumerate(("route", "return_route"))
+        for i, delays in enumerate(topology.propagation_ps)
+        if delays[back] > LONGEST_PATH_PS
+    ]
+    sums += [
+        (f"network.vbr[{i}].route", len(route), sum(topology.delays_ps[link] for link in route))
+        for i, route in enumerate(topology.vbr_routes)
+    ]
+    for field, links, delay in sums:
+        if delay > LONGEST_PATH_PS:
+            shown = f"{links} links of {delay / 10**12:.0f} s in all"
             yield f"{field}: {shown}; needs at most {TIME.format(LONGEST_PATH_PS)}"
 
 
 def check_classes(network: Network, switch: Switch, topology: Topology) -> None:
     """ScenarioError for a flow whose class is beyond those of a port on its way."""
     graph = topology.graph
+    # What a switch's port serves its classes by, by directed link; most networks have none.
+    policies = {
+        2 * k + back: policy
+        for k, link in enumerate(graph.links)
+        for back, policy in enumerate(
+            (link.policy or switch.policy, link.return_policy or link.policy or switch.policy)
+        )
+        if isinstance(policy, StrictPriority | WeightedPriority) and topology.kinds[link.between[back]] == "switch"
+    }
+    if not policies:
+        return
     for i, (flow, ways) in enumerate(zip(graph.flows, topology.routes, strict=True)):
-        for link in (link for way in ways for link in way):
-            a, b = graph.links[link // 2].between[:: -1 if link % 2 else 1]
-            own = graph.links[link // 2]
-            policy = (own.return_policy if link % 2 else None) or own.policy or switch.policy
-            classes = _classes(policy)
-            if topology.kinds[a] == "switch" and classes is not None and flow.class_ >= classes:
+        for link in (link for way in ways for link in way if link in policies):
+            policy = policies[link]
+            if flow.class_ >= (classes := _classes(policy)):
+                a, b = graph.links[link // 2].between[:: -1 if link % 2 else 1]
                 field = f"{flow_field(network, i)}.class"
                 raise ScenarioError(
                     f"{field}: {flow.class_}; needs less than {classes}, the classes of {policy.kind} at {a}->{b}"
                 )
 
 
-def _classes(policy: Policy) -> int | None:
-    """How many a policy tells apart, if it does."""
-    if isinstance(policy, StrictPriority):
-        return policy.classes
-    return len(policy.weights) if isinstance(policy, WeightedPriority) else None
+def _classes(policy: StrictPriority | WeightedPriority) -> int:
+    """Number of classes of a policy."""
+    return policy.classes if isinstance(policy, StrictPriority) else len(policy.weights)
 
 
-def check_begin(duration: str, field: str, at_ps: int) -> int:
-    """The instant, if something can begin then; else ScenarioError."""
+def check_begin(duration: str, field: Callable[[], str], at_ps: int) -> None:
+    """ScenarioError, which names the field, for an instant at which nothing can begin."""
     if at_ps >= TIME.parse(duration):
-        raise ScenarioError(f"{field}: {TIME.format(at_ps)}; needs less than the duration, {duration}")
-    return at_ps
+        raise ScenarioError(f"{field()}: {TIME.format(at_ps)}; needs less than the duration, {duration}")
 
 
 def check_vbr(network: Network, switch: Switch, topology: Topology) -> None:
@@ -95,10 +113,10 @@ def check_vbr(network: Network, switch: Switch, topology: Topology) -> None:
     if graph.vbr and isinstance(switch.scheduler, Fifo):
         raise ScenarioError("switch.scheduler: fifo has no queue for VBR; needs priority or guaranteed-rate")
     used = {link for there, back in topology.routes for link in (*there, *back)}
-    first_links = [route[0] for route in topology.vbr_routes]
+    first_links = Counter(route[0] for route in topology.vbr_routes)
     for i, (source, route) in enumerate(zip(graph.vbr, topology.vbr_routes, strict=True)):
         field = "network.vbr" if isinstance(network, Dumbbell) else f"network.vbr[{i}]"
-        if route[0] in used or first_links.count(route[0]) > 1:
+        if route[0] in used or first_links[route[0]] > 1:
             raise ScenarioError(f"{field}.from: {source.from_!r} sends other cells too; needs a host of its own")
         slowest = topology.slowest_rate(route)
         if source.rate is not None and RATE.parse(source.rate) > RATE.parse(slowest):
@@ -114,9 +132,11 @@ def _policies(network: Network, switch: Switch, topology: Topology) -> Iterator[
     """Each that is written, with its field."""
     yield "switch.policy", switch.policy
     for i, link in enumerate(topology.graph.links):
-        back = "network.return_policy" if isinstance(network, Dumbbell) else f"network.links[{i}].return_policy"
-        owns = ((f"network.links[{i}].policy", link.policy), (back, link.return_policy))
-        yield from ((field, own) for field, own in owns if own is not None)
+        if link.policy is not None:
+            yield f"network.links[{i}].policy", link.policy
+        if link.return_policy is not None:
+            dumbbell = isinstance(network, Dumbbell)
+            yield "network.return_policy" if dumbbell else f"network.links[{i}].return_policy", link.return_policy
 
 
 def _misplaced(framing: Framing, policy: Policy) -> str | None:

@@ -1,7 +1,6 @@
 """Hosts, switches, links, and the flows between them."""
 
 from collections.abc import Iterable, Mapping
-from itertools import islice
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -22,7 +21,7 @@ class Group(Model):
     """Flows of a dumbbell with equal settings: name1 to nameN, or name if there is one; the rest is the scenario's."""
 
     name: Name = Field(description="Prefix of the flows' names: letters, digits, '_', '.', '-'")
-    count: int = Field(default=1, ge=1, le=10_000, description="Number of flows")
+    count: int = Field(default=1, ge=1, le=100_000, description="Number of flows")
     tcp: Part[OwnTcp] = part(default=None, description="TCP fields that differ from the scenario's")
     traffic: Part[Traffic | None] = part(default=None, description="Traffic; the scenario's if absent")
     start: Part[Start | None] = part(default=None, description="Start time; the scenario's if absent")
@@ -52,7 +51,7 @@ class Dumbbell(Model):
 
     kind: Literal["dumbbell"] = "dumbbell"
     sources: int = Field(
-        default=5, ge=1, le=10_000, description="Number of sources, in total with groups; ATM Forum/96-1761 figure 1"
+        default=5, ge=1, le=100_000, description="Number of sources, in total with groups; ATM Forum/96-1761 figure 1"
     )
     group: Parts[tuple[Group, ...] | None] = part(
         default=None,
@@ -250,8 +249,11 @@ def flow_field(network: "Dumbbell | Graph", i: int) -> str:
     """Where flow i is written, counted from 0."""
     if isinstance(network, Graph):
         return f"network.flows[{i}]"
-    groups = (f"network.group[{number}]" for number, group in enumerate(network.group or ()) for _ in group.flows)
-    return next(islice(groups, i, None), f"network.flows[{i}]")
+    before = 0
+    for number, group in enumerate(network.group or ()):
+        if (before := before + group.count) > i:
+            return f"network.group[{number}]"
+    return f"network.flows[{i}]"
 
 
 Network = Annotated[Dumbbell | Graph, Field(discriminator="kind"), kind_or_table()]

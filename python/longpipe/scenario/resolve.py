@@ -1,13 +1,12 @@
 """The resolved scenario, as the core requires it: every field present, every quantity an integer."""
 
-import json
 from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError
-from longpipe.scenario.base import AS_NEEDED, AUTO
+from longpipe.scenario.base import AS_NEEDED, AUTO, Model
 from longpipe.scenario.buffers import Framing, Packet, buffer
 from longpipe.scenario.checks import check, check_begin, check_classes, check_vbr
 from longpipe.scenario.constellations import Crossings, crossings
@@ -30,11 +29,11 @@ from longpipe.units import RATE, TIME
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
-MOST_SHARED = 8
 # What is not a field of the core's, or not as it is written.
 _OF_SCENARIO: Final = ("name", "network", "switch", "tcp", "traffic", "start")
 _OF_SWITCH: Final = ("buffer", "policy", "scheduler")
 _OF_FLOWS: Final = ("from_", "to", "route", "return_route", "tcp", "traffic", "start")
+_NOTHING: Final[dict[str, Any]] = {}
 _OF_VBR: Final = ("from_", "to", "route", "period", "duty", "phase", "rate")
 
 
@@ -119,24 +118,6 @@ def _moving(series: Series, link: dict[str, Any], framing: Framing) -> dict[str,
     return {"motion": series.motion, "loss": series.loss}
 
 
-def canonical_json(resolved: dict[str, Any]) -> str:
-    """A resolved scenario with its keys in order and without spaces; what flows share is encoded once."""
-    shared = {id(flow["tcp"]): flow["tcp"] for flow in resolved["flows"]}
-    if len(shared) > MOST_SHARED:
-        return _json(resolved)
-    numbers = {key: number for number, key in enumerate(shared)}
-    flows = [{**flow, "tcp": numbers[id(flow["tcp"])]} for flow in resolved["flows"]]
-    text = _json({**resolved, "flows": flows})
-    # No name holds a quotation mark, so the pattern is a flow's field and nothing else.
-    for number, tcp in enumerate(shared.values()):
-        text = text.replace(f'"tcp":{number},', f'"tcp":{_json(tcp)},')
-    return text
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
 def _largest(tcps: Sequence[Tcp]) -> Packet:
     """The longest full segment of all flows."""
     distinct = {id(tcp): tcp for tcp in tcps}
@@ -160,70 +141,94 @@ def _with_own(tcp: Tcp, own: Tcp) -> Tcp:
 
 def _links(scenario: "Scenario", topology: Topology, largest: Packet) -> Iterator[dict[str, Any]]:
     """Both directions of each link of the graph, each with its port."""
-    switch, kinds = scenario.switch, topology.kinds
+    switch, kinds, position = scenario.switch, topology.kinds, topology.position
     host_port = {"buffer": None, "policy": core_fields(TailDrop()), "scheduler": core_fields(Fifo())}
-    policy, scheduler = core_fields(switch.policy), core_fields(switch.scheduler)
+    scheduler, buffers = core_fields(switch.scheduler), _Buffers(scenario, topology, largest)
+    # Links share what is alike, so that it is made and encoded once.
+    made: dict[int, dict[str, Any]] = {}
+
+    def shared(part: Model) -> dict[str, Any]:
+        if (found := made.get(id(part))) is None:
+            made[id(part)] = found = core_fields(part)
+        return found
+
+    rates, delays_ps = topology.rates, topology.delays_ps
     for i, link in enumerate(topology.graph.links):
-        policies = [
-            policy if own is None else core_fields(own) for own in (link.policy, link.return_policy or link.policy)
-        ]
-        buffers = _buffers(scenario, topology, largest, i)
-        losses = (core_fields(link.loss), core_fields(link.return_loss))
-        for back, (a, b) in enumerate((link.between, link.between[::-1])):
+        forth = link.policy or switch.policy
+        ports = zip((forth, link.return_policy or forth), buffers.of_link(i), strict=True)
+        losses = (link.loss, link.return_loss)
+        for back, (policy, room) in enumerate(ports):
+            a, b = link.between[back], link.between[1 - back]
+            at = 2 * i + back
+            port = host_port
+            if kinds[a] == "switch":
+                port = {"policy": shared(policy), "scheduler": scheduler, "buffer": room}
             yield {
-                "from": topology.position[a],
-                "to": topology.position[b],
-                "rate_bps": RATE.parse(topology.rates[2 * i + back]),
-                "delay_ps": topology.delays_ps[2 * i + back],
-                "policy": policies[back],
-                "scheduler": scheduler,
-                **({"buffer": buffers[back]} if kinds[a] == "switch" else host_port),
-                "loss": losses[back],
+                "from": position[a],
+                "to": position[b],
+                "rate_bps": RATE.parse(rates[at]),
+                "delay_ps": delays_ps[at],
+                **port,
+                "loss": shared(losses[back]),
             }
 
 
-def _buffers(
-    scenario: "Scenario", topology: Topology, largest: Packet, i: int
-) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """Those of a link's ports, of its first node and of its second."""
-    network, link = scenario.network, topology.graph.links[i]
-    dumbbell = isinstance(network, Dumbbell)
-    # A BDP of a dumbbell is the trunk's at all of its ports.
-    rate = network.trunk_rate if isinstance(network, Dumbbell) else link.rate
+class _Buffers:
+    """Buffers of the ports of a topology's links, each kind made once."""
 
-    def of(field: str, text: str, rate: str) -> dict[str, Any] | None:
-        bdp_bits = Fraction(RATE.parse(rate) * topology.longest_round_trip_ps, 10**12)
-        return buffer(field, text, scenario.framing, bdp_bits, largest)
+    def __init__(self, scenario: "Scenario", topology: Topology, largest: Packet) -> None:
+        self._scenario, self._topology, self._largest = scenario, topology, largest
+        self._made: dict[tuple[str, str], dict[str, Any] | None] = {}
 
-    field = "switch.buffer" if link.buffer is None else f"network.links[{i}].buffer"
-    text = link.buffer or scenario.switch.buffer
-    first = of(field, text, rate)
-    if link.return_buffer is None and link.return_rate is None:
-        return first, first
-    if link.return_buffer is not None:
-        field, text = "network.return_buffer" if dumbbell else f"network.links[{i}].return_buffer", link.return_buffer
-    return first, of(field, text, link.return_rate or rate)
+    def of_link(self, i: int) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """Those of a link's ports, of its first node and of its second."""
+        network, link = self._scenario.network, self._topology.graph.links[i]
+        # A BDP of a dumbbell is the trunk's at all of its ports.
+        rate = network.trunk_rate if isinstance(network, Dumbbell) else link.rate
+        text = link.buffer or self._scenario.switch.buffer
+        first = self._made_of(i, "buffer", text, rate)
+        if link.return_buffer is None and link.return_rate is None:
+            return first, first
+        return first, self._made_of(i, "return_buffer", link.return_buffer or text, link.return_rate or rate)
+
+    def _made_of(self, i: int, name: str, text: str, rate: str) -> dict[str, Any] | None:
+        if (text, rate) not in self._made:
+            bdp_bits = Fraction(RATE.parse(rate) * self._topology.longest_round_trip_ps, 10**12)
+            field, framing = self._field(i, name), self._scenario.framing
+            self._made[text, rate] = buffer(field, text, framing, bdp_bits, self._largest)
+        return self._made[text, rate]
+
+    def _field(self, i: int, name: str) -> str:
+        """Where the buffer of a link's port is written."""
+        link = self._topology.graph.links[i]
+        if name == "return_buffer" and link.return_buffer is not None:
+            dumbbell = isinstance(self._scenario.network, Dumbbell)
+            return "network.return_buffer" if dumbbell else f"network.links[{i}].return_buffer"
+        return "switch.buffer" if link.buffer is None else f"network.links[{i}].buffer"
 
 
 def _flows(scenario: "Scenario", topology: Topology, tcps: list[Tcp], parts: Split) -> Iterator[dict[str, Any]]:
     shared = {key: _tcp(tcp) for key, tcp in {id(tcp): tcp for tcp in tcps}.items()}
-    # Files of arrivals are read once.
+    # The file of each kind of arrivals is read once.
     known = {
         id(one): _traffic(one) for one in (scenario.traffic, *(flow.traffic for flow in topology.graph.flows)) if one
     }
+    starts = _Starts(scenario)
     for i, (flow, tcp) in enumerate(zip(topology.graph.flows, tcps, strict=True)):
         route, return_route = topology.routes[i]
-        yield {
+        resolved = {
             **core_fields(flow, without=_OF_FLOWS),
             "route": route,
             "return_route": return_route,
             "tcp": shared[id(tcp)],
             "traffic": known[id(flow.traffic or scenario.traffic)],
-            "start": _start(scenario, parts.of.get(i, i), flow),
-            # What says ECT(1) is a flow of the network, not a rule of TCP.
-            **parts.fields.get(i, {}),
-            **({"scalable": True} if isinstance(tcp.ecn, EcnDctcp | EcnAccurate) and tcp.ecn.ect == 1 else {}),
+            "start": starts.of_flow(parts.of.get(i, i), flow),
+            **parts.fields.get(i, _NOTHING),
         }
+        # ECT(1) selects the low-latency queue of DualPI2: a property of the flow's packets, not a rule of TCP.
+        if isinstance(tcp.ecn, EcnDctcp | EcnAccurate) and tcp.ecn.ect == 1:
+            resolved["scalable"] = True
+        yield resolved
 
 
 def _traffic(traffic: Traffic) -> dict[str, Any]:
@@ -240,17 +245,29 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
     return fields
 
 
-def _start(scenario: "Scenario", i: int, flow: Flow) -> dict[str, Any]:
-    start = flow.start or scenario.start
-    field = "start" if flow.start is None else f"{flow_field(scenario.network, i)}.start"
-    if isinstance(start, StaggeredStart):
-        at_ps = TIME.parse(start.first) + i * TIME.parse(start.interval)
-        check_begin(scenario.duration, f"{field} of flow {flow.name!r}", at_ps)
-        return {"kind": "fixed", "at_ps": at_ps}
-    own = core_fields(start)
-    name = "from" if isinstance(start, RandomStart) else "at"
-    check_begin(scenario.duration, f"{field}.{name}", own[f"{name}_ps"])
-    return own
+class _Starts:
+    """Starts of a scenario's flows, each kind made once."""
+
+    def __init__(self, scenario: "Scenario") -> None:
+        self._scenario = scenario
+        self._made: dict[int, dict[str, Any]] = {}
+
+    def of_flow(self, i: int, flow: Flow) -> dict[str, Any]:
+        """When flow i of the network begins; ScenarioError if that is after the run."""
+        start = flow.start or self._scenario.start
+        if isinstance(start, StaggeredStart):
+            at_ps = TIME.parse(start.first) + i * TIME.parse(start.interval)
+            check_begin(self._scenario.duration, lambda: f"{self._field(i, flow)} of flow {flow.name!r}", at_ps)
+            return {"kind": "fixed", "at_ps": at_ps}
+        if (made := self._made.get(id(start))) is None:
+            self._made[id(start)] = made = core_fields(start)
+            name = "from" if isinstance(start, RandomStart) else "at"
+            check_begin(self._scenario.duration, lambda: f"{self._field(i, flow)}.{name}", made[f"{name}_ps"])
+        return made
+
+    def _field(self, i: int, flow: Flow) -> str:
+        """Where the start of a flow is written."""
+        return "start" if flow.start is None else f"{flow_field(self._scenario.network, i)}.start"
 
 
 def _vbr(scenario: "Scenario", topology: Topology) -> Iterator[dict[str, Any]]:

@@ -58,7 +58,9 @@ def split(network: Network, traffic: Traffic, graph: Graph) -> Split:
         at = [name for name in there[1:-1] if name in peps]
         if not at or isinstance(flow.traffic or traffic, UNSPLIT):
             continue
-        _check(flow_field(network, i), at, back)
+        if [name for name in back if name in at] != at[::-1]:
+            field = f"{flow_field(network, i)}.return_route"
+            raise ScenarioError(f"{field}: {' -> '.join(back)}; needs to pass {' and '.join(at[::-1])} too")
         owns = [flow.tcp]
         for name in at:
             own = peps[name].tcp
@@ -68,7 +70,8 @@ def split(network: Network, traffic: Traffic, graph: Graph) -> Split:
         ]
         first = len(flows) + len(added)
         numbers = [*range(first, first + len(at)), i]
-        flows[i], added = parts[-1], [*added, *parts[:-1]]
+        flows[i] = parts[-1]
+        added += parts[:-1]
         found.of.update(dict.fromkeys(numbers[:-1], i))
         for name, (part, following) in zip(at, pairwise(numbers), strict=True):
             onward = {"flow": following, "buffer_bytes": SIZE.parse(peps[name].buffer)}
@@ -80,12 +83,6 @@ def split(network: Network, traffic: Traffic, graph: Graph) -> Split:
 def _names(graph: Graph, way: list[int]) -> list[str]:
     """The nodes of a route."""
     return [graph.links[way[0] // 2].between[way[0] % 2], *(graph.links[k // 2].between[1 - k % 2] for k in way)]
-
-
-def _check(where: str, at: list[str], back: list[str]) -> None:
-    """ScenarioError for a flow that its proxies can't split."""
-    if [name for name in back if name in at] != at[::-1]:
-        raise ScenarioError(f"{where}.return_route: {' -> '.join(back)}; needs to pass {' and '.join(at[::-1])} too")
 
 
 def check_buffers(network: Network, split: Split, tcps: list[Tcp]) -> None:

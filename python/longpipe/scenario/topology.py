@@ -1,12 +1,13 @@
 """Routes through a graph, as indexes of directed links; every mistake in a network is found here."""
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
+from typing import Final
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Node
+from longpipe.scenario.routes import ShortestRoutes
 from longpipe.scenario.vbr import VbrFlow
 from longpipe.units import RATE, TIME
 
@@ -49,7 +50,7 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
         way = (f"source{i}", "switch1", "switch2", f"sink{i}")
         way = way[::-1] if back else way
         ends = {"name": name, "from_": way[0], "to": way[-1], "route": way}
-        flows.append(flow.model_copy(update={**own, **ends}))
+        flows.append(flow.model_copy(update=own | ends))
     nodes = [*hosts["source"], *switches, *hosts["sink"]]
     links = [*entry, trunk, *leave]
     vbr: list[VbrFlow] = []
@@ -61,19 +62,30 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
     return Graph(nodes=tuple(nodes), links=tuple(links), flows=tuple(flows), vbr=tuple(vbr))
 
 
-def _own(network: Dumbbell) -> list[tuple[str, Mapping[str, object]]]:
+def _own(network: Dumbbell) -> list[tuple[str, dict[str, object]]]:
     """Name of each flow of a dumbbell, and what it has of its own."""
     if network.group is None:
         return [(f"flow{i}", {}) for i in range(1, network.sources + 1)]
     if not network.group:
         raise ScenarioError("network.group: empty; needs at least one group")
-    flows: list[tuple[str, Mapping[str, object]]] = []
+    flows: list[tuple[str, dict[str, object]]] = []
     for group in network.group:
-        own = {"tcp": group.tcp, "traffic": group.traffic, "start": group.start, "class_": group.class_}
+        own: dict[str, object] = {
+            "tcp": group.tcp,
+            "traffic": group.traffic,
+            "start": group.start,
+            "class_": group.class_,
+        }
         flows += ((name, own) for name in group.flows)
     if len(flows) != network.sources:
         raise ScenarioError(f"network.sources: {network.sources}; its groups have {len(flows)}, needs that or nothing")
     return flows
+
+
+# Problems shown of a network that has many.
+MOST_PROBLEMS: Final = 10
+# Names that each of them lists.
+MOST_NAMED: Final = 12
 
 
 class Topology:
@@ -84,28 +96,37 @@ class Topology:
         self.kinds = {node.name: node.kind for node in graph.nodes}
         self.position = {name: i for i, name in enumerate(self.kinds)}
         for find in (self._node_problems, self._link_problems, self._flow_problems):
-            if problems := list(find()):
+            if problems := list(islice(find(), MOST_PROBLEMS)):
                 raise ScenarioError(*problems)
         self.index: dict[tuple[str, str], int] = {}
-        self.neighbours: dict[str, list[str]] = {name: [] for name in self.kinds}
-        for k, (a, b) in enumerate(link.between for link in graph.links):
-            self.index |= {(a, b): 2 * k, (b, a): 2 * k + 1}
-            self.neighbours[a].append(b)
-            self.neighbours[b].append(a)
+        neighbours: dict[str, list[str]] = {name: [] for name in self.kinds}
+        for k, link in enumerate(graph.links):
+            a, b = link.between
+            self.index[a, b] = 2 * k
+            self.index[b, a] = 2 * k + 1
+            neighbours[a].append(b)
+            neighbours[b].append(a)
+        self._shortest = ShortestRoutes(self.kinds, neighbours)
         # Flows between the same hosts take the same way.
         known: dict[tuple[object, ...], tuple[list[int], list[int]]] = {}
         self.routes = []
         for i, flow in enumerate(graph.flows):
             way = (flow.from_, flow.to, flow.route, flow.return_route)
-            if way not in known:
-                known[way] = self._routes(i, flow)
-            self.routes.append(known[way])
-        self.vbr_routes = [self._vbr_route(f"network.vbr[{i}]", source) for i, source in enumerate(graph.vbr)]
+            if (routes := known.get(way)) is None:
+                known[way] = routes = self._routes(i, flow)
+            self.routes.append(routes)
+        self.vbr_routes = [self._vbr_route(i, source) for i, source in enumerate(graph.vbr)]
+
+    @cached_property
+    def propagation_ps(self) -> list[tuple[int, int]]:
+        """Propagation of each flow, there and back."""
+        delays = self.delays_ps
+        return [(sum([delays[k] for k in there]), sum([delays[k] for k in back])) for there, back in self.routes]
 
     @cached_property
     def longest_round_trip_ps(self) -> int:
         """Propagation there and back, of the flow for which it takes longest."""
-        return max(sum(self.delays_ps[k] for k in (*there, *back)) for there, back in self.routes)
+        return max(there + back for there, back in self.propagation_ps)
 
     @cached_property
     def delays_ps(self) -> list[int]:
@@ -122,51 +143,46 @@ class Topology:
         """The lowest rate of the links of a route."""
         return min((self.rates[k] for k in route), key=RATE.parse)
 
-    def _vbr_route(self, field: str, source: VbrFlow) -> list[int]:
-        route = source.route or self._shortest(field, source.from_, source.to)
-        self._check_route(f"{field}.route", route, source.from_, source.to)
-        if len(route) == 2:
+    def _vbr_route(self, i: int, source: VbrFlow) -> list[int]:
+        field = f"network.vbr[{i}]"
+        route = source.route or self._fewest_hops(field, source.from_, source.to)
+        links = self._links(f"{field}.route", route, source.from_, source.to)
+        if len(links) == 1:
             raise ScenarioError(f"{field}.route: {' -> '.join(route)}; needs a switch between its two hosts")
-        return self._links(route)
+        return links
 
     def _routes(self, i: int, flow: Flow) -> tuple[list[int], list[int]]:
-        there = flow.route or self._shortest(f"network.flows[{i}]", flow.from_, flow.to)
-        back = flow.return_route or tuple(reversed(there))
-        self._check_route(f"network.flows[{i}].route", there, flow.from_, flow.to)
-        self._check_route(f"network.flows[{i}].return_route", back, flow.to, flow.from_)
-        return self._links(there), self._links(back)
+        route = flow.route or self._fewest_hops(f"network.flows[{i}]", flow.from_, flow.to)
+        there = self._links(f"network.flows[{i}].route", route, flow.from_, flow.to)
+        if flow.return_route is None:
+            # The directed links of a link differ in the last bit.
+            return there, [k ^ 1 for k in reversed(there)]
+        return there, self._links(f"network.flows[{i}].return_route", flow.return_route, flow.to, flow.from_)
 
-    def _links(self, route: Iterable[str]) -> list[int]:
-        return [self.index[hop] for hop in pairwise(route)]
-
-    def _shortest(self, field: str, first: str, last: str) -> tuple[str, ...]:
-        """Fewest hops through switches; among equals the link written first."""
-        came_from = {first: first}
-        queue = deque([first])
-        while queue and last not in came_from:
-            here = queue.popleft()
-            for neighbour in self.neighbours[here]:
-                if neighbour not in came_from and (neighbour == last or self.kinds[neighbour] == "switch"):
-                    came_from[neighbour] = here
-                    queue.append(neighbour)
-        if last not in came_from:
+    def _fewest_hops(self, field: str, first: str, last: str) -> tuple[str, ...]:
+        if (route := self._shortest.find(first, last)) is None:
             raise ScenarioError(f"{field}: no path from {first!r} to {last!r}; needs links through switches")
-        path = [last]
-        while path[-1] != first:
-            path.append(came_from[path[-1]])
-        return tuple(reversed(path))
+        return route
+
+    def _links(self, field: str, route: Sequence[str], first: str, last: str) -> list[int]:
+        """The directed links of a route, which is checked."""
+        self._check_route(field, route, first, last)
+        index = self.index
+        return [index[hop] for hop in pairwise(route)]
 
     def _check_route(self, field: str, route: Sequence[str], first: str, last: str) -> None:
-        shown = " -> ".join(route)
         if len(route) < 2 or (route[0], route[-1]) != (first, last):
-            raise ScenarioError(f"{field}: {shown or 'empty'}; needs to lead from {first!r} to {last!r}")
+            shown = " -> ".join(route) or "empty"
+            raise ScenarioError(f"{field}: {shown}; needs to lead from {first!r} to {last!r}")
         for a, b in pairwise(route):
             if (a, b) not in self.index:
+                shown = " -> ".join(route)
                 raise ScenarioError(f"{field}: {shown}; does not connect, there is no link between {a!r} and {b!r}")
         if len(set(route)) < len(route):
-            raise ScenarioError(f"{field}: {shown}; needs to visit each node once")
+            raise ScenarioError(f"{field}: {' -> '.join(route)}; needs to visit each node once")
         for name in route[1:-1]:
             if self.kinds[name] == "host":
+                shown = " -> ".join(route)
                 raise ScenarioError(f"{field}: {shown}; {name!r} is a host, only switches pass cells on")
 
     def _node_problems(self) -> Iterator[str]:
@@ -178,22 +194,22 @@ class Topology:
                 yield f"network.nodes[{i}].send_jitter: {node.send_jitter}; only hosts delay packets, needs '0 s'"
 
     def _link_problems(self) -> Iterator[str]:
-        seen: set[frozenset[str]] = set()
+        kinds = self.kinds
+        seen: set[tuple[str, str]] = set()
         for i, link in enumerate(self.graph.links):
-            field = f"network.links[{i}]"
-            for name in link.between:
-                if name not in self.kinds:
-                    yield f"{field}.between: {name!r} is not a node; {nearest(name, self.kinds)}"
-            ends = frozenset(link.between)
-            if len(ends) == 1:
-                yield f"{field}.between: {link.between[0]!r} twice; needs two different nodes"
-            elif ends in seen:
-                yield f"{field}.between: {' and '.join(link.between)} are linked already; needs each pair once"
-            seen.add(ends)
-            if (link.buffer or link.return_buffer or link.policy or link.return_policy) and all(
-                self.kinds.get(name) == "host" for name in ends
+            a, b = link.between
+            for name in (a, b):
+                if name not in kinds:
+                    yield f"network.links[{i}].between: {name!r} is not a node; {nearest(name, kinds, MOST_NAMED)}"
+            if a == b:
+                yield f"network.links[{i}].between: {a!r} twice; needs two different nodes"
+            elif (a, b) in seen or (b, a) in seen:
+                yield f"network.links[{i}].between: {a} and {b} are linked already; needs each pair once"
+            seen.add((a, b))
+            if (link.buffer or link.return_buffer or link.policy or link.return_policy) and (
+                kinds.get(a) == kinds.get(b) == "host"
             ):
-                yield f"{field}: buffer or policy between two hosts; needs a switch at one end"
+                yield f"network.links[{i}]: buffer or policy between two hosts; needs a switch at one end"
 
     def _flow_problems(self) -> Iterator[str]:
         hosts = {name: None for name, kind in self.kinds.items() if kind == "host"}
@@ -206,9 +222,10 @@ class Topology:
         for field, flows in ends.items():
             yield from _duplicates(field, [name for name, *_ in flows])
             for i, (_, first, last) in enumerate(flows):
-                for end, name in (("from", first), ("to", last)):
-                    if name not in hosts:
-                        yield f"{field}[{i}].{end}: {name!r} is not a host; {nearest(name, hosts)}"
+                if first not in hosts:
+                    yield f"{field}[{i}].from: {first!r} is not a host; {nearest(first, hosts, MOST_NAMED)}"
+                if last not in hosts:
+                    yield f"{field}[{i}].to: {last!r} is not a host; {nearest(last, hosts, MOST_NAMED)}"
                 if first == last:
                     yield f"{field}[{i}].to: {last!r} is the sender too; needs another host"
 

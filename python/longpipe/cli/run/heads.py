@@ -21,7 +21,7 @@ _TIMES: Final = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 def heads(result: Result) -> list[str]:
     """Returns the head: name and seed; framing, rates and delays; TCP; buffers and queue discipline."""
     scenario, tcp = result.scenario, result.scenario.tcp
-    resolved = scenario.resolve()
+    resolved = scenario.resolved
     timer = f"ticks of {tcp.timer.tick}" if isinstance(tcp.timer, Coarse) else f"RTO from {tcp.timer.min_rto}"
     window = _windows(resolved) if tcp.receiver_window == AUTO else tcp.receiver_window
     return [

@@ -65,7 +65,7 @@ def experiments() -> list[Experiment]:
 
 def path(scenario: Scenario) -> dict[str, float]:
     """Round trip over a run's route [ms], where it jumps up most by 91 s, and when there is none [s]."""
-    motion = scenario.resolve()["links"][_TRUNK]["motion"]
+    motion = scenario.resolved["links"][_TRUNK]["motion"]
     at_ps, one_way_ps = np.array(motion["delay"]["knots_ps"], dtype=float).T
     at_s, round_trips_ms = at_ps / 1e12, 2 * one_way_ps / 1e9
     early = at_s < (BEFORE_S + AFTER_S) / 2

@@ -105,4 +105,4 @@ class Settings:
             "ecn": "classic" if self.marks else "off",
         }  # fmt: skip
         scenario = Scenario(framing="ip", switch={"buffer": "100 packets"}, tcp=tcp)
-        return json.dumps(scenario.resolve()["flows"][0]["tcp"])
+        return json.dumps(scenario.resolved["flows"][0]["tcp"])

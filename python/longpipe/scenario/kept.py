@@ -1,0 +1,78 @@
+"""Resolved scenarios, kept because to resolve one takes as long as to build it and most are asked for several times."""
+
+import hashlib
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Generic, TypeVar
+
+from longpipe.scenario.canonical import canonical_json
+
+S = TypeVar("S")
+
+# Nodes, links and flows of all that are kept; the latest is kept however large it is.
+MOST_PARTS: Final = 100_000
+
+
+@dataclass
+class Resolved:
+    """A resolved scenario; `fields` are shared, and therefore never changed."""
+
+    fields: dict[str, Any]
+
+    @property
+    def parts(self) -> int:
+        """Number of its nodes, links and flows."""
+        return sum(len(self.fields[name]) for name in ("nodes", "links", "flows"))
+
+    @cached_property
+    def json(self) -> str:
+        """Canonical JSON, as the core reads it."""
+        return canonical_json(self.fields)
+
+
+class Kept(Generic[S]):
+    """What is known of scenarios that live, by identity: to compare two of them takes as long as to resolve them."""
+
+    def __init__(self, resolve: Callable[[S], dict[str, Any]]) -> None:
+        """Takes what resolves a scenario."""
+        self._resolve = resolve
+        # The latest last.
+        self._resolved: dict[int, Resolved] = {}
+        self._parts = 0
+        self._digests: dict[int, str] = {}
+        self._alive: dict[int, weakref.ref[S]] = {}
+
+    def put(self, scenario: S) -> Resolved:
+        """Resolves a scenario, keeps that, and drops the oldest where there are too many."""
+        key, resolved = id(scenario), Resolved(self._resolve(scenario))
+        self._alive[key] = weakref.ref(scenario, lambda _: self._forget(key))
+        self._drop(key)
+        self._resolved[key] = resolved
+        self._parts += resolved.parts
+        while self._parts > MOST_PARTS and len(self._resolved) > 1:
+            self._drop(next(iter(self._resolved)))
+        return resolved
+
+    def get(self, scenario: S) -> Resolved:
+        """The resolved scenario."""
+        if (found := self._resolved.get(id(scenario))) is None:
+            found = self.put(scenario)
+        return found
+
+    def digest(self, scenario: S) -> str:
+        """SHA-256 of the canonical JSON, kept when the resolved scenario is not."""
+        if (found := self._digests.get(id(scenario))) is None:
+            found = hashlib.sha256(self.get(scenario).json.encode()).hexdigest()
+            self._digests[id(scenario)] = found
+        return found
+
+    def _drop(self, key: int) -> None:
+        if (dropped := self._resolved.pop(key, None)) is not None:
+            self._parts -= dropped.parts
+
+    def _forget(self, key: int) -> None:
+        self._drop(key)
+        self._digests.pop(key, None)
+        self._alive.pop(key, None)

@@ -1,0 +1,78 @@
+"""Routes of fewest hops between the hosts of a graph; searches are shared among flows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+# Nodes in all trees that are kept.
+MOST_KEPT: Final = 4_000_000
+
+
+@dataclass
+class _Tree:
+    """A breadth-first search through switches from one node, continued as far as its callers need.
+
+    `taken` holds the nodes that the search has taken from its queue, with their places in that order; `before` the
+    node from which it reached each of them.
+    """
+
+    queue: list[str]
+    before: dict[str, str]
+    taken: dict[str, int] = field(default_factory=dict)
+
+
+class ShortestRoutes:
+    """Finds routes through switches; among routes of equally many hops, links that come first in `links` win."""
+
+    def __init__(self, kinds: Mapping[str, str], neighbours: Mapping[str, Sequence[str]]) -> None:
+        """Takes the kind of each node, host or switch, and the nodes linked to each one in the order of the links."""
+        self._kinds, self._neighbours = kinds, neighbours
+        self._trees: dict[str, _Tree] = {}
+
+    @cached_property
+    def _switches(self) -> dict[str, list[str]]:
+        """The switches among the neighbours of each node."""
+        kinds = self._kinds
+        return {name: [one for one in all_ if kinds[one] == "switch"] for name, all_ in self._neighbours.items()}
+
+    def find(self, first: str, last: str) -> tuple[str, ...] | None:
+        """Returns the nodes from one host to another; None if no switches connect them."""
+        # Hosts with a single link share the tree of the switch behind it.
+        head = self._neighbours[first]
+        root = head[0] if len(head) == 1 and self._switches[first] else first
+        tree = self._tree(root)
+        if (end := self._node_before(tree, last)) is None:
+            return None
+        route = [last, end]
+        while route[-1] != root:
+            route.append(tree.before[route[-1]])
+        if root != first:
+            route.append(first)
+        return tuple(reversed(route))
+
+    def _tree(self, root: str) -> _Tree:
+        if (tree := self._trees.get(root)) is None:
+            if len(self._trees) * len(self._switches) >= MOST_KEPT:
+                self._trees.clear()
+            self._trees[root] = tree = _Tree([root], {root: root})
+        return tree
+
+    def _node_before(self, tree: _Tree, last: str) -> str | None:
+        """Returns the neighbour of `last` that the search takes first, which is the one that reaches it."""
+        taken = tree.taken
+        ends = self._neighbours[last]
+        if known := [(taken[name], name) for name in ends if name in taken]:
+            return min(known)[1]
+        wanted = set(ends)
+        # All that was taken stays at the front of the queue.
+        while len(taken) < len(tree.queue):
+            here = tree.queue[len(taken)]
+            taken[here] = len(taken)
+            for neighbour in self._switches[here]:
+                if neighbour not in tree.before:
+                    tree.before[neighbour] = here
+                    tree.queue.append(neighbour)
+            if here in wanted:
+                return here
+        return None
