@@ -19,6 +19,8 @@ Term = tuple[str, ...]
 # Limits of an analysis, for memory and time.
 MOST_CELLS: Final = 2**20
 MOST_TERMS: Final = 2**12
+# Columns that an error names.
+MOST_NAMED: Final = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +95,7 @@ def check_columns(frame: pd.DataFrame, response: str, factors: Sequence[str], bl
         raise ScenarioError(f"frame: a {type(frame).__name__}; needs a table of runs, as study.frame() gives")
     columns = [str(column) for column in frame.columns]
     if not factors:
-        raise ScenarioError(f"factors: none; accepts {', '.join(columns)}")
+        raise ScenarioError(f"factors: none; accepts {', '.join(columns[:MOST_NAMED])}")
     if frame.empty:
         raise ScenarioError("rows: none; needs one row per run")
     used: dict[str, str] = {}
@@ -101,7 +103,7 @@ def check_columns(frame: pd.DataFrame, response: str, factors: Sequence[str], bl
         if name is None:
             continue
         if name not in columns:
-            raise ScenarioError(f"{field}: {name!r} is no column; {nearest(name, columns)}")
+            raise ScenarioError(f"{field}: {name!r} is no column; {nearest(name, columns, MOST_NAMED)}")
         if name in used:
             raise ScenarioError(f"{field}: {name!r} is named under {used[name]} already; needs another column")
         used[name] = field

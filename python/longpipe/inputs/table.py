@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +13,14 @@ from typing import Final
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs.text import read_lines
 
+MOST_COLUMNS: Final = 10_000
+_LONGEST_HEAD: Final = 200
 _HEAD: Final = re.compile(r"([^\[(]*[^\[(\s])\s*[\[(]\s*([^\])]*?)\s*[\])]")
 
 
 def head_parts(head: str) -> tuple[str, str]:
     """Returns name and unit of a column's head: "rate" and "Mbit/s" of "rate [Mbit/s]"; "" where it has no unit."""
-    found = _HEAD.fullmatch(head)
+    found = _HEAD.fullmatch(head) if len(head) <= _LONGEST_HEAD else None
     return (found[1], found[2]) if found else (head, "")
 
 
@@ -58,8 +61,10 @@ def table_of(file: str, lines: Sequence[str], needs: str) -> Table:
         raise ScenarioError(f"{file}: empty; needs {needs}")
     delimiter = next((one for one in ",\t;" if one in first), ",")
     _, heads = next(_parsed(file, lines, delimiter, needs))
-    for number, head in enumerate(heads):
-        if head and head in heads[:number]:
+    if len(heads) > MOST_COLUMNS:
+        raise ScenarioError(f"{file}:1: {len(heads)} columns; needs {needs} of at most {MOST_COLUMNS}")
+    for head, count in Counter(heads).items():
+        if head and count > 1:
             raise ScenarioError(f"{file}:1: column {shown(head)} is there twice; needs each once")
     return Table(file, tuple(heads), lines, delimiter, needs)
 

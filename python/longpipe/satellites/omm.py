@@ -45,6 +45,7 @@ _ORIGIN: Final = datetime(1949, 12, 31, tzinfo=UTC)
 # The highest number that SGP4's library takes, which computes nothing with it.
 _LARGEST_NUMBER: Final = 339_999
 _MOST_DEPTH: Final = 32
+_LONGEST_LINE: Final = 4096
 # Characters of a name or an epoch.
 _SHOWN: Final = 60
 _KVN: Final = re.compile(r"([A-Z0-9_]+)\s*=\s*(.*?)\s*(?:\[[^\]]*\])?")
@@ -76,7 +77,7 @@ def read_kvn(file: str, text: str) -> Iterator[Elements]:
     for number, line in enumerate(split_lines(file, text, NEEDS), 1):
         if not line.strip() or line.lstrip().startswith("COMMENT"):
             continue
-        found = _KVN.fullmatch(line.strip())
+        found = _KVN.fullmatch(line.strip()) if len(line) <= _LONGEST_LINE else None
         if found is None:
             raise ScenarioError(f"{file}:{number}: {shown(line)}; needs KEYWORD = VALUE")
         if found[1] == "CCSDS_OMM_VERS":

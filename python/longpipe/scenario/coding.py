@@ -29,6 +29,7 @@ LATEST_PS: Final = TIME.parse("2400 h")
 PARTS: Final = 10**9
 MOST_DB: Final = 100
 MOST_BITS: Final = 20
+MOST_MODCODS: Final = 1000
 OF_DVB_S2: Final = "dvb-s2"
 COLUMNS: Final = ("modcod", "esn0", "efficiency")
 # What a carrier below the least step has.
@@ -100,6 +101,8 @@ def _table(table: Table) -> Iterator[Modcod]:
             raise ScenarioError(f"{file}:1: column {shown(name)}; {nearest(name[:40], COLUMNS)}")
     if len(table.heads) < len(COLUMNS):
         raise ScenarioError(f"{file}:1: {', '.join(table.heads)}; needs a head with {' and '.join(COLUMNS)}")
+    if len(table.lines) > MOST_MODCODS + 1:
+        raise ScenarioError(f"{file}: {len(table.lines) - 1} rows; needs 1 to {MOST_MODCODS}")
     for line, row in table:
         where = f"{file}:{line}"
         cells = dict(zip(table.heads, row, strict=True))

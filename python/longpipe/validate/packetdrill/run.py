@@ -22,7 +22,7 @@ _UNHEARD: Final = frozenset(("socket", "bind", "listen", "accept", "fcntl", "con
 _WRITES: Final = frozenset(("write", "send", "sendto"))
 _ENDS: Final = frozenset(("close", "shutdown"))
 # Of a script: Linux's own have at most 20 KB.
-MOST_BYTES: Final = 1 << 20
+MOST_BYTES: Final = 256 << 10
 # Until when timers are run, of which a script may leave one for ever.
 _LATEST_PS: Final = TIME.parse("10000 s")
 # More expirations than that at one instant are no timer's.
