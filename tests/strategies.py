@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from longpipe.scenario import Scenario
 from longpipe.scenario.base import kinds as names
+from longpipe.scenario.buffers import Framing
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.variant import MODELS, RECOVERY_OF_MODELS
@@ -254,3 +255,75 @@ def ip_fields(draw: st.DrawFn) -> dict[str, Any]:
 def scenarios() -> st.SearchStrategy[Scenario]:
     """Valid scenarios."""
     return st.one_of(fields, ip_fields()).map(lambda table: Scenario(**table))
+
+
+datagrams = kinds(
+    {"kind": st.just("cbr"), "rate": times("1 kbit/s", "900 kbit/s", "40 Mbit/s"), "payload": times("1 B", "1472 B")},
+    {"kind": st.just("poisson"), "rate": times("3 Mbit/s"), "payload": times("20 B", "1400 B")},
+    {"kind": st.just("video"), "rate": times("2 Mbit/s"), "payload": times("480 B", "1200 B")},
+    {"kind": st.just("voice")},
+)
+ups_and_downs = st.one_of(
+    st.none(),
+    st.fixed_dictionaries(
+        {
+            "rate": st.lists(times("0 bit/s", "300 kbit/s", "6 Mbit/s"), min_size=1, max_size=3).map(
+                lambda rates: [["0 s", "1 Mbit/s"], *([f"{100 * i} ms", rate] for i, rate in enumerate(rates, 1))]
+            ),
+            "rate_cycle": st.sampled_from([None, "450 ms"]),
+            "outages": st.fixed_dictionaries(
+                {
+                    "every": times("170 ms"),
+                    "gap": times("30 ms"),
+                    "in_service": st.sampled_from(["hold", "drop", "deliver"]),
+                    "waiting": st.sampled_from(["hold", "drop"]),
+                }
+            ),
+        }
+    ),
+)
+
+
+@st.composite
+def mixes(draw: st.DrawFn) -> Scenario:
+    """A dumbbell whose trunk TCP of different segments, transfers, datagrams, VBR and outages share, for short times too."""
+    groups = draw(
+        st.lists(
+            st.fixed_dictionaries(
+                {
+                    "count": st.integers(1, 40),
+                    "traffic": st.one_of(
+                        datagrams,
+                        st.just({"kind": "greedy"}),
+                        kinds({"kind": st.just("transfer"), "size": times("1 B", "480 B", "9000 B")}),
+                    ),
+                    "tcp": st.fixed_dictionaries(
+                        {"mss": times("1 B", "500 B", "512 B", "1460 B"), "silly_window_avoidance": st.booleans()}
+                    ),
+                    "start": st.just({"kind": "fixed", "at": "0 s"}),
+                    "direction": st.sampled_from(["forth", "forth", "forth", "back"]),
+                }
+            ),
+            min_size=1,
+            max_size=4,
+        )
+    )
+    framing: Framing = draw(st.sampled_from(get_args(Framing)))
+    path = draw(ups_and_downs)
+    network: dict[str, Any] = {
+        "kind": "dumbbell",
+        "access_rate": draw(times("2 Mbit/s", "1 Gbit/s")),
+        "trunk_rate": draw(times("64 kbit/s", "1 Mbit/s")),
+        "access_delay": "0 s",
+        "trunk_delay": draw(times("0 s", "20 ms")),
+        "exit_delay": "0 s",
+        "group": [{**group, "name": f"g{i}"} for i, group in enumerate(groups)],
+    }
+    switch: dict[str, Any] = {"buffer": draw(times("40 cells" if framing == "aal5" else "3 packets", "unlimited"))}
+    if path is not None:
+        network["path"] = {name: value for name, value in path.items() if value is not None}
+    elif framing == "aal5":
+        network["vbr"] = draw(vbr.map(lambda source: source and {**source, "rate": None}))
+        switch["scheduler"] = draw(schedulers)
+    duration = draw(times("1 ms", "60 ms", "2 s", "7.3 s"))
+    return Scenario(framing=framing, duration=duration, network=network, switch=switch)

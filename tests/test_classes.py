@@ -1,5 +1,3 @@
-import math
-
 import pandas as pd
 import pytest
 
@@ -53,11 +51,11 @@ def test_classes_add_up_to_their_port() -> None:
         assert trunk[column] == sum(queue[column] for queue in both)
 
 
-def test_efficiency_is_of_what_vbr_leaves() -> None:
+def test_efficiency_is_of_what_vbr_did_not_get() -> None:
     run = beside_vbr({"kind": "guaranteed-rate", "share": 0.5}, **{"network.sources": 1, "duration": "3 s"})
-    attainable = 512 / 636 * 155.52e6 / 2
+    attainable = 512 / 636 * (155.52e6 - 424 * at_trunk(run, "vbr")["cells_out"] / 3)
     assert run.efficiency == pytest.approx(run.flows["throughput_bps"].sum() / attainable)
-    assert 0.9 < run.efficiency <= 1.02
+    assert 0.9 < run.efficiency <= 1
 
 
 def test_a_scheduler_without_vbr_changes_nothing() -> None:
@@ -69,4 +67,5 @@ def test_a_scheduler_without_vbr_changes_nothing() -> None:
 
 def test_the_result_of_an_idle_source_has_no_delay() -> None:
     vbr = {"period": "10 ms", "phase": "2 s"}
-    assert math.isnan(beside_vbr("priority", **{"network.vbr": vbr}).vbr["mean_delay_s"].iloc[0])
+    delays = beside_vbr("priority", **{"network.vbr": vbr}).vbr[["min_delay_s", "mean_delay_s", "max_delay_s"]]
+    assert delays.isna().all(axis=None)

@@ -54,7 +54,7 @@ def test_timestamps_are_headers_that_no_one_can_spare(framing: str, wire: int) -
     assert alone.efficiency == pytest.approx(busy, abs=0.001)
 
 
-def test_efficiency_is_of_those_segments_that_lose_least_by_headers() -> None:
+def test_efficiency_is_of_those_packets_that_lose_least_to_headers() -> None:
     groups: list[dict[str, object]] = [
         {"name": "small", "tcp": {"mss": "100 B"}},
         {"name": "new", "tcp": {"profile": "linux-6"}},
@@ -66,15 +66,22 @@ def test_efficiency_is_of_those_segments_that_lose_least_by_headers() -> None:
         return simulate(Scenario.model_validate(fields)).attainable_bps
 
     assert attainable_bps() == pytest.approx(1e8 * 1448 / 1500)
-    # What is sent back takes nothing of it, and datagrams are no segments.
+    # Flows in the other direction take nothing of it, and datagrams fill it as far as they were sent.
     groups[1]["direction"] = "back"
     groups.append({"name": "ping", "traffic": {"kind": "cbr", "rate": "1 Mbit/s"}, "tcp": {"mss": "9180 B"}})
-    assert attainable_bps() == pytest.approx(1e8 * 100 / 140)
+    datagrams = 1e6 * 1000 / 1028
+    assert attainable_bps() == pytest.approx(datagrams + (1e8 - 1e6) * 100 / 140, rel=1e-4)
 
 
-def test_what_vbr_leaves_nothing_of_has_no_efficiency() -> None:
-    changes = {"network.vbr": {"duty": 1}, "switch.scheduler": {"kind": "guaranteed-rate", "share": 0.1}}
-    alone = simulate(Scenario(duration="100 ms").with_(**changes))
+def test_efficiency_counts_what_vbr_got_and_there_is_none_of_a_trunk_that_carried_nothing() -> None:
+    # VBR has a cell for each slot, and gets each.
+    vbr = simulate(Scenario(duration="1 s").with_(**{"network.vbr": {"duty": 1}, "switch.scheduler": "priority"}))
+    trunk = list(vbr.part("ports")["port"]).index("switch1->switch2")
+    left = 155.52e6 - 424 * vbr.part("ports")["cells_out"][trunk]
+    assert vbr.attainable_bps == pytest.approx(512 / 636 * left)
+    assert vbr.efficiency == 0
+    path = {"rate": [["0 s", "0 bit/s"], ["1 s", "1 Mbit/s"]]}
+    alone = simulate(Scenario(duration="900 ms").with_(**{"network.path": path}))
     assert alone.attainable_bps == 0
     assert math.isnan(alone.efficiency)
     assert alone.summary()["efficiency"] is None

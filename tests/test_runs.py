@@ -38,6 +38,11 @@ def assert_conserved(result: Result) -> None:
     assert (flows["delivered_bytes"] <= flows["highest_sequence_bytes"]).all()
     assert (flows["highest_sequence_bytes"] <= flows["sent_bytes"] - flows["retransmitted_bytes"]).all()
     assert (flows["retransmitted_segments"] <= flows["sent_segments"]).all()
+    # nan in a graph.
+    assert not result.efficiency > 1
+    assert not result.efficiency < 0
+    delays = vbr[["min_delay_s", "mean_delay_s", "max_delay_s"]]
+    assert (delays.isna().all(axis=1) == (vbr["cells_delivered"] == 0)).all()
     traffic = result.scenario.traffic
     if traffic.kind == "transfer":
         size = SIZE.parse(traffic.size)

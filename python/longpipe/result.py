@@ -16,13 +16,12 @@ import numpy.typing as npt
 
 from longpipe.analysis import delays, metrics, shares, web
 from longpipe.analysis.cautions import cautions
+from longpipe.analysis.efficiency import attainable_bytes, offers, trunk_bps
 from longpipe.analysis.limits import limits, notes, told
-from longpipe.analysis.paths import paths
 from longpipe.captures import Capture
 from longpipe.files import check_directory, write_text
 from longpipe.scenario import Dumbbell, Scenario
-from longpipe.scenario.series import mean_rate_bps, series
-from longpipe.units import RATE, TIME
+from longpipe.units import TIME
 
 # pandas takes 80 MB and a third of a second: it is loaded by the first frame that someone looks at.
 if TYPE_CHECKING:
@@ -202,32 +201,30 @@ class Result:
 
     @cached_property
     def attainable_bps(self) -> float:
-        """What VBR leaves of the trunk to full segments, back to back [bit/s]; nan for a graph, which has no one trunk.
+        """Largest total throughput that a dumbbell's trunk could carry in this run [bit/s]; nan for a graph.
 
-        Less headers, timestamps and cells' tax; of flows that differ in their segments, those that lose least by that.
+        It is the payload of the trunk's capacity, less the VBR cells sent, in those of the flows' packets that lose
+        least to headers: see `analysis.efficiency`.
         """
-        network = self.scenario.network
-        if not isinstance(network, Dumbbell):
+        if math.isnan(self._trunk_bps):
             return math.nan
-        known = paths(self.scenario.resolved)
-        forth = [path for path, back in zip(known, network.sent_back, strict=True) if not (back or path.datagrams)]
-        payload = max(path.mss_bytes / path.packet_bytes for path in forth or known)
-        return payload * (self._trunk_bps(network) - vbr_bps(network))
+        seconds = duration_s(self.scenario)
+        offered = offers(self.scenario.resolved, self.columns)
+        return 8 * attainable_bytes(self._trunk_bps * seconds / 8, offered) / seconds
 
-    def _trunk_bps(self, network: Dumbbell) -> float:
-        """The trunk's rate, averaged over the run where it moves."""
-        if network.path is not None:
-            duration = self.scenario.duration
-            service = series("network.path", network.path, duration).motion.get("service")
-            if service is not None:
-                return mean_rate_bps(service, TIME.parse(duration))
-        return RATE.parse(network.trunk_rate)
+    @cached_property
+    def _trunk_bps(self) -> float:
+        """What a dumbbell's trunk could send besides the VBR cells that it sent [bit/s]; nan for a graph."""
+        if not isinstance(self.scenario.network, Dumbbell):
+            return math.nan
+        return trunk_bps(self.scenario.resolved, TIME.parse(self.scenario.duration), self.columns)
 
     @cached_property
     def efficiency(self) -> float:
-        """Sum of throughputs over what VBR leaves of the trunk; nan if that is nothing, and for a graph.
+        """Payload delivered over a dumbbell's trunk, of the most that the trunk could carry in this run: 0 to 1.
 
-        Flows that a dumbbell sends back count for nothing.
+        Flows in the direction `back` do not count. nan for a graph, which has no one trunk, and where VBR took all of
+        the trunk. `analysis.efficiency` defines what the trunk could carry.
         """
         network = self.scenario.network
         forth = ~np.asarray(network.sent_back) if isinstance(network, Dumbbell) else slice(None)
@@ -255,9 +252,8 @@ class Result:
         """
         if not self.demands_differ:
             return metrics.fairness(self.throughputs_bps[~np.isnan(self.demands_bps)])
-        network = self.scenario.network
-        trunk_bps = self._trunk_bps(network) - vbr_bps(network) if isinstance(network, Dumbbell) else None
-        return metrics.fairness(shares.of_paths(self.scenario, self.throughputs_bps, self.demands_bps, trunk_bps))
+        left_bps = None if math.isnan(self._trunk_bps) else self._trunk_bps
+        return metrics.fairness(shares.of_paths(self.scenario, self.throughputs_bps, self.demands_bps, left_bps))
 
     def summary(self) -> dict[str, Any]:
         """The run without its traces, JSON-ready: nan becomes None."""
@@ -304,14 +300,6 @@ class Result:
 def duration_s(scenario: Scenario) -> float:
     """Simulated time [s]."""
     return TIME.parse(scenario.duration) / 1e12
-
-
-def vbr_bps(network: Dumbbell) -> float:
-    """Mean rate of the VBR over a dumbbell's trunk [bit/s], in the long run."""
-    if network.vbr is None:
-        return 0.0
-    slowest = min(RATE.parse(network.access_rate), RATE.parse(network.trunk_rate))
-    return network.vbr.duty * (slowest if network.vbr.rate is None else RATE.parse(network.vbr.rate))
 
 
 def records(columns: Columns) -> list[dict[str, Any]]:

@@ -46,6 +46,7 @@ fn counters(py: Python<'_>, columns: &Bound<'_, PyDict>, flows: &[&FlowReport]) 
     integers("highest_sequence_bytes", |flow| flow.highest_sequence_bytes)?;
     integers("sent_segments", |flow| flow.sender.sent_segments)?;
     integers("sent_bytes", |flow| flow.sender.sent_bytes)?;
+    integers("short_bytes", |flow| flow.sender.short_bytes)?;
     integers("retransmitted_segments", |flow| flow.sender.retransmitted_segments)?;
     integers("retransmitted_bytes", |flow| flow.sender.retransmitted_bytes)?;
     integers("timeouts", |flow| flow.sender.timeouts)?;

@@ -203,14 +203,13 @@ fn sources<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResu
     integers("cells_delivered", |row| row.delivered)?;
     integers("cells_lost", |row| row.lost)?;
     columns.set_item("mean_delay_s", array(py, rows.iter().map(|row| row.mean_delay)))?;
-    columns.set_item(
-        "min_delay_s",
-        array(py, rows.iter().map(|row| row.least_delay.as_seconds())),
-    )?;
-    columns.set_item(
-        "max_delay_s",
-        array(py, rows.iter().map(|row| row.most_delay.as_seconds())),
-    )?;
+    let extremes = rows.iter().map(|row| match row.delays {
+        Some((least, most)) => (least.as_seconds(), most.as_seconds()),
+        None => (f64::NAN, f64::NAN),
+    });
+    let (least, most): (Vec<f64>, Vec<f64>) = extremes.unzip();
+    columns.set_item("min_delay_s", array(py, least.into_iter()))?;
+    columns.set_item("max_delay_s", array(py, most.into_iter()))?;
     Ok(columns)
 }
 

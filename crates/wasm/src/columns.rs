@@ -3,7 +3,7 @@
 use js_sys::{Array, Float64Array, Object, Reflect, Uint32Array, Uint8Array};
 use longpipe_events::Time;
 use longpipe_network::ip::report::PacketReport;
-use longpipe_network::report::{FlowReport, PortReport, Report, WebReport};
+use longpipe_network::report::{ClassReport, FlowReport, PortReport, Report, WebReport};
 use longpipe_network::scenario::{Framing, LinkConfig};
 use longpipe_network::{Recorder, Scenario};
 use wasm_bindgen::JsValue;
@@ -39,6 +39,7 @@ pub fn of_report(scenario: &Scenario, report: &Report) -> Object {
         Framing::Ip => of_packets(scenario, &report.packet_ports),
     };
     put(&result, "ports", &ports);
+    put(&result, "classes", &of_classes(scenario, &report.classes));
     put(&result, "web", &of_web(scenario, &report.web));
     let hash = format!("{:016x}", report.state_hash);
     put(&result, "state_hash", &JsValue::from_str(&hash));
@@ -59,6 +60,7 @@ fn of_flows(scenario: &Scenario, flows: &[FlowReport]) -> Object {
     integers("delivered_bytes", |flow| flow.delivered_bytes);
     integers("sent_segments", |flow| flow.sender.sent_segments);
     integers("sent_bytes", |flow| flow.sender.sent_bytes);
+    integers("short_bytes", |flow| flow.sender.short_bytes);
     integers("retransmitted_segments", |flow| flow.sender.retransmitted_segments);
     integers("retransmitted_bytes", |flow| flow.sender.retransmitted_bytes);
     integers("timeouts", |flow| flow.sender.timeouts);
@@ -109,6 +111,16 @@ fn of_cells(scenario: &Scenario, rows: &[PortReport]) -> Object {
     numbers("peak_queue_cells", |port| port.peak_queue as f64);
     numbers("mean_queue_cells", |port| port.mean_queue.unwrap_or(f64::NAN));
     numbers("utilization", |port| port.utilization);
+    columns
+}
+
+fn of_classes(scenario: &Scenario, rows: &[ClassReport]) -> Object {
+    let columns = Object::new();
+    let names: Vec<String> = rows.iter().map(|row| port_name(scenario, row.port)).collect();
+    put(&columns, "port", &texts(names.iter().map(String::as_str)));
+    put(&columns, "class", &texts(rows.iter().map(|row| row.class.name())));
+    let cells_out = rows.iter().map(|row| row.counters.cells_out as f64);
+    put(&columns, "cells_out", &floats(cells_out));
     columns
 }
 

@@ -1,10 +1,10 @@
 /** Numbers of a run: those of ATM Forum/96-1761 section 3.2, as in longpipe.analysis.metrics. */
-import { type Part, kindOf, valueOf } from "../scenario/check";
-import type { JsonTable } from "../scenario/core";
+import { valueOf } from "../scenario/check";
 import type { Resolved } from "../scenario/resolve";
-import { RATE, TIME } from "../scenario/units";
+import { TIME } from "../scenario/units";
+import { attainableBps, trunkBps } from "./efficiency";
 import type { Counted } from "./protocol";
-import { fairness, isOverTcp, routesOf, trunkOf, wirePerByte } from "./shares";
+import { fairness, routesOf, trunkOf } from "./shares";
 
 /** A number that the page shows: nan where it means nothing. */
 export interface Metric {
@@ -21,7 +21,7 @@ const whole = (value: number): string => (Number.isNaN(value) ? "–" : Math.rou
 
 export const METRICS: Metric[] = [
     { id: "throughput", label: "throughput", unit: "Mbit/s", tip: "What all flows delivered to applications, over the whole run.", show: fixed(3) },
-    { id: "efficiency", label: "efficiency", unit: "", tip: "Throughput over what full segments back to back would give on the trunk (ATM Forum/96-1761 section 3.2).", show: fixed(4) },
+    { id: "efficiency", label: "efficiency", unit: "", tip: "Payload delivered over the trunk, of the most payload that the trunk could carry: 0 to 1.", show: fixed(4) },
     { id: "fairness", label: "fairness", unit: "", tip: "Jain's index of the throughputs: 1 where all are equal, 1/n where one flow has all. Where flows differ in what they have to send, of throughputs over fair shares of that.", show: fixed(4) },
     { id: "drops", label: "drops", unit: "", tip: "Share of the cells or packets into switch ports that were lost, in buffers or by force.", show: percent(2) },
     { id: "resent", label: "resent", unit: "", tip: "Share of the segments sent that had been sent before.", show: percent(2) },
@@ -54,7 +54,8 @@ export function throughputs(resolved: Resolved, run: Counted): number[] {
 export function metricsOf(resolved: Resolved, run: Counted): Numbers {
     const unit = counted(resolved);
     const rates = throughputs(resolved, run);
-    const attainable = attainableBps(resolved, trunkBps(resolved));
+    const left = trunkBps(resolved.core, run, durationS(resolved));
+    const attainable = left === null ? Number.NaN : attainableBps(resolved.core, run, left, durationS(resolved));
     const kinds = run.ports["kind"] as string[];
     const ofSwitches = (name: string): number[] => numbers(run, "ports", name).filter((_, i) => kinds[i] === "switch");
     const lost = Object.keys(run.ports).filter((name) => name.startsWith(`${unit}_lost_`));
@@ -64,7 +65,7 @@ export function metricsOf(resolved: Resolved, run: Counted): Numbers {
     return {
         throughput: total / 1e6,
         efficiency: sum(forth) / attainable,
-        fairness: fairness(resolved.core, rates, { served: servedOf(run), durationS: durationS(resolved), trunkBps: trunkBps(resolved) }),
+        fairness: fairness(resolved.core, rates, { served: servedOf(run), durationS: durationS(resolved), trunkBps: left }),
         drops: sum(lost.map((name) => sum(ofSwitches(name)))) / sum(ofSwitches(`${unit}_in`)),
         resent: sum(numbers(run, "flows", "retransmitted_segments")) / sum(numbers(run, "flows", "sent_segments")),
         timeouts: sum(numbers(run, "flows", "timeouts")),
@@ -92,28 +93,4 @@ function most(values: number[]): number {
 function servedOf(run: Counted): Map<string, number> {
     const written = numbers(run, "web", "scheduled_bytes");
     return new Map(Array.from((run.web["flow"] ?? []) as string[], (flow, i) => [flow, written[i] as number]));
-}
-
-/** What VBR leaves of a dumbbell's trunk [bit/s]; null in a graph. */
-function trunkBps(resolved: Resolved): number | null {
-    const network = valueOf(resolved.scenario, "network") as Part;
-    if (kindOf(network) !== "dumbbell") return null;
-    const get = (name: string): number => Number(RATE.parse(String(valueOf(network, name))));
-    const vbr = valueOf(network, "vbr") as Part | null;
-    let left = get("trunk_rate");
-    if (vbr !== null) {
-        const rate = valueOf(vbr, "rate");
-        const peak = rate === null ? Math.min(get("access_rate"), left) : Number(RATE.parse(String(rate)));
-        left -= Number(valueOf(vbr, "duty")) * peak;
-    }
-    return left;
-}
-
-/** The same as full segments of the flows that lose least by headers [bit/s]; nan for a graph. */
-function attainableBps({ core }: Resolved, left: number | null): number {
-    if (left === null) return Number.NaN;
-    const trunk = trunkOf(core);
-    const flows = core["flows"] as JsonTable[];
-    const forth = flows.filter((flow, i) => isOverTcp(flow) && (routesOf(core)[i] as number[]).includes(trunk));
-    return left / Math.min(...(forth.length > 0 ? forth : flows).map((flow) => wirePerByte(core, flow))) || Number.NaN;
 }

@@ -53,6 +53,7 @@ export type Columns = Record<string, Float64Array | Uint32Array | Uint8Array | s
 export interface Counted {
     flows: Columns;
     ports: Columns;
+    classes: Columns;
     web: Columns;
     state_hash: string;
     events: number;

@@ -76,6 +76,7 @@ interface Description {
         overhead_bytes: number;
         header_bytes: number;
         timestamp_bytes: number;
+        datagram_header_bytes: number;
         most_cells: number;
         most_buffer_bytes: number;
         most_window_scale: number;

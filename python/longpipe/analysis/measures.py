@@ -15,7 +15,10 @@ def names(scenario: Scenario) -> list[str]:
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Efficiency, fairness, total throughput [bit/s], and over all switches and flows what tells why."""
+    """Returns efficiency (0 to 1, see `analysis.efficiency`), fairness, total throughput [bit/s] and counters.
+
+    The counters are sums over all switches and flows.
+    """
     unit = "packets" if result.scenario.framing == "ip" else "cells"
     ports, flows = result.columns["ports"], result.columns["flows"]
     at_switch = np.asarray(ports["kind"]) == "switch"

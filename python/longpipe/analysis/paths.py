@@ -107,6 +107,16 @@ def most_held_bytes(resolved: Resolved) -> float:
     return float(_PACKET_BYTES * sum(windows))
 
 
+def trunk(resolved: Resolved) -> int:
+    """Number of a resolved dumbbell's trunk: the directed link from switch1 to another switch.
+
+    Over a constellation whose satellites are routers it is the transmitter of the station at switch1.
+    """
+    nodes = resolved["nodes"]
+    ends = ((nodes[link["from"]], nodes[link["to"]]) for link in resolved["links"])
+    return next(k for k, (a, b) in enumerate(ends) if a["name"] == "switch1" and b["kind"] == "switch")
+
+
 def port_name(resolved: Resolved, link: int) -> str:
     """A directed link by its nodes: "a->b"."""
     nodes, ends = resolved["nodes"], resolved["links"][link]

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from longpipe.analysis.paths import OVER_TCP, paths, port_name, whole
+from longpipe.analysis.paths import OVER_TCP, paths, trunk, whole
 from longpipe.units import TIME
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
-
-# Of a dumbbell, the way of data.
-TRUNK: Final = "switch1->switch2"
 
 
 def max_min_shares(
@@ -93,7 +90,7 @@ def of_paths(
     known = paths(resolved)
     capacities = np.array([link["rate_bps"] for link in resolved["links"]], dtype=float)
     if trunk_bps is not None:
-        capacities[next(k for k in range(len(capacities)) if port_name(resolved, k) == TRUNK)] = trunk_bps
+        capacities[trunk(resolved)] = trunk_bps
     over_tcp = ~np.isnan(demands)
     for index in np.flatnonzero(~over_tcp):
         capacities[list(known[index].route)] -= throughputs_bps[index]

@@ -14,6 +14,7 @@ from longpipe.lab.fields import dimensions, models
 from longpipe.lab.presets import presets
 from longpipe.scenario.base import MOST_BUFFER_BYTES, MOST_CELLS, MOST_WINDOW_SCALE
 from longpipe.scenario.checks import LONGEST_PATH_PS
+from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.timers import LONGEST_RTO
 from longpipe.scenario.variant import FIRST
@@ -34,6 +35,7 @@ def description(folder: Path | None = None) -> dict[str, Any]:
             "overhead_bytes": OVERHEAD_BYTES,
             "header_bytes": HEADER_BYTES,
             "timestamp_bytes": TIMESTAMP_BYTES,
+            "datagram_header_bytes": HEADERS,
             "most_cells": MOST_CELLS,
             "most_buffer_bytes": MOST_BUFFER_BYTES,
             "most_window_scale": MOST_WINDOW_SCALE,

@@ -3,6 +3,7 @@
 use super::flows::{DatagramReport, RelayReport};
 use super::state_hash::StateHash;
 use super::{ClassReport, PortReport, SourceReport, WebReport};
+use longpipe_events::Span;
 
 impl StateHash {
     pub(crate) fn web(&mut self, report: &WebReport) {
@@ -50,13 +51,14 @@ impl StateHash {
     }
 
     pub(crate) fn source(&mut self, report: &SourceReport) {
+        let (least, most) = report.delays.unwrap_or((Span(0), Span(0)));
         self.words([
             report.sent,
             report.delivered,
             report.lost,
             report.mean_delay.to_bits(),
-            report.least_delay.0,
-            report.most_delay.0,
+            least.0,
+            most.0,
         ]);
     }
 

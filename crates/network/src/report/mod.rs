@@ -111,10 +111,8 @@ pub struct SourceReport {
     pub lost: u64,
     /// Delays from ready to arrived, averaged [s]; nan before any arrival.
     pub mean_delay: f64,
-    /// Smallest delay.
-    pub least_delay: Span,
-    /// Largest delay.
-    pub most_delay: Span,
+    /// Smallest and largest delay; none before any arrival.
+    pub delays: Option<(Span, Span)>,
 }
 
 /// Everything a run leaves behind, except its traces.

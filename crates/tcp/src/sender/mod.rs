@@ -37,6 +37,8 @@ pub struct SenderCounters {
     pub sent_segments: u64,
     /// Payload bytes sent, retransmissions included.
     pub sent_bytes: u64,
+    /// Payload bytes sent in segments shorter than the MSS, retransmissions included.
+    pub short_bytes: u64,
     /// Segments sent again.
     pub retransmitted_segments: u64,
     /// Payload bytes sent again.
@@ -84,7 +86,7 @@ pub struct Sender {
     told: Option<Box<Told>>,
     recovery: Recovery,
     triggers: Triggers,
-    /// Of segments and bytes sent, those of segments shorter than the MSS.
+    /// Counters, in which `sent_segments` counts segments shorter than the MSS only; `counters()` adds the full ones and `sent_bytes`.
     counters: SenderCounters,
     /// When the segment being timed left.
     timed_since: Time,
@@ -304,7 +306,7 @@ impl Sender {
     pub fn counters(&self) -> SenderCounters {
         let counters = self.counters;
         let sent_bytes = self.flight.max + counters.retransmitted_bytes;
-        let full = (sent_bytes - counters.sent_bytes) / u64::from(self.flight.mss);
+        let full = (sent_bytes - counters.short_bytes) / u64::from(self.flight.mss);
         SenderCounters {
             sent_segments: counters.sent_segments + full,
             sent_bytes,

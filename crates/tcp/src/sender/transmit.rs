@@ -214,7 +214,7 @@ impl Sender {
         }
         if length < self.flight.mss {
             self.counters.sent_segments += 1;
-            self.counters.sent_bytes += u64::from(length);
+            self.counters.short_bytes += u64::from(length);
         }
         let retransmission = self.on_sent(now, sequence, length);
         let marks = self.rare.as_mut().and_then(|rare| rare.marks.as_mut());

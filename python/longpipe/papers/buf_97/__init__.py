@@ -6,11 +6,13 @@ from typing import Final
 
 import numpy as np
 
+from longpipe.analysis import metrics
 from longpipe.papers.buf_97.beyond import BEYOND
 from longpipe.papers.buf_97.claims import CLAIMS
 from longpipe.papers.buf_97.links import BASE, LINKS, SLOW_RATE, on_link
 from longpipe.papers.buf_97.summaries import SUMMARIES
 from longpipe.papers.buf_97.variants import VARIANTS, WATCHED
+from longpipe.papers.denominator import full_segments_bps
 from longpipe.papers.experiments import Caption, Experiment, Factors
 from longpipe.papers.replicated import ReplicatedPaper
 from longpipe.result import Result
@@ -85,7 +87,7 @@ def measure(result: Result) -> dict[str, float]:
     """
     flows, throughput_bps = result.columns["flows"], float(result.throughputs_bps.sum())
     return {
-        "efficiency": result.efficiency,
+        "efficiency": metrics.efficiency(result.throughputs_bps, full_segments_bps(result)),
         "fairness": result.fairness if throughput_bps > 0 else 0.0,
         "printed_efficiency": throughput_bps / ATTAINABLE_BPS,
         "timeouts": int(np.sum(flows["timeouts"])),

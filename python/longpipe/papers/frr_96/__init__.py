@@ -3,6 +3,8 @@
 from itertools import product
 from typing import Final
 
+from longpipe.analysis import metrics
+from longpipe.papers.denominator import full_segments_bps
 from longpipe.papers.experiments import Caption, Experiment, Factors
 from longpipe.papers.frr_96.claims import CLAIMS, PEAK_CELLS, ZERO_LOSS_PARTS
 from longpipe.papers.frr_96.variants import VARIANTS, WATCHED
@@ -130,7 +132,7 @@ def measure(result: Result) -> dict[str, float]:
     """Metrics of section 3.2, and what tells why: cells lost and the peak queue [cells] of all switches, timeouts."""
     switches = result.ports[result.ports["kind"] == "switch"]
     return {
-        "efficiency": result.efficiency,
+        "efficiency": metrics.efficiency(result.throughputs_bps, full_segments_bps(result)),
         "fairness": result.fairness,
         "cells_lost": int(switches.filter(like="cells_lost_").to_numpy().sum()),
         "peak_queue_cells": int(switches["peak_queue_cells"].max()),

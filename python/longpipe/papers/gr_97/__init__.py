@@ -6,6 +6,8 @@ from typing import Any, Final
 import numpy as np
 
 from longpipe.aal5 import cell_tax
+from longpipe.analysis import metrics
+from longpipe.papers.denominator import full_segments_bps
 from longpipe.papers.experiments import Caption, Experiment, Factors
 from longpipe.papers.gr_97.claims import CLAIMS
 from longpipe.papers.gr_97.summaries import SUMMARIES
@@ -127,10 +129,11 @@ def measure(result: Result) -> dict[str, float]:
     satellite = result.scenario.tcp.mss == f"{SATELLITE_MSS} B"
     flattering = cell_tax(SATELLITE_MSS) / cell_tax(PAPER_S_MSS) if satellite else 1.0
     flows, vbr = result.columns["flows"], result.columns["vbr"]
+    efficiency = metrics.efficiency(result.throughputs_bps, full_segments_bps(result))
     return {
-        "efficiency": result.efficiency * flattering,
+        "efficiency": efficiency * flattering,
         "fairness": result.fairness,
-        "true_efficiency": result.efficiency,
+        "true_efficiency": efficiency,
         "vbr_delay_s": float(vbr["mean_delay_s"][0]),
         "vbr_longest_delay_s": float(vbr["max_delay_s"][0]),
         "vbr_cells_lost": int(vbr["cells_lost"][0]),

@@ -5,6 +5,7 @@ from typing import Any, Final
 from longpipe.analysis import metrics
 from longpipe.analysis.shares import relative_throughputs
 from longpipe.analysis.web import QUANTILES
+from longpipe.papers.denominator import full_segments_bps
 from longpipe.papers.experiments import Caption, Experiment, Factors
 from longpipe.papers.replicated import ReplicatedPaper
 from longpipe.papers.www_98.claims import CLAIMS
@@ -105,10 +106,11 @@ def measure(result: Result) -> dict[str, float]:
     duration = duration_s(result.scenario)
     throughputs = result.flows["highest_sequence_bytes"] * 8 / duration
     demands = result.web["scheduled_bytes"] * 8 / duration
-    relative = relative_throughputs(throughputs, demands, result.attainable_bps)
+    attainable_bps = full_segments_bps(result)
+    relative = relative_throughputs(throughputs, demands, attainable_bps)
     waits = result.response_times
     return {
-        "efficiency": metrics.efficiency(throughputs, result.attainable_bps),
+        "efficiency": metrics.efficiency(throughputs, attainable_bps),
         "fairness": metrics.fairness(relative),
         "scheduled_bps": float(demands.sum()),
         "timeouts": int(result.flows["timeouts"].sum()),

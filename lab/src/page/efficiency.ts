@@ -1,0 +1,86 @@
+/** Efficiency of a dumbbell: payload delivered over the most payload that its trunk could carry, as in longpipe.analysis.efficiency. */
+import type { Json, JsonTable } from "../scenario/core";
+import { NUMBERS } from "../scenario/model";
+import type { Columns } from "./protocol";
+import { isOverTcp, routesOf, trunkOf } from "./shares";
+
+const VARYING = ["video", "arrivals"];
+const TRUNK = "switch1->switch2";
+
+/** Packets of one kind that could fill the trunk: payload over length on the wire, and the payload that there is of it [byte]. */
+interface Offer {
+    share: number;
+    mostBytes: number;
+}
+
+/** What a run counted, as far as efficiency needs it. */
+interface Run {
+    flows: Columns;
+    classes: Columns;
+}
+
+const column = (columns: Columns, name: string): number[] => Array.from((columns[name] ?? []) as ArrayLike<number>);
+
+/** What the trunk could send besides the VBR cells that it sent [bit/s]; null in a graph. */
+export function trunkBps(core: JsonTable, run: Run, durationS: number): number | null {
+    const trunk = trunkOf(core);
+    if (trunk < 0) return null;
+    const [ports, classes] = [run.classes["port"] as string[] | undefined, run.classes["class"] as string[] | undefined];
+    const vbr = column(run.classes, "cells_out").filter((_, i) => ports?.[i] === TRUNK && classes?.[i] === "vbr");
+    const cells = vbr.reduce((all, one) => all + one, 0);
+    return Number((core["links"] as JsonTable[])[trunk]?.["rate_bps"]) - (cells * NUMBERS.cell_bits) / durationS;
+}
+
+/** Largest total throughput over a trunk that can send so much [bit/s]; nan where that is nothing. */
+export function attainableBps(core: JsonTable, run: Run, capacityBps: number, durationS: number): number {
+    const offers = offersOf(core, run).sort((one, other) => other.share - one.share);
+    let [left, payload] = [(capacityBps * durationS) / 8, 0];
+    for (const offer of offers) {
+        const taken = Math.min(offer.mostBytes, offer.share * left);
+        payload += taken;
+        left = Math.max(0, left - taken / offer.share);
+    }
+    payload += left * (offers[0]?.share ?? 0);
+    return (8 * payload) / durationS || Number.NaN;
+}
+
+/** What the flows that cross the trunk could fill it with. */
+function offersOf(core: JsonTable, run: Run): Offer[] {
+    const [trunk, routes] = [trunkOf(core), routesOf(core)];
+    const [sent, short] = [column(run.flows, "sent_bytes"), column(run.flows, "short_bytes")];
+    return (core["flows"] as JsonTable[]).flatMap((flow, i) => {
+        if (!routes[i]?.includes(trunk)) return [];
+        const traffic = flow["traffic"] as JsonTable;
+        if (!isOverTcp(flow)) {
+            const payload = longest(traffic);
+            const share = VARYING.includes(String(traffic["kind"])) ? bestShare : shareOf;
+            return payload > 0 ? [{ share: share(core, payload, NUMBERS.datagram_header_bytes), mostBytes: sent[i] as number }] : [];
+        }
+        const tcp = flow["tcp"] as JsonTable;
+        const stamps = (tcp["timer"] as JsonTable)["timestamps"] === true;
+        const [mss, headers] = [Number(tcp["mss_bytes"]), NUMBERS.header_bytes + (stamps ? NUMBERS.timestamp_bytes : 0)];
+        const full = { share: shareOf(core, mss, headers), mostBytes: Number.POSITIVE_INFINITY };
+        const better = bestShare(core, mss, headers);
+        return better > full.share && (short[i] as number) > 0 ? [full, { share: better, mostBytes: short[i] as number }] : [full];
+    });
+}
+
+/** Payload of the longest datagram of a flow [byte]. */
+function longest(traffic: JsonTable): number {
+    if (traffic["kind"] !== "arrivals") return Number(traffic["payload_bytes"]);
+    return (traffic["sent_ps"] as Json[][]).reduce((most, row) => Math.max(most, Number(row[1])), 0);
+}
+
+/** Payload of a packet over its length on the wire. */
+function shareOf(core: JsonTable, payload: number, headers: number): number {
+    if (core["framing"] === "ip") return payload / (payload + headers);
+    return payload / (NUMBERS.cell_bytes * Math.ceil((payload + headers + NUMBERS.overhead_bytes) / NUMBERS.cell_payload_bytes));
+}
+
+/** The largest share of any packet with at most so much payload: in cells, of one that fills its last cell. */
+function bestShare(core: JsonTable, payload: number, headers: number): number {
+    const others = headers + NUMBERS.overhead_bytes;
+    const filling = Math.floor((payload + others) / NUMBERS.cell_payload_bytes) * NUMBERS.cell_payload_bytes - others;
+    const full = shareOf(core, payload, headers);
+    return core["framing"] !== "ip" && filling > 0 ? Math.max(full, shareOf(core, filling, headers)) : full;
+}

@@ -1,0 +1,134 @@
+"""Efficiency of a dumbbell: payload delivered over its trunk, as a share of the most that the trunk could carry.
+
+The most payload is found in two steps, and no run can exceed it:
+
+1. The trunk's capacity is what it can send from 0 to the end of the run: its rate times the duration, the integral of
+   a rate that varies, or the opportunities of a schedule. The VBR cells that it sent are taken off. An outage takes
+   nothing off, because the link could have carried data without it.
+2. That capacity is filled with packets of the flows that cross the trunk, the packets with most payload per byte on
+   the wire first. Headers, TCP timestamps, padding to whole cells and a schedule's bytes per packet all count. TCP can
+   send any number of full segments. Datagrams, and segments shorter than the MSS, count only as far as they were sent.
+
+Each byte delivered crossed the trunk during the run in one of these packets, so that efficiency is at most 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from longpipe.aal5 import CELL_BYTES, CELL_PAYLOAD_BYTES, OVERHEAD_BYTES
+from longpipe.analysis.paths import OVER_TCP, port_name, trunk
+from longpipe.ip import packet_bytes
+from longpipe.scenario.datagrams import HEADERS, longest_bytes
+from longpipe.scenario.series import mean_rate_bps
+
+if TYPE_CHECKING:
+    from longpipe.scenario.buffers import Framing
+
+Resolved = Mapping[str, Any]
+Columns = Mapping[str, Mapping[str, Any]]
+
+# Datagrams whose length varies from one to the next, up to the longest.
+_VARYING = ("video", "arrivals")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Packets of one kind that could fill the trunk.
+
+    `share` is the payload of a packet over its length on the wire, `most_bytes` the payload that there is of it.
+    """
+
+    share: float
+    most_bytes: float
+
+
+def attainable_bytes(capacity_bytes: float, offers: Iterable[Offer]) -> float:
+    """Largest payload that so many bytes on the wire can carry; more than all offers together goes on with the best."""
+    ranked = sorted(offers, key=lambda offer: offer.share, reverse=True)
+    payload = 0.0
+    for offer in ranked:
+        taken = min(offer.most_bytes, offer.share * capacity_bytes)
+        payload += taken
+        capacity_bytes = max(0.0, capacity_bytes - taken / offer.share)
+    return payload + capacity_bytes * ranked[0].share if ranked else 0.0
+
+
+def trunk_bps(resolved: Resolved, duration_ps: int, columns: Columns) -> float:
+    """What the trunk of a resolved dumbbell could send in a run besides the VBR cells that it sent [bit/s]."""
+    number = trunk(resolved)
+    link = resolved["links"][number]
+    service = link.get("motion", {}).get("service")
+    rate_bps = float(link["rate_bps"]) if service is None else mean_rate_bps(service, duration_ps)
+    classes, name = columns["classes"], port_name(resolved, number)
+    rows = zip(classes.get("port", ()), classes.get("class", ()), classes.get("cells_out", ()), strict=True)
+    vbr_cells = sum(int(cells) for port, kind, cells in rows if (port, kind) == (name, "vbr"))
+    return rate_bps - 8 * CELL_BYTES * vbr_cells * 1e12 / duration_ps
+
+
+def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:
+    """What the flows of a resolved dumbbell could fill its trunk with; of a split flow, the part that crosses it."""
+    links, nodes = resolved["links"], resolved["nodes"]
+    entry = links[trunk(resolved)]["from"]
+    service = links[trunk(resolved)].get("motion", {}).get("service", {})
+    wire = _Wire(resolved["framing"], service.get("header_bytes", 0))
+    sent = _sent(columns)
+    for flow in resolved["flows"]:
+        forth = (links[k]["from"] == entry and nodes[links[k]["to"]]["kind"] == "switch" for k in flow["route"])
+        if not any(forth):
+            continue
+        sent_bytes, short_bytes = sent[flow["name"]]
+        tcp, traffic = flow["tcp"], flow["traffic"]
+        if traffic["kind"] in OVER_TCP:
+            mss, headers = tcp["mss_bytes"], packet_bytes(0, tcp["timer"].get("timestamps", False))
+            full = wire.share(mss, headers)
+            yield Offer(full, math.inf)
+            # Cells alone: a shorter segment may leave less of its last cell empty.
+            if short_bytes > 0 and (short := wire.best_share(mss, headers)) > full:
+                yield Offer(short, short_bytes)
+        else:
+            payload = longest_bytes(traffic) - HEADERS
+            of = wire.best_share if traffic["kind"] in _VARYING else wire.share
+            # A file may list none.
+            if payload > 0:
+                yield Offer(of(payload, HEADERS), sent_bytes)
+
+
+@dataclass(frozen=True)
+class _Wire:
+    """How packets are carried; `header_bytes` are those that each takes of a schedule besides its own."""
+
+    framing: Framing
+    header_bytes: int
+
+    def share(self, payload: int, headers: int) -> float:
+        """Payload of a packet over its length on the wire."""
+        if self.framing == "ip":
+            return payload / (payload + headers + self.header_bytes)
+        return payload / (CELL_BYTES * math.ceil((payload + headers + OVERHEAD_BYTES) / CELL_PAYLOAD_BYTES))
+
+    def best_share(self, payload: int, headers: int) -> float:
+        """The largest share of any packet with at most so much payload: in cells, of one that fills its last cell."""
+        whole = (payload + headers + OVERHEAD_BYTES) // CELL_PAYLOAD_BYTES * CELL_PAYLOAD_BYTES
+        filling = whole - headers - OVERHEAD_BYTES
+        shares = [self.share(payload, headers)]
+        if self.framing == "aal5" and filling > 0:
+            shares.append(self.share(filling, headers))
+        return max(shares)
+
+
+def _sent(columns: Columns) -> dict[str, tuple[float, float]]:
+    """Payload that each flow and each part of a split flow sent, and how much of it in short segments [bytes]."""
+    found: dict[str, tuple[float, float]] = {}
+    for part, name in (("flows", "flow"), ("relays", "connection")):
+        rows = columns.get(part, {})
+        sent = np.asarray(rows.get("sent_bytes", ()), dtype=float)
+        # Runs that were stored before this was counted: all of it may be.
+        short = np.asarray(rows.get("short_bytes", sent), dtype=float)
+        found |= zip(rows.get(name, ()), zip(sent.tolist(), short.tolist(), strict=True), strict=True)
+    return found

@@ -1,0 +1,30 @@
+"""The denominator of efficiency in the ATM Forum's papers."""
+
+from __future__ import annotations
+
+import math
+
+from longpipe.analysis.paths import paths
+from longpipe.result import Result
+from longpipe.scenario import Dumbbell
+from longpipe.units import RATE
+
+
+def full_segments_bps(result: Result) -> float:
+    """Payload of a dumbbell's trunk in full segments, back to back, less VBR's mean rate [bit/s]; nan for a graph.
+
+    ATM Forum/96-1761 section 3.2 and 97-0424 section 4.2: VBR counts at the rate that it is given, not at what it got.
+    """
+    network = result.scenario.network
+    if not isinstance(network, Dumbbell):
+        return math.nan
+    payload = max(path.mss_bytes / path.packet_bytes for path in paths(result.scenario.resolved))
+    return payload * (RATE.parse(network.trunk_rate) - _vbr_bps(network))
+
+
+def _vbr_bps(network: Dumbbell) -> float:
+    """Mean rate of the VBR over a dumbbell's trunk, in the long run [bit/s]."""
+    if network.vbr is None:
+        return 0.0
+    slowest = min(RATE.parse(network.access_rate), RATE.parse(network.trunk_rate))
+    return network.vbr.duty * (slowest if network.vbr.rate is None else RATE.parse(network.vbr.rate))

@@ -1,0 +1,107 @@
+"""Efficiency is at most 1 in every mix of traffic, and what it is a share of can be found by hand."""
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from longpipe import Result, Scenario, simulate
+from longpipe.analysis.efficiency import Offer, attainable_bytes
+from strategies import mixes
+
+# A full segment of 512 bytes takes 12 cells.
+SEGMENT = 512 / (12 * 53)
+
+
+def over_ip(duration: str, groups: list[dict[str, object]], **network: object) -> Result:
+    fields = {"kind": "dumbbell", "trunk_rate": "10 Mbit/s", "access_rate": "1 Gbit/s", "group": groups, **network}
+    scenario = {"framing": "ip", "duration": duration, "network": fields, "switch": {"buffer": "30 packets"}}
+    return simulate(Scenario.model_validate(scenario))
+
+
+def at_trunk(result: Result, column: str) -> float:
+    ports = result.part("ports")
+    return float(ports[column][list(ports["port"]).index("switch1->switch2")])
+
+
+def call(rate: str, payload: str) -> dict[str, object]:
+    return {"name": "call", "traffic": {"kind": "cbr", "rate": rate, "payload": payload}}
+
+
+def test_packets_fill_the_trunk_in_the_order_of_what_they_lose_to_headers() -> None:
+    small, large = Offer(share=0.5, most_bytes=math.inf), Offer(share=0.8, most_bytes=40)
+    # 50 bytes on the wire carry the 40, the other 50 carry half of that.
+    assert attainable_bytes(100, [small, large]) == pytest.approx(40 + 25)
+    assert attainable_bytes(25, [small, large]) == pytest.approx(20)
+    # What no packet is left for goes on with the best.
+    assert attainable_bytes(100, [large]) == pytest.approx(80)
+    assert attainable_bytes(0, [large]) == attainable_bytes(7, []) == 0
+
+
+def test_datagrams_that_fill_a_trunk_are_all_of_it() -> None:
+    result = over_ip("20 s", [call("20 Mbit/s", "1472 B")], trunk_delay="50 ms")
+    assert result.attainable_bps == pytest.approx(1e7 * 1472 / 1500)
+    # What is on the wire at the end, and the way of the first.
+    assert result.efficiency == pytest.approx(1 - 0.05 / 20, abs=2e-4)
+
+
+def test_datagrams_beside_tcp_count_as_far_as_they_were_sent() -> None:
+    groups: list[dict[str, object]] = [{"name": "bulk"}, call("1 Mbit/s", "1400 B")]
+    result = over_ip("10 s", groups)
+    sent = 8 * dict(zip(*(result.part("flows")[name] for name in ("flow", "sent_bytes")), strict=True))["call"] / 10
+    mss = int(result.scenario.tcp.mss.split()[0])
+    # The datagrams lose less to headers: they come first, and segments fill the rest.
+    assert mss / (mss + 40) < 1400 / 1428
+    assert result.attainable_bps == pytest.approx(sent + (1e7 - sent * 1428 / 1400) * mss / (mss + 40))
+    assert result.efficiency == pytest.approx(at_trunk(result, "utilization"), abs=0.005)
+    # Those that lose more leave the trunk to segments.
+    assert over_ip("1 s", [{"name": "bulk"}, call("1 Mbit/s", "20 B")]).attainable_bps == pytest.approx(
+        1e7 * mss / (mss + 40)
+    )
+
+
+def test_what_vbr_did_not_get_is_left_to_others() -> None:
+    vbr = {"period": "300 ms", "duty": 0.9}
+    changes = {"network.trunk_rate": "10 Mbit/s", "network.vbr": vbr, "duration": "10 s"}
+    result = simulate(Scenario().with_(**changes, **{"switch.scheduler": {"kind": "guaranteed-rate", "share": 0.5}}))
+    classes = result.classes.set_index(["port", "class"])["cells_out"]["switch1->switch2"]
+    # Half of the slots are guaranteed to UBR, and VBR wants 90 % of them.
+    assert classes["vbr"] * 424 / 10 == pytest.approx(5e6, rel=0.05)
+    assert result.attainable_bps == pytest.approx(SEGMENT * (1e7 - 424 * classes["vbr"] / 10))
+    assert 0.95 < result.efficiency <= 1
+
+
+def test_segments_that_fill_their_last_cell_carry_more_than_full_ones() -> None:
+    # 472 bytes and 56 of headers and trailers are 11 cells; a full segment of 500 leaves 20 bytes of its 12 empty.
+    network = {"kind": "dumbbell", "sources": 60, "trunk_rate": "100 kbit/s", "access_rate": "100 Mbit/s"}
+    fields = {
+        "framing": "aal5",
+        "duration": "2.8 s",
+        "network": network,
+        "traffic": {"kind": "transfer", "size": "472 B"},
+    }
+    scenario = Scenario.model_validate({**fields, "tcp": {"mss": "500 B"}, "switch": {"buffer": "unlimited"}})
+    result = simulate(scenario)
+    assert list(result.part("flows")["short_bytes"]) == list(result.part("flows")["sent_bytes"])
+    assert at_trunk(result, "utilization") > 0.99
+    assert result.throughputs_bps.sum() > 1e5 * 500 / (12 * 53)
+    assert 0.95 < result.efficiency <= 1
+
+
+def test_a_schedule_s_bytes_for_each_packet_carry_no_payload(tmp_path: Path) -> None:
+    schedule = tmp_path / "down"
+    schedule.write_text("1\n")
+    result = over_ip("10 s", [call("20 Mbit/s", "1472 B")], path={"file": str(schedule)})
+    # 1504 bytes each millisecond, 4 of which a packet of 1500 takes besides its own.
+    assert result.attainable_bps == pytest.approx(8 * 1504 * 1000 * 1472 / 1504)
+    assert result.efficiency == pytest.approx(1, abs=1e-3)
+    assert result.efficiency <= 1
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(mixes())
+def test_efficiency_is_never_above_one(scenario: Scenario) -> None:
+    result = simulate(scenario)
+    assert math.isnan(result.efficiency) or 0 <= result.efficiency <= 1
+    assert math.isnan(result.efficiency) == (result.attainable_bps == 0)
