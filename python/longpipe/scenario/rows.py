@@ -17,6 +17,7 @@ PS: Final = 10**12
 # From 1973 on a bare time is a Unix time, of seconds, or by its size of milliseconds, microseconds or nanoseconds.
 _UNIX: Final = 10**8
 _UNIX_UNITS: Final = ((10**11, "s"), (10**14, "ms"), (10**17, "us"), (10**40, "ns"))
+_FARTHEST_PS: Final = 10**11 * PS
 # What a series calls its instants.
 _TIMES: Final = ("time", "timestamp")
 _SHOWN: Final = 40
@@ -121,6 +122,10 @@ class Times:
     def read(self, line: int, cell: str) -> int:
         """Returns an instant; ScenarioError unless it is after the one before."""
         value = self._value(line, cell)
+        if abs(value) > _FARTHEST_PS:
+            raise ScenarioError(
+                f"{self.file}:{line}: {self.head} {cell[:_SHOWN]}; needs a time within 3000 years of 1970"
+            )
         if self.begin is None:
             self.begin = value if self.from_first or value > self.latest else 0
         value -= self.begin
