@@ -3,6 +3,7 @@
 import json
 import math
 import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -154,19 +155,36 @@ def seconds(time: str) -> float:
 
 def run(case: LinuxCase) -> LinuxRun:
     """Runs a case in the guest; ScenarioError where it can't be had, RunError where it fails."""
-    packets = RATE.parse(case.rate) * seconds(case.duration) / 8 / PACKET_BYTES
-    sizes = [SIZE.parse(flow.size) for flow in case.flows if flow.size is not None]
-    if len(sizes) == len(case.flows):
-        packets = min(packets, 2 * math.fsum(sizes) / MSS)
-    timeout_s = START_S + PACKET_S * packets
+    (found,) = run_each([case], seed=case.seed)
+    return found
+
+
+def run_each(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
+    """Runs cases in one start of the guest, one after another; yields each run as soon as it has finished.
+
+    `seed` stands in for the cases' own seeds: all draws of the guest follow from it and from the cases before. The
+    cases must all use ECN or none, and DCTCP alone or not at all, because a listening socket keeps these settings.
+    """
+    timeout_s = START_S + math.fsum(PACKET_S * _packets_at_most(case) for case in cases)
+    guests = [case.guest for case in cases]
     try:
-        return linux_kernel.boot(case.guest, seed=case.seed, timeout_s=timeout_s, read=lambda share: _read(case, share))
+        yield from linux_kernel.boot(
+            guests, seed=seed, timeout_s=timeout_s, read=lambda number, folder: _read(cases[number], folder)
+        )
     except RunError as error:
         # Of all that is written in tc's words only the discipline is the user's.
         if QUEUE_COMMAND not in str(error):
             raise
         told = str(error).partition("early: ")[2].partition(": subprocess.")[0]
-        raise ScenarioError(f"discipline: {case.discipline!r}; needs what tc takes, which says: {told}") from None
+        asked = ", ".join(dict.fromkeys(repr(case.discipline) for case in cases))
+        raise ScenarioError(f"discipline: {asked}; needs what tc takes, which says: {told}") from None
+
+
+def _packets_at_most(case: LinuxCase) -> float:
+    """Packets that a case can send: as many as the bottleneck lets through, or twice what files need."""
+    packets = RATE.parse(case.rate) * seconds(case.duration) / 8 / PACKET_BYTES
+    sizes = [SIZE.parse(flow.size) for flow in case.flows if flow.size is not None]
+    return min(packets, 2 * math.fsum(sizes) / MSS) if len(sizes) == len(case.flows) else packets
 
 
 def _read(case: LinuxCase, share: Path) -> LinuxRun:

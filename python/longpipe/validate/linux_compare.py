@@ -34,6 +34,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
 OPTIONS: Final[dict[str, dict[str, Any]]] = {"cubic": {"rules": "linux"}, "highspeed": {"rules": "linux"}}
 TIMESTAMPS_BYTES: Final = 12
 SPEED_UP: Final = 1000
+TRUNK: Final = "switch1->switch2"
 # Disciplines that draw the packets that they drop or mark.
 DRAWING: Final = ("red", "pie", "choke")
 _COUNTED: Final = ("lost_overflow", "lost_refused", "lost_forced", "marked")
@@ -155,7 +156,7 @@ class LinuxComparison:
         linux = self.linux
         rows: dict[str, tuple[int, ...]] = {"linux": (linux.queue_drops, linux.link_losses, linux.marks)}
         if self.longpipe is not None:
-            trunk = self.longpipe.ports.set_index("port").loc["switch1->switch2"]
+            trunk = self.longpipe.ports.set_index("port").loc[TRUNK]
             count = {name: int(str(trunk[f"packets_{name}"])) for name in _COUNTED}
             queue = count["lost_overflow"] + count["lost_refused"]
             rows["longpipe"] = (queue, count["lost_forced"], count["marked"])
@@ -172,9 +173,9 @@ class LinuxComparison:
             times = self.linux.of(number).index.to_numpy()
             name = f"flow{number}"
             columns = {
-                "cwnd": _at(times, traces["cwnd"], name, "cwnd_bytes") / MSS,
-                "srtt_us": _at(times, traces["rtt"], name, "srtt_s") * 1e6,
-                "bytes_acked": np.nan_to_num(_at(times, acks, name, "sequence_bytes")),
+                "cwnd": at(times, traces["cwnd"], name, "cwnd_bytes") / MSS,
+                "srtt_us": at(times, traces["rtt"], name, "srtt_s") * 1e6,
+                "bytes_acked": np.nan_to_num(at(times, acks, name, "sequence_bytes")),
             }
             parts.append(pd.DataFrame({"time_s": times, "flow": number, **columns}))
         return pd.concat(parts, ignore_index=True)
@@ -236,7 +237,7 @@ def compare(case: LinuxCase, *, alone: bool = False, **changes: object) -> Linux
     return LinuxComparison(theirs, None if own is None else simulate(own, seed=case.seed))
 
 
-def _at(times: Any, trace: pd.DataFrame, flow: str, column: str) -> Any:  # noqa: ANN401 - arrays
+def at(times: Any, trace: pd.DataFrame, flow: str, column: str) -> Any:  # noqa: ANN401 - arrays
     """The latest value of a flow's column at each of the times; nan before the first."""
     rows = trace[trace["flow"] == flow]
     place = np.searchsorted(rows["time_s"].to_numpy(), times, side="right") - 1

@@ -1,4 +1,4 @@
-"""User-mode Linux: where it is or how to get it, and one start of it with a case to run.
+"""User-mode Linux: where it is or how to get it, and one start of it with the cases to run.
 
 It is Debian's package `user-mode-linux`, in Debian 12 Linux 6.1: one process of the host, whose root is the host's own
 file system, read-only. The kernel is GPL-2.0: it is run, never linked to or carried.
@@ -14,8 +14,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -30,6 +31,8 @@ GUEST: Final = Path(__file__).parent / "linux_guest"
 MACHINE: Final = "x86_64"
 # What the host needs besides: a compiler for the shim, and what makes the path in the guest.
 TOOLS: Final = {"cc": "gcc libc6-dev", "ip": "iproute2", "tc": "iproute2", "mount": "mount", "sysctl": "procps"}
+# How often the host looks whether a case has finished [s].
+POLL_S: Final = 0.05
 SYSTEM_PATH: Final = "/usr/sbin:/usr/bin:/sbin:/bin"
 BOOT: Final = (
     "mem=512M",
@@ -95,17 +98,23 @@ def get() -> Kernel:
     return found
 
 
-def boot(case: Mapping[str, Any], *, seed: int, timeout_s: float, read: Callable[[Path], Read]) -> Read:
-    """Starts the guest with a case, and returns what `read` makes of the folder in which it left its results.
+def boot(
+    cases: Sequence[Mapping[str, Any]], *, seed: int, timeout_s: float, read: Callable[[int, Path], Read]
+) -> Iterator[Read]:
+    """Starts the guest once for several cases; yields what `read` returns for each as soon as it has finished.
 
-    The case is what `linux_guest.load` takes. `timeout_s` is real time [s]. Raises ScenarioError where the kernel can't
-    be had, RunError if the guest does not finish.
+    `read` gets a case's number and the folder with its results. Cases are those that `linux_guest.load` takes. `seed`
+    seeds the randomness of the whole start, so that a case's draws depend on the cases before it. `timeout_s` limits
+    all cases together, in real time [s]. Raises ScenarioError where the kernel can't be had, RunError if the guest does
+    not finish.
     """
     kernel = get()
     shim = _shim()
     with tempfile.TemporaryDirectory(prefix="longpipe-linux-") as name:
         share = Path(name)
-        (share / "case.json").write_text(json.dumps(case))
+        for number, case in enumerate(cases):
+            (share / str(number)).mkdir()
+            (share / str(number) / "case.json").write_text(json.dumps(case))
         settings = {
             "WITNESS_PYTHON": str(Path(getattr(sys, "_base_executable", sys.executable)).resolve()),
             "WITNESS_MODULES": str(kernel.modules),
@@ -116,10 +125,24 @@ def boot(case: Mapping[str, Any], *, seed: int, timeout_s: float, read: Callable
         shutil.copy(GUEST / "init.sh", share)
         (share / "init.sh").chmod(0o755)
         environment = {"LD_PRELOAD": str(shim), "VT_SEED": str(seed + 1), "PATH": SYSTEM_PATH, "HOME": str(share)}
-        _run([str(kernel.program), *BOOT], environment, share, timeout_s)
-        if not (share / "result.json").exists():
-            raise RunError(f"{PROGRAM}: the guest stopped early: {_last_words(share)}")
-        return read(share)
+        with _running([str(kernel.program), *BOOT], environment, share) as guest:
+            deadline = time.monotonic() + timeout_s
+            for number in range(len(cases)):
+                _await(guest, share, number, deadline, timeout_s)
+                yield read(number, share / str(number))
+                shutil.rmtree(share / str(number))
+
+
+def _await(guest: "subprocess.Popen[bytes]", share: Path, number: int, deadline: float, timeout_s: float) -> None:
+    """Waits until a case has finished; RunError if the guest ends or time runs out before."""
+    result = share / str(number) / "result.json"
+    while not result.exists():
+        with suppress(subprocess.TimeoutExpired):
+            guest.wait(POLL_S)
+            if not result.exists():
+                raise RunError(f"{PROGRAM}: the guest stopped early: {_last_words(share)}")
+        if time.monotonic() > deadline:
+            raise RunError(f"{PROGRAM}: the guest did not finish within {timeout_s:.0f} s")
 
 
 def _last_words(share: Path) -> str:
@@ -132,7 +155,9 @@ def _last_words(share: Path) -> str:
     return "without a word"
 
 
-def _run(command: list[str], environment: Mapping[str, str], share: Path, timeout_s: float) -> None:
+@contextmanager
+def _running(command: list[str], environment: Mapping[str, str], share: Path) -> "Iterator[subprocess.Popen[bytes]]":
+    """Runs the guest in its folder, and ends all of it on leaving."""
     with (share / "console.txt").open("wb") as console:
         guest = subprocess.Popen(  # noqa: S603 - a fixed command
             command,
@@ -144,9 +169,7 @@ def _run(command: list[str], environment: Mapping[str, str], share: Path, timeou
             start_new_session=True,
         )
         try:
-            guest.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            raise RunError(f"{PROGRAM}: the guest did not finish within {timeout_s:.0f} s") from None
+            yield guest
         finally:
             # Its processes are processes of the host, which outlive it where it was ended from outside.
             with suppress(ProcessLookupError):

@@ -227,7 +227,12 @@ def draw(number: int) -> tuple[LinuxCase, float]:
 
     The probability of a loss is beside the case, which has the numbers of the packets that it came to.
     """
-    random = Random(f"path {number}")  # noqa: S311 - no secret
+    case, loss = draw_from(Random(f"path {number}"))  # noqa: S311 - no secret
+    return case.model_copy(update={"seed": number}), loss
+
+
+def draw_from(random: Random) -> tuple[LinuxCase, float]:
+    """Draws the path of `draw` from any stream."""
     while True:
         rate, round_trip = _between(random, 5e6, 100e6), _between(random, 0.010, 0.600)
         product = rate * round_trip / 8
@@ -243,7 +248,6 @@ def draw(number: int) -> tuple[LinuxCase, float]:
         buffer=max(4, round(buffer * product / PACKET_BYTES)),
         lose=tuple(packet for packet in range(round(packets)) if random.random() < loss),
         duration=f"{duration_s} s",
-        seed=number,
     )
     return case, loss
 

@@ -2,13 +2,16 @@
 
     python -S -m longpipe.validate.linux_guest.load MODULES SHARE
 
-reads SHARE/case.json; writes SHARE/series.csv, SHARE/sender.pcap where asked for and, last, SHARE/result.json.
+runs one case after another, because a start of the guest takes longer than most cases. It reads SHARE/N/case.json for
+N = 0, 1, ..., and writes SHARE/N/series.csv, SHARE/N/sender.pcap where asked for and, last, SHARE/N/result.json.
 """
 
 import ctypes
 import json
 import os
+import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -23,6 +26,7 @@ TCP_CONGESTION: Final = 13
 PR_SET_TIMERSLACK: Final = 29
 # The application writes all that its buffer takes this often [s].
 WRITE_S: Final = 0.02
+MOST_FLOWS: Final = 16
 CHUNK: Final = bytes(1 << 16)
 MODULES: Final = ("veth", "sch_netem", "sch_tbf", "sch_ingress", "cls_bpf")
 
@@ -55,20 +59,37 @@ class Flow:
         except BlockingIOError:
             pass
 
+    def abort(self) -> None:
+        """Resets the connection, so that none of its data stays in the kernel."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("=ii", 1, 0))
+        self.socket.close()
 
-def receive(flows: int) -> None:
-    """The receiving application, in a process of its own: takes all at once, to the end."""
+
+def receive() -> None:
+    """The receiving application, in a process of its own: takes all at once, to the end or to SIGUSR1."""
+    children: dict[int, socket.socket] = {}
+
+    def end(*_: object) -> None:
+        for child, connection in children.items():
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            connection.close()
+        children.clear()
+
+    signal.signal(signal.SIGUSR1, end)
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind((path.RECEIVER, path.PORT))
-    listening.listen(flows)
-    for _ in range(flows):
+    listening.listen(MOST_FLOWS)
+    while True:
         connection, _ = listening.accept()
-        if os.fork() == 0:
+        child = os.fork()
+        if child == 0:
             buffer = bytearray(1 << 20)
             while connection.recv_into(buffer, len(buffer), socket.MSG_TRUNC):
                 pass
             os._exit(0)
+        children[child] = connection
 
 
 def run(case: dict[str, Any], share: Path) -> dict[str, Any]:
@@ -94,14 +115,20 @@ def run(case: dict[str, Any], share: Path) -> dict[str, Any]:
             capture.drain()
         if all(flow.done for flow in flows):
             break
-    told = path.counters() | {"flows": [tcpinfo.read(flow.socket) for flow in flows]}
-    if losses is not None:
-        told["by_number"] = losses.lost
+    told = _counted(flows, losses)
     if capture is not None:
         capture.close()
     head = ",".join(("time_s", "flow", *tcpinfo.COLUMNS))
     (share / "series.csv").write_text("\n".join([head, *rows]) + "\n")
+    for flow in flows:
+        flow.abort()
     return told
+
+
+def _counted(flows: list[Flow], losses: Losses | None) -> dict[str, Any]:
+    """Counters of the queue, the link and each connection."""
+    counted = path.counters() | {"flows": [tcpinfo.read(flow.socket) for flow in flows]}
+    return counted if losses is None else counted | {"by_number": losses.lost}
 
 
 def _sample(flows: list[Flow], now: float) -> list[str]:
@@ -115,25 +142,40 @@ def _sample(flows: list[Flow], now: float) -> list[str]:
     return rows
 
 
-def main(modules: Path, share: Path) -> None:
-    """One case, from the modules on."""
-    case = json.loads((share / "case.json").read_text())
-    ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
-    controls = {f"tcp_{flow['control']}" for flow in case["flows"]}
-    discipline = f"sch_{case['discipline'].split()[0]}"
-    path.load_modules(modules, [*MODULES, discipline, *sorted(controls)])
-    path.build(case)
-    receiver = subprocess.Popen(  # noqa: S603 - in the guest
-        ["ip", "netns", "exec", "b", sys.executable, "-S", "-m", __spec__.name, "receive", str(len(case["flows"]))]  # noqa: S607
-    )
+def one(case: dict[str, Any], share: Path, receiver: "subprocess.Popen[bytes]") -> None:
+    """Runs a case over the path that was made for it, and leaves the results in its folder."""
     told = run(case, share)
-    receiver.kill()
+    receiver.send_signal(signal.SIGUSR1)
     told["kernel"] = os.uname().release
-    (share / "result.json").write_text(json.dumps(told))
+    # The host waits for the name, and must not find half of the file.
+    (share / "written").write_text(json.dumps(told))
+    (share / "written").rename(share / "result.json")
+
+
+def main(modules: Path, share: Path) -> None:
+    """Every case of the shared folder, by number: namespaces and receiver stay, the path's settings change."""
+    ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
+    receiver, number = None, 0
+    while (file := share / str(number) / "case.json").exists():
+        case = json.loads(file.read_text())
+        controls = {f"tcp_{flow['control']}" for flow in case["flows"]}
+        discipline = f"sch_{case['discipline'].split()[0]}"
+        path.load_modules(modules, [*MODULES, discipline, *sorted(controls)])
+        if receiver is None:
+            path.build(case)
+            receiver = subprocess.Popen(  # noqa: S603 - in the guest
+                ["ip", "netns", "exec", "b", sys.executable, "-S", "-m", __spec__.name, "receive"]  # noqa: S607
+            )
+        else:
+            path.change(case)
+        one(case, share / str(number), receiver)
+        number += 1
+    if receiver is not None:
+        receiver.kill()
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "receive":
-        receive(int(sys.argv[2]))
+        receive()
     else:
         main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -8,6 +8,7 @@ import os
 import struct
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 SYS_BPF: Final = 321
@@ -75,6 +76,8 @@ class Losses:
             f"filter add dev {device} ingress bpf direct-action object-pinned {PIN}",
         ):
             subprocess.run(["tc", "-n", namespace, *command.split()], check=True)  # noqa: S603, S607 - in the guest
+        # The filter holds the program; the next case pins another one.
+        Path(PIN).unlink()
 
     @property
     def seen(self) -> int:

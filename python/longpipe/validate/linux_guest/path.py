@@ -40,11 +40,14 @@ _ADDRESSES: Final = {
 _ROUTES: Final = {"": "default via 10.0.1.1", "d": "default via 10.0.2.1", "b": "default via 10.0.3.1"}
 
 _libc = ctypes.CDLL(None, use_errno=True)
+_loaded: set[str] = set()
 
 
 def load_modules(home: Path, names: list[str]) -> None:
-    """Loads those of the modules that exist; what is built in needs none."""
-    for name in names:
+    """Loads those of the modules that exist and are not loaded yet; what is built in needs none."""
+    missing = [name for name in names if name not in _loaded]
+    _loaded.update(missing)
+    for name in missing:
         for path in home.rglob(f"{name}.ko"):
             with path.open("rb") as module:
                 if _libc.syscall(SYS_FINIT_MODULE, module.fileno(), b"", 0) < 0:
@@ -53,11 +56,7 @@ def load_modules(home: Path, names: list[str]) -> None:
 
 def build(case: dict[str, Any]) -> None:
     """Makes the path: `rate` [bit/s], `delay_s` (one way), `discipline` (of tc), `loss` (probability)."""
-    ecn = int("ecn" in case["discipline"].split() or any(flow["control"] == "dctcp" for flow in case["flows"]))
-    settings = [*SETTINGS, f"net.ipv4.tcp_ecn={ecn}"]
-    # A receiver of another control would refuse DCTCP's marks.
-    if all(flow["control"] == "dctcp" for flow in case["flows"]):
-        settings.append("net.ipv4.tcp_congestion_control=dctcp")
+    settings = [*SETTINGS, *_connection_settings(case)]
     _run("sysctl", "-q", *settings)
     for name in "drb":
         _run("ip", "netns", "add", name)
@@ -69,6 +68,19 @@ def build(case: dict[str, Any]) -> None:
     for space in "dr":
         _run("ip", "netns", "exec", space, "sysctl", "-q", "net.ipv4.ip_forward=1")
     _run("ip", "-n", "r", "route", "add", "10.0.1.0/24", "via", "10.0.2.2")
+    _set_queues(case)
+
+
+def _connection_settings(case: dict[str, Any]) -> list[str]:
+    """Settings of connections that depend on the case."""
+    ecn = int("ecn" in case["discipline"].split() or any(flow["control"] == "dctcp" for flow in case["flows"]))
+    # A receiver of another control would refuse DCTCP's marks.
+    dctcp = all(flow["control"] == "dctcp" for flow in case["flows"])
+    return [f"net.ipv4.tcp_ecn={ecn}", *(["net.ipv4.tcp_congestion_control=dctcp"] if dctcp else [])]
+
+
+def _set_queues(case: dict[str, Any]) -> None:
+    """Delays, losses and the bottleneck."""
     delay = f"netem delay {case['delay_s'] * 1e6:.3f}us limit 1000000"
     loss = f" loss {100 * case['loss']:.6f}%" if case["loss"] else ""
     burst = max(BURST_BYTES, int(case["rate"] * BURST_S / 8))
@@ -81,6 +93,15 @@ def build(case: dict[str, Any]) -> None:
             f"qdisc add dev r1 parent 1:1 handle 10: {case['discipline']}",
         ],
     )
+
+
+def change(case: dict[str, Any]) -> None:
+    """Makes the path into that of another case with the same settings of connections; what is on its way is dropped."""
+    _batch("d", "tc", ["qdisc del dev d0 root", "qdisc del dev d1 root"])
+    if any(one["kind"] == "clsact" for one in _shown("d", "d0")):
+        _batch("d", "tc", ["qdisc del dev d0 clsact"])
+    _batch("r", "tc", ["qdisc del dev r1 root"])
+    _set_queues(case)
 
 
 def counters() -> dict[str, Any]:

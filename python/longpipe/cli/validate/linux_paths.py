@@ -1,0 +1,117 @@
+"""`longpipe validate linux-paths`: random paths for each congestion control, in Linux and here."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+
+from longpipe.errors import ScenarioError, nearest
+from longpipe.files import check_file
+from longpipe.validate.linux import LinuxControl
+
+if TYPE_CHECKING:
+    from longpipe.validate.linux_paths_judged import PathJudgement
+
+DIFFERENT = 1
+
+
+def linux_paths(
+    file: Annotated[Path, typer.Argument(help="CSV file of Linux's results; finished runs in it are kept.")],
+    control: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A congestion control; all that longpipe models.")
+    ] = None,
+    paths: Annotated[int, typer.Option(min=1, help="How many paths for each control.")] = 40,
+    judge: Annotated[bool, typer.Option("--judge", help="Judge what the file has; do not start Linux.")] = False,
+    collect: Annotated[bool, typer.Option("--collect", help="Fill the file; do not judge.")] = False,
+) -> None:
+    """Run random paths for each congestion control in Linux 6.1 and here, and judge each path.
+
+    Runs that the file lacks are added as they finish: a command that was interrupted continues where it ended. On 90 %
+    of a control's paths goodput has to be within 3 % and the median round trip within 5 % of Linux's; on 80 % packets
+    lost and marked, and retransmissions, within 15 % or 2 packets. Exit status 0 if they are, else 1.
+    """
+    from rich.console import Console
+
+    from longpipe.validate import linux_paths as store
+    from longpipe.validate.linux_paths_judged import judged
+
+    if judge and collect:
+        raise ScenarioError("--judge: not together with --collect; needs one of them, or none for both")
+    controls: list[LinuxControl] = []
+    for name in control or store.CONTROLS:
+        if name not in store.CONTROLS:
+            lacks = " (longpipe does not model it)" if name in get_args(LinuxControl) else ""
+            raise ScenarioError(f"--control: {name!r}{lacks}; {nearest(name, store.CONTROLS)}")
+        controls.append(name)
+    if not judge:
+        check_file("FILE", file)
+        store.collect(file, controls, paths, Console(stderr=True, highlight=False).print)
+    if not collect:
+        found = store.read(file)
+        chosen = found[found["control"].isin(controls) & (found["path"] < paths)]
+        if chosen.empty:
+            raise ScenarioError(f"FILE: {str(file)!r}; needs finished runs of {', '.join(controls)}")
+        typer.echo(f"Linux {', '.join(chosen['kernel'].unique())}; seeds {_ranges(chosen['seed'].unique().tolist())}")
+        if not _show(judged(chosen), paths):
+            raise typer.Exit(DIFFERENT)
+
+
+def _show(found: "list[PathJudgement]", paths: int) -> bool:
+    """Prints a line for each control, one for each path that differs, and whether all criteria are met."""
+    from longpipe.validate.linux_judged import COUNTS, QUANTITIES
+    from longpipe.validate.linux_paths import CONTROLS, NOT_MODELLED
+    from longpipe.validate.linux_paths_causes import CAUSES
+    from longpipe.validate.linux_paths_judged import COUNTS_SHARE, STEADY_SHARE, TIMES
+
+    met = True
+    typer.echo(
+        f"{'control':<10}{'paths':>6}{'goodput and round trip':>24}{'losses and marks':>18}{'retransmitted':>15}"
+    )
+    for control in CONTROLS:
+        of = [one for one in found if one.control == control]
+        if not of:
+            continue
+        steady, lost, again = (
+            sum(one.agree(names) for one in of) for names in (TIMES, ("losses", "marks"), ("retransmissions",))
+        )
+        misses = [
+            name
+            for name, count, share in (
+                ("goodput and round trip", steady, STEADY_SHARE),
+                ("losses", lost, COUNTS_SHARE),
+                ("retransmissions", again, COUNTS_SHARE),
+            )
+            if count < share * len(of)
+        ]
+        met = met and not misses
+        note = f"  too few: {', '.join(misses)}" if misses else ""
+        typer.echo(f"{control:<10}{len(of):>6}{steady:>24}{lost:>18}{again:>15}{note}")
+    typer.echo("paths that differ, longpipe relative to Linux:")
+    for one in found:
+        if one.differing:
+            parts = (
+                f"{QUANTITIES[each.quantity]} {100 * each.difference:+.1f} %"
+                + (f" ({each.longpipe:.0f} for {each.linux:.0f})" if each.quantity in COUNTS else "")
+                for each in one.differing
+            )
+            cause = CAUSES.get((one.control, one.path), "not traced")
+            typer.echo(f"  {one.control} {one.path}: {', '.join(parts)}; cause: {cause}")
+    typer.echo(
+        f"not judged: {', '.join(NOT_MODELLED)}, which longpipe does not model; the first third of goodput and round "
+        "trip; windows over time and the order of losses"
+    )
+    short = sorted({one.control for one in found if sum(each.control == one.control for each in found) < paths})
+    if short:
+        typer.echo(f"fewer than {paths} paths: {', '.join(short)}")
+    return met
+
+
+def _ranges(seeds: list[int]) -> str:
+    """Numbers as ranges: 0-1, 1000-1001."""
+    parts: list[list[int]] = []
+    for seed in sorted(seeds):
+        if parts and seed == parts[-1][-1] + 1:
+            parts[-1].append(seed)
+        else:
+            parts.append([seed])
+    return ", ".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else f"{part[0]}" for part in parts)

@@ -1,0 +1,114 @@
+"""Random paths for every congestion control of Linux 6.1: draws them, runs them in Linux and keeps the results.
+
+Results go into a CSV file, a row for each run as soon as it has finished, so that an interrupted collection continues
+where it ended.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import pandas as pd
+
+from longpipe.errors import ScenarioError
+from longpipe.validate.linux import PACKET_BYTES, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, run_each
+from longpipe.validate.linux_tables import PHASES, draw_from, measures
+
+CONTROLS: Final[tuple[LinuxControl, ...]] = (
+    "reno", "cubic", "bic", "htcp", "hybla", "illinois", "scalable", "highspeed", "vegas", "veno", "westwood", "dctcp",
+    "bbr",
+)  # fmt: skip
+# Controls of Linux 6.1 that longpipe does not model.
+NOT_MODELLED: Final[tuple[LinuxControl, ...]] = ("cdg", "lp", "nv", "yeah")
+PATHS: Final = 40
+# Runs of a path in Linux: BBR draws its phase, and means are compared.
+DRAWS: Final = {"bbr": PHASES}
+# DCTCP's queue marks above this share of the buffer, and above two packets at least.
+MARKING_SHARE, LEAST_MARKING = 1 / 3, 2
+KEY: Final = ["control", "path", "draw"]
+DRAWN: Final = ("rate", "round_trip", "buffer", "discipline", "duration")
+COLUMNS: Final = (
+    *KEY, *DRAWN, "loss", "seed", "kernel", "goodput_mbps", "first_goodput_mbps", "median_srtt_ms", "drops",
+    "link_losses", "retransmissions", "marks", "receiver_limited_s",
+)  # fmt: skip
+# Seeds of the starts of the guest for a path are its number times this, and above.
+SEEDS_APART: Final = 1000
+
+Run = tuple[LinuxControl, int, int]
+
+
+def draw(control: LinuxControl, number: int) -> tuple[LinuxCase, float]:
+    """Path `number`, from 0, of a control, and its probability of a loss: as `linux_tables.draw`, by other draws."""
+    case, loss = draw_from(Random(f"{control} path {number}"))  # noqa: S311 - no secret
+    discipline = _marking(case.buffer) if control == "dctcp" else case.discipline
+    return case.model_copy(update={"flows": (LinuxFlow(control=control),), "discipline": discipline}), loss
+
+
+def _marking(buffer: int) -> str:
+    """Returns RED as a step, which marks every packet that finds more than MARKING_SHARE of the buffer."""
+    packets = max(LEAST_MARKING, round(buffer * MARKING_SHARE))
+    # `tc` needs a maximum above the minimum: two bytes are one byte of longpipe's, whose packets are shorter.
+    least = packets * PACKET_BYTES
+    words = {"limit": buffer * PACKET_BYTES, "min": least, "max": least + 2, "avpkt": PACKET_BYTES, "burst": packets}
+    return f"red {' '.join(f'{name} {value}' for name, value in words.items())} probability 1 ecn"
+
+
+def read(file: Path) -> pd.DataFrame:
+    """The finished runs of a file; none if it does not exist. A row that a kill cut short is dropped."""
+    if not file.exists():
+        return pd.DataFrame(columns=list(COLUMNS))
+    text = file.read_text()
+    if not text.endswith("\n"):
+        file.write_text(text[: text.rfind("\n") + 1])
+    found = pd.read_csv(file)
+    if list(found.columns) != list(COLUMNS):
+        raise ScenarioError(f"FILE: {str(file)!r}; needs the columns {','.join(COLUMNS)}")
+    return found
+
+
+def missing(found: pd.DataFrame, controls: Sequence[LinuxControl], paths: int) -> list[list[Run]]:
+    """Runs that a file lacks, path by path, each list for one start of the guest: DCTCP's receiver marks otherwise."""
+    done = set(found[KEY].itertuples(index=False, name=None))
+    starts: list[list[Run]] = []
+    for number in range(paths):
+        runs = [(control, number, one) for control in controls for one in range(DRAWS.get(control, 1))]
+        left = [run for run in runs if run not in done]
+        starts.extend([run for run in left if (run[0] == "dctcp") == dctcp] for dctcp in (False, True))
+    return [start for start in starts if start]
+
+
+def collect(file: Path, controls: Sequence[LinuxControl], paths: int, tell: Callable[[str], None]) -> None:
+    """Runs what a file lacks in Linux, and appends a row for each run as soon as it has finished."""
+    for start in missing(read(file), controls, paths):
+        # A start that continues an interrupted one has other cases before each: another seed names it.
+        seed = SEEDS_APART * start[0][1] + int((read(file)["path"] == start[0][1]).sum())
+        cases = [draw(control, number)[0] for control, number, _ in start]
+        for run, found in zip(start, run_each(cases, seed=seed), strict=True):
+            row = _row(run, found, seed)
+            _append(file, row)
+            tell(f"{run[0]} {run[1]} {run[2]}: {row['goodput_mbps']} Mbit/s, {row['drops']} packets lost")
+
+
+def _row(run: Run, found: LinuxRun, seed: int) -> dict[str, object]:
+    control, number, _ = run
+    return {
+        **dict(zip(KEY, run, strict=True)),
+        **{name: getattr(found.case, name) for name in DRAWN},
+        "loss": draw(control, number)[1],
+        "seed": seed,
+        "kernel": found.kernel,
+        **measures(found),
+        "marks": found.marks,
+        "receiver_limited_s": found.receiver_limited_s[0],
+    }
+
+
+def _append(file: Path, row: dict[str, object]) -> None:
+    new = not file.exists() or file.stat().st_size == 0
+    text = pd.DataFrame([row], columns=list(COLUMNS)).to_csv(index=False, header=new, lineterminator="\n")
+    with file.open("a") as opened:
+        opened.write(text)
+        opened.flush()
+        os.fsync(opened.fileno())

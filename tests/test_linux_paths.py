@@ -1,0 +1,132 @@
+"""Random paths for every control: their collection, and longpipe beside data/linux/control-paths.csv without the kernel."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from linux_guest import kernel
+from longpipe import ScenarioError
+from longpipe.validate import linux_paths
+from longpipe.validate.linux import LinuxCase, LinuxFlow, LinuxRun, run, run_each
+from longpipe.validate.linux_disciplines import switch_of
+from longpipe.validate.linux_paths import CONTROLS, DRAWS, KEY, collect, draw, missing, read
+from longpipe.validate.linux_paths_judged import TIMES, judged
+
+FILE = Path(__file__).parent / "data" / "linux" / "control-paths.csv"
+TABLE = read(FILE)
+# The paths that are judged here; `longpipe validate linux-paths` judges all.
+JUDGED = 1
+# On how many of these paths, at least, goodput and round trip, losses and marks, and retransmissions agree with Linux.
+AGREE = {
+    "reno": (1, 1, 1),
+    "cubic": (1, 1, 1),
+    "bic": (0, 1, 1),
+    "htcp": (0, 1, 1),
+    "hybla": (1, 0, 0),
+    "illinois": (0, 1, 0),
+    "scalable": (1, 1, 1),
+    "highspeed": (1, 1, 1),
+    "vegas": (1, 1, 1),
+    "veno": (1, 1, 1),
+    "westwood": (0, 1, 0),
+    "dctcp": (1, 0, 0),
+    "bbr": (1, 1, 1),
+}
+
+
+def fake(case: LinuxCase) -> LinuxRun:
+    times = [index / 10 for index in range(601)]
+    series = pd.DataFrame({"time_s": times, "flow": 0, "bytes_acked": 0, "srtt_us": 0})
+    return LinuxRun(case, "6.1", series, 0, 0, 0, (0,), (0.0,))
+
+
+def test_all_controls_get_their_first_path_before_any_gets_its_second() -> None:
+    starts = missing(read(Path("none.csv")), CONTROLS, 2)
+    assert [{number for _, number, _ in start} for start in starts] == [{0}, {0}, {1}, {1}]
+    # DCTCP's receiver is another one, and BBR has six draws.
+    assert [len(start) for start in starts] == [len(CONTROLS) - 2 + DRAWS["bbr"], 1] * 2
+
+
+def test_an_interrupted_collection_loses_no_finished_run_and_repeats_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, started = tmp_path / "store.csv", []
+
+    def interrupted(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
+        started.append((len(cases), seed))
+        yield from map(fake, cases[:2])
+        raise KeyboardInterrupt
+
+    def whole(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
+        started.append((len(cases), seed))
+        yield from map(fake, cases)
+
+    monkeypatch.setattr(linux_paths, "run_each", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        collect(file, ("reno", "cubic", "bbr"), 2, print)
+    # As a kill while a row is written leaves it.
+    with file.open("a") as opened:
+        opened.write("bbr,0,0,1")
+    monkeypatch.setattr(linux_paths, "run_each", whole)
+    collect(file, ("reno", "cubic", "bbr"), 2, print)
+    assert started == [(8, 0), (6, 2), (8, 1000)]
+    keys = list(read(file)[KEY].itertuples(index=False, name=None))
+    assert len(keys) == len(set(keys)) == 16
+    collect(file, ("reno", "cubic", "bbr"), 2, print)
+    assert len(started) == 3
+
+
+def test_dctcp_s_queue_is_a_step_in_longpipe_too() -> None:
+    for number in range(40):
+        case = draw("dctcp", number)[0]
+        made = switch_of(case.guest["discipline"], 10_000_000)
+        assert made is not None
+        policy = made["policy"]
+        assert policy["max"] == policy["min"] + 1
+        assert policy["min"] == 1500 * max(2, round(case.buffer / 3))
+        assert policy["weight"] == 0.5
+
+
+def test_the_table_has_what_is_drawn_and_names_its_seeds() -> None:
+    assert set(TABLE["control"]) == set(CONTROLS)
+    assert not TABLE.duplicated(KEY).any()
+    assert (TABLE["seed"] // linux_paths.SEEDS_APART == TABLE["path"]).all()
+    for (control, number), rows in TABLE.groupby(["control", "path"]):
+        case, loss = draw(control, int(str(number)))  # type: ignore[arg-type]
+        assert set(rows["loss"]) == {loss}
+        assert (rows["link_losses"] <= len(case.lose)).all()
+        assert (rows["marks"] > 0).all() == (control == "dctcp")
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_over_random_paths_at_least_as_many_agree_with_linux_as_documented(control: str) -> None:
+    found = judged(TABLE[(TABLE["control"] == control) & (TABLE["path"] < JUDGED)])
+    agree = tuple(
+        sum(one.agree(names) for one in found) for names in (TIMES, ("losses", "marks"), ("retransmissions",))
+    )
+    assert len(found) == JUDGED
+    assert all(now >= before for now, before in zip(agree, AGREE[control], strict=True)), agree
+
+
+def test_a_table_of_other_paths_is_refused() -> None:
+    other = TABLE[TABLE["control"] == "reno"].head(1).assign(rate="1 bit/s")
+    with pytest.raises(ScenarioError, match=r"^FILE: rate of path 0 of reno; needs '"):
+        judged(other)
+
+
+@kernel
+def test_several_cases_in_one_start_of_the_guest_do_as_each_alone() -> None:
+    flow = LinuxFlow(control="cubic")
+    cases = [
+        LinuxCase(duration="5 s", lose=(100,), flows=(flow,)),
+        LinuxCase(duration="5 s", rate="20 Mbit/s", round_trip="30 ms", buffer=30, flows=(flow,)),
+    ]
+    together = list(run_each(cases, seed=0))
+    for case, found in zip(cases, together, strict=True):
+        alone = run(case)
+        assert found.queue_drops == alone.queue_drops
+        assert found.link_losses == alone.link_losses
+        assert found.goodput(1, 5) == pytest.approx(alone.goodput(1, 5), rel=1e-3)
+        assert found.median_srtt(1, 5) == pytest.approx(alone.median_srtt(1, 5), rel=1e-3)
