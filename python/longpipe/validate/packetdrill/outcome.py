@@ -5,6 +5,9 @@ from typing import Final, Literal
 
 # Characters of a statement, which may be any number of lines.
 _SHOWN: Final = 200
+# Names that no assertion here knows, and their characters.
+_MOST_NAMES: Final = 8
+_LONGEST_NAME: Final = 40
 
 Verdict = Literal["pass", "differs", "not understood"]
 
@@ -25,7 +28,8 @@ class Outcome:
     def __str__(self) -> str:
         """One line."""
         place = "" if self.line is None else f":{self.line}"
-        asked = f"; {self.unchecked} assertions of {', '.join(self.unknown)} not checked" if self.unchecked else ""
+        names = ", ".join(name[:_LONGEST_NAME] for name in self.unknown[:_MOST_NAMES])
+        asked = f"; {self.unchecked} assertions of {names} not checked" if self.unchecked else ""
         words = f": {self.words[:_SHOWN]}" if self.words else ""
         return f"{self.script}{place}: {self.verdict}{words}{asked}"
 
