@@ -18,6 +18,8 @@ const NONE_BELOW: f64 = 0.85;
 const SURE_FROM: f64 = 8.5;
 /// Bytes from which on, and over which, the rate of departures is measured (RFC 8033 section 5.2).
 const MEASURED_BYTES: u64 = 16_384;
+/// ns-3's byte count of no measurement cycle.
+const DQCOUNT_INVALID: u64 = u64::MAX;
 /// Weight of a new time in their mean: 2^14 over 2^16 bytes (RFC 8033 appendix A).
 const TIME_WEIGHT: f64 = 0.25;
 /// ns-3 protects another burst after so long without congestion.
@@ -40,16 +42,27 @@ enum Burst {
     Protected,
 }
 
-/// How fast packets depart, measured in cycles.
+/// The departure-rate estimator, which measures in cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Departures {
-    /// Since when, and how many bytes.
+    /// Start of the measurement cycle, and the bytes that departed since (ns-3: `m_dqStart`, `m_dqCount`).
     cycle: Option<(Time, u64)>,
     /// Rate [byte/s], or the time that `MEASURED_BYTES` take [ps].
     mean: Option<f64>,
 }
 
 impl Departures {
+    /// Discards the estimate, because the delay is short and nothing is dropped (RFC 8033 section 4.4).
+    fn reset(&mut self, rules: PieRules) {
+        self.mean = None;
+        self.cycle = match rules {
+            // ns-3 sets `m_dqCount` to `DQCOUNT_INVALID` but leaves `m_inMeasurement`, so a cycle in progress continues from its old
+            // start, and its count wraps around at the next departure.
+            PieRules::Ns3 => self.cycle.map(|(start, _)| (start, DQCOUNT_INVALID)),
+            PieRules::Rfc8033 | PieRules::Linux => None,
+        };
+    }
+
     /// Takes a departure into a mean of rates, as ns-3 does; `waiting` bytes stay behind.
     fn rate_after(&mut self, packet: &Waiting, waiting: u64) {
         if self.cycle.is_none() && waiting >= MEASURED_BYTES {
@@ -79,7 +92,7 @@ impl Departures {
     /// Counts a departure; how long the cycle lasted [ps] and its bytes, if that ends it.
     fn cycle_after(&mut self, packet: &Waiting) -> Option<(u64, u64)> {
         let (since, bytes) = self.cycle.as_mut()?;
-        *bytes += packet.bytes;
+        *bytes = bytes.wrapping_add(packet.bytes);
         let lasted = (packet.begins - *since).0;
         (*bytes >= MEASURED_BYTES && lasted > 0).then_some((lasted, *bytes))
     }
@@ -156,14 +169,20 @@ impl Pie {
         delay == PieDelay::Sojourn && rules == PieRules::Rfc8033
     }
 
-    /// A packet entered whose service will begin at `begins`.
+    /// Takes in an admitted packet whose service will begin at `begins`. A packet that finds the line idle begins with its arrival, so
+    /// that an update at this instant no longer sees it.
     pub fn admit(&mut self, arrival: &Arrival, begins: Time) {
-        self.bytes_waiting += arrival.bytes;
-        self.waiting.push(Waiting {
+        let packet = Waiting {
             arrival: arrival.now,
             begins,
             bytes: arrival.bytes,
-        });
+        };
+        if arrival.idle_since.is_some() {
+            self.depart(&packet);
+        } else {
+            self.bytes_waiting += packet.bytes;
+            self.waiting.push(packet);
+        }
     }
 
     /// An arrival found no room.
@@ -226,25 +245,30 @@ impl Pie {
         while let Some(&packet) = self.waiting.first().filter(|packet| packet.begins < time) {
             self.waiting.pop();
             self.bytes_waiting -= packet.bytes;
-            let followed = self.waiting.first().is_some_and(|next| next.arrival < packet.begins);
-            match self.config.delay {
-                PieDelay::Sojourn if followed => self.delay = packet.begins - packet.arrival,
-                PieDelay::Sojourn => self.delay = Span(0),
-                PieDelay::DepartureRate => {
-                    let behind = self.behind(&packet);
-                    self.departures.rate_after(&packet, behind);
-                }
-                PieDelay::DepartureTime => {
-                    let behind = self.behind(&packet);
-                    self.departures.time_after(&packet, behind);
-                }
-            }
-            if self.config.rules == PieRules::Linux {
-                let since = self.last_departure.map_or(Span(0), |last| packet.begins - last);
-                self.allowance = Span(self.allowance.0.saturating_sub(since.0));
-            }
-            self.last_departure = Some(packet.begins);
+            self.depart(&packet);
         }
+    }
+
+    /// Takes the service of a packet, which no longer waits, into the delay or its estimate.
+    fn depart(&mut self, packet: &Waiting) {
+        let followed = self.waiting.first().is_some_and(|next| next.arrival < packet.begins);
+        match self.config.delay {
+            PieDelay::Sojourn if followed => self.delay = packet.begins - packet.arrival,
+            PieDelay::Sojourn => self.delay = Span(0),
+            PieDelay::DepartureRate => {
+                let behind = self.behind(packet);
+                self.departures.rate_after(packet, behind);
+            }
+            PieDelay::DepartureTime => {
+                let behind = self.behind(packet);
+                self.departures.time_after(packet, behind);
+            }
+        }
+        if self.config.rules == PieRules::Linux {
+            let since = self.last_departure.map_or(Span(0), |last| packet.begins - last);
+            self.allowance = Span(self.allowance.0.saturating_sub(since.0));
+        }
+        self.last_departure = Some(packet.begins);
     }
 
     /// Bytes that had come when this packet departed and still wait, whatever has come since.
@@ -264,7 +288,12 @@ impl Pie {
         };
         if let Some(delay) = estimate {
             known = delay.is_some();
-            self.delay = Span(delay.unwrap_or(0.0) as u64);
+            let delay = delay.unwrap_or(0.0);
+            self.delay = match self.config.rules {
+                // ns-3 rounds the estimate to a whole nanosecond.
+                PieRules::Ns3 => Span(1_000 * (delay / 1_000.0).round() as u64),
+                PieRules::Rfc8033 | PieRules::Linux => Span(delay as u64),
+            };
         }
         let (delay, before) = (self.delay, self.delay_before);
         if self.config.rules == PieRules::Ns3 && self.allowance.0 > 0 {
@@ -318,7 +347,7 @@ impl Pie {
     /// A burst is used up, or another one may come; `calm`: short delays, and a probability of zero.
     fn move_burst(&mut self, calm: bool, known: bool) {
         if calm && known && self.config.delay == PieDelay::DepartureRate {
-            self.departures = Departures::default();
+            self.departures.reset(self.config.rules);
         }
         let left = Span(self.allowance.0.saturating_sub(self.config.update_ps));
         match self.config.rules {

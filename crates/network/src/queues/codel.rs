@@ -46,6 +46,27 @@ impl Law {
             CodelArithmetic::Linux | CodelArithmetic::Ns3 => now > first_above,
         }
     }
+
+    /// Sojourn time of a packet [tick]. Linux counts arrival and departure in ticks and subtracts (`codel_get_time`); ns-3 subtracts
+    /// and counts the difference in ticks (`Time2CoDel`).
+    fn sojourn(&self, arrival: Time, now: Time) -> u64 {
+        match self.arithmetic {
+            CodelArithmetic::Exact | CodelArithmetic::Linux => {
+                ticks(self.arithmetic, now) - ticks(self.arithmetic, arrival)
+            }
+            CodelArithmetic::Ns3 => ticks(self.arithmetic, Time((now - arrival).0)),
+        }
+    }
+
+    /// Whether dropping begins where it ended, because less than `RESUMED_INTERVALS` passed since the next drop was due. If it was
+    /// not due yet, Linux's signed difference is small; ns-3's unsigned one is large.
+    fn resumes(&self, now: u64, next: u64) -> bool {
+        let recent = now.saturating_sub(next) < RESUMED_INTERVALS * self.interval;
+        match self.arithmetic {
+            CodelArithmetic::Exact | CodelArithmetic::Linux => recent,
+            CodelArithmetic::Ns3 => recent && now >= next,
+        }
+    }
 }
 
 /// Linux counts in 1024 ns.
@@ -95,7 +116,7 @@ impl Control {
         mut dropped: impl FnMut(T),
     ) -> Option<T> {
         let at = ticks(law.arithmetic, now);
-        let (mut packet, mut too_long) = self.take(law, at, backlog, others);
+        let (mut packet, mut too_long) = self.take(law, now, backlog, others);
         if self.dropping {
             self.dropping = too_long;
             while self.dropping && at >= self.next {
@@ -110,7 +131,7 @@ impl Control {
                     break;
                 }
                 packet.map(&mut dropped);
-                (packet, too_long) = self.take(law, at, backlog, others);
+                (packet, too_long) = self.take(law, now, backlog, others);
                 self.dropping = too_long;
                 if too_long {
                     self.next += law.gap(self.count, self.root);
@@ -119,7 +140,7 @@ impl Control {
         } else if too_long {
             if !(law.ecn && packet.as_mut().is_some_and(Queued::mark)) {
                 packet.map(&mut dropped);
-                (packet, _) = self.take(law, at, backlog, others);
+                (packet, _) = self.take(law, now, backlog, others);
             }
             self.begin(law, at);
         }
@@ -131,11 +152,17 @@ impl Control {
         (self.first_above, self.dropping) = (None, false);
     }
 
+    /// Counts `dropped` packets that went because the whole queue was full, so that this control drops more often from now on
+    /// (Linux: `fq_codel_drop`).
+    pub fn strengthen(&mut self, dropped: u64) {
+        self.count += dropped;
+    }
+
     /// Dropping begins, where it ended if that was not long ago.
     fn begin(&mut self, law: &Law, at: u64) {
         self.dropping = true;
         let since = self.count - self.last_count;
-        if since > 1 && at.saturating_sub(self.next) < RESUMED_INTERVALS * law.interval {
+        if since > 1 && law.resumes(at, self.next) {
             self.count = since;
             self.root = newton(self.root, self.count);
         } else {
@@ -146,19 +173,20 @@ impl Control {
     }
 
     /// Takes the first packet, and says whether packets have waited for too long for an interval.
-    fn take<T: Queued>(&mut self, law: &Law, at: u64, backlog: &mut Backlog<T>, others: u64) -> (Option<T>, bool) {
+    fn take<T: Queued>(&mut self, law: &Law, now: Time, backlog: &mut Backlog<T>, others: u64) -> (Option<T>, bool) {
         let Some(packet) = backlog.pop() else {
             self.first_above = None;
             return (None, false);
         };
-        let sojourn = at - ticks(law.arithmetic, packet.arrival());
-        let too_long = if sojourn < law.target || backlog.bytes() + others <= law.least_backlog {
-            self.first_above = None;
-            false
-        } else {
-            let first_above = *self.first_above.get_or_insert(at + law.interval);
-            law.is_past(at, first_above)
-        };
+        let at = ticks(law.arithmetic, now);
+        let too_long =
+            if law.sojourn(packet.arrival(), now) < law.target || backlog.bytes() + others <= law.least_backlog {
+                self.first_above = None;
+                false
+            } else {
+                let first_above = *self.first_above.get_or_insert(at + law.interval);
+                law.is_past(at, first_above)
+            };
         (Some(packet), too_long)
     }
 }

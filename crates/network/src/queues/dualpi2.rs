@@ -1,7 +1,7 @@
 //! Two coupled queues: one of low latency for scalable congestion controls, one classic, under one PI controller (RFC 9332).
 
 use super::{Backlog, Queued};
-use crate::scenario::{DualPi2Config, LowLatencyMarking, TwoQueues};
+use crate::scenario::{DualPi2Config, TwoQueues};
 use longpipe_events::{Time, PS_PER_SECOND};
 
 /// One queue, and what its likelihoods have added up to.
@@ -90,7 +90,12 @@ impl<T: Queued> DualPi2<T> {
             };
             let (_, classic, coupled) = self.probabilities();
             let overload = self.config.coupling * self.base >= 1.0;
-            let native = if low { native(&self.config, &self.low, now) } else { 0.0 };
+            let native = match low {
+                true => self
+                    .config
+                    .native_probability(self.low.backlog.len(), self.low.delay(now)),
+                false => 0.0,
+            };
             let (side, other) = match low {
                 true => (&mut self.low, &self.classic),
                 false => (&mut self.classic, &self.low),
@@ -167,18 +172,5 @@ impl<T: Queued> DualPi2<T> {
     pub fn held(&self) -> (u64, u64) {
         let (low, classic) = (&self.low.backlog, &self.classic.backlog);
         (low.len() + classic.len(), low.bytes() + classic.bytes())
-    }
-}
-
-/// The likelihood of a mark by the queue of low latency alone.
-fn native<T: Queued>(config: &DualPi2Config, low: &Side<T>, now: Time) -> f64 {
-    let delay = low.delay(now);
-    if low.backlog.len() <= config.least_packets {
-        return 0.0;
-    }
-    match config.marking {
-        LowLatencyMarking::Step { threshold_ps } => f64::from(u8::from(delay >= threshold_ps)),
-        LowLatencyMarking::Ramp { min_ps, max_ps } if delay <= min_ps => f64::from(u8::from(delay >= max_ps)),
-        LowLatencyMarking::Ramp { min_ps, max_ps } => ((delay - min_ps) as f64 / (max_ps - min_ps) as f64).min(1.0),
     }
 }

@@ -97,22 +97,27 @@ impl<T: Queued> FqCodel<T> {
         }
     }
 
-    /// There are too many: half of what waits in the longest queue goes, the oldest first, but no more than so many packets.
+    /// Drops the oldest half of the bytes of the longest queue, at most `LARGEST_BATCH` packets, because the limit is exceeded.
     pub fn shorten_longest(&mut self, mut dropped: impl FnMut(T)) {
         // The first of equals, as Linux finds it.
         let longest = self.flows.iter_mut().rev().max_by_key(|flow| flow.backlog.bytes());
         let Some(flow) = longest else { return };
         let enough = flow.backlog.bytes() / 2;
-        let mut gone = 0;
-        for _ in 0..LARGEST_BATCH {
-            let Some(packet) = flow.backlog.pop() else { break };
-            self.packets -= 1;
-            self.bytes -= packet.bytes();
-            gone += packet.bytes();
+        let (mut packets, mut bytes) = (0, 0);
+        while let Some(packet) = flow.backlog.pop() {
+            packets += 1;
+            bytes += packet.bytes();
             dropped(packet);
-            if gone >= enough {
+            if packets >= LARGEST_BATCH || bytes >= enough {
                 break;
             }
+        }
+        self.packets -= packets;
+        self.bytes -= bytes;
+        match self.rules {
+            // "Tell codel to increase its signal strength also" (sch_fq_codel.c). Neither RFC 8290 nor ns-3 does so.
+            FqCodelRules::Linux => flow.control.strengthen(packets),
+            FqCodelRules::Rfc8290 => {}
         }
     }
 

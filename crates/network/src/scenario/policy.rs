@@ -141,6 +141,33 @@ impl PolicyConfig {
         )
     }
 
+    /// Whether it forwards, unmarked, every packet that finds the line idle and nothing queued, if no packet ever finds anything
+    /// else there. A port that meets this condition needs no discipline (`queueless`).
+    pub fn is_inert_without_queue(&self) -> bool {
+        match self {
+            PolicyConfig::TailDrop {} | PolicyConfig::PartialPacketDiscard { .. } => true,
+            // They refuse above a positive share of the buffer, and nothing is held.
+            PolicyConfig::Epd { .. } | PolicyConfig::SelectiveDrop { .. } | PolicyConfig::Fba { .. } => true,
+            // The mean queue stays at zero, and `min` is positive.
+            PolicyConfig::Red(red) => red.min > 0.0,
+            // A backlog of zero is never above `least_backlog_bytes`.
+            PolicyConfig::Pie(_) => true,
+            PolicyConfig::StepMarking(step) => step.threshold > 0,
+            // Only an overflow raises its probability from zero.
+            PolicyConfig::Blue(_) => true,
+            // A packet that leaves nothing behind is below `least_backlog_bytes`, whatever the target.
+            PolicyConfig::Codel(_) | PolicyConfig::FqCodel(_) => true,
+            PolicyConfig::Fq(fq) => fq.flow_limit > 0,
+            // They choose between queues, and only one holds a packet.
+            PolicyConfig::Drr(_)
+            | PolicyConfig::Sfq(_)
+            | PolicyConfig::StrictPriority(_)
+            | PolicyConfig::WeightedPriority(_) => true,
+            PolicyConfig::DualPi2(dual) => dual.is_inert_without_queue(),
+            PolicyConfig::AckFilter {} => true,
+        }
+    }
+
     /// How many classes of flows it has, if it tells classes apart.
     pub fn classes(&self) -> Option<u32> {
         match self {

@@ -9,8 +9,9 @@ use longpipe_tcp::segment::header_bytes;
 /// Two arrivals lie this much further apart than a packet lasts, at the least, for rounding on the way [ps].
 const ROUNDED: u128 = 4;
 
-/// By link: whether each packet finds the line idle and room for it. That is known where all packets come over one line that
-/// stands, the shortest lasts longer there than the longest does here, the lengths are known, and no route changes.
+/// By link: whether no packet ever waits, and the discipline does nothing to a packet that finds nothing waiting. The first is known
+/// if all packets come over one line that stands, the shortest lasts longer there than the longest does here, the lengths are known,
+/// each packet fits into the buffer, and no route changes.
 pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
     let links = &scenario.links;
     if scenario.reroutes() {
@@ -47,7 +48,7 @@ pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
         let router = scenario.nodes[link.from].kind == NodeKind::Switch;
         let lasts = |bytes: u64, rate: u64| 8 * u128::from(bytes) * u128::from(PS_PER_SECOND) / u128::from(rate);
         let apart = lasts(most, link.rate_bps) + ROUNDED <= lasts(least, input.rate_bps);
-        Some(room && stand && router && apart)
+        Some(room && stand && router && apart && link.policy.is_inert_without_queue())
     };
     let all = links.iter().enumerate();
     all.map(|link| queueless(link).unwrap_or(false)).collect()

@@ -179,6 +179,27 @@ impl WeightedPriorityConfig {
 }
 
 impl DualPi2Config {
+    /// Whether a packet that waits for no time, alone in its queue, is never marked: the base probability stays at zero, so only
+    /// the marking of the low-latency queue itself counts.
+    pub(super) fn is_inert_without_queue(&self) -> bool {
+        self.native_probability(1, 0) == 0.0
+    }
+
+    /// The probability of a mark by the low-latency queue alone (RFC 9332 `laqm`), for a first packet that waited `delay_ps` where
+    /// `packets` are queued, itself included.
+    pub(crate) fn native_probability(&self, packets: u64, delay_ps: u64) -> f64 {
+        if packets <= self.least_packets {
+            return 0.0;
+        }
+        match self.marking {
+            LowLatencyMarking::Step { threshold_ps } => f64::from(u8::from(delay_ps >= threshold_ps)),
+            LowLatencyMarking::Ramp { min_ps, max_ps } if delay_ps <= min_ps => f64::from(u8::from(delay_ps >= max_ps)),
+            LowLatencyMarking::Ramp { min_ps, max_ps } => {
+                ((delay_ps - min_ps) as f64 / (max_ps - min_ps) as f64).min(1.0)
+            }
+        }
+    }
+
     pub(super) fn problem(&self) -> Option<Problem> {
         let positive = |field, value: f64| {
             let fits = value > 0.0 && value <= 1e9;

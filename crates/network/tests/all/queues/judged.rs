@@ -1,6 +1,6 @@
 //! What judges arrivals: RED and PIE.
 
-use super::{column, constant, differ, drawn, expected, rows, Event, MS, RATE};
+use super::{column, constant, differ, drawn, expected, packet, rows, Event, MS, RATE};
 use crate::common::queued::Packet;
 use longpipe_events::Time;
 use longpipe_network::policies::pie::Pie;
@@ -150,9 +150,31 @@ impl Judge for WatchedPie {
     }
 }
 
+/// Arrivals of 1000 bytes at a rate that changes four times within 10 s.
+fn steps() -> Vec<Packet> {
+    let phases = [
+        (0, 3_000, 12.0),
+        (3_000, 4_000, 8.0),
+        (4_000, 7_000, 15.0),
+        (7_000, 7_500, 4.7),
+        (7_500, 10_000, 12.0),
+    ];
+    let times = phases.into_iter().flat_map(|(from, to, rate): (u64, u64, f64)| {
+        let gap = (8e6 / rate) as u64;
+        (0..)
+            .map(move |i| from * 1_000_000 + i * gap)
+            .take_while(move |&ns| ns < to * 1_000_000)
+    });
+    times.zip(0..).map(|(ns, index)| packet(index, 0, ns, 1000)).collect()
+}
+
 #[test]
 fn pie_moves_its_probability_and_drops_as_ns_3_does() {
-    for (name, derandomize) in [("pie-c12", false), ("pie-derand-c12", true)] {
+    for (name, arrivals, delay, derandomize) in [
+        ("pie-c12", constant(), PieDelay::Sojourn, false),
+        ("pie-derand-c12", constant(), PieDelay::Sojourn, true),
+        ("pie-rate-steps", steps(), PieDelay::DepartureRate, false),
+    ] {
         let config = PieConfig {
             target_ps: 15 * MS,
             update_ps: 15 * MS,
@@ -160,7 +182,7 @@ fn pie_moves_its_probability_and_drops_as_ns_3_does() {
             alpha: 0.125,
             beta: 1.25,
             least_backlog_bytes: 2000,
-            delay: PieDelay::Sojourn,
+            delay,
             rules: PieRules::Ns3,
             derandomize,
             ecn: false,
@@ -169,7 +191,7 @@ fn pie_moves_its_probability_and_drops_as_ns_3_does() {
             pie: Pie::new(&config),
             updates: vec![],
         };
-        let events = judged(&constant(), &mut watched);
+        let events = judged(&arrivals, &mut watched);
         let expected_probabilities = column::<f64>(&rows(&format!("{name}.prob")), 1);
         for (step, (found, expected)) in watched.updates.iter().zip(&expected_probabilities).enumerate() {
             assert!(

@@ -55,10 +55,15 @@ fn packet(index: u64, flow: u32, ns: u64, bytes: u64) -> Packet {
     }
 }
 
+/// Packets of 1000 bytes for 10 s, the `i`th at `due(i)` [ns].
+fn regular(due: impl Fn(u64) -> u64) -> Vec<Packet> {
+    let all = (0..).map(|i| packet(i, 0, due(i), 1000));
+    all.take_while(|packet| packet.arrival < Time(10_000 * MS)).collect()
+}
+
 /// 12 Mbit/s of 1000 bytes each, for 10 s.
 fn constant() -> Vec<Packet> {
-    let due = (0..).map(|i| packet(i, 0, i * 8_000_000 / 12, 1000));
-    due.take_while(|packet| packet.arrival < Time(10_000 * MS)).collect()
+    regular(|i| i * 8_000_000 / 12)
 }
 
 fn drawn() -> Vec<Packet> {
@@ -182,6 +187,8 @@ fn codel_drops_and_marks_what_ns_3_does() {
     for (name, arrivals, ecn) in [
         ("codel-c12", constant(), false),
         ("codel-ecn-c12", constant(), true),
+        // Sojourn times here end just below the target.
+        ("codel-c10.5", regular(|i| i * 761_904), false),
         ("codel-lcg", drawn(), false),
     ] {
         let events = codel(&arrivals, &codel_config(CodelArithmetic::Ns3, ecn));
@@ -218,6 +225,56 @@ impl Served for FqCodel<Packet> {
 
     fn dequeue(&mut self, now: Time, events: &mut Vec<Event>) -> Option<Packet> {
         FqCodel::dequeue(self, now, |packet| events.push(("drop", packet.index, now.0 / 1_000)))
+    }
+}
+
+/// When the only flow of an FQ-CoDel queue loses packets at the head [ms], if the limit costs it 8 packets after 110 ms.
+fn head_drops(rules: FqCodelRules) -> Vec<u64> {
+    let config = FqCodelConfig {
+        target_ps: 5 * MS,
+        interval_ps: 100 * MS,
+        least_backlog_bytes: 1499,
+        arithmetic: CodelArithmetic::Exact,
+        ecn: false,
+        quantum_bytes: 1500,
+        queues: None,
+        rules,
+    };
+    let mut queue = FqCodel::new(&config, 1, 0);
+    (0..16).for_each(|index| FqCodel::enqueue(&mut queue, 0, packet(index, 0, 0, 1000)));
+    let mut drops = vec![];
+    for ms in 0..400 {
+        if ms == 110 {
+            let mut batch = 0;
+            queue.shorten_longest(|_| batch += 1);
+            assert_eq!(batch, 8, "half of 16 packets");
+        }
+        let left = FqCodel::dequeue(&mut queue, Time(ms * MS), |_| drops.push(ms));
+        assert!(left.is_some());
+        // The queue stays as long as it is, and each packet waits for too long.
+        while queue.held().0 < 16 {
+            let arrival = 1_000_000 * ms.saturating_sub(10);
+            FqCodel::enqueue(&mut queue, 0, packet(0, 0, arrival, 1000));
+        }
+    }
+    drops
+}
+
+/// Linux 6.1's `fq_codel_drop` adds what it drops to the flow's `cvars.count`, and the `n`th drop is followed by interval/√n.
+#[test]
+fn fq_codel_of_linux_counts_what_it_drops_at_the_limit() {
+    for (rules, counted) in [(FqCodelRules::Rfc8290, 0), (FqCodelRules::Linux, 8)] {
+        // 5 ms after the beginning the first packet has waited for too long, and 100 ms later it is dropped.
+        let mut expected = vec![105];
+        let mut due = 205.0;
+        for count in 2 + counted.. {
+            if due >= 399.0 {
+                break;
+            }
+            expected.push(f64::ceil(due) as u64);
+            due += 100.0 / f64::from(count).sqrt();
+        }
+        assert_eq!(head_drops(rules), expected, "{rules:?}");
     }
 }
 
