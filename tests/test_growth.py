@@ -10,10 +10,13 @@ import pytest
 
 from longpipe import Scenario, ScenarioError, simulate
 from longpipe.analysis.cautions import cautions
+from longpipe.design import Design, Factor
 from longpipe.result import Result
 from longpipe.scenario import KEPT, Dumbbell, Graph, Link
 from longpipe.scenario.canonical import canonical_json
 from longpipe.scenario.topology import MOST_PROBLEMS
+from longpipe.store import Store, StoreError, checksums
+from longpipe.study import Study
 
 # Four times as much takes four times as long; a search for each flow takes sixteen times as long.
 TIMES = 4
@@ -160,3 +163,31 @@ def test_a_dumbbell_has_up_to_100_000_sources() -> None:
     with pytest.raises(ScenarioError, match=r"network.sources: 100001; needs at most 100000"):
         scenario({"kind": "dumbbell", "group": many})
     assert Dumbbell(sources=100_000).sources == 100_000
+
+
+def test_runs_of_a_study_are_read_by_few_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    base, asked = Scenario(name="short", duration="1 ms"), ("all=flow:*.throughput", "first=flow:flow1.window_used")
+    factors = [Factor.over("switch.buffer", ["100 cells", "200 cells"], "buffer")]
+    study = Study(Design.full_factorial(base, factors, replications=60, measures=asked), Store())
+    study.run(workers=1)
+    queries: list[object] = []
+    rows_of = checksums.rows_of
+    monkeypatch.setattr(checksums, "rows_of", lambda *query: queries.append(query) or rows_of(*query))  # type: ignore[func-returns-value]
+    frame = study.frame()
+    read = len(queries)
+    assert len(frame) == 120
+    # Two for the summaries, and those that read the study itself.
+    assert read <= 2 + 4
+    for row, result in zip(frame.to_dict("records"), study.results(), strict=True):
+        assert row["all"] == sum(result.throughputs_bps)
+        assert row["first"] == result.limits["window_used"][0]
+        assert (row["seed"], row["buffer"]) == (result.seed, result.scenario.switch.buffer)
+
+
+def test_a_run_that_is_not_in_the_store_is_named_among_those_that_are() -> None:
+    store, short = Store(), Scenario(name="short", duration="1 ms")
+    store.keep(simulate(short, 1))
+    store.keep(simulate(short, 3))
+    assert [result and result.seed for result in store.load_all([(short, n) for n in (3, 2, 1)])] == [3, None, 1]
+    with pytest.raises(StoreError, match="seed 2 has left it"):
+        list(store.require_all([(short, n) for n in (1, 2)]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
@@ -166,8 +166,15 @@ class NamedMeasure:
 
     def __call__(self, result: Result) -> float:
         """Returns the value; nan if a flow is incomplete, a quantile lies beyond the run, or there are no samples."""
-        rows = [row for row in _ROWS[self.kind](result) if self._fits(row["name"])]
+        rows = _ROWS[self.kind](result, self)
         return OF[self.kind][self.quantity].of(rows) if rows else math.nan
+
+    def rows(self, columns: Mapping[str, Any], names: str) -> Rows:
+        """The rows of a table that the measure is of, by the column that names them, each with its `name`."""
+        fitting = [i for i, name in enumerate(columns.get(names, ())) if self._fits(str(name))]
+        values = {name: _values(column, fitting) for name, column in columns.items()}
+        values["name"] = [str(columns[names][i]) for i in fitting]
+        return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
 
     def _fits(self, name: str) -> bool:
         return fnmatchcase(name, self.pattern) if self.pattern else name == ALL
@@ -178,17 +185,23 @@ ALL: Final = "all"
 _MOST_NAMED: Final = 12
 
 
-def _flow_rows(result: Result) -> Rows:
-    limited = ({"window_used": one.window_used, "idle": one.idle} for one in limits(result.scenario, result.columns))
-    rows = _rows(result.part("flows"))
-    return [{**row, **limit, "name": row["flow"]} for row, limit in zip(rows, limited, strict=True)]
+# Quantities of flows that say what limited them, which takes longer to find than to read a run.
+_OF_LIMITS: Final = ("window_used", "idle")
 
 
-def _port_rows(result: Result) -> Rows:
+def _flow_rows(result: Result, measure: NamedMeasure) -> Rows:
+    columns = result.part("flows")
+    if measure.quantity in _OF_LIMITS:
+        found = limits(result.scenario, result.columns)
+        columns = {**columns, **{name: [getattr(one, name) for one in found] for name in _OF_LIMITS}}
+    return measure.rows(columns, "flow")
+
+
+def _port_rows(result: Result, measure: NamedMeasure) -> Rows:
     unit = "packets" if result.scenario.framing == "ip" else "cells"
     resolved = result.scenario.resolved
     found = []
-    for row in _rows(result.part("ports")):
+    for row in measure.rows(result.part("ports"), "port"):
         lost = sum(value for name, value in row.items() if name.startswith(f"{unit}_lost_"))
         left = row[f"{unit}_out"] or math.nan
         # Little's law gives the mean delay from the mean queue over the whole run, for packets of any size.
@@ -208,17 +221,18 @@ def _port_rows(result: Result) -> Rows:
     return found
 
 
-def _web_rows(result: Result) -> Rows:
-    by_class = [{**row, "name": str(row["class"])} for row in _rows(result.part("response_times"))]
-    return [*by_class, *({**row, "name": ALL} for row in _rows(result.part("waiting")))]
+def _web_rows(result: Result, measure: NamedMeasure) -> Rows:
+    waiting = dict(result.part("waiting"))
+    waiting |= {"name": [ALL] * len(next(iter(waiting.values()), ()))}
+    return [*measure.rows(result.part("response_times"), "class"), *measure.rows(waiting, "name")]
 
 
-def _datagram_rows(result: Result) -> Rows:
-    rows = _rows(result.part("datagrams"))
-    return [{**row, "name": row["flow"], "expected": row["received"] + row["lost"]} for row in rows]
+def _datagram_rows(result: Result, measure: NamedMeasure) -> Rows:
+    rows = measure.rows(result.part("datagrams"), "flow")
+    return [{**row, "expected": row["received"] + row["lost"]} for row in rows]
 
 
-_ROWS: Final[Mapping[str, Callable[[Any], Rows]]] = {
+_ROWS: Final[Mapping[str, Callable[[Any, NamedMeasure], Rows]]] = {
     "flow": _flow_rows,
     "port": _port_rows,
     "web": _web_rows,
@@ -226,6 +240,8 @@ _ROWS: Final[Mapping[str, Callable[[Any], Rows]]] = {
 }
 
 
-def _rows(columns: Mapping[str, Any]) -> Rows:
-    values: Iterable[list[Any]] = (np.asarray(column).tolist() for column in columns.values())
-    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
+def _values(column: Any, places: list[int]) -> list[Any]:  # noqa: ANN401 - a list or an array
+    """The values of a column at these places, as Python's own."""
+    if isinstance(column, np.ndarray):
+        return list(column[places].tolist())
+    return [column[i] for i in places]

@@ -164,8 +164,8 @@ class Design:
         for point in self.points:
             changes = [factor.levels[level] for factor, level in zip(self.factors, point, strict=True)]
             try:
-                changed = self.base.with_(**{field: value for change in changes for field, value in change.items()})
-                found.append(changed.with_(name=self._name(point)))
+                fields = {field: value for change in changes for field, value in change.items()}
+                found.append(self.base.with_(**{**fields, "name": self._name(point)}))
             except ScenarioError as error:
                 problems.update(dict.fromkeys(error.problems))
         if problems:

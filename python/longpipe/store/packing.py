@@ -67,7 +67,10 @@ def unpacked(scenario: Scenario, seed: int, columns: dict[str, Any]) -> Result:
     """The run of a summary's JSON."""
     # What was not kept yet when the run was stored is not there.
     for part in PARTS & columns.keys():
-        columns[part] = {name: [math.nan if v is None else v for v in values] for name, values in columns[part].items()}
+        columns[part] = {
+            name: [math.nan if v is None else v for v in values] if None in values else values
+            for name, values in columns[part].items()
+        }
     return Result.from_columns(scenario, seed, {**columns, "files": {}, "traces": {}})
 
 

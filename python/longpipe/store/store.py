@@ -6,13 +6,14 @@ import json
 import math
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import islice, tee
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 # Processes that make the same PostgreSQL database into a store at once take turns: any number that others don't use.
 _TURN = 0x6C6F6E67
+# Runs that one query reads: few enough for memory, many enough that the query costs less than its rows.
+RUNS_AT_ONCE: Final = 100
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -102,36 +105,62 @@ class Store:
 
     def load(self, scenario: Scenario, seed: int, *, engine: str | None = None) -> Result | None:
         """The stored run; None if the engine, by default this one, has not finished it."""
+        return next(self.load_all([(scenario, seed)], engine=engine))
+
+    def load_all(self, jobs: Iterable[tuple[Scenario, int]], *, engine: str | None = None) -> Iterator[Result | None]:
+        """The stored runs in the order of the jobs, `RUNS_AT_ONCE` of them by each query."""
         from longpipe.store.packing import unpack
 
-        digest, engine = digest_of(scenario), engine or engine_version()
-        run = f"the run of scenario {scenario.name!r}, seed {seed}"
+        engine, left = engine or engine_version(), iter(jobs)
+        while some := list(islice(left, RUNS_AT_ONCE)):
+            with self.reading() as connection:
+                rows = self._run_rows(connection, some, engine)
+            for (scenario, seed), row in zip(some, rows, strict=True):
+                result = None if row is None else unpack(scenario, seed, row["summary"])
+                if row is not None and result is not None and (kinds := _traces_of(scenario)):
+                    folder = self._traces.found(row["digest"], seed, engine)
+                    parts = json.loads(row["parts"])
+                    wanted = {kind: parts.get(kind) for kind in kinds}
+                    result.traces.update(self._traces.read(folder, wanted, result.names))
+                yield result
+
+    def _run_rows(
+        self, connection: sa.Connection, jobs: list[tuple[Scenario, int]], engine: str
+    ) -> list[Mapping[str, Any] | None]:
+        """The row of each run with its summary, checked; None where the engine has not finished it."""
+        keys = [(digest_of(scenario), str(seed)) for scenario, seed in jobs]
         query = (
-            sa.select(*(RUNS.c[name] for name in checksums.RUN), RUNS.c.checksum, SUMMARIES.c.summary)
+            sa.select(
+                RECEIPTS.c.digest.label("key_digest"),
+                RECEIPTS.c.seed.label("key_seed"),
+                *(RUNS.c[name] for name in checksums.RUN),
+                RUNS.c.checksum,
+                SUMMARIES.c.summary,
+            )
             .select_from(RECEIPTS)
             .outerjoin(RUNS, sa.and_(*(RUNS.c[name] == RECEIPTS.c[name] for name in ("digest", "seed", "engine"))))
             .outerjoin(SUMMARIES, SUMMARIES.c.run == RUNS.c.id)
-            .where(*_is(RECEIPTS, (digest, str(seed)), engine))
+            .where(sa.tuple_(RECEIPTS.c.digest, RECEIPTS.c.seed).in_(keys), RECEIPTS.c.engine == engine)
         )
-        with self.reading() as connection:
-            rows = checksums.rows_of(connection, query)
-            if not rows:
-                return None
-            row = rows[0]._mapping
-            checksums.check(row, checksums.RUN, run)
-            parts = json.loads(row["parts"])
-            checksums.check_bytes(row["summary"], parts["summary"], run)
-        result = unpack(scenario, seed, row["summary"])
-        if kinds := _traces_of(scenario):
-            folder = self._traces.found(digest, seed, engine)
-            result.traces.update(self._traces.read(folder, {kind: parts.get(kind) for kind in kinds}, result.names))
-        return result
+        found = {(row.key_digest, row.key_seed): row._mapping for row in checksums.rows_of(connection, query)}
+        for (scenario, seed), key in zip(jobs, keys, strict=True):
+            if (row := found.get(key)) is not None:
+                run = f"the run of scenario {scenario.name!r}, seed {seed}"
+                checksums.check(row, checksums.RUN, run)
+                checksums.check_bytes(row["summary"], json.loads(row["parts"])["summary"], run)
+        return [found.get(key) for key in keys]
 
     def require(self, scenario: Scenario, seed: int, *, engine: str | None = None) -> Result:
         """The stored run, which must be there."""
-        if (result := self.load(scenario, seed, engine=engine)) is None:
-            raise StoreError(f"store {self.name}: scenario {scenario.name!r}, seed {seed} has left it; run again")
-        return result
+        return next(self.require_all([(scenario, seed)], engine=engine))
+
+    def require_all(self, jobs: Iterable[tuple[Scenario, int]], *, engine: str | None = None) -> Iterator[Result]:
+        """The stored runs in the order of the jobs, which must be there."""
+        wanted, asked = tee(jobs)
+        for (scenario, seed), result in zip(wanted, self.load_all(asked, engine=engine), strict=True):
+            if result is None:
+                raise StoreError(f"store {self.name}: scenario {scenario.name!r}, seed {seed} has left it; run again")
+            yield result
 
     def has(self, scenario: Scenario, seed: int) -> bool:
         """Whether this engine has finished the run."""

@@ -263,8 +263,8 @@ class Study:
 
     def _results(self, runs: Mapping[str, Any] | pd.DataFrame) -> Iterator[Result]:
         scenarios = self.design.scenarios
-        for point, seed in zip(runs["point"], runs["seed"], strict=True):
-            yield self.store.require(scenarios[point - 1], int(seed), engine=self.engine)
+        jobs = ((scenarios[point - 1], int(seed)) for point, seed in zip(runs["point"], runs["seed"], strict=True))
+        return self.store.require_all(jobs, engine=self.engine)
 
     def _become(self, design: Design) -> None:
         """Takes on a design that has all runs of this one, and what either asks for."""
