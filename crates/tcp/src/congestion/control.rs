@@ -148,7 +148,8 @@ pub struct Ack {
     pub window_limited: bool,
     /// How far the latest window was used.
     pub usage: Usage,
-    /// Round trip that it measured: of the latest segment acknowledged, where records are kept, else of the one timed.
+    /// RTT sample: where records are kept, of the last segment newly SACKed or acknowledged (Linux: `ca_rtt_us`), also on duplicate
+    /// ACKs; else of the one segment that is timed.
     pub rtt: Option<Span>,
     /// Smoothed round trip of the retransmission timer.
     pub srtt: Option<Span>,

@@ -1,4 +1,4 @@
-//! What an ACK tells of the records: what arrived, when it had left, at which rate.
+//! Processes an ACK by the records of transmissions: newly delivered segments, RTT samples, the delivery rate.
 
 use super::*;
 
@@ -12,15 +12,19 @@ impl Ledger {
         blocks: impl Iterator<Item = (u64, u64)>,
     ) -> News {
         let before = self.delivered;
-        let mut rtt = None;
+        let echoed = echo.filter(|_| una > self.una).map(|echo| now - echo);
+        let (mut acked, mut again) = (Trips::default(), false);
         let mut arrivals = Arrivals {
             highest: self.highest,
             least_rtt: self.least_rtt,
             ..Arrivals::default()
         };
         while let Some(record) = self.records.front().filter(|record| record.end <= una) {
-            rtt = (!record.again).then(|| now - record.sent);
             let length = record.end - self.una;
+            again |= record.again;
+            if !(record.again || record.arrived) {
+                acked.add(record.end, now - record.sent);
+            }
             if record.arrived {
                 self.beyond -= length;
             } else {
@@ -49,6 +53,9 @@ impl Ledger {
             self.latest[place] = block;
         }
         self.highest = self.highest.max(arrivals.end);
+        // Karn: an ACK of any retransmitted data measures no round trip by itself.
+        let (acked, sacked) = (if again { Trips::default() } else { acked }, arrivals.sacked);
+        let rtt = sacked.last().or(acked.last()).or(echoed);
         if rtt.is_some_and(|rtt| self.least_rtt.is_none_or(|least| rtt < least)) {
             self.least_rtt = rtt;
         }
@@ -60,7 +67,7 @@ impl Ledger {
             rate: arrivals
                 .newest
                 .map(|(newest, departure)| self.rate(now, newest.sent, departure)),
-            slow_rtt: arrivals.slow_rtt,
+            first_rtt: acked.first().or(sacked.first()).or(echoed),
             latest: arrivals.latest,
             reordered: arrivals.reordered,
             original_end: arrivals.original_end.unwrap_or(u64::MAX),
@@ -108,6 +115,9 @@ impl Ledger {
                 self.delivered += length;
                 self.beyond += length;
                 let departure = self.departures.as_ref().and_then(|departures| departures.get(index));
+                if !record.again {
+                    arrivals.sacked.add(record.end, now - record.sent);
+                }
                 // TSecr is of the segment at the left edge, not of a SACKed one.
                 arrivals.take(now, record, departure, None);
                 if let (true, Some(losses)) = (record.lost, &mut self.losses) {

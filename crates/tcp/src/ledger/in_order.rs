@@ -21,10 +21,10 @@ impl Ledger {
     pub fn on_ack_in_order(&mut self, now: Time, una: u64) -> News {
         debug_assert!(self.is_in_order(una));
         let first = self.una;
-        let (mut slow_rtt, mut newest, mut departure) = (None, None, None);
+        let (mut first_rtt, mut newest, mut departure) = (None, None, None);
         while let Some(record) = self.records.front().filter(|record| record.end <= una) {
             if newest.is_none() {
-                slow_rtt = Some(now - record.sent);
+                first_rtt = Some(now - record.sent);
             }
             self.una = record.end;
             self.passed += 1;
@@ -50,7 +50,7 @@ impl Ledger {
             least_rtt: self.least_rtt,
             delivered,
             lost: std::mem::take(&mut self.sent_again),
-            slow_rtt,
+            first_rtt,
             latest: newest,
             rate: newest
                 .zip(departure)

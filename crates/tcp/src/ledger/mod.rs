@@ -61,7 +61,9 @@ pub struct Latest {
 /// What an ACK tells of the segments under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct News {
-    /// Round trip of the latest segment acknowledged, unless it was sent again.
+    /// RTT sample of the congestion controllers and of the minimum RTT: of the last segment newly SACKed, else of the last newly
+    /// acknowledged, else of the timestamp echo (Linux: `ca_rtt_us`). Retransmitted segments give none, nor do segments that
+    /// were SACKed earlier.
     pub rtt: Option<Span>,
     /// Shortest of all so far.
     pub least_rtt: Option<Span>,
@@ -71,8 +73,9 @@ pub struct News {
     pub lost: u64,
     /// At which rate data arrives.
     pub rate: Option<RateSample>,
-    /// Longest round trip of the segments newly known to have arrived and sent once: with the delay of the ACK.
-    pub slow_rtt: Option<Span>,
+    /// RTT sample of SRTT and RTO, which includes the delay of the ACK: of the first segment newly acknowledged, else of the first
+    /// newly SACKed, else of the timestamp echo (Linux: `seq_rtt_us`).
+    pub first_rtt: Option<Span>,
     /// The one sent last of those newly known to have arrived, if it can't be a copy of another.
     pub latest: Option<Latest>,
     /// Whether a segment arrived, sent once, after one that was sent later.
@@ -292,13 +295,40 @@ struct Arrivals {
     least_rtt: Option<Span>,
     /// The one sent last, where somebody asks for rates.
     newest: Option<(Record, Departure)>,
-    /// Longest round trip of those sent once.
-    slow_rtt: Option<Span>,
+    /// Round trips of segments that this ACK was the first to SACK.
+    sacked: Trips,
     /// The one sent last that can't be a copy of another.
     latest: Option<Latest>,
     end: u64,
     reordered: bool,
     original_end: Option<u64>,
+}
+
+/// Round trips of the segments of one ACK that were sent once: those of the first and of the last by sequence number, each with
+/// the segment's end.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trips {
+    first: Option<(u64, Span)>,
+    last: Option<(u64, Span)>,
+}
+
+impl Trips {
+    fn add(&mut self, end: u64, rtt: Span) {
+        if self.first.is_none_or(|(first, _)| end < first) {
+            self.first = Some((end, rtt));
+        }
+        if self.last.is_none_or(|(last, _)| end > last) {
+            self.last = Some((end, rtt));
+        }
+    }
+
+    fn first(&self) -> Option<Span> {
+        self.first.map(|(_, rtt)| rtt)
+    }
+
+    fn last(&self) -> Option<Span> {
+        self.last.map(|(_, rtt)| rtt)
+    }
 }
 
 impl Arrivals {
@@ -312,7 +342,6 @@ impl Arrivals {
         self.end = self.end.max(record.end);
         self.reordered |= !record.again && record.end < self.highest;
         if !record.again {
-            self.slow_rtt = self.slow_rtt.max(Some(now - record.sent));
             self.original_end = self.original_end.or(Some(record.end));
         }
         let latest = Latest {

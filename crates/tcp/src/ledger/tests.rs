@@ -36,6 +36,45 @@ fn a_round_trip_is_that_of_the_latest_segment_acknowledged_unless_it_was_sent_ag
     assert_eq!(ledger.in_flight(40), 0);
 }
 
+/// tcp_clean_rtx_queue and tcp_sacktag_one of Linux 6.1: `first_ackt`, `last_ackt`, `first_sackt`, `last_sackt`.
+#[test]
+fn linux_an_rtt_sample_is_of_segments_that_an_ack_is_the_first_to_report() {
+    let sampled = |news: News| (news.first_rtt.map(|rtt| rtt.0), news.rtt.map(|rtt| rtt.0));
+    let begun = || {
+        let mut ledger = with_losses();
+        sent_apart(&mut ledger, 0..6, 100);
+        // Segments 2 and 3 arrive before 1: SRTT takes the first, controllers take the last.
+        assert_eq!(
+            sampled(ledger.on_ack(Time(200), 10, None, [(20, 40)].into_iter())),
+            (Some(100), Some(97))
+        );
+        ledger
+    };
+    // An ACK of segments 1 to 3 measures segment 1; that of 4 and 5 with a SACK takes one of each.
+    let mut ledger = begun();
+    assert_eq!(
+        sampled(ledger.on_ack(Time(300), 40, None, [].into_iter())),
+        (Some(199), Some(199))
+    );
+    let mut ledger = begun();
+    let news = ledger.on_ack(Time(300), 20, Some(Time(101)), [(50, 60)].into_iter());
+    assert_eq!(sampled(news), (Some(199), Some(195)));
+    // Retransmitted segments measure nothing, nor do those SACKed before: a timestamp does, or a segment that is SACKed now.
+    for (echo, blocks, expected) in [
+        (None, vec![], (None, None)),
+        (Some(Time(250)), vec![], (Some(50), Some(50))),
+        (Some(Time(250)), vec![(50, 60)], (Some(195), Some(195))),
+    ] {
+        let mut ledger = begun();
+        ledger.on_sent(Time(250), 10, 20, 60);
+        assert_eq!(
+            sampled(ledger.on_ack(Time(300), 40, echo, blocks.into_iter())),
+            expected
+        );
+        assert_eq!(ledger.least_rtt(), Some(Span(expected.1.unwrap_or(97).min(97))));
+    }
+}
+
 #[test]
 fn the_rate_is_that_at_which_the_bottleneck_lets_data_through() {
     // Four segments leave at once and arrive every 25; each ACK lets two more out, which queue up.

@@ -30,7 +30,7 @@ impl Sender {
         flight.duplicates = 0;
         let news = ledger.on_ack_in_order(now, acknowledgement);
         rack.take_latest(news.latest);
-        if let Some(sent) = news.slow_rtt.map(|rtt| Time(now.0 - rtt.0)).or(echo) {
+        if let Some(sent) = news.first_rtt.map(|rtt| Time(now.0 - rtt.0)).or(echo) {
             self.rtt.measure(sent, now);
             self.rto = self.rtt.steady_rto();
             self.measured = Some(now - sent);

@@ -51,8 +51,12 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
         mut reins,
     } = parts;
     let mut news = ledger.on_ack(now, ack.acknowledgement, ack.echo.get(), ack.blocks_beyond());
-    // What was sent before the first segment under way, and takes longer than that has, is no sign that it is lost (Linux).
-    let slow = !advanced && ledger.oldest().is_some_and(|oldest| news.slow_rtt > Some(now - oldest));
+    // A SACK restarts the timer only if its RTT sample is of data sent before the first segment in flight (Linux), because the
+    // timeout would otherwise be put off as long as a recovery lasts.
+    let slow = !advanced
+        && ledger
+            .oldest()
+            .is_some_and(|oldest| news.first_rtt > Some(now - oldest));
     let (lost, in_all) = (ledger.lost(), ledger.lost_in_all());
     let mut turn = rack.on_ack(now, &news, ack, advanced, ledger, &mut reins);
     news.lost = ledger.lost().saturating_sub(lost);
@@ -61,12 +65,8 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     }
     tell_losses(sender, now);
     sender.counters.fast_retransmits += u64::from(turn.begins);
-    let sent = news
-        .slow_rtt
-        .map(|rtt| Time(now.0 - rtt.0))
-        .or(ack.echo.get().filter(|_| advanced));
-    if let Some(sent) = sent {
-        sender.measure(sent, now);
+    if let Some(rtt) = news.first_rtt {
+        sender.measure(Time(now.0 - rtt.0), now);
     }
     let mark = if sender.rare.is_some() { sender.mark() } else { None };
     let falls = mark.filter(|_| sender.recovery.by_records().is_some_and(|rack| rack.heeds_marks()));
