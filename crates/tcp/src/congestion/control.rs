@@ -161,6 +161,8 @@ pub struct Ack {
     pub rate: Option<RateSample>,
     /// For how long the pacing rate holds the next segment back.
     pub held: Span,
+    /// Whether segments leave at a pacing rate (Linux: `sk_pacing_status`).
+    pub paced: bool,
 }
 
 /// How far a window was used, by the most that was under way in it (tcp_cwnd_validate).

@@ -153,13 +153,19 @@ impl Trains {
     }
 }
 
-/// Half a round trip, as the socket is not paced, and what the rate of slow start needs for a burst, a ms at most.
+/// Longest train of ACKs that does not end slow start: the minimum RTT and the time that the rate of slow start takes for a burst,
+/// 1 ms at most; half of it if the sender is not paced, because pacing alone may spread a window over half a round trip.
 fn longest_train(base: Span, ack: &Ack, flight: &Flight) -> Span {
     let burst = ack.srtt.map_or(Span(0), |srtt| {
         let rate = 2.0 * flight.cwnd() / srtt.as_seconds();
         Span(((BURST / rate * PS_PER_SECOND as f64) as u64).min(Span::millis(1).0))
     });
-    Span((base.0 + burst.0) / 2)
+    let whole = base + burst;
+    if ack.paced {
+        whole
+    } else {
+        Span(whole.0 / 2)
+    }
 }
 
 /// RFC 9406's way out: rounds of the window.
@@ -224,6 +230,7 @@ mod tests {
         flight: Flight,
         now: Time,
         least: Option<Span>,
+        paced: bool,
     }
 
     impl Script {
@@ -243,6 +250,7 @@ mod tests {
                 flight,
                 now: Time::ZERO,
                 least: None,
+                paced: false,
             }
         }
 
@@ -272,6 +280,7 @@ mod tests {
                 delay: None,
                 rate: None,
                 held: Span(0),
+                paced: self.paced,
             };
             self.control.on_ack(&ack, &mut self.flight);
             self.flight.nxt = self.flight.una + self.flight.window();
@@ -329,6 +338,12 @@ mod tests {
         // Rounds of 20 and 40 ACKs are too short; of the third one 51 ms pass half a round trip and half a ms for a burst.
         let out = (1..200).find(|_| script.ack(Span::millis(1), 1, 100).1.is_some());
         assert_eq!(out, Some(20 + 40 + 52));
+        // Pacing spreads a window over half a round trip by itself: 101 ms are too short for the fourth round, 102 are not.
+        let mut paced = Script::new(HystartConfig::Linux);
+        paced.paced = true;
+        paced.ack(Span::millis(100), 10, 100);
+        let out = (1..400).find(|_| paced.ack(Span::millis(1), 1, 100).1.is_some());
+        assert_eq!(out, Some(20 + 40 + 80 + 103));
         let mut sparse = Script::new(HystartConfig::Linux);
         sparse.ack(Span::millis(100), 10, 100);
         assert!((1..200).all(|_| sparse.ack(Span::millis(3), 1, 100).1.is_none()));

@@ -85,6 +85,7 @@ impl Trial {
             delay: self.delay,
             rate: None,
             held: Span(0),
+            paced: false,
         };
         self.control.on_ack(&ack, &mut self.flight);
         self.window()

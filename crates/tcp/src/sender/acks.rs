@@ -366,6 +366,7 @@ impl Sender {
             delay: before.delay,
             rate: news.rate,
             held: told.held(now),
+            paced: told.pacer.is_some(),
         };
         told.pace(self.congestion.on_ack(&ack, &mut self.flight));
         told.pace_by_window(&self.flight, ack.srtt, ack.least_rtt);

@@ -58,6 +58,7 @@ impl Sender {
             delay: None,
             rate: news.rate,
             held: told.held(now),
+            paced: told.pacer.is_some(),
         };
         let pacing = self.congestion.on_ack(&ack, flight);
         rack.rto = if in_flight == 0 {
