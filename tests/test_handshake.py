@@ -75,4 +75,4 @@ def test_clients_of_web_traffic_open_and_so_does_each_part_of_a_split_connection
 
 def test_what_the_handshake_measures_is_not_known_before() -> None:
     with pytest.raises(ScenarioError, match=r"^tcp.initial_rtt: 1 s; needs 0 s with a handshake, which measures it$"):
-        FILE.with_(**{"tcp.initial_rtt": "1 s"}).resolve()
+        FILE.with_(**{"tcp.handshake": True, "tcp.initial_rtt": "1 s"}).resolve()

@@ -82,7 +82,9 @@ def test_acks_that_fill_their_way_back_are_what_limits() -> None:
 
 
 def test_the_window_in_use_counts_what_waits_for_acks_in_their_queue() -> None:
-    result = simulate(narrow_way_back(**{"tcp.ack": "immediate", "network.return_rate": "2 Mbit/s"}))
+    # A handshake would take a round trip of the time over which throughput is averaged.
+    changes = {"tcp.ack": "immediate", "network.return_rate": "2 Mbit/s", "tcp.initial_rtt": "40 ms"}
+    result = simulate(narrow_way_back(**changes))
     (one,) = limits(result)
     window = paths(result.scenario.resolve())[0]
     # The round trip by hand: nothing else has a queue.

@@ -103,3 +103,61 @@ def test_each_profile_runs_as_packets_and_as_cells(name: str) -> None:
 def test_an_unknown_profile_is_refused_with_those_there_are() -> None:
     with pytest.raises(ScenarioError, match=r"tcp\.profile: 'linux-2'; .*accepts classic, linux-6"):
         Scenario().with_(**{"tcp.profile": "linux-2"})
+
+
+def opens(scenario: Scenario) -> list[bool]:
+    """Returns for each flow whether it opens with a handshake."""
+    return [bool(flow["tcp"].get("handshake")) for flow in scenario.resolve()["flows"]]
+
+
+def test_linux_opens_with_a_handshake_unless_the_round_trip_is_known() -> None:
+    one = {**IP, "network": {"kind": "dumbbell", "sources": 1}}
+    linux = Scenario.model_validate({**one, "tcp": {"profile": "linux-6"}})
+    assert opens(linux) == [True]
+    assert opens(linux.with_(**{"tcp.handshake": False})) == [False]
+    # With a known round trip, in a file or set later, nothing is left for a handshake to measure.
+    known = linux.with_(**{"tcp.initial_rtt": "100 ms"})
+    assert opens(known) == [False]
+    assert known == Scenario.model_validate({**one, "tcp": {"profile": "linux-6", "initial_rtt": "100 ms"}})
+    assert opens(Scenario.from_toml(known.to_toml())) == [False]
+    assert opens(Scenario.model_validate({**one, "tcp": {"profile": "linux-6", "initial_rtt": "0 s"}})) == [True]
+    with pytest.raises(ScenarioError, match=r"tcp\.initial_rtt: 100 ms; needs 0 s with a handshake"):
+        linux.with_(**{"tcp.handshake": True, "tcp.initial_rtt": "100 ms"})
+
+
+@pytest.mark.parametrize(
+    ("shared", "own", "opened"),
+    [
+        ({"profile": "linux-6"}, {"initial_rtt": "10 ms"}, [False, True]),
+        ({"profile": "linux-6", "initial_rtt": "10 ms"}, {"congestion": "bbr"}, [False, False]),
+        ({"initial_rtt": "10 ms"}, {"profile": "linux-6"}, [True, False]),
+    ],
+)
+def test_a_flow_of_its_own_replaces_the_scenarios_handshake_or_round_trip(
+    shared: dict[str, object], own: dict[str, object], opened: list[bool]
+) -> None:
+    network = {"kind": "dumbbell", "group": [{"name": "own", "tcp": own}, {"name": "shared"}]}
+    assert opens(Scenario.model_validate({**IP, "tcp": shared, "network": network})) == opened
+
+
+def test_a_whole_first_window_lost_waits_for_the_measured_timeout_not_for_a_second() -> None:
+    # Incast: the SYNs of 64 senders fit 64 KB, their first windows do not. All of 16.4 MB takes .14 s of the trunk.
+    delays = dict.fromkeys(("access_delay", "exit_delay", "trunk_delay"), "10 us")
+    timer = {"kind": "fine", "granularity": "1 ms", "min_rto": "1 ms", "max_rto": "120 s", "timestamps": True}
+    incast = Scenario.model_validate(
+        {
+            "framing": "ip",
+            "duration": "5 s",
+            "switch": {"buffer": "64 KB"},
+            "network": {
+                "kind": "dumbbell",
+                "sources": 64,
+                "access_rate": "1 Gbit/s",
+                "trunk_rate": "1 Gbit/s",
+                **delays,
+            },
+            "traffic": {"kind": "transfer", "size": "256 KB"},
+            "tcp": {"profile": "linux-6", "timer": timer},
+        }
+    )
+    assert 0.136 < simulate(incast).flows["completion_s"].max() < 0.25

@@ -248,11 +248,24 @@ function kind(kinds: Record<string, string>, given: unknown): string {
     throw new ValueProblem(`${repr(tag)}; ${accepts(String(tag), names)}`);
 }
 
+/** Returns whether a written `initial_rtt` is a time above zero, which replaces the handshake of a profile. */
+function tellsARoundTrip(initialRtt: unknown): boolean {
+    try {
+        return typeof initialRtt === "string" && dimension("time").parse(initialRtt) > 0n;
+    } catch {
+        return false;
+    }
+}
+
 /** Groups of a dumbbell say how many sources there are. */
 function beforehand(name: string, table: Table): Table {
     const fields: Table = {};
     for (const [given, value] of Object.entries(table)) fields[given === "from_" ? "from" : given] = value;
-    if (name === "Tcp") return { ...DESCRIPTION.profiles[String(fields["profile"])], ...fields };
+    if (name === "Tcp") {
+        const whole = { ...DESCRIPTION.profiles[String(fields["profile"])], ...fields };
+        if (!("handshake" in fields) && tellsARoundTrip(fields["initial_rtt"])) delete whole["handshake"];
+        return whole;
+    }
     const groups = fields["group"];
     if (name !== "Dumbbell" || !Array.isArray(groups) || groups.length === 0 || "sources" in fields) return fields;
     const counts = groups.map((group: unknown) => (isTable(group) ? wholeNumber(group["count"] ?? 1) : null) ?? 0n);

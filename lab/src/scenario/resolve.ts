@@ -59,11 +59,21 @@ function merged(tcp: Part, all: Part[]): Part[] {
         if (found === undefined) {
             const values = { ...tcp.values };
             for (const name of own?.written ?? []) values[name] = valueOf(own as Part, name);
+            if (own !== null) firstRoundTrip(own, values);
             found = own === null ? tcp : { ...tcp, values };
             known.set(own, found);
         }
         return found;
     });
+}
+
+/** Either a handshake or a known round trip: the flow's own replaces the scenario's. */
+function firstRoundTrip(own: Part, values: Part["values"]): void {
+    if (!own.written.has("handshake") && own.written.has("initial_rtt")) {
+        if (TIME.parse(String(values["initial_rtt"])) > 0n) values["handshake"] = false;
+    } else if (!own.written.has("initial_rtt") && own.written.has("handshake") && values["handshake"] === true) {
+        values["initial_rtt"] = "0 s";
+    }
 }
 
 function largest(tcps: Part[]): Packet {

@@ -52,6 +52,7 @@ from longpipe.scenario.motion import File, Moving, Outages, Satellites
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Network, Node
 from longpipe.scenario.parts import Part, part
 from longpipe.scenario.profiles import change as change_profile
+from longpipe.scenario.profiles import replace_handshake, tells_a_round_trip
 from longpipe.scenario.queues import Blue, Codel, FqCodel, Pie, Red, StepMarking
 from longpipe.scenario.recovery import NewReno, Rack, Recovery, Reno, Sack, Tahoe, Vanilla
 from longpipe.scenario.resolve import resolve
@@ -267,6 +268,9 @@ class Scenario(Model):
         fields = self._fields()
         for path, value in changes.items():
             _set(fields, path, value)
+        if "tcp.handshake" not in changes and tells_a_round_trip(changes.get("tcp.initial_rtt")):
+            # A known round trip replaces the handshake of a profile, as in a file.
+            replace_handshake(fields["tcp"])
         return type(self)(**fields)
 
     def resolve(self) -> dict[str, Any]:

@@ -1,10 +1,11 @@
-"""Whole connections in a word: what the fields of `tcp` are where a scenario says nothing else."""
+"""Profiles of whole connections: named defaults for the fields of `tcp`."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from longpipe.scenario.congestion import Cubic, HighSpeed
 from longpipe.scenario.variant import Variant
+from longpipe.units import TIME
 
 Profile = Literal["classic", "linux-6"]
 
@@ -20,6 +21,7 @@ PROFILES: Final[dict[str, dict[str, Any]]] = {
         "mss": "1448 B",
         "receiver_window": "auto",
         "initial_window": "10 segments",
+        "handshake": True,
         "idle_restart": True,
         "timer": {"kind": "fine", "granularity": "200 ms", "min_rto": "200 ms", "max_rto": "120 s", "timestamps": True},
         "ack": {"kind": "linux", "least_round_trip": True},
@@ -32,14 +34,33 @@ RULED: Final[Mapping[str, type[Variant]]] = {"cubic": Cubic, "highspeed": HighSp
 
 
 def filled(fields: Any) -> Any:  # noqa: ANN401 - whatever was written
-    """The fields of a connection with those of its profile; each field that is there stays, each option too."""
+    """Returns a connection's fields with the defaults of its profile; fields and options that are written win.
+
+    A written `initial_rtt` replaces the profile's handshake, because either one tells the first round trip.
+    """
     if not isinstance(fields, dict):
         return fields
     profile = str(fields.get("profile"))
     whole = {**PROFILES.get(profile, {}), **fields}
+    if "handshake" not in fields and tells_a_round_trip(fields.get("initial_rtt")):
+        whole.pop("handshake", None)
     if "congestion" in whole:
         whole["congestion"] = by_rules(profile, whole["congestion"])
     return whole
+
+
+def tells_a_round_trip(initial_rtt: object) -> bool:
+    """Returns whether a written `initial_rtt` is a time above zero; its own check names one that is no time."""
+    try:
+        return isinstance(initial_rtt, str) and TIME.parse(initial_rtt) > 0
+    except ValueError:
+        return False
+
+
+def replace_handshake(table: dict[str, Any]) -> None:
+    """Removes the handshake from a connection's fields if its profile has one."""
+    if PROFILES.get(str(table.get("profile")), {}).get("handshake"):
+        table["handshake"] = False
 
 
 def by_rules(profile: str, congestion: Any) -> Any:  # noqa: ANN401 - whatever was written

@@ -15,7 +15,7 @@ from longpipe.scenario.datagrams import KINDS, core_datagrams
 from longpipe.scenario.ecn import EcnAccurate, EcnDctcp
 from longpipe.scenario.motion import BESIDE_MOTION
 from longpipe.scenario.network import Dumbbell, Flow, Graph, flow_field
-from longpipe.scenario.profiles import by_rules
+from longpipe.scenario.profiles import by_rules, tells_a_round_trip
 from longpipe.scenario.series import Series, series
 from longpipe.scenario.splits import Split, check_buffers, split
 from longpipe.scenario.spread import spread
@@ -136,6 +136,11 @@ def _with_own(tcp: Tcp, own: Tcp) -> Tcp:
     if "congestion" in fields:
         # What a flow leaves unsaid is as the profile has it that it has, its own or the scenario's.
         fields["congestion"] = by_rules(fields.get("profile", tcp.profile), own.congestion)
+    # Either a handshake or a known round trip: the flow's own replaces the scenario's.
+    if "handshake" not in fields and tells_a_round_trip(fields.get("initial_rtt")):
+        fields["handshake"] = False
+    elif "initial_rtt" not in fields and fields.get("handshake"):
+        fields["initial_rtt"] = Tcp.model_fields["initial_rtt"].default
     return tcp.model_copy(update=fields)
 
 
