@@ -165,6 +165,12 @@ def test_series_and_tables_are_read_from_files(tmp_path: Path) -> None:
         ("time,esn0\n0,-9\n", None, "network.path.esn0: at most -9 dB; needs the least step at some time, QPSK 1/4"),
         (None, None, "fade.csv: can't be read, no such file or directory; needs a CSV file with time and esn0"),
         ("time,esn0\n0,9\n", "modcod,esn0,efficiency\na,1,0\n", "mine.csv:2: efficiency 0; needs up to 20 bits"),
+        ("time,esn0\n0,9\n", "modcod,esn0,efficiency\n", "mine.csv: 0 rows; needs 1 to 1000"),
+        ("time,esn0\n0,9\n", "modcod,esn0,efficiency\n,,\n", "mine.csv: 0 rows; needs 1 to 1000"),
+        ("time,esn0\n,\n ,\n;,", None, "fade.csv:4: time ';'; needs a number of seconds"),
+        ("time,esn0\n,\n ,\nx", None, "fade.csv:4: 1 cells; needs 2: time, esn0"),
+        ("time,esn0\n0,9\n", "modcod,esn0,efficiency\n,,\n,1,\n", "mine.csv:3: efficiency ; needs up to 20 bits"),
+        (" , \n,,\n", None, "fade.csv: no heads of columns; needs a CSV file with time and esn0"),
         ("time,esn0\n0,9\n", "modcod,esn0,efficiency\n" + "a,1,1\n" * 1001, "mine.csv: 1001 rows; needs 1 to 1000"),
         (
             "time,esn0\n0,9\n",

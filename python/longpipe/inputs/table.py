@@ -60,7 +60,9 @@ def table_of(file: str, lines: Sequence[str], needs: str) -> Table:
     if not first:
         raise ScenarioError(f"{file}: empty; needs {needs}")
     delimiter = next((one for one in ",\t;" if one in first), ",")
-    _, heads = next(_parsed(file, lines, delimiter, needs))
+    _, heads = next(_parsed(file, lines, delimiter, needs), (0, []))
+    if not heads:
+        raise ScenarioError(f"{file}: no heads of columns; needs {needs}")
     if len(heads) > MOST_COLUMNS:
         raise ScenarioError(f"{file}:1: {len(heads)} columns; needs {needs} of at most {MOST_COLUMNS}")
     for head, count in Counter(heads).items():

@@ -85,7 +85,10 @@ def modcods(name: str) -> list[Modcod]:
     """
     if name == OF_DVB_S2:
         return list(_dvb_s2())
-    return _of_use(_table(read_table(name, "dvb-s2 or a CSV file with modcod, esn0 and efficiency")))
+    found = _of_use(_table(read_table(name, "dvb-s2 or a CSV file with modcod, esn0 and efficiency")))
+    if not found:
+        raise ScenarioError(f"{name}: 0 rows; needs 1 to {MOST_MODCODS}")
+    return found
 
 
 @lru_cache(maxsize=1)

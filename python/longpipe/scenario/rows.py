@@ -188,6 +188,8 @@ class SeriesTable:
         place = self.at["time"]
         for line, cells in self.table:
             yield line, self.times.read(line, cells[place]), cells
+        if not self.times.rows:
+            raise ScenarioError(f"{self.table.file}: 0 rows; needs 1 or more")
 
     def keep_notes(self, doubts: Sequence[str] = ()) -> None:
         """Keeps what was read, once all of it was."""
