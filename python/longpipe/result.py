@@ -17,7 +17,7 @@ import numpy.typing as npt
 from longpipe.analysis import delays, metrics, shares, web
 from longpipe.analysis.cautions import cautions
 from longpipe.analysis.efficiency import attainable_bytes, offers, trunk_bps
-from longpipe.analysis.limits import limits, notes, told
+from longpipe.analysis.limits import FlowLimit, limits, notes, told
 from longpipe.captures import Capture
 from longpipe.files import check_directory, write_text
 from longpipe.scenario import Dumbbell, Scenario
@@ -69,7 +69,7 @@ class Result:
         """What was run and what came of it, in some lines."""
         numbers = {"efficiency": self.efficiency, "fairness": self.fairness}
         shown = ", ".join(f"{name} {value:.3f}" for name, value in numbers.items() if not math.isnan(value))
-        limited = "; ".join(told(limits(self.scenario, self.columns)))
+        limited = "; ".join(told(self.flow_limits))
         return (
             f"Result of {self.scenario.name!r}, seed {self.seed}: {self.scenario.duration}, "
             f"{len(self.throughputs_bps)} flows, {self.throughputs_bps.sum() / 1e6:.3f} Mbit/s in all, {shown}\n"
@@ -144,11 +144,16 @@ class Result:
         return _frame(self.part("waiting"))
 
     @cached_property
+    def flow_limits(self) -> tuple[FlowLimit, ...]:
+        """What limited each flow, in their order; `limits` is the same as a frame."""
+        return tuple(limits(self.scenario, self.columns))
+
+    @cached_property
     def limits(self) -> pd.DataFrame:
         """A row per flow, what kept it from being faster: see `analysis.limits.FlowLimit`."""
         import pandas as pd
 
-        return pd.DataFrame(map(asdict, limits(self.scenario, self.columns)))
+        return pd.DataFrame(map(asdict, self.flow_limits))
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -156,7 +161,7 @@ class Result:
 
         Of windows that fill neither pipe nor buffer, of paths that end before the run, and of many ACKs lost.
         """
-        found = limits(self.scenario, self.columns)
+        found = self.flow_limits
         return (*cautions(self.scenario), *notes(found))
 
     @cached_property
@@ -267,7 +272,7 @@ class Result:
             "events": self.events,
             "state_hash": self.state_hash,
             **{name: records(self.part(name)) for name in PARTS},
-            "limits": [asdict(limit) for limit in limits(self.scenario, self.columns)],
+            "limits": [asdict(limit) for limit in self.flow_limits],
         }
 
     def to_json(self) -> str:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from longpipe.analysis.delays import MEAN, QUANTILES
-from longpipe.analysis.limits import limits
 from longpipe.analysis.metrics import fairness
 from longpipe.analysis.paths import OVER_TCP, port_name, whole
 from longpipe.errors import ScenarioError, nearest
@@ -192,7 +191,7 @@ _OF_LIMITS: Final = ("window_used", "idle")
 def _flow_rows(result: Result, measure: NamedMeasure) -> Rows:
     columns = result.part("flows")
     if measure.quantity in _OF_LIMITS:
-        found = limits(result.scenario, result.columns)
+        found = result.flow_limits
         columns = {**columns, **{name: [getattr(one, name) for one in found] for name in _OF_LIMITS}}
     return measure.rows(columns, "flow")
 

@@ -277,7 +277,7 @@ def _runs(
 
 def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, busy: Busy, label: str = "") -> Run:
     """Runs a scenario, tells what limits it, and gives its traces the name that titles call it by."""
-    from longpipe.analysis.limits import limits, notes, told
+    from longpipe.analysis.limits import notes, told
     from longpipe.cli.progress import RunBar
     from longpipe.cli.warnings import warn
     from longpipe.pictures.recorded import Recorded, check_flows
@@ -287,7 +287,7 @@ def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, bu
     warn(scenario)
     with RunBar(label or scenario.name) as bar:
         result = simulate(scenario, seed, bar.update)
-    found = limits(result.scenario, result.columns)
+    found = result.flow_limits
     for line in told(found):
         typer.echo(f"{label}: limited by {line}" if label else f"limited by {line}")
     for line in notes(found):

@@ -9,7 +9,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from longpipe.analysis.intervals import copies, estimate
-from longpipe.analysis.limits import limits
 from longpipe.analysis.readable import Readable, readable
 from longpipe.design import Design
 from longpipe.study import Study
@@ -33,7 +32,7 @@ def limits_by_point(study: Study) -> dict[int, str]:
     for point, result in zip(runs["point"], study.results(), strict=True):
         if point > MOST_POINTS:
             break
-        limited = (one.limited_by for one in limits(result.scenario, result.columns))
+        limited = (one.limited_by for one in result.flow_limits)
         counts.setdefault(point, Counter()).update(limited)
     return {point: _most(of_point) for point, of_point in counts.items()}
 

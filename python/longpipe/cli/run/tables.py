@@ -9,7 +9,7 @@ from rich.table import Table
 
 from longpipe.analysis.delays import MEAN
 from longpipe.analysis.delays import QUANTILES as DELAYS
-from longpipe.analysis.limits import FlowLimit, limits, notes, told
+from longpipe.analysis.limits import FlowLimit, notes, told
 from longpipe.analysis.web import QUANTILES
 from longpipe.cli.console import show_table
 from longpipe.cli.run.heads import heads
@@ -30,7 +30,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     """
     for line in heads(result):
         console.print(line, markup=False, highlight=False)
-    limited = limits(result.scenario, result.columns)
+    limited = result.flow_limits
     most_flows, most_ports = (math.inf, math.inf) if everything else (MOST_FLOWS, MOST_PORTS)
     tables = [
         _flows(records(result.part("flows")), limited, most_flows),
