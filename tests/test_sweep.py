@@ -83,7 +83,7 @@ def test_a_mean_that_some_run_lacks_is_marked(monkeypatch: pytest.MonkeyPatch) -
     assert [text.get_text() for text in panel.texts] == ["2 of 3"]
     (cross,) = [line for line in panel.get_lines() if line.get_marker() == "x"]
     assert list(cross.get_xdata()) == [1000]  # type: ignore[arg-type]
-    assert "no mean, for so many of the runs have no value" in str(panel.figure.get_suptitle())
+    assert "no mean, because this many runs have no value" in str(panel.figure.get_suptitle())
     cells, _ = pictures.heat(study(), "buffer", "tcp", "efficiency").axes
     assert [text.get_text() for text in cells.texts].count("no value in\n2 of 3 runs") == 1
 
