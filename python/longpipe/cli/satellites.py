@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer.core import TyperCommand
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file
@@ -20,6 +22,17 @@ PICTURES: Final = (".svg", ".pdf", ".png")
 # Pairs that the terminal has a line for.
 MOST_TOLD: Final = 12
 BUILT_IN: Final = "starlink-550, kuiper-630, telesat-1015, oneweb, iridium"
+
+# A place in the south begins as an option does.
+_SOUTH: Final = re.compile(r"-\d+(\.\d*)?,.*")
+
+
+class PlacesCommand(TyperCommand):
+    """A command that takes "-33.4,-70.6" for an argument."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Click's Context
+        """Parses the arguments; a space before a place has Click take it for no option."""
+        return super().parse_args(ctx, [f" {word}" if _SOUTH.fullmatch(word) else word for word in args])
 
 
 def satellites(

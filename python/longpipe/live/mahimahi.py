@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from longpipe.errors import ScenarioError, nearest
+from longpipe.errors import ScenarioError, nearest, shown
 from longpipe.scenario import Scenario
 
 INSIDE: Final = "inside"
@@ -14,6 +14,7 @@ SHELLS: Final = ("mm-delay", "mm-link", "mm-loss")
 MSS: Final = 1460
 _FAST: Final = "10 Gbit/s"
 _WAYS: Final = ("uplink", "downlink")
+_OPTIONS: Final = tuple(f"{way}-{what}" for way in _WAYS for what in ("queue", "queue-args"))
 _QUEUES: Final = ("infinite", "droptail")
 _UNLIMITED: Final = "unlimited"
 
@@ -83,9 +84,6 @@ def _link(words: list[str]) -> tuple[dict[str, Any], list[str]]:
     schedules, options, rest = _taken(words)
     if len(schedules) < len(_WAYS):
         raise ScenarioError("mm-link: needs two schedules, of the uplink and of the downlink")
-    known = [f"{way}-{what}" for way in _WAYS for what in ("queue", "queue-args")]
-    if unknown := [name for name in options if name not in known]:
-        raise ScenarioError(f"mm-link: --{unknown[0]}; {nearest(unknown[0], known)}")
     link: dict[str, Any] = {"rate": _FAST, "delay": "0 s"}
     for way, schedule, key in zip(_WAYS, schedules, ("path", "return_path"), strict=True):
         if not Path(schedule).is_file():
@@ -104,6 +102,9 @@ def _taken(words: list[str]) -> tuple[list[str], dict[str, str], list[str]]:
         word = rest.pop(0)
         if word.startswith("--"):
             name, equals, value = word[2:].partition("=")
+            if name not in _OPTIONS:
+                # Whether the next word is its value is unknown.
+                raise ScenarioError(f"mm-link: {shown(word)}; {nearest(f'--{name}', [f'--{one}' for one in _OPTIONS])}")
             options[name] = value if equals or not rest else rest.pop(0)
         else:
             schedules.append(word)
