@@ -45,6 +45,46 @@ def test_rules_that_are_said_win_over_the_profile() -> None:
     assert Scenario.from_toml(changed.to_toml()).digest() == changed.digest()
 
 
+def resolved(tcp: dict[str, object], **network: object) -> dict[str, object]:
+    scenario = Scenario.model_validate({**IP, "tcp": tcp, **network})
+    assert Scenario.from_toml(scenario.to_toml()).resolve() == scenario.resolve()
+    first: dict[str, object] = scenario.resolve()["flows"][0]["tcp"]
+    return first
+
+
+LINUX_VEGAS = {"alpha": 2.0, "beta": 4.0, "gamma": 1.0, "rules": "linux"}
+
+
+@pytest.mark.parametrize(
+    ("tcp", "options"),
+    [
+        ({"congestion": "vegas"}, LINUX_VEGAS),
+        ({"congestion": {"kind": "vegas", "alpha": 1}}, LINUX_VEGAS | {"alpha": 1.0}),
+        ({"congestion": "vegas", "vegas": {"beta": 7}}, LINUX_VEGAS | {"beta": 7.0}),
+        ({"congestion": {"kind": "vegas", "rules": "brakmo-1995"}}, {"alpha": 1.0, "beta": 3.0, "gamma": 1.0}),
+        ({"profile": "classic", "congestion": "vegas"}, {"alpha": 1.0, "beta": 3.0, "gamma": 1.0}),
+    ],
+)
+def test_vegas_goes_by_linux_s_rules_in_the_profile_of_linux(tcp: dict[str, object], options: object) -> None:
+    assert resolved({"profile": "linux-6", **tcp})["vegas"] == options
+    base = {name: value for name, value in tcp.items() if name in ("profile", "vegas")}
+    group = [{"name": "one", "tcp": {name: value for name, value in tcp.items() if name not in base}}]
+    of_group = resolved({"profile": "linux-6", **base}, network={"kind": "dumbbell", "group": group})
+    assert of_group["vegas"] == options
+
+
+def test_scalable_goes_by_linux_s_rules_in_the_profile_of_linux_and_by_kelly_s_without() -> None:
+    assert resolved({"profile": "linux-6", "congestion": "scalable"})["congestion"]["rules"] == "linux"  # type: ignore[index]
+    assert "rules" not in resolved({"congestion": "scalable"})["congestion"]  # type: ignore[operator]
+
+
+def test_the_kernel_s_clock_is_resolved_where_it_does_not_tick_250_times_a_second() -> None:
+    assert "hz" not in resolved({"profile": "linux-6", "hz": 250})
+    assert resolved({"profile": "linux-6", "hz": 100})["hz"] == 100
+    with pytest.raises(ScenarioError, match=r"tcp\.hz: 0; .*24"):
+        Scenario().with_(**{"tcp.hz": 0})
+
+
 def test_a_flow_of_its_own_control_goes_by_the_scenarios_profile(tmp_path: Path) -> None:
     groups = [{"name": "named", "tcp": {"congestion": "cubic"}}, {"name": "unnamed"}]
     mixed = Scenario.model_validate(

@@ -73,7 +73,7 @@ def test_flows_in_turn_have_the_same_whatever_their_round_trips_and_rates() -> N
     # A hash that changes lets packets overtake each other, for which TCP pays.
     result = simulate(scenario(groups, {"kind": "sfq", "perturb": "1 s"}), 1)
     assert result.throughputs_bps[:3].min() > 7e6
-    assert result.throughputs_bps[3] < 11e6
+    assert result.throughputs_bps[3] < 12e6
 
 
 def test_the_first_class_goes_first() -> None:

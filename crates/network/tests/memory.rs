@@ -8,6 +8,7 @@ use longpipe_network::defect::{guarded, Ended};
 use longpipe_network::scenario::{BufferUnit, Engine, NodeKind, Scenario, TraceConfig, TrafficConfig};
 use longpipe_network::{Recorder, Report, Simulation};
 use longpipe_tcp::config::{CongestionConfig, RecoveryKind, VegasConfig};
+use longpipe_tcp::congestion::VegasRules;
 
 const MB: u64 = 1 << 20;
 
@@ -77,6 +78,7 @@ fn what_a_receiver_keeps_beyond_holes_and_a_sender_s_times_end_a_run() {
         alpha: 1.0,
         beta: 3.0,
         gamma: 1.0,
+        rules: VegasRules::Brakmo1995,
     });
     ends(vegas, MB);
 }

@@ -140,7 +140,14 @@ class Scalable(Variant):
     increase: PositiveShare = Field(default=0.01, description="What each ACK adds to the window; Kelly 2003, a")
     decrease: PositiveShare = Field(default=0.125, description="Share of the window that a loss takes; Kelly 2003, b")
     low_window: Segments = Field(
-        default="16 segments", description="Largest window that moves as AIMD's does [segments]; Kelly 2003, lwnd"
+        default="16 segments",
+        description="Largest window that moves as AIMD's does [segments], without effect on Linux's rules; "
+        "Kelly 2003, lwnd",
+    )
+    rules: Annotated[Literal["kelly-2003", "linux"], LATER] = Field(
+        default="kelly-2003",
+        description="The paper's rules, or those of Linux's tcp_scalable.c: Reno's growth below 100 segments, and the "
+        "same cut at any window; 'linux' in the profile linux-6",
     )
 
 
@@ -153,6 +160,11 @@ class VegasOptions(Model):
     alpha: VegasData = Field(default=1.0, description="The window grows below [segments]; Brakmo, Peterson 1995")
     beta: VegasData = Field(default=3.0, description="The window shrinks above [segments]; Brakmo, Peterson 1995")
     gamma: VegasData = Field(default=1.0, description="Slow start ends above [segments]; Brakmo, Peterson 1995")
+    rules: Annotated[Literal["brakmo-1995", "linux"], LATER] = Field(
+        default="brakmo-1995",
+        description="The paper's rules, as in ns-2, or those of Linux's tcp_vegas.c: the shortest RTT of a round trip "
+        "counts, and slow start doubles in every round trip; 'linux', with alpha 2 and beta 4, in the profile linux-6",
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -171,7 +183,10 @@ class Veno(Variant):
     """Losses while few segments stand in queues are the link's, and cost less, as in Linux (Fu and Liew 2003)."""
 
     kind: Literal["veno"] = "veno"
-    backlog: VegasData = Field(default=3.0, description="So many in queues are congestion [segments]; Fu, Liew 2003, β")
+    backlog: VegasData = Field(
+        default=3.0,
+        description="Backlog in queues that counts as congestion [segments], in halves; Fu, Liew 2003, β",
+    )
 
 
 class Westwood(Variant):

@@ -12,10 +12,11 @@ def _only_overrides(tcp: Tcp | None, handler: SerializerFunctionWrapHandler) -> 
     if tcp is None:
         return None
     own = {name: v for name, v in written.items() if name in tcp.model_fields_set}
-    if isinstance(own.get("congestion"), dict):
-        # What is not said of it may be as the scenario's profile has it.
-        said = {"kind", *tcp.congestion.model_fields_set}
-        own["congestion"] = {name: v for name, v in own["congestion"].items() if name in said}
+    # Options of a congestion controller that were not written follow the scenario's profile.
+    for field in own.keys() & {"congestion", "vegas"}:
+        if isinstance(own[field], dict):
+            said = {"kind", *getattr(tcp, field).model_fields_set}
+            own[field] = {name: v for name, v in own[field].items() if name in said}
     return own
 
 

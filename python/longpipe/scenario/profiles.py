@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from longpipe.scenario.congestion import Cubic, HighSpeed
+from longpipe.scenario.base import Model
+from longpipe.scenario.congestion import Cubic, HighSpeed, Scalable, Vegas, VegasOptions
 from longpipe.scenario.variant import Variant
 from longpipe.units import TIME
 
@@ -28,9 +29,25 @@ PROFILES: Final[dict[str, dict[str, Any]]] = {
     },
 }
 
-# Controls that go by a paper or by Linux, and what a profile has them go by unless that is said.
-RULES: Final[dict[str, str]] = {"linux-6": "linux"}
-RULED: Final[Mapping[str, type[Variant]]] = {"cubic": Cubic, "highspeed": HighSpeed}
+# Options of congestion controllers that have rules of their own in a profile, unless the scenario sets them.
+# Linux's Vegas keeps 2 to 4 segments in queues (tcp_vegas.c).
+RULES: Final[dict[str, dict[str, dict[str, Any]]]] = {
+    "linux-6": {
+        "cubic": {"rules": "linux"},
+        "highspeed": {"rules": "linux"},
+        "scalable": {"rules": "linux"},
+        "vegas": {"rules": "linux", "alpha": 2.0, "beta": 4.0, "gamma": 1.0},
+    }
+}
+_RULED: Final[Mapping[str, type[Variant]]] = {
+    "cubic": Cubic, "highspeed": HighSpeed, "scalable": Scalable, "vegas": Vegas,
+}  # fmt: skip
+
+
+def is_ruled(profile: str, chosen: Variant) -> bool:
+    """Returns whether a congestion controller follows the rules that the profile sets for it, or has none."""
+    options = RULES.get(profile, {}).get(chosen.kind, {})
+    return "rules" not in options or getattr(chosen, "rules", None) == options["rules"]
 
 
 def filled(fields: Any) -> Any:  # noqa: ANN401 - whatever was written
@@ -45,7 +62,7 @@ def filled(fields: Any) -> Any:  # noqa: ANN401 - whatever was written
     if "handshake" not in fields and tells_a_round_trip(fields.get("initial_rtt")):
         whole.pop("handshake", None)
     if "congestion" in whole:
-        whole["congestion"] = by_rules(profile, whole["congestion"])
+        whole["congestion"] = by_rules(profile, whole["congestion"], whole.get("vegas"))
     return whole
 
 
@@ -63,22 +80,40 @@ def replace_handshake(table: dict[str, Any]) -> None:
         table["handshake"] = False
 
 
-def by_rules(profile: str, congestion: Any) -> Any:  # noqa: ANN401 - whatever was written
-    """A congestion control by the rules of a profile, where it has such an option and nothing is said of it."""
-    rules = RULES.get(profile)
-    if rules is None:
+def by_rules(profile: str, congestion: Any, vegas: Any = None) -> Any:  # noqa: ANN401 - as written
+    """Returns a congestion controller with the options that the profile sets and the scenario does not.
+
+    `vegas` is the field of that name beside it, whose options count if the controller is Vegas.
+    """
+    if isinstance(congestion, str):
+        congestion = {"kind": congestion}
+    said = _said(congestion)
+    kind = congestion.kind if isinstance(congestion, Variant) else said.pop("kind", None)
+    options = RULES.get(profile, {}).get(str(kind))
+    if options is None or said.get("rules", options["rules"]) != options["rules"]:
         return congestion
-    if isinstance(congestion, Variant):
-        unsaid = congestion.kind in RULED and "rules" not in congestion.model_fields_set
-        return RULED[congestion.kind](**{**_said(congestion), "rules": rules}) if unsaid else congestion
-    table = {"kind": congestion} if isinstance(congestion, str) else congestion
-    if isinstance(table, dict) and table.get("kind") in RULED:
-        return {**table, "rules": table.get("rules", rules)}
-    return congestion
+    beside = _said_beside(vegas) if kind == "vegas" else {}
+    merged = {**options, **beside, **said}
+    return _RULED[str(kind)](**merged) if isinstance(congestion, Variant) else {"kind": kind, **merged}
 
 
-def _said(chosen: Variant) -> dict[str, Any]:
-    return {name: getattr(chosen, name) for name in chosen.model_fields_set}
+def _said(chosen: object) -> dict[str, Any]:
+    """Returns the options that were written."""
+    if isinstance(chosen, Model):
+        return {name: getattr(chosen, name) for name in chosen.model_fields_set - {"kind"}}
+    return dict(chosen) if isinstance(chosen, dict) else {}
+
+
+def _said_beside(vegas: object) -> dict[str, Any]:
+    """Returns the options of `tcp.vegas` that were written; defaults count only in a table by Linux's rules.
+
+    A scenario that was written to a file has the defaults in it, whichever controller it uses.
+    """
+    said = _said(vegas)
+    fields = VegasOptions.model_fields
+    if said.get("rules") == "linux":
+        return said
+    return {name: value for name, value in said.items() if name not in fields or value != fields[name].default}
 
 
 def change(table: dict[str, Any], name: object, defaults: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from longpipe.errors import ScenarioError
 from longpipe.scenario.base import AS_NEEDED, AUTO, Model
 from longpipe.scenario.buffers import Framing, Packet, buffer
 from longpipe.scenario.checks import check, check_begin, check_classes, check_vbr
+from longpipe.scenario.congestion import Vegas, VegasOptions
 from longpipe.scenario.constellations import Crossings, crossings
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.datagrams import KINDS, core_datagrams
@@ -135,7 +136,10 @@ def _with_own(tcp: Tcp, own: Tcp) -> Tcp:
     fields = {name: getattr(own, name) for name in own.model_fields_set}
     if "congestion" in fields:
         # What a flow leaves unsaid is as the profile has it that it has, its own or the scenario's.
-        fields["congestion"] = by_rules(fields.get("profile", tcp.profile), own.congestion)
+        chosen = by_rules(fields.get("profile", tcp.profile), own.congestion, fields.get("vegas", tcp.vegas))
+        fields["congestion"] = chosen
+        if isinstance(chosen, Vegas):
+            fields["vegas"] = VegasOptions(**{name: getattr(chosen, name) for name in VegasOptions.model_fields})
     # Either a handshake or a known round trip: the flow's own replaces the scenario's.
     if "handshake" not in fields and tells_a_round_trip(fields.get("initial_rtt")):
         fields["handshake"] = False

@@ -23,7 +23,7 @@ from longpipe.scenario.base import (
 from longpipe.scenario.congestion import Aimd, AimdOptions, Congestion, VegasOptions
 from longpipe.scenario.ecn import Ecn, EcnOff
 from longpipe.scenario.parts import Part, part
-from longpipe.scenario.profiles import CLASSIC, Profile, filled
+from longpipe.scenario.profiles import CLASSIC, Profile, filled, is_ruled
 from longpipe.scenario.recovery import NewRenoOptions, Recovery, Reno, RenoOptions, SackOptions, TahoeOptions
 from longpipe.scenario.timers import Ack, Coarse, Fine, Immediate, Timer
 from longpipe.scenario.variant import FIRST, MODELS, RECOVERY_OF_MODELS, Variant
@@ -109,6 +109,13 @@ class Tcp(Model):
         description="Most that leaves at one instant where segments leave at a rate [segments]; 'unlimited': by the "
         "rate, in a 1024th of a second, two at least",
     )
+    hz: Annotated[int, LATER] = Field(
+        default=250,
+        ge=24,
+        le=1024,
+        description="Ticks per second of the kernel's clock, by which congestion controllers with Linux's rules reckon "
+        "(CUBIC, BIC, H-TCP, Westwood); Linux's CONFIG_HZ, 250 by default",
+    )
     tahoe: Part[Annotated[TahoeOptions, LATER]] = part(default=TahoeOptions(), description="Options of Tahoe")
     reno: Part[RenoOptions] = part(default=RenoOptions(), description="Options of Reno")
     newreno: Part[NewRenoOptions] = part(default=NewRenoOptions(), description="Options of NewReno")
@@ -178,7 +185,9 @@ class Tcp(Model):
         return self
 
     def _kept(self, kind: str) -> dict[str, Any]:
-        return {"byte_counting": self.byte_counting} if kind == "aimd" else dict(getattr(self, kind))
+        options: Model = self if kind == "aimd" else getattr(self, kind)
+        said = options.model_fields_set & OPTIONS[kind].model_fields.keys()
+        return {name: getattr(options, name) for name in said}
 
     def _keep(self, kind: str, options: dict[str, Any]) -> None:
         changed = options if kind == "aimd" else {kind: OPTIONS[kind](**options)}
@@ -187,4 +196,4 @@ class Tcp(Model):
 
     @field_serializer("recovery", "congestion", mode="wrap")
     def _by_name(self, chosen: Variant, handler: SerializerFunctionWrapHandler) -> object:
-        return chosen.kind if chosen.kind in FIRST else handler(chosen)
+        return chosen.kind if chosen.kind in FIRST and is_ruled(self.profile, chosen) else handler(chosen)

@@ -12,7 +12,7 @@ from longpipe.live.carrier import Settings
 from longpipe.live.certificate import Certificate
 from longpipe.live.hosts import plan
 from longpipe.units import TIME
-from longpipe.validate.linux_compare import OPTIONS, longpipe_name
+from longpipe.validate.linux_compare import longpipe_name
 
 MSS: Final = 1448
 TIMESTAMPS_BYTES: Final = 12
@@ -74,7 +74,7 @@ def scenario(control: str, *, rate: str, round_trip: str, buffer: str, duration:
         "tcp": {
             "profile": "linux-6",
             "mss": f"{MSS} B",
-            "congestion": {"kind": longpipe_name(control), **OPTIONS.get(control, {})},
+            "congestion": longpipe_name(control),
             # The handshake's.
             "initial_rtt": round_trip,
         },

@@ -22,7 +22,7 @@ from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.profiles import PROFILES
 from longpipe.units import RATE, TIME
 from longpipe.validate.linux import MSS, PACKET_BYTES, STEADY, LinuxCase, LinuxRun, run
-from longpipe.validate.linux_disciplines import switch_of
+from longpipe.validate.linux_disciplines import GUEST_HZ, switch_of
 from longpipe.validate.linux_guest.load import WRITE_S
 from longpipe.validate.linux_judged import Judgement, Tolerances, judge
 
@@ -30,8 +30,6 @@ from longpipe.validate.linux_judged import Judgement, Tolerances, judge
 NAMES: Final[dict[str, tuple[str, ...]]] = {
     "reno": ("linux-reno",),
 }
-# What of a control is not Linux's by default.
-OPTIONS: Final[dict[str, dict[str, Any]]] = {"cubic": {"rules": "linux"}, "highspeed": {"rules": "linux"}}
 TIMESTAMPS_BYTES: Final = 12
 SPEED_UP: Final = 1000
 TRUNK: Final = "switch1->switch2"
@@ -43,6 +41,7 @@ TCP: Final[dict[str, Any]] = {
     "profile": "linux-6",
     "mss": f"{MSS} B",
     "pacing_burst": "1 segment",
+    "hz": GUEST_HZ,
     "ack": {**PROFILES["linux-6"]["ack"], "write_every": f"{WRITE_S} s"},
 }
 
@@ -71,6 +70,10 @@ def scenario(case: LinuxCase, **changes: object) -> Scenario:
     rate = int(Fraction(RATE.parse(case.rate) * wire, PACKET_BYTES))
     packet_ps = wire * 8 * 10**12 // rate
     half_ps = TIME.parse(case.round_trip) // 2
+    # Links beside the trunk delay a segment twice, its ACK three times. Linux's shortest RTT is the path's to the
+    # microsecond: one more is a tick of 10 ms to a controller that rounds up, one less a millisecond to the receiver.
+    fast_bps = SPEED_UP * rate
+    beside_ps = sum(times * (size * 8 * 10**12 // fast_bps) for times, size in ((2, wire), (3, wire - MSS)))
     loss: object = "none"
     if case.lose:
         loss = {"kind": "packets", "indices": case.lose}
@@ -83,13 +86,13 @@ def scenario(case: LinuxCase, **changes: object) -> Scenario:
         "network": {
             "kind": "dumbbell",
             "group": [_group(case, number) for number in range(len(case.flows))],
-            "access_rate": f"{SPEED_UP * rate} bit/s",
+            "access_rate": f"{fast_bps} bit/s",
             "trunk_rate": f"{rate} bit/s",
             "access_delay": "0 s",
             "exit_delay": "0 s",
             "trunk_delay": f"{max(0, half_ps - packet_ps)} ps",
-            "return_delay": f"{half_ps} ps",
-            "return_rate": f"{SPEED_UP * rate} bit/s",
+            "return_delay": f"{max(0, half_ps - beside_ps)} ps",
+            "return_rate": f"{fast_bps} bit/s",
             "trunk_loss": loss,
         },
         "switch": switch_of(case.guest["discipline"], RATE.parse(case.rate)),
@@ -109,7 +112,7 @@ def _group(case: LinuxCase, number: int) -> dict[str, object]:
     ecn = {"ecn": "dctcp"} if kind == "dctcp" else {}
     return {
         "name": f"flow{number}",
-        "tcp": {"congestion": {"kind": kind, **OPTIONS.get(flow.control, {})}, **ecn},
+        "tcp": {"congestion": kind, **ecn},
         "start": {"kind": "fixed", "at": flow.start},
         "traffic": "greedy" if flow.size is None else {"kind": "transfer", "size": flow.size},
     }

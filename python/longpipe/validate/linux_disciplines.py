@@ -30,8 +30,9 @@ FQ_LIMIT: Final = 10_000
 # tc's alpha and beta are counted in these.
 PIE_UNIT: Final = 16
 MOST_SHIFT: Final = 32
-# The guest's HZ is 100 [ps].
-TICK_PS: Final = 10**10
+# Ticks per second of the guest's clock, and their length [ps].
+GUEST_HZ: Final = 100
+TICK_PS: Final = 10**12 // GUEST_HZ
 _TIMES: Final = {"us": "us", "usec": "us", "usecs": "us", "ms": "ms", "msec": "ms", "msecs": "ms", "s": "s"}
 _SIZES: Final = {"": 1, "b": 1, "k": 1024, "kb": 1024, "m": 1024**2, "mb": 1024**2}
 

@@ -10,7 +10,7 @@ use longpipe_tcp::config::{
 };
 use longpipe_tcp::congestion::{
     Bbr3Config, BicConfig, HighspeedConfig, HighspeedRules, HtcpConfig, HyblaConfig, IllinoisConfig, LedbatConfig,
-    LinuxRenoConfig, ScalableConfig, VenoConfig, WestwoodConfig,
+    LinuxRenoConfig, ScalableConfig, ScalableRules, VegasConfig, VegasRules, VenoConfig, WestwoodConfig,
 };
 
 const MS: u64 = SECOND / 1000;
@@ -42,6 +42,25 @@ fn controls() -> Vec<(&'static str, CongestionConfig)> {
                 increase: 0.01,
                 decrease: 0.125,
                 low_window_segments: 16,
+                rules: ScalableRules::Kelly2003,
+            }),
+        ),
+        (
+            "scalable-linux",
+            CongestionConfig::Scalable(ScalableConfig {
+                increase: 0.01,
+                decrease: 0.125,
+                low_window_segments: 16,
+                rules: ScalableRules::Linux,
+            }),
+        ),
+        (
+            "vegas-linux",
+            CongestionConfig::Vegas(VegasConfig {
+                alpha: 2.0,
+                beta: 4.0,
+                gamma: 1.0,
+                rules: VegasRules::Linux,
             }),
         ),
         ("veno", CongestionConfig::Veno(VenoConfig { backlog: 3.0 })),

@@ -5,7 +5,7 @@ use longpipe_tcp::config::{
     AimdConfig, CongestionConfig, NewRenoConfig, PipeStart, RecoveryConfig, RecoveryKind, RenoConfig, SackConfig,
     TahoeConfig, TcpConfig, TimerConfig, TimerRestart, VegasConfig,
 };
-use longpipe_tcp::congestion::LedbatConfig;
+use longpipe_tcp::congestion::{LedbatConfig, VegasRules};
 
 /// A change of end points, named, of a recovery.
 pub type Change = (&'static str, RecoveryKind, fn(&mut TcpConfig));
@@ -56,6 +56,7 @@ pub const OPTIONS: [Change; 42] = {
                 alpha: 2.5,
                 beta: 4.0,
                 gamma: 0.5,
+                rules: VegasRules::Brakmo1995,
             });
         }),
         ("estimate-ssthresh", Sack, |tcp| tcp.estimate_ssthresh = true),
@@ -89,6 +90,7 @@ fn vegas(tcp: &mut TcpConfig) {
         alpha: 1.0,
         beta: 3.0,
         gamma: 1.0,
+        rules: VegasRules::Brakmo1995,
     });
 }
 

@@ -32,7 +32,7 @@ use longpipe_network::{Recorder, Report, Simulation};
 use longpipe_tcp::config::{
     AckConfig, AimdConfig, CongestionConfig, NewRenoConfig, PhaseConfig, PipeStart, RackConfig, RecoveryConfig,
     RecoveryKind, RenoConfig, Rfc6675Config, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart,
-    VanillaConfig,
+    VanillaConfig, DEFAULT_HZ,
 };
 
 /// One second [ps].
@@ -98,6 +98,7 @@ pub fn tcp(kind: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
         handshake: false,
         pacing: false,
         pacing_burst_segments: None,
+        hz: DEFAULT_HZ,
         timer: TimerConfig::Coarse {
             tick_ps: SECOND / 10,
             phase: PhaseConfig::Common {},

@@ -5,7 +5,7 @@
 //! `{"kind": "scalable", ...}`, and so may the first ones be.
 
 use super::{AckConfig, EcnConfig, TcpConfig, TimerConfig};
-use crate::congestion::{AimdConfig, CongestionConfig, VegasConfig};
+use crate::congestion::{AimdConfig, CongestionConfig, VegasConfig, DEFAULT_HZ};
 use crate::recovery::{NewRenoConfig, RecoveryConfig, RenoConfig, SackConfig, TahoeConfig};
 use longpipe_reading::{Read, Refused, Value};
 use serde::de::value::{MapAccessDeserializer, MapDeserializer};
@@ -40,6 +40,8 @@ struct Flat {
     pacing: bool,
     #[serde(default)]
     pacing_burst_segments: Option<u32>,
+    #[serde(default)]
+    hz: Option<u32>,
     timer: TimerConfig,
     ack: AckConfig,
     #[serde(default)]
@@ -113,6 +115,7 @@ impl Flat {
             handshake: flat.handshake,
             pacing: flat.pacing,
             pacing_burst_segments: flat.pacing_burst_segments,
+            hz: flat.hz.unwrap_or(DEFAULT_HZ),
             timer: flat.timer,
             ack: flat.ack,
             ecn: flat.ecn,

@@ -3,7 +3,7 @@
 mod flat;
 mod timer;
 
-pub use crate::congestion::{AimdConfig, CongestionConfig, CongestionKind, VegasConfig};
+pub use crate::congestion::{AimdConfig, CongestionConfig, CongestionKind, VegasConfig, DEFAULT_HZ};
 use crate::problem::Problem;
 pub use crate::recovery::{
     NewRenoConfig, PipeStart, RackConfig, RecoveryConfig, RecoveryKind, RenoConfig, Rfc6675Config, SackConfig,
@@ -57,6 +57,9 @@ pub struct TcpConfig {
     /// Most that leaves at one instant where segments leave at a rate [segment]; none: by the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_burst_segments: Option<u32>,
+    /// Ticks per second of the kernel's clock (CONFIG_HZ), for congestion controllers that follow Linux's code.
+    #[serde(skip_serializing_if = "is_default_hz")]
+    pub hz: u32,
     /// Retransmission timer.
     pub timer: TimerConfig,
     /// When the receiver acknowledges.
@@ -64,6 +67,10 @@ pub struct TcpConfig {
     /// Whether and how marks count.
     #[serde(skip_serializing_if = "EcnConfig::is_off")]
     pub ecn: EcnConfig,
+}
+
+fn is_default_hz(hz: &u32) -> bool {
+    *hz == DEFAULT_HZ
 }
 
 /// Explicit congestion notification (RFC 3168).
@@ -224,6 +231,10 @@ impl TcpConfig {
             let accepted = "needs 0 with handshake, which measures it";
             return Some(Problem::new("initial_rtt", self.initial_rtt_ps, accepted));
         }
+        if !HZ.contains(&self.hz) {
+            let accepted = format!("needs {} to {}", HZ.start(), HZ.end());
+            return Some(Problem::new("hz", self.hz, accepted));
+        }
         if self.pacing_burst_segments == Some(0) {
             return Some(Problem::new("pacing_burst", 0, "needs at least 1 segment"));
         }
@@ -244,6 +255,8 @@ impl TcpConfig {
     }
 }
 
+/// Ticks per second for which Linux's arithmetic is meant.
+const HZ: std::ops::RangeInclusive<u32> = 24..=1024;
 /// Largest value of the window field.
 pub const MAX_WINDOW_FIELD: u64 = 65_535;
 /// Largest shift of the window field (RFC 7323 section 2.3).
@@ -353,6 +366,7 @@ pub(crate) mod tests {
             handshake: false,
             pacing: false,
             pacing_burst_segments: None,
+            hz: DEFAULT_HZ,
             timer: TimerConfig::Coarse {
                 tick_ps: 100_000_000_000,
                 phase: PhaseConfig::Common {},

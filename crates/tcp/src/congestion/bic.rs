@@ -1,10 +1,9 @@
-//! BIC: the window searches for the old maximum by halves, then beyond it (Xu, Harfoush and Rhee 2004; tcp_bic.c).
+//! BIC: binary search for the window at which the last loss occurred, then probing beyond it (Xu, Harfoush and Rhee 2004;
+//! tcp_bic.c).
 
-use super::control::{Ack, Cause, Control, Grant, Wants};
-use super::linux::{reduced, segments, Growth};
-use crate::flight::Flight;
-use crate::variant::{Parameters, Variant};
-use longpipe_events::Time;
+use super::control::Cause;
+use super::linux::{AckedSegments, CaState, Linux, Module, Socket};
+use crate::variant::Parameters;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
@@ -15,97 +14,128 @@ pub struct BicConfig {}
 
 impl Parameters for BicConfig {}
 
-/// The state of one sender.
+/// A sender by `tcp_bic`.
+pub type Bic = Linux<BicModule>;
+
+/// The module's state.
 #[derive(Clone, Debug)]
-pub struct Bic {
+pub struct BicModule {
+    /// Acknowledged segments per segment of growth.
+    each: u32,
+    /// The window and the tick for which `each` was computed.
+    computed: Option<(u32, u64)>,
     /// Window at the latest loss [segment]; 0: none yet.
-    last_max: f64,
-    /// Segments that an ACK tells of, on average, in sixteenths: whole ones, so that it stays at 31 where each tells of one.
+    last_max: u32,
+    /// Segments that an ACK acknowledges, on average, in sixteenths. It stays at 31 where each acknowledges one, because
+    /// a sixteenth of it is cut off.
     per_ack: u32,
 }
 
 /// Largest window that moves as Reno's does [segment].
-const LOW_WINDOW: f64 = 14.0;
-/// Most that a round trip adds [segment], S_max.
-const MOST: f64 = 16.0;
-/// A quarter of what is left to the maximum is added in a round trip.
-const SHARE: f64 = 4.0;
-/// Round trips that the last segments before the maximum take, each quarter of them.
-const SMOOTH: f64 = 20.0;
-/// Share of the window that a loss leaves.
-const BETA: f64 = 819.0 / 1024.0;
-/// As which Linux counts `per_ack`.
+const LOW_WINDOW: u32 = 14;
+/// Largest growth per round trip [segment], S_max.
+const MAX_INCREMENT: u32 = 16;
+/// A round trip adds a quarter of the distance to the maximum.
+const SHARE: u32 = 4;
+/// Round trips that the last segments before the maximum take.
+const SMOOTH: u32 = 20;
+/// Share of the window that a loss leaves, in 1024ths.
+const BETA: u32 = 819;
+const BETA_SCALE: u32 = 1024;
 const SIXTEENTHS: u32 = 16;
-/// Most ACKs for a segment before the first loss: the window grows by 5 % in a round trip.
-const START: f64 = 20.0;
+/// Largest `each` before the first loss: the window grows by 5 % in a round trip.
+const START: u32 = 20;
+/// `each` is computed again at one window after a 32nd of a second.
+const COMPUTED_PER_SECOND: u32 = 32;
 
-impl Variant for Bic {
+impl Module for BicModule {
     type Config = BicConfig;
 
-    fn new(_config: &BicConfig) -> Bic {
-        Bic {
-            last_max: 0.0,
+    fn new(_config: &BicConfig) -> BicModule {
+        BicModule {
+            each: 0,
+            computed: None,
+            last_max: 0,
             per_ack: 2 * SIXTEENTHS,
         }
     }
-}
 
-impl Control for Bic {
-    fn wants(&self) -> Wants {
-        Wants::RECORDS
-    }
-
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
-        if ack.open && ack.acked > 0 {
-            let told = (ack.delivered as f64 / flight.mss()).round() as u32;
-            self.per_ack = self.per_ack - self.per_ack / SIXTEENTHS + told;
-        }
-        match Growth::of(ack, flight) {
-            Some(growth) => growth.by(growth.arrived * self.share(growth.cwnd), flight),
-            None => Grant::as_it_is(flight),
+    fn on_acked(&mut self, acked: &AckedSegments, socket: &Socket) {
+        if socket.ca_state == CaState::Open {
+            self.per_ack = self.per_ack - self.per_ack / SIXTEENTHS + acked.acked;
         }
     }
 
-    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
-        let cwnd = segments(flight);
+    fn grow(&mut self, acked: u32, socket: &mut Socket) {
+        if !socket.is_cwnd_limited() {
+            return;
+        }
+        let left = if socket.in_slow_start() {
+            socket.slow_start(acked)
+        } else {
+            acked
+        };
+        if left > 0 {
+            self.compute(socket);
+            socket.grow_per(self.each, left);
+        }
+    }
+
+    fn ssthresh(&mut self, _cause: Cause, socket: &Socket) -> u32 {
+        let cwnd = socket.snd_cwnd;
         self.last_max = if cwnd < self.last_max {
-            cwnd * (1.0 + BETA) / 2.0
+            cwnd.wrapping_mul(BETA_SCALE + BETA) / (2 * BETA_SCALE)
         } else {
             cwnd
         };
-        if cause == Cause::Timeout {
-            self.last_max = 0.0;
+        if cwnd <= LOW_WINDOW {
+            socket.halved()
+        } else {
+            (cwnd.wrapping_mul(BETA) / BETA_SCALE).max(2)
         }
-        reduced(cause, cwnd * if cwnd <= LOW_WINDOW { 0.5 } else { BETA }, flight)
+    }
+
+    fn set_state(&mut self, state: CaState, _socket: &mut Socket) {
+        if state == CaState::Loss {
+            *self = BicModule::new(&BicConfig {});
+        }
     }
 }
 
-impl Bic {
-    /// What a segment that arrives adds to a window of `cwnd` segments, by Linux's whole numbers, which cut off much of small ones.
-    fn share(&self, cwnd: f64) -> f64 {
-        let cwnd = cwnd.floor();
-        let smooth = SHARE / SMOOTH;
-        let per_window = if cwnd <= LOW_WINDOW {
-            return 1.0 / cwnd;
-        } else if cwnd < self.last_max {
-            let distance = ((self.last_max - cwnd) / SHARE).floor();
-            if distance <= 1.0 {
-                smooth
-            } else {
-                distance.min(MOST)
-            }
-        } else if cwnd < self.last_max + SHARE {
-            smooth
-        } else if cwnd < self.last_max + MOST * (SHARE - 1.0) {
-            (cwnd - self.last_max) / (SHARE - 1.0)
-        } else {
-            MOST
+impl BicModule {
+    fn compute(&mut self, socket: &Socket) {
+        let now = socket.jiffies();
+        let holds = |(cwnd, at): (u32, u64)| {
+            cwnd == socket.snd_cwnd && now - at <= u64::from(socket.hz() / COMPUTED_PER_SECOND)
         };
-        let most = if self.last_max == 0.0 { START } else { f64::INFINITY };
-        let acks = (cwnd / per_window).floor().min(most);
-        1.0 / (acks * f64::from(SIXTEENTHS) / f64::from(self.per_ack))
-            .floor()
-            .max(1.0)
+        if !self.computed.is_some_and(holds) {
+            self.computed = Some((socket.snd_cwnd, now));
+            self.each = self.each(socket.snd_cwnd);
+        }
+    }
+
+    /// Returns the acknowledged segments per segment of growth at a window.
+    fn each(&self, cwnd: u32) -> u32 {
+        if cwnd <= LOW_WINDOW {
+            return cwnd;
+        }
+        let (max, smooth) = (self.last_max, cwnd * SMOOTH / SHARE);
+        let mut each = if cwnd < max {
+            match (max - cwnd) / SHARE {
+                0 | 1 => smooth,
+                distance => cwnd / distance.min(MAX_INCREMENT),
+            }
+        } else if cwnd < max + SHARE {
+            smooth
+        } else if cwnd < max + MAX_INCREMENT * (SHARE - 1) {
+            cwnd * (SHARE - 1) / (cwnd - max)
+        } else {
+            cwnd / MAX_INCREMENT
+        };
+        if max == 0 {
+            each = each.min(START);
+        }
+        (each * SIXTEENTHS / self.per_ack).max(1)
     }
 }
 
@@ -115,22 +145,19 @@ mod tests {
     use crate::congestion::trial::Trial;
     use crate::congestion::CongestionConfig;
 
-    fn after_loss(window: f64) -> (Bic, Trial) {
-        let mut trial = Trial::new(&CongestionConfig::Bic(BicConfig {}), window);
-        trial.reduce(Cause::FastRetransmit);
-        let bic = Bic {
-            last_max: window,
+    fn bic(last_max: u32) -> BicModule {
+        BicModule {
+            last_max,
             per_ack: SIXTEENTHS,
-        };
-        (bic, trial)
+            ..BicModule::new(&BicConfig {})
+        }
     }
 
     #[test]
     fn a_round_trip_adds_a_quarter_of_the_distance_sixteen_at_most_and_little_around_the_maximum() {
-        let (bic, _) = after_loss(1000.0);
-        let acks = |cwnd: f64| (1.0 / bic.share(cwnd)).round();
-        assert_eq!([800.0, 960.0, 990.0, 997.0].map(acks), [50.0, 96.0, 495.0, 4985.0]);
-        assert_eq!([1003.0, 1012.0, 2000.0, 10.0].map(acks), [5015.0, 253.0, 125.0, 10.0]);
+        let each = |cwnd| bic(1000).each(cwnd);
+        assert_eq!([800, 960, 990, 997].map(each), [50, 96, 495, 4985]);
+        assert_eq!([1003, 1012, 2000, 10].map(each), [5015, 253, 125, 10]);
     }
 
     #[test]
@@ -144,16 +171,11 @@ mod tests {
     fn as_if_each_ack_told_of_two_segments_the_window_grows_twice_as_fast() {
         let mut trial = Trial::new(&CongestionConfig::Bic(BicConfig {}), 1000.0);
         trial.reduce(Cause::FastRetransmit);
-        let grown = trial.round_trip() - 799.0;
-        assert!((31.0..32.0).contains(&grown), "{grown}");
+        assert_eq!(trial.round_trip() - 799.0, 31.0);
     }
 
     #[test]
     fn before_the_first_loss_a_round_trip_adds_five_percent() {
-        let bic = Bic {
-            last_max: 0.0,
-            per_ack: SIXTEENTHS,
-        };
-        assert_eq!(bic.share(1000.0), 0.05);
+        assert_eq!(bic(0).each(1000), 20);
     }
 }

@@ -19,6 +19,9 @@ pub trait Control {
         None
     }
 
+    /// Sets the ticks per second of the kernel's clock, for controllers that follow Linux's code.
+    fn set_hz(&mut self, _hz: u32) {}
+
     /// A round trip is known before the first segment.
     fn on_start(&mut self, _rtt: Span, flight: &Flight) -> Grant {
         Grant::as_it_is(flight)
@@ -29,7 +32,12 @@ pub trait Control {
         None
     }
 
-    /// An ACK came that is not older than SND.UNA, which `flight` shows already; recovery has had its say.
+    /// Invoked for every ACK with SEG.ACK >= SND.UNA, before the loss recovery `rack` processes it (after others do). `flight`
+    /// already reflects the new SND.UNA.
+    fn on_sample(&mut self, _sample: &AckSample, _flight: &Flight) {}
+
+    /// Invoked for every ACK with SEG.ACK >= SND.UNA, after loss recovery has processed it. `flight` already reflects the
+    /// new SND.UNA.
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant;
 
     /// A transmission is taken to be lost; only where `wants` asks for it. If a recovery begins by it, `on_reduction` came before.
@@ -117,6 +125,23 @@ pub enum Phase {
     Recovery,
     /// Likewise after the retransmission timer expired.
     Loss,
+}
+
+/// What one ACK reports, apart from what loss recovery makes of it.
+#[derive(Clone, Copy, Debug)]
+pub struct AckSample {
+    /// When the ACK arrived.
+    pub now: Time,
+    /// Bytes by which SND.UNA advanced; 0 for a duplicate.
+    pub acked: u64,
+    /// Bytes newly known to have arrived, including those reported by SACK blocks.
+    pub delivered: u64,
+    /// Bytes among `delivered` that arrived with an ECN mark, as far as the receiver reports.
+    pub marked: u64,
+    /// RTT sample of the latest segment acknowledged; none from retransmitted segments.
+    pub rtt: Option<Span>,
+    /// Whether the ACK carries SACK blocks.
+    pub has_sack_blocks: bool,
 }
 
 /// What one ACK tells.

@@ -1,11 +1,10 @@
-//! Data center TCP: the window falls by the share of data that arrived marked (RFC 8257 section 3.3), and grows as Linux's does.
+//! Data center TCP: the window falls by the share of data that arrived marked (RFC 8257 section 3.3), with the arithmetic of
+//! tcp_dctcp.c.
 
-use super::control::{Ack, Cause, Control, Grant, Wants};
-use super::linux::{reduced, segments, Growth};
-use crate::flight::Flight;
+use super::control::Cause;
+use super::linux::{AckedSegments, CaState, Linux, Module, Socket};
 use crate::problem::Problem;
-use crate::variant::{Parameters, Variant};
-use longpipe_events::Time;
+use crate::variant::Parameters;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
@@ -29,59 +28,98 @@ impl Parameters for DctcpConfig {
     }
 }
 
+/// A sender by `tcp_dctcp`.
+pub type Dctcp = Linux<DctcpModule>;
+
 /// The share of marked data, smoothed over windows.
 #[derive(Clone, Debug)]
-pub struct Dctcp {
+pub struct DctcpModule {
     gain: f64,
-    alpha: f64,
+    /// In 1024ths.
+    alpha: u32,
     /// First byte of the next window.
     window_end: u64,
-    /// Bytes that arrived in this window, and those of them that were marked.
-    delivered: u64,
-    marked: u64,
+    /// Segments that arrived in this window, and those of them that were marked.
+    delivered: u32,
+    marked: u32,
+    /// Whether the latest ACK reports marks: then the window is about to fall, or falls already.
+    echoes: bool,
 }
 
-impl Variant for Dctcp {
+/// An alpha of 1.
+const ONE: u32 = 1024;
+
+impl Module for DctcpModule {
     type Config = DctcpConfig;
 
-    fn new(config: &DctcpConfig) -> Dctcp {
-        Dctcp {
+    fn new(config: &DctcpConfig) -> DctcpModule {
+        DctcpModule {
             gain: config.gain,
-            alpha: config.initial_alpha,
+            alpha: (config.initial_alpha * f64::from(ONE)).round() as u32,
             window_end: 0,
             delivered: 0,
             marked: 0,
+            echoes: false,
+        }
+    }
+
+    fn init(&mut self, socket: &mut Socket) {
+        self.window_end = socket.snd_nxt;
+    }
+
+    fn on_acked(&mut self, acked: &AckedSegments, socket: &Socket) {
+        self.echoes = acked.marked > 0;
+        // The kernel counts what SACK blocks report before it looks at the window, what is acknowledged in order after it.
+        let is_duplicate = acked.acked == 0;
+        if is_duplicate {
+            self.count(acked);
+        }
+        if socket.snd_una >= self.window_end {
+            self.update_alpha();
+            (self.window_end, self.delivered, self.marked) = (socket.snd_nxt, 0, 0);
+        }
+        if !is_duplicate {
+            self.count(acked);
+        }
+    }
+
+    fn grow(&mut self, acked: u32, socket: &mut Socket) {
+        if !self.echoes {
+            socket.grow_as_reno(acked);
+        }
+    }
+
+    fn ssthresh(&mut self, cause: Cause, socket: &Socket) -> u32 {
+        match cause {
+            Cause::Mark { .. } => {
+                let cut = u64::from(socket.snd_cwnd) * u64::from(self.alpha) / u64::from(2 * ONE);
+                (socket.snd_cwnd - cut as u32).max(2)
+            }
+            Cause::FastRetransmit | Cause::Timeout => socket.halved(),
+        }
+    }
+
+    /// A loss while the window falls for marks halves it, too.
+    fn set_state(&mut self, state: CaState, socket: &mut Socket) {
+        if state == CaState::Recovery && socket.ca_state != CaState::Recovery {
+            socket.snd_ssthresh = socket.halved();
         }
     }
 }
 
-impl Control for Dctcp {
-    fn wants(&self) -> Wants {
-        Wants::RECORDS
+impl DctcpModule {
+    fn count(&mut self, acked: &AckedSegments) {
+        self.delivered += acked.delivered;
+        self.marked += acked.marked;
     }
 
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
-        self.delivered += ack.delivered;
-        self.marked += ack.marked;
-        if flight.una > self.window_end {
-            if self.delivered > 0 {
-                let share = self.marked as f64 / self.delivered as f64;
-                self.alpha += self.gain * (share - self.alpha);
-            }
-            (self.window_end, self.delivered, self.marked) = (flight.nxt, 0, 0);
-        }
-        match Growth::of(ack, flight) {
-            // What arrives marked does not open the window.
-            Some(growth) if ack.marked == 0 => growth.per_window(1.0, flight),
-            _ => Grant::as_it_is(flight),
-        }
-    }
-
-    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
-        let window = segments(flight);
-        match cause {
-            Cause::Mark { .. } => reduced(cause, window * (1.0 - self.alpha / 2.0), flight),
-            Cause::FastRetransmit | Cause::Timeout => reduced(cause, window / 2.0, flight),
+    /// alpha = (1 - g) alpha + g F, in whole 1024ths; an alpha of which a share of g is none falls to 0.
+    fn update_alpha(&mut self) {
+        let forgotten = (f64::from(self.alpha) * self.gain) as u32;
+        self.alpha -= if forgotten == 0 { self.alpha } else { forgotten };
+        if self.marked > 0 {
+            let marked = f64::from(self.marked) * f64::from(ONE) * self.gain;
+            self.alpha = (self.alpha + (marked / f64::from(self.delivered.max(1))) as u32).min(ONE);
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use super::aimd::cut;
 use super::control::{Ack, Cause, Control, Grant};
-use super::linux::Growth;
+use super::growth::Growth;
+use super::linux::{Linux, Module, Socket};
+use super::ruled::{Ruled, Rules};
 use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::Time;
@@ -36,30 +38,33 @@ fn is_rfc(rules: &HighspeedRules) -> bool {
 
 impl Parameters for HighspeedConfig {}
 
-/// The row in use, by Linux's rules.
-#[derive(Clone, Debug)]
-pub struct Highspeed {
-    rules: HighspeedRules,
-    row: u8,
-}
-
-impl Variant for Highspeed {
-    type Config = HighspeedConfig;
-
-    fn new(config: &HighspeedConfig) -> Highspeed {
-        Highspeed {
-            rules: config.rules,
-            row: 0,
-        }
+impl Rules for HighspeedConfig {
+    fn is_linux(&self) -> bool {
+        self.rules == HighspeedRules::Linux
     }
 }
 
-impl Control for Highspeed {
+/// A sender by either set of rules.
+pub type Highspeed = Ruled<Rfc3649, Linux<LinuxHighspeed>>;
+
+/// The RFC's rules; keeps no state besides the window.
+#[derive(Clone, Debug)]
+pub struct Rfc3649;
+
+impl Variant for Rfc3649 {
+    type Config = HighspeedConfig;
+
+    fn new(_config: &HighspeedConfig) -> Rfc3649 {
+        Rfc3649
+    }
+}
+
+impl Control for Rfc3649 {
     /// Slow start by the segments that arrive; past it each ACK adds a(w) / w (section 5).
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
         match Growth::of(ack, flight) {
             Some(growth) if growth.arrived > 0.0 => {
-                let increase = self.increase(growth.cwnd);
+                let increase = response(growth.cwnd).0;
                 growth.by(increase / growth.cwnd, flight)
             }
             Some(growth) => growth.by(0.0, flight),
@@ -69,23 +74,56 @@ impl Control for Highspeed {
 
     /// A loss takes b(w) of the window.
     fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
-        let decrease = match self.rules {
-            HighspeedRules::Rfc3649 => response(flight.window() as f64 / flight.mss()).1,
-            HighspeedRules::Linux => f64::from(TABLE[usize::from(self.row)].1) / 100.0,
-        };
+        let decrease = response(flight.window() as f64 / flight.mss()).1;
         Grant::reduced(cause, cut(flight, decrease), flight)
     }
 }
 
-impl Highspeed {
-    /// a(w) [segment per round trip].
-    fn increase(&mut self, w: f64) -> f64 {
-        if self.rules == HighspeedRules::Rfc3649 {
-            return response(w).0;
+/// Linux's rules: whole rows of the table, of which the one in use follows the window in congestion avoidance alone
+/// (tcp_highspeed.c).
+#[derive(Clone, Debug)]
+pub struct LinuxHighspeed {
+    /// Row in use, from 0; it adds a segment more than its number per window of ACKs.
+    row: usize,
+}
+
+/// Linux lacks the last row of the RFC's table.
+const LINUX_ROWS: usize = TABLE.len() - 1;
+
+impl Module for LinuxHighspeed {
+    type Config = HighspeedConfig;
+
+    fn new(_config: &HighspeedConfig) -> LinuxHighspeed {
+        LinuxHighspeed { row: 0 }
+    }
+
+    fn init(&mut self, socket: &mut Socket) {
+        // So that the product with a row's share fits 32 bits.
+        socket.snd_cwnd_clamp = socket.snd_cwnd_clamp.min(u32::MAX / 128);
+    }
+
+    fn grow(&mut self, acked: u32, socket: &mut Socket) {
+        if !socket.is_cwnd_limited() {
+            return;
         }
-        let row = TABLE.partition_point(|&(window, _)| f64::from(window) < w.floor());
-        self.row = row.min(TABLE.len() - 1) as u8;
-        f64::from(self.row) + 1.0
+        if socket.in_slow_start() {
+            socket.slow_start(acked);
+            return;
+        }
+        let row = TABLE.partition_point(|&(window, _)| window < socket.snd_cwnd);
+        self.row = row.min(LINUX_ROWS - 1);
+        if socket.snd_cwnd < socket.snd_cwnd_clamp {
+            socket.snd_cwnd_cnt += self.row as u32 + 1;
+            if socket.snd_cwnd_cnt >= socket.snd_cwnd {
+                socket.snd_cwnd_cnt -= socket.snd_cwnd;
+                socket.snd_cwnd += 1;
+            }
+        }
+    }
+
+    fn ssthresh(&mut self, _cause: Cause, socket: &Socket) -> u32 {
+        let cut = socket.snd_cwnd * u32::from(LINUX_DECREASES[self.row]) / 256;
+        (socket.snd_cwnd - cut).max(2)
     }
 }
 
@@ -124,6 +162,14 @@ const TABLE: [(u32, u8); 73] = [
     (42707, 13), (44694, 13), (46776, 13), (48961, 13), (51258, 13), (53677, 12), (56230, 12), (58932, 12),
     (61799, 12), (64851, 11), (68113, 11), (71617, 11), (75401, 10), (79517, 10), (84035, 10), (89053, 10),
     (94717, 9),
+];
+
+/// b(w) of each row in 256ths, as Linux rounds it.
+#[rustfmt::skip]
+const LINUX_DECREASES: [u8; LINUX_ROWS] = [
+    128, 112, 104, 98, 93, 89, 86, 83, 81, 78, 76, 74, 72, 71, 69, 68, 66, 65, 64, 62, 61, 60, 59, 58,
+    57, 56, 55, 54, 53, 52, 52, 51, 50, 49, 48, 48, 47, 46, 45, 45, 44, 43, 43, 42, 41, 41, 40, 39,
+    39, 38, 38, 37, 36, 36, 35, 35, 34, 33, 33, 32, 32, 31, 30, 30, 29, 28, 28, 27, 26, 26, 25, 24,
 ];
 
 #[cfg(test)]
@@ -197,8 +243,11 @@ mod tests {
         let mut trial = Trial::with_threshold(&config, 400.0, 1000.0);
         assert_eq!(trial.reduce(Cause::FastRetransmit).0, 200.0);
         // 200 segments are in the row of 221: three segments a round trip, and .41 of the window.
-        let grown = trial.round_trip();
-        assert!((202.9..203.0).contains(&grown), "{grown}");
-        assert_eq!(trial.reduce(Cause::FastRetransmit).0, (grown * 0.59).floor());
+        assert_eq!(trial.round_trip(), 202.0);
+        // .41 of 256 are 104.
+        assert_eq!(
+            trial.reduce(Cause::FastRetransmit).0,
+            202.0 - (202.0f64 * 104.0 / 256.0).floor()
+        );
     }
 }

@@ -1,10 +1,8 @@
 //! H-TCP: the longer no loss came, the faster the growth (Leith and Shorten 2004; tcp_htcp.c).
 
-use super::control::{Ack, Cause, Control, Grant, Wants};
-use super::linux::{reduced, segments, Growth};
-use crate::flight::Flight;
-use crate::variant::{Parameters, Variant};
-use longpipe_events::{Span, Time};
+use super::control::Cause;
+use super::linux::{AckedSegments, CaState, Linux, Module, Socket};
+use crate::variant::Parameters;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
@@ -15,195 +13,252 @@ pub struct HtcpConfig {}
 
 impl Parameters for HtcpConfig {}
 
-/// The state of one sender.
+/// A sender by `tcp_htcp`.
+pub type Htcp = Linux<HtcpModule>;
+
+/// The module's state; times are in ticks of the kernel's clock.
 #[derive(Clone, Debug)]
-pub struct Htcp {
-    alpha: f64,
-    beta: f64,
-    /// Shortest and longest smoothed round trip.
-    least: Option<Span>,
-    longest: Span,
-    /// When the latest reduction was over.
-    congested: Time,
-    /// Whether round trips set the cut.
+pub struct HtcpModule {
+    /// Segments that a round trip adds, and share of the window that a loss leaves, in 128ths.
+    alpha: u32,
+    beta: u32,
+    /// Segments that the latest ACK acknowledged.
+    acked: u32,
+    /// Shortest and longest RTT sample; 0 before the first.
+    min_rtt: u32,
+    max_rtt: u32,
+    /// End of the latest congestion event.
+    last_cong: u64,
+    /// `last_cong`, `max_rtt` and `throughput.before` before the reduction in progress.
+    undo: Option<(u64, u32, u32)>,
+    /// Whether RTTs set the cut.
     adapts: bool,
-    rate: Rate,
+    throughput: Throughput,
 }
 
-/// The rate at which segments arrive, each round trip.
+/// Throughput, measured once per round trip [segment/s].
 #[derive(Clone, Debug, Default)]
-struct Rate {
-    began: Time,
-    arrived: f64,
-    /// Of the latest round trip, and the largest since the latest reduction and before it [segment/s].
-    latest: f64,
-    largest: f64,
-    before: f64,
+struct Throughput {
+    /// Segments acknowledged since the latest measurement, and when that was.
+    segments: u32,
+    since: Option<u64>,
+    /// Smoothed, its maximum since the latest reduction, and the maximum before that.
+    smoothed: u32,
+    largest: u32,
+    before: u32,
 }
 
-const BETA_LEAST: f64 = 0.5;
-const BETA_MOST: f64 = 0.8;
-/// How much longer than the longest a round trip may be to become it.
-const LONGER: Span = Span::millis(20);
-/// What stays of the longest round trip above the shortest after a reduction.
-const FADED: f64 = 0.95;
-/// Shortest round trip that sets the cut.
-const LEAST_ADAPTED: Span = Span::millis(10);
-/// Round trip for which the growth is meant.
-const REFERENCE_S: f64 = 0.1;
-/// So many round trips after a reduction rates are not smoothed.
-const FRESH: f64 = 3.0;
+/// 1 and .5 and .8 in 128ths.
+const ONE: u32 = 128;
+const BETA_MIN: u32 = 64;
+const BETA_MAX: u32 = 102;
+/// How much longer than the maximum an RTT may be to become the maximum [µs].
+const LONGER_US: u32 = 20_000;
+/// Shortest RTT that sets the cut [µs].
+const LEAST_ADAPTED_US: u32 = 10_000;
+/// Round trips after a reduction in which throughput is not smoothed.
+const FRESH: u64 = 3;
 
-impl Variant for Htcp {
+impl Module for HtcpModule {
     type Config = HtcpConfig;
 
-    fn new(_config: &HtcpConfig) -> Htcp {
-        Htcp {
-            alpha: 1.0,
-            beta: BETA_LEAST,
-            least: None,
-            longest: Span(0),
-            congested: Time::ZERO,
+    fn new(_config: &HtcpConfig) -> HtcpModule {
+        HtcpModule {
+            alpha: ONE,
+            beta: BETA_MIN,
+            acked: 1,
+            min_rtt: 0,
+            max_rtt: 0,
+            last_cong: 0,
+            undo: None,
             adapts: false,
-            rate: Rate::default(),
-        }
-    }
-}
-
-impl Control for Htcp {
-    fn wants(&self) -> Wants {
-        Wants::RECORDS
-    }
-
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
-        if let (Some(srtt), true) = (ack.srtt, ack.rtt.is_some()) {
-            self.take_round_trip(srtt, ack.open);
-        }
-        self.measure(ack, flight);
-        let Some(growth) = Growth::of(ack, flight) else {
-            return Grant::as_it_is(flight);
-        };
-        if growth.arrived > 0.0 {
-            self.alpha = self.alpha_at(ack.now);
-        }
-        growth.per_window(self.alpha, flight)
-    }
-
-    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> Grant {
-        self.beta = self.next_beta();
-        self.alpha = self.alpha_at(now);
-        if let Some(least) = self.least.filter(|&least| self.longest > least) {
-            let above = (self.longest.0 - least.0) as f64 * FADED;
-            self.longest = Span(least.0 + above as u64);
-        }
-        self.congested = now;
-        reduced(cause, segments(flight) * self.beta, flight)
-    }
-
-    /// Growth counts from the end of the recovery.
-    fn on_recovered(&mut self, _spurious: bool, now: Time, flight: &Flight) -> Grant {
-        self.congested = now;
-        Grant::as_it_is(flight)
-    }
-}
-
-impl Htcp {
-    fn take_round_trip(&mut self, srtt: Span, open: bool) {
-        let least = self.least.map_or(srtt, |least| least.min(srtt));
-        self.least = Some(least);
-        if open {
-            self.longest = self.longest.max(least);
-            if srtt > self.longest && srtt <= self.longest + LONGER {
-                self.longest = srtt;
-            }
+            throughput: Throughput::default(),
         }
     }
 
-    fn measure(&mut self, ack: &Ack, flight: &Flight) {
-        let now = ack.now;
-        let rate = &mut self.rate;
-        if !ack.grows {
-            (rate.arrived, rate.began) = (0.0, now);
+    fn init(&mut self, socket: &mut Socket) {
+        self.last_cong = socket.jiffies();
+    }
+
+    fn on_acked(&mut self, acked: &AckedSegments, socket: &Socket) {
+        if socket.ca_state == CaState::Open {
+            self.acked = acked.acked;
+        }
+        if let Some(rtt_us) = acked.rtt_us.filter(|&rtt_us| rtt_us > 0) {
+            self.measure_rtt(socket.usecs_to_jiffies(rtt_us), socket);
+        }
+        self.measure_throughput(acked.acked, socket);
+    }
+
+    fn grow(&mut self, acked: u32, socket: &mut Socket) {
+        if !socket.is_cwnd_limited() {
             return;
         }
-        rate.arrived += ack.delivered as f64 / flight.mss();
-        let over = now.since(rate.began);
-        let window = flight.cwnd() / flight.mss() - self.alpha.max(1.0);
-        if rate.arrived >= window && self.least.is_some_and(|least| over >= least && least.0 > 0) {
-            let current = rate.arrived / over.as_seconds();
-            let since = now.since(self.congested).as_seconds();
-            if self.least.is_some_and(|least| since <= FRESH * least.as_seconds()) {
-                (rate.latest, rate.largest) = (current, current);
-            } else {
-                rate.latest = (3.0 * rate.latest + current) / 4.0;
-                rate.largest = rate.largest.max(rate.latest);
+        if socket.in_slow_start() {
+            socket.slow_start(acked);
+            return;
+        }
+        if socket.snd_cwnd_cnt.wrapping_mul(self.alpha) / ONE >= socket.snd_cwnd {
+            socket.snd_cwnd = (socket.snd_cwnd + 1).min(socket.snd_cwnd_clamp);
+            socket.snd_cwnd_cnt = 0;
+            self.update_alpha(socket);
+        } else {
+            socket.snd_cwnd_cnt += self.acked;
+        }
+        self.acked = 1;
+    }
+
+    fn ssthresh(&mut self, _cause: Cause, socket: &Socket) -> u32 {
+        self.update_beta(socket);
+        self.update_alpha(socket);
+        if self.min_rtt > 0 && self.max_rtt > self.min_rtt {
+            // What stays of the queueing delay after a reduction, so that changes of the route show.
+            self.max_rtt = self.min_rtt + (self.max_rtt - self.min_rtt) * 95 / 100;
+        }
+        (socket.snd_cwnd.wrapping_mul(self.beta) / ONE).max(2)
+    }
+
+    /// Growth counts from the end of a reduction.
+    fn set_state(&mut self, state: CaState, socket: &mut Socket) {
+        match state {
+            CaState::Open => {
+                if self.undo.take().is_some() {
+                    self.last_cong = socket.jiffies();
+                }
             }
-            (rate.arrived, rate.began) = (0.0, now);
+            CaState::Disorder => {}
+            CaState::Cwr | CaState::Recovery | CaState::Loss => {
+                self.undo = Some((self.last_cong, self.max_rtt, self.throughput.before));
+                self.last_cong = socket.jiffies();
+            }
         }
     }
 
-    /// Half where the rate changed by more than a fifth from loss to loss, else the ratio of round trips.
-    fn next_beta(&mut self) -> f64 {
-        let (now, before) = (self.rate.largest, self.rate.before);
-        self.rate.before = now;
-        if !(4.0 * before..=6.0 * before).contains(&(5.0 * now)) {
-            self.adapts = false;
-            return BETA_LEAST;
+    fn undo(&mut self, _socket: &mut Socket) {
+        if let Some(undo) = self.undo.take() {
+            (self.last_cong, self.max_rtt, self.throughput.before) = undo;
         }
-        match self.least {
-            Some(least) if self.adapts && least > LEAST_ADAPTED && self.longest.0 > 0 => {
-                (least.0 as f64 / self.longest.0 as f64).clamp(BETA_LEAST, BETA_MOST)
-            }
-            _ => {
-                self.adapts = true;
-                BETA_LEAST
+    }
+}
+
+impl HtcpModule {
+    fn measure_rtt(&mut self, rtt: u32, socket: &Socket) {
+        if self.min_rtt > rtt || self.min_rtt == 0 {
+            self.min_rtt = rtt;
+        }
+        if socket.ca_state == CaState::Open {
+            self.max_rtt = self.max_rtt.max(self.min_rtt);
+            if self.max_rtt < rtt && rtt <= self.max_rtt + socket.usecs_to_jiffies(LONGER_US) {
+                self.max_rtt = rtt;
             }
         }
     }
 
-    /// Segments that a round trip adds: 1 in the first second, then 1 + 10 (Δ - 1) + ((Δ - 1) / 2)², in proportion to the
-    /// round trip, times 2 (1 - β).
-    fn alpha_at(&self, now: Time) -> f64 {
-        let beyond = (now.since(self.congested).as_seconds() - 1.0).max(0.0);
-        let factor = 1.0 + 10.0 * beyond + beyond * beyond / 4.0;
-        let scale = self.least.map_or(1.0, |least| {
-            (REFERENCE_S / least.as_seconds().max(1e-9)).clamp(0.5, 10.0)
+    fn measure_throughput(&mut self, acked: u32, socket: &Socket) {
+        let now = socket.jiffies();
+        let throughput = &mut self.throughput;
+        if !matches!(socket.ca_state, CaState::Open | CaState::Disorder) {
+            (throughput.segments, throughput.since) = (0, Some(now));
+            return;
+        }
+        throughput.segments += acked;
+        let window = socket.snd_cwnd.wrapping_sub((self.alpha / ONE).max(1));
+        let lasted = throughput.since.map(|since| now - since);
+        let is_over = lasted.is_none_or(|lasted| lasted >= u64::from(self.min_rtt));
+        if throughput.segments < window || !is_over || self.min_rtt == 0 {
+            return;
+        }
+        // The first measurement lasts since the machine was started.
+        let sample = lasted.map_or(0, |lasted| {
+            throughput.segments.wrapping_mul(socket.hz()) / lasted as u32
         });
-        2.0 * (factor / scale) * (1.0 - self.beta)
+        if (now - self.last_cong) / u64::from(self.min_rtt) <= FRESH {
+            (throughput.smoothed, throughput.largest) = (sample, sample);
+        } else {
+            throughput.smoothed = (3 * throughput.smoothed + sample) / 4;
+            throughput.largest = throughput.largest.max(throughput.smoothed);
+        }
+        (throughput.segments, throughput.since) = (0, Some(now));
+    }
+
+    /// Half where the throughput changed by more than a fifth from loss to loss, else the ratio of RTTs.
+    fn update_beta(&mut self, socket: &Socket) {
+        let (largest, before) = (self.throughput.largest, self.throughput.before);
+        self.throughput.before = largest;
+        if !(4 * before..=6 * before).contains(&(5 * largest)) {
+            (self.beta, self.adapts) = (BETA_MIN, false);
+        } else if self.adapts && self.min_rtt > socket.usecs_to_jiffies(LEAST_ADAPTED_US) && self.max_rtt > 0 {
+            // The kernel keeps the ratio in 8 bits.
+            self.beta = (((self.min_rtt << 7) / self.max_rtt) & 0xff).clamp(BETA_MIN, BETA_MAX);
+        } else {
+            (self.beta, self.adapts) = (BETA_MIN, true);
+        }
+    }
+
+    /// A segment in the first second, then 1 + 10 Δ + (Δ/2)² after Δ seconds more, in proportion to the RTT over 100 ms,
+    /// times 2 (1 - β); whole numbers of segments before that factor.
+    fn update_alpha(&mut self, socket: &Socket) {
+        let (hz, mut factor) = (socket.hz(), 1u32);
+        let since = (socket.jiffies() - self.last_cong) as u32;
+        if since > hz {
+            let beyond = since - hz;
+            let square = (beyond / 2).wrapping_mul(beyond / 2) / hz;
+            factor = beyond.wrapping_mul(10).wrapping_add(square) / hz + 1;
+        }
+        if self.min_rtt > 0 {
+            let eighths = ((hz << 3) / self.min_rtt.wrapping_mul(10)).clamp(4, 80);
+            factor = ((factor << 3) / eighths).max(1);
+        }
+        self.alpha = (2 * factor).wrapping_mul(ONE - self.beta);
+        if self.alpha == 0 {
+            self.alpha = ONE;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::control::Cause;
+    use longpipe_events::{Span, Time};
 
-    fn htcp(least: u64, longest: u64) -> Htcp {
-        Htcp {
-            least: Some(Span::millis(least)),
-            longest: Span::millis(longest),
-            ..Htcp::new(&HtcpConfig {})
-        }
+    const HZ: u32 = 100;
+
+    /// A module whose shortest and longest RTT are known [ticks], and its socket `seconds` after the latest congestion event.
+    fn after(min_rtt: u32, max_rtt: u32, seconds: u64) -> (HtcpModule, Socket) {
+        let (mut module, mut socket) = (HtcpModule::new(&HtcpConfig {}), Socket::new());
+        (module.min_rtt, module.max_rtt) = (min_rtt, max_rtt);
+        socket.set_hz(HZ);
+        let limits = crate::congestion::limits::Limits::new(100_000.0, 1000.0);
+        socket.refresh(
+            Time::ZERO + Span::seconds(seconds),
+            &crate::flight::Flight::new(limits, 1 << 30, 1000),
+        );
+        (module, socket)
     }
 
     #[test]
     fn growth_rises_with_the_time_since_the_latest_loss_and_with_the_round_trip() {
-        let alpha = |least, seconds| htcp(least, least).alpha_at(Time::ZERO + Span::seconds(seconds));
-        assert_eq!([0, 1, 2, 3].map(|seconds| alpha(100, seconds)), [1.0, 1.0, 11.25, 22.0]);
-        // Halved at 50 ms, a tenth at the least, doubled at the most.
-        assert_eq!([50, 1, 600].map(|least| alpha(least, 2)), [5.625, 1.125, 22.5]);
+        let alpha = |min_rtt, seconds| {
+            let (mut module, socket) = after(min_rtt, min_rtt, seconds);
+            module.update_alpha(&socket);
+            f64::from(module.alpha) / f64::from(ONE)
+        };
+        assert_eq!([0, 1, 2, 3].map(|seconds| alpha(10, seconds)), [1.0, 1.0, 11.0, 22.0]);
+        // Halved at 50 ms, never below a segment, doubled at the most.
+        assert_eq!([5, 1, 60].map(|min_rtt| alpha(min_rtt, 2)), [5.0, 1.0, 22.0]);
+        assert_eq!([5, 1].map(|min_rtt| alpha(min_rtt, 0)), [1.0, 1.0]);
     }
 
     #[test]
     fn the_cut_is_the_ratio_of_round_trips_once_rates_are_steady() {
-        let mut htcp = htcp(100, 160);
-        (htcp.rate.largest, htcp.rate.before) = (800.0, 0.0);
-        assert_eq!(htcp.next_beta(), 0.5);
-        htcp.rate.largest = 810.0;
-        assert_eq!(htcp.next_beta(), 0.5);
-        assert_eq!(htcp.next_beta(), 0.625);
-        htcp.longest = Span::millis(110);
-        assert_eq!(htcp.next_beta(), 0.8);
-        htcp.rate.largest = 400.0;
-        assert_eq!(htcp.next_beta(), 0.5);
+        let (mut module, socket) = after(10, 16, 0);
+        let mut beta = |largest, max_rtt| {
+            (module.throughput.largest, module.max_rtt) = (largest, max_rtt);
+            module.ssthresh(Cause::FastRetransmit, &socket);
+            f64::from(module.beta) / f64::from(ONE)
+        };
+        assert_eq!([beta(800, 16), beta(810, 16), beta(810, 16)], [0.5, 0.5, 0.625]);
+        assert_eq!([beta(810, 11), beta(400, 11)], [102.0 / 128.0, 0.5]);
     }
 }

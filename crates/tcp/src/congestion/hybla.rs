@@ -1,11 +1,9 @@
 //! Hybla: a connection of a long round trip grows as one of 25 ms would (Caini and Firrincieli 2004; tcp_hybla.c).
 
-use super::control::{Ack, Cause, Control, Grant, Wants};
-use super::linux::{is_limited, reduced, segments, Growth};
-use crate::flight::Flight;
+use super::linux::{CaState, Linux, Module, Socket};
 use crate::problem::Problem;
-use crate::variant::{Parameters, Variant};
-use longpipe_events::{Span, Time, PS_PER_SECOND};
+use crate::variant::Parameters;
+use longpipe_events::PS_PER_SECOND;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
@@ -24,98 +22,118 @@ impl Parameters for HyblaConfig {
     }
 }
 
-/// The state of one sender.
+/// A sender by `tcp_hybla`.
+pub type Hybla = Linux<HyblaModule>;
+
+/// The module's state.
 #[derive(Clone, Debug)]
-pub struct Hybla {
-    reference: Span,
-    /// Shortest smoothed round trip.
-    least: Option<Span>,
+pub struct HyblaModule {
+    /// RTT of the reference connection, RTT0 [µs].
+    reference_us: u64,
+    /// Shortest smoothed RTT, in eighths of a microsecond; the largest number before the first.
+    min_srtt: u32,
+    /// RTT over the reference, ρ, in eighths, at least one whole.
+    rho_eighths: u32,
+    /// Fraction of a segment by which the window is to grow, in 128ths.
+    fraction: u32,
 }
 
-/// Linux counts ρ in eighths, and 2^ρ with an exponent of at most 16.
-const EIGHTHS: u64 = 8;
-const MOST_EXPONENT: u64 = 16;
+/// ρ counts in eighths, and 2^ρ has an exponent of at most 16.
+const EIGHTHS: u32 = 8;
+const MAX_EXPONENT: u32 = 16;
+/// Increments count in 128ths of a segment.
+const ONE: u32 = 128;
 /// Largest window [segment].
-const CLAMP: f64 = 65_535.0;
+const CLAMP: u32 = 65_535;
+/// 2^(n/8) in 128ths, rounded down, but for the last one.
+const POWERS: [u32; EIGHTHS as usize] = [128, 139, 152, 165, 181, 197, 215, 234];
 
-impl Variant for Hybla {
+impl Module for HyblaModule {
     type Config = HyblaConfig;
 
-    fn new(config: &HyblaConfig) -> Hybla {
-        Hybla {
-            reference: Span(config.reference_ps),
-            least: None,
+    fn new(config: &HyblaConfig) -> HyblaModule {
+        HyblaModule {
+            reference_us: (config.reference_ps / 1_000_000).max(1),
+            min_srtt: u32::MAX,
+            rho_eighths: EIGHTHS,
+            fraction: 0,
         }
     }
-}
 
-impl Control for Hybla {
-    fn wants(&self) -> Wants {
-        Wants::RECORDS
+    /// The window begins with ρ segments, where a handshake has shown the RTT.
+    fn init(&mut self, socket: &mut Socket) {
+        socket.snd_cwnd_clamp = CLAMP;
+        if socket.srtt_us > 0 {
+            self.take_rtt(socket.srtt_us);
+            socket.snd_cwnd = self.rho_eighths / EIGHTHS;
+        }
     }
 
-    /// The window begins with ρ segments (tcp_hybla.c).
-    fn on_start(&mut self, rtt: Span, flight: &Flight) -> Grant {
-        self.least = Some(rtt);
-        let segments = (self.rho_eighths() / EIGHTHS) as f64;
-        Grant::window((segments * flight.mss()).min(flight.rwnd as f64), flight)
-    }
-
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
-        self.least = [self.least, ack.srtt].into_iter().flatten().min();
-        if !ack.grows || !is_limited(ack, flight) {
-            return Grant::as_it_is(flight);
+    fn grow(&mut self, acked: u32, socket: &mut Socket) {
+        if socket.srtt_us > 0 && socket.srtt_us < self.min_srtt {
+            self.take_rtt(socket.srtt_us);
         }
-        if !ack.open {
-            // While anything is lost it is Reno.
-            return Growth::of(ack, flight).map_or(Grant::as_it_is(flight), |growth| growth.per_window(1.0, flight));
+        if !socket.is_cwnd_limited() {
+            return;
         }
-        let (cwnd, ssthresh) = (flight.cwnd() / flight.mss(), flight.ssthresh() / flight.mss());
-        let grown = if cwnd < ssthresh {
-            (cwnd + self.in_slow_start()).min(ssthresh)
+        if socket.ca_state != CaState::Open {
+            socket.grow_as_reno(acked);
+            return;
+        }
+        let starts = socket.in_slow_start();
+        let increment = if starts {
+            self.in_slow_start()
         } else {
-            let rho = self.rho_eighths() as f64 / EIGHTHS as f64;
-            cwnd + rho * rho / cwnd
+            let increment = self.in_avoidance(socket.snd_cwnd);
+            if increment < ONE {
+                socket.snd_cwnd_cnt += 1;
+            }
+            increment
         };
-        Grant::window((grown.min(CLAMP) * flight.mss()).min(flight.rwnd as f64), flight)
-    }
-
-    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
-        reduced(cause, segments(flight) / 2.0, flight)
-    }
-}
-
-impl Hybla {
-    /// The shortest smoothed round trip over the reference, at least one, in eighths.
-    fn rho_eighths(&self) -> u64 {
-        let least = self.least.map_or(0, |least| least.0);
-        (u128::from(least) * u128::from(EIGHTHS) / u128::from(self.reference.0)).max(u128::from(EIGHTHS)) as u64
-    }
-
-    /// What an ACK adds in slow start [segment]: 2^ρ - 1.
-    fn in_slow_start(&self) -> f64 {
-        let (whole, eighths) = (self.rho_eighths() / EIGHTHS, self.rho_eighths() % EIGHTHS);
-        f64::from(1u32 << whole.min(MOST_EXPONENT)) * POWERS[eighths as usize] - 1.0
+        let mut cwnd = socket.snd_cwnd.saturating_add(increment / ONE);
+        self.fraction += increment % ONE;
+        if self.fraction >= ONE {
+            cwnd += self.fraction / ONE;
+            self.fraction %= ONE;
+            socket.snd_cwnd_cnt = 0;
+        }
+        // An increment that rounds to nothing is a segment per window.
+        if increment == 0 && socket.snd_cwnd_cnt >= cwnd {
+            cwnd += 1;
+            socket.snd_cwnd_cnt = 0;
+        }
+        if starts {
+            cwnd = cwnd.min(socket.snd_ssthresh);
+        }
+        socket.snd_cwnd = cwnd.min(socket.snd_cwnd_clamp);
     }
 }
 
-/// 2^(n/8): roots of roots are exact to the bit on every machine, powers are not, so that they stand here.
-const POWERS: [f64; 8] = [
-    1.0,
-    1.090_507_732_665_257_7,
-    1.189_207_115_002_721,
-    1.296_839_554_651_009_6,
-    std::f64::consts::SQRT_2,
-    1.542_210_825_407_940_7,
-    1.681_792_830_507_429,
-    1.834_008_086_409_342_4,
-];
+impl HyblaModule {
+    fn take_rtt(&mut self, srtt: u32) {
+        self.min_srtt = srtt;
+        self.rho_eighths = ((u64::from(srtt) / self.reference_us) as u32).max(EIGHTHS);
+    }
+
+    /// What an ACK adds in slow start, 2^ρ - 1, in 128ths.
+    fn in_slow_start(&self) -> u32 {
+        let (whole, eighths) = (self.rho_eighths / EIGHTHS, self.rho_eighths % EIGHTHS);
+        (POWERS[eighths as usize] << whole.min(MAX_EXPONENT)) - ONE
+    }
+
+    /// What an ACK adds in congestion avoidance, ρ² / W, in 128ths.
+    fn in_avoidance(&self, cwnd: u32) -> u32 {
+        self.rho_eighths.wrapping_mul(self.rho_eighths).wrapping_mul(2) / cwnd
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::control::Cause;
     use crate::congestion::trial::Trial;
     use crate::congestion::CongestionConfig;
+    use longpipe_events::Span;
 
     fn config() -> CongestionConfig {
         CongestionConfig::Hybla(HyblaConfig {
@@ -127,17 +145,18 @@ mod tests {
     #[test]
     fn a_round_trip_of_four_references_grows_by_sixteen_segments() {
         let mut trial = Trial::new(&config(), 1000.0).over(Span::millis(100));
-        let grown = trial.round_trip() - 1000.0;
-        assert!((15.8..16.0).contains(&grown), "{grown}");
+        // 2048 / 1000 are two 128ths an ACK.
+        assert_eq!(trial.round_trip(), 1000.0 + 2.0 * 1000.0 / 128.0 - 0.625);
         let mut trial = Trial::with_threshold(&config(), 10.0, 1e6).over(Span::millis(100));
         assert_eq!(trial.ack(), 25.0);
     }
 
     #[test]
     fn shorter_than_the_reference_it_is_reno_and_in_geostationary_orbit_one_ack_opens_the_window() {
+        // A 128th an ACK: 128 ACKs for a segment.
         let mut near = Trial::new(&config(), 100.0).over(Span::millis(10));
-        let window = near.round_trip();
-        assert!((100.9..101.0).contains(&window), "{window}");
+        let windows: Vec<f64> = (0..128).map(|_| near.ack()).collect();
+        assert_eq!(windows[126..], [100.0, 101.0]);
         let mut geo = Trial::with_threshold(&config(), 10.0, 1e9).over(Span::millis(600));
         assert_eq!(geo.ack(), 65_535.0);
         assert_eq!(geo.reduce(Cause::FastRetransmit).0, 32_767.0);
@@ -146,7 +165,8 @@ mod tests {
     #[test]
     fn an_eighth_of_the_reference_counts() {
         let mut trial = Trial::with_threshold(&config(), 10.0, 1e6).over(Span::micros(28_125));
-        let expected = 10.0 + 2f64.powf(1.125) - 1.0;
-        assert!((trial.ack() / expected - 1.0).abs() < 1e-12);
+        // 2 · 139 - 128 of 128.
+        let windows: Vec<f64> = (0..7).map(|_| trial.ack()).collect();
+        assert_eq!(windows, [11.0, 12.0, 13.0, 14.0, 15.0, 17.0, 18.0]);
     }
 }

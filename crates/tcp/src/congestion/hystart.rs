@@ -218,7 +218,7 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::control::{Phase, Usage};
+    use crate::congestion::control::{AckSample, Phase, Usage};
     use crate::congestion::limits::Limits;
     use crate::congestion::{Congestion, CongestionConfig, CubicConfig, CubicRules};
 
@@ -282,6 +282,15 @@ mod tests {
                 held: Span(0),
                 paced: self.paced,
             };
+            let sample = AckSample {
+                now: self.now,
+                acked,
+                delivered: acked,
+                marked: 0,
+                rtt,
+                has_sack_blocks: false,
+            };
+            self.control.on_sample(&sample, &self.flight);
             self.control.on_ack(&ack, &mut self.flight);
             self.flight.nxt = self.flight.una + self.flight.window();
             self.flight.max = self.flight.nxt;

@@ -1,11 +1,9 @@
 //! Illinois: the longer the queueing delay, the slower the growth and the deeper the cut (Liu, Başar and Srikant 2008;
 //! tcp_illinois.c).
 
-use super::control::{Ack, Cause, Control, Grant, Wants};
-use super::linux::{reduced, segments, Growth};
-use crate::flight::Flight;
-use crate::variant::{Parameters, Variant};
-use longpipe_events::{Span, Time};
+use super::control::Cause;
+use super::linux::{AckedSegments, CaState, Linux, Module, Socket};
+use crate::variant::Parameters;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
@@ -16,130 +14,153 @@ pub struct IllinoisConfig {}
 
 impl Parameters for IllinoisConfig {}
 
-/// The state of one sender.
+/// A sender by `tcp_illinois`.
+pub type Illinois = Linux<IllinoisModule>;
+
+/// The module's state; RTTs are in microseconds.
 #[derive(Clone, Debug)]
-pub struct Illinois {
-    /// Segments that a round trip adds, and share that a loss takes.
-    alpha: f64,
-    beta: f64,
-    /// First byte after the round trip, and what it measured: sum [ps] and number.
+pub struct IllinoisModule {
+    /// Segments that a round trip adds, in 128ths, and share of the window that a loss takes, in 64ths.
+    alpha: u32,
+    beta: u32,
+    /// Segments that the latest ACK acknowledged.
+    acked: u32,
+    /// First byte after the round trip in progress; sum and number of its RTT samples.
     end: u64,
-    sum: u128,
-    count: u64,
-    longest: Span,
-    base: Option<Span>,
-    /// Whether delays were long, and round trips since in which they were not.
-    long: bool,
+    sum: u64,
+    count: u16,
+    /// Shortest and longest RTT sample of the connection.
+    base_rtt: u32,
+    max_rtt: u32,
+    /// Whether queueing delays were long, and round trips since in which they were short.
+    above: bool,
     short_for: u32,
 }
 
-const ALPHA_MOST: f64 = 10.0;
-const ALPHA_LEAST: f64 = 0.3;
-const BETA_LEAST: f64 = 0.125;
-const BETA_MOST: f64 = 0.5;
+/// 10, .3 and 1 in 128ths.
+const ALPHA_MAX: u32 = 1280;
+const ALPHA_MIN: u32 = 38;
+const ALPHA_ONE: u32 = 128;
+/// An eighth and half in 64ths.
+const BETA_MIN: u32 = 8;
+const BETA_MAX: u32 = 32;
 /// Smallest window that adapts [segment].
-const LEAST_WINDOW: f64 = 15.0;
-/// So many round trips of short delays lead back to the fastest growth.
+const LEAST_WINDOW: u32 = 15;
+/// Round trips of short delays after which growth is fastest again.
 const THETA: u32 = 5;
+/// Longest RTT sample: with it the products below fit 32 bits.
+const MAX_RTT: u32 = u32::MAX / ALPHA_MAX;
 
-impl Variant for Illinois {
+impl Module for IllinoisModule {
     type Config = IllinoisConfig;
 
-    fn new(_config: &IllinoisConfig) -> Illinois {
-        Illinois {
-            alpha: ALPHA_MOST,
-            beta: BETA_MOST,
+    fn new(_config: &IllinoisConfig) -> IllinoisModule {
+        IllinoisModule {
+            alpha: ALPHA_MAX,
+            beta: BETA_MAX,
+            acked: 0,
             end: 0,
             sum: 0,
             count: 0,
-            longest: Span(0),
-            base: None,
-            long: false,
+            base_rtt: u32::MAX,
+            max_rtt: 0,
+            above: false,
             short_for: 0,
         }
     }
+
+    fn on_acked(&mut self, acked: &AckedSegments, _socket: &Socket) {
+        self.acked = acked.acked;
+        if let Some(rtt) = acked.rtt_us {
+            let rtt = rtt.min(MAX_RTT);
+            (self.base_rtt, self.max_rtt) = (self.base_rtt.min(rtt), self.max_rtt.max(rtt));
+            self.count = self.count.wrapping_add(1);
+            self.sum += u64::from(rtt);
+        }
+    }
+
+    fn grow(&mut self, acked: u32, socket: &mut Socket) {
+        if socket.snd_una > self.end {
+            self.adapt(socket);
+        }
+        if !socket.is_cwnd_limited() {
+            return;
+        }
+        if socket.in_slow_start() {
+            socket.slow_start(acked);
+            return;
+        }
+        socket.snd_cwnd_cnt += self.acked;
+        self.acked = 1;
+        let grown = socket.snd_cwnd_cnt.wrapping_mul(self.alpha) / ALPHA_ONE;
+        if grown >= socket.snd_cwnd {
+            socket.snd_cwnd = (socket.snd_cwnd + grown / socket.snd_cwnd).min(socket.snd_cwnd_clamp);
+            socket.snd_cwnd_cnt = 0;
+        }
+    }
+
+    fn ssthresh(&mut self, _cause: Cause, socket: &Socket) -> u32 {
+        let cut = socket.snd_cwnd.wrapping_mul(self.beta) / 64;
+        (socket.snd_cwnd - cut).max(2)
+    }
+
+    fn set_state(&mut self, state: CaState, socket: &mut Socket) {
+        if state == CaState::Loss {
+            (self.alpha, self.beta) = (ALPHA_ONE, BETA_MAX);
+            (self.above, self.short_for) = (false, 0);
+            self.begin(socket);
+        }
+    }
 }
 
-impl Control for Illinois {
-    fn wants(&self) -> Wants {
-        Wants::RECORDS
+impl IllinoisModule {
+    /// Sets growth and cut for the next round trip.
+    fn adapt(&mut self, socket: &Socket) {
+        if socket.snd_cwnd < LEAST_WINDOW {
+            (self.alpha, self.beta) = (ALPHA_ONE, BETA_MAX);
+        } else if self.count > 0 {
+            let average = (self.sum / u64::from(self.count)) as u32;
+            let (delay, most) = (average.wrapping_sub(self.base_rtt), self.max_rtt - self.base_rtt);
+            self.alpha = self.alpha_at(delay, most);
+            self.beta = beta_at(delay, most);
+        }
+        self.begin(socket);
     }
 
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
-        if let Some(rtt) = ack.rtt {
-            self.base = ack.least_rtt;
-            self.longest = self.longest.max(rtt);
-            self.sum += u128::from(rtt.0);
-            self.count += 1;
-        }
-        if flight.una > self.end && ack.acked > 0 {
-            self.adapt(flight);
-        }
-        match Growth::of(ack, flight) {
-            Some(growth) => growth.per_window(self.alpha, flight),
-            None => Grant::as_it_is(flight),
-        }
-    }
-
-    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
-        let cwnd = segments(flight);
-        let grant = reduced(cause, (cwnd * (1.0 - self.beta)).ceil(), flight);
-        if cause == Cause::Timeout {
-            (self.alpha, self.beta) = (1.0, BETA_MOST);
-            (self.long, self.short_for) = (false, 0);
-            self.begin(flight);
-        }
-        grant
-    }
-}
-
-impl Illinois {
-    /// Growth and cut for the next round trip.
-    fn adapt(&mut self, flight: &Flight) {
-        if flight.cwnd() < LEAST_WINDOW * flight.mss() {
-            (self.alpha, self.beta) = (1.0, BETA_MOST);
-        } else if let (Some(base), true) = (self.base, self.count > 0) {
-            let average = (self.sum / u128::from(self.count)) as u64;
-            let (delay, most) = (average.saturating_sub(base.0), self.longest.0.saturating_sub(base.0));
-            self.alpha = self.alpha_at(delay as f64, most as f64);
-            self.beta = beta_at(delay as f64, most as f64);
-        }
-        self.begin(flight);
-    }
-
-    fn begin(&mut self, flight: &Flight) {
-        (self.end, self.sum, self.count) = (flight.nxt, 0, 0);
+    fn begin(&mut self, socket: &Socket) {
+        (self.end, self.sum, self.count) = (socket.snd_nxt, 0, 0);
     }
 
     /// From 10 at a hundredth of the longest delay to .3 at the longest.
-    fn alpha_at(&mut self, delay: f64, most: f64) -> f64 {
-        let short = most / 100.0;
+    fn alpha_at(&mut self, delay: u32, most: u32) -> u32 {
+        let short = most / 100;
         if delay <= short {
-            if !self.long {
-                return ALPHA_MOST;
+            if !self.above {
+                return ALPHA_MAX;
             }
             self.short_for += 1;
             if self.short_for < THETA {
                 return self.alpha;
             }
-            (self.long, self.short_for) = (false, 0);
-            return ALPHA_MOST;
+            (self.above, self.short_for) = (false, 0);
+            return ALPHA_MAX;
         }
-        self.long = true;
+        self.above = true;
         let (delay, most) = (delay - short, most - short);
-        most * ALPHA_MOST / (most + delay * (ALPHA_MOST - ALPHA_LEAST) / ALPHA_LEAST)
+        let steepness = delay.wrapping_mul(ALPHA_MAX - ALPHA_MIN) / ALPHA_MIN;
+        most.wrapping_mul(ALPHA_MAX) / most.wrapping_add(steepness)
     }
 }
 
 /// From an eighth at a tenth of the longest delay to half at four fifths.
-fn beta_at(delay: f64, most: f64) -> f64 {
-    let (low, high) = (most / 10.0, most * 8.0 / 10.0);
+fn beta_at(delay: u32, most: u32) -> u32 {
+    let (low, high) = (most / 10, most.wrapping_mul(8) / 10);
     if delay <= low {
-        BETA_LEAST
-    } else if delay >= high {
-        BETA_MOST
+        BETA_MIN
+    } else if delay >= high || high <= low {
+        BETA_MAX
     } else {
-        (BETA_LEAST * high - BETA_MOST * low + (BETA_MOST - BETA_LEAST) * delay) / (high - low)
+        (BETA_MIN * high - BETA_MAX * low + (BETA_MAX - BETA_MIN) * delay) / (high - low)
     }
 }
 
@@ -149,27 +170,25 @@ mod tests {
 
     #[test]
     fn growth_falls_from_ten_to_three_tenths_and_the_cut_rises_from_an_eighth_to_half() {
-        let mut illinois = Illinois::new(&IllinoisConfig {});
-        let alphas = [0.5, 100.0].map(|delay| illinois.alpha_at(delay, 100.0));
-        assert_eq!(alphas[0], 10.0);
-        assert!((alphas[1] - 0.3).abs() < 1e-12);
+        let mut illinois = IllinoisModule::new(&IllinoisConfig {});
+        let alphas = [500, 100_000].map(|delay| illinois.alpha_at(delay, 100_000));
+        assert_eq!(alphas, [ALPHA_MAX, ALPHA_MIN]);
         assert_eq!(
-            [10.0, 45.0, 80.0].map(|delay| beta_at(delay, 100.0)),
-            [0.125, 0.3125, 0.5]
+            [10_000, 45_000, 80_000].map(|delay| beta_at(delay, 100_000)),
+            [BETA_MIN, 20, BETA_MAX]
         );
     }
 
     #[test]
     fn after_long_delays_growth_is_fast_again_in_the_fifth_short_round_trip() {
-        let mut illinois = Illinois::new(&IllinoisConfig {});
-        illinois.alpha = illinois.alpha_at(100.0, 100.0);
-        let alphas: Vec<f64> = (0..5)
+        let mut illinois = IllinoisModule::new(&IllinoisConfig {});
+        illinois.alpha = illinois.alpha_at(100_000, 100_000);
+        let alphas: Vec<u32> = (0..5)
             .map(|_| {
-                illinois.alpha = illinois.alpha_at(0.0, 100.0);
+                illinois.alpha = illinois.alpha_at(0, 100_000);
                 illinois.alpha
             })
             .collect();
-        assert!(alphas[..4].iter().all(|&alpha| alpha < 0.31), "{alphas:?}");
-        assert_eq!(alphas[4], 10.0);
+        assert_eq!(alphas, [ALPHA_MIN, ALPHA_MIN, ALPHA_MIN, ALPHA_MIN, ALPHA_MAX]);
     }
 }

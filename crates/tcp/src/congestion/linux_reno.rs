@@ -1,10 +1,8 @@
-//! Reno as Linux counts: by the segments that arrived, whatever the number of their ACKs (tcp_cong.c; RFC 5681, RFC 3465).
+//! Reno as Linux has it: by the segments that arrived, whatever the number of their ACKs (tcp_cong.c; RFC 5681, RFC 3465).
 
-use super::control::{Ack, Cause, Control, Grant, Wants};
-use super::linux::{reduced, segments, Growth};
-use crate::flight::Flight;
-use crate::variant::{Parameters, Variant};
-use longpipe_events::Time;
+use super::control::Cause;
+use super::linux::{Linux, Module, Socket};
+use crate::variant::Parameters;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
@@ -18,36 +16,25 @@ impl Parameters for LinuxRenoConfig {}
 /// What a mark leaves of the window where it costs less than a loss (RFC 8511 section 3.1).
 const MARK_BETA: f64 = 0.8;
 
-/// No memory besides the window.
-#[derive(Clone, Debug)]
-pub struct LinuxReno;
+/// A sender by `tcp_reno`.
+pub type LinuxReno = Linux<Reno>;
 
-impl Variant for LinuxReno {
+/// Keeps no state besides the socket's.
+#[derive(Clone, Debug)]
+pub struct Reno;
+
+impl Module for Reno {
     type Config = LinuxRenoConfig;
 
-    fn new(_config: &LinuxRenoConfig) -> LinuxReno {
-        LinuxReno
-    }
-}
-
-impl Control for LinuxReno {
-    fn wants(&self) -> Wants {
-        Wants::RECORDS
+    fn new(_config: &LinuxRenoConfig) -> Reno {
+        Reno
     }
 
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
-        match Growth::of(ack, flight) {
-            Some(growth) => growth.per_window(1.0, flight),
-            None => Grant::as_it_is(flight),
+    fn ssthresh(&mut self, cause: Cause, socket: &Socket) -> u32 {
+        match cause {
+            Cause::Mark { abe: true } => ((f64::from(socket.snd_cwnd) * MARK_BETA) as u32).max(2),
+            _ => socket.halved(),
         }
-    }
-
-    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
-        let left = match cause {
-            Cause::Mark { abe: true } => MARK_BETA,
-            _ => 0.5,
-        };
-        reduced(cause, segments(flight) * left, flight)
     }
 }
 
@@ -63,8 +50,7 @@ mod tests {
 
     #[test]
     fn the_window_grows_by_a_segment_in_a_round_trip_and_a_loss_halves_it() {
-        let window = trial(100.0).round_trip();
-        assert!((100.9..101.0).contains(&window), "{window}");
+        assert_eq!(trial(100.0).round_trip(), 101.0);
         assert_eq!(trial(101.5).reduce(Cause::FastRetransmit), (50.0, 50.0));
         assert_eq!(trial(101.5).reduce(Cause::Timeout), (1.0, 50.0));
     }
@@ -74,8 +60,10 @@ mod tests {
         let config = CongestionConfig::LinuxReno(LinuxRenoConfig {});
         let mut trial = Trial::with_threshold(&config, 10.0, 12.0);
         assert_eq!([trial.ack(), trial.ack()], [11.0, 12.0]);
-        assert_eq!(trial.ack(), 12.0 + 1.0 / 12.0);
-        let before = trial.window();
-        assert_eq!(trial.ack_after(longpipe_events::Span(0), false), before);
+        let windows: Vec<f64> = (0..12).map(|_| trial.ack()).collect();
+        assert_eq!((windows[10], windows[11]), (12.0, 13.0));
+        for _ in 0..20 {
+            assert_eq!(trial.ack_after(longpipe_events::Span(0), false), 13.0);
+        }
     }
 }

@@ -8,6 +8,7 @@ pub mod control;
 mod cube_root;
 mod cubic;
 mod dctcp;
+mod growth;
 mod highspeed;
 mod htcp;
 mod hybla;
@@ -19,6 +20,7 @@ mod linux;
 mod linux_reno;
 mod peak;
 pub mod reins;
+mod ruled;
 mod scalable;
 pub mod stage;
 #[cfg(test)]
@@ -33,7 +35,7 @@ pub use aimd::AimdConfig;
 pub use bbr::BbrConfig;
 pub use bbr3::Bbr3Config;
 pub use bic::BicConfig;
-use control::{Ack, Cause, Control, Grant, Lost, Pacing, Sent, Wants};
+use control::{Ack, AckSample, Cause, Control, Grant, Lost, Pacing, Sent, Wants};
 pub use cubic::{CubicConfig, CubicRules};
 pub use dctcp::DctcpConfig;
 pub use highspeed::{HighspeedConfig, HighspeedRules};
@@ -42,11 +44,12 @@ pub use hybla::HyblaConfig;
 pub use hystart::HystartConfig;
 pub use illinois::IllinoisConfig;
 pub use ledbat::LedbatConfig;
+pub use linux::DEFAULT_HZ;
 pub use linux_reno::LinuxRenoConfig;
 use longpipe_events::{Span, Stream, Time};
-pub use scalable::ScalableConfig;
+pub use scalable::{ScalableConfig, ScalableRules};
 use stage::Model;
-pub use vegas::VegasConfig;
+pub use vegas::{VegasConfig, VegasRules};
 pub use veno::VenoConfig;
 pub use westwood::WestwoodConfig;
 
@@ -59,12 +62,12 @@ variants! {
     Bic(Box<bic::Bic>): "A search for the old maximum by halves (Xu, Harfoush and Rhee 2004).";
     Cubic(Box<cubic::Cubic>): "By a cubic of the time since the last reduction (RFC 9438).";
     Dctcp(Box<dctcp::Dctcp>): "By the share of marked data (RFC 8257).";
-    Highspeed(highspeed::Highspeed): "Growth and cut by a table of windows (RFC 3649).";
+    Highspeed(Box<highspeed::Highspeed>): "Growth and cut by a table of windows (RFC 3649).";
     Htcp(Box<htcp::Htcp>): "The faster the longer no loss came (Leith and Shorten 2004).";
     Hybla(Box<hybla::Hybla>): "As a connection of 25 ms would grow (Caini and Firrincieli 2004).";
     Illinois(Box<illinois::Illinois>): "Growth and cut by the queueing delay (Liu, Başar and Srikant 2008).";
     Ledbat(Box<ledbat::Ledbat>): "The queueing delay of the way there held at a target (RFC 6817).";
-    LinuxReno(linux_reno::LinuxReno): "Reno by the segments that arrive (tcp_cong.c).";
+    LinuxReno(Box<linux_reno::LinuxReno>): "Reno by the segments that arrive (tcp_cong.c).";
     Scalable(Box<scalable::Scalable>): "Growth and cut in proportion to the window (Kelly 2003).";
     Vegas(Box<vegas::Vegas>): "By the queueing that round trips show (Brakmo and Peterson 1995).";
     Veno(Box<veno::Veno>): "Losses without queues cost less (Fu and Liew 2003).";
@@ -92,6 +95,11 @@ impl Congestion {
     /// What it draws at random comes from there.
     pub fn draw_from(&mut self, draws: Stream) {
         each!(self, one => one.draw_from(draws));
+    }
+
+    /// Sets the ticks per second of the kernel's clock, for controllers that follow Linux's code.
+    pub fn set_hz(&mut self, hz: u32) {
+        each!(self, one => one.set_hz(hz));
     }
 
     /// What it knows of the path, of one that has a model of it.
@@ -128,6 +136,11 @@ impl Congestion {
         if let Congestion::Aimd(aimd) = self {
             take(aimd.grown(acked, flight), flight);
         }
+    }
+
+    /// Reports an ACK before loss recovery processes it.
+    pub fn on_sample(&mut self, sample: &AckSample, flight: &Flight) {
+        each!(self, one => one.on_sample(sample, flight));
     }
 
     /// One ACK moves the window.

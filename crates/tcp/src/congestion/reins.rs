@@ -1,6 +1,6 @@
 //! What a recovery holds of the window: it reads it, calls for reductions, and moves it meanwhile by one function.
 
-use super::control::{Cause, Pacing};
+use super::control::{AckSample, Cause, Pacing};
 use super::Congestion;
 use crate::flight::Flight;
 use longpipe_events::Time;
@@ -67,6 +67,11 @@ impl<'a> Reins<'a> {
     #[inline(always)]
     pub fn flight(&self) -> &Flight {
         self.flight
+    }
+
+    /// Reports an ACK to the control before the recovery processes it.
+    pub fn sample(&mut self, sample: &AckSample) {
+        self.congestion.on_sample(sample, self.flight);
     }
 
     /// Has the control bring the window and the threshold down.

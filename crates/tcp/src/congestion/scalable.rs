@@ -3,7 +3,9 @@
 
 use super::aimd::{cut, halved};
 use super::control::{Ack, Cause, Control, Grant};
-use super::linux::Growth;
+use super::growth::Growth;
+use super::linux::{Linux, Module, Socket};
+use super::ruled::{Ruled, Rules};
 use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
@@ -21,6 +23,31 @@ pub struct ScalableConfig {
     pub decrease: f64,
     /// Largest window that moves as AIMD's does [segment], Kelly's legacy window.
     pub low_window_segments: u32,
+    /// Kelly's rules or Linux's; only where they are not Kelly's.
+    #[serde(default, skip_serializing_if = "is_kelly")]
+    pub rules: ScalableRules,
+}
+
+/// Whose rules a controller follows.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScalableRules {
+    /// The paper's, with AIMD in small windows.
+    #[default]
+    #[serde(rename = "kelly-2003")]
+    Kelly2003,
+    /// tcp_scalable.c: growth by at most 1 % per ACK, Reno's in windows below 100 segments; the cut is the same in all windows.
+    Linux,
+}
+
+fn is_kelly(rules: &ScalableRules) -> bool {
+    *rules == ScalableRules::Kelly2003
+}
+
+impl Rules for ScalableConfig {
+    fn is_linux(&self) -> bool {
+        self.rules == ScalableRules::Linux
+    }
 }
 
 impl Parameters for ScalableConfig {
@@ -40,21 +67,24 @@ impl Parameters for ScalableConfig {
     }
 }
 
-/// No memory besides the window.
+/// A sender by either set of rules.
+pub type Scalable = Ruled<Kelly, Linux<LinuxScalable>>;
+
+/// Kelly's rules; keeps no state besides the window.
 #[derive(Clone, Debug)]
-pub struct Scalable {
+pub struct Kelly {
     config: ScalableConfig,
 }
 
-impl Variant for Scalable {
+impl Variant for Kelly {
     type Config = ScalableConfig;
 
-    fn new(config: &ScalableConfig) -> Scalable {
-        Scalable { config: *config }
+    fn new(config: &ScalableConfig) -> Kelly {
+        Kelly { config: *config }
     }
 }
 
-impl Control for Scalable {
+impl Control for Kelly {
     /// By the segments that arrive, whatever the number of their ACKs.
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
         match Growth::of(ack, flight) {
@@ -74,10 +104,48 @@ impl Control for Scalable {
     }
 }
 
-impl Scalable {
+impl Kelly {
     /// Whether a window of `bytes` moves as AIMD's does.
     fn is_low(&self, bytes: f64, flight: &Flight) -> bool {
         bytes <= f64::from(self.config.low_window_segments) * flight.mss()
+    }
+}
+
+/// Linux's rules; keeps no state besides the socket's.
+#[derive(Clone, Debug)]
+pub struct LinuxScalable {
+    /// Acknowledged segments per segment of growth in large windows (TCP_SCALABLE_AI_CNT = 100).
+    each: u32,
+    decrease: f64,
+}
+
+impl Module for LinuxScalable {
+    type Config = ScalableConfig;
+
+    fn new(config: &ScalableConfig) -> LinuxScalable {
+        LinuxScalable {
+            each: (1.0 / config.increase).round() as u32,
+            decrease: config.decrease,
+        }
+    }
+
+    fn grow(&mut self, acked: u32, socket: &mut Socket) {
+        if !socket.is_cwnd_limited() {
+            return;
+        }
+        let left = if socket.in_slow_start() {
+            socket.slow_start(acked)
+        } else {
+            acked
+        };
+        if left > 0 {
+            socket.grow_per(socket.snd_cwnd.min(self.each), left);
+        }
+    }
+
+    fn ssthresh(&mut self, _cause: Cause, socket: &Socket) -> u32 {
+        let cut = (f64::from(socket.snd_cwnd) * self.decrease) as u32;
+        (socket.snd_cwnd - cut).max(2)
     }
 }
 
@@ -91,6 +159,7 @@ mod tests {
         increase: 0.01,
         decrease: 0.125,
         low_window_segments: 16,
+        rules: ScalableRules::Kelly2003,
     };
 
     fn trial(window: f64) -> Trial {
@@ -132,6 +201,24 @@ mod tests {
             let ratio = trial(100.0).mean_window(period) / expected;
             assert!((0.98..1.02).contains(&ratio), "{period}: {ratio}");
         }
+    }
+
+    /// tcp_scalable.c: TCP_SCALABLE_AI_CNT = 100, TCP_SCALABLE_MD_SCALE = 3.
+    #[test]
+    fn linux_grows_as_reno_below_100_segments_and_always_cuts_an_eighth() {
+        let linux = |window| {
+            let rules = ScalableRules::Linux;
+            Trial::new(&CongestionConfig::Scalable(ScalableConfig { rules, ..KELLY }), window)
+        };
+        assert_eq!(
+            [10.0, 99.0, 400.0].map(|window| linux(window).round_trip()),
+            [11.0, 100.0, 404.0]
+        );
+        let after = |window| linux(window).reduce(Cause::FastRetransmit).0;
+        assert_eq!(
+            [1000.0, 17.0, 16.0, 7.0, 3.0, 2.0].map(after),
+            [875.0, 15.0, 14.0, 7.0, 3.0, 2.0]
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A congestion control alone with its window, for tests.
 
-use super::control::{Ack, Cause, Phase, Usage};
+use super::control::{Ack, AckSample, Cause, Phase, Usage};
 use super::limits::Limits;
 use super::{Congestion, CongestionConfig};
 use crate::flight::Flight;
@@ -87,6 +87,15 @@ impl Trial {
             held: Span(0),
             paced: false,
         };
+        let sample = AckSample {
+            now: self.now,
+            acked: ack.acked,
+            delivered: ack.delivered,
+            marked: ack.marked,
+            rtt: ack.rtt,
+            has_sack_blocks: false,
+        };
+        self.control.on_sample(&sample, &self.flight);
         self.control.on_ack(&ack, &mut self.flight);
         self.window()
     }

@@ -5,6 +5,8 @@
 
 use super::aimd::halved;
 use super::control::{Ack, Cause, Control, Grant, Wants};
+use super::linux::{AckedSegments, CaState, Event, Linux, Module, Socket};
+use super::ruled::{Ruled, Rules};
 use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
@@ -22,11 +24,40 @@ pub struct VegasConfig {
     pub beta: f64,
     /// Slow start ends above.
     pub gamma: f64,
+    /// The rules of 1995 or Linux's; only where they are not those of 1995.
+    #[serde(default, skip_serializing_if = "is_brakmo")]
+    pub rules: VegasRules,
 }
+
+/// Whose rules a sender follows.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum VegasRules {
+    /// The paper's, as ns-2 has them.
+    #[default]
+    #[serde(rename = "brakmo-1995")]
+    Brakmo1995,
+    /// tcp_vegas.c: the shortest RTT of a round trip counts, slow start doubles in every round trip and ends at the window that
+    /// the path takes without queues.
+    Linux,
+}
+
+fn is_brakmo(rules: &VegasRules) -> bool {
+    *rules == VegasRules::Brakmo1995
+}
+
+impl Rules for VegasConfig {
+    fn is_linux(&self) -> bool {
+        self.rules == VegasRules::Linux
+    }
+}
+
+/// A sender by either set of rules.
+pub type Vegas = Ruled<Brakmo, Linux<LinuxVegas>>;
 
 impl Parameters for VegasConfig {
     fn problem(&self) -> Option<Problem> {
-        let VegasConfig { alpha, beta, gamma } = *self;
+        let VegasConfig { alpha, beta, gamma, .. } = *self;
         let fine = alpha > 0.0 && beta >= alpha && beta.is_finite() && gamma > 0.0 && gamma.is_finite();
         (!fine).then(|| {
             Problem::new(
@@ -49,9 +80,9 @@ enum Growth {
     None,
 }
 
-/// The state of one sender.
+/// The state of a sender by the rules of 1995.
 #[derive(Clone, Debug)]
-pub struct Vegas {
+pub struct Brakmo {
     config: VegasConfig,
     /// Sum [ps] and number of the round trips measured since the tagged segment left.
     sum: u64,
@@ -73,11 +104,11 @@ struct Turn {
 /// Least window [segment], and ssthresh once slow start is left (ns-2).
 const LEAST_SEGMENTS: f64 = 2.0;
 
-impl Variant for Vegas {
+impl Variant for Brakmo {
     type Config = VegasConfig;
 
-    fn new(config: &VegasConfig) -> Vegas {
-        Vegas {
+    fn new(config: &VegasConfig) -> Brakmo {
+        Brakmo {
             config: *config,
             sum: 0,
             count: 0,
@@ -87,7 +118,7 @@ impl Variant for Vegas {
     }
 }
 
-impl Control for Vegas {
+impl Control for Brakmo {
     /// The round trip of every segment.
     fn wants(&self) -> Wants {
         Wants::RECORDS
@@ -107,7 +138,7 @@ impl Control for Vegas {
     }
 }
 
-impl Vegas {
+impl Brakmo {
     /// Takes in what an ACK measured; where a round trip is over, decides on the next one.
     fn measure(&mut self, ack: &Ack, flight: &Flight) -> Turn {
         if let Some(round_trip) = ack.rtt {
@@ -132,7 +163,7 @@ impl Vegas {
 
     /// Decides on the next round trip of a window that was `cwnd`; `diff` is what stands in queues [segment].
     fn adjust(&mut self, cwnd: f64, flight: &Flight, diff: f64) -> Turn {
-        let VegasConfig { alpha, beta, gamma } = self.config;
+        let VegasConfig { alpha, beta, gamma, .. } = self.config;
         let mut turn = Turn::default();
         if cwnd < flight.ssthresh() {
             // Only a round in which the window stood still tells what it did to the queue.
@@ -179,6 +210,142 @@ impl Vegas {
             }
         } else {
             grant
+        }
+    }
+}
+
+/// The state of a sender by Linux's rules; RTTs are in microseconds.
+#[derive(Clone, Debug)]
+pub struct LinuxVegas {
+    config: VegasConfig,
+    /// Whether nothing is lost or out of order, so that the estimate counts.
+    enabled: bool,
+    /// First byte after the round trip in progress, its number of RTT samples and the shortest of them.
+    end: u64,
+    count: u32,
+    min_rtt: u32,
+    /// Shortest RTT sample since the connection was idle.
+    base_rtt: u32,
+}
+
+/// RTT samples of a round trip that may all come from delayed ACKs.
+const FEW: u32 = 2;
+/// No RTT sample.
+const UNKNOWN: u32 = 0x7fff_ffff;
+
+impl Module for LinuxVegas {
+    type Config = VegasConfig;
+
+    fn new(config: &VegasConfig) -> LinuxVegas {
+        LinuxVegas {
+            config: *config,
+            enabled: true,
+            end: 0,
+            count: 0,
+            min_rtt: UNKNOWN,
+            base_rtt: UNKNOWN,
+        }
+    }
+
+    fn on_acked(&mut self, acked: &AckedSegments, _socket: &Socket) {
+        if let Some(rtt) = acked.rtt_us {
+            let rtt = rtt + 1;
+            (self.base_rtt, self.min_rtt) = (self.base_rtt.min(rtt), self.min_rtt.min(rtt));
+            self.count += 1;
+        }
+    }
+
+    fn grow(&mut self, acked: u32, socket: &mut Socket) {
+        if !self.enabled {
+            socket.grow_as_reno(acked);
+        } else if socket.snd_una > self.end {
+            self.end = socket.snd_nxt;
+            if self.count <= FEW {
+                socket.grow_as_reno(acked);
+            } else {
+                self.adjust(acked, socket);
+            }
+            (self.count, self.min_rtt) = (0, UNKNOWN);
+        } else if socket.in_slow_start() {
+            socket.slow_start(acked);
+        }
+    }
+
+    fn set_state(&mut self, state: CaState, socket: &mut Socket) {
+        if state == CaState::Open {
+            self.enable(socket);
+        } else {
+            self.enabled = false;
+        }
+    }
+
+    fn on_event(&mut self, event: Event, socket: &mut Socket) {
+        if event == Event::TransmitStart {
+            self.base_rtt = UNKNOWN;
+            self.enable(socket);
+        }
+    }
+}
+
+impl LinuxVegas {
+    /// Begins a round trip.
+    fn enable(&mut self, socket: &Socket) {
+        self.enabled = true;
+        (self.end, self.count, self.min_rtt) = (socket.snd_nxt, 0, UNKNOWN);
+    }
+
+    /// Sets the window for the next round trip.
+    fn adjust(&mut self, acked: u32, socket: &mut Socket) {
+        let VegasConfig { alpha, beta, gamma, .. } = self.config;
+        let cwnd = socket.snd_cwnd;
+        let without_queue = u64::from(cwnd) * u64::from(self.base_rtt) / u64::from(self.min_rtt);
+        let queued = f64::from(cwnd.wrapping_mul(self.min_rtt - self.base_rtt) / self.base_rtt);
+        if socket.in_slow_start() {
+            if queued > gamma {
+                socket.snd_cwnd = cwnd.min(without_queue as u32 + 1);
+                socket.snd_ssthresh = socket.snd_ssthresh.min(socket.snd_cwnd);
+            } else {
+                socket.slow_start(acked);
+            }
+        } else if queued > beta {
+            socket.snd_cwnd -= 1;
+            socket.snd_ssthresh = socket.snd_ssthresh.min(socket.snd_cwnd);
+        } else if queued < alpha {
+            socket.snd_cwnd += 1;
+        }
+        socket.snd_cwnd = socket.snd_cwnd.max(2).min(socket.snd_cwnd_clamp);
+        // The threshold is three quarters of the window at least.
+        let quarters = socket.snd_cwnd / 2 + socket.snd_cwnd / 4;
+        socket.snd_ssthresh = socket.snd_ssthresh.max(quarters);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::trial::Trial;
+    use crate::congestion::CongestionConfig;
+    use longpipe_events::Span;
+
+    fn linux() -> CongestionConfig {
+        CongestionConfig::Vegas(VegasConfig {
+            alpha: 2.0,
+            beta: 4.0,
+            gamma: 1.0,
+            rules: VegasRules::Linux,
+        })
+    }
+
+    /// tcp_vegas.c, at a window of 100 segments: .1 ms of 10 ms are 1 segment in queues, .3 ms 2 and .6 ms 5 (whole numbers).
+    #[test]
+    fn linux_moves_a_segment_per_round_trip_below_alpha_and_above_beta() {
+        for (longer, moved) in [(100, 1.0), (300, 0.0), (600, -1.0)] {
+            let mut trial = Trial::new(&linux(), 100.0).over(Span::millis(10));
+            trial.ack();
+            let mut trial = trial.over(Span(Span::millis(10).0 + Span::micros(longer).0));
+            let windows: Vec<f64> = (0..100).map(|_| trial.ack()).collect();
+            let before = windows[0];
+            assert_eq!(windows[99] - before, moved, "{longer} us: {windows:?}");
         }
     }
 }

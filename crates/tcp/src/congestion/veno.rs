@@ -1,19 +1,17 @@
 //! Veno: losses while few segments stand in queues are the link's, and cost less (Fu and Liew 2003; tcp_veno.c).
 
-use super::control::{Ack, Cause, Control, Grant, Wants};
-use super::linux::{reduced, segments, Growth};
-use crate::flight::Flight;
+use super::control::Cause;
+use super::linux::{AckedSegments, CaState, Event, Linux, Module, Socket};
 use crate::problem::Problem;
-use crate::variant::{Parameters, Variant};
-use longpipe_events::{Span, Time};
+use crate::variant::Parameters;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// How many segments in queues tell of congestion.
+/// Backlog in queues that counts as congestion.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct VenoConfig {
-    /// So many [segment], β.
+    /// β [segment]; Linux counts half segments.
     pub backlog: f64,
 }
 
@@ -30,67 +28,122 @@ impl Parameters for VenoConfig {
     }
 }
 
-/// The state of one sender.
+/// A sender by `tcp_veno`.
+pub type Veno = Linux<VenoModule>;
+
+/// The module's state; RTTs are in microseconds.
 #[derive(Clone, Debug)]
-pub struct Veno {
-    backlog: f64,
-    /// Round trips measured.
-    samples: u32,
-    base: Option<Span>,
-    latest: Option<Span>,
+pub struct VenoModule {
+    /// β and the backlog by the latest estimate, in half segments.
+    beta: u32,
+    backlog: u32,
+    /// Whether nothing is lost or out of order, so that the estimate counts.
+    enabled: bool,
+    /// RTT samples of the connection, in 16 bits.
+    count: u16,
+    /// Shortest RTT sample since the latest growth, and of all.
+    min_rtt: u32,
+    base_rtt: u32,
+    /// Whether the next round trip of a congested path adds a segment.
+    adds: bool,
 }
 
-/// What a loss leaves that is the link's.
-const RANDOM: f64 = 0.8;
-/// So few round trips tell nothing.
-const FEW: u32 = 2;
+/// The estimate counts in half segments.
+const HALVES: u32 = 2;
+/// RTT samples that tell nothing yet.
+const FEW: u16 = 2;
+/// No RTT sample.
+const UNKNOWN: u32 = 0x7fff_ffff;
 
-impl Variant for Veno {
+impl Module for VenoModule {
     type Config = VenoConfig;
 
-    fn new(config: &VenoConfig) -> Veno {
-        Veno {
-            backlog: config.backlog,
-            samples: 0,
-            base: None,
-            latest: None,
-        }
-    }
-}
-
-impl Control for Veno {
-    fn wants(&self) -> Wants {
-        Wants::RECORDS
-    }
-
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
-        if let Some(rtt) = ack.rtt {
-            self.samples = self.samples.saturating_add(1);
-            (self.base, self.latest) = (ack.least_rtt, Some(rtt));
-        }
-        match Growth::of(ack, flight) {
-            // A segment every other round trip.
-            Some(growth) if self.is_congested(growth.cwnd) => growth.per_window(0.5, flight),
-            Some(growth) => growth.per_window(1.0, flight),
-            None => Grant::as_it_is(flight),
+    fn new(config: &VenoConfig) -> VenoModule {
+        VenoModule {
+            beta: ((config.backlog * f64::from(HALVES)).round() as u32).max(1),
+            backlog: 0,
+            enabled: true,
+            count: 0,
+            min_rtt: UNKNOWN,
+            base_rtt: UNKNOWN,
+            adds: true,
         }
     }
 
-    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
-        let cwnd = segments(flight);
-        let left = if self.is_congested(cwnd) { 0.5 } else { RANDOM };
-        reduced(cause, cwnd * left, flight)
+    fn on_acked(&mut self, acked: &AckedSegments, _socket: &Socket) {
+        if let Some(rtt) = acked.rtt_us {
+            let rtt = rtt + 1;
+            (self.base_rtt, self.min_rtt) = (self.base_rtt.min(rtt), self.min_rtt.min(rtt));
+            self.count = self.count.wrapping_add(1);
+        }
     }
-}
 
-impl Veno {
-    /// Whether so much of a window stands in queues, by the latest round trip, that a loss is theirs.
-    fn is_congested(&self, cwnd: f64) -> bool {
-        match (self.base, self.latest) {
-            (Some(base), Some(latest)) if self.samples > FEW => {
-                cwnd * (1.0 - base.0 as f64 / latest.0.max(1) as f64) >= self.backlog
+    fn grow(&mut self, acked: u32, socket: &mut Socket) {
+        if !self.enabled {
+            socket.grow_as_reno(acked);
+            return;
+        }
+        if !socket.is_cwnd_limited() {
+            return;
+        }
+        if self.count <= FEW {
+            socket.grow_as_reno(acked);
+        } else {
+            self.estimate(socket.snd_cwnd);
+            let left = if socket.in_slow_start() {
+                socket.slow_start(acked)
+            } else {
+                acked
+            };
+            if left > 0 {
+                self.avoid_congestion(left, socket);
             }
-            _ => true,
+            socket.snd_cwnd = socket.snd_cwnd.max(2).min(socket.snd_cwnd_clamp);
+        }
+        self.min_rtt = UNKNOWN;
+    }
+
+    fn ssthresh(&mut self, _cause: Cause, socket: &Socket) -> u32 {
+        if self.backlog < self.beta {
+            (socket.snd_cwnd * 4 / 5).max(2)
+        } else {
+            socket.halved()
+        }
+    }
+
+    fn set_state(&mut self, state: CaState, _socket: &mut Socket) {
+        self.enabled = state == CaState::Open;
+        if self.enabled {
+            self.min_rtt = UNKNOWN;
+        }
+    }
+
+    fn on_event(&mut self, event: Event, _socket: &mut Socket) {
+        if event == Event::TransmitStart {
+            (self.base_rtt, self.min_rtt) = (UNKNOWN, UNKNOWN);
+            (self.adds, self.enabled) = (true, true);
+        }
+    }
+}
+
+impl VenoModule {
+    /// Estimates how much of a window stands in queues.
+    fn estimate(&mut self, cwnd: u32) {
+        let halves = u64::from(cwnd * HALVES);
+        let without_queue = u64::from(cwnd) * u64::from(self.base_rtt) * u64::from(HALVES) / u64::from(self.min_rtt);
+        self.backlog = halves.wrapping_sub(without_queue) as u32;
+    }
+
+    /// A segment per window, or per two windows if the path is congested.
+    fn avoid_congestion(&mut self, acked: u32, socket: &mut Socket) {
+        if self.backlog < self.beta {
+            socket.grow_per(socket.snd_cwnd, acked);
+        } else if socket.snd_cwnd_cnt >= socket.snd_cwnd {
+            self.adds = !(self.adds && socket.snd_cwnd < socket.snd_cwnd_clamp);
+            socket.snd_cwnd += u32::from(!self.adds);
+            socket.snd_cwnd_cnt = 0;
+        } else {
+            socket.snd_cwnd_cnt += acked;
         }
     }
 }
@@ -100,6 +153,7 @@ mod tests {
     use super::*;
     use crate::congestion::trial::Trial;
     use crate::congestion::CongestionConfig;
+    use longpipe_events::Span;
 
     /// Past slow start, over a path whose queue makes a round trip of 100 ms longer.
     fn queued(longer: u64) -> Trial {
@@ -112,12 +166,24 @@ mod tests {
     #[test]
     fn three_segments_in_queues_halve_growth_and_make_a_loss_cost_half() {
         // 101 segments · 4/104 are 3.9, · 2/102 are 2.
-        for (longer, growth, left) in [(4, 0.5, 50.0), (2, 1.0, 80.0)] {
+        for (longer, growth, left) in [(4, 1.0, 51.0), (2, 2.0, 82.0)] {
             let mut trial = queued(longer);
             let before = trial.window();
-            let grown = trial.round_trip() - before;
-            assert!((grown / growth - 1.0).abs() < 0.02, "{longer} ms: {grown}");
-            assert_eq!(trial.reduce(Cause::FastRetransmit).0, left, "{longer} ms");
+            trial.round_trip();
+            trial.round_trip();
+            // A segment more per other round trip also takes an ACK more.
+            trial.round_trip();
+            let grown = trial.window() - before;
+            assert!((growth..=growth + 1.0).contains(&grown), "{longer} ms: {grown}");
+            let after = trial.reduce(Cause::FastRetransmit).0;
+            assert!((left..=left + 1.0).contains(&after), "{longer} ms: {after}");
         }
+    }
+
+    /// tcp_veno.c: `diff` is 0 until it is computed, in the first congestion avoidance with three RTT samples.
+    #[test]
+    fn a_loss_before_the_first_estimate_leaves_four_fifths() {
+        let config = CongestionConfig::Veno(VenoConfig { backlog: 3.0 });
+        assert_eq!(Trial::new(&config, 100.0).reduce(Cause::FastRetransmit).0, 80.0);
     }
 }

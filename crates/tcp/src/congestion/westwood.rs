@@ -1,10 +1,7 @@
 //! Westwood+: after a loss the window is what the path took, by the rate of ACKs (Mascolo et al. 2004; tcp_westwood.c).
 
-use super::control::{Ack, Cause, Control, Grant, Wants};
-use super::linux::{reduced, segments, Growth};
-use crate::flight::Flight;
-use crate::variant::{Parameters, Variant};
-use longpipe_events::{Span, Time};
+use super::linux::{AckedSegments, Event, Linux, Module, Socket};
+use crate::variant::Parameters;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
@@ -15,98 +12,137 @@ pub struct WestwoodConfig {}
 
 impl Parameters for WestwoodConfig {}
 
-/// The state of one sender.
+/// A sender by `tcp_westwood`.
+pub type Westwood = Linux<WestwoodModule>;
+
+/// The module's state; times are in ticks of the kernel's clock, rates in bytes per tick.
 #[derive(Clone, Debug, Default)]
-pub struct Westwood {
-    /// Bandwidth once and twice smoothed [byte/s]; none: not a sample yet.
-    bandwidth: Option<(f64, f64)>,
-    /// Since when, and how many bytes, arrived.
-    began: Option<Time>,
-    arrived: u64,
-    latest: Option<Span>,
-    least: Option<Span>,
+pub struct WestwoodModule {
+    /// Bandwidth smoothed once, and twice.
+    once: u32,
+    twice: u32,
+    /// Begin of the measurement in progress, and bytes acknowledged since.
+    began: u64,
+    arrived: u32,
+    /// Bytes that duplicate ACKs stand for, which the ACK of a repaired hole acknowledges again.
+    accounted: u32,
+    /// Whether an ACK has come.
+    acked: bool,
+    /// Latest RTT sample, and the shortest.
+    rtt: u32,
+    min_rtt: u32,
+    /// Whether the shortest is known; after a timeout it is forgotten with the next ACK.
+    has_min_rtt: bool,
 }
 
-/// Shortest time over which a rate is measured.
-const LEAST_INTERVAL: Span = Span::millis(50);
+/// A measurement lasts at least a 20th of a second, 50 ms.
+const MEASUREMENTS_PER_SECOND: u32 = 20;
+/// RTT before the first sample [s].
+const INITIAL_RTT_S: u32 = 20;
+/// Least window after a reduction [segment].
+const LEAST: u32 = 2;
 
-impl Variant for Westwood {
+impl Module for WestwoodModule {
     type Config = WestwoodConfig;
 
-    fn new(_config: &WestwoodConfig) -> Westwood {
-        Westwood::default()
+    fn new(_config: &WestwoodConfig) -> WestwoodModule {
+        WestwoodModule::default()
+    }
+
+    fn init(&mut self, socket: &mut Socket) {
+        self.began = socket.jiffies();
+        self.rtt = INITIAL_RTT_S * socket.hz();
+        self.min_rtt = self.rtt;
+    }
+
+    fn on_acked(&mut self, acked: &AckedSegments, socket: &Socket) {
+        self.end_measurement(socket);
+        // The first ACK of the connection only sets the sequence number from which bytes count.
+        let first = !std::mem::replace(&mut self.acked, true);
+        let bytes = if first { 0 } else { acked.acked_bytes as u32 };
+        self.arrived = self.arrived.wrapping_add(if acked.slow_path {
+            self.count(bytes, socket.mss)
+        } else {
+            bytes
+        });
+        self.min_rtt = if self.has_min_rtt {
+            self.min_rtt.min(self.rtt)
+        } else {
+            self.rtt
+        };
+        self.has_min_rtt = true;
+        if let Some(rtt_us) = acked.rtt_us.filter(|&rtt_us| rtt_us > 0) {
+            self.rtt = socket.usecs_to_jiffies(rtt_us);
+        }
+    }
+
+    /// A reduction ends with what the path took; after a timeout that is the threshold at once.
+    fn on_event(&mut self, event: Event, socket: &mut Socket) {
+        match event {
+            Event::CompleteCwr => {
+                socket.snd_ssthresh = self.path_segments(socket);
+                socket.snd_cwnd = socket.snd_ssthresh;
+            }
+            Event::Loss => {
+                socket.snd_ssthresh = self.path_segments(socket);
+                self.has_min_rtt = false;
+            }
+            Event::TransmitStart => {}
+        }
     }
 }
 
-impl Control for Westwood {
-    fn wants(&self) -> Wants {
-        Wants::RECORDS
+impl WestwoodModule {
+    /// Takes in the rate of a measurement that lasted an RTT, smoothed by seven eighths, twice.
+    fn end_measurement(&mut self, socket: &Socket) {
+        let lasted = (socket.jiffies() - self.began) as u32;
+        if self.rtt == 0 || lasted <= self.rtt.max(socket.hz() / MEASUREMENTS_PER_SECOND) {
+            return;
+        }
+        let sample = self.arrived / lasted;
+        if self.once == 0 && self.twice == 0 {
+            (self.once, self.twice) = (sample, sample);
+        } else {
+            self.once = smoothed(self.once, sample);
+            self.twice = smoothed(self.twice, self.once);
+        }
+        (self.began, self.arrived) = (socket.jiffies(), 0);
     }
 
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
-        if let Some(rtt) = ack.rtt {
-            self.latest = Some(rtt);
-            self.least = self.least.min(ack.rtt).or(ack.rtt);
+    /// Returns the bytes that an ACK with SACK blocks, or a duplicate, tells to have arrived.
+    fn count(&mut self, acked: u32, mss: u32) -> u32 {
+        if acked == 0 {
+            self.accounted += mss;
+            return mss;
         }
-        self.measure(ack);
-        match Growth::of(ack, flight) {
-            Some(growth) => growth.per_window(1.0, flight),
-            None => Grant::as_it_is(flight),
+        if acked <= mss {
+            return acked;
+        }
+        if self.accounted >= acked {
+            self.accounted -= acked;
+            mss
+        } else {
+            acked - std::mem::take(&mut self.accounted)
         }
     }
 
-    /// Half while the recovery lasts; after a timeout at once what the path took.
-    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
-        if cause != Cause::Timeout {
-            return reduced(cause, segments(flight) / 2.0, flight);
-        }
-        let grant = reduced(cause, self.path_bytes() / flight.mss(), flight);
-        self.least = None;
-        grant
-    }
-
-    fn on_recovered(&mut self, spurious: bool, _now: Time, flight: &Flight) -> Grant {
-        if spurious {
-            return Grant::as_it_is(flight);
-        }
-        reduced(Cause::FastRetransmit, self.path_bytes() / flight.mss(), flight)
+    /// Returns what the path holds without queues.
+    fn path_segments(&self, socket: &Socket) -> u32 {
+        (self.twice.wrapping_mul(self.min_rtt) / socket.mss).max(LEAST)
     }
 }
 
-impl Westwood {
-    /// Takes in what arrived; once per round trip that is a rate, smoothed by seven eighths, twice.
-    fn measure(&mut self, ack: &Ack) {
-        let began = *self.began.get_or_insert(ack.now);
-        let over = ack.now.since(began);
-        if self.latest.is_some_and(|latest| over > latest.max(LEAST_INTERVAL)) {
-            let rate = self.arrived as f64 / over.as_seconds();
-            let smooth = |before: f64, sample: f64| (7.0 * before + sample) / 8.0;
-            self.bandwidth = Some(match self.bandwidth {
-                None => (rate, rate),
-                Some((once, twice)) => {
-                    let once = smooth(once, rate);
-                    (once, smooth(twice, once))
-                }
-            });
-            (self.began, self.arrived) = (Some(ack.now), 0);
-        }
-        self.arrived += ack.delivered;
-    }
-
-    /// What the path holds without queues [byte].
-    fn path_bytes(&self) -> f64 {
-        match (self.bandwidth, self.least) {
-            (Some((_, bandwidth)), Some(least)) => bandwidth * least.as_seconds(),
-            _ => 0.0,
-        }
-    }
+fn smoothed(before: u32, sample: u32) -> u32 {
+    before.wrapping_mul(7).wrapping_add(sample) / 8
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::control::Cause;
     use crate::congestion::trial::Trial;
     use crate::congestion::CongestionConfig;
+    use longpipe_events::Span;
 
     /// 100 segments each 100 ms.
     fn settled() -> Trial {
@@ -134,6 +170,7 @@ mod tests {
             window == 1.0 && (99.0..=100.0).contains(&threshold),
             "{window} {threshold}"
         );
-        assert_eq!(trial.reduce(Cause::Timeout), (1.0, 2.0));
+        // Not before the next ACK.
+        assert_eq!(trial.reduce(Cause::Timeout), (1.0, threshold));
     }
 }

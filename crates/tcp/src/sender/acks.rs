@@ -2,7 +2,7 @@
 
 use super::timers::Timer;
 use super::{opening, records, Sender, NOTHING};
-use crate::congestion::control::{Ack, Cause};
+use crate::congestion::control::{Ack, AckSample, Cause};
 use crate::congestion::reins::{Regulation, Reins};
 use crate::ledger::News;
 use crate::marks::Marks;
@@ -24,6 +24,20 @@ pub(super) struct Before {
     sent: Option<Time>,
     /// One-way delay that it tells of.
     delay: Option<Span>,
+}
+
+impl Before {
+    /// Returns what an ACK reports, of which `news` are known.
+    pub fn sample(&self, now: Time, ack: &AckSegment, news: &News) -> AckSample {
+        AckSample {
+            now,
+            acked: ack.acknowledgement - self.una,
+            delivered: news.delivered,
+            marked: news.delivered.min(self.marked),
+            rtt: news.rtt,
+            has_sack_blocks: ack.blocks[0].is_some(),
+        }
+    }
 }
 
 impl Sender {
@@ -329,6 +343,7 @@ impl Sender {
                 ..News::default()
             },
         };
+        self.congestion.on_sample(&before.sample(now, ack, &news), &self.flight);
         let turn = Turn {
             grows,
             open: self.recovery.is_idle() && acked > 0,

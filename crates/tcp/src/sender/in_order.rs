@@ -3,7 +3,7 @@
 
 use super::timers::Timer;
 use super::{expiry, Sender};
-use crate::congestion::control::{Ack, Phase, Sent};
+use crate::congestion::control::{Ack, AckSample, Phase, Sent};
 use crate::ledger::Ledger;
 use crate::recovery::Recovery;
 use crate::segment::{DataSegment, Ecn, Opening};
@@ -29,6 +29,15 @@ impl Sender {
         flight.una = acknowledgement;
         flight.duplicates = 0;
         let news = ledger.on_ack_in_order(now, acknowledgement);
+        let sample = AckSample {
+            now,
+            acked: acknowledgement - una,
+            delivered: news.delivered,
+            marked: 0,
+            rtt: news.rtt,
+            has_sack_blocks: false,
+        };
+        self.congestion.on_sample(&sample, flight);
         rack.take_latest(news.latest);
         if let Some(sent) = news.first_rtt.map(|rtt| Time(now.0 - rtt.0)).or(echo) {
             self.rtt.measure(sent, now);

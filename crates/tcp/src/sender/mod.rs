@@ -119,6 +119,7 @@ impl Sender {
             .map_or(f64::INFINITY, |bytes| bytes as f64);
         let limits = Limits::new(initial_window, initial_ssthresh);
         let (recovery, mut congestion) = (Recovery::new(&config.recovery), Congestion::new(&config.congestion));
+        congestion.set_hz(config.hz);
         let wants = congestion.wants().or(recovery.wants());
         let follows = !wants.is_nothing() || config.pacing;
         let tells = follows || !congestion.asks_little();

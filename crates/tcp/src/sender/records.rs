@@ -51,6 +51,7 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
         mut reins,
     } = parts;
     let mut news = ledger.on_ack(now, ack.acknowledgement, ack.echo.get(), ack.blocks_beyond());
+    reins.sample(&before.sample(now, ack, &news));
     // A SACK restarts the timer only if its RTT sample is of data sent before the first segment in flight (Linux), because the
     // timeout would otherwise be put off as long as a recovery lasts.
     let slow = !advanced

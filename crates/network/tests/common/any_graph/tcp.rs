@@ -5,11 +5,12 @@ use crate::common::{random::RECOVERIES, SECOND};
 use longpipe_tcp::config::{
     AckConfig, AimdConfig, CongestionConfig, CongestionKind, EcnConfig, NewRenoConfig, PhaseConfig, PipeStart,
     RackConfig, RecoveryConfig, RecoveryKind, RenoConfig, Rfc6675Config, SackConfig, TahoeConfig, TcpConfig,
-    TimerConfig, TimerRestart, VanillaConfig, VegasConfig, MAX_WINDOW_SCALE,
+    TimerConfig, TimerRestart, VanillaConfig, VegasConfig, DEFAULT_HZ, MAX_WINDOW_SCALE,
 };
 use longpipe_tcp::congestion::{
     Bbr3Config, BbrConfig, BicConfig, CubicConfig, CubicRules, DctcpConfig, HighspeedRules, HtcpConfig, HyblaConfig,
-    HystartConfig, IllinoisConfig, LedbatConfig, LinuxRenoConfig, VenoConfig, WestwoodConfig,
+    HystartConfig, IllinoisConfig, LedbatConfig, LinuxRenoConfig, ScalableRules, VegasRules, VenoConfig,
+    WestwoodConfig,
 };
 use proptest::prelude::*;
 use strum::IntoEnumIterator;
@@ -180,6 +181,7 @@ impl TcpDraft {
             },
             pacing: self.choice(22) && self.choice(23),
             pacing_burst_segments: self.choice(24).then(|| 1 + u32::from(self.parameters[2] % 50)),
+            hz: [DEFAULT_HZ, 24, 100, 1024][usize::from(self.parameters[2] % 4)],
             timer: self.timer.build(
                 pace,
                 pace.packets(self.timer.tick),
@@ -326,6 +328,11 @@ impl TcpDraft {
                     increase: f64::from(increase) / 600.0,
                     decrease: f64::from(decrease) / 600.0,
                     low_window_segments: low_window,
+                    rules: if self.choice(16) {
+                        ScalableRules::Linux
+                    } else {
+                        ScalableRules::Kelly2003
+                    },
                 })
             }
             CongestionKind::Bbr => CongestionConfig::Bbr(BbrConfig {}),
@@ -354,6 +361,11 @@ impl TcpDraft {
                     alpha,
                     beta: alpha + more,
                     gamma,
+                    rules: if self.choice(16) {
+                        VegasRules::Linux
+                    } else {
+                        VegasRules::Brakmo1995
+                    },
                 })
             }
         }

@@ -8,7 +8,7 @@ mod policer;
 mod window;
 
 use super::control::{Ack, Cause, Control, Grant, Pacing, Phase, RateSample, Sent, Wants};
-use super::linux::whole_part;
+use super::growth::whole_part;
 use super::peak::Peak;
 use super::stage::Model;
 use crate::flight::Flight;

@@ -111,7 +111,7 @@ impl Bbr {
         let mss = flight.mss();
         let bandwidth = self.bandwidth();
         let room = if self.pipe.full {
-            whole_part(self.aggregation.room(self.peak.get()) / mss)
+            whole_part(self.aggregation.room(bandwidth) / mss)
         } else {
             0.0
         };

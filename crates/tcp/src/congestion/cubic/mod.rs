@@ -1,14 +1,18 @@
 //! CUBIC: past slow start the window follows a cubic of the time since the last reduction (RFC 9438; Ha, Rhee and Xu 2008).
 
 mod epoch;
+mod linux;
 
 use super::control::{Ack, Cause, Control, Grant, Wants};
+use super::growth::is_limited;
 use super::hystart::{Hystart, HystartConfig, Start};
-use super::linux::{is_limited, segments, whole_part};
+use super::linux::Linux;
+use super::ruled::{Ruled, Rules};
 use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
 use epoch::Epoch;
+use linux::LinuxCubic;
 use longpipe_events::{Span, Time};
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
@@ -59,9 +63,18 @@ impl Parameters for CubicConfig {
     }
 }
 
-/// The state of one sender; windows are in segments.
+impl Rules for CubicConfig {
+    fn is_linux(&self) -> bool {
+        self.rules == CubicRules::Linux
+    }
+}
+
+/// A sender by either set of rules.
+pub type Cubic = Ruled<Rfc9438, Linux<LinuxCubic>>;
+
+/// The state of a sender by the RFC; windows are in segments.
 #[derive(Clone, Debug)]
-pub struct Cubic {
+pub struct Rfc9438 {
     config: CubicConfig,
     hystart: Hystart,
     /// Where the cubic is flat; none: no loss tells.
@@ -79,16 +92,12 @@ pub struct Cubic {
 
 /// Least window after a reduction [segment] (RFC 9438 section 4.6).
 const LEAST: f64 = 2.0;
-/// Linux: a window is reduced by so many parts.
-const PARTS: f64 = 1024.0;
-/// Linux: no delays are taken in for so long after a reduction.
-const BLIND: Span = Span::seconds(1);
 
-impl Variant for Cubic {
+impl Variant for Rfc9438 {
     type Config = CubicConfig;
 
-    fn new(config: &CubicConfig) -> Cubic {
-        Cubic {
+    fn new(config: &CubicConfig) -> Rfc9438 {
+        Rfc9438 {
             config: *config,
             hystart: Hystart::new(config.hystart),
             w_max: None,
@@ -104,7 +113,7 @@ impl Variant for Cubic {
 /// What a mark leaves of the window where it costs less than a loss (RFC 8511 section 3.1).
 const MARK_BETA: f64 = 0.85;
 
-impl Control for Cubic {
+impl Control for Rfc9438 {
     /// The round trip of every segment, and what SACK blocks tell of arrivals.
     fn wants(&self) -> Wants {
         Wants::RECORDS
@@ -121,7 +130,7 @@ impl Control for Cubic {
         let mut arrived = ack.delivered as f64 / mss;
         let mut window = cwnd;
         if flight.cwnd() < ssthresh {
-            match self.slow_start(ack, flight) {
+            match self.hystart.on_ack(ack, flight) {
                 // What this ACK acknowledges is congestion avoidance's.
                 Start::Leave => grant.threshold = flight.cwnd(),
                 Start::Grow(share) => {
@@ -142,27 +151,14 @@ impl Control for Cubic {
     }
 
     fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
-        let cwnd = match self.config.rules {
-            CubicRules::Rfc9438 => flight.cwnd().min(flight.rwnd as f64) / flight.mss(),
-            // In whole segments a loss on the plateau is not below it.
-            CubicRules::Linux => segments(flight),
-        };
+        let cwnd = flight.cwnd().min(flight.rwnd as f64) / flight.mss();
         let beta = match cause {
             Cause::Mark { abe: true } => MARK_BETA,
             _ => self.config.beta,
         };
-        // Linux has whole segments, and 1024ths.
-        let (beta, whole): (f64, fn(f64) -> f64) = match self.config.rules {
-            CubicRules::Rfc9438 => (beta, |segments| segments),
-            CubicRules::Linux => ((beta * PARTS).round() / PARTS, whole_part),
-        };
         self.before = (self.w_max, self.cwnd_prior, self.epoch);
         let converges = self.config.fast_convergence && self.w_max.is_some_and(|w_max| cwnd < w_max);
-        self.w_max = Some(if converges {
-            whole(cwnd * (1.0 + beta) / 2.0)
-        } else {
-            cwnd
-        });
+        self.w_max = Some(if converges { cwnd * (1.0 + beta) / 2.0 } else { cwnd });
         self.cwnd_prior = cwnd;
         self.epoch = None;
         self.hystart.on_reduction();
@@ -171,7 +167,7 @@ impl Control for Cubic {
             self.w_max = None;
             self.hystart.on_timeout();
         }
-        Grant::reduced(cause, whole(beta * cwnd).max(LEAST) * flight.mss(), flight)
+        Grant::reduced(cause, (beta * cwnd).max(LEAST) * flight.mss(), flight)
     }
 
     /// Nothing had been lost: the cubic goes on as it was (section 4.9).
@@ -183,7 +179,7 @@ impl Control for Cubic {
     }
 }
 
-impl Cubic {
+impl Rfc9438 {
     /// Time in which nothing was sent, or the window was not used up, does not count (section 4.2, section 5.8).
     fn look_at_the_clock(&mut self, ack: &Ack, flight: &Flight) {
         let now = ack.now;
@@ -199,27 +195,13 @@ impl Cubic {
         self.emptied = (flight.outstanding() == 0).then_some(now);
     }
 
-    fn slow_start(&mut self, ack: &Ack, flight: &Flight) -> Start {
-        let blind = self
-            .epoch
-            .is_some_and(|epoch| self.config.hystart == HystartConfig::Linux && ack.now.since(epoch.began) < BLIND);
-        if blind {
-            Start::Grow(1.0)
-        } else {
-            self.hystart.on_ack(ack, flight)
-        }
-    }
-
     /// The window after `arrived` segments in congestion avoidance.
     fn avoid(&mut self, ack: &Ack, cwnd: f64, arrived: f64) -> f64 {
         let (w_max, config) = (self.w_max, &self.config);
         let epoch = self
             .epoch
             .get_or_insert_with(|| Epoch::begin(ack.now, cwnd, w_max, config.scaling));
-        match config.rules {
-            CubicRules::Rfc9438 => epoch.grow(config, ack, cwnd, arrived, self.cwnd_prior),
-            CubicRules::Linux => epoch.grow_as_linux(config, ack, cwnd, arrived, w_max.is_none()),
-        }
+        epoch.grow(config, ack, cwnd, arrived, self.cwnd_prior)
     }
 }
 

@@ -6,8 +6,9 @@ use longpipe_events::{Span, Time};
 use longpipe_tcp::config::{
     AckConfig, AimdConfig, CongestionConfig, NewRenoConfig, PipeStart, RackConfig, RecoveryConfig, RecoveryKind,
     RenoConfig, Rfc6675Config, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart, VanillaConfig,
-    VegasConfig,
+    VegasConfig, DEFAULT_HZ,
 };
+use longpipe_tcp::congestion::VegasRules;
 use longpipe_tcp::{AckSegment, DataSegment, Receiver, Sender};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,6 +26,7 @@ pub const VEGAS: CongestionConfig = CongestionConfig::Vegas(VegasConfig {
     alpha: 1.0,
     beta: 3.0,
     gamma: 1.0,
+    rules: VegasRules::Brakmo1995,
 });
 
 /// A connection of which any recovery may be made.
@@ -76,6 +78,7 @@ impl Draft {
                 handshake: false,
                 pacing: false,
                 pacing_burst_segments: None,
+                hz: DEFAULT_HZ,
                 timer: TimerConfig::Fine {
                     granularity_ps: RTT / 100,
                     min_rto_ps: MIN_RTO,

@@ -1,0 +1,300 @@
+//! CUBIC by Linux's whole numbers (tcp_cubic.c).
+
+use super::{CubicConfig, HystartConfig, MARK_BETA};
+use crate::congestion::control::{Ack, Cause};
+use crate::congestion::hystart::{Hystart, Start};
+use crate::congestion::linux::{AckedSegments, CaState, Event, Module, Socket};
+use crate::flight::Flight;
+use longpipe_events::Span;
+
+/// The module's state.
+#[derive(Clone, Debug)]
+pub struct LinuxCubic {
+    config: CubicConfig,
+    slow_start: SlowStart,
+    /// C in 1024ths of a segment/s³ per 100 ms, times 10.
+    scale: u64,
+    /// Acknowledged segments per segment of growth.
+    each: u32,
+    /// The window and the tick for which `each` was computed.
+    computed: (u32, u64),
+    /// Window at the latest reduction; 0: none yet.
+    last_max: u32,
+    /// Shortest RTT sample.
+    delay_min: Option<Span>,
+    epoch: Option<Epoch>,
+}
+
+/// Slow start and its early end.
+#[derive(Clone, Debug)]
+struct SlowStart {
+    hystart: Hystart,
+    /// Share of what arrives by which the window grows (HyStart++ alone lowers it), and the fraction of a segment left.
+    share: f64,
+    left: f64,
+}
+
+/// Growth since a reduction.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// When it began [tick], later by all idle time.
+    began: u64,
+    /// Time from its begin to the plateau [1024th of a second].
+    k: u64,
+    /// Window at the plateau.
+    origin: u32,
+    /// Window that Reno would have, and segments acknowledged since it grew.
+    reno_cwnd: u32,
+    acked: u32,
+}
+
+/// C and the cut count in 1024ths (BICTCP_BETA_SCALE), times in 1024ths of a second (BICTCP_HZ).
+const SCALE: u32 = 1024;
+const SCALE_BITS: u32 = 10;
+/// The module's C is per 100 ms.
+const PER_SECOND: u64 = 10;
+/// Largest `each` before the first loss (5 % in a round trip), and least `each`.
+const START: u32 = 20;
+const LEAST_EACH: u32 = 2;
+/// Windows per segment of growth where the window is above the cubic.
+const IDLE: u32 = 100;
+/// `each` is computed again at one window after a 32nd of a second.
+const COMPUTED_PER_SECOND: u32 = 32;
+/// Least window after a reduction [segment].
+const LEAST: u32 = 2;
+
+impl Module for LinuxCubic {
+    type Config = CubicConfig;
+
+    fn new(config: &CubicConfig) -> LinuxCubic {
+        let scale = (config.scaling * f64::from(SCALE) / PER_SECOND as f64).round() as u64;
+        LinuxCubic {
+            config: *config,
+            slow_start: SlowStart {
+                hystart: Hystart::new(config.hystart),
+                share: 1.0,
+                left: 0.0,
+            },
+            scale: scale.max(1) * PER_SECOND,
+            each: 0,
+            computed: (0, 0),
+            last_max: 0,
+            delay_min: None,
+            epoch: None,
+        }
+    }
+
+    fn on_acked(&mut self, acked: &AckedSegments, socket: &Socket) {
+        if !self.is_blind(socket) {
+            let delay = acked.rtt_us.map(|rtt_us| Span::micros(u64::from(rtt_us.max(1))));
+            self.delay_min = [self.delay_min, delay].into_iter().flatten().min();
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight, socket: &mut Socket) {
+        let counts = self.config.hystart != HystartConfig::Linux || !self.is_blind(socket);
+        if ack.grows && counts && socket.in_slow_start() {
+            let ack = Ack {
+                least_rtt: self.delay_min,
+                ..*ack
+            };
+            match self.slow_start.hystart.on_ack(&ack, flight) {
+                Start::Leave => socket.snd_ssthresh = socket.snd_cwnd,
+                Start::Grow(share) => self.slow_start.share = share,
+            }
+        }
+    }
+
+    fn grow(&mut self, acked: u32, socket: &mut Socket) {
+        if !socket.is_cwnd_limited() {
+            return;
+        }
+        let left = if socket.in_slow_start() {
+            socket.slow_start(self.slow_start.credit(acked))
+        } else {
+            acked
+        };
+        if left > 0 {
+            self.compute(left, socket);
+            socket.grow_per(self.each, left);
+        }
+    }
+
+    fn ssthresh(&mut self, cause: Cause, socket: &Socket) -> u32 {
+        let beta = self.beta(matches!(cause, Cause::Mark { abe: true }));
+        let cwnd = socket.snd_cwnd;
+        self.last_max = if self.config.fast_convergence && cwnd < self.last_max {
+            cwnd.wrapping_mul(SCALE + beta) / (2 * SCALE)
+        } else {
+            cwnd
+        };
+        self.epoch = None;
+        self.slow_start.hystart.on_reduction();
+        (cwnd.wrapping_mul(beta) / SCALE).max(LEAST)
+    }
+
+    fn set_state(&mut self, state: CaState, _socket: &mut Socket) {
+        if state == CaState::Loss {
+            (self.each, self.computed, self.last_max) = (0, (0, 0), 0);
+            (self.delay_min, self.epoch) = (None, None);
+            self.slow_start.hystart.on_timeout();
+        }
+    }
+
+    /// Idle time does not count: the last segment before it left at `lsndtime`.
+    fn on_event(&mut self, event: Event, socket: &mut Socket) {
+        if let (Event::TransmitStart, Some(epoch)) = (event, &mut self.epoch) {
+            let now = socket.jiffies();
+            let idle = now.saturating_sub(socket.jiffies_at(socket.lsndtime));
+            if idle > 0 {
+                epoch.began = (epoch.began + idle).min(now);
+            }
+        }
+    }
+}
+
+impl SlowStart {
+    /// Returns the segments by which `acked` segments let the window grow.
+    fn credit(&mut self, acked: u32) -> u32 {
+        let credit = self.left + self.share * f64::from(acked).min(self.hystart.most_per_ack());
+        let whole = credit as u32;
+        self.left = credit - f64::from(whole);
+        whole
+    }
+}
+
+impl LinuxCubic {
+    /// Returns whether RTT samples do not count: in the first second after a reduction.
+    fn is_blind(&self, socket: &Socket) -> bool {
+        self.epoch
+            .is_some_and(|epoch| socket.jiffies() - epoch.began < u64::from(socket.hz()))
+    }
+
+    /// Share of the window that a reduction leaves, in 1024ths.
+    fn beta(&self, abe: bool) -> u32 {
+        let beta = if abe { MARK_BETA } else { self.config.beta };
+        ((beta * f64::from(SCALE)).round() as u32).min(SCALE - 1)
+    }
+
+    /// Computes the acknowledged segments per segment of growth, once per tick and window at most.
+    fn compute(&mut self, acked: u32, socket: &Socket) {
+        let (cwnd, now) = (socket.snd_cwnd, socket.jiffies());
+        if let Some(epoch) = &mut self.epoch {
+            epoch.acked += acked;
+        }
+        let (last_cwnd, last_time) = self.computed;
+        if last_cwnd == cwnd && now - last_time <= u64::from(socket.hz() / COMPUTED_PER_SECOND) {
+            return;
+        }
+        let mut epoch = match self.epoch {
+            Some(epoch) => epoch,
+            None => Epoch::begin(now, cwnd, self.last_max, acked, self.scale),
+        };
+        if self.epoch.is_none() || now != last_time {
+            self.computed = (cwnd, now);
+            self.each = self.by_cubic(&epoch, cwnd, socket);
+        }
+        if self.config.reno_friendly {
+            self.each = self.each.min(epoch.by_reno(cwnd, self.beta(false)));
+        }
+        self.each = self.each.max(LEAST_EACH);
+        self.epoch = Some(epoch);
+    }
+
+    /// By the cubic, a shortest RTT from now.
+    fn by_cubic(&self, epoch: &Epoch, cwnd: u32, socket: &Socket) -> u32 {
+        let delay_us = self.delay_min.map_or(0, |delay| (delay.0 / 1_000_000) as u32);
+        let ticks = socket.jiffies() - epoch.began + u64::from(socket.usecs_to_jiffies(delay_us));
+        let t = (ticks << SCALE_BITS) / u64::from(socket.hz());
+        let off = t.abs_diff(epoch.k);
+        let cube = self.scale.wrapping_mul(off).wrapping_mul(off).wrapping_mul(off);
+        let delta = (cube >> (4 * SCALE_BITS)) as u32;
+        let target = if t < epoch.k {
+            epoch.origin.wrapping_sub(delta)
+        } else {
+            epoch.origin.wrapping_add(delta)
+        };
+        let each = if target > cwnd {
+            cwnd / (target - cwnd)
+        } else {
+            IDLE * cwnd
+        };
+        if self.last_max == 0 {
+            each.min(START)
+        } else {
+            each
+        }
+    }
+}
+
+impl Epoch {
+    /// An epoch that begins at a window of `cwnd` segments, below or above that of the latest reduction.
+    fn begin(now: u64, cwnd: u32, last_max: u32, acked: u32, scale: u64) -> Epoch {
+        let distance = u64::from(last_max.saturating_sub(cwnd));
+        let factor = (1u64 << (4 * SCALE_BITS)) / scale;
+        Epoch {
+            began: now,
+            k: if distance > 0 {
+                u64::from(cube_root(factor * distance))
+            } else {
+                0
+            },
+            origin: last_max.max(cwnd),
+            reno_cwnd: cwnd,
+            acked,
+        }
+    }
+
+    /// By the window that Reno would have with a cut of `beta`.
+    fn by_reno(&mut self, cwnd: u32, beta: u32) -> u32 {
+        let eighths = 8 * (SCALE + beta) / 3 / (SCALE - beta);
+        let window = (cwnd.wrapping_mul(eighths) / 8).max(1);
+        while self.acked > window {
+            self.acked -= window;
+            self.reno_cwnd += 1;
+        }
+        if self.reno_cwnd > cwnd {
+            cwnd / (self.reno_cwnd - cwnd)
+        } else {
+            u32::MAX
+        }
+    }
+}
+
+/// Cube roots of the six leading binary digits of a number, times 64 and less 10, as the kernel approximates them.
+#[rustfmt::skip]
+const ROOTS: [u8; 64] = [
+      0,  54,  54,  54, 118, 118, 118, 118, 123, 129, 134, 138, 143, 147, 151, 156,
+    157, 161, 164, 168, 170, 173, 176, 179, 181, 185, 187, 190, 192, 194, 197, 199,
+    200, 202, 204, 206, 209, 211, 213, 215, 217, 219, 221, 222, 224, 225, 227, 229,
+    231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
+];
+
+/// Returns the cube root within .2 % on average: the kernel's approximation and one step of Newton's method.
+fn cube_root(number: u64) -> u32 {
+    let digits = u64::BITS - number.leading_zeros();
+    if digits < 7 {
+        return (u32::from(ROOTS[number as usize]) + 35) >> 6;
+    }
+    let thirds = ((digits * 84) >> 8) - 1;
+    let leading = (number >> (3 * thirds)) as usize;
+    let root = ((u32::from(ROOTS[leading]) + 10) << thirds) >> 6;
+    let quotient = number / (u64::from(root) * u64::from(root - 1));
+    ((2 * root + quotient as u32) * 341) >> 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cube_root_is_right_within_five_percent() {
+        for number in (1..60u32)
+            .flat_map(|power| [3u64.pow(power.min(39)), 1 << power])
+            .filter(|&n| n > 1 << 12)
+        {
+            let ratio = f64::from(cube_root(number)) / (number as f64).cbrt();
+            assert!((0.95..1.01).contains(&ratio), "{number}: {ratio}");
+        }
+    }
+}

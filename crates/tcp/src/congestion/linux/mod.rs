@@ -1,0 +1,210 @@
+//! The interface of Linux's congestion control modules (`struct tcp_congestion_ops`, 6.1), on top of [`Control`].
+//!
+//! A module computes in whole segments, microseconds and ticks, with the kernel's truncations and in the kernel's order:
+//! an ACK is reported to the module first, then the congestion state changes, then the window grows.
+
+mod socket;
+#[cfg(test)]
+mod witness;
+
+use super::control::{Ack, AckSample, Cause, Control, Grant, Phase, Wants};
+use crate::flight::Flight;
+use crate::variant::{Parameters, Variant};
+use longpipe_events::{Span, Time};
+pub use socket::{AckedSegments, CaState, Socket, DEFAULT_HZ};
+
+/// One congestion control module.
+pub trait Module: Sized {
+    /// Parameters of the module.
+    type Config: Parameters;
+
+    /// Returns the module's state before the connection is established.
+    fn new(config: &Self::Config) -> Self;
+
+    /// Invoked when the connection is established; `socket.srtt_us` is known if a handshake was simulated (`init`).
+    fn init(&mut self, _socket: &mut Socket) {}
+
+    /// Invoked for every ACK, before loss recovery processes it (`in_ack_event`, then `pkts_acked`).
+    fn on_acked(&mut self, _acked: &AckedSegments, _socket: &Socket) {}
+
+    /// Invoked for every ACK after loss recovery has processed it, before the window grows.
+    fn on_ack(&mut self, _ack: &Ack, _flight: &Flight, _socket: &mut Socket) {}
+
+    /// Grows the window by `acked` segments that arrived (`cong_avoid`).
+    fn grow(&mut self, acked: u32, socket: &mut Socket) {
+        socket.grow_as_reno(acked);
+    }
+
+    /// Returns the slow-start threshold after a congestion event (`ssthresh`).
+    fn ssthresh(&mut self, _cause: Cause, socket: &Socket) -> u32 {
+        socket.halved()
+    }
+
+    /// Invoked when the congestion state changes (`set_state`); `socket.ca_state` is still the state before.
+    fn set_state(&mut self, _state: CaState, _socket: &mut Socket) {}
+
+    /// Invoked for events of the window (`cwnd_event`).
+    fn on_event(&mut self, _event: Event, _socket: &mut Socket) {}
+
+    /// Invoked when a reduction turns out to be spurious (`undo_cwnd`), before the state returns to Open.
+    fn undo(&mut self, _socket: &mut Socket) {}
+}
+
+/// An event of the window (`enum tcp_ca_event`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A segment leaves while nothing is in flight (`CA_EVENT_TX_START`).
+    TransmitStart,
+    /// The window has reached the threshold after a reduction (`CA_EVENT_COMPLETE_CWR`).
+    CompleteCwr,
+    /// The retransmission timer expired (`CA_EVENT_LOSS`).
+    Loss,
+}
+
+/// A module and the socket that it controls.
+#[derive(Clone, Debug)]
+pub struct Linux<M> {
+    module: M,
+    socket: Socket,
+    /// Whether the module was initialized.
+    established: bool,
+    /// Whether nothing is in flight, so that the next segment starts a transmission.
+    idle: bool,
+}
+
+impl<M: Module> Variant for Linux<M> {
+    type Config = M::Config;
+
+    fn new(config: &M::Config) -> Linux<M> {
+        Linux {
+            module: M::new(config),
+            socket: Socket::new(),
+            established: false,
+            idle: false,
+        }
+    }
+}
+
+impl<M: Module> Linux<M> {
+    /// Initializes the module once, as before the first segment left at `sent`; `una` was SND.UNA then.
+    fn establish(&mut self, sent: Time, una: u64, flight: &Flight) {
+        if !self.established {
+            self.established = true;
+            self.socket.refresh(sent, flight);
+            (self.socket.snd_una, self.socket.snd_nxt) = (una, una);
+            self.module.init(&mut self.socket);
+        }
+    }
+
+    fn set_state(&mut self, state: CaState) {
+        self.module.set_state(state, &mut self.socket);
+        self.socket.ca_state = state;
+    }
+
+    /// Returns the congestion state after an ACK, by what loss recovery reports and what was reduced before.
+    fn state_after(&self, ack: &Ack) -> CaState {
+        match (ack.phase, self.socket.ca_state) {
+            (Phase::Recovery, _) => CaState::Recovery,
+            (Phase::Loss, _) => CaState::Loss,
+            (Phase::Open, _) if ack.open => CaState::Open,
+            (Phase::Open, state @ (CaState::Cwr | CaState::Recovery)) => state,
+            (Phase::Open, _) => CaState::Disorder,
+        }
+    }
+}
+
+impl<M: Module> Control for Linux<M> {
+    fn wants(&self) -> Wants {
+        Wants::RECORDS
+    }
+
+    fn set_hz(&mut self, hz: u32) {
+        self.socket.set_hz(hz);
+    }
+
+    fn on_start(&mut self, rtt: Span, flight: &Flight) -> Grant {
+        self.socket.refresh(Time::ZERO, flight);
+        self.socket.srtt_us = (rtt.0 * 8 / 1_000_000) as u32;
+        let before = self.socket.windows();
+        // Once more with the first ACK, which shows when the connection began.
+        self.module.init(&mut self.socket);
+        self.socket.grant(before, flight)
+    }
+
+    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) {
+        let sent = Time(sample.now.0.saturating_sub(sample.rtt.unwrap_or_default().0));
+        let una = flight.una - sample.acked;
+        self.establish(sent, una, flight);
+        if self.idle {
+            self.idle = false;
+            self.socket.refresh(sent, flight);
+            (self.socket.snd_una, self.socket.snd_nxt) = (una, una);
+            self.module.on_event(Event::TransmitStart, &mut self.socket);
+        }
+        self.socket.refresh(sample.now, flight);
+        let mss = flight.mss;
+        let acked = AckedSegments {
+            acked: socket::segments(sample.acked, mss),
+            delivered: socket::segments(sample.delivered, mss),
+            marked: socket::segments(sample.marked, mss),
+            acked_bytes: sample.acked,
+            rtt_us: sample.rtt.map(|rtt| socket::micros(sample.now, rtt)),
+            // Once a hole is filled the window field changes, too.
+            slow_path: sample.has_sack_blocks || sample.acked == 0 || self.socket.ca_state != CaState::Open,
+        };
+        self.module.on_acked(&acked, &self.socket);
+        if flight.outstanding() == 0 {
+            (self.idle, self.socket.lsndtime) = (true, sent);
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+        self.socket.refresh(ack.now, flight);
+        let before = self.socket.windows();
+        self.socket.take(ack);
+        let state = self.state_after(ack);
+        if state != self.socket.ca_state {
+            self.set_state(state);
+        }
+        self.module.on_ack(ack, flight, &mut self.socket);
+        if ack.grows {
+            self.module
+                .grow(socket::segments(ack.delivered, flight.mss), &mut self.socket);
+        }
+        self.socket.grant(before, flight)
+    }
+
+    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> Grant {
+        self.establish(now, flight.una, flight);
+        self.socket.refresh(now, flight);
+        self.socket.snd_cwnd_cnt = 0;
+        self.socket.snd_ssthresh = self.module.ssthresh(cause, &self.socket);
+        if cause == Cause::Timeout {
+            self.module.on_event(Event::Loss, &mut self.socket);
+            self.set_state(CaState::Loss);
+            // All that was in flight counts as lost, so that the retransmission starts a transmission.
+            self.module.on_event(Event::TransmitStart, &mut self.socket);
+        } else {
+            self.set_state(match cause {
+                Cause::Mark { .. } => CaState::Cwr,
+                _ => CaState::Recovery,
+            });
+        }
+        let threshold = f64::from(self.socket.snd_ssthresh) * flight.mss();
+        Grant::reduced(cause, threshold, flight)
+    }
+
+    fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> Grant {
+        self.socket.refresh(now, flight);
+        let before = self.socket.windows();
+        let reduced = matches!(self.socket.ca_state, CaState::Cwr | CaState::Recovery);
+        if spurious {
+            self.module.undo(&mut self.socket);
+        }
+        self.set_state(CaState::Open);
+        if reduced && !spurious {
+            self.module.on_event(Event::CompleteCwr, &mut self.socket);
+        }
+        self.socket.grant(before, flight)
+    }
+}

@@ -1,0 +1,228 @@
+//! The socket that Linux's controllers read and write: windows in whole segments, times in ticks of the kernel's clock.
+
+use super::super::control::{Ack, Grant};
+use super::super::growth::whole_part;
+use crate::flight::Flight;
+use longpipe_events::{Span, Time, PS_PER_SECOND};
+
+/// Slow-start threshold of a connection without losses (`TCP_INFINITE_SSTHRESH`).
+pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+/// Ticks per second of the kernel's clock where a scenario does not set `tcp.hz`.
+pub const DEFAULT_HZ: u32 = 250;
+
+/// Congestion state of a sender (`TCP_CA_Open` etc.).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CaState {
+    /// Nothing is lost or out of order.
+    Open,
+    /// Data arrived out of order, or a retransmission is in flight.
+    Disorder,
+    /// The window is being reduced because of ECN marks.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// Recovery after a retransmission timeout.
+    Loss,
+}
+
+/// What an ACK reports before loss recovery processes it (`struct ack_sample`, and what `in_ack_event` reads).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AckedSegments {
+    /// Segments that the ACK acknowledged in order (`pkts_acked`).
+    pub acked: u32,
+    /// Segments newly known to have arrived, including those reported by SACK blocks.
+    pub delivered: u32,
+    /// Segments among `delivered` that arrived with an ECN mark.
+    pub marked: u32,
+    /// Bytes by which SND.UNA advanced.
+    pub acked_bytes: u64,
+    /// RTT sample [µs]; none from retransmitted segments (`rtt_us`).
+    pub rtt_us: Option<u32>,
+    /// Whether the kernel processes the ACK in its slow path (`CA_ACK_SLOWPATH`).
+    pub slow_path: bool,
+}
+
+/// Fields of `struct tcp_sock` that a controller uses.
+#[derive(Clone, Debug)]
+pub struct Socket {
+    /// Congestion window [segment].
+    pub snd_cwnd: u32,
+    /// Slow-start threshold [segment].
+    pub snd_ssthresh: u32,
+    /// Segments acknowledged since the window grew.
+    pub snd_cwnd_cnt: u32,
+    /// Upper bound of the window [segment].
+    pub snd_cwnd_clamp: u32,
+    /// First unacknowledged byte.
+    pub snd_una: u64,
+    /// Next byte to send.
+    pub snd_nxt: u64,
+    /// Payload of a full segment [byte].
+    pub mss: u32,
+    /// Smoothed RTT in eighths of a microsecond; 0 before the first sample.
+    pub srtt_us: u32,
+    /// Congestion state before the event in progress.
+    pub ca_state: CaState,
+    /// When the last segment before an idle period was sent.
+    pub lsndtime: Time,
+    now: Time,
+    hz: u32,
+    tick: u64,
+    is_cwnd_limited: bool,
+    max_packets_out: u32,
+}
+
+impl Socket {
+    /// Returns the socket of a connection that has sent nothing.
+    pub fn new() -> Socket {
+        let mut socket = Socket {
+            snd_cwnd: 0,
+            snd_ssthresh: INFINITE_SSTHRESH,
+            snd_cwnd_cnt: 0,
+            snd_cwnd_clamp: u32::MAX,
+            snd_una: 0,
+            snd_nxt: 0,
+            mss: 1,
+            srtt_us: 0,
+            ca_state: CaState::Open,
+            lsndtime: Time::ZERO,
+            now: Time::ZERO,
+            hz: 0,
+            tick: 0,
+            is_cwnd_limited: false,
+            max_packets_out: 0,
+        };
+        socket.set_hz(DEFAULT_HZ);
+        socket
+    }
+
+    /// Sets the ticks per second of the kernel's clock (`CONFIG_HZ`).
+    pub fn set_hz(&mut self, hz: u32) {
+        (self.hz, self.tick) = (hz, PS_PER_SECOND / u64::from(hz));
+    }
+
+    /// Takes the clock, sequence numbers and windows from the sender.
+    pub fn refresh(&mut self, now: Time, flight: &Flight) {
+        self.now = now;
+        (self.snd_una, self.snd_nxt, self.mss) = (flight.una, flight.nxt, flight.mss);
+        self.snd_cwnd = (whole_part(flight.cwnd() / flight.mss()) as u32).max(1);
+        self.snd_ssthresh = if flight.ssthresh().is_finite() {
+            (whole_part(flight.ssthresh() / flight.mss()) as u32).min(INFINITE_SSTHRESH)
+        } else {
+            INFINITE_SSTHRESH
+        };
+    }
+
+    /// Takes the smoothed RTT and the use of the window from an ACK.
+    pub fn take(&mut self, ack: &Ack) {
+        self.srtt_us = ack.srtt.map_or(0, |srtt| (u128::from(srtt.0) * 8 / 1_000_000) as u32);
+        self.is_cwnd_limited = ack.usage.full;
+        self.max_packets_out = segments(ack.usage.most, self.mss);
+    }
+
+    /// Returns windows for the sender; those that did not change stay as they are, fractions of a segment included.
+    pub fn grant(&self, before: (u32, u32), flight: &Flight) -> Grant {
+        let bytes = |now: u32, before: u32, bytes: f64| {
+            if now == before {
+                bytes
+            } else {
+                f64::from(now) * flight.mss()
+            }
+        };
+        Grant {
+            window: bytes(self.snd_cwnd, before.0, flight.cwnd()),
+            threshold: bytes(self.snd_ssthresh, before.1, flight.ssthresh()),
+            pacing: None,
+        }
+    }
+
+    /// Returns the congestion window and the slow-start threshold.
+    pub fn windows(&self) -> (u32, u32) {
+        (self.snd_cwnd, self.snd_ssthresh)
+    }
+
+    /// Ticks per second of the kernel's clock.
+    pub fn hz(&self) -> u32 {
+        self.hz
+    }
+
+    /// Ticks of the kernel's clock by now (`tcp_jiffies32`).
+    pub fn jiffies(&self) -> u64 {
+        self.jiffies_at(self.now)
+    }
+
+    /// Ticks of the kernel's clock at an instant.
+    pub fn jiffies_at(&self, at: Time) -> u64 {
+        at.0 / self.tick
+    }
+
+    /// Converts a time to ticks, rounded up (`usecs_to_jiffies`).
+    pub fn usecs_to_jiffies(&self, us: u32) -> u32 {
+        (u64::from(us) * 1_000_000).div_ceil(self.tick) as u32
+    }
+
+    /// Returns whether the window is below the slow-start threshold.
+    pub fn in_slow_start(&self) -> bool {
+        self.snd_cwnd < self.snd_ssthresh
+    }
+
+    /// Returns whether the window, not the application, limits the sender; in slow start half of it is enough
+    /// (`tcp_is_cwnd_limited`).
+    pub fn is_cwnd_limited(&self) -> bool {
+        self.is_cwnd_limited || (self.in_slow_start() && self.snd_cwnd < self.max_packets_out.saturating_mul(2))
+    }
+
+    /// Adds `acked` segments to the window, up to the threshold, and returns what is left of them (`tcp_slow_start`).
+    pub fn slow_start(&mut self, acked: u32) -> u32 {
+        let cwnd = self.snd_cwnd.saturating_add(acked).min(self.snd_ssthresh);
+        let left = acked - (cwnd - self.snd_cwnd);
+        self.snd_cwnd = cwnd.min(self.snd_cwnd_clamp);
+        left
+    }
+
+    /// Adds one segment to the window per `each` acknowledged segments (`tcp_cong_avoid_ai`). Credit that a larger `each`
+    /// left over is worth one segment.
+    pub fn grow_per(&mut self, each: u32, acked: u32) {
+        if self.snd_cwnd_cnt >= each {
+            self.snd_cwnd_cnt = 0;
+            self.snd_cwnd += 1;
+        }
+        self.snd_cwnd_cnt += acked;
+        let more = self.snd_cwnd_cnt / each;
+        self.snd_cwnd_cnt -= more * each;
+        self.snd_cwnd = (self.snd_cwnd + more).min(self.snd_cwnd_clamp);
+    }
+
+    /// Grows the window as Reno's does (`tcp_reno_cong_avoid`).
+    pub fn grow_as_reno(&mut self, acked: u32) {
+        if !self.is_cwnd_limited() {
+            return;
+        }
+        let left = if self.in_slow_start() {
+            self.slow_start(acked)
+        } else {
+            acked
+        };
+        if left > 0 {
+            self.grow_per(self.snd_cwnd, left);
+        }
+    }
+
+    /// Returns half of the window, at least two segments (`tcp_reno_ssthresh`).
+    pub fn halved(&self) -> u32 {
+        (self.snd_cwnd / 2).max(2)
+    }
+}
+
+/// Returns the number of segments that hold `bytes`.
+pub fn segments(bytes: u64, mss: u32) -> u32 {
+    bytes.div_ceil(u64::from(mss)) as u32
+}
+
+/// Returns a duration as the difference of two readings of a microsecond clock, the later one at `now`.
+pub fn micros(now: Time, span: Span) -> u32 {
+    let us = |time: u64| time / 1_000_000;
+    now.0
+        .checked_sub(span.0)
+        .map_or(us(span.0), |sent| us(now.0) - us(sent)) as u32
+}

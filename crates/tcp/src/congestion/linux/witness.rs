@@ -1,0 +1,277 @@
+//! The controllers beside the kernel's: `witness.csv` holds windows and thresholds that the modules of Debian's
+//! linux-source-6.1 (6.1.192), compiled for user space, computed for random sequences of events.
+//!
+//! A row is an event that happens `count` times: `ack` (in order), `dup` (a duplicate with a SACK block), `recover` (the
+//! duplicate that begins a recovery), `mark` (an ECN echo that begins a reduction), `partial` (an ACK while the window is being
+//! reduced), `end` and `undo` (the ACK that ends a reduction, or shows that it was spurious), `rto`, and `drain` (an ACK of all
+//! that was in flight, after which the sender is idle). HyStart is off, a reduction sets the window to the threshold at once.
+
+use crate::congestion::control::{Ack, AckSample, Cause, Phase, Usage};
+use crate::congestion::limits::Limits;
+use crate::congestion::{
+    BicConfig, Congestion, CongestionConfig, CubicConfig, CubicRules, DctcpConfig, HighspeedConfig, HighspeedRules,
+    HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig, LinuxRenoConfig, ScalableConfig, ScalableRules,
+    VegasConfig, VegasRules, VenoConfig, WestwoodConfig,
+};
+use crate::flight::Flight;
+use longpipe_events::{Span, Time};
+
+const WITNESS: &str = include_str!("witness.csv");
+const MSS: u64 = 1000;
+
+/// Returns the controller that a column of the table names.
+fn config(name: &str) -> CongestionConfig {
+    match name {
+        "bic" => CongestionConfig::Bic(BicConfig {}),
+        "cubic" => CongestionConfig::Cubic(CubicConfig {
+            scaling: 0.4,
+            beta: 0.7,
+            fast_convergence: true,
+            reno_friendly: true,
+            hystart: HystartConfig::None,
+            rules: CubicRules::Linux,
+        }),
+        "dctcp" => CongestionConfig::Dctcp(DctcpConfig {
+            gain: 1.0 / 16.0,
+            initial_alpha: 1.0,
+        }),
+        "highspeed" => CongestionConfig::Highspeed(HighspeedConfig {
+            rules: HighspeedRules::Linux,
+        }),
+        "htcp" => CongestionConfig::Htcp(HtcpConfig {}),
+        "hybla" => CongestionConfig::Hybla(HyblaConfig {
+            reference_ps: Span::millis(25).0,
+        }),
+        "illinois" => CongestionConfig::Illinois(IllinoisConfig {}),
+        "reno" => CongestionConfig::LinuxReno(LinuxRenoConfig {}),
+        "scalable" => CongestionConfig::Scalable(ScalableConfig {
+            increase: 0.01,
+            decrease: 0.125,
+            low_window_segments: 16,
+            rules: ScalableRules::Linux,
+        }),
+        "vegas" => CongestionConfig::Vegas(VegasConfig {
+            alpha: 2.0,
+            beta: 4.0,
+            gamma: 1.0,
+            rules: VegasRules::Linux,
+        }),
+        "veno" => CongestionConfig::Veno(VenoConfig { backlog: 3.0 }),
+        "westwood" => CongestionConfig::Westwood(WestwoodConfig {}),
+        name => panic!("no controller for the column {name}"),
+    }
+}
+
+/// A row without its answers; times in microseconds.
+struct Event<'a> {
+    kind: &'a str,
+    gap: u64,
+    acked: u64,
+    marked: bool,
+    rtt: Option<Span>,
+    srtt: Span,
+    limited: bool,
+}
+
+/// State of the sender, as the kernel names it.
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Open,
+    Disorder,
+    Cwr,
+    Recovery,
+    Loss,
+}
+
+/// A sender without a network.
+struct Sender {
+    control: Congestion,
+    flight: Flight,
+    now: Time,
+    state: State,
+    /// Window and threshold before the latest reduction.
+    prior: (f64, f64),
+}
+
+impl Sender {
+    fn new(column: &str, handshake: Span) -> Sender {
+        let (name, hz) = column.split_once('-').expect("a column is NAME-HZ");
+        let mut sender = Sender {
+            control: Congestion::new(&config(name)),
+            flight: Flight::new(Limits::new(10.0 * MSS as f64, f64::INFINITY), 1 << 50, MSS as u32),
+            now: Time::ZERO,
+            state: State::Open,
+            prior: (0.0, 0.0),
+        };
+        sender.control.set_hz(hz.parse().expect("ticks per second"));
+        sender.control.on_start(handshake, &mut sender.flight);
+        sender
+    }
+
+    fn windows(&self) -> (u64, u64) {
+        let segments = |bytes: f64| bytes as u64 / MSS;
+        let threshold = self.flight.ssthresh();
+        let threshold = if threshold.is_finite() { segments(threshold) } else { 0 };
+        (segments(self.flight.cwnd()), threshold)
+    }
+
+    fn happens(&mut self, event: &Event) {
+        if event.kind == "rto" {
+            self.now += Span::micros(event.gap);
+            self.prior = (self.flight.cwnd(), self.flight.ssthresh());
+            self.control.on_reduction(Cause::Timeout, self.now, &mut self.flight);
+            self.state = State::Loss;
+            return;
+        }
+        let una = self.flight.una;
+        self.flight.nxt = self.flight.nxt.max(una + self.flight.cwnd() as u64);
+        self.flight.max = self.flight.nxt;
+        let duplicate = matches!(event.kind, "dup" | "recover");
+        let acked = match event.kind {
+            "drain" => self.flight.nxt - una,
+            _ if duplicate => 0,
+            _ => (event.acked * MSS).min(self.flight.cwnd() as u64),
+        };
+        let delivered = if duplicate { MSS } else { acked };
+        let in_flight = self.flight.nxt - una;
+        self.now += Span::micros(event.gap);
+        self.flight.una += acked;
+        let sample = AckSample {
+            now: self.now,
+            acked,
+            delivered,
+            marked: if event.marked { delivered } else { 0 },
+            rtt: event.rtt,
+            has_sack_blocks: duplicate || event.kind == "partial",
+        };
+        self.control.on_sample(&sample, &self.flight);
+        self.recover(event.kind);
+        let reduces = matches!(self.state, State::Cwr | State::Recovery) || event.kind == "mark";
+        let ack = Ack {
+            now: self.now,
+            acked,
+            grows: acked > 0 && !reduces,
+            open: self.state == State::Open,
+            phase: match self.state {
+                State::Recovery => Phase::Recovery,
+                State::Loss => Phase::Loss,
+                _ => Phase::Open,
+            },
+            delivered,
+            lost: 0,
+            marked: sample.marked,
+            in_flight_before: in_flight,
+            in_flight: self.flight.outstanding(),
+            cwnd: self.flight.cwnd(),
+            window_limited: event.limited,
+            usage: Usage::of(event.limited, if event.limited { in_flight } else { MSS }),
+            rtt: event.rtt,
+            srtt: Some(event.srtt),
+            least_rtt: event.rtt,
+            delay: None,
+            rate: None,
+            held: Span(0),
+            paced: false,
+        };
+        self.control.on_ack(&ack, &mut self.flight);
+        if event.kind == "mark" {
+            self.reduce(Cause::Mark { abe: false }, State::Cwr);
+        }
+    }
+
+    /// What loss recovery does between the two reports of an ACK.
+    fn recover(&mut self, kind: &str) {
+        match (kind, self.state) {
+            ("recover", _) => self.reduce(Cause::FastRetransmit, State::Recovery),
+            ("dup", State::Open) => self.state = State::Disorder,
+            ("end", state) => {
+                if matches!(state, State::Cwr | State::Recovery) {
+                    self.flight.limits.set(self.flight.ssthresh(), self.flight.ssthresh());
+                }
+                self.control.on_recovered(false, self.now, &mut self.flight);
+                self.state = State::Open;
+            }
+            ("undo", _) => {
+                let (cwnd, ssthresh) = self.prior;
+                let limits = (self.flight.cwnd().max(cwnd), self.flight.ssthresh().max(ssthresh));
+                self.flight.limits.set(limits.0, limits.1);
+                self.control.on_recovered(true, self.now, &mut self.flight);
+                self.state = State::Open;
+            }
+            ("ack" | "drain" | "mark", State::Disorder) => self.state = State::Open,
+            _ => {}
+        }
+    }
+
+    fn reduce(&mut self, cause: Cause, state: State) {
+        self.prior = (self.flight.cwnd(), self.flight.ssthresh());
+        self.control.on_reduction(cause, self.now, &mut self.flight);
+        self.state = state;
+    }
+}
+
+/// Compares all columns of a controller with the kernel's windows and thresholds.
+fn agrees_with_the_kernel(name: &str) {
+    let mut lines = WITNESS.lines();
+    let head: Vec<&str> = lines.next().expect("a head").split(',').collect();
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    let mut compared = 0;
+    for (place, column) in (0..)
+        .zip(&head)
+        .filter(|(_, column)| column.starts_with(&format!("{name}-")))
+    {
+        let mut sender: Option<(&str, Sender)> = None;
+        for (number, row) in (2..).zip(&rows) {
+            let value = |place: usize| row[place].parse::<i64>().expect("a number");
+            let micros = |place: usize| (value(place) >= 0).then(|| Span::micros(value(place) as u64));
+            let event = Event {
+                kind: row[1],
+                gap: value(3) as u64,
+                acked: value(4) as u64,
+                marked: value(5) == 1,
+                rtt: micros(6),
+                srtt: micros(7).expect("SRTT is always known"),
+                limited: value(8) == 1,
+            };
+            if sender.as_ref().is_none_or(|(seed, _)| *seed != row[0]) {
+                sender = Some((row[0], Sender::new(column, event.srtt)));
+            }
+            let (_, sender) = sender.as_mut().expect("set above");
+            for _ in 0..value(2) {
+                sender.happens(&event);
+            }
+            let (cwnd, ssthresh) = row[place].split_once('/').expect("CWND/SSTHRESH");
+            let kernel = [cwnd, ssthresh].map(|segments| segments.parse::<u64>().unwrap_or_default());
+            let (cwnd, ssthresh) = sender.windows();
+            assert_eq!([cwnd, ssthresh], kernel, "{column}, line {number}: {row:?}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 400, "{compared} rows");
+}
+
+macro_rules! agree {
+    ($($test:ident: $name:literal;)+) => {
+        $(
+            #[test]
+            fn $test() {
+                agrees_with_the_kernel($name);
+            }
+        )+
+    };
+}
+
+agree! {
+    bic: "bic";
+    cubic: "cubic";
+    dctcp: "dctcp";
+    highspeed: "highspeed";
+    htcp: "htcp";
+    hybla: "hybla";
+    illinois: "illinois";
+    reno: "reno";
+    scalable: "scalable";
+    vegas: "vegas";
+    veno: "veno";
+    westwood: "westwood";
+}
