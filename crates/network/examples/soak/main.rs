@@ -12,9 +12,9 @@
 mod common;
 mod coverage;
 
-use common::any_graph::any_scenario;
 use common::any_graph::motion::any_that_moves;
 use common::any_graph::rerouting::any_rerouted;
+use common::any_graph::{any_scenario, with_ends};
 use common::compare::{findings, Finding, MANY_EVENTS};
 use common::kept::Kept;
 use common::smaller::{smaller, FEW_EVENTS};
@@ -123,7 +123,7 @@ fn drawn(framing: Framing, links: Links, number: u64) -> Kept {
         Links::Move => any_that_moves(framing).boxed(),
         Links::Reroute => any_rerouted().boxed(),
     };
-    let tree = drawn.new_tree(&mut runner);
+    let tree = with_ends(drawn).new_tree(&mut runner);
     let scenario = tree.expect("nothing that is drawn is refused").current();
     Kept {
         seed: mix(number),

@@ -4,6 +4,7 @@
 //! as small numbers, from which its parts are built, so that proptest can shrink it.
 
 mod extremes;
+mod fields;
 mod graph;
 pub mod motion;
 mod pace;
@@ -71,6 +72,14 @@ struct Draft {
     flows: Vec<FlowDraft>,
     vbr: Vec<VbrDraft>,
     run: RunDraft,
+}
+
+/// Scenarios some of which have fields at the ends of their ranges.
+pub fn with_ends(usual: impl Strategy<Value = Scenario>) -> impl Strategy<Value = Scenario> {
+    (usual, fields::any_fields()).prop_map(|(mut scenario, fields)| {
+        fields::set(&mut scenario, &fields);
+        scenario
+    })
 }
 
 /// Any scenario with links of this kind.

@@ -1,5 +1,6 @@
 //! Every way to run a scenario leaves the same behind: in both engines, watched or not, at once or bit by bit.
 
+use super::invariants::{check_report, Trail};
 use super::transfers_agree;
 use longpipe_events::{Stream, Time};
 use longpipe_network::ip::report::PacketReport;
@@ -36,12 +37,15 @@ pub fn findings(scenario: &Scenario, seed: u64, most_events: u64) -> Vec<Finding
         seed,
         most_events,
     };
-    let recorder = || Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
+    let probes = || {
+        let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
+        (recorder, Trail::new(scenario))
+    };
     let reference = run.whole(Engine::Reference, (), "reference");
     let trains = run.whole(Engine::Trains, (), "trains");
     let mut watched = [
-        run.whole(Engine::Reference, recorder(), "reference watched"),
-        run.whole(Engine::Trains, recorder(), "trains watched"),
+        run.whole(Engine::Reference, probes(), "reference watched"),
+        run.whole(Engine::Trains, probes(), "trains watched"),
     ];
     let (engine, name, whole) = match seed & 1 {
         0 => (Engine::Reference, "reference bit by bit", &reference),
@@ -52,14 +56,16 @@ pub fn findings(scenario: &Scenario, seed: u64, most_events: u64) -> Vec<Finding
     keep(same("engines differ", &reference, &trains));
     keep(same("reference differs where it is watched", &reference, &watched[0]));
     keep(same("trains differ where they are watched", &trains, &watched[1]));
-    for (_, recorder) in watched.iter_mut().flatten() {
+    for (_, (recorder, _)) in watched.iter_mut().flatten() {
         recorder.finish(Time(scenario.duration_ps));
     }
-    if let [Ok((_, by_cell)), Ok((_, by_train))] = &watched {
+    if let [Ok((_, (by_cell, _))), Ok((_, (by_train, _)))] = &watched {
         keep(same_records(by_cell, by_train));
     }
-    for (report, recorder) in watched.iter().flatten() {
+    for (report, (recorder, trail)) in watched.iter().flatten() {
         keep(counts_agree(scenario, report, recorder));
+        keep(check_report(scenario, report));
+        keep(trail.broken.clone());
     }
     keep(same("a run differs where it goes bit by bit", whole, &in_bits));
     let failed = [reference.err(), trains.err(), in_bits.err()].into_iter().flatten();
@@ -167,6 +173,8 @@ fn same<P, Q>(kind: &str, one: &Outcome<P>, other: &Outcome<Q>) -> Result<(), Fi
         first_difference("port", &one.ports, &other.ports),
         first_difference("packet port", &one.packet_ports, &other.packet_ports),
         first_difference("class", &one.classes, &other.classes),
+        first_difference("datagrams", &one.datagrams, &other.datagrams),
+        first_difference("relay", &one.relays, &other.relays),
         // A mean of no delays is no number, so that it does not equal itself.
         first_difference("source", &debug(&one.sources), &debug(&other.sources)),
     ];

@@ -11,6 +11,8 @@ pub mod compare;
 #[allow(dead_code)]
 pub mod golden;
 #[allow(dead_code)]
+pub mod invariants;
+#[allow(dead_code)]
 pub mod kept;
 #[allow(dead_code)]
 pub mod packets;

@@ -1,0 +1,135 @@
+//! Any numeric field of a part of a scenario at zero, at the smallest or at the largest value that the checks accept.
+//!
+//! Fields are found in the scenario's JSON, and bounds by asking the checks, so that a field that is new takes part, too.
+
+use super::work;
+use crate::common::SECOND;
+use longpipe_network::atm::aal5::CELL_BITS;
+use longpipe_network::scenario::topology::Topology;
+use longpipe_network::scenario::{PolicyConfig, Scenario};
+use proptest::prelude::*;
+use serde_json::{Number, Value};
+
+/// Packets or cells that pass links afterwards, at most.
+const MOST_WORK: u64 = 60_000;
+/// Updates of a controller's probability in one run, at most.
+const MOST_UPDATES: u64 = 200_000;
+/// The parts of a scenario, and those of their fields that name other parts.
+const PARTS: [&str; 4] = ["links", "flows", "nodes", "vbr"];
+const NAMES: [&str; 5] = ["from", "to", "route", "return_route", "flow"];
+
+/// The end of a field's range.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Least,
+    /// One, or the smallest number above zero.
+    LeastPositive,
+    Largest,
+}
+
+/// Which field, and which end of its range.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldDraft {
+    part: usize,
+    field: usize,
+    end: End,
+}
+
+/// No field in most scenarios, or a few.
+pub fn any_fields() -> impl Strategy<Value = Vec<FieldDraft>> {
+    let part = prop_oneof![4 => Just(0usize), 4 => Just(1), 1 => Just(2), 1 => Just(3)];
+    let end = prop_oneof![3 => Just(End::Least), 1 => Just(End::LeastPositive), 2 => Just(End::Largest)];
+    let draft = (part, 0usize..1 << 20, end).prop_map(|(part, field, end)| FieldDraft { part, field, end });
+    prop_oneof![3 => Just(vec![]), 2 => prop::collection::vec(draft, 1..5)]
+}
+
+/// Sets the fields, and shortens the run where it would else move too much.
+pub fn set(scenario: &mut Scenario, drafts: &[FieldDraft]) {
+    for draft in drafts {
+        let value = serde_json::to_value(&*scenario).expect("a scenario is plain data");
+        let mut fields = vec![];
+        let part = PARTS[draft.part];
+        find_numbers(&value[part], &format!("/{part}"), &mut fields);
+        if !fields.is_empty() {
+            let field = &fields[draft.field % fields.len()];
+            if let Some(changed) = at_end(value, field, draft.end) {
+                *scenario = changed;
+            }
+        }
+    }
+    if drafts.is_empty() {
+        return;
+    }
+    for source in &mut scenario.vbr {
+        // Bursts of one cell each that come closer than cells would be all that is simulated.
+        let cell_ps = CELL_BITS * SECOND / source.peak_bps;
+        source.off_ps = source.off_ps.max(cell_ps.saturating_sub(source.on_ps));
+    }
+    let updates = scenario.links.iter().filter_map(|link| match &link.policy {
+        PolicyConfig::Pie(pie) => Some(pie.update_ps),
+        PolicyConfig::DualPi2(dual) => Some(dual.update_ps),
+        _ => None,
+    });
+    let updates = updates
+        .min()
+        .map_or(u64::MAX, |update| update.saturating_mul(MOST_UPDATES));
+    let most = work::duration_ps(scenario, MOST_WORK).min(updates);
+    scenario.duration_ps = scenario.duration_ps.min(most);
+}
+
+/// Collects the JSON pointers of all numbers that name no other part.
+fn find_numbers(value: &Value, at: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Number(_) => found.push(at.to_owned()),
+        Value::Array(rows) => {
+            let rows = rows.iter().enumerate();
+            rows.for_each(|(index, row)| find_numbers(row, &format!("{at}/{index}"), found));
+        }
+        Value::Object(fields) => {
+            let fields = fields.iter().filter(|(name, _)| !NAMES.contains(&name.as_str()));
+            fields.for_each(|(name, field)| find_numbers(field, &format!("{at}/{name}"), found));
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+/// The scenario with a field at an end of what the checks accept; none where its value is no number from zero on.
+fn at_end(mut value: Value, field: &str, end: End) -> Option<Scenario> {
+    let number = value.pointer(field)?.as_number()?.clone();
+    // Floating-point numbers from zero on are in the order of their bits.
+    let (is_float, mut inside) = match number.as_u64() {
+        Some(number) => (false, number),
+        None => (
+            true,
+            number.as_f64().filter(|number| number.is_sign_positive())?.to_bits(),
+        ),
+    };
+    let mut outside = match (end, is_float) {
+        (End::Least, _) => 0,
+        (End::LeastPositive, _) => 1,
+        (End::Largest, false) => u64::MAX,
+        (End::Largest, true) => f64::MAX.to_bits(),
+    };
+    let mut accepted = |bits: u64| {
+        let number = if is_float {
+            Number::from_f64(f64::from_bits(bits))?
+        } else {
+            Number::from(bits)
+        };
+        *value.pointer_mut(field)? = Value::Number(number);
+        let scenario: Scenario = serde_json::from_value(value.clone()).ok()?;
+        Topology::new(&scenario).is_ok().then_some(scenario)
+    };
+    let mut found = accepted(outside);
+    if found.is_some() {
+        return found;
+    }
+    while inside.abs_diff(outside) > 1 {
+        let middle = inside.min(outside) + inside.abs_diff(outside) / 2;
+        match accepted(middle) {
+            Some(scenario) => (inside, found) = (middle, Some(scenario)),
+            None => outside = middle,
+        }
+    }
+    found
+}

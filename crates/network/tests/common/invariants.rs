@@ -1,0 +1,241 @@
+//! Properties of every run, whatever its scenario: no link carries more than its rate, no queue's mean is above its peak, no packet
+//! is faster than light, ports lose count of nothing, and sequence spaces never go backwards.
+
+use super::compare::Finding;
+use super::SECOND;
+use longpipe_events::Time;
+use longpipe_network::ip::report::PacketReport;
+use longpipe_network::report::PortReport;
+use longpipe_network::scenario::{LinkConfig, Scenario};
+use longpipe_network::{Datagram, Flow, Probe, Report, REQUEST};
+use longpipe_tcp::segment::Opening;
+use longpipe_tcp::{AckSegment, DataSegment};
+use std::collections::HashMap;
+
+fn holds(holds: bool, kind: &str, detail: impl FnOnce() -> String) -> Result<(), Finding> {
+    if holds {
+        return Ok(());
+    }
+    Err(Finding {
+        kind: kind.to_owned(),
+        detail: detail(),
+    })
+}
+
+/// Checks what a report says of links, queues and flows.
+pub fn check_report(scenario: &Scenario, report: &Report) -> Result<(), Finding> {
+    for (index, port) in report.packet_ports.iter().enumerate() {
+        check_packet_port(&scenario.links[index], port, scenario.duration_ps)?;
+    }
+    for port in &report.ports {
+        check_port(port)?;
+    }
+    for class in &report.classes {
+        let peak = class.counters.peak_queue as f64;
+        check_mean(class.mean_queue, peak, || format!("{class:?}"))?;
+    }
+    for relay in &report.relays {
+        check_mean(Some(relay.mean_bytes), relay.peak_bytes as f64, || format!("{relay:?}"))?;
+    }
+    check_goodput(scenario, report)?;
+    for (source, config) in report.sources.iter().zip(&scenario.vbr) {
+        let propagation: u64 = config.route.iter().map(|&link| scenario.links[link].delay_ps).sum();
+        let possible = source.delays.is_none_or(|(least, _)| least.0 >= propagation);
+        holds(possible, "cells faster than light", || format!("{source:?}"))?;
+    }
+    let mut flows = report.flows.iter();
+    holds(
+        flows.all(|flow| flow.delivered_bytes <= flow.highest_sequence_bytes),
+        "more is delivered than came",
+        || format!("{:?}", report.flows),
+    )
+}
+
+fn check_mean(mean: Option<f64>, peak: f64, detail: impl FnOnce() -> String) -> Result<(), Finding> {
+    // The mean is rounded.
+    let possible = mean.is_none_or(|mean| (0.0..=peak * (1.0 + 1e-12)).contains(&mean));
+    holds(possible, "mean queue above its peak", detail)
+}
+
+fn check_packet_port(link: &LinkConfig, port: &PacketReport, duration_ps: u64) -> Result<(), Finding> {
+    let detail = || format!("{port:?}");
+    let moving = port.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
+    let lost = port.lost_overflow + port.lost_refused + port.lost_forced + moving;
+    let packets = port.packets_in == port.packets_out + lost + port.packets_held;
+    let bytes = port.bytes_in == port.bytes_out + port.bytes_lost + port.bytes_held;
+    holds(packets && bytes, "a port loses count", detail)?;
+    holds((0.0..=1.0).contains(&port.utilization), "utilization above 1", detail)?;
+    // Departures are rounded down to a picosecond.
+    let sent = 8 * u128::from(port.bytes_out) * u128::from(SECOND);
+    let possible = u128::from(link.rate_bps) * u128::from(duration_ps + 1);
+    holds(
+        link.motion.is_some() || sent <= possible,
+        "more left than the line carries",
+        detail,
+    )?;
+    if port.host {
+        return Ok(());
+    }
+    check_mean(port.mean_packets, port.peak_packets as f64, detail)?;
+    let held = port.packets_held <= port.peak_packets && port.bytes_held <= port.peak_bytes;
+    holds(held, "more is held than the peak", detail)
+}
+
+fn check_port(port: &PortReport) -> Result<(), Finding> {
+    let detail = || format!("{port:?}");
+    let at_port = port.lost_overflow + port.lost_refused + port.lost_discarded + port.lost_forced;
+    let lost = at_port + port.lost_outage + port.lost_on_wire;
+    holds(
+        port.cells_in == port.cells_out + lost + port.held,
+        "a port loses count",
+        detail,
+    )?;
+    holds((0.0..=1.0).contains(&port.utilization), "utilization above 1", detail)?;
+    check_mean(port.mean_queue, port.peak_queue as f64, detail)
+}
+
+/// Checks that the payload that flows delivered over each link fits its rate: their efficiency there is at most 1.
+fn check_goodput(scenario: &Scenario, report: &Report) -> Result<(), Finding> {
+    let mut delivered = vec![0u128; scenario.links.len()];
+    for (flow, config) in report.flows.iter().zip(&scenario.flows) {
+        if config.rerouting.is_none() {
+            config
+                .route
+                .iter()
+                .for_each(|&link| delivered[link] += u128::from(flow.delivered_bytes));
+        }
+    }
+    for (link, bytes) in scenario.links.iter().zip(delivered) {
+        let possible = u128::from(link.rate_bps) * u128::from(scenario.duration_ps + 1);
+        let fits = link.motion.is_some() || 8 * bytes * u128::from(SECOND) <= possible;
+        holds(fits, "efficiency above 1", || format!("{bytes} bytes over {link:?}"))?;
+    }
+    Ok(())
+}
+
+/// One direction of a flow's payload: the connection's data, or the requests for them.
+#[derive(Clone, Debug, Default)]
+struct Sequence {
+    /// End of what was sent.
+    end: u64,
+    /// Highest acknowledgement that came (SND.UNA).
+    acknowledged: u64,
+    /// Highest acknowledgement sent (RCV.NXT).
+    answered: u64,
+}
+
+/// Follows every packet from end to end.
+#[derive(Clone, Debug)]
+pub struct Trail {
+    /// Least propagation delay of each flow, there and back [ps].
+    propagation: Vec<[u64; 2]>,
+    sequences: Vec<[Sequence; 2]>,
+    /// Whether each flow's sender may probe a closed window with the last byte that was acknowledged (RFC 9293 section 3.8.6.1).
+    probes: Vec<bool>,
+    /// When packets left that have not arrived: by flow, whether they are ACKs, and number.
+    sent: HashMap<(usize, bool, u32), Time>,
+    /// The first property that did not hold.
+    pub broken: Result<(), Finding>,
+}
+
+impl Trail {
+    /// Of a run of this scenario.
+    pub fn new(scenario: &Scenario) -> Trail {
+        let least = |&link: &usize| {
+            let link = &scenario.links[link];
+            let delay = link.motion.as_ref().and_then(|motion| motion.delay.as_ref());
+            delay.map_or(link.delay_ps, |delay| {
+                delay.knots_ps.iter().map(|knot| knot[1]).min().unwrap_or(0)
+            })
+        };
+        let propagation = scenario.flows.iter().map(|flow| match flow.rerouting {
+            // A packet under way may take part of each route.
+            Some(_) => [0, 0],
+            None => [&flow.route, &flow.return_route].map(|route| route.iter().map(least).sum()),
+        });
+        Trail {
+            propagation: propagation.collect(),
+            sequences: scenario.flows.iter().map(|_| Default::default()).collect(),
+            probes: scenario.flows.iter().map(|flow| flow.onward.is_some()).collect(),
+            sent: HashMap::new(),
+            broken: Ok(()),
+        }
+    }
+
+    fn expect(&mut self, possible: bool, kind: &str, detail: impl FnOnce() -> String) {
+        if self.broken.is_ok() {
+            self.broken = holds(possible, kind, detail);
+        }
+    }
+
+    fn leaves(&mut self, now: Time, flow: Flow, is_ack: bool, frame: u32) {
+        self.sent.insert((flow.index(), is_ack, frame), now);
+    }
+
+    fn arrives(&mut self, now: Time, flow: Flow, is_ack: bool, frame: u32) {
+        let key = (flow.index(), is_ack, frame);
+        let Some(sent) = self.sent.remove(&key) else {
+            return self.expect(false, "a packet arrives that did not leave", || format!("{key:?}"));
+        };
+        let back = is_ack ^ (frame & REQUEST != 0);
+        let least = self.propagation[flow.index()][usize::from(back)];
+        let possible = now.0 >= sent.0 && now.0 - sent.0 >= least;
+        self.expect(possible, "a packet faster than light", || {
+            format!("{key:?} from {sent:?} to {now:?}")
+        });
+    }
+
+    fn sequence(&mut self, flow: Flow, frame: u32) -> &mut Sequence {
+        &mut self.sequences[flow.index()][usize::from(frame & REQUEST != 0)]
+    }
+}
+
+impl Probe for Trail {
+    fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
+        self.leaves(now, flow, false, frame);
+        if segment.opening != Opening::Over {
+            return;
+        }
+        let sequence = self.sequence(flow, frame);
+        let before = sequence.clone();
+        sequence.end = before.end.max(segment.sequence + u64::from(segment.length));
+        let detail = || format!("{segment:?} after {before:?}");
+        self.expect(segment.sequence <= before.end, "a segment leaves a gap", detail);
+        let probe = segment.length == 1 && segment.sequence + 1 == before.acknowledged;
+        let forward = segment.sequence >= before.acknowledged || (probe && self.probes[flow.index()]);
+        self.expect(forward, "sequence space goes backwards", detail);
+    }
+
+    fn received(&mut self, now: Time, flow: Flow, frame: u32, _segment: &DataSegment) {
+        self.arrives(now, flow, false, frame);
+    }
+
+    fn answered(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
+        self.leaves(now, flow, true, frame);
+        let sequence = self.sequence(flow, frame);
+        let before = std::mem::replace(&mut sequence.answered, ack.acknowledgement);
+        let forward = ack.acknowledgement >= before;
+        self.expect(forward, "acknowledgements go backwards", || {
+            format!("{ack:?} after {before}")
+        });
+    }
+
+    fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
+        self.arrives(now, flow, true, frame);
+        let sequence = self.sequence(flow, frame);
+        sequence.acknowledged = sequence.acknowledged.max(ack.acknowledgement);
+        let end = sequence.end;
+        let possible = ack.opening != Opening::Over || ack.acknowledgement <= end;
+        self.expect(possible, "an acknowledgement of what was not sent", || {
+            format!("{ack:?} of {end}")
+        });
+    }
+
+    fn sent_datagram(&mut self, now: Time, flow: Flow, frame: u32, _datagram: &Datagram) {
+        self.leaves(now, flow, false, frame);
+    }
+
+    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, _datagram: &Datagram) {
+        self.arrives(now, flow, false, frame);
+    }
+}
