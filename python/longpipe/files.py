@@ -2,9 +2,70 @@
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from longpipe.errors import ScenarioError
+
+# O_EXCL and O_NOFOLLOW: another user of the directory may have put a link there.
+_NEW: Final = (
+    os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+)  # fmt: skip
+# What identifies a file under all its names: device and inode.
+_Identity = tuple[int, int]
+
+
+@dataclass
+class _Files:
+    """The files that a command reads, and those that are there and that it will write, by the names it was given."""
+
+    read: dict[_Identity, str] = field(default_factory=dict)
+    written: dict[_Identity, str] = field(default_factory=dict)
+
+
+# Of the command that runs; outside of one, files may be read and written in any order.
+_of_command: list[_Files] = []
+
+
+@contextmanager
+def kept_apart() -> Iterator[None]:
+    """Refuses an output that names an input, by ScenarioError, until the block ends."""
+    _of_command.append(_Files())
+    try:
+        yield
+    finally:
+        _of_command.pop()
+
+
+def will_read(path: str | Path) -> None:
+    """Notes an input; ScenarioError if it is an output, too."""
+    if not _of_command or (identity := _identity(path)) is None:
+        return
+    files = _of_command[-1]
+    if option := files.written.get(identity):
+        raise ScenarioError(f"{option}: {path} is an input, too; needs another file")
+    files.read[identity] = str(path)
+
+
+def _will_write(option: str, path: Path) -> None:
+    if not _of_command or (identity := _identity(path)) is None:
+        return
+    files = _of_command[-1]
+    if identity in files.read:
+        raise ScenarioError(f"{option}: {path} is an input, too; needs another file")
+    files.written[identity] = option
+
+
+def _identity(path: str | Path) -> _Identity | None:
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
 
 
 def check_file(field: str, path: Path) -> None:
@@ -14,6 +75,7 @@ def check_file(field: str, path: Path) -> None:
     check_directory(field, path.parent)
     if path.exists() and not os.access(path, os.W_OK):
         raise ScenarioError(f"{field}: {path} is read-only; needs a file that can be written")
+    _will_write(field, path)
 
 
 def check_directory(field: str, path: Path) -> None:
@@ -35,13 +97,21 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Writes a file in one step: a reader or a kill never sees half of it."""
+    if _of_command and _identity(path) in _of_command[-1].read:
+        raise ScenarioError(f"output: {path} is an input, too; needs another file or directory")
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        partial.write_bytes(content)
-        partial.replace(path)
+        # Left by a process that was killed and had this number.
+        partial.unlink(missing_ok=True)
+        descriptor = os.open(partial, _NEW, 0o666)
+        try:
+            with os.fdopen(descriptor, "wb") as opened:
+                opened.write(content)
+            partial.replace(path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
     except OSError as error:
         # A full disk does not say for which file.
         error.filename = str(path)
         raise
-    finally:
-        partial.unlink(missing_ok=True)

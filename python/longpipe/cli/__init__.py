@@ -29,6 +29,7 @@ from longpipe.cli import (
 )
 from longpipe.cli.usage import told
 from longpipe.errors import RunError, ScenarioError
+from longpipe.files import kept_apart
 
 HELP = (
     "Simulate TCP over long, fat pipes of ATM cells or IP packets, each one by one.\n\n"
@@ -105,7 +106,7 @@ def main() -> NoReturn:
 
     try:
         # Errors of the command line itself are told like any other; what comes back is the status of an early exit.
-        with bash.whole_words():
+        with bash.whole_words(), kept_apart():
             status = app(prog_name="longpipe", standalone_mode=False)
     except UsageError as error:
         # A command alone shows its help, which is no mistake to tell of.

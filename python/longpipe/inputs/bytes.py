@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from longpipe.errors import ScenarioError
+from longpipe.files import will_read
 
 # Most bytes of a file, packed and unpacked, unless a reader allows more.
 MOST_BYTES: Final = 256 << 20
@@ -52,6 +53,7 @@ def open_regular(file: str | Path, needs: str, *, most: int | None = None) -> It
     """
     try:
         check_regular(file, Path(file).stat().st_mode, needs)
+        will_read(file)
         descriptor = os.open(file, _FLAGS)
         with os.fdopen(descriptor, "rb") as opened:
             # Another file may have taken the name meanwhile.

@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import StaticPool
 
 from longpipe.errors import ScenarioError, nearest
+from longpipe.files import will_read
 
 # Seconds that a second process waits for a first to finish writing, and for a server to answer.
 _LOCK_S: Final = 60
@@ -72,6 +73,7 @@ class Address:
         """The database, whose directory is made if it is missing."""
         if not self.is_sqlite:
             return self._postgresql(readonly=readonly)
+        will_read(self.path)
         if self.is_memory:
             engine = sa.create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
         else:

@@ -1,0 +1,88 @@
+"""Output files: created by this process alone, and never in place of an input."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from longpipe import ScenarioError, files
+from longpipe.store import Store
+from test_store_versions import longpipe
+
+SCENARIO = 'name = "a"\nduration = "20 ms"\n'
+
+
+def test_a_link_in_the_place_of_a_partial_file_is_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / f".out.txt.{os.getpid()}.partial").symlink_to(victim)
+    files.write_text(tmp_path / "out.txt", "new")
+    assert (victim.read_text(), (tmp_path / "out.txt").read_text()) == ("precious", "new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.txt", "victim"]
+
+
+def test_a_partial_file_that_another_process_makes_meanwhile_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partial = tmp_path / f".out.txt.{os.getpid()}.partial"
+
+    def raced(path: Path, *, missing_ok: bool) -> None:
+        assert missing_ok
+        path.symlink_to("elsewhere")
+
+    monkeypatch.setattr(Path, "unlink", raced)
+    with pytest.raises(FileExistsError) as refused:
+        files.write_text(tmp_path / "out.txt", "new")
+    assert refused.value.filename == str(tmp_path / "out.txt")
+    assert partial.is_symlink()
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_an_output_that_is_an_input_is_refused_whatever_comes_first(tmp_path: Path) -> None:
+    place, link = tmp_path / "a.toml", tmp_path / "b.toml"
+    place.write_text("x")
+    link.hardlink_to(place)
+    with files.kept_apart():
+        files.check_file("--output", place)
+        with pytest.raises(ScenarioError, match=r"--output: .*b\.toml is an input, too; needs another file"):
+            files.will_read(link)
+    with files.kept_apart():
+        files.will_read(place)
+        with pytest.raises(ScenarioError, match=r"--output: .*b\.toml is an input, too"):
+            files.check_file("--output", link)
+        with pytest.raises(ScenarioError, match=r"output: .*a\.toml is an input, too"):
+            files.write_text(place, "new")
+        files.write_text(tmp_path / "c.toml", "new")
+    files.will_read(place)
+    files.check_file("--output", place)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "a.toml", "--json", "a.toml"],
+        ["run", "a.toml", "--json", "link.toml"],
+        ["run", "a.toml", "--csv", "flows"],
+        ["plot", "a.toml", "queue", "-o", "a.svg"],
+        ["design", "a.toml", "--factor", "tcp.recovery=reno,sack", "--csv", "a.toml"],
+        ["study", "export", "s", "--store", "runs.csv", "-o", "runs.csv"],
+        ["analyse", "table.csv", "--response", "efficiency", "--factors", "buffer", "--json", "table.csv"],
+    ],
+)
+def test_commands_leave_their_inputs_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.toml").write_text(SCENARIO)
+    (tmp_path / "link.toml").symlink_to("a.toml")
+    (tmp_path / "a.svg").hardlink_to("a.toml")
+    (tmp_path / "flows").mkdir()
+    (tmp_path / "flows" / "flows.csv").hardlink_to("a.toml")
+    (tmp_path / "table.csv").write_text("buffer,efficiency\n1,0.5\n2,0.6\n1,0.7\n2,0.9\n")
+    Store("runs.csv").close()
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.suffix in (".toml", ".svg", ".csv")}
+    refused = longpipe(*arguments)
+    assert refused.returncode == 2
+    assert "is an input, too; needs another" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert {path: path.read_bytes() for path in before} == before
