@@ -72,6 +72,13 @@ def test_what_vbr_did_not_get_is_left_to_others() -> None:
     assert 0.95 < result.efficiency <= 1
 
 
+def test_a_trunk_that_flows_use_back_alone_carries_nothing_forth() -> None:
+    result = over_ip("1 s", [{"name": "up", "direction": "back"}])
+    mss = int(result.scenario.tcp.mss.split()[0])
+    assert result.attainable_bps == pytest.approx(1e7 * mss / (mss + 40))
+    assert result.efficiency == 0
+
+
 def test_segments_that_fill_their_last_cell_carry_more_than_full_ones() -> None:
     # 472 bytes and 56 of headers and trailers are 11 cells; a full segment of 500 leaves 20 bytes of its 12 empty.
     network = {"kind": "dumbbell", "sources": 60, "trunk_rate": "100 kbit/s", "access_rate": "100 Mbit/s"}

@@ -44,12 +44,13 @@ export function attainableBps(core: JsonTable, run: Run, capacityBps: number, du
     return (8 * payload) / durationS || Number.NaN;
 }
 
-/** What the flows that cross the trunk could fill it with. */
+/** What the flows that cross the trunk could fill it with; of all flows, if none crosses it. */
 function offersOf(core: JsonTable, run: Run): Offer[] {
     const [trunk, routes] = [trunkOf(core), routesOf(core)];
     const [sent, short] = [column(run.flows, "sent_bytes"), column(run.flows, "short_bytes")];
+    const none = !routes.some((route) => route.includes(trunk));
     return (core["flows"] as JsonTable[]).flatMap((flow, i) => {
-        if (!routes[i]?.includes(trunk)) return [];
+        if (!none && !routes[i]?.includes(trunk)) return [];
         const traffic = flow["traffic"] as JsonTable;
         if (!isOverTcp(flow)) {
             const payload = longest(traffic);

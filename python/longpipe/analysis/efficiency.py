@@ -72,16 +72,20 @@ def trunk_bps(resolved: Resolved, duration_ps: int, columns: Columns) -> float:
 
 
 def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:
-    """What the flows of a resolved dumbbell could fill its trunk with; of a split flow, the part that crosses it."""
+    """What the flows of a resolved dumbbell could fill its trunk with; of a split flow, the part that crosses it.
+
+    If no flow crosses the trunk, because all go back, these are the packets that its flows would fill it with.
+    """
     links, nodes = resolved["links"], resolved["nodes"]
     entry = links[trunk(resolved)]["from"]
     service = links[trunk(resolved)].get("motion", {}).get("service", {})
     wire = _Wire(resolved["framing"], service.get("header_bytes", 0))
     sent = _sent(columns)
-    for flow in resolved["flows"]:
-        forth = (links[k]["from"] == entry and nodes[links[k]["to"]]["kind"] == "switch" for k in flow["route"])
-        if not any(forth):
-            continue
+
+    def crosses(flow: Resolved) -> bool:
+        return any(links[k]["from"] == entry and nodes[links[k]["to"]]["kind"] == "switch" for k in flow["route"])
+
+    for flow in list(filter(crosses, resolved["flows"])) or resolved["flows"]:
         sent_bytes, short_bytes = sent[flow["name"]]
         tcp, traffic = flow["tcp"], flow["traffic"]
         if traffic["kind"] in OVER_TCP:
