@@ -250,10 +250,11 @@ GROUP = {"network": {"kind": "dumbbell", "group": [{"name": "new", "tcp": {"reco
         ({**MARKS, "switch.policy": {"kind": "fq-codel"}}, False),
         ({"network": {"kind": "dumbbell", "group": [{"name": "voice", "traffic": {"kind": "cbr", "rate": "64 kbit/s"}}]}, **MARKS}, False),
         ({"network.sources": 2, "network.vbr": {"period": "3 ms"}, "switch.scheduler": {"kind": "priority"}}, False),
+        ({"framing": "ip", "switch.buffer": "100 packets", "network.path": {"rate": [["0 s", "50 Mbit/s"]]}}, False),
     ],
     ids=[
         "sack", "timestamps", "unused", "marks", "red", "ledbat", "rack", "rfc6675", "hybla", "groups", "vegas", "group-of-vegas",
-        "bic", "bbr", "bbr3", "pie", "fq-codel", "datagrams", "vbr",
+        "bic", "bbr", "bbr3", "pie", "fq-codel", "datagrams", "vbr", "path",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("engine", ["2", "6"])

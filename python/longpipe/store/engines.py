@@ -38,8 +38,8 @@ _CHANGED_BY_7: Final = (
     "codel", "fq-codel", "pie", "dualpi2",
     "cbr", "poisson", "on-off", "voice", "video", "arrivals",
 )  # fmt: skip
-# One of them as a value, or any VBR.
-_OTHER_IN_7: Final = re.compile(rf': "({"|".join(_CHANGED_BY_7)})"|"vbr": \[?\{{')
+# One of them as a value; or VBR, a time-varying path or a proxy, for which efficiency has another denominator.
+_OTHER_IN_7: Final = re.compile(rf': "({"|".join(_CHANGED_BY_7)})"|"(vbr|path|return_path|pep)": \[?\{{')
 # Engines, the latest first, each with whether the next one changed the runs of a scenario, whose fields are JSON here.
 # Parameters of Vegas stand in every scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
