@@ -54,9 +54,11 @@ impl Board {
         self.high_rxt = self.high_rxt.max(end);
     }
 
-    /// A timeout: what the receiver holds is no longer relied on (RFC 2018 section 8).
-    pub fn clear(&mut self) {
+    /// Forgets all SACKed data after a timeout (RFC 2018 section 8). `una` is SND.UNA, because ACKs on the fast path do not call
+    /// `update`.
+    pub fn clear(&mut self, una: u64) {
         self.sacked.clear();
+        self.una = una;
         self.begin();
     }
 

@@ -162,7 +162,7 @@ impl Recover for Box<Rfc6675> {
 
     /// What SACK told is forgotten, and all that is outstanding lost (section 5.1).
     fn on_timeout(&mut self, reins: &mut Reins) {
-        self.board.clear();
+        self.board.clear(reins.flight().una);
         self.phase = Phase::Loss(reins.flight().max);
         (self.duplicates, self.pipe, self.news) = (0, 0, false);
     }
