@@ -1,12 +1,14 @@
 //! DualPI2 against RFC 9332's pseudocode, step by step.
 
 use super::packet;
+use crate::common::kept::Kept;
 use crate::common::queued::Packet;
-use crate::common::SECOND;
+use crate::common::{run, SECOND};
 use longpipe_events::{Stream, Time};
 use longpipe_network::queues::dualpi2::DualPi2;
-use longpipe_network::scenario::{DualPi2Config, LowLatencyMarking, TwoQueues};
+use longpipe_network::scenario::{DualPi2Config, Engine, LowLatencyMarking, Scenario, TwoQueues};
 use std::collections::VecDeque;
+use std::path::Path;
 
 /// What RFC 9332 appendix A says in its own order and names, in floating-point seconds.
 struct Pseudocode {
@@ -157,5 +159,23 @@ fn dualpi2_does_what_rfc_9332_s_pseudocode_does_packet_by_packet() {
             low_marks > 100 && (load < 1.0 || capable_share > 0.4 || drops > 100),
             "{seen:?}"
         );
+    }
+}
+
+/// A step at 0 s marks every packet of low latency, also where none ever waits, but for the first: `recur` returns true once its
+/// count is above 1 (RFC 9332 appendix A.1).
+#[test]
+fn a_step_at_zero_marks_packets_that_never_wait() {
+    let path = "tests/regressions/dualpi2_without_queue.json";
+    let kept = Kept::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(path));
+    for engine in [Engine::Reference, Engine::Trains] {
+        let scenario = Scenario {
+            engine,
+            ..kept.scenario.clone()
+        };
+        let report = run(&scenario, kept.seed);
+        let [trunk, exit] = [2, 4].map(|link| report.packet_ports[link]);
+        assert_eq!((trunk.packets_marked, exit.packets_marked), (166, 165));
+        assert_eq!(exit.peak_packets, 1, "none ever waits");
     }
 }
