@@ -6,7 +6,7 @@
 //! ```
 
 use crate::path::Arrival;
-use longpipe_events::Time;
+use longpipe_events::{Span, Time};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -22,6 +22,8 @@ const WAITING: usize = 1024;
 const CAPABLE: u8 = 1;
 const MARKED: u8 = 2;
 const END: u8 = 1;
+/// The longest time between two entries, one day: a record with a longer pause is damaged.
+const LONGEST_PAUSE: Span = Span(86_400_000_000_000_000);
 
 /// How a record ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,23 +111,36 @@ pub enum ReadError {
     /// What it holds.
     #[error("entry {0}: not one of a record")]
     Entry(u64),
+    /// An entry is too late for the one before.
+    #[error("entry {0}: {1} s after the one before; a record pauses for a day at most")]
+    Pause(u64, u64),
 }
 
-/// Reads the entries of the file at `path`, which begin at byte `offset`; how it ends, unless it was broken off.
+/// Reads the entries of the file at `path`, which begin at byte `offset`; how it ends, unless it was broken off. An error of
+/// `each` ends the reading.
 ///
 /// # Errors
-/// The file can't be read, or holds something else.
-pub fn read(path: &Path, offset: u64, mut each: impl FnMut(Arrival)) -> Result<Option<End>, ReadError> {
+/// The file can't be read, or holds something else; or what `each` returns.
+pub fn read<E: From<ReadError>>(
+    path: &Path,
+    offset: u64,
+    mut each: impl FnMut(Arrival) -> Result<(), E>,
+) -> Result<Option<End>, E> {
     let mut bytes = Vec::new();
-    File::open(path)?.read_to_end(&mut bytes)?;
+    File::open(path)
+        .and_then(|mut file| file.read_to_end(&mut bytes))
+        .map_err(ReadError::File)?;
     let body = bytes.get(offset as usize..).unwrap_or_default();
     let (mut number, mut last) = (0, Time::ZERO);
     let mut entries = body.chunks_exact(ENTRY);
     while let Some(entry) = entries.next() {
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| entry[at + byte]));
         let at = Time(word(0));
-        if at < last || entry[15] > END {
-            return Err(ReadError::Entry(number));
+        if at < last || entry[15] > END || entry[14] > CAPABLE | MARKED {
+            return Err(ReadError::Entry(number).into());
+        }
+        if at - last > LONGEST_PAUSE {
+            return Err(ReadError::Pause(number, (at - last).0 / 1_000_000_000_000).into());
         }
         if entry[15] == END {
             let Some(rest) = entries.next() else { return Ok(None) };
@@ -136,17 +151,18 @@ pub fn read(path: &Path, offset: u64, mut each: impl FnMut(Arrival)) -> Result<O
                 arrivals: word(8),
             };
             if end.arrivals != number {
-                return Err(ReadError::Entry(number));
+                return Err(ReadError::Entry(number).into());
             }
             return Ok(Some(end));
         }
-        each(Arrival {
+        let arrival = Arrival {
             at,
             circuit: u32::from_le_bytes(std::array::from_fn(|byte| entry[8 + byte])),
             bytes: u16::from_le_bytes([entry[12], entry[13]]),
             capable: entry[14] & CAPABLE != 0,
             marked: entry[14] & MARKED != 0,
-        });
+        };
+        each(arrival)?;
         (number, last) = (number + 1, at);
     }
     Ok(None)
@@ -171,7 +187,11 @@ mod tests {
         (0..10_000).for_each(|n| recorder.put(&arrival(n)));
         recorder.finish(Time(80_000), 42).expect("room");
         let mut found = vec![];
-        let end = read(&path, 4, |arrival| found.push(arrival)).expect("a record");
+        let keep = |arrival| {
+            found.push(arrival);
+            Ok::<(), ReadError>(())
+        };
+        let end = read(&path, 4, keep).expect("a record");
         let expected = End {
             at: Time(80_000),
             decisions: 42,
@@ -182,9 +202,19 @@ mod tests {
         // Broken off.
         let bytes = std::fs::read(&path).expect("the file");
         std::fs::write(&path, &bytes[..4 + 3 * ENTRY + 5]).expect("room");
-        assert!(read(&path, 4, |_| ()).is_ok_and(|end| end.is_none()));
+        let ends = |offset| read(&path, offset, |_| Ok::<(), ReadError>(()));
+        assert!(ends(4).is_ok_and(|end| end.is_none()));
         std::fs::write(&path, [0xff; 64]).expect("room");
-        assert!(matches!(read(&path, 0, |_| ()), Err(ReadError::Entry(0))));
+        assert!(matches!(ends(0), Err(ReadError::Entry(0))));
+        // 58 days and 19 hours, then a flag that there is not.
+        let mut entry = [0; ENTRY];
+        entry[..8].copy_from_slice(&5_081_277_178_699_218_000_u64.to_le_bytes());
+        std::fs::write(&path, entry).expect("room");
+        assert!(matches!(ends(0), Err(ReadError::Pause(0, 5_081_277))));
+        entry = [0; ENTRY];
+        entry[14] = 4;
+        std::fs::write(&path, entry).expect("room");
+        assert!(matches!(ends(0), Err(ReadError::Entry(0))));
         std::fs::remove_file(&path).expect("the file");
     }
 }

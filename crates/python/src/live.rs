@@ -20,6 +20,7 @@ use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// What a run has counted so far, to be read from another thread.
 #[pyclass(frozen)]
@@ -122,6 +123,44 @@ pub(crate) fn live_alone(py: Python<'_>, lasts_ns: u64, real_time: bool) -> PyRe
     quantiles(py, &found.map_err(os_error)?)
 }
 
+/// Simulated time between two looks at the clock, and time between two looks at signals.
+const STEP: Span = Span(100_000_000_000);
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Why a replay ends before its record does: the record, or a signal's exception.
+enum Stopped {
+    Record(ReadError),
+    Signal(PyErr),
+}
+
+impl From<ReadError> for Stopped {
+    fn from(error: ReadError) -> Stopped {
+        Stopped::Record(error)
+    }
+}
+
+/// Advances the path to `time` and counts delays; Python's signal handlers run every [`LOOK`].
+fn advance(
+    path: &mut Path,
+    time: Time,
+    entered: &[Time],
+    delays: &mut Histogram,
+    looked: &mut Instant,
+) -> Result<(), Stopped> {
+    let time = time.min(path.end());
+    loop {
+        let next = time.min(path.now() + STEP);
+        count_delays(path.advance_to(next), entered, delays);
+        if looked.elapsed() >= LOOK {
+            Python::attach(|py| py.check_signals()).map_err(Stopped::Signal)?;
+            *looked = Instant::now();
+        }
+        if next >= time {
+            return Ok(());
+        }
+    }
+}
+
 /// Has the arrivals of a record, whose entries begin at byte `offset`, enter again, in virtual time.
 ///
 /// ValueError where the file holds something else.
@@ -138,22 +177,25 @@ pub(crate) fn live_replay<'py>(
     let foreign = |circuit: u32| circuit < circuits && scenario.flows[(circuit / 2) as usize].foreign;
     let (mut unknown, mut delays, mut entered) = (0, Histogram::default(), Vec::new());
     let ended = py.detach(|| {
+        let mut looked = Instant::now();
         let ended = record::read(&file, offset, |arrival| {
             if !foreign(arrival.circuit) {
                 unknown += 1;
-                return;
+                return Ok(());
             }
-            count_delays(path.advance_to(arrival.at), &entered, &mut delays);
+            advance(&mut path, arrival.at, &entered, &mut delays, &mut looked)?;
             entered.push(arrival.at);
             path.enter(arrival);
+            Ok::<(), Stopped>(())
         })?;
         let last = ended.map_or(path.now(), |end| end.at);
-        count_delays(path.advance_to(last), &entered, &mut delays);
-        Ok(ended)
+        advance(&mut path, last, &entered, &mut delays, &mut looked)?;
+        Ok::<_, Stopped>(ended)
     });
-    let ended = ended.map_err(|error: ReadError| match error {
-        ReadError::File(error) => os_error(error),
-        ReadError::Entry(_) => PyValueError::new_err(error.to_string()),
+    let ended = ended.map_err(|stopped| match stopped {
+        Stopped::Record(ReadError::File(error)) => os_error(error),
+        Stopped::Record(error) => PyValueError::new_err(error.to_string()),
+        Stopped::Signal(error) => error,
     })?;
     if unknown > 0 {
         return Err(PyValueError::new_err(format!(

@@ -1,20 +1,28 @@
 """Records of live runs: what entered, with all that is needed to decide it again."""
 
+import hashlib
 import json
+import os
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from longpipe import _core
-from longpipe.errors import RunError, ScenarioError
-from longpipe.files import check_file
+from longpipe.errors import RunError, ScenarioError, shown
+from longpipe.files import check_file, will_read
+from longpipe.inputs import parse_json
+from longpipe.inputs.bytes import check_regular
 from longpipe.live.hosts import Plan, plan
 from longpipe.scenario import Scenario
 
 MAGIC: Final = b"longpipe live record "
 VERSION: Final = 1
 _LENGTH: Final = struct.Struct("<Q")
+# Most bytes of a head: a scenario of 10 000 flows takes 20 MB.
+MOST_HEAD: Final = 256 << 20
+MOST_HOSTS: Final = 10_000
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,7 @@ def begin(file: Path, plan: Plan, seed: int, *, alone: bool) -> None:
         "mtu": plan.mtu,
         "alone": alone,
         "resolved": plan.resolved_json,
+        "digest": _digest(plan.resolved_json),
     }
     text = json.dumps(head, sort_keys=True).encode()
     file.write_bytes(MAGIC + f"{VERSION}\n".encode() + _LENGTH.pack(len(text)) + text)
@@ -60,6 +69,8 @@ def begin(file: Path, plan: Plan, seed: int, *, alone: bool) -> None:
 def read(file: Path) -> Record:
     """The head of a record; ScenarioError if it is none, or one of another version."""
     try:
+        check_regular(file, file.stat().st_mode, "a record")
+        will_read(file)
         with file.open("rb") as opened:
             first = opened.readline(64)
             if not first.startswith(MAGIC):
@@ -68,18 +79,23 @@ def read(file: Path) -> Record:
             if version != str(VERSION):
                 raise ScenarioError(f"{file}: a record of version {version}; this longpipe reads version {VERSION}")
             (length,) = _LENGTH.unpack(opened.read(_LENGTH.size))
-            head: dict[str, Any] = json.loads(opened.read(length))
-            offset = opened.tell()
+            offset = opened.tell() + length
+            if not 0 < length <= MOST_HEAD or offset > os.fstat(opened.fileno()).st_size:
+                raise ScenarioError(f"{file}: a head of {length} bytes; needs a whole record")
+            content = opened.read(length)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ScenarioError(f"{file}: can't be read, {reason}; needs a record") from None
-    except (struct.error, ValueError, KeyError) as error:
-        if isinstance(error, ScenarioError):
-            raise
+    except struct.error:
         raise ScenarioError(f"{file}: broken off in its head; needs a whole record") from None
+    head = _checked(file, parse_json(content, f"{file}: head", "that of a record"))
+    try:
+        scenario = Scenario(**head["scenario"])
+    except ScenarioError as error:
+        raise ScenarioError(*(f"{file}: scenario.{problem}" for problem in error.problems)) from None
     return Record(
         file=file,
-        scenario=Scenario(**head["scenario"]),
+        scenario=scenario,
         hosts=tuple(head["hosts"]),
         seed=head["seed"],
         mtu=head["mtu"],
@@ -88,6 +104,45 @@ def read(file: Path) -> Record:
         resolved_json=head["resolved"],
         offset=offset,
     )
+
+
+def _checked(file: Path, head: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever JSON holds
+    """The head, each of whose fields has its type and range; ScenarioError names the one that has not."""
+    if not isinstance(head, dict):
+        raise ScenarioError(f"{file}: head: {shown(head)}; needs that of a record")
+    for name, (is_fit, needs) in _FIELDS.items():
+        if name not in head:
+            raise ScenarioError(f"{file}: {name}: missing in its head; needs a whole record")
+        if not is_fit(head[name]):
+            raise ScenarioError(f"{file}: {name}: {shown(head[name])}; needs {needs}")
+    # Older records have none.
+    if "digest" in head and head["digest"] != _digest(head["resolved"]):
+        raise ScenarioError(f"{file}: resolved: not what its digest is of; needs a record as it was written")
+    return head
+
+
+def _is_whole(value: object, among: range) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value in among
+
+
+def _are_hosts(value: object) -> bool:
+    return isinstance(value, list) and 2 <= len(value) <= MOST_HOSTS and all(isinstance(name, str) for name in value)
+
+
+# Of each field of a head: whether a value is fit, and what it needs.
+_FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
+    "engine": (lambda value: isinstance(value, str), "the number of an engine, as text"),
+    "scenario": (lambda value: isinstance(value, dict), "the fields of a scenario"),
+    "hosts": (_are_hosts, "the names of two hosts or more"),
+    "seed": (lambda value: _is_whole(value, range(2**64)), "a whole number of 64 bits"),
+    "mtu": (lambda value: _is_whole(value, range(68, 2**16)), "68 to 65535 bytes"),
+    "alone": (lambda value: isinstance(value, bool), "true or false"),
+    "resolved": (lambda value: isinstance(value, str), "a resolved scenario, as text"),
+}
+
+
+def _digest(resolved: str) -> str:
+    return hashlib.sha256(resolved.encode(errors="surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -131,7 +186,7 @@ def replay(file: str | Path, **changes: object) -> Replay:
     try:
         return Replay(**_core.live_replay(resolved, record.seed, str(record.file), record.offset))
     except _core.ScenarioError as error:
-        raise ScenarioError(str(error)) from None
+        raise ScenarioError(f"{file}: {error}") from None
     except _core.DefectError as error:
         raise RunError(f"{error}; a defect of longpipe") from None
     except ValueError as error:

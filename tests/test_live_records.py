@@ -1,0 +1,152 @@
+"""Records of live runs that are damaged, or that pause for longer than a run can: each is one line."""
+
+import json
+import random
+import signal
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from live_programs import IDLE, live
+from longpipe import Scenario, ScenarioError
+from longpipe.live import plan, replay
+from longpipe.live.records import MAGIC, begin, read
+
+DAY_PS = 86_400 * 10**12
+END = 1
+
+
+def arrival(at_ps: int, flags: int = 0, circuit: int = 0) -> bytes:
+    return struct.pack("<QIHBB", at_ps, circuit, 100, flags, 0)
+
+
+def end(at_ps: int, arrivals: int) -> bytes:
+    return struct.pack("<Q7xBQQ", at_ps, END, 0, arrivals)
+
+
+def record(file: Path, entries: bytes, *, alone: bool = True) -> Path:
+    begin(file, plan(Scenario.from_toml(IDLE), alone=alone), seed=1, alone=alone)
+    with file.open("ab") as opened:
+        opened.write(entries)
+    return file
+
+
+def with_head(file: Path, change: dict[str, Any]) -> Path:
+    """A record whose head has these fields changed, or is without those that are None."""
+    content = file.read_bytes()
+    start = content.index(b"\n") + 1
+    (length,) = struct.unpack_from("<Q", content, start)
+    head = json.loads(content[start + 8 : start + 8 + length]) | change
+    text = json.dumps({name: value for name, value in head.items() if value is not None}).encode()
+    file.write_bytes(content[:start] + struct.pack("<Q", len(text)) + text + content[start + 8 + length :])
+    return file
+
+
+def test_a_record_from_before_heads_had_digests_decides_the_same(tmp_path: Path) -> None:
+    entries = arrival(0) + arrival(10**9, circuit=1) + arrival(DAY_PS) + end(DAY_PS + 10**12, 3)
+    new = replay(record(tmp_path / "new.live", entries))
+    old = replay(with_head(record(tmp_path / "old.live", entries), {"digest": None}))
+    assert (new.entered, new.delivered, new.decisions) == (3, 3, old.decisions)
+    assert new.elapsed_s == 86_401
+
+
+@pytest.mark.parametrize(
+    ("entries", "problem"),
+    [
+        # 58 days and 19 hours, which took hours to simulate.
+        (
+            arrival(5_081_277_178_699_218_000),
+            "entry 0: 5081277 s after the one before; a record pauses for a day at most",
+        ),
+        (arrival(5) + end(DAY_PS + 6, 1), "entry 1: 86400 s after the one before; a record pauses for a day at most"),
+        (arrival(5) + arrival(4), "entry 1: not one of a record"),
+        (arrival(5, flags=4), "entry 0: not one of a record"),
+        (arrival(5) + end(6, 2), "entry 1: not one of a record"),
+    ],
+)
+def test_entries_that_no_run_writes_are_named(tmp_path: Path, entries: bytes, problem: str) -> None:
+    file = record(tmp_path / "a.live", entries)
+    done = live("replay", str(file))
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"error: {file}: {problem}; needs a record of longpipe live --record\n",
+    )
+
+
+def test_a_signal_ends_a_replay(tmp_path: Path) -> None:
+    # A greedy flow sends beside for a simulated day.
+    scenario = Scenario.from_toml(IDLE).with_(traffic="greedy")
+    file = tmp_path / "a.live"
+    begin(file, plan(scenario, ("source1", "sink1")), seed=1, alone=False)
+    with file.open("ab") as opened:
+        opened.write(arrival(5, circuit=2) + end(DAY_PS, 1))
+
+    def late(_number: int, _frame: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(TimeoutError):
+            replay(file)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"seed": None}, "seed: missing in its head"),
+        ({"seed": 2**64}, "seed: "),
+        ({"seed": -1}, "seed: -1; needs a whole number of 64 bits"),
+        ({"seed": True}, "seed: "),
+        ({"mtu": 10**6}, "mtu: 1000000; needs 68 to 65535 bytes"),
+        ({"hosts": 7}, "hosts: 7; needs the names of two hosts or more"),
+        ({"hosts": ["a", 5]}, "hosts: "),
+        ({"alone": "yes"}, "alone: "),
+        ({"engine": 7}, "engine: 7; needs"),
+        ({"scenario": []}, "scenario: "),
+        ({"scenario": {"duration": "never"}}, "scenario.duration: "),
+        ({"resolved": 5}, "resolved: 5; needs"),
+        ({"resolved": "{}"}, "resolved: not what its digest is of"),
+        ({"digest": 5}, "resolved: not what its digest is of"),
+    ],
+)
+def test_a_field_of_a_head_that_is_not_fit_is_named(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
+    file = with_head(record(tmp_path / "a.live", b""), change)
+    with pytest.raises(ScenarioError) as refused:
+        read(file)
+    assert str(refused.value).startswith(f"{file}: {problem}")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("head", [b"[]", b"7", b"{", b"\xff" * 9, b"[" * 100_000, b'{"seed": 1' + b"0" * 5000 + b"}"])
+@pytest.mark.parametrize("length", [None, 0, 2**40, 2**63, 2**64 - 1])
+def test_a_head_of_other_content_or_length_is_one_line(tmp_path: Path, head: bytes, length: int | None) -> None:
+    file = tmp_path / "a.live"
+    file.write_bytes(MAGIC + b"1\n" + struct.pack("<Q", len(head) if length is None else length) + head)
+    with pytest.raises(ScenarioError, match=r"a\.live: ") as refused:
+        read(file)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 1000
+
+
+def test_a_record_with_flipped_bits_is_replayed_or_named(tmp_path: Path) -> None:
+    file = record(tmp_path / "a.live", arrival(0) + arrival(10**9, circuit=1) + end(10**12, 2))
+    whole = file.read_bytes()
+    drawn = random.Random(1)
+    problems = []
+    for _ in range(300):
+        content = bytearray(whole)
+        # Heads are long: entries are hit as often.
+        least = drawn.choice([0, len(content) - 64])
+        content[drawn.randrange(least, len(content))] ^= 1 << drawn.randrange(8)
+        file.write_bytes(content)
+        try:
+            replay(file)
+        except ScenarioError as error:
+            problems.append(str(error))
+    assert len(problems) > 100
+    assert [problem for problem in problems if not problem.startswith(f"{file}: ") or "\n" in problem] == []
