@@ -151,3 +151,55 @@ def test_a_sigterm_of_a_study_tells_how_to_go_on(tmp_path: Path) -> None:
         _, errors = process.communicate(timeout=120)
     assert process.returncode == 143, errors
     assert "finished runs are stored; go on with: longpipe design many.toml" in errors
+
+
+TWICE = """
+import atexit, sys, time
+from pathlib import Path
+import longpipe.cli
+from longpipe.__main__ import main
+
+def wait(name):
+    Path(name).touch()
+    time.sleep(60)
+
+# The second Ctrl-C comes while the first one ends the process.
+atexit.register(wait, "second")
+longpipe.cli.app = lambda **_: wait("first")
+main()
+"""
+
+
+def test_a_second_ctrl_c_is_status_130_without_a_traceback(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", TWICE], cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            for name in ("first", "second"):
+                deadline = time.monotonic() + 60
+                while not (tmp_path / name).exists():
+                    assert time.monotonic() < deadline
+                    assert process.poll() is None
+                    time.sleep(0.01)
+                process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert (process.returncode, set(errors.splitlines())) == (130, {"interrupted"})
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6])
+def test_ctrl_c_at_any_time_of_a_start_is_no_traceback(after_s: float) -> None:
+    # Until Python itself has started, Ctrl-C is not longpipe's to answer.
+    begun = "from longpipe.interrupts import leave_at_once; leave_at_once(); print('up', end='', flush=True)"
+    code = f"{begun}; from longpipe.__main__ import main; main()"
+    command = [sys.executable, "-c", code, "run", "no.toml"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(2) == b"up"
+        time.sleep(after_s)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) in {
+        (130, b"interrupted\n"),
+        # It had ended by then.
+        (2, b"error: no.toml: can't be read, no such file or directory; needs a TOML file\n"),
+    }

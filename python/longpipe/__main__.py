@@ -4,21 +4,26 @@ import gc
 import sys
 from typing import NoReturn
 
+from longpipe.interrupts import INTERRUPTED, interruptible, leave_at_once
+
 # Loading makes many objects that stay, over which Python's own threshold of 700 has the collector go all the time.
 COLLECT_AFTER = 50_000
 
 
 def main() -> NoReturn:
-    """Runs the command line; Ctrl-C while it is still loading is no traceback either."""
+    """Runs the command line; Ctrl-C at any time ends it without a traceback."""
+    # There is nothing to interrupt yet.
+    leave_at_once()
     gc.set_threshold(COLLECT_AFTER)
     try:
         from longpipe.cli import main as run
 
+        interruptible()
         run()
     except KeyboardInterrupt:
+        leave_at_once()
         sys.stderr.write("interrupted\n")
-        # `longpipe.cli.INTERRUPTED`, which may not have been loaded.
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

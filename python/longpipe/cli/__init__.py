@@ -30,6 +30,7 @@ from longpipe.cli import (
 from longpipe.cli.usage import told
 from longpipe.errors import RunError, ScenarioError
 from longpipe.files import kept_apart
+from longpipe.interrupts import INTERRUPTED, leave_at_once
 
 HELP = (
     "Simulate TCP over long, fat pipes of ATM cells or IP packets, each one by one.\n\n"
@@ -39,7 +40,7 @@ HELP = (
 )
 EPILOG = "Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated."
 
-FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+FAILED, BAD_INPUT = 1, 2
 
 # Of Typer's errors that which all others about a command line are.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -119,6 +120,7 @@ def main() -> NoReturn:
         where = f"{error.filename}: " if error.filename else ""
         tell([f"{where}{(error.strerror or str(error)).lower()}"], FAILED)
     except (KeyboardInterrupt, typer.Abort):
+        leave_at_once()
         errors.print("interrupted")
         sys.exit(INTERRUPTED)
     except Exception as error:
