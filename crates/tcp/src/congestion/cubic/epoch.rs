@@ -1,6 +1,6 @@
 //! Congestion avoidance since a reduction, by the RFC; windows are in segments.
 
-use super::CubicConfig;
+use super::config::CubicConfig;
 use crate::congestion::control::Ack;
 use crate::congestion::cube_root::cube_root;
 use longpipe_events::{Span, Time};

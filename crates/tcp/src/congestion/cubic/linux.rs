@@ -1,8 +1,8 @@
 //! CUBIC by Linux's whole numbers (tcp_cubic.c).
 
-use super::{CubicConfig, HystartConfig, MARK_BETA};
+use super::config::{CubicConfig, MARK_BETA};
 use crate::congestion::control::{Ack, Cause};
-use crate::congestion::hystart::{Hystart, Start};
+use crate::congestion::hystart::{Hystart, HystartConfig, Start};
 use crate::congestion::linux::{AckedSegments, CaState, Event, Module, Socket};
 use crate::flight::Flight;
 use longpipe_events::Span;

@@ -1,73 +1,21 @@
 //! CUBIC: past slow start the window follows a cubic of the time since the last reduction (RFC 9438; Ha, Rhee and Xu 2008).
 
+mod config;
 mod epoch;
 mod linux;
 
 use super::control::{Ack, Cause, Control, Grant, Wants};
 use super::growth::is_limited;
-use super::hystart::{Hystart, HystartConfig, Start};
+use super::hystart::{Hystart, Start};
 use super::linux::Linux;
-use super::ruled::{Ruled, Rules};
+use super::ruled::Ruled;
 use crate::flight::Flight;
-use crate::problem::Problem;
-use crate::variant::{Parameters, Variant};
+use crate::variant::Variant;
+use config::MARK_BETA;
+pub use config::{CubicConfig, CubicRules};
 use epoch::Epoch;
 use linux::LinuxCubic;
 use longpipe_events::{Span, Time};
-use longpipe_reading::Read;
-use serde::{Deserialize, Serialize};
-use strum::VariantNames;
-
-/// Where Linux's tcp_cubic.c (6.1) does otherwise than the RFC.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum CubicRules {
-    /// RFC 9438.
-    #[serde(rename = "rfc-9438")]
-    #[strum(serialize = "rfc-9438")]
-    Rfc9438,
-    /// It looks ahead by the shortest round trip, in whole segments, grows by 5 % at least before the first loss, and by as
-    /// much as Reno's estimate is above the window, which goes on at one rate.
-    Linux,
-}
-
-/// The cubic, the cut, and what goes with them.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
-#[serde(deny_unknown_fields)]
-pub struct CubicConfig {
-    /// How steep the cubic is [segment/s³], C.
-    pub scaling: f64,
-    /// Share of the window that a loss leaves, β.
-    pub beta: f64,
-    /// A loss before the old maximum lowers it further, which makes room for others.
-    pub fast_convergence: bool,
-    /// Grow at least as Reno would.
-    pub reno_friendly: bool,
-    /// What ends slow start besides a loss.
-    pub hystart: HystartConfig,
-    /// The RFC's, or Linux's where they differ.
-    pub rules: CubicRules,
-}
-
-impl Parameters for CubicConfig {
-    fn problem(&self) -> Option<Problem> {
-        let fine = self.scaling > 0.0 && self.scaling <= 1000.0 && self.beta > 0.0 && self.beta < 1.0;
-        (!fine).then(|| {
-            Problem::new(
-                "congestion",
-                format!("scaling {}, beta {}", self.scaling, self.beta),
-                "needs 0 < scaling <= 1000 and 0 < beta < 1",
-            )
-        })
-    }
-}
-
-impl Rules for CubicConfig {
-    fn is_linux(&self) -> bool {
-        self.rules == CubicRules::Linux
-    }
-}
 
 /// A sender by either set of rules.
 pub type Cubic = Ruled<Rfc9438, Linux<LinuxCubic>>;
@@ -109,9 +57,6 @@ impl Variant for Rfc9438 {
         }
     }
 }
-
-/// What a mark leaves of the window where it costs less than a loss (RFC 8511 section 3.1).
-const MARK_BETA: f64 = 0.85;
 
 impl Control for Rfc9438 {
     /// The round trip of every segment, and what SACK blocks tell of arrivals.
@@ -208,8 +153,10 @@ impl Rfc9438 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::hystart::HystartConfig;
     use crate::congestion::trial::Trial;
     use crate::congestion::CongestionConfig;
+    use crate::variant::Parameters;
 
     const RFC: CubicConfig = CubicConfig {
         scaling: 0.4,
