@@ -115,7 +115,9 @@ def test_what_they_stored_is_what_this_engine_finds(tmp_path: Path) -> None:
             if scenario is not TRACED:
                 stored, now = store.require(scenario, seed), simulate(scenario, seed)
                 assert stored.state_hash == now.state_hash
-                pd.testing.assert_frame_equal(stored.flows, now.flows, check_dtype=False, check_exact=True)
+                # Runs of engine 6 lack this column; efficiency then takes all bytes sent as its upper bound.
+                flows = now.flows.drop(columns="short_bytes")
+                pd.testing.assert_frame_equal(stored.flows, flows, check_dtype=False, check_exact=True)
                 pd.testing.assert_frame_equal(stored.ports, now.ports, check_dtype=False, check_exact=True)
 
 
