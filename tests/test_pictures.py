@@ -278,7 +278,7 @@ def test_rates_of_bbr_have_its_gains() -> None:
     assert steps["bandwidth_bps"].median() == pytest.approx(carried, rel=0.02)
     figure = pictures.rates(of_bbr(), ["flow1"], (0.0, 12.0))
     labels = {label for panel in figure.axes for label in panel.get_legend_handles_labels()[1]}
-    assert {"data arrived", "pacing rate", "bandwidth that BBR goes by", "startup", "drain", "probe-rtt"} <= labels
+    assert {"data arrived", "pacing rate", "bandwidth estimate of BBR", "startup", "drain", "probe-rtt"} <= labels
 
 
 MANY = SCENARIO.with_(
