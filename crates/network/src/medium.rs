@@ -34,10 +34,10 @@ pub(crate) trait Medium: Sized {
         self.send(hosts, vc, frame, payload, UNKNOWN);
     }
 
-    /// Handles what comes next here, if it comes before all on the event queue and not after the end.
+    /// Handles the medium's next event if it precedes all events in the queue and is not after the end.
     fn advance<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool;
 
-    /// When what comes next here does, the event queue apart, where somebody outside may ask.
+    /// Returns the time of the medium's next event outside of the event queue, for callers with external packets.
     fn next_due(&self) -> Option<Time> {
         None
     }

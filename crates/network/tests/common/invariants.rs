@@ -149,7 +149,7 @@ impl Trail {
             })
         };
         let propagation = scenario.flows.iter().map(|flow| match flow.rerouting {
-            // A packet under way may take part of each route.
+            // A packet in flight during a change may use a part of each route.
             Some(_) => [0, 0],
             None => [&flow.route, &flow.return_route].map(|route| route.iter().map(least).sum()),
         });

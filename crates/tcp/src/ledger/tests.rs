@@ -176,7 +176,7 @@ enum Event {
     New(u64),
     /// A lost segment leaves again.
     Retransmit,
-    /// An ACK of so many segments more arrives, with SACK blocks of so many segments so far beyond.
+    /// Processes an ACK of further segments, with SACK blocks given by distance and length in segments.
     Ack(u64, Vec<(u64, u64)>),
     Timeout,
     Undo,
