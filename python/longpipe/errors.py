@@ -36,6 +36,15 @@ class RunError(RuntimeError):
     """Runs that can't be done, or not be kept; `str()` gives one line per problem."""
 
 
+# C0 and C1 controls, DEL, separators of lines, and marks that turn the direction of text.
+CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def plain(text: str) -> str:
+    r"""Returns a text whose control characters are escapes, as in "\x1b[31m"."""
+    return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 def nearest(word: str, accepted: Iterable[str], most: int | None = None) -> str:
     """Returns the clause that names what is accepted, `most` of it, led by the closest name of all if there is one."""
     names = [_shortened(name) for name in accepted]
@@ -48,7 +57,12 @@ def nearest(word: str, accepted: Iterable[str], most: int | None = None) -> str:
 
 
 def _shortened(name: str) -> str:
-    return name if len(name) <= 60 else f"{name[:57]}..."
+    return shortened(name, 60)
+
+
+def shortened(text: str, most: int = 1000) -> str:
+    """Returns a text of at most `most` characters."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _lines(error: ErrorDetails, model: type[BaseModel]) -> tuple[str, ...]:

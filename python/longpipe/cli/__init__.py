@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Annotated, NoReturn
 
 import typer
-from rich.console import Console
 
 from longpipe.captures import CaptureError
 from longpipe.cli import (
@@ -27,8 +26,9 @@ from longpipe.cli import (
     suite,
     validate,
 )
+from longpipe.cli.safe import Console
 from longpipe.cli.usage import told
-from longpipe.errors import RunError, ScenarioError
+from longpipe.errors import RunError, ScenarioError, plain, shortened
 from longpipe.files import kept_apart
 from longpipe.interrupts import INTERRUPTED, leave_at_once
 
@@ -102,7 +102,7 @@ def main() -> NoReturn:
     def tell(problems: Iterable[str], status: int) -> NoReturn:
         for problem in problems:
             errors.print("[bold red]error:[/]", end=" ")
-            errors.print(problem, markup=False)
+            errors.print(plain(problem), markup=False)
         sys.exit(status)
 
     try:
@@ -115,7 +115,7 @@ def main() -> NoReturn:
     except ScenarioError as error:
         tell(error.problems, BAD_INPUT)
     except (CaptureError, RunError) as error:
-        tell(str(error).splitlines(), FAILED)
+        tell(str(error).split("\n"), FAILED)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         tell([f"{where}{(error.strerror or str(error)).lower()}"], FAILED)
@@ -126,7 +126,7 @@ def main() -> NoReturn:
     except Exception as error:
         if os.environ.get("LONGPIPE_TRACEBACK"):
             raise
-        errors.print(f"run failed: {type(error).__name__}: {error}", markup=False)
+        errors.print(f"run failed: {type(error).__name__}: {plain(shortened(str(error)))}", markup=False)
         errors.print("LONGPIPE_TRACEBACK=1 shows where.")
         sys.exit(FAILED)
     sys.exit(status or 0)

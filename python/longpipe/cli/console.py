@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
+from longpipe.cli import safe
+
 # A width that no table or line reaches.
 UNBOUNDED: Final = 100_000
 
@@ -17,7 +19,7 @@ UNBOUNDED: Final = 100_000
 def terminal() -> Console:
     """Returns a console for stdout with the width of the terminal or of COLUMNS; without either nothing is wrapped."""
     known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
-    return Console(highlight=False, width=None if known else UNBOUNDED)
+    return safe.Console(highlight=False, width=None if known else UNBOUNDED)
 
 
 def show_table(console: Console, table: Table, heads: int = 1) -> None:

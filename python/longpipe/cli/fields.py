@@ -33,8 +33,7 @@ def fields(
 ) -> None:
     """List the fields of a scenario with unit, default, source and accepted values, and all kinds of each part."""
     # Import only here, for the start-up time of other commands.
-    from rich.console import Console
-
+    from longpipe.cli.safe import Console
     from longpipe.scenario.reference import all_fields
 
     known = all_fields()

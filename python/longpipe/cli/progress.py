@@ -4,9 +4,10 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Display
+
+from longpipe.cli.safe import Console
 
 # Import for type checking only, because studies take a second to load.
 if TYPE_CHECKING:

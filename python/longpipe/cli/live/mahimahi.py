@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from longpipe.cli.safe import Console
 
 LITERALLY = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
 

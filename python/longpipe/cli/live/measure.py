@@ -4,8 +4,8 @@ import os
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from longpipe.cli.safe import Console
 from longpipe.errors import ScenarioError, nearest
 
 MISSED = 1

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from typer.core import TyperCommand
 
+from longpipe.cli.safe import Console
 from longpipe.errors import RunError, ScenarioError
 from longpipe.files import check_file
 from longpipe.units import TIME
@@ -146,7 +146,10 @@ def run(
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
     if not quiet:
         hosts = ", ".join(f"{host.name} {host.address}" for host in plan.hosts)
-        errors.print(f"live: {scenario.name}, {hosts}, MTU {plan.mtu}, {len(plan.simulated)} flows simulated beside")
+        errors.print(
+            f"live: {scenario.name}, {hosts}, MTU {plan.mtu}, {len(plan.simulated)} flows simulated beside",
+            markup=False,
+        )
         if not plan.has_ipv6:
             errors.print("live: no IPv6, which needs an MTU of 1280")
 

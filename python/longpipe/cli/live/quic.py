@@ -5,8 +5,8 @@ import signal
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
+from longpipe.cli.safe import Console
 from longpipe.errors import ScenarioError
 
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
-
 from longpipe.cli.progress import Bar
+from longpipe.cli.safe import Console
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
 from longpipe.papers import PAPERS

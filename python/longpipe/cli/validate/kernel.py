@@ -3,8 +3,9 @@
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+
+from longpipe.cli.safe import Console
 
 DIFFERENT = 1
 

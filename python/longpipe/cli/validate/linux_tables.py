@@ -22,8 +22,7 @@ def linux_tables(
 
     Takes two minutes for controls, an hour for all. Needs Debian's package user-mode-linux.
     """
-    from rich.console import Console
-
+    from longpipe.cli.safe import Console
     from longpipe.validate.linux_tables import TABLES, content
 
     if table is not None and table not in TABLES:
