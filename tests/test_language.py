@@ -27,7 +27,7 @@ CLEAN: Final = (
     "docs/how-to/slurm-through-dask.md", "docs/how-to/starlink-and-geo.md", "docs/how-to/which-queue.md",
     "docs/index.md", "docs/ip.md", "docs/lab.md", "docs/links.md", "docs/live.md", "docs/pictures.md",
     "docs/proxies.md", "docs/report.md", "docs/scenarios.md", "docs/simulation.md", "docs/sources.md",
-    "docs/suites.md", "docs/tutorial.md", "docs/web.md", "lab/src", "python/longpipe/design",
+    "docs/suites.md", "docs/tcp.md", "docs/tutorial.md", "docs/web.md", "lab/src", "python/longpipe/design",
     "python/longpipe/executors", "python/longpipe/lab", "python/longpipe/report", "python/longpipe/study",
 )  # fmt: skip
 
