@@ -70,11 +70,11 @@ def mean_delay_ms(result: Result) -> float:
         ),
         (
             {"tcp.congestion": "dctcp"},
-            "tcp.ecn: off; needs dctcp or accurate for congestion = 'dctcp', whose window falls by the share of marks",
+            "tcp.ecn: off; needs dctcp or accurate for congestion = 'dctcp', which uses the share of marks",
         ),
         (
             {"tcp.congestion": "dctcp", "tcp.ecn": "classic"},
-            "tcp.ecn: classic; needs dctcp or accurate for congestion = 'dctcp', whose window falls by the share of marks",
+            "tcp.ecn: classic; needs dctcp or accurate for congestion = 'dctcp', which uses the share of marks",
         ),
     ],
     ids=str,

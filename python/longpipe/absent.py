@@ -11,11 +11,11 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     **dict.fromkeys(("bbr2", "bbrv2"), ("a congestion control", "tcp.congestion = 'bbr3' or 'bbr', version 1")),
     **dict.fromkeys(
         ("copa", "lp", "nv"),
-        ("a congestion control", "tcp.congestion = 'vegas', which goes by round trips too"),
+        ("a congestion control", "tcp.congestion = 'vegas', which also uses RTTs"),
     ),
     **dict.fromkeys(
         ("l4s", "prague"),
-        ("marks of low latency", "tcp.ecn = {kind = 'dctcp', ect = 1} with switch.policy = 'dualpi2'"),
+        ("a low-latency service", "tcp.ecn = {kind = 'dctcp', ect = 1} with switch.policy = 'dualpi2'"),
     ),
     **dict.fromkeys(("wred", "gred", "choke", "avq", "pi", "rem"), ("a queue", "switch.policy = 'red' or 'pie'")),
     **dict.fromkeys(("cake", "cobalt"), ("a queue", "switch.policy = 'fq-codel'")),
@@ -23,10 +23,14 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         ("wfq", "fair-queueing", "fq-pie", "fq_pie"),
         ("a queue for each flow", "switch.policy = 'fq-codel' or 'drr'"),
     ),
+    **dict.fromkeys(
+        ("token", "token-bucket", "tbf", "policer", "policing", "shaper", "shaping"),
+        ("a rate limiter", "a link's rate with a small buffer, network.trunk_rate and switch.buffer"),
+    ),
     **dict.fromkeys(("quic", "http2", "http3", "http/2", "http/3"), ("a protocol", "traffic = 'web' over TCP")),
     **dict.fromkeys(
         ("dvb-s2x",),
-        ("a table of adaptive coding", "network.path = {symbol_rate, esn0}, with steps of your own as modcods"),
+        ("a table of adaptive coding", "network.path = {symbol_rate, esn0}, with modes of your own as modcods"),
     ),
     **dict.fromkeys(("ipv6", "ethernet", "mpls", "wifi"), ("a link layer", "framing = 'ip' or 'aal5'")),
 }
@@ -69,22 +73,25 @@ CALLED: Final[dict[str, str]] = {
 RENO: Final = "aimd"
 
 
-# Fields whose values are written in other fields, too: what each of them is, and its names, as the models tell.
+# Fields whose values users also write in other fields: a noun phrase for such a value, and all its names.
 _HOMES: dict[str, tuple[str, tuple[str, ...]]] = {}
 
 
 def learn(field: str, what: str, names: tuple[str, ...]) -> None:
-    """The model of a field tells which names it has."""
+    """Registers a field, with a noun phrase for its values and their names. Called by the model of the field."""
     _HOMES[field] = (what, names)
 
 
 def homes() -> list[tuple[str, str, tuple[str, ...]]]:
-    """Fields that told of themselves: name, what it is, its names."""
+    """Returns the registered fields as (field, noun phrase, names)."""
     return [(field, what, names) for field, (what, names) in _HOMES.items()]
 
 
 def known(word: str, accepted: Container[str]) -> str | None:
-    """What to say of a name that is not accepted, if it is well known: that it is absent, elsewhere, or called else."""
+    """Returns an explanation of a well-known name that is not accepted, or None.
+
+    The name is absent from longpipe, a value of another field, or has another name in `accepted`.
+    """
     name = word.strip().lower()
     if (called := CALLED.get(name)) is not None and called in accepted:
         return f"it is {called!r} here"

@@ -156,15 +156,15 @@ function* tcpProblems(tcp: Part): Generator<[string, string]> {
     }
     const ecn = kindOf(valueOf(tcp, "ecn") as Part);
     if (congestion === "dctcp" && ecn !== "dctcp" && ecn !== "accurate") {
-        yield ["ecn", `${ecn}; needs dctcp or accurate for congestion = 'dctcp', whose window falls by the share of marks`];
+        yield ["ecn", `${ecn}; needs dctcp or accurate for congestion = 'dctcp', which uses the share of marks`];
     }
     const timer = valueOf(tcp, "timer") as Part;
     if (congestion === "ledbat" && (kindOf(timer) === "coarse" || valueOf(timer, "timestamps") !== true)) {
-        const accepted = "needs fine, with timestamps, for congestion = 'ledbat', which measures one-way delays by them";
+        const accepted = "needs fine, with timestamps, for congestion = 'ledbat', which measures one-way delays";
         yield ["timer", `${kindOf(timer)} without timestamps; ${accepted}`];
     }
     if ((congestion === "bbr" || congestion === "bbr3") && recovery !== "rack") {
-        yield ["recovery", `${recovery}; needs 'rack' with congestion '${congestion}', which has to know of each loss`];
+        yield ["recovery", `${recovery}; needs 'rack' with congestion '${congestion}', which needs a report of each loss`];
     }
     for (const [name, problem] of timerProblems(timer)) yield [`timer.${name}`, problem];
 }

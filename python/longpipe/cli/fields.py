@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from longpipe.absent import CALLED
 from longpipe.absent import known as known_name
-from longpipe.cli import completers
+from longpipe.cli import completers, ordinary
 from longpipe.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ def fields(
     found = known if pattern is None else _named(known, pattern)
     if not found:
         last = {field.name.rpartition(".")[2]: field.name for field in reversed(known)}
-        if (said := known_name(str(pattern), ())) is not None:
-            raise ScenarioError(f"PATTERN: {pattern!r}; {said}; longpipe fields lists all {len(known)}")
         close = difflib.get_close_matches(str(pattern).rpartition(".")[2], last, n=3)
         meant = f"did you mean {' or '.join(last[name] for name in close)}? " if close else ""
         raise ScenarioError(
@@ -62,8 +61,25 @@ def fields(
 
 
 def _named(known: Sequence[Field], pattern: str) -> Sequence[Field]:
-    """Returns the fields with the pattern as a word of their name or kind, else those whose name matches it."""
-    called = [one for one in known if pattern in WORDS.findall(f"{one.name} {one.kind or ''}")]
-    return called or [
-        one for one in known if pattern in one.name or pattern in (one.kind or "") or fnmatchcase(one.name, pattern)
+    """Returns the fields that a word or pattern means.
+
+    These are, in this order: fields with the word in their name or kind; fields that the ordinary word means; the kind
+    that other programs call so; fields whose name contains it; fields whose meaning contains the word. Raises
+    ScenarioError for a well-known word that is no field.
+    """
+    word = pattern.strip().lower()
+    if called := _with_word(known, word):
+        return called
+    if patterns := ordinary.FIELDS.get(word):
+        return [one for one in known if any(fnmatchcase(one.name, part) for part in patterns)]
+    if (kind := CALLED.get(word)) and (called := [one for one in known if one.kind == kind]):
+        return called
+    if (said := ordinary.ELSEWHERE.get(word) or known_name(word, ())) is not None:
+        raise ScenarioError(f"PATTERN: {pattern!r}; {said}; longpipe fields lists all {len(known)}")
+    return [one for one in known if word in one.name or word in (one.kind or "") or fnmatchcase(one.name, word)] or [
+        one for one in known if word in WORDS.findall(one.meaning.lower())
     ]
+
+
+def _with_word(known: Sequence[Field], word: str) -> Sequence[Field]:
+    return [one for one in known if word in WORDS.findall(f"{one.name} {one.kind or ''}")]

@@ -1,4 +1,4 @@
-"""Links that move: rate, delay, outages and order over time, from a list, a file, a carrier's Es/N0 or satellites."""
+"""Time-varying links: rate, delay, outages and order from a list, a file, a carrier's Es/N0 or satellites."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -8,10 +8,10 @@ from longpipe.scenario.base import Decibels, Delay, Duration, Instant, Model, St
 
 Order = Literal["fifo", "free"]
 HoldOrDrop = Literal["hold", "drop"]
-BETWEEN = "A delay between two knots: linear, or hold, which is that of the former"
-AT = "Which instant of a packet's transmission its delay is read at: end, or start as ns-3 and Hypatia have it"
+BETWEEN = "Delay between two points: linear interpolation, or hold the earlier one"
+AT = "When the delay of a packet is read: at the end of its transmission, or at the start as in ns-3 and Hypatia"
 MOST_STEPS: Final = 1_000_000
-# Policies of links that move: by what the port holds when a packet comes, and nothing else.
+# Policies of time-varying links: those that depend only on the backlog at an arrival.
 BESIDE_MOTION: Final = {
     "ip": ("tail-drop", "selective-drop", "fba"),
     "aal5": ("tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba"),
@@ -19,33 +19,38 @@ BESIDE_MOTION: Final = {
 
 
 class Outages(Model):
-    """When the line sends nothing, and what becomes of packets then."""
+    """Times at which the link transmits nothing, and the fate of packets."""
 
     intervals: tuple[tuple[Instant, Instant], ...] = Field(
-        default=(), description="Begin and end of each [time], as in [['10 s', '10.5 s']], in order and apart"
+        default=(), description="Begin and end of each outage [time], as in [['10 s', '10.5 s']]; ordered and disjoint"
     )
     every: Duration | None = Field(
-        default=None, description="Another one begins each such time [time], as handovers do; none but those if absent"
+        default=None, description="Interval of regular outages [time], such as handovers; none if absent"
     )
-    phase: Instant = Field(default="0 s", description="When the first of these begins [time]")
-    gap: Duration = Field(default="100 ms", description="How long each of these lasts [time]")
-    arriving: HoldOrDrop = Field(default="hold", description="What becomes of packets that come meanwhile")
-    waiting: HoldOrDrop = Field(default="hold", description="What becomes of packets that wait at the begin")
+    phase: Instant = Field(default="0 s", description="Start of the first regular outage [time]")
+    gap: Duration = Field(default="100 ms", description="Duration of each regular outage [time]")
+    arriving: HoldOrDrop = Field(
+        default="hold", description="Fate of packets that arrive during an outage: hold or drop"
+    )
+    waiting: HoldOrDrop = Field(
+        default="hold", description="Fate of packets that are queued when an outage begins: hold or drop"
+    )
     in_service: Literal["hold", "drop", "deliver"] = Field(
         default="hold",
-        description="What becomes of the packet in service at the begin; held, it keeps what it has sent",
+        description="Fate of the packet in transmission at the start: hold (keeps the bits sent), drop or deliver",
     )
     in_flight: Literal["deliver", "drop"] = Field(
-        default="deliver", description="What becomes of packets on the wire at the begin"
+        default="deliver", description="Fate of packets on the wire when an outage begins: deliver or drop"
     )
 
 
 class Moving(Model):
-    """A link by its own series; what is absent stands as the link's rate and delay do."""
+    """A link with its own series; an absent series means the constant rate or delay of the link."""
 
     kind: Literal["moving"] = "moving"
     delay: tuple[tuple[Instant, Delay], ...] = Field(
-        default=(), description="Knots of the delay [time], as in [['0 s', '20 ms'], ['15 s', '28 ms']]; two jump"
+        default=(),
+        description="Points of the delay [time], as in [['0 s', '20 ms'], ['15 s', '28 ms']]; two at once are a jump",
     )
     between: Literal["linear", "hold"] = Field(default="linear", description=BETWEEN)
     at: Literal["end", "start"] = Field(default="end", description=AT)
@@ -53,67 +58,69 @@ class Moving(Model):
         default=(), description="Steps of the rate [bit/s], as in [['0 s', '50 Mbit/s'], ['5 s', '0 bit/s']]"
     )
     rate_cycle: Duration | None = Field(
-        default=None, description="The steps begin anew after this [time]; once if absent"
+        default=None, description="Period after which the steps repeat [time]; no repetition if absent"
     )
-    outages: Outages = Field(default=Outages(), description="When the line sends nothing")
+    outages: Outages = Field(default=Outages(), description="Times without transmission")
     order: Order = Field(
-        default="fifo", description="Whether packets arrive as they left (fifo) or may overtake each other (free)"
+        default="fifo", description="Whether packets arrive in the order of departure (fifo) or may be reordered (free)"
     )
 
 
 class File(Model):
-    """A link by a file: .csv (time, rate, delay, loss, or round trips), .json of irtt, else mahimahi's schedule."""
+    """A link from a file: .csv (time, rate, delay, loss or RTTs), .json of irtt, otherwise a mahimahi schedule."""
 
     kind: Literal["file"] = "file"
-    file: str = Field(min_length=1, max_length=4096, description="A path of a file, read when the scenario is checked")
-    bytes: int = Field(default=1504, ge=1, le=1_000_000, description="Bytes of each line of a schedule; mahimahi")
+    file: str = Field(
+        min_length=1, max_length=4096, description="A path of a file, which is read when the scenario is checked"
+    )
+    bytes: int = Field(default=1504, ge=1, le=1_000_000, description="Bytes per line of a schedule; mahimahi")
     header: int = Field(
-        default=4, ge=0, le=10_000, description="Bytes that each packet takes of a schedule besides its own; mahimahi"
+        default=4, ge=0, le=10_000, description="Additional bytes that each packet uses of a schedule; mahimahi"
     )
     between: Literal["linear", "hold"] = Field(default="hold", description=BETWEEN)
     at: Literal["end", "start"] = Field(default="end", description=AT)
-    outages: Outages = Field(default=Outages(), description="When the line sends nothing; not beside a schedule")
+    outages: Outages = Field(default=Outages(), description="Times without transmission; not with a schedule")
     order: Order = Field(
-        default="fifo", description="Whether packets arrive as they left (fifo) or may overtake each other (free)"
+        default="fifo", description="Whether packets arrive in the order of departure (fifo) or may be reordered (free)"
     )
 
 
 class Coded(Model):
-    """A link whose modulation and coding follow the carrier's strength (DVB-S2's ACM): its rate moves in steps."""
+    """A link with adaptive coding and modulation (DVB-S2 ACM): Es/N0 determines its rate."""
 
     kind: Literal["coded"] = "coded"
-    symbol_rate: SymbolRate = Field(description="Symbols that the carrier sends [baud]")
+    symbol_rate: SymbolRate = Field(description="A symbol rate of the carrier [baud]")
     esn0: tuple[tuple[Instant, Decibels], ...] = Field(
-        default=(), description="Knots of Es/N0 [dB], as in [['0 s', 12.5], ['60 s', 3.0]]; two at an instant jump"
+        default=(), description="Points of Es/N0 [dB], as in [['0 s', 12.5], ['60 s', 3.0]]; two at once are a jump"
     )
     file: str | None = Field(
         default=None,
         min_length=1,
         max_length=4096,
-        description="In their place a CSV file with time and esn0, in s and dB; read when the scenario is checked",
+        description="CSV file with time and esn0, in s and dB, instead of points; read when the scenario is checked",
     )
     between: Literal["linear", "hold"] = Field(
-        default="linear", description="An Es/N0 between two knots: linear, or hold, which is that of the former"
+        default="linear", description="Es/N0 between two points: linear interpolation, or hold the earlier one"
     )
     margin: Annotated[float, Field(ge=0, le=30)] = Field(
-        default=0.0, description="What thresholds are raised by [dB], for implementation losses and late reports"
+        default=0.0, description="Increase of all thresholds [dB], for implementation losses and late reports"
     )
     hysteresis: Annotated[float, Field(ge=0, le=30)] = Field(
-        default=0.3, description="What Es/N0 has to be above a threshold for a faster step [dB]"
+        default=0.3, description="Excess of Es/N0 over a threshold that a faster mode needs [dB]"
     )
     modcods: str = Field(
         default="dvb-s2",
         min_length=1,
         max_length=4096,
-        description="The 28 steps of dvb-s2 (EN 302 307 table 13), or a CSV file with modcod, esn0 and efficiency",
+        description="The 28 modes of dvb-s2 (EN 302 307 table 13), or a CSV file with modcod, esn0 and efficiency",
     )
     outages: Outages = Field(
-        default=Outages(), description="When the line sends nothing, besides times below the least step"
+        default=Outages(), description="Times without transmission, besides those below the slowest mode"
     )
 
 
 class Satellites(Model):
-    """A way over a constellation, by the shortest route between two ground stations; needs `longpipe[orbits]`."""
+    """The shortest route over a constellation between two ground stations; needs `longpipe[orbits]`."""
 
     kind: Literal["satellites"] = "satellites"
     shell: str = Field(
@@ -125,35 +132,35 @@ class Satellites(Model):
         max_length=200,
         description="The station at the first node: a city, or LATITUDE,LONGITUDE in degrees",
     )
-    to: str = Field(max_length=200, description="The station at the second node, likewise")
+    to: str = Field(
+        max_length=200, description="The station at the second node: a city, or LATITUDE,LONGITUDE in degrees"
+    )
     as_: Literal["link", "graph"] = Field(
         default="link",
         validation_alias=AliasChoices("as", "as_"),
         serialization_alias="as",
-        description="One moving link with one queue (link), or each satellite a router with its own (graph)",
+        description="One time-varying link with one queue (link), or a router with queues for each satellite (graph)",
     )
     rerouting: Literal["keep", "drop"] = Field(
         default="keep",
-        description="In a graph: whether packets under way keep their route when it changes, or each node sends them "
-        "along the new one, and drops those that are no longer on it",
+        description="In a graph: after a route change packets in flight keep their route, or each node forwards them "
+        "along the new one and drops those that are not on it",
     )
-    begin: Delay = Field(default="0 s", description="When the run begins, after the shell's epoch [time]")
+    begin: Delay = Field(default="0 s", description="Start of the run after the shell's epoch [time]")
     step: Duration = Field(
-        default="1 s", description="The route is found anew this often [time]; between its knots the delay is linear"
+        default="1 s", description="Interval at which the route is computed [time]; the delay is linear in between"
     )
     between: Literal["linear", "hold"] = Field(default="linear", description=BETWEEN)
     at: Literal["end", "start"] = Field(default="end", description=AT)
-    outages: Outages = Field(
-        default=Outages(), description="When the line sends nothing, besides times without a route"
-    )
+    outages: Outages = Field(default=Outages(), description="Times without transmission, besides those without a route")
     order: Order = Field(
         default="free",
-        description="Whether packets under way keep their path after a change (free), or none arrives before another",
+        description="After a route change, packets keep their own delays (free) or their order (fifo)",
     )
 
 
 def _told(value: Any) -> Any:  # noqa: ANN401 - whatever was written
-    """A kind by what only it has."""
+    """Adds the kind to a written table, from the field that only this kind has."""
     if isinstance(value, dict) and "kind" not in value:
         own = {"shell": "satellites", "symbol_rate": "coded", "file": "file"}
         return {"kind": next((kind for field, kind in own.items() if field in value), "moving"), **value}

@@ -12,10 +12,10 @@ Profile = Literal["classic", "linux-6"]
 
 CLASSIC: Final[Profile] = "classic"
 
-# The fields of each that are not as they are without.
+# Fields of each profile whose defaults differ from the classic ones.
 PROFILES: Final[dict[str, dict[str, Any]]] = {
     CLASSIC: {},
-    # Linux 6 with its defaults, beside an Ethernet: RTO = SRTT + max(4 RTTVAR, 200 ms), as a clock of 200 ms has it.
+    # Defaults of Linux 6 over Ethernet. A granularity of 200 ms gives RTO = SRTT + max(4 RTTVAR, 200 ms).
     "linux-6": {
         "recovery": {"kind": "rack", "dsack": True, "frto": True, "successive": True},
         "congestion": {"kind": "cubic", "rules": "linux"},
@@ -53,7 +53,7 @@ def is_ruled(profile: str, chosen: Variant) -> bool:
 def filled(fields: Any) -> Any:  # noqa: ANN401 - whatever was written
     """Returns a connection's fields with the defaults of its profile; fields and options that are written win.
 
-    A written `initial_rtt` replaces the profile's handshake, because either one tells the first round trip.
+    A written `initial_rtt` replaces the profile's handshake, because each gives the first RTT sample.
     """
     if not isinstance(fields, dict):
         return fields
@@ -117,9 +117,9 @@ def _said_beside(vegas: object) -> dict[str, Any]:
 
 
 def change(table: dict[str, Any], name: object, defaults: dict[str, Any]) -> None:
-    """Moves a written connection to another profile: what differs from the one before stays.
+    """Changes the profile of a written connection; fields that differ from the previous profile stay.
 
-    `defaults` are all fields as they are without a profile.
+    `defaults` are the defaults of all fields without a profile.
     """
     before = {**defaults, **PROFILES.get(str(table.get("profile", CLASSIC)), {})}
     for field in list(table):
@@ -129,7 +129,7 @@ def change(table: dict[str, Any], name: object, defaults: dict[str, Any]) -> Non
 
 
 def _is(written: object, default: object) -> bool:
-    """Whether a part says no more than a default that leaves its own defaults out."""
+    """Returns whether a written value equals the (partial) default."""
     if isinstance(written, dict) and isinstance(default, dict):
         return written == default or all(written.get(name) == value for name, value in default.items())
     if isinstance(written, str) and isinstance(default, dict):

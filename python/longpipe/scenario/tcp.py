@@ -41,12 +41,12 @@ OPTIONS: Final[dict[str, type[Model]]] = {
 
 
 class Tcp(Model):
-    """Both ends of a connection."""
+    """Sender and receiver of a TCP connection."""
 
     profile: Profile = Field(
         default=CLASSIC,
-        description="What the other fields are where nothing else is said: 'classic' as each says, or 'linux-6' as "
-        "Linux 6 sends: CUBIC, RACK-TLP, timestamps, a window of 10 segments",
+        description="Defaults of the other fields: 'classic', the default of each field, or 'linux-6', those of Linux "
+        "6: CUBIC, RACK-TLP, timestamps, an initial window of 10 segments",
     )
     recovery: Part[Recovery] = part(default=Reno(), description="Loss recovery, by name or with its options")
     congestion: Part[Congestion] = part(default=Aimd(), description="Congestion control, by name or with its options")
@@ -55,90 +55,92 @@ class Tcp(Model):
     )
     receiver_window: Window = Field(
         default="64 KiB",
-        description="Advertised window [bytes], or 'auto': twice what pipe and buffer of the path hold; "
+        description="Advertised window [bytes], or 'auto': twice the BDP and buffer of the path; "
         "ATM Forum/96-1761 section 3.1 (LAN; 600 KB on the WAN)",
     )
     window_scale: WindowScale = Field(
         default="as needed", description="Shift of the 16-bit window field, or 'as needed'; RFC 7323 section 2"
     )
-    initial_window: InitialWindow = Field(default="1 segment", description="cwnd at the start [segments]; RFC 2001")
+    initial_window: InitialWindow = Field(default="1 segment", description="Initial cwnd [segments]; RFC 2001")
     initial_ssthresh: Threshold = Field(
-        default="unlimited", description="ssthresh at the start [bytes] or 'unlimited'; RFC 5681 section 3.1"
+        default="unlimited", description="Initial ssthresh [bytes] or 'unlimited'; RFC 5681 section 3.1"
     )
     estimate_ssthresh: bool = Field(
         default=False,
-        description="Lower ssthresh to the first round trip over the spacing of the second and third ACK; Hoe 1996",
+        description="Lower ssthresh to the first RTT divided by the spacing of the second and third ACK; Hoe 1996",
     )
     duplicate_ack_threshold: int = Field(
         default=3, ge=1, le=1000, description="Duplicate ACKs that trigger a fast retransmit; RFC 5681 section 3.2"
     )
     fast_retransmit_restarts_timer: bool = Field(
         default=True,
-        description="A fast retransmit restarts the retransmission timer, as in 4.4BSD and ns-2, "
-        "else ACKs of new data alone do; RFC 6298 section 5",
+        description="A fast retransmit restarts the retransmission timer, as in 4.4BSD and ns-2; if false, only ACKs "
+        "of new data do; RFC 6298 section 5",
     )
     fast_retransmit_interval: Instant = Field(
         default="0 s",
-        description="Least time from one fast retransmit to the next [time]; duplicates that come earlier trigger none",
+        description="Minimum time between fast retransmits [time]; earlier duplicates trigger none",
     )
-    byte_counting: bool = Field(default=False, description="An option of AIMD: count ACKs by their bytes")
+    byte_counting: bool = Field(default=False, description="Option of AIMD: grow by acknowledged bytes instead of ACKs")
     silly_window_avoidance: bool = Field(
-        default=True, description="Hold back a short segment while more data waits; RFC 1122 4.2.3.4"
+        default=True, description="Delay a short segment while more data waits to be sent; RFC 1122 section 4.2.3.4"
     )
-    vegas: Part[VegasOptions] = part(default=VegasOptions(), description="Thresholds of Vegas")
+    vegas: Part[VegasOptions] = part(default=VegasOptions(), description="Options of Vegas")
     idle_restart: bool = Field(
-        default=False, description="Back to the initial window after an RTO without sending; RFC 5681 section 4.1"
+        default=False, description="Return to the initial window after an idle RTO; RFC 5681 section 4.1"
     )
     initial_rtt: Annotated[Delay, LATER] = Field(
         default="0 s",
-        description="Round trip known before the first segment [time], as a handshake tells it; '0 s': none. "
-        "It begins the timer's estimate, BBR's rate and Hybla's window",
+        description="RTT known before the first segment [time], as from a handshake; '0 s': none. It initializes SRTT, "
+        "BBR's rate and Hybla's window",
     )
     handshake: Annotated[bool, LATER] = Field(
         default=False,
-        description="A SYN and its answer cross the path before data do, and tell the first round trip; a lost one is "
-        "sent again after the timer's initial RTO; RFC 9293 section 3.5, RFC 6298 section 5",
+        description="SYN and SYN-ACK cross the path before data, and give the first RTT sample; a lost one is "
+        "retransmitted after the initial RTO; RFC 9293 section 3.5, RFC 6298 section 5",
     )
     pacing: Annotated[bool, LATER] = Field(
         default=False,
-        description="Segments leave at a rate, else as ACKs come: 2 windows a round trip in the first half of slow "
-        "start, then 1.2, as in Linux; BBR has a rate of its own",
+        description="Pace segments at 2 cwnd/SRTT in early slow start and 1.2 cwnd/SRTT later, as in Linux; if false, "
+        "ACKs clock them; BBR always paces, at its own rate",
     )
     pacing_burst: Annotated[PacingBurst, LATER] = Field(
         default="unlimited",
-        description="Most that leaves at one instant where segments leave at a rate [segments]; 'unlimited': by the "
-        "rate, in a 1024th of a second, two at least",
+        description="Maximum burst of a paced sender [segments]; 'unlimited': the data of 1/1024 s, at least two "
+        "segments",
     )
     hz: Annotated[int, LATER] = Field(
         default=250,
         ge=24,
         le=1024,
-        description="Ticks per second of the kernel's clock, by which congestion controllers with Linux's rules reckon "
-        "(CUBIC, BIC, H-TCP, Westwood); Linux's CONFIG_HZ, 250 by default",
+        description="Ticks per second of the kernel clock, for congestion controls by Linux's rules (CUBIC, BIC, "
+        "H-TCP, Westwood); Linux CONFIG_HZ",
     )
     tahoe: Part[Annotated[TahoeOptions, LATER]] = part(default=TahoeOptions(), description="Options of Tahoe")
     reno: Part[RenoOptions] = part(default=RenoOptions(), description="Options of Reno")
     newreno: Part[NewRenoOptions] = part(default=NewRenoOptions(), description="Options of NewReno")
     sack: Part[SackOptions] = part(default=SackOptions(), description="Options of SACK")
     timer: Part[Timer] = part(default=Coarse(), description="Retransmission timer: coarse or fine")
-    ack: Part[Ack] = part(default=Immediate(), description="When the receiver acknowledges: immediate or delayed")
+    ack: Part[Ack] = part(
+        default=Immediate(), description="When the receiver acknowledges: immediate, delayed or linux"
+    )
     ecn: Part[Annotated[Ecn, LATER]] = part(
         default=EcnOff(),
-        description="Whether packets can be marked, and how marks are echoed: off, classic, dctcp or accurate",
+        description="Explicit congestion notification, and how receivers echo marks: off, classic, dctcp or accurate",
     )
 
     @property
     def least_window_scale(self) -> int:
-        """The least shift with which the receiver's window fits its field of 16 bits."""
+        """The smallest shift with which the receiver window fits into its 16-bit field."""
         return min(max(0, SIZE.parse(self.receiver_window).bit_length() - 16), MOST_WINDOW_SCALE)
 
     @property
     def timestamps(self) -> bool:
-        """Whether segments carry the timestamps of RFC 7323."""
+        """Whether segments carry timestamps (RFC 7323)."""
         return isinstance(self.timer, Fine) and self.timer.timestamps
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """What no field has alone: each with the field's name."""
+        """Cross-field problems, as (field, message)."""
         mss = SIZE.parse(self.mss)
         if SIZE.parse(self.receiver_window) < mss:
             yield "receiver_window", f"{self.receiver_window}; needs at least one segment ({self.mss})"
@@ -151,14 +153,14 @@ class Tcp(Model):
         if self.handshake and TIME.parse(self.initial_rtt) > 0:
             yield "initial_rtt", f"{self.initial_rtt}; needs 0 s with a handshake, which measures it"
         if self.congestion.kind == "dctcp" and self.ecn.kind not in ("dctcp", "accurate"):
-            accepted = "needs dctcp or accurate for congestion = 'dctcp', whose window falls by the share of marks"
+            accepted = "needs dctcp or accurate for congestion = 'dctcp', which uses the share of marks"
             yield "ecn", f"{self.ecn.kind}; {accepted}"
         if self.congestion.kind == "ledbat" and not self.timestamps:
-            accepted = "needs fine, with timestamps, for congestion = 'ledbat', which measures one-way delays by them"
+            accepted = "needs fine, with timestamps, for congestion = 'ledbat', which measures one-way delays"
             yield "timer", f"{self.timer.kind} without timestamps; {accepted}"
         if self.congestion.kind in MODELS and self.recovery.kind != RECOVERY_OF_MODELS:
             accepted = f"needs {RECOVERY_OF_MODELS!r} with congestion {self.congestion.kind!r}"
-            yield "recovery", f"{self.recovery.kind}; {accepted}, which has to know of each loss"
+            yield "recovery", f"{self.recovery.kind}; {accepted}, which needs a report of each loss"
         for name, problem in self.timer.problems():
             yield f"timer.{name}", problem
 
@@ -169,7 +171,7 @@ class Tcp(Model):
 
     @model_validator(mode="after")
     def _options_agree(self) -> Self:
-        """What is said of the chosen kinds, in their tables or in the fields of their names, holds in both."""
+        """Copies written options between the table of the chosen kind and the field of its name, so that both agree."""
         for field in ("recovery", "congestion"):
             chosen: Variant = getattr(self, field)
             if chosen.kind not in OPTIONS:

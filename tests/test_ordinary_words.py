@@ -1,0 +1,58 @@
+"""Ordinary words of `longpipe fields WORD`: each names a field, or says that there is none."""
+
+import re
+from fnmatch import fnmatchcase
+
+import pytest
+from typer.testing import CliRunner
+
+from longpipe.cli import app
+from longpipe.cli.ordinary import ELSEWHERE, FIELDS
+from longpipe.scenario.reference import all_fields
+
+
+def listed(word: str) -> list[str]:
+    done = CliRunner().invoke(app, ["fields", word])
+    assert done.exit_code == 0, done.output
+    return [field.split()[0] for field in done.output.split("\n\n")]
+
+
+@pytest.mark.parametrize(
+    ("word", "field"),
+    [
+        ("bandwidth", "network.trunk_rate"),
+        ("Latency", "network.trunk_delay"),
+        ("jitter", "network.send_jitter"),
+        ("mtu", "tcp.mss"),
+        ("aqm", "switch.policy"),
+        ("handover", "network.path.outages.every"),
+        ("udp", "traffic.rate"),
+        ("spurious", "tcp.recovery.undo"),
+    ],
+)
+def test_a_word_lists_the_fields_that_it_means(word: str, field: str) -> None:
+    assert field in listed(word)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("token", "a rate limiter that longpipe does not have"),
+        ("policer", "a rate limiter that longpipe does not have"),
+        ("quic", "a protocol that longpipe does not have"),
+        ("warm-up", "no field: runs are measured from 0 s"),
+        ("seed", "no field but an option"),
+    ],
+)
+def test_a_word_without_a_field_says_what_to_do(word: str, said: str) -> None:
+    done = CliRunner().invoke(app, ["fields", word])
+    assert done.exit_code != 0
+    assert said in str(done.exception)
+
+
+def test_every_pattern_of_the_table_matches_a_field_and_no_word_of_it_is_a_name() -> None:
+    known = all_fields()
+    for word, patterns in FIELDS.items():
+        assert all(any(fnmatchcase(field.name, one) for field in known) for one in patterns), word
+    names = {word for field in known for word in re.findall(r"[a-z0-9]+", f"{field.name} {field.kind}")}
+    assert not names & (FIELDS.keys() | ELSEWHERE.keys())
