@@ -7,20 +7,20 @@ use longpipe_events::Time;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// How an ACK counts.
+/// Options of AIMD.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct AimdConfig {
-    /// By the bytes it acknowledges, a segment at most (RFC 5681 (2)), else as a segment (4.4BSD).
+    /// Whether an ACK counts by its bytes, at most one segment (RFC 5681 equation 2), or as one segment (4.4BSD).
     pub byte_counting: bool,
 }
 
 impl Parameters for AimdConfig {}
 
-/// Share of the window that a mark costs where it costs less than a loss (RFC 8511 section 3.1).
+/// Reduction of cwnd by an ECN mark with ABE [fraction] (RFC 8511 section 3.1).
 const MARK_CUT: f64 = 0.2;
 
-/// No memory besides the window.
+/// AIMD; keeps no state besides cwnd and ssthresh.
 #[derive(Clone, Debug)]
 pub struct Aimd {
     byte_counting: bool,
@@ -55,7 +55,7 @@ impl Control for Aimd {
 }
 
 impl Aimd {
-    /// After an ACK of `acked` bytes.
+    /// Returns cwnd after an ACK of `acked` bytes.
     #[inline(always)]
     pub fn grown(&self, acked: u64, flight: &Flight) -> Grant {
         let counted = if self.byte_counting {
@@ -67,8 +67,8 @@ impl Aimd {
     }
 }
 
-/// RFC 5681 (2) below the threshold, (3) from it on, for an ACK that counts as one of `counted` bytes, at most a segment;
-/// never above the receiver's window.
+/// Returns the increased cwnd [byte] after an ACK that counts as `counted` bytes, at most one segment: RFC 5681 equation 2
+/// below ssthresh, equation 3 from it on. Never exceeds the receiver window.
 #[inline(always)]
 pub fn grown(flight: &Flight, counted: u64) -> f64 {
     let mss = flight.mss();
@@ -82,12 +82,12 @@ pub fn grown(flight: &Flight, counted: u64) -> f64 {
     (flight.cwnd() + increase).min(flight.rwnd as i64 as f64)
 }
 
-/// Half of the window in whole segments, at least two (4.4BSD's form of RFC 5681 (4)).
+/// Returns half of the window in whole segments, at least two (4.4BSD's form of RFC 5681 equation 4).
 pub fn halved(flight: &Flight) -> f64 {
     cut(flight, 0.5)
 }
 
-/// What a loss of `share` of the window leaves, in whole segments, at least two.
+/// Returns the window reduced by `share` of itself [byte], in whole segments, at least two.
 pub fn cut(flight: &Flight, share: f64) -> f64 {
     // Never negative, and a signed conversion is one instruction.
     let segments = (flight.window() as i64 as f64 * (1.0 - share) / flight.mss()) as i64;

@@ -7,7 +7,7 @@ use crate::variant::Parameters;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// Linux's constants.
+/// BIC has no options; its constants are Linux's.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct BicConfig {}
@@ -20,32 +20,32 @@ pub type Bic = Linux<BicModule>;
 /// The module's state.
 #[derive(Clone, Debug)]
 pub struct BicModule {
-    /// Acknowledged segments per segment of growth.
+    /// Acknowledged segments per segment of growth (Linux: cnt).
     each: u32,
     /// The window and the tick for which `each` was computed.
     computed: Option<(u32, u64)>,
-    /// Window at the latest loss [segment]; 0: none yet.
+    /// Window at the last loss [segment] (Linux: last_max_cwnd); 0 before the first.
     last_max: u32,
-    /// Segments that an ACK acknowledges, on average, in sixteenths. It stays at 31 where each acknowledges one, because
-    /// a sixteenth of it is cut off.
+    /// Average number of segments per ACK, in sixteenths (Linux: delayed_ack). With one segment per ACK it settles at 31,
+    /// because the moving average rounds down.
     per_ack: u32,
 }
 
-/// Largest window that moves as Reno's does [segment].
+/// Largest window that grows as Reno's [segment].
 const LOW_WINDOW: u32 = 14;
 /// Largest growth per round trip [segment], S_max.
 const MAX_INCREMENT: u32 = 16;
-/// A round trip adds a quarter of the distance to the maximum.
+/// Divisor of the distance to `last_max` that is added per RTT (BICTCP_B).
 const SHARE: u32 = 4;
-/// Round trips that the last segments before the maximum take.
+/// RTTs for the last segments below `last_max` (smooth_part).
 const SMOOTH: u32 = 20;
-/// Share of the window that a loss leaves, in 1024ths.
+/// Factor of cwnd at a loss, in 1024ths.
 const BETA: u32 = 819;
 const BETA_SCALE: u32 = 1024;
 const SIXTEENTHS: u32 = 16;
-/// Largest `each` before the first loss: the window grows by 5 % in a round trip.
+/// Maximum `each` before the first loss: cwnd grows by at least 5 % per RTT.
 const START: u32 = 20;
-/// `each` is computed again at one window after a 32nd of a second.
+/// `each` is recomputed for an unchanged window after 1/32 s.
 const COMPUTED_PER_SECOND: u32 = 32;
 
 impl Module for BicModule {

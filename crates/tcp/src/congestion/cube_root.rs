@@ -1,8 +1,8 @@
-//! The cube root, the same on every machine, which the library's is not.
+//! A cube root with equal bits on all machines, unlike the library's.
 
-/// ∛x of a positive number by Newton's steps.
+/// Returns the cube root of a positive number by Newton's method.
 pub fn cube_root(x: f64) -> f64 {
-    // A third of the exponent is right to some 6 %; each step squares what is wrong.
+    // Dividing the exponent by 3 is exact to 6 %; each step squares the relative error.
     let mut root = f64::from_bits(x.to_bits() / 3 + (1023 << 52) / 3 * 2);
     for _ in 0..5 {
         root = (2.0 * root + x / (root * root)) / 3.0;

@@ -8,13 +8,13 @@ use crate::variant::Parameters;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// How fast it learns.
+/// Options of DCTCP.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct DctcpConfig {
-    /// g: weight of the latest window's share in alpha.
+    /// Weight g of the latest window's share of marks in alpha.
     pub gain: f64,
-    /// Alpha before anything is known.
+    /// Initial alpha.
     pub initial_alpha: f64,
 }
 
@@ -35,14 +35,14 @@ pub type Dctcp = Linux<DctcpModule>;
 #[derive(Clone, Debug)]
 pub struct DctcpModule {
     gain: f64,
-    /// In 1024ths.
+    /// Estimated share of marked data, in 1024ths.
     alpha: u32,
-    /// First byte of the next window.
+    /// First byte after the current observation window.
     window_end: u64,
-    /// Segments that arrived in this window, and those of them that were marked.
+    /// Segments delivered in this observation window, and those among them that were marked.
     delivered: u32,
     marked: u32,
-    /// Whether the latest ACK reports marks: then the window is about to fall, or falls already.
+    /// Whether the latest ACK reports marks, so that a reduction is due or in progress.
     echoes: bool,
 }
 
@@ -69,7 +69,7 @@ impl Module for DctcpModule {
 
     fn on_acked(&mut self, acked: &AckedSegments, socket: &Socket) {
         self.echoes = acked.marked > 0;
-        // The kernel counts what SACK blocks report before it looks at the window, what is acknowledged in order after it.
+        // The kernel counts SACKed data before, and acknowledged data after, it checks for the end of the observation window.
         let is_duplicate = acked.acked == 0;
         if is_duplicate {
             self.count(acked);
@@ -99,7 +99,7 @@ impl Module for DctcpModule {
         }
     }
 
-    /// A loss while the window falls for marks halves it, too.
+    /// Also halves the window for a loss during a reduction by marks.
     fn set_state(&mut self, state: CaState, socket: &mut Socket) {
         if state == CaState::Recovery && socket.ca_state != CaState::Recovery {
             socket.snd_ssthresh = socket.halved();
@@ -113,7 +113,7 @@ impl DctcpModule {
         self.marked += acked.marked;
     }
 
-    /// alpha = (1 - g) alpha + g F, in whole 1024ths; an alpha of which a share of g is none falls to 0.
+    /// Computes alpha = (1 - g) alpha + g F in whole 1024ths. An alpha that is too small for g alpha > 0 becomes 0.
     fn update_alpha(&mut self) {
         let forgotten = (f64::from(self.alpha) * self.gain) as u32;
         self.alpha -= if forgotten == 0 { self.alpha } else { forgotten };

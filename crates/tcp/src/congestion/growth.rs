@@ -1,19 +1,19 @@
-//! Window growth by segments that arrived, in real numbers, for controllers that follow a paper or an RFC.
+//! Window growth by delivered segments, in real numbers, for controllers that follow a paper or an RFC.
 
 use super::control::{Ack, Grant};
 use crate::flight::Flight;
 
-/// An ACK that lets the window grow; in segments.
+/// An ACK that increases cwnd; all in segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Growth {
     /// Window after slow start.
     pub cwnd: f64,
-    /// Segments that arrived beyond slow start.
+    /// Delivered segments beyond slow start.
     pub arrived: f64,
 }
 
 impl Growth {
-    /// Returns `None` if the window may not grow by this ACK. Slow start adds what arrived, up to the threshold.
+    /// Returns `None` if this ACK may not increase cwnd. Slow start adds the delivered segments, up to ssthresh.
     pub fn of(ack: &Ack, flight: &Flight) -> Option<Growth> {
         if !ack.grows || !is_limited(ack, flight) {
             return None;
@@ -27,12 +27,12 @@ impl Growth {
         })
     }
 
-    /// Returns the grant of a window that grew by `segments` in congestion avoidance.
+    /// Returns the update for a window that grew by `segments` in congestion avoidance.
     pub fn by(self, segments: f64, flight: &Flight) -> Grant {
         Grant::window(((self.cwnd + segments) * flight.mss()).min(flight.rwnd as f64), flight)
     }
 
-    /// Returns the grant of a window that grows by `segments` per window that arrives.
+    /// Returns the update for a window that grows by `segments` per delivered window.
     pub fn per_window(self, segments: f64, flight: &Flight) -> Grant {
         self.by(self.arrived * segments / self.cwnd, flight)
     }

@@ -1,4 +1,4 @@
-//! HighSpeed TCP: growth and cut by the window, so that the losses of a real path leave room for a large one (RFC 3649).
+//! HighSpeed TCP: larger windows grow faster and are reduced less, so that realistic loss rates allow them (RFC 3649).
 
 use super::aimd::cut;
 use super::control::{Ack, Cause, Control, Grant};
@@ -11,24 +11,24 @@ use longpipe_events::Time;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// Whose rules it follows.
+/// Options of HighSpeed TCP.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct HighspeedConfig {
-    /// How the table is read; only where it is not the default.
+    /// Use of the table; written only if it is not the default.
     #[serde(default, skip_serializing_if = "is_rfc")]
     pub rules: HighspeedRules,
 }
 
-/// How the table is read.
+/// Use of the table of RFC 3649.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum HighspeedRules {
-    /// In proportion between its rows.
+    /// Interpolation between its rows.
     #[default]
     #[serde(rename = "rfc-3649")]
     Rfc3649,
-    /// By whole rows, of which the one in use follows the window in congestion avoidance alone (tcp_highspeed.c).
+    /// Whole rows; the current row is updated in congestion avoidance only (tcp_highspeed.c).
     Linux,
 }
 
@@ -44,7 +44,7 @@ impl Rules for HighspeedConfig {
     }
 }
 
-/// A sender by either set of rules.
+/// HighSpeed TCP by either set of rules.
 pub type Highspeed = Ruled<Rfc3649, Linux<LinuxHighspeed>>;
 
 /// The RFC's rules; keeps no state besides the window.
@@ -60,7 +60,7 @@ impl Variant for Rfc3649 {
 }
 
 impl Control for Rfc3649 {
-    /// Slow start by the segments that arrive; past it each ACK adds a(w) / w (section 5).
+    /// Counts delivered segments in slow start, and adds a(w) / w per ACK afterwards (section 5).
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
         match Growth::of(ack, flight) {
             Some(growth) if growth.arrived > 0.0 => {
@@ -72,18 +72,17 @@ impl Control for Rfc3649 {
         }
     }
 
-    /// A loss takes b(w) of the window.
+    /// Reduces cwnd by b(w) of itself.
     fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
         let decrease = response(flight.window() as f64 / flight.mss()).1;
         Grant::reduced(cause, cut(flight, decrease), flight)
     }
 }
 
-/// Linux's rules: whole rows of the table, of which the one in use follows the window in congestion avoidance alone
-/// (tcp_highspeed.c).
+/// Linux's rules: whole rows of the table; the current row is updated in congestion avoidance only (tcp_highspeed.c).
 #[derive(Clone, Debug)]
 pub struct LinuxHighspeed {
-    /// Row in use, from 0; it adds a segment more than its number per window of ACKs.
+    /// Current row, from 0; row n adds n + 1 segments per RTT.
     row: usize,
 }
 
@@ -98,7 +97,7 @@ impl Module for LinuxHighspeed {
     }
 
     fn init(&mut self, socket: &mut Socket) {
-        // So that the product with a row's share fits 32 bits.
+        // Keeps the product with a row's b(w) within 32 bits.
         socket.snd_cwnd_clamp = socket.snd_cwnd_clamp.min(u32::MAX / 128);
     }
 
@@ -127,8 +126,9 @@ impl Module for LinuxHighspeed {
     }
 }
 
-/// a(w) [segment per round trip] and b(w) at a window of `w` segments: those of the table, in between in proportion, which
-/// takes no logarithm, of which machines differ. Below the first row they are AIMD's, beyond the last one the last.
+/// Returns a(w) [segment per RTT] and b(w) at a window of `w` segments, interpolated linearly between the rows of the table.
+/// Logarithms are avoided because they differ between machines. Below the first row the values are AIMD's, above the last
+/// row those of the last.
 fn response(w: f64) -> (f64, f64) {
     let above = TABLE.partition_point(|&(window, _)| f64::from(window) <= w);
     let row = |number: usize| {
@@ -149,7 +149,7 @@ fn response(w: f64) -> (f64, f64) {
     }
 }
 
-/// RFC 3649 appendix B: w [segment] and 100 b(w); a(w) is the number of the row, from 1.
+/// RFC 3649 appendix B: w [segment] and 100 b(w). a(w) is the number of the row, counted from 1.
 #[rustfmt::skip]
 const TABLE: [(u32, u8); 73] = [
     (38, 50), (118, 44), (221, 41), (347, 38), (495, 37), (663, 35), (851, 34), (1058, 33),

@@ -1,4 +1,4 @@
-//! H-TCP: the longer no loss came, the faster the growth (Leith and Shorten 2004; tcp_htcp.c).
+//! H-TCP: growth increases with the time since the last loss (Leith and Shorten 2004; tcp_htcp.c).
 
 use super::control::Cause;
 use super::linux::{AckedSegments, CaState, Linux, Module, Socket};
@@ -6,7 +6,7 @@ use crate::variant::Parameters;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// Linux's constants.
+/// H-TCP has no options; its constants are Linux's.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct HtcpConfig {}
@@ -19,7 +19,7 @@ pub type Htcp = Linux<HtcpModule>;
 /// The module's state; times are in ticks of the kernel's clock.
 #[derive(Clone, Debug)]
 pub struct HtcpModule {
-    /// Segments that a round trip adds, and share of the window that a loss leaves, in 128ths.
+    /// Segments added per RTT, and factor of cwnd at a loss, both in 128ths.
     alpha: u32,
     beta: u32,
     /// Segments that the latest ACK acknowledged.
@@ -31,7 +31,7 @@ pub struct HtcpModule {
     last_cong: u64,
     /// `last_cong`, `max_rtt` and `throughput.before` before the reduction in progress.
     undo: Option<(u64, u32, u32)>,
-    /// Whether RTTs set the cut.
+    /// Whether the ratio of RTTs determines `beta` (Linux: modeswitch).
     adapts: bool,
     throughput: Throughput,
 }
@@ -42,7 +42,7 @@ struct Throughput {
     /// Segments acknowledged since the latest measurement, and when that was.
     segments: u32,
     since: Option<u64>,
-    /// Smoothed, its maximum since the latest reduction, and the maximum before that.
+    /// Smoothed throughput, its maximum since the latest reduction, and the maximum before that reduction.
     smoothed: u32,
     largest: u32,
     before: u32,
@@ -52,11 +52,11 @@ struct Throughput {
 const ONE: u32 = 128;
 const BETA_MIN: u32 = 64;
 const BETA_MAX: u32 = 102;
-/// How much longer than the maximum an RTT may be to become the maximum [µs].
+/// Largest excess of an RTT over the maximum with which it becomes the maximum [µs].
 const LONGER_US: u32 = 20_000;
-/// Shortest RTT that sets the cut [µs].
+/// Minimum RTT with which the ratio of RTTs determines `beta` [µs].
 const LEAST_ADAPTED_US: u32 = 10_000;
-/// Round trips after a reduction in which throughput is not smoothed.
+/// RTTs after a reduction during which throughput is not smoothed.
 const FRESH: u64 = 3;
 
 impl Module for HtcpModule {
@@ -112,7 +112,7 @@ impl Module for HtcpModule {
         self.update_beta(socket);
         self.update_alpha(socket);
         if self.min_rtt > 0 && self.max_rtt > self.min_rtt {
-            // What stays of the queueing delay after a reduction, so that changes of the route show.
+            // Decays the maximum RTT after a reduction, so that a change of the route becomes visible.
             self.max_rtt = self.min_rtt + (self.max_rtt - self.min_rtt) * 95 / 100;
         }
         (socket.snd_cwnd.wrapping_mul(self.beta) / ONE).max(2)
@@ -168,7 +168,7 @@ impl HtcpModule {
         if throughput.segments < window || !is_over || self.min_rtt == 0 {
             return;
         }
-        // The first measurement lasts since the machine was started.
+        // In the kernel the first measurement starts at boot time, so its throughput is 0.
         let sample = lasted.map_or(0, |lasted| {
             throughput.segments.wrapping_mul(socket.hz()) / lasted as u32
         });
@@ -181,7 +181,7 @@ impl HtcpModule {
         (throughput.segments, throughput.since) = (0, Some(now));
     }
 
-    /// Half where the throughput changed by more than a fifth from loss to loss, else the ratio of RTTs.
+    /// Sets `beta` to 1/2 if the throughput changed by more than 1/5 between losses, otherwise to the ratio of RTTs.
     fn update_beta(&mut self, socket: &Socket) {
         let (largest, before) = (self.throughput.largest, self.throughput.before);
         self.throughput.before = largest;
@@ -195,8 +195,8 @@ impl HtcpModule {
         }
     }
 
-    /// A segment in the first second, then 1 + 10 Δ + (Δ/2)² after Δ seconds more, in proportion to the RTT over 100 ms,
-    /// times 2 (1 - β); whole numbers of segments before that factor.
+    /// Sets `alpha`: 1 in the first second after a loss, then 1 + 10 Δ + (Δ/2)² after Δ more seconds, scaled by RTT / 100 ms and
+    /// by 2 (1 - β). Values are whole segments before the last factor.
     fn update_alpha(&mut self, socket: &Socket) {
         let (hz, mut factor) = (socket.hz(), 1u32);
         let since = (socket.jiffies() - self.last_cong) as u32;

@@ -1,4 +1,4 @@
-//! Hybla: a connection of a long round trip grows as one of 25 ms would (Caini and Firrincieli 2004; tcp_hybla.c).
+//! Hybla: a connection with a long RTT grows as one with an RTT of 25 ms (Caini and Firrincieli 2004; tcp_hybla.c).
 
 use super::linux::{CaState, Linux, Module, Socket};
 use crate::problem::Problem;
@@ -7,11 +7,11 @@ use longpipe_events::PS_PER_SECOND;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// As whose it grows.
+/// Options of Hybla.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct HyblaConfig {
-    /// Round trip of the connection that it equals [ps], RTT0.
+    /// RTT of the reference connection [ps], RTT0.
     pub reference_ps: u64,
 }
 
@@ -30,22 +30,22 @@ pub type Hybla = Linux<HyblaModule>;
 pub struct HyblaModule {
     /// RTT of the reference connection, RTT0 [µs].
     reference_us: u64,
-    /// Shortest smoothed RTT, in eighths of a microsecond; the largest number before the first.
+    /// Minimum SRTT, in eighths of a microsecond; u32::MAX before the first sample.
     min_srtt: u32,
-    /// RTT over the reference, ρ, in eighths, at least one whole.
+    /// ρ, the RTT divided by the reference RTT, in eighths; at least 1.
     rho_eighths: u32,
-    /// Fraction of a segment by which the window is to grow, in 128ths.
+    /// Accumulated growth below one segment, in 128ths (Linux: snd_cwnd_cents).
     fraction: u32,
 }
 
-/// ρ counts in eighths, and 2^ρ has an exponent of at most 16.
+/// ρ is in eighths, and the exponent of 2^ρ is at most 16.
 const EIGHTHS: u32 = 8;
 const MAX_EXPONENT: u32 = 16;
 /// Increments count in 128ths of a segment.
 const ONE: u32 = 128;
 /// Largest window [segment].
 const CLAMP: u32 = 65_535;
-/// 2^(n/8) in 128ths, rounded down, but for the last one.
+/// 2^(n/8) in 128ths, rounded down except for the last one.
 const POWERS: [u32; EIGHTHS as usize] = [128, 139, 152, 165, 181, 197, 215, 234];
 
 impl Module for HyblaModule {
@@ -60,7 +60,7 @@ impl Module for HyblaModule {
         }
     }
 
-    /// The window begins with ρ segments, where a handshake has shown the RTT.
+    /// Starts with a window of ρ segments if a handshake has given the RTT.
     fn init(&mut self, socket: &mut Socket) {
         socket.snd_cwnd_clamp = CLAMP;
         if socket.srtt_us > 0 {
@@ -97,7 +97,7 @@ impl Module for HyblaModule {
             self.fraction %= ONE;
             socket.snd_cwnd_cnt = 0;
         }
-        // An increment that rounds to nothing is a segment per window.
+        // An increment that rounds to 0 becomes one segment per window.
         if increment == 0 && socket.snd_cwnd_cnt >= cwnd {
             cwnd += 1;
             socket.snd_cwnd_cnt = 0;
@@ -115,13 +115,13 @@ impl HyblaModule {
         self.rho_eighths = ((u64::from(srtt) / self.reference_us) as u32).max(EIGHTHS);
     }
 
-    /// What an ACK adds in slow start, 2^ρ - 1, in 128ths.
+    /// Returns the growth per ACK in slow start, 2^ρ - 1, in 128ths of a segment.
     fn in_slow_start(&self) -> u32 {
         let (whole, eighths) = (self.rho_eighths / EIGHTHS, self.rho_eighths % EIGHTHS);
         (POWERS[eighths as usize] << whole.min(MAX_EXPONENT)) - ONE
     }
 
-    /// What an ACK adds in congestion avoidance, ρ² / W, in 128ths.
+    /// Returns the growth per ACK in congestion avoidance, ρ² / W, in 128ths of a segment.
     fn in_avoidance(&self, cwnd: u32) -> u32 {
         self.rho_eighths.wrapping_mul(self.rho_eighths).wrapping_mul(2) / cwnd
     }

@@ -1,4 +1,4 @@
-//! Illinois: the longer the queueing delay, the slower the growth and the deeper the cut (Liu, Başar and Srikant 2008;
+//! Illinois: longer queueing delays mean slower growth and larger reductions (Liu, Başar and Srikant 2008;
 //! tcp_illinois.c).
 
 use super::control::Cause;
@@ -7,7 +7,7 @@ use crate::variant::Parameters;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// Linux's constants.
+/// Illinois has no options; its constants are Linux's.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct IllinoisConfig {}
@@ -20,19 +20,19 @@ pub type Illinois = Linux<IllinoisModule>;
 /// The module's state; RTTs are in microseconds.
 #[derive(Clone, Debug)]
 pub struct IllinoisModule {
-    /// Segments that a round trip adds, in 128ths, and share of the window that a loss takes, in 64ths.
+    /// Segments added per RTT, in 128ths, and reduction at a loss, in 64ths of the window.
     alpha: u32,
     beta: u32,
     /// Segments that the latest ACK acknowledged.
     acked: u32,
-    /// First byte after the round trip in progress; sum and number of its RTT samples.
+    /// First byte after the current RTT; sum and number of its RTT samples.
     end: u64,
     sum: u64,
     count: u16,
-    /// Shortest and longest RTT sample of the connection.
+    /// Minimum and maximum RTT sample of the connection.
     base_rtt: u32,
     max_rtt: u32,
-    /// Whether queueing delays were long, and round trips since in which they were short.
+    /// Whether queueing delays were long, and number of RTTs since in which they were short.
     above: bool,
     short_for: u32,
 }
@@ -44,11 +44,11 @@ const ALPHA_ONE: u32 = 128;
 /// An eighth and half in 64ths.
 const BETA_MIN: u32 = 8;
 const BETA_MAX: u32 = 32;
-/// Smallest window that adapts [segment].
+/// Smallest window with delay-dependent parameters [segment] (win_thresh).
 const LEAST_WINDOW: u32 = 15;
-/// Round trips of short delays after which growth is fastest again.
+/// RTTs with short delays after which growth returns to its maximum (theta).
 const THETA: u32 = 5;
-/// Longest RTT sample: with it the products below fit 32 bits.
+/// Largest RTT sample [µs], which keeps the products below within 32 bits.
 const MAX_RTT: u32 = u32::MAX / ALPHA_MAX;
 
 impl Module for IllinoisModule {
@@ -114,7 +114,7 @@ impl Module for IllinoisModule {
 }
 
 impl IllinoisModule {
-    /// Sets growth and cut for the next round trip.
+    /// Sets growth and reduction for the next RTT.
     fn adapt(&mut self, socket: &Socket) {
         if socket.snd_cwnd < LEAST_WINDOW {
             (self.alpha, self.beta) = (ALPHA_ONE, BETA_MAX);
@@ -131,7 +131,7 @@ impl IllinoisModule {
         (self.end, self.sum, self.count) = (socket.snd_nxt, 0, 0);
     }
 
-    /// From 10 at a hundredth of the longest delay to .3 at the longest.
+    /// Returns alpha: 10 at 1/100 of the maximum delay, falling to .3 at the maximum.
     fn alpha_at(&mut self, delay: u32, most: u32) -> u32 {
         let short = most / 100;
         if delay <= short {
@@ -152,7 +152,7 @@ impl IllinoisModule {
     }
 }
 
-/// From an eighth at a tenth of the longest delay to half at four fifths.
+/// Returns beta: 1/8 at 1/10 of the maximum delay, rising to 1/2 at 4/5.
 fn beta_at(delay: u32, most: u32) -> u32 {
     let (low, high) = (most / 10, most.wrapping_mul(8) / 10);
     if delay <= low {

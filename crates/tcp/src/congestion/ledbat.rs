@@ -1,7 +1,7 @@
-//! LEDBAT: the window that holds the queueing delay of the way there at a target, so that it makes way for others (RFC 6817).
+//! LEDBAT: keeps the one-way queueing delay at a target, and so yields to other traffic (RFC 6817).
 //!
-//! What an ACK says of the one-way delay is the difference of its two timestamps (RFC 7323); of the clocks' offset nothing is
-//! left in the queueing delay, which is what a delay is above the least of some minutes.
+//! The one-way delay is the difference of the two timestamps of an ACK (RFC 7323). The queueing delay is the one-way delay
+//! minus its minimum over the last BASE_HISTORY minutes, so the offset between the clocks cancels.
 
 use super::control::{Ack, Cause, Control, Grant};
 use crate::flight::Flight;
@@ -12,23 +12,23 @@ use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// RFC 6817 section 2.5.
+/// Parameters of RFC 6817 section 2.5.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct LedbatConfig {
-    /// Queueing delay that it holds [ps], TARGET.
+    /// Target queueing delay [ps], TARGET.
     pub target_ps: u64,
-    /// What a window of ACKs without queueing adds to it [segment], GAIN.
+    /// Growth per window of ACKs without queueing [segment], GAIN.
     pub gain: f64,
-    /// How far the window may be above what was under way [segment], ALLOWED_INCREASE.
+    /// Maximum of cwnd above the data in flight [segment], ALLOWED_INCREASE.
     pub allowed_increase: f64,
-    /// Minutes whose least delay is the path's, BASE_HISTORY.
+    /// Minutes whose minimum delay is the base delay, BASE_HISTORY.
     pub base_history: u32,
-    /// So many latest delays, of which the least counts, CURRENT_FILTER.
+    /// Number of latest delays whose minimum counts, CURRENT_FILTER.
     pub current_filter: u32,
 }
 
-/// Longest delay that may be held; the RFC has 100 ms for most, papers tried more.
+/// Maximum target; the RFC allows at most 100 ms, papers tried more.
 const LONGEST_TARGET: u64 = 100 * PS_PER_SECOND;
 
 impl Parameters for LedbatConfig {
@@ -58,19 +58,19 @@ impl Parameters for LedbatConfig {
     }
 }
 
-/// The state of one sender.
+/// State of a LEDBAT sender.
 #[derive(Clone, Debug)]
 pub struct Ledbat {
     config: LedbatConfig,
-    /// Least delay of each of the latest minutes in which one was measured.
+    /// Minimum delay of each of the last minutes with a sample.
     base: VecDeque<Span>,
-    /// Number of the minute of the last of them.
+    /// Number of the minute of the last entry of `base`.
     minute: Option<u64>,
     /// The latest delays.
     current: VecDeque<Span>,
 }
 
-/// Least window [segment], MIN_CWND.
+/// Minimum cwnd [segment], MIN_CWND.
 const LEAST: f64 = 2.0;
 const MINUTE: Span = Span::seconds(60);
 
@@ -98,7 +98,7 @@ impl Control for Ledbat {
         }
     }
 
-    /// Half of the window, at least two segments (section 2.4.2, on data loss); it leads back by itself, without slow start.
+    /// Halves the window, to at least two segments (section 2.4.2, on data loss). No slow start follows.
     fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
         let mss = flight.mss();
         let window = flight.cwnd().min((flight.cwnd() / 2.0).max(LEAST * mss));
@@ -107,7 +107,7 @@ impl Control for Ledbat {
 }
 
 impl Ledbat {
-    /// Takes in a one-way delay.
+    /// Records a one-way delay.
     fn measure(&mut self, delay: Span, now: Time) {
         let minute = now.0 / MINUTE.0;
         match self.base.back_mut() {
@@ -120,13 +120,13 @@ impl Ledbat {
         keep(&mut self.current, delay, self.config.current_filter);
     }
 
-    /// The delay in queues, once any was measured.
+    /// Returns the queueing delay, or None before the first sample.
     fn queueing(&self) -> Option<Span> {
         let least = |delays: &VecDeque<Span>| delays.iter().min().copied();
         Some(Span(least(&self.current)?.0.saturating_sub(least(&self.base)?.0)))
     }
 
-    /// The window grows in proportion to what the queue is below the target, and falls likewise above it.
+    /// Changes cwnd in proportion to the distance of the queueing delay from the target.
     fn moved(&self, queueing: Span, ack: &Ack, flight: &Flight) -> Grant {
         let (mss, cwnd, target) = (flight.mss(), flight.cwnd(), self.config.target_ps as f64);
         let off_target = (target - queueing.0 as f64) / target;
@@ -136,7 +136,7 @@ impl Ledbat {
     }
 }
 
-/// Puts a delay behind the others, of which so many stay.
+/// Appends a delay and keeps the last `most`.
 fn keep(delays: &mut VecDeque<Span>, delay: Span, most: u32) {
     if delays.len() == most as usize {
         delays.pop_front();

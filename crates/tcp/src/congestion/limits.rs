@@ -1,4 +1,4 @@
-//! What a congestion control allows: anybody reads it, and this folder alone writes it.
+//! cwnd and ssthresh of a sender, readable everywhere and writable by this folder only.
 
 /// Congestion window and slow start threshold [byte].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,7 +9,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Those that a connection begins with.
+    /// Creates the initial values of a connection [byte].
     pub fn new(cwnd: f64, ssthresh: f64) -> Limits {
         Limits { cwnd, ssthresh }
     }
@@ -26,7 +26,7 @@ impl Limits {
         self.ssthresh
     }
 
-    /// Other limits.
+    /// Sets both values [byte].
     #[inline(always)]
     pub(super) fn set(&mut self, cwnd: f64, ssthresh: f64) {
         (self.cwnd, self.ssthresh) = (cwnd, ssthresh);

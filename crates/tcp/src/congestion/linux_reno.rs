@@ -1,4 +1,4 @@
-//! Reno as Linux has it: by the segments that arrived, whatever the number of their ACKs (tcp_cong.c; RFC 5681, RFC 3465).
+//! Reno as in Linux: counts delivered segments, not ACKs (tcp_cong.c; RFC 5681, RFC 3465).
 
 use super::control::Cause;
 use super::linux::{Linux, Module, Socket};
@@ -6,14 +6,14 @@ use crate::variant::Parameters;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// Nothing to choose.
+/// Linux's Reno has no options.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct LinuxRenoConfig {}
 
 impl Parameters for LinuxRenoConfig {}
 
-/// What a mark leaves of the window where it costs less than a loss (RFC 8511 section 3.1).
+/// Factor of cwnd at an ECN mark with ABE (RFC 8511 section 3.1).
 const MARK_BETA: f64 = 0.8;
 
 /// A sender by `tcp_reno`.

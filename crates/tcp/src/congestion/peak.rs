@@ -1,23 +1,23 @@
-//! The most of the latest round trips, or of the latest of anything that is counted.
+//! Windowed maximum filter over rounds (RTTs, cycles or any other count).
 
 use longpipe_events::memory::Growing;
 use std::collections::VecDeque;
 
-/// The largest sample of a window of rounds; what grew too old leaves when the next sample comes.
+/// Maximum sample of the latest rounds. Expired samples are removed when the next sample is added.
 #[derive(Clone, Debug, Default)]
 pub struct Peak {
-    /// Round and sample, each smaller than those before it.
+    /// (round, sample), with decreasing samples.
     samples: VecDeque<(u64, f64)>,
 }
 
 impl Peak {
-    /// The largest; 0 before the first.
+    /// Returns the maximum, or 0 before the first sample.
     #[inline]
     pub fn get(&self) -> f64 {
         self.samples.front().map_or(0.0, |&(_, sample)| sample)
     }
 
-    /// A sample of a round, where so many rounds are looked at beside that one.
+    /// Adds a sample of `round` and removes samples that are more than `window` rounds older.
     #[inline]
     pub fn add(&mut self, round: u64, sample: f64, window: u64) {
         while self.samples.back().is_some_and(|&(_, smaller)| smaller <= sample) {
@@ -26,7 +26,7 @@ impl Peak {
         while self.samples.front().is_some_and(|&(old, _)| old + window < round) {
             self.samples.pop_front();
         }
-        // Of those of one round the largest is enough.
+        // One sample per round suffices: the largest.
         if self.samples.back().is_none_or(|&(before, _)| before < round) {
             self.samples.put((round, sample));
         }

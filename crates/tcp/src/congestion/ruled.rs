@@ -1,22 +1,22 @@
-//! Controllers that follow a paper or an RFC, or Linux's code where that differs.
+//! Controllers with two sets of rules: those of a paper or RFC, and those of Linux's code.
 
 use super::control::{Ack, AckSample, Cause, Control, Grant, Wants};
 use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::{Span, Time};
 
-/// Parameters that say which rules a controller follows.
+/// Parameters that select the rules of a controller.
 pub trait Rules: Parameters {
-    /// Whether it follows Linux's code.
+    /// Returns whether the controller follows Linux's code.
     fn is_linux(&self) -> bool;
 }
 
 /// A controller by either set of rules.
 #[derive(Clone, Debug)]
 pub enum Ruled<P, L> {
-    /// By the paper or the RFC.
+    /// Rules of the paper or the RFC.
     Paper(P),
-    /// By Linux's code.
+    /// Rules of Linux's code.
     Linux(L),
 }
 

@@ -1,4 +1,4 @@
-//! Scalable TCP: growth and cut in proportion to the window, so that a recovery takes as many round trips at any rate
+//! Scalable TCP: growth and reduction proportional to cwnd, so that recovery takes the same number of RTTs at any rate
 //! (Kelly 2003, "Scalable TCP: improving performance in highspeed wide area networks", CCR 33(2)).
 
 use super::aimd::{cut, halved};
@@ -13,22 +13,22 @@ use longpipe_events::Time;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// Growth, cut, and from where on they hold.
+/// Options of Scalable TCP.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct ScalableConfig {
-    /// What each ACK adds to the window past slow start [segment], Kelly's a.
+    /// Growth per ACK after slow start [segment], Kelly's a.
     pub increase: f64,
-    /// Share of the window that a loss takes, Kelly's b.
+    /// Reduction of cwnd at a loss [fraction], Kelly's b.
     pub decrease: f64,
-    /// Largest window that moves as AIMD's does [segment], Kelly's legacy window.
+    /// Largest window that follows AIMD [segment], Kelly's legacy window.
     pub low_window_segments: u32,
-    /// Kelly's rules or Linux's; only where they are not Kelly's.
+    /// Kelly's or Linux's rules; written only if they are not Kelly's.
     #[serde(default, skip_serializing_if = "is_kelly")]
     pub rules: ScalableRules,
 }
 
-/// Whose rules a controller follows.
+/// Sets of rules.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScalableRules {
@@ -67,7 +67,7 @@ impl Parameters for ScalableConfig {
     }
 }
 
-/// A sender by either set of rules.
+/// Scalable TCP by either set of rules.
 pub type Scalable = Ruled<Kelly, Linux<LinuxScalable>>;
 
 /// Kelly's rules; keeps no state besides the window.
@@ -85,7 +85,7 @@ impl Variant for Kelly {
 }
 
 impl Control for Kelly {
-    /// By the segments that arrive, whatever the number of their ACKs.
+    /// Grows by delivered segments, not by ACKs.
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
         match Growth::of(ack, flight) {
             Some(growth) if self.is_low(flight.cwnd(), flight) => growth.per_window(1.0, flight),
@@ -105,7 +105,7 @@ impl Control for Kelly {
 }
 
 impl Kelly {
-    /// Whether a window of `bytes` moves as AIMD's does.
+    /// Returns whether a window of `bytes` follows AIMD.
     fn is_low(&self, bytes: f64, flight: &Flight) -> bool {
         bytes <= f64::from(self.config.low_window_segments) * flight.mss()
     }

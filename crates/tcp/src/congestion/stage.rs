@@ -1,32 +1,32 @@
-//! What a control that models its path is about, for those who watch it.
+//! State of a model-based congestion control (BBR), for traces.
 
 use strum::VariantNames;
 
-/// A stage of BBR's; version 1's phases of a cycle by their gain: 1.25, .75 and 1.
+/// State of BBR. ProbeBW is divided by pacing gain; version 1 has gains of 1.25, .75 and 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Stage {
-    /// Fills the pipe.
+    /// Startup: fills the pipe.
     Startup,
-    /// Lets the queue drain that this left.
+    /// Drain: removes the queue that Startup has built.
     Drain,
-    /// Sends more than it measured.
+    /// ProbeBW with a gain above 1.
     ProbeUp,
-    /// Makes up for it.
+    /// ProbeBW with a gain below 1.
     ProbeDown,
-    /// Sends what it measured.
+    /// ProbeBW with a gain of 1.
     Cruise,
-    /// Likewise, before it sends more (version 3).
+    /// Version 3: refills the pipe with a gain of 1 before probing up.
     Refill,
-    /// Empties the path to see its round trip.
+    /// ProbeRTT: reduces the data in flight to measure the minimum RTT.
     ProbeRtt,
 }
 
-/// What such a control knows, and does about it.
+/// Estimates of the path, with the state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
-    /// What it is about.
+    /// Current state.
     pub stage: Stage,
-    /// Bandwidth that it goes by: payload [bit/s].
+    /// Bandwidth estimate: payload [bit/s].
     pub bandwidth_bps: f64,
 }

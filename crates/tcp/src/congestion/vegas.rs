@@ -1,7 +1,6 @@
-//! Vegas: the window that keeps between α and β segments in the path's queues (Brakmo and Peterson 1995).
+//! Vegas: keeps between α and β segments in the path's queues (Brakmo and Peterson 1995).
 //!
-//! Once per round trip it compares what went through with what would, were no queue there:
-//! diff = window · (1 − base round trip / this round trip).
+//! Once per RTT it compares the expected with the actual rate: diff = cwnd · (1 − base RTT / RTT) segments are queued.
 
 use super::aimd::halved;
 use super::control::{Ack, Cause, Control, Grant, Wants};
@@ -14,31 +13,31 @@ use longpipe_events::Time;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// Thresholds: data in queues, in the estimate of the sender [segment].
+/// Bounds on the estimated data in queues [segment].
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct VegasConfig {
-    /// The window grows below.
+    /// cwnd grows below this bound.
     pub alpha: f64,
-    /// The window shrinks above.
+    /// cwnd shrinks above this bound.
     pub beta: f64,
-    /// Slow start ends above.
+    /// Slow start ends above this bound.
     pub gamma: f64,
-    /// The rules of 1995 or Linux's; only where they are not those of 1995.
+    /// Rules of 1995 or of Linux; written only if they are not those of 1995.
     #[serde(default, skip_serializing_if = "is_brakmo")]
     pub rules: VegasRules,
 }
 
-/// Whose rules a sender follows.
+/// Sets of rules.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum VegasRules {
-    /// The paper's, as ns-2 has them.
+    /// Rules of the paper, as in ns-2.
     #[default]
     #[serde(rename = "brakmo-1995")]
     Brakmo1995,
-    /// tcp_vegas.c: the shortest RTT of a round trip counts, slow start doubles in every round trip and ends at the window that
-    /// the path takes without queues.
+    /// Rules of tcp_vegas.c: uses the minimum RTT sample of each RTT; slow start doubles every RTT and ends at the window that
+    /// the path holds without queues.
     Linux,
 }
 
@@ -52,7 +51,7 @@ impl Rules for VegasConfig {
     }
 }
 
-/// A sender by either set of rules.
+/// Vegas by either set of rules.
 pub type Vegas = Ruled<Brakmo, Linux<LinuxVegas>>;
 
 impl Parameters for VegasConfig {
@@ -69,39 +68,39 @@ impl Parameters for VegasConfig {
     }
 }
 
-/// What the window does with each ACK of new data until the round trip is over.
+/// Growth of cwnd during the current RTT.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Growth {
-    /// A segment for each ACK.
+    /// One segment per ACK.
     Double,
-    /// A segment in all.
+    /// One segment in the whole RTT.
     Linear,
-    /// Nothing.
+    /// No growth.
     None,
 }
 
-/// The state of a sender by the rules of 1995.
+/// State of a sender by the rules of 1995.
 #[derive(Clone, Debug)]
 pub struct Brakmo {
     config: VegasConfig,
-    /// Sum [ps] and number of the round trips measured since the tagged segment left.
+    /// Sum [ps] and number of RTT samples since the tagged segment was sent.
     sum: u64,
     count: u64,
-    /// First byte of the segment whose acknowledgement ends this round trip.
+    /// First byte of the tagged segment, whose acknowledgment ends the current RTT.
     tagged: u64,
     growth: Growth,
 }
 
-/// What one ACK brings besides growth.
+/// Change of the window by one ACK, besides growth.
 #[derive(Clone, Copy, Default)]
 struct Turn {
-    /// What it takes off the window [byte].
+    /// Reduction of cwnd [byte].
     cut: f64,
-    /// Whether slow start ends with it.
+    /// Whether slow start ends.
     leaves_slow_start: bool,
 }
 
-/// Least window [segment], and ssthresh once slow start is left (ns-2).
+/// Minimum cwnd, and ssthresh after slow start [segment] (ns-2).
 const LEAST_SEGMENTS: f64 = 2.0;
 
 impl Variant for Brakmo {
@@ -119,7 +118,7 @@ impl Variant for Brakmo {
 }
 
 impl Control for Brakmo {
-    /// The round trip of every segment.
+    /// Requests an RTT sample of every segment.
     fn wants(&self) -> Wants {
         Wants::RECORDS
     }
@@ -139,7 +138,7 @@ impl Control for Brakmo {
 }
 
 impl Brakmo {
-    /// Takes in what an ACK measured; where a round trip is over, decides on the next one.
+    /// Records the RTT sample of an ACK and, at the end of an RTT, decides about the next.
     fn measure(&mut self, ack: &Ack, flight: &Flight) -> Turn {
         if let Some(round_trip) = ack.rtt {
             self.sum += round_trip.0;
@@ -161,16 +160,16 @@ impl Brakmo {
         turn
     }
 
-    /// Decides on the next round trip of a window that was `cwnd`; `diff` is what stands in queues [segment].
+    /// Decides about the next RTT of a window that was `cwnd`; `diff` is the data in queues [segment].
     fn adjust(&mut self, cwnd: f64, flight: &Flight, diff: f64) -> Turn {
         let VegasConfig { alpha, beta, gamma, .. } = self.config;
         let mut turn = Turn::default();
         if cwnd < flight.ssthresh() {
-            // Only a round in which the window stood still tells what it did to the queue.
+            // The queue reflects the window only if it did not grow during the RTT.
             if self.growth == Growth::Double {
                 self.growth = Growth::None;
             } else if diff > gamma {
-                // The window is an eighth too large by now (Brakmo's code, and ns-2's).
+                // By now cwnd is an eighth too large (Brakmo's code, and ns-2's).
                 self.growth = Growth::None;
                 turn = Turn {
                     cut: cwnd / 8.0,
@@ -214,21 +213,21 @@ impl Brakmo {
     }
 }
 
-/// The state of a sender by Linux's rules; RTTs are in microseconds.
+/// State of a sender by Linux's rules; RTTs are in microseconds.
 #[derive(Clone, Debug)]
 pub struct LinuxVegas {
     config: VegasConfig,
-    /// Whether nothing is lost or out of order, so that the estimate counts.
+    /// Whether the estimate is valid: no loss and no reordering (Linux: doing_vegas_now).
     enabled: bool,
-    /// First byte after the round trip in progress, its number of RTT samples and the shortest of them.
+    /// First byte after the current RTT, its number of RTT samples and their minimum.
     end: u64,
     count: u32,
     min_rtt: u32,
-    /// Shortest RTT sample since the connection was idle.
+    /// Minimum RTT sample since the connection was last idle.
     base_rtt: u32,
 }
 
-/// RTT samples of a round trip that may all come from delayed ACKs.
+/// Number of RTT samples that may all come from delayed ACKs and are therefore ignored.
 const FEW: u32 = 2;
 /// No RTT sample.
 const UNKNOWN: u32 = 0x7fff_ffff;
@@ -288,13 +287,13 @@ impl Module for LinuxVegas {
 }
 
 impl LinuxVegas {
-    /// Begins a round trip.
+    /// Starts an RTT.
     fn enable(&mut self, socket: &Socket) {
         self.enabled = true;
         (self.end, self.count, self.min_rtt) = (socket.snd_nxt, 0, UNKNOWN);
     }
 
-    /// Sets the window for the next round trip.
+    /// Sets cwnd for the next RTT.
     fn adjust(&mut self, acked: u32, socket: &mut Socket) {
         let VegasConfig { alpha, beta, gamma, .. } = self.config;
         let cwnd = socket.snd_cwnd;
@@ -314,7 +313,7 @@ impl LinuxVegas {
             socket.snd_cwnd += 1;
         }
         socket.snd_cwnd = socket.snd_cwnd.max(2).min(socket.snd_cwnd_clamp);
-        // The threshold is three quarters of the window at least.
+        // ssthresh is at least three quarters of cwnd.
         let quarters = socket.snd_cwnd / 2 + socket.snd_cwnd / 4;
         socket.snd_ssthresh = socket.snd_ssthresh.max(quarters);
     }

@@ -1,4 +1,4 @@
-//! Veno: losses while few segments stand in queues are the link's, and cost less (Fu and Liew 2003; tcp_veno.c).
+//! Veno: a loss while few segments are queued is attributed to the link and reduces cwnd less (Fu and Liew 2003; tcp_veno.c).
 
 use super::control::Cause;
 use super::linux::{AckedSegments, CaState, Event, Linux, Module, Socket};
@@ -7,11 +7,11 @@ use crate::variant::Parameters;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// Backlog in queues that counts as congestion.
+/// Options of Veno.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct VenoConfig {
-    /// β [segment]; Linux counts half segments.
+    /// Backlog β that indicates congestion [segment]; Linux counts half segments.
     pub backlog: f64,
 }
 
@@ -34,23 +34,23 @@ pub type Veno = Linux<VenoModule>;
 /// The module's state; RTTs are in microseconds.
 #[derive(Clone, Debug)]
 pub struct VenoModule {
-    /// β and the backlog by the latest estimate, in half segments.
+    /// β and the latest estimate of the backlog, in half segments.
     beta: u32,
     backlog: u32,
-    /// Whether nothing is lost or out of order, so that the estimate counts.
+    /// Whether the estimate is valid: no loss and no reordering (Linux: doing_veno_now).
     enabled: bool,
-    /// RTT samples of the connection, in 16 bits.
+    /// Number of RTT samples of the connection, modulo 2^16.
     count: u16,
-    /// Shortest RTT sample since the latest growth, and of all.
+    /// Minimum RTT sample since cwnd last grew, and of the connection.
     min_rtt: u32,
     base_rtt: u32,
-    /// Whether the next round trip of a congested path adds a segment.
+    /// Whether the next RTT of a congested path adds a segment.
     adds: bool,
 }
 
 /// The estimate counts in half segments.
 const HALVES: u32 = 2;
-/// RTT samples that tell nothing yet.
+/// Number of RTT samples that are too few for an estimate.
 const FEW: u16 = 2;
 /// No RTT sample.
 const UNKNOWN: u32 = 0x7fff_ffff;
@@ -127,14 +127,14 @@ impl Module for VenoModule {
 }
 
 impl VenoModule {
-    /// Estimates how much of a window stands in queues.
+    /// Estimates how much of a window is queued.
     fn estimate(&mut self, cwnd: u32) {
         let halves = u64::from(cwnd * HALVES);
         let without_queue = u64::from(cwnd) * u64::from(self.base_rtt) * u64::from(HALVES) / u64::from(self.min_rtt);
         self.backlog = halves.wrapping_sub(without_queue) as u32;
     }
 
-    /// A segment per window, or per two windows if the path is congested.
+    /// Adds one segment per window, or per two windows if the path is congested.
     fn avoid_congestion(&mut self, acked: u32, socket: &mut Socket) {
         if self.backlog < self.beta {
             socket.grow_per(socket.snd_cwnd, acked);

@@ -1,11 +1,11 @@
-//! Westwood+: after a loss the window is what the path took, by the rate of ACKs (Mascolo et al. 2004; tcp_westwood.c).
+//! Westwood+: after a loss cwnd is the ACK rate times the minimum RTT (Mascolo et al. 2004; tcp_westwood.c).
 
 use super::linux::{AckedSegments, Event, Linux, Module, Socket};
 use crate::variant::Parameters;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// Nothing to choose.
+/// Westwood has no options.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct WestwoodConfig {}
@@ -18,20 +18,20 @@ pub type Westwood = Linux<WestwoodModule>;
 /// The module's state; times are in ticks of the kernel's clock, rates in bytes per tick.
 #[derive(Clone, Debug, Default)]
 pub struct WestwoodModule {
-    /// Bandwidth smoothed once, and twice.
+    /// Bandwidth estimate after one and after two low-pass filters.
     once: u32,
     twice: u32,
-    /// Begin of the measurement in progress, and bytes acknowledged since.
+    /// Start of the current measurement, and bytes acknowledged since.
     began: u64,
     arrived: u32,
-    /// Bytes that duplicate ACKs stand for, which the ACK of a repaired hole acknowledges again.
+    /// Bytes already counted for duplicate ACKs, which the ACK of a repaired hole covers again.
     accounted: u32,
-    /// Whether an ACK has come.
+    /// Whether an ACK has arrived.
     acked: bool,
-    /// Latest RTT sample, and the shortest.
+    /// Latest and minimum RTT sample.
     rtt: u32,
     min_rtt: u32,
-    /// Whether the shortest is known; after a timeout it is forgotten with the next ACK.
+    /// Whether the minimum is known; after a timeout the next ACK resets it.
     has_min_rtt: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct WestwoodModule {
 const MEASUREMENTS_PER_SECOND: u32 = 20;
 /// RTT before the first sample [s].
 const INITIAL_RTT_S: u32 = 20;
-/// Least window after a reduction [segment].
+/// Minimum cwnd after a reduction [segment].
 const LEAST: u32 = 2;
 
 impl Module for WestwoodModule {
@@ -76,7 +76,7 @@ impl Module for WestwoodModule {
         }
     }
 
-    /// A reduction ends with what the path took; after a timeout that is the threshold at once.
+    /// Sets cwnd to the estimated BDP at the end of a reduction, and ssthresh at a timeout.
     fn on_event(&mut self, event: Event, socket: &mut Socket) {
         match event {
             Event::CompleteCwr => {
@@ -93,7 +93,7 @@ impl Module for WestwoodModule {
 }
 
 impl WestwoodModule {
-    /// Takes in the rate of a measurement that lasted an RTT, smoothed by seven eighths, twice.
+    /// Adds the rate of a measurement of one RTT to both filters, each with a weight of 7/8 for the old value.
     fn end_measurement(&mut self, socket: &Socket) {
         let lasted = (socket.jiffies() - self.began) as u32;
         if self.rtt == 0 || lasted <= self.rtt.max(socket.hz() / MEASUREMENTS_PER_SECOND) {
@@ -109,7 +109,7 @@ impl WestwoodModule {
         (self.began, self.arrived) = (socket.jiffies(), 0);
     }
 
-    /// Returns the bytes that an ACK with SACK blocks, or a duplicate, tells to have arrived.
+    /// Returns the bytes that an ACK reports as delivered; a duplicate counts as one segment.
     fn count(&mut self, acked: u32, mss: u32) -> u32 {
         if acked == 0 {
             self.accounted += mss;
@@ -126,7 +126,7 @@ impl WestwoodModule {
         }
     }
 
-    /// Returns what the path holds without queues.
+    /// Returns the BDP by the bandwidth estimate and the minimum RTT [segment].
     fn path_segments(&self, socket: &Socket) -> u32 {
         (self.twice.wrapping_mul(self.min_rtt) / socket.mss).max(LEAST)
     }

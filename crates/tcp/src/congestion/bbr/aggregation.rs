@@ -1,31 +1,32 @@
-//! How many more bytes than the bandwidth explains come acknowledged at once: the window has room for as many.
+//! ACK aggregation (Linux: extra_acked): the bytes acknowledged at once beyond those that the bandwidth explains, for which
+//! cwnd has room.
 
 use longpipe_events::{Span, Time};
 
-/// A half of the window in which the most is looked for [rounds].
+/// Half of the length of the maximum filter [rounds] (bbr_extra_acked_win_rtts).
 const ROUNDS: u32 = 5;
-/// The most room is what the bandwidth delivers meanwhile.
+/// Maximum room, as the time that the bandwidth needs to deliver it (bbr_extra_acked_max_us).
 const LONGEST: Span = Span::millis(100);
-/// An epoch ends after so many segments at the latest (Linux counts in 20 bits).
+/// Maximum number of segments in an epoch (Linux counts in 20 bits).
 const MOST_SEGMENTS: f64 = 1_048_576.0;
 
-/// Epochs in which more arrived than was expected.
+/// Estimator of the aggregation: epochs in which more was acknowledged than expected.
 #[derive(Clone, Debug, Default)]
 pub struct Aggregation {
     began: Time,
     acked: f64,
-    /// The most in this half of the window, and in the one before [byte].
+    /// Maxima of the current and of the previous half of the filter [byte].
     most: [f64; 2],
     rounds: u32,
 }
 
 impl Aggregation {
-    /// The application begins again.
+    /// Starts a new epoch after an idle time of the application.
     pub fn restart(&mut self, now: Time) {
         (self.began, self.acked) = (now, 0.0);
     }
 
-    /// So many bytes arrived, `bandwidth` [byte/s] being expected.
+    /// Records `delivered` bytes, where `bandwidth` [byte/s] is expected.
     pub fn on_ack(&mut self, now: Time, delivered: f64, bandwidth: f64, round_began: bool, (cwnd, mss): (f64, f64)) {
         if round_began {
             self.rounds += 1;
@@ -44,7 +45,7 @@ impl Aggregation {
         self.most[0] = self.most[0].max(extra);
     }
 
-    /// Room for them [byte].
+    /// Returns the room for aggregated ACKs [byte].
     pub fn room(&self, bandwidth: f64) -> f64 {
         self.most[0].max(self.most[1]).min(bandwidth * LONGEST.as_seconds())
     }

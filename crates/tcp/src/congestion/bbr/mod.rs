@@ -1,5 +1,5 @@
-//! BBR, version 1: it sends at the bandwidth that it measures, with two bandwidth-delay products under way at most (Cardwell et
-//! al. 2016, draft-cardwell-iccrg-bbr-congestion-control-00, and Linux's numbers).
+//! BBR version 1: paces at the measured bandwidth, with at most two BDP in flight (Cardwell et al. 2016,
+//! draft-cardwell-iccrg-bbr-congestion-control-00, with Linux's constants).
 
 mod aggregation;
 mod mode;
@@ -21,24 +21,24 @@ use mode::{Mode, CYCLE};
 use policer::{Finding, Point, Policer};
 use serde::{Deserialize, Serialize};
 
-/// Nothing to choose.
+/// BBR has no options.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct BbrConfig {}
 
 impl Parameters for BbrConfig {}
 
-/// Round trips by what is delivered.
+/// Packet-timed rounds (RTTs).
 #[derive(Clone, Copy, Debug, Default)]
 struct Rounds {
     count: u64,
-    /// This one ends with the delivery of what was sent after so many bytes had been delivered.
+    /// The round ends when data are delivered that were sent after this many delivered bytes (next_rtt_delivered).
     until: u64,
-    /// Whether the latest ACK began one.
+    /// Whether the latest ACK started a round.
     began: bool,
 }
 
-/// Whether the pipe is full.
+/// Detection of a full pipe (full_bw, full_bw_cnt, full_bw_reached).
 #[derive(Clone, Copy, Debug, Default)]
 struct Pipe {
     bandwidth: f64,
@@ -47,24 +47,24 @@ struct Pipe {
     full: bool,
 }
 
-/// The shortest round trip, and the pause that looks for it.
+/// Minimum RTT and the state of ProbeRTT (min_rtt_us, min_rtt_stamp, probe_rtt_done_stamp).
 #[derive(Clone, Copy, Debug, Default)]
 struct Shortest {
     rtt: Option<Span>,
     since: Time,
-    /// When the pause is over, and whether a round of it is.
+    /// End of ProbeRTT, and whether a round has passed in it.
     until: Option<Time>,
     round_over: bool,
-    /// Whether it just ended: the window goes back.
+    /// Whether ProbeRTT has just ended, so that cwnd is restored.
     ended: bool,
 }
 
-/// The state of one sender.
+/// State of a BBR sender.
 #[derive(Clone, Debug)]
 pub struct Bbr {
     draws: Stream,
     mode: Mode,
-    /// Bytes that arrived and that were lost in all.
+    /// Total delivered and total lost bytes.
     delivered: u64,
     lost: u64,
     rounds: Rounds,
@@ -74,50 +74,53 @@ pub struct Bbr {
     aggregation: Aggregation,
     policer: Policer,
     cycle_began: Time,
-    /// Segments sent after so many bytes were delivered, and before so many, left during a pause.
+    /// Numbers of delivered bytes at the start and end of the latest ProbeRTT. Segments sent in between say nothing about the
+    /// bandwidth.
     paused: (u64, u64),
-    /// Whether the application begins again.
+    /// Whether the application has resumed after being idle.
     restarts: bool,
-    /// Where the sender was after the ACK before.
+    /// Recovery state after the previous ACK.
     phase: Phase,
-    /// Whether what leaves is what arrived: the first round of a recovery.
+    /// Whether as much is sent as is delivered: the first round of a recovery.
     conserves: bool,
-    /// Window to go back to [byte].
+    /// cwnd to restore after a recovery or ProbeRTT [byte].
     prior: f64,
-    /// Pacing rate [bit/s]; none before a round trip is known.
+    /// Pacing rate [bit/s]; None before the first RTT sample.
     rate: Option<f64>,
-    /// What leaves at once by it [segment].
+    /// Burst at this rate [segment].
     burst: f64,
-    /// Its grant, and the shortest round trip that it went by.
+    /// The pacing rate last returned, and the minimum RTT that it was computed from.
     paced: Option<(f64, Option<Span>, Pacing)>,
 }
 
-/// 2/ln 2: the least gain at which the rate doubles each round; what drains its queue in a round (both in 256ths, as Linux has them).
+/// bbr_high_gain, 2/ln 2: the smallest gain that doubles the rate each round; and bbr_drain_gain, its inverse. In 256ths, as
+/// in Linux.
 const HIGH: f64 = 739.0 / 256.0;
 const DRAIN: f64 = 88.0 / 256.0;
 const MORE: usize = 0;
-/// So many round trips are looked at beside the present one for the bandwidth.
+/// Length of the bandwidth filter, without the current round [rounds].
 const PEAK_ROUNDS: u64 = 10;
-/// The window in bandwidth-delay products.
+/// cwnd in BDP (bbr_cwnd_gain).
 const WINDOW_GAIN: f64 = 2.0;
-/// The pipe is full after so many rounds in which the bandwidth grew by less than a quarter.
+/// The pipe is full after `FULL_ROUNDS` rounds in which the bandwidth grew by less than `FULL_GROWTH`.
 const FULL_ROUNDS: u32 = 3;
 const FULL_GROWTH: f64 = 1.25;
-/// A round trip is looked for anew after so long, for so long, with so many segments under way, which is the least window.
+/// ProbeRTT starts when the minimum RTT is `RTT_LASTS` old, lasts for `PAUSE`, and limits the data in flight to
+/// `LEAST_SEGMENTS`, which is also the minimum cwnd.
 const RTT_LASTS: Span = Span::seconds(10);
 const PAUSE: Span = Span::millis(200);
 const LEAST_SEGMENTS: f64 = 4.0;
-/// The window where no round trip is known [segment].
+/// cwnd before the first RTT sample [segment].
 const FIRST_WINDOW: f64 = 10.0;
-/// Of the bandwidth so much is sent, so that queues drain.
+/// Share of the bandwidth at which BBR paces, so that queues drain (bbr_pacing_margin_percent).
 const MARGIN: f64 = 0.99;
-/// Below this rate single segments leave [bit/s].
+/// Rate below which bursts are single segments [bit/s] (bbr_min_tso_rate).
 const SLOW: f64 = 1.2e6;
-/// A burst by the rate: a 1024th of a second, so many bytes and segments at most.
+/// A burst holds the data of 1/1024 s, at most this many bytes and segments.
 const BURSTS_PER_SECOND: f64 = 1024.0;
 const MOST_BYTES: f64 = 65_215.0;
 const MOST_SEGMENTS: f64 = 127.0;
-/// So many bursts are under way at the end points.
+/// Number of bursts in the end hosts for which cwnd has room.
 const BURSTS: f64 = 3.0;
 
 impl Variant for Bbr {
@@ -237,7 +240,7 @@ impl Control for Bbr {
         if cause == Cause::FastRetransmit {
             return Grant::as_it_is(flight);
         }
-        // A timeout: what the pipe holds is found anew.
+        // After a timeout the full pipe is detected again.
         self.phase = Phase::Loss;
         self.pipe.bandwidth = 0.0;
         self.rounds.began = true;
@@ -255,7 +258,7 @@ impl Control for Bbr {
 }
 
 impl Bbr {
-    /// Bandwidth [byte/s].
+    /// Returns the bandwidth estimate [byte/s].
     fn bandwidth(&self) -> f64 {
         self.policer.rate().unwrap_or_else(|| self.peak.get())
     }
@@ -278,12 +281,12 @@ impl Bbr {
         }
     }
 
-    /// Whether a sample says little of the path: the application, or a pause, left it half empty.
+    /// Returns whether the application or ProbeRTT limited a sample, so that it underestimates the bandwidth.
     fn is_limited(&self, sample: &RateSample) -> bool {
         sample.app_limited || (self.paused.0..=self.paused.1).contains(&sample.prior_delivered)
     }
 
-    /// Takes in a sample of the rate.
+    /// Records a delivery-rate sample.
     fn measure(&mut self, ack: &Ack, sample: &RateSample, flight: &Flight) {
         if sample.prior_delivered >= self.rounds.until {
             self.rounds = Rounds {
@@ -322,7 +325,7 @@ impl Bbr {
         }
     }
 
-    /// The cycle begins, anywhere but where it makes up for more.
+    /// Enters ProbeBW in a random phase other than the one with gain .75.
     fn probe_bandwidth(&mut self, now: Time) {
         let phases = CYCLE.len();
         let before = phases - 1 - self.draws.below(phases as u64 - 1) as usize;
@@ -330,7 +333,7 @@ impl Bbr {
         self.cycle_began = now;
     }
 
-    /// The next phase of the cycle, if it is time.
+    /// Advances to the next phase of ProbeBW if it is time.
     fn go_round(&mut self, ack: &Ack, flight: &Flight) {
         let Mode::ProbeBw(phase) = self.mode else {
             return;
@@ -367,7 +370,7 @@ impl Bbr {
     }
 }
 
-/// The next whole number that is not below what is not negative.
+/// Rounds a nonnegative number up to an integer.
 fn rounded_up(number: f64) -> f64 {
     let whole = whole_part(number);
     if whole < number {
@@ -377,7 +380,7 @@ fn rounded_up(number: f64) -> f64 {
     }
 }
 
-/// Least segments of a burst at that rate [bit/s].
+/// Returns the minimum number of segments per burst at a rate [bit/s].
 fn least_burst(rate: f64) -> u64 {
     if rate < SLOW {
         1

@@ -1,25 +1,25 @@
-//! What the sender is about, and the gains of its cycle.
+//! States of BBR and the pacing gains of ProbeBW.
 
 use crate::congestion::stage::Stage;
 
-/// Pacing gains of the phases of a cycle, and which of them are told from the others.
+/// Pacing gains of the phases of ProbeBW (bbr_pacing_gain).
 pub const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
-/// What the sender is about.
+/// State of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Fills the pipe.
     Startup,
-    /// Lets the queue drain that this left.
+    /// Removes the queue that Startup has built.
     Drain,
-    /// A phase of the cycle that tries more, makes up for it, and cruises.
+    /// A phase of the gain cycle, by its index in [`CYCLE`].
     ProbeBw(usize),
-    /// Empties the path to see its round trip.
+    /// Reduces the data in flight to measure the minimum RTT.
     ProbeRtt,
 }
 
 impl Mode {
-    /// As those who watch call it.
+    /// Returns the state as traces show it.
     pub fn stage(self) -> Stage {
         match self {
             Mode::Startup => Stage::Startup,

@@ -1,9 +1,9 @@
-//! Pauses in which the queue drains, so that the shortest round trip shows (ProbeRTT).
+//! ProbeRTT: the queue drains for 200 ms so that the minimum RTT can be measured.
 
 use super::*;
 
 impl Bbr {
-    /// The shortest round trip of ten seconds; who has seen none as short for so long makes a pause.
+    /// Updates the minimum RTT of the last ten seconds, and enters or leaves ProbeRTT (bbr_update_min_rtt).
     pub(super) fn look_at_round_trip(&mut self, ack: &Ack, flight: &Flight) {
         let old = ack.now.since(self.shortest.since) > RTT_LASTS;
         if let Some(rtt) = ack.rtt {

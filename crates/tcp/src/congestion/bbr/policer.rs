@@ -1,72 +1,72 @@
-//! Whether something on the path lets only a fixed rate through and drops the rest: then that rate is the bandwidth for a while.
+//! Detection of a token-bucket policer, whose rate is then used as the bandwidth for 48 rounds (Linux: lt_bw).
 
 use longpipe_events::{Span, Time};
 
-/// An interval lasts so many rounds at least, and at most.
+/// Minimum and maximum length of a sampling interval [rounds].
 const LEAST_ROUNDS: u32 = 4;
 const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
-/// A share so large of what is delivered has to be lost in each.
+/// Minimum loss rate of an interval, relative to delivered data (bbr_lt_loss_thresh).
 const LOSS: f64 = 50.0 / 256.0;
-/// Two rates are one if they differ by so much of it, or by so many bytes a second.
+/// Two rates are consistent if they differ by at most this ratio, or by this many bytes per second.
 const SAME_SHARE: f64 = 1.0 / 8.0;
 const SAME_BYTES: f64 = 500.0;
-/// So many rounds it is taken for the bandwidth.
+/// Rounds for which the policed rate is used (bbr_lt_bw_max_rtts).
 const USED_ROUNDS: u32 = 48;
-/// Shortest interval of which a rate is told.
+/// Minimum duration of an interval with a rate.
 const LEAST_INTERVAL: Span = Span::millis(1);
 
-/// Intervals from loss to loss.
+/// Sampling intervals, which start and end with losses.
 #[derive(Clone, Debug, Default)]
 pub struct Policer {
     samples: bool,
     used: bool,
-    /// Rate of the interval before [byte/s]; 0: none.
+    /// Rate of the previous interval [byte/s]; 0 if there is none.
     rate: f64,
     rounds: u32,
-    /// When the interval began, and what had arrived and was lost then [byte].
+    /// Start of the interval, and total delivered and lost bytes at that time.
     since: Time,
     delivered: u64,
     lost: u64,
 }
 
-/// Where a connection is.
+/// State of a connection at an ACK.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// When.
+    /// Time of the ACK.
     pub now: Time,
-    /// Bytes that arrived in all.
+    /// Total delivered bytes.
     pub delivered: u64,
-    /// Bytes lost in all.
+    /// Total lost bytes.
     pub lost: u64,
-    /// Whether any were lost since the point before.
+    /// Whether bytes were lost since the previous ACK.
     pub loses: bool,
-    /// Whether a round begins.
+    /// Whether the ACK starts a round.
     pub round_began: bool,
-    /// Whether the application said how much was under way.
+    /// Whether the sender is application-limited.
     pub app_limited: bool,
-    /// Whether the bandwidth is being probed.
+    /// Whether BBR is in ProbeBW.
     pub probes: bool,
 }
 
-/// What changes at a point.
+/// Change of the policer state by an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// Nothing.
+    /// No change.
     Nothing,
-    /// Its rate holds from now on.
+    /// A policer was detected; its rate is used from now on.
     Found,
-    /// It does no longer.
+    /// The policed rate has expired.
     Over,
 }
 
 impl Policer {
-    /// Its rate [byte/s], while that holds.
+    /// Returns the policed rate [byte/s] while it is in use.
     #[inline]
     pub fn rate(&self) -> Option<f64> {
         self.used.then_some(self.rate)
     }
 
-    /// Nothing is known of one.
+    /// Resets the detection.
     pub fn forget(&mut self) {
         *self = Policer::default();
     }
@@ -75,7 +75,7 @@ impl Policer {
         (self.since, self.delivered, self.lost, self.rounds) = (at.now, at.delivered, at.lost, 0);
     }
 
-    /// Looks at what arrived and what was lost.
+    /// Updates the detection with an ACK.
     pub fn look(&mut self, at: &Point) -> Finding {
         if self.used {
             if at.probes && at.round_began {
@@ -131,7 +131,7 @@ impl Policer {
 mod tests {
     use super::*;
 
-    /// Rounds of 100 ms at 1 MB/s, of which a share is lost; the findings, with their rounds.
+    /// Returns the changes, with their rounds, for rounds of 100 ms at 1 MB/s and a loss rate.
     fn findings(loss: f64, rounds: u64) -> Vec<(u64, Finding)> {
         let mut policer = Policer::default();
         let mut found = vec![];

@@ -1,9 +1,9 @@
-//! What the model of the pipe comes to: a rate, and how much may be in flight.
+//! Pacing rate and cwnd from the model of the path.
 
 use super::*;
 
 impl Bbr {
-    /// The rate follows the bandwidth; before the pipe is full it falls for no reason.
+    /// Sets the pacing rate to the bandwidth times `gain`; before the pipe is full the rate never decreases.
     pub(super) fn set_rate(&mut self, gain: f64, srtt: Option<Span>, flight: &Flight) {
         let bits = |bandwidth: f64, gain: f64| 8.0 * MARGIN * gain * bandwidth;
         let before = self
@@ -34,20 +34,20 @@ impl Bbr {
         }
     }
 
-    /// What the window is to have room for: so many bandwidth-delay products and a few bursts, in whole pairs of segments [byte].
+    /// Returns the target for the data in flight [byte]: `gain` BDP and a few bursts, rounded up to an even number of segments.
     pub(super) fn inflight(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
         self.with_bursts(self.product(bandwidth, gain, flight)) * flight.mss()
     }
 
-    /// What will be under way when the next burst leaves, itself included while more is tried, of what is now [byte]: until then
-    /// whole segments arrive at the bandwidth (Linux's bbr_packets_in_net_at_edt).
+    /// Returns the data in flight at the departure of the next burst [byte], `held` from now (Linux: bbr_packets_in_net_at_edt).
+    /// Until then whole segments arrive at the bandwidth. With a gain above 1 the burst itself is included.
     pub(super) fn under_way_next(&self, in_flight: u64, held: Span, flight: &Flight) -> f64 {
         let burst = if self.pacing_gain() > 1.0 { self.burst } else { 0.0 };
         let arrives = whole_part(self.bandwidth() * held.as_seconds() / flight.mss());
         (in_flight as f64 + (burst - arrives) * flight.mss()).max(0.0)
     }
 
-    /// So many bandwidth-delay products [segment].
+    /// Returns `gain` BDP [segment].
     pub(super) fn product(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
         match self.shortest.rtt {
             Some(rtt) => rounded_up(gain * bandwidth * rtt.as_seconds() / flight.mss()),
@@ -55,13 +55,13 @@ impl Bbr {
         }
     }
 
-    /// With room for bursts, in whole pairs, and a pair more while more is tried [segment].
+    /// Adds room for bursts, rounds up to an even number, and adds two with a gain above 1 [segment] (bbr_quantization_budget).
     pub(super) fn with_bursts(&self, segments: f64) -> f64 {
         let pairs = 2.0 * rounded_up((segments + BURSTS * self.burst) / 2.0);
         pairs + if self.mode == Mode::ProbeBw(MORE) { 2.0 } else { 0.0 }
     }
 
-    /// The window to go back to after a recovery or a pause.
+    /// Saves cwnd for the end of a recovery or ProbeRTT (bbr_save_cwnd).
     pub(super) fn remember(&mut self, flight: &Flight) {
         let cwnd = flight.cwnd();
         self.prior = if self.phase == Phase::Open && self.mode != Mode::ProbeRtt {
@@ -71,7 +71,7 @@ impl Bbr {
         };
     }
 
-    /// The window after an ACK [byte].
+    /// Returns cwnd after an ACK [byte].
     pub(super) fn window(&mut self, ack: &Ack, flight: &Flight) -> f64 {
         let mss = flight.mss();
         let arrived = ack.delivered as f64;
@@ -89,8 +89,8 @@ impl Bbr {
         cwnd.min((flight.rwnd as f64).max(mss))
     }
 
-    /// Takes losses off the window, and goes back to what it was when they are repaired; the window while what leaves is what
-    /// arrived.
+    /// Subtracts losses from cwnd, and restores it at the end of a recovery. Returns cwnd during packet conservation
+    /// (bbr_set_cwnd_to_recover_or_restore).
     pub(super) fn in_recovery(&mut self, cwnd: &mut f64, ack: &Ack, mss: f64) -> Option<f64> {
         let under_way = (ack.in_flight + ack.delivered) as f64;
         *cwnd = (*cwnd - ack.lost as f64).max(mss);
@@ -106,7 +106,7 @@ impl Bbr {
         self.conserves.then(|| cwnd.max(under_way))
     }
 
-    /// Towards what the path holds.
+    /// Returns cwnd increased towards the target.
     pub(super) fn grown(&self, cwnd: f64, arrived: f64, flight: &Flight) -> f64 {
         let mss = flight.mss();
         let bandwidth = self.bandwidth();
@@ -127,7 +127,7 @@ impl Bbr {
     }
 }
 
-/// What leaves at once by a rate [segment].
+/// Returns the burst at a rate [segment].
 fn burst(rate: f64, flight: &Flight) -> f64 {
     let bytes = (rate / 8.0 / BURSTS_PER_SECOND).min(MOST_BYTES);
     whole_part(bytes / flight.mss()).clamp(least_burst(rate) as f64, MOST_SEGMENTS)
@@ -147,7 +147,7 @@ mod tests {
         bbr.mode = Mode::ProbeBw(1);
         let found = [0, 999, 1000, 2500, 60_000].map(|micros| next(&bbr, micros));
         assert_eq!(found, [10_000.0, 10_000.0, 9000.0, 8000.0, 0.0]);
-        // While more is tried the burst itself counts.
+        // With a gain above 1 the burst itself counts.
         (bbr.mode, bbr.burst) = (Mode::ProbeBw(MORE), 2.0);
         assert_eq!([0, 1000].map(|micros| next(&bbr, micros)), [12_000.0, 11_000.0]);
     }

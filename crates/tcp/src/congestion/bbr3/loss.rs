@@ -1,4 +1,4 @@
-//! What losses say of the path: how much was too much, and what it delivers now (sections 5.5.10 and 5.5.11).
+//! Response to losses: bounds on the data in flight and on the bandwidth (sections 5.5.10 and 5.5.11).
 
 use super::startup::{self, is_too_high};
 use super::state::{Bbr3, Sample, State, Undo, BETA, LOSS_THRESHOLD};
@@ -24,7 +24,7 @@ impl Bbr3 {
         }
     }
 
-    /// A round with losses that no probe brought about lowers the short-term bounds.
+    /// Lowers the short-term bounds at the end of a round with losses outside of a probe.
     pub(super) fn adapt_to_losses(&mut self, flight: &Flight) {
         if !self.loss.round_began {
             return;
@@ -45,7 +45,7 @@ impl Bbr3 {
     pub(super) fn handle_lost(&mut self, lost: &Lost, now: Time, flight: &Flight) {
         if !self.loss.lost {
             self.loss.until = self.delivered;
-            // Within a recovery what it began with stays: the draft's words, where its pseudocode would save anew.
+            // Saves once per recovery, as the text of the draft says; its pseudocode saves again in each round with losses.
             if self.phase == Phase::Open {
                 self.save_state(flight);
             } else {
@@ -63,7 +63,7 @@ impl Bbr3 {
         }
     }
 
-    /// `HandleInflightTooHigh`: the probe went too far, which is answered once.
+    /// `HandleInflightTooHigh`: invoked at most once per probe that lost too much.
     fn handle_too_high(&mut self, inflight_at_loss: f64, app_limited: bool, now: Time, flight: &Flight) {
         self.probe.too_high = true;
         self.probe.is_sample = false;
@@ -86,7 +86,7 @@ impl Bbr3 {
         };
     }
 
-    /// `HandleSpuriousLossDetection`, but for the window.
+    /// `HandleSpuriousLossDetection`, without the window.
     pub(super) fn undo_recovery(&mut self) {
         self.loss.lost = false;
         startup::reset_full_pipe(self, 0.0);
@@ -105,7 +105,7 @@ impl Bbr3 {
     }
 }
 
-/// What was in flight when the losses among it came to more than a probe may cost (`InflightAtLoss`).
+/// Returns the data in flight at which the loss rate exceeded that of a probe (`InflightAtLoss`).
 fn inflight_at_loss(lost: &Lost) -> f64 {
     let size = (lost.end - lost.sequence) as f64;
     let (before, lost_before) = (lost.tx_in_flight as f64 - size, lost.lost as f64 - size);

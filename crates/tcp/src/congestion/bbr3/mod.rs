@@ -1,8 +1,8 @@
-//! BBR, version 3: as version 1 it sends at the bandwidth that it measures; besides, losses bound the volume in flight and the
-//! bandwidth that it takes for granted (draft-ietf-ccwg-bbr, its text after -06).
+//! BBR version 3: paces at the measured bandwidth as version 1, but losses bound the data in flight and the bandwidth estimate
+//! (draft-ietf-ccwg-bbr, its text after -06).
 //!
-//! Names are those of the draft; its C.inflight is what was in flight when an ACK came where a probe's end is looked for, else what is
-//! after it (as in Linux).
+//! Names are those of the draft. Its C.inflight is the data in flight before an ACK where the end of a probe is decided, and
+//! after the ACK elsewhere (as in Linux).
 
 #[cfg(test)]
 mod cases;
@@ -27,7 +27,7 @@ use state::{
     EXTRA_ROUNDS_IN_STARTUP, FIRST_WINDOW,
 };
 
-/// Nothing to choose.
+/// BBR version 3 has no options.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Bbr3Config {}
@@ -157,7 +157,7 @@ impl Control for Bbr3 {
 
     fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
         if matches!(cause, Cause::Mark { .. }) {
-            // The draft has no answer to marks yet.
+            // The draft defines no response to ECN marks yet.
             return Grant::as_it_is(flight);
         }
         self.save_state(flight);
@@ -179,7 +179,7 @@ impl Control for Bbr3 {
 
 impl Bbr3 {
     fn sample(&self, rate: &RateSample, ack: &Ack) -> Sample {
-        // What arrives faster than in the shortest round trip was acknowledged late.
+        // An interval below the minimum RTT comes from ACK compression.
         let fine = rate.interval.0 > 0 && ack.least_rtt.is_none_or(|least| rate.interval >= least);
         Sample {
             rate: if fine {
@@ -195,7 +195,7 @@ impl Bbr3 {
         }
     }
 
-    /// `UpdateModelAndState` up to the round trip (section 5.2.3).
+    /// `UpdateModelAndState` up to the minimum RTT (section 5.2.3).
     fn update_model(&mut self, ack: &Ack, sample: &Sample, flight: &Flight) {
         self.update_latest(sample);
         self.update_max_bw(sample);
@@ -240,7 +240,7 @@ impl Bbr3 {
         aggregation.extra.add(self.rounds.count, extra, rounds);
     }
 
-    /// So many bandwidth-delay products; the first window while no round trip is known.
+    /// Returns `gain` BDP, or the initial window before the first RTT sample [byte].
     fn product(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
         match self.min_rtt.rtt {
             Some(rtt) => gain * bandwidth * rtt.as_seconds(),

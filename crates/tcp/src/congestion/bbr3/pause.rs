@@ -1,11 +1,11 @@
-//! Pauses in which the queue drains, so that the shortest round trip shows (ProbeRTT: section 5.3.4).
+//! ProbeRTT: the queue drains so that the minimum RTT can be measured (section 5.3.4).
 
 use super::state::{AckPhase, Bbr3, ShortTerm, State};
 use crate::congestion::control::Ack;
 use crate::flight::Flight;
 use longpipe_events::{Span, Time};
 
-/// A round trip is remembered so long; a pause is due so long after the latest that was shorter, and lasts so long.
+/// Length of the minimum filter (MinRTTFilterLen); interval (ProbeRTTInterval) and duration of ProbeRTT.
 const LASTS: Span = Span::seconds(10);
 const INTERVAL: Span = Span::seconds(5);
 const PAUSE: Span = Span::millis(200);

@@ -6,11 +6,11 @@ use crate::congestion::control::Ack;
 use crate::flight::Flight;
 use longpipe_events::{Span, Time};
 
-/// A probe comes after 2 to 3 seconds, or so many rounds (section 5.3.3.5).
+/// A probe starts after 2 to 3 seconds, or after a number of rounds (section 5.3.3.5).
 const WAIT: Span = Span::seconds(2);
 const WAIT_DRAWN: Span = Span::seconds(1);
 const MOST_ROUNDS: f64 = 63.0;
-/// The growth of a round is at most two to the power of this [segment].
+/// Maximum exponent of the growth per round, 2^n segments.
 const MOST_DOUBLINGS: u32 = 30;
 
 impl Bbr3 {
@@ -88,7 +88,7 @@ impl Bbr3 {
         now > self.probe.began + self.probe.wait || self.probe.rounds_since_up as f64 >= rounds
     }
 
-    /// What it wants to have in flight, as far as the window allows.
+    /// Returns the target for the data in flight, within cwnd (`TargetInflight`).
     pub(super) fn target(&self, flight: &Flight) -> f64 {
         self.product(self.bw, 1.0, flight).min(flight.cwnd())
     }
@@ -127,7 +127,7 @@ impl Bbr3 {
         }
     }
 
-    /// `AdaptLongTermModel`: whether it decided where to go.
+    /// `AdaptLongTermModel`. Returns whether it changed the state.
     fn adapt_long_term(&mut self, ack: &Ack, sample: &Sample, flight: &Flight) -> bool {
         if self.rounds.began && self.probe.ack_phase == AckPhase::Starting {
             self.probe.ack_phase = AckPhase::Feedback;

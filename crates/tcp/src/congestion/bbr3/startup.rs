@@ -1,15 +1,15 @@
-//! The pipe is filled, and the queue drains that this leaves (Startup, Drain: sections 5.3.1 and 5.3.2).
+//! Startup and Drain (sections 5.3.1 and 5.3.2).
 
 use super::state::{Bbr3, Sample, State, LOSS_THRESHOLD};
 use crate::congestion::control::{Ack, Phase};
 use crate::flight::Flight;
 
-/// The pipe is full after so many rounds in which the bandwidth grew by less than a quarter.
+/// The pipe is full after `FULL_ROUNDS` rounds in which the bandwidth grew by less than `FULL_GROWTH`.
 const FULL_ROUNDS: u32 = 3;
 const GROWTH: f64 = 1.25;
-/// Losses of a round that end Startup come in so many ranges.
+/// Number of lost ranges in a round that end Startup.
 const LOSS_RANGES: u32 = 6;
-/// Drain lasts so many rounds at most.
+/// Maximum length of Drain [rounds].
 const DRAIN_ROUNDS: u64 = 3;
 
 pub(super) fn reset_full_pipe(bbr: &mut Bbr3, bandwidth: f64) {
@@ -42,7 +42,7 @@ pub(super) fn check_done(bbr: &mut Bbr3, sample: &Sample) {
     }
 }
 
-/// A whole round of a recovery lost too much, in several places.
+/// Ends Startup if a whole round of a recovery lost too much, in several ranges.
 fn check_high_loss(bbr: &mut Bbr3, sample: &Sample) {
     let many = bbr.loss.round_began && bbr.phase == Phase::Recovery && bbr.loss.ranges >= LOSS_RANGES;
     if many && is_too_high(sample.lost, sample.tx_in_flight) {
@@ -63,7 +63,7 @@ pub(super) fn check_drain_done(bbr: &mut Bbr3, ack: &Ack, flight: &Flight) {
     }
 }
 
-/// Whether so many losses are more than a probe may cost.
+/// Returns whether a loss rate exceeds that of a probe (`IsInflightTooHigh`).
 pub(super) fn is_too_high(lost: f64, tx_in_flight: f64) -> bool {
     lost > tx_in_flight * LOSS_THRESHOLD
 }

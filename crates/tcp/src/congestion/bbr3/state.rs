@@ -1,22 +1,22 @@
-//! What a sender by BBR, version 3, keeps; volumes in bytes, rates in bytes per second.
+//! State of a BBR version 3 sender; volumes in bytes, rates in bytes per second.
 
 use crate::congestion::control::Phase;
 use crate::congestion::peak::Peak;
 use longpipe_events::{Span, Stream, Time};
 
-/// What it is about (section 5.1).
+/// State machine (section 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// Fills the pipe.
     Startup,
-    /// Lets the queue drain that this left.
+    /// Removes the queue that Startup has built.
     Drain,
     /// The phases of `ProbeBW`.
     Down,
     Cruise,
     Refill,
     Up,
-    /// Empties the path to see its round trip.
+    /// Reduces the data in flight to measure the minimum RTT.
     ProbeRtt,
 }
 
@@ -43,26 +43,26 @@ impl State {
         matches!(self, State::Down | State::Cruise | State::Refill | State::Up)
     }
 
-    /// Whether it tries for more than it knows of.
+    /// Returns whether the state probes for bandwidth.
     pub(super) fn probes(self) -> bool {
         matches!(self, State::Startup | State::Refill | State::Up)
     }
 }
 
-/// Round trips by what is delivered (section 5.5.1).
+/// Packet-timed rounds (section 5.5.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rounds {
     pub(super) count: u64,
-    /// This one ends with the delivery of what was sent after so many bytes had been delivered.
+    /// The round ends when data are delivered that were sent after this many delivered bytes.
     pub(super) until: u64,
-    /// Whether the latest ACK began one.
+    /// Whether the latest ACK started a round.
     pub(super) began: bool,
 }
 
-/// A delivery rate, as far as an ACK tells it: `RS` of the draft.
+/// Delivery-rate sample of an ACK: `RS` of the draft.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
-    /// Delivery rate [byte/s]; 0 where the path can't have delivered that fast.
+    /// Delivery rate [byte/s]; 0 if the sample is invalid, because ACKs were compressed.
     pub(super) rate: f64,
     pub(super) delivered: f64,
     pub(super) prior_delivered: u64,
@@ -71,7 +71,7 @@ pub(super) struct Sample {
     pub(super) app_limited: bool,
 }
 
-/// How much more than expected arrives at once (section 5.5.9).
+/// ACK aggregation (section 5.5.9).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aggregation {
     pub(super) began: Time,
@@ -79,21 +79,21 @@ pub(super) struct Aggregation {
     pub(super) extra: Peak,
 }
 
-/// The state of one sender; volumes in bytes, rates in bytes per second.
+/// State of a sender; volumes in bytes, rates in bytes per second.
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
     pub(super) draws: Stream,
     pub(super) state: State,
     pub(super) delivered: u64,
-    /// Bytes of `delivered` that the next ACK will tell of, known by a loss before it.
+    /// Bytes in `delivered` that the next ACK will report, already known from a loss.
     pub(super) ahead: u64,
     pub(super) rounds: Rounds,
-    /// Of this cycle of `ProbeBW` and of the one before.
+    /// Maximum bandwidth of the current and the previous cycle of `ProbeBW`.
     pub(super) max_bw: Peak,
     pub(super) cycle: u64,
     pub(super) bw: f64,
     pub(super) short: ShortTerm,
-    /// What was found to be too much in flight; infinite before.
+    /// Long-term bound on the data in flight; infinite before the first loss in a probe.
     pub(super) inflight_longterm: f64,
     pub(super) loss: LossRound,
     pub(super) undo: Undo,
@@ -102,50 +102,50 @@ pub struct Bbr3 {
     pub(super) min_rtt: MinRtt,
     pub(super) aggregation: Aggregation,
     pub(super) idle_restart: bool,
-    /// Where the sender was after the ACK before.
+    /// Recovery state after the previous ACK.
     pub(super) phase: Phase,
-    /// Window to go back to, and whether it is time to.
+    /// cwnd to restore, and whether to restore it now.
     pub(super) prior_cwnd: f64,
     pub(super) restores: bool,
-    /// Pacing rate [byte/s]; none before a round trip is known.
+    /// Pacing rate [byte/s]; None before the first RTT sample.
     pub(super) pacing_rate: Option<f64>,
     pub(super) quantum: f64,
 }
 
-/// 4 ln 2: the least gain at which the rate doubles each round.
+/// 4 ln 2: the smallest gain that doubles the rate each round.
 pub(super) const STARTUP_GAIN: f64 = 2.77;
-/// Of the bandwidth-delay product so much is in flight while the round trip is looked for.
+/// Data in flight during ProbeRTT, in BDP.
 pub(super) const PROBE_RTT_GAIN: f64 = 0.5;
-/// Share of losses in a round trip that a probe may cost.
+/// Acceptable loss rate of a probe in a round.
 pub(super) const LOSS_THRESHOLD: f64 = 0.02;
-/// What losses in a round leave of bandwidth and volume at least.
+/// Minimum factor of bandwidth and volume for a round with losses.
 pub(super) const BETA: f64 = 0.7;
-/// Of the volume that was too much so much is left to others.
+/// Share of the long-term bound that is left to other flows.
 pub(super) const HEADROOM: f64 = 0.15;
 /// `MinPipeCwnd` [segment].
 pub(super) const LEAST_SEGMENTS: f64 = 4.0;
-/// The window where no round trip is known [segment].
+/// cwnd before the first RTT sample [segment].
 pub(super) const FIRST_WINDOW: f64 = 10.0;
-/// Cycles looked at for `max_bw` beside the present one; rounds for `extra_acked`, in Startup and later.
+/// Length of the filters, without the current entry: of `max_bw` in cycles; of `extra_acked` in rounds, in Startup and later.
 pub(super) const CYCLES: u64 = 1;
 pub(super) const EXTRA_ROUNDS_IN_STARTUP: u64 = 1;
 pub(super) const EXTRA_ROUNDS: u64 = 10;
 
-/// Whether more brings nothing.
+/// Detection of a full pipe (section 5.3.1.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
-    /// Bandwidth to grow from [byte/s].
+    /// Reference bandwidth for the growth [byte/s].
     pub(super) bw: f64,
     /// Rounds without growth.
     pub(super) count: u32,
-    /// Whether the pipe was found full since it was last looked for, and ever.
+    /// Whether the pipe was found full since the last reset, and ever.
     pub(super) now: bool,
     pub(super) reached: bool,
-    /// The round in which Drain began.
+    /// Round in which Drain started.
     pub(super) drain_round: u64,
 }
 
-/// Bounds that hold until the next probe; infinite where nothing was lost since the latest.
+/// Short-term bounds until the next probe; infinite if nothing was lost since the last one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShortTerm {
     pub(super) bw: f64,
@@ -161,18 +161,18 @@ impl Default for ShortTerm {
     }
 }
 
-/// A round trip in which losses are counted.
+/// Round in which losses are counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LossRound {
-    /// It ends with the delivery of what was sent after so many bytes had been delivered.
+    /// The round ends when data are delivered that were sent after this many delivered bytes.
     pub(super) until: u64,
-    /// Whether the latest ACK began one.
+    /// Whether the latest ACK started a round.
     pub(super) round_began: bool,
-    /// Whether anything was lost in it, in how many ranges, and where the last one ends.
+    /// Whether data were lost in the round, in how many ranges, and the end of the last range.
     pub(super) lost: bool,
     pub(super) ranges: u32,
     pub(super) end: u64,
-    /// Most that was delivered in it: bandwidth, and volume.
+    /// Maximum delivery rate and delivered volume of the round.
     pub(super) bw_latest: f64,
     pub(super) inflight_latest: f64,
 }
@@ -184,47 +184,47 @@ impl LossRound {
     }
 }
 
-/// What to go back to if nothing had been lost.
+/// State to restore if a recovery was spurious.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// The state that a loss ended.
+    /// State that a loss ended.
     pub(super) state: Option<State>,
     pub(super) short: ShortTerm,
     pub(super) inflight_longterm: f64,
 }
 
-/// What ACKs tell of a probe.
+/// Phase of the feedback on a probe (`ACKPhase`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {
-    /// Nothing.
+    /// No feedback yet.
     #[default]
     Init,
     Refilling,
-    /// It began.
+    /// The probe has started.
     Starting,
-    /// How it goes.
+    /// ACKs report on the probe.
     Feedback,
-    /// It ended, and ACKs still tell of it.
+    /// The probe has ended, and ACKs still report on it.
     Stopping,
 }
 
-/// The latest probe for bandwidth.
+/// State of the latest bandwidth probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe {
     pub(super) ack_phase: AckPhase,
-    /// Whether what arrives, or is lost, was sent by a probe that nothing answered yet.
+    /// Whether samples come from a probe that has not been evaluated yet.
     pub(super) is_sample: bool,
-    /// Bytes acknowledged since `inflight_longterm` grew, and how many let it grow by a segment.
+    /// Bytes acknowledged since `inflight_longterm` last grew, and number of bytes for a growth of one segment.
     pub(super) acked: f64,
     pub(super) acked_per_segment: f64,
-    /// Rounds in which it grew.
+    /// Rounds of growth.
     pub(super) rounds: u32,
-    /// Rounds since the latest probe.
+    /// Rounds since the last probe.
     pub(super) rounds_since_up: u64,
-    /// When the cycle began, and how long to wait from then on for the next probe.
+    /// Start of the cycle, and wait from then until the next probe.
     pub(super) began: Time,
     pub(super) wait: Span,
-    /// Whether the latest one lost too much, and whether it stopped before that could happen.
+    /// Whether the latest probe lost too much, and whether it stopped before it could.
     pub(super) too_high: bool,
     pub(super) precautionary: bool,
 }
@@ -246,29 +246,29 @@ impl Default for Probe {
     }
 }
 
-/// The shortest round trip, and the pauses that look for it.
+/// Minimum RTT and the state of ProbeRTT.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MinRtt {
     pub(super) rtt: Option<Span>,
     pub(super) since: Time,
-    /// The shortest since the latest pause, or since it was due.
+    /// Minimum RTT since the last ProbeRTT, or since it was due.
     pub(super) recent: Option<Span>,
     pub(super) recent_since: Time,
     pub(super) expired: bool,
-    /// When the pause is over, and whether a round of it is.
+    /// End of ProbeRTT, and whether a round has passed in it.
     pub(super) until: Option<Time>,
     pub(super) round_over: bool,
-    /// Rates of what was sent after so many bytes were delivered, and before so many, say nothing of the path.
+    /// Numbers of delivered bytes at the start and end of the latest ProbeRTT; rate samples of data sent in between are ignored.
     pub(super) paused: Option<(u64, u64)>,
 }
 
 impl MinRtt {
-    /// A round trip is known before the first segment.
+    /// Records an RTT that is known before the first segment.
     pub(super) fn begin(&mut self, rtt: Span) {
         self.rtt = Some(rtt);
     }
 
-    /// Whether what left when so many bytes had been delivered left in a pause.
+    /// Returns whether data sent at this number of delivered bytes were sent in ProbeRTT.
     pub(super) fn paused_at(&self, delivered: u64) -> bool {
         self.paused
             .is_some_and(|(from, until)| (from..=until).contains(&delivered))

@@ -1,19 +1,19 @@
-//! What the model of the path comes to: a rate, a quantum, and how much may be in flight (section 5.6).
+//! Pacing rate, send quantum and cwnd from the model of the path (section 5.6).
 
 use super::state::{Bbr3, State, FIRST_WINDOW, LEAST_SEGMENTS, PROBE_RTT_GAIN, STARTUP_GAIN};
 use crate::congestion::control::{Ack, Pacing, Phase};
 use crate::flight::Flight;
 use longpipe_events::Span;
 
-/// Of the bandwidth so much is sent, so that queues drain.
+/// Share of the bandwidth at which BBR paces, so that queues drain.
 const MARGIN: f64 = 0.99;
-/// A quantum lasts a millisecond, within these: [segment], [byte].
+/// The send quantum is the data of a millisecond, within these bounds: [segment], [byte].
 const QUANTA_PER_SECOND: f64 = 1000.0;
 const LEAST_QUANTUM: f64 = 2.0;
 const MOST_QUANTUM: f64 = 65_536.0;
-/// So many quanta are under way at the end points.
+/// Number of quanta in the end hosts for which cwnd has room.
 const QUANTA: f64 = 3.0;
-/// A window more while more is tried [segment].
+/// Additional window while probing up [segment].
 const MORE: f64 = 2.0;
 
 impl Bbr3 {
@@ -23,7 +23,7 @@ impl Bbr3 {
         self.set_quantum(flight);
     }
 
-    /// `SetPacingRateWithGain`, and the quantum: before the pipe is full the rate falls for no reason.
+    /// `SetPacingRateWithGain`, with the send quantum. Before the pipe is full the rate never decreases.
     pub(super) fn set_rate(&mut self, gain: f64, flight: &Flight) {
         let rate = gain * self.bw * MARGIN;
         let rises = self.pacing_rate.is_some_and(|before| rate > before);
@@ -40,7 +40,7 @@ impl Bbr3 {
             .max(LEAST_QUANTUM * flight.mss());
     }
 
-    /// The rate, with a quantum of whole segments.
+    /// Returns the pacing rate, with a quantum of whole segments.
     pub(super) fn pacing(&self, flight: &Flight) -> Option<Pacing> {
         let rate = self.pacing_rate?;
         let segments = (self.quantum / flight.mss()) as u32;
@@ -50,7 +50,7 @@ impl Bbr3 {
         })
     }
 
-    /// `Inflight`: so many bandwidth-delay products, with room for what offloading holds.
+    /// `Inflight`: `gain` BDP, with room for segmentation offload.
     pub(super) fn inflight(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
         self.with_budget(self.product(bandwidth, gain, flight), flight)
     }
@@ -79,7 +79,7 @@ impl Bbr3 {
         half.max(LEAST_SEGMENTS * flight.mss())
     }
 
-    /// `SetCwnd`: the window after an ACK.
+    /// `SetCwnd`: returns cwnd after an ACK.
     pub(super) fn window(&mut self, ack: &Ack, flight: &Flight) -> f64 {
         let mss = flight.mss();
         let mut cwnd = flight.cwnd();

@@ -30,7 +30,7 @@ pub trait Module: Sized {
     /// Invoked for every ACK after loss recovery has processed it, before the window grows.
     fn on_ack(&mut self, _ack: &Ack, _flight: &Flight, _socket: &mut Socket) {}
 
-    /// Grows the window by `acked` segments that arrived (`cong_avoid`).
+    /// Increases cwnd for `acked` delivered segments (`cong_avoid`).
     fn grow(&mut self, acked: u32, socket: &mut Socket) {
         socket.grow_as_reno(acked);
     }
@@ -101,7 +101,7 @@ impl<M: Module> Linux<M> {
         self.socket.ca_state = state;
     }
 
-    /// Returns the congestion state after an ACK, by what loss recovery reports and what was reduced before.
+    /// Returns the congestion state after an ACK, from loss recovery's report and the reduction in progress.
     fn state_after(&self, ack: &Ack) -> CaState {
         match (ack.phase, self.socket.ca_state) {
             (Phase::Recovery, _) => CaState::Recovery,
@@ -149,7 +149,7 @@ impl<M: Module> Control for Linux<M> {
             marked: socket::segments(sample.marked, mss),
             acked_bytes: sample.acked,
             rtt_us: sample.rtt.map(|rtt| socket::micros(sample.now, rtt)),
-            // Once a hole is filled the window field changes, too.
+            // The ACK that fills a hole also changes the window field, which leaves Linux's fast path.
             slow_path: sample.has_sack_blocks || sample.acked == 0 || self.socket.ca_state != CaState::Open,
         };
         self.module.on_acked(&acked, &self.socket);
@@ -182,7 +182,7 @@ impl<M: Module> Control for Linux<M> {
         if cause == Cause::Timeout {
             self.module.on_event(Event::Loss, &mut self.socket);
             self.set_state(CaState::Loss);
-            // All that was in flight counts as lost, so that the retransmission starts a transmission.
+            // All data in flight are declared lost, so the retransmission starts a transmission.
             self.module.on_event(Event::TransmitStart, &mut self.socket);
         } else {
             self.set_state(match cause {

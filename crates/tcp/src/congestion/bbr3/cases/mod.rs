@@ -1,4 +1,4 @@
-//! The cases that the draft names (appendix "BBR Example Test Cases"), each a sender over a path of one queue, step by step.
+//! The test cases of the draft (appendix "BBR Example Test Cases"), each a sender over a path with one queue.
 
 mod paths;
 mod recoveries;
@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 
 const MSS: u64 = 1000;
 const WINDOW: u64 = 1 << 30;
-/// Segments that an application with enough to send keeps ready.
+/// Segments that a greedy application keeps ready.
 const READY: u64 = 64;
 
-/// What is due at an instant.
+/// An event of the path or the application.
 #[derive(Clone, Debug)]
 enum Due {
     Data(DataSegment),
@@ -25,16 +25,16 @@ enum Due {
     Writes,
 }
 
-/// What the application has to send.
+/// Behavior of the application.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Application {
     Greedy,
-    /// So many segments each time.
+    /// Writes this many segments per interval.
     Writes(u64, Span),
     Pauses,
 }
 
-/// A token bucket that drops what finds it empty: byte/s, its size, what it holds and since when [byte].
+/// Token bucket that drops packets without tokens: rate [byte/s], size, tokens [byte], and time of their last update.
 #[derive(Clone, Copy, Debug)]
 struct Policer {
     rate: f64,
@@ -43,24 +43,24 @@ struct Policer {
     since: Time,
 }
 
-/// One connection and its path.
+/// A connection and its path.
 struct Flow {
     sender: Sender,
     receiver: Receiver,
     due: BTreeMap<(Time, u64), Due>,
     now: Time,
     count: u64,
-    /// Rate of the line [byte/s], when it is free, and what may wait [byte].
+    /// Rate of the line [byte/s], time at which it becomes free, and buffer size [byte].
     rate: f64,
     free_at: Time,
     room: f64,
-    /// From the line to the receiver, and back.
+    /// Propagation delay from the line to the receiver and back.
     way: Span,
-    /// One in so many segments is lost; 0: none.
+    /// One in this many segments is lost; 0 means none.
     lost_in: u64,
-    /// One in so many segments comes so much later; 0: none.
+    /// One in this many segments is delayed by the span; 0 means none.
     late: (u64, Span),
-    /// ACKs come at multiples of this.
+    /// ACKs arrive at multiples of this span.
     ack_gap: Option<Span>,
     policer: Option<Policer>,
     application: Application,
@@ -70,7 +70,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// Over a line of so many Mbit/s, a round trip without queue [ms], and room for so many segments.
+    /// Creates a flow over a line [Mbit/s] with a base RTT [ms] and a buffer [segment].
     fn over(rate_mbps: f64, round_trip_ms: u64, room: u64) -> Flow {
         let config = TcpConfig {
             recovery: RecoveryConfig::Rack(RackConfig {
@@ -131,12 +131,12 @@ impl Flow {
         self.sender.flight().cwnd()
     }
 
-    /// Bandwidth-delay product of the path [byte].
+    /// Returns the BDP of the path [byte].
     fn bdp(&self) -> f64 {
         self.rate * 2.0 * self.way.as_seconds()
     }
 
-    /// The line goes on at another rate, with what waits for it.
+    /// Changes the rate of the line; queued packets stay.
     fn set_rate(&mut self, mbps: f64) {
         let rate = mbps * 1e6 / 8.0;
         let (now, way, longer) = (self.now, self.way, self.rate / rate);
@@ -152,7 +152,7 @@ impl Flow {
         self.rate = rate;
     }
 
-    /// The application goes on otherwise.
+    /// Changes the application.
     fn becomes(&mut self, application: Application) {
         self.application = application;
         self.due.retain(|_, due| !matches!(due, Due::Writes));
@@ -164,7 +164,7 @@ impl Flow {
         self.due.insert((at, self.count), due);
     }
 
-    /// What is next happens.
+    /// Processes the next event.
     fn step(&mut self) {
         let timers = [self.sender.next_timeout(), self.receiver.next_timeout()];
         let timer = timers.into_iter().min().and_then(|timer| timer.get());
@@ -240,7 +240,7 @@ impl Flow {
         self.put(self.free_at + self.way + late, Due::Data(segment));
     }
 
-    /// Goes on until that holds.
+    /// Runs until the condition holds.
     fn until(&mut self, holds: impl Fn(&Flow) -> bool) -> &mut Flow {
         while !holds(self) {
             self.step();
@@ -252,13 +252,13 @@ impl Flow {
         self.until(|flow| flow.state() == state)
     }
 
-    /// Goes on until that state ends: the one after it.
+    /// Runs until `state` ends, and returns the next state.
     fn after(&mut self, state: State) -> State {
         self.until(|flow| flow.state() != state);
         self.state()
     }
 
-    /// Goes on for so long; looks each time.
+    /// Runs for `span`, and calls `look` after each event.
     fn watch(&mut self, span: Span, mut look: impl FnMut(&Flow)) {
         let end = self.now + span;
         while self.now < end {
@@ -267,7 +267,7 @@ impl Flow {
         }
     }
 
-    /// Share of the line, or of that rate [byte/s], that what arrives within so long takes.
+    /// Runs for `span`, and returns the delivered data relative to those that `rate` [byte/s] allows.
     fn share(&mut self, span: Span, rate: f64) -> f64 {
         let before = self.received;
         self.watch(span, |_| {});

@@ -1,4 +1,4 @@
-//! Paths that gather ACKs, are tiny, change, or drop what exceeds a rate.
+//! Paths with ACK aggregation, tiny BDPs, changing rates, or policers.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn achieving_expected_startup_bandwidth_on_a_link_with_aggregation() {
     let bbr = flow.bbr();
     assert!(bbr.aggregation.extra.get() > 0.0);
     assert!(flow.cwnd() > 2.0 * flow.bdp());
-    // In Startup the rate of sending is no bound, and a gap's ACKs at one instant exaggerate.
+    // In Startup the send rate does not bound the estimate, so simultaneous ACKs after a gap inflate it.
     let found = bbr.max_bw.get() / flow.rate;
     assert!((0.98..1.3).contains(&found), "{found}");
 }
@@ -56,7 +56,7 @@ fn increasing_bandwidth_10x_and_ensuring_full_bandwidth_is_reached() {
         flow.step();
         assert!(flow.now < changed + Span::seconds(10), "{:?}", flow.bbr());
     }
-    // Each round twice as many segments: 1, 2, 4.
+    // The growth per round doubles: 1, 2, 4 segments.
     assert!(slopes.windows(5).any(|rounds| rounds == [1, 2, 3, 4, 5]), "{slopes:?}");
     assert!(flow.bbr().inflight_longterm > 4.0 * before);
 }

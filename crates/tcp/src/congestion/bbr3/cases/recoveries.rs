@@ -1,4 +1,4 @@
-//! Recoveries from what had not been lost.
+//! Spurious recoveries.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn handling_spurious_fast_recovery() {
     let mut flow = Flow::over(20.0, 40, 2000);
     flow.until_state(State::Up);
     let (bound, short) = (flow.bbr().inflight_longterm, flow.bbr().short);
-    // Later than a quarter of a round trip, after which they are taken to be lost.
+    // Later than the reordering window of RTT/4, so that they are declared lost.
     flow.late = (3, Span::millis(25));
     flow.watch(Span::millis(8), |_| {});
     flow.late = (0, Span(0));
@@ -31,7 +31,7 @@ fn handling_spurious_rto_recovery() {
     let mut flow = Flow::over(20.0, 40, 2000);
     flow.until_state(State::Cruise);
     let (bound, window) = (flow.bbr().inflight_longterm, flow.cwnd());
-    // All that is under way comes half a second later.
+    // Delays all packets in flight by half a second.
     let due = std::mem::take(&mut flow.due);
     flow.due = due
         .into_iter()

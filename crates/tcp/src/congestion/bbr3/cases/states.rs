@@ -1,9 +1,9 @@
-//! From state to state.
+//! Transitions between states.
 
 use super::*;
 use crate::congestion::bbr3::state::BETA;
 
-/// 20 Mbit/s and 40 ms: a hundred segments, with room for more.
+/// A path of 20 Mbit/s and 40 ms, a BDP of a hundred segments, with a larger buffer.
 fn path() -> Flow {
     Flow::over(20.0, 40, 2000)
 }
@@ -34,7 +34,7 @@ fn exiting_startup_on_loss_when_application_limited() {
     flow.watch(Span::seconds(2), |flow| assert_eq!(flow.state(), State::Startup));
     assert!(!flow.bbr().full.reached);
     flow.lost_in = 10;
-    // The little that is in flight has drained at once.
+    // The few segments in flight drain at once.
     assert!(flow.after(State::Startup).is_probe_bw());
     let bbr = flow.bbr();
     assert_eq!(bbr.rounds.count, bbr.full.drain_round);
@@ -47,11 +47,11 @@ fn exiting_drain_based_on_inflight() {
     flow.until_state(State::Drain);
     assert_eq!(flow.state().pacing_gain(), 0.5);
     assert!(flow.sender.flight().outstanding() as f64 > 1.2 * flow.bdp());
-    // It may cruise at once.
+    // Cruise may follow at once.
     assert!(flow.after(State::Drain).is_probe_bw());
     let bbr = flow.bbr();
     assert!(bbr.rounds.count <= bbr.full.drain_round + 3);
-    // What the ACK let out since may be a quantum more.
+    // The ACK may have released one more quantum.
     let most = bbr.inflight(bbr.bw, 1.0, flow.sender.flight()) + bbr.quantum;
     assert!(flow.sender.flight().outstanding() as f64 <= most);
 }
@@ -60,7 +60,7 @@ fn exiting_drain_based_on_inflight() {
 fn exiting_drain_based_on_time() {
     let mut flow = path();
     flow.until_state(State::Drain);
-    // Slower than it drains.
+    // Slower than Drain sends.
     flow.set_rate(9.0);
     assert_eq!(flow.after(State::Drain), State::Down);
     let bbr = flow.bbr();
@@ -89,7 +89,7 @@ fn exiting_probe_up_on_loss_when_application_limited() {
     flow.lost_in = 10;
     assert!(matches!(flow.after(State::Up), State::Down | State::Cruise));
     assert!(flow.bbr().probe.too_high && !flow.bbr().full.now);
-    // What an application leaves in flight is no bound.
+    // Application-limited data in flight give no bound.
     assert_eq!(flow.bbr().inflight_longterm, f64::INFINITY);
 }
 
@@ -104,7 +104,7 @@ fn never_exiting_probe_up_or_startup_when_application_limited_with_no_loss() {
     let mut flow = path();
     flow.until_state(State::Up)
         .becomes(Application::Writes(4, Span::millis(10)));
-    // Until the pause is due that looks for the round trip.
+    // Until ProbeRTT is due.
     flow.watch(Span::millis(1500), |flow| assert_eq!(flow.state(), State::Up));
 }
 
