@@ -18,7 +18,7 @@ mod ledbat;
 pub mod limits;
 mod linux;
 mod linux_reno;
-mod peak;
+mod max_filter;
 pub mod reins;
 mod ruled;
 mod scalable;

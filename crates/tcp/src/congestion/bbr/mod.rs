@@ -2,14 +2,14 @@
 //! draft-cardwell-iccrg-bbr-congestion-control-00, with Linux's constants).
 
 mod aggregation;
+mod lt_bw;
 mod mode;
-mod pause;
-mod policer;
+mod probe_rtt;
 mod window;
 
 use super::control::{Ack, Cause, Control, Grant, Pacing, Phase, RateSample, Sent, Wants};
 use super::growth::whole_part;
-use super::peak::Peak;
+use super::max_filter::MaxFilter;
 use super::stage::Model;
 use crate::flight::Flight;
 use crate::pacer;
@@ -17,8 +17,8 @@ use crate::variant::{Parameters, Variant};
 use aggregation::Aggregation;
 use longpipe_events::{Span, Stream, Time};
 use longpipe_reading::Read;
+use lt_bw::{Finding, LongTermBandwidth, Point};
 use mode::{Mode, CYCLE};
-use policer::{Finding, Point, Policer};
 use serde::{Deserialize, Serialize};
 
 /// BBR has no options.
@@ -40,16 +40,16 @@ struct Rounds {
 
 /// Detection of a full pipe (full_bw, full_bw_cnt, full_bw_reached).
 #[derive(Clone, Copy, Debug, Default)]
-struct Pipe {
+struct FullPipe {
     bandwidth: f64,
     /// Rounds without growth.
-    flat: u32,
+    rounds_without_growth: u32,
     full: bool,
 }
 
 /// Minimum RTT and the state of ProbeRTT (min_rtt_us, min_rtt_stamp, probe_rtt_done_stamp).
 #[derive(Clone, Copy, Debug, Default)]
-struct Shortest {
+struct MinRtt {
     rtt: Option<Span>,
     since: Time,
     /// End of ProbeRTT, and whether a round has passed in it.
@@ -68,23 +68,23 @@ pub struct Bbr {
     delivered: u64,
     lost: u64,
     rounds: Rounds,
-    peak: Peak,
-    pipe: Pipe,
-    shortest: Shortest,
+    max_bw: MaxFilter,
+    pipe: FullPipe,
+    min_rtt: MinRtt,
     aggregation: Aggregation,
-    policer: Policer,
+    lt_bw: LongTermBandwidth,
     cycle_began: Time,
     /// Numbers of delivered bytes at the start and end of the latest ProbeRTT. Segments sent in between say nothing about the
     /// bandwidth.
-    paused: (u64, u64),
+    probe_rtt_delivered: (u64, u64),
     /// Whether the application has resumed after being idle.
     restarts: bool,
     /// Recovery state after the previous ACK.
     phase: Phase,
     /// Whether as much is sent as is delivered: the first round of a recovery.
-    conserves: bool,
+    packet_conservation: bool,
     /// cwnd to restore after a recovery or ProbeRTT [byte].
-    prior: f64,
+    prior_cwnd: f64,
     /// Pacing rate [bit/s]; None before the first RTT sample.
     rate: Option<f64>,
     /// Burst at this rate [segment].
@@ -95,9 +95,9 @@ pub struct Bbr {
 
 /// bbr_high_gain, 2/ln 2: the smallest gain that doubles the rate each round; and bbr_drain_gain, its inverse. In 256ths, as
 /// in Linux.
-const HIGH: f64 = 739.0 / 256.0;
-const DRAIN: f64 = 88.0 / 256.0;
-const MORE: usize = 0;
+const HIGH_GAIN: f64 = 739.0 / 256.0;
+const DRAIN_GAIN: f64 = 88.0 / 256.0;
+const PROBE_UP: usize = 0;
 /// Length of the bandwidth filter, without the current round [rounds].
 const PEAK_ROUNDS: u64 = 10;
 /// cwnd in BDP (bbr_cwnd_gain).
@@ -105,10 +105,10 @@ const WINDOW_GAIN: f64 = 2.0;
 /// The pipe is full after `FULL_ROUNDS` rounds in which the bandwidth grew by less than `FULL_GROWTH`.
 const FULL_ROUNDS: u32 = 3;
 const FULL_GROWTH: f64 = 1.25;
-/// ProbeRTT starts when the minimum RTT is `RTT_LASTS` old, lasts for `PAUSE`, and limits the data in flight to
+/// ProbeRTT starts when the minimum RTT is `MIN_RTT_WINDOW` old, lasts for `PROBE_RTT_TIME`, and limits the data in flight to
 /// `LEAST_SEGMENTS`, which is also the minimum cwnd.
-const RTT_LASTS: Span = Span::seconds(10);
-const PAUSE: Span = Span::millis(200);
+const MIN_RTT_WINDOW: Span = Span::seconds(10);
+const PROBE_RTT_TIME: Span = Span::millis(200);
 const LEAST_SEGMENTS: f64 = 4.0;
 /// cwnd before the first RTT sample [segment].
 const FIRST_WINDOW: f64 = 10.0;
@@ -133,17 +133,17 @@ impl Variant for Bbr {
             delivered: 0,
             lost: 0,
             rounds: Rounds::default(),
-            peak: Peak::default(),
-            pipe: Pipe::default(),
-            shortest: Shortest::default(),
+            max_bw: MaxFilter::default(),
+            pipe: FullPipe::default(),
+            min_rtt: MinRtt::default(),
             aggregation: Aggregation::default(),
-            policer: Policer::default(),
+            lt_bw: LongTermBandwidth::default(),
             cycle_began: Time::ZERO,
-            paused: (u64::MAX, 0),
+            probe_rtt_delivered: (u64::MAX, 0),
             restarts: false,
             phase: Phase::Open,
-            conserves: false,
-            prior: 0.0,
+            packet_conservation: false,
+            prior_cwnd: 0.0,
             rate: None,
             burst: least_burst(0.0) as f64,
             paced: None,
@@ -173,8 +173,8 @@ impl Control for Bbr {
     }
 
     fn on_start(&mut self, rtt: Span, flight: &Flight) -> Grant {
-        (self.shortest.rtt, self.shortest.since) = (Some(rtt), Time::ZERO);
-        self.set_rate(HIGH, Some(rtt), flight);
+        (self.min_rtt.rtt, self.min_rtt.since) = (Some(rtt), Time::ZERO);
+        self.set_rate(HIGH_GAIN, Some(rtt), flight);
         Grant {
             pacing: self.pacing(None, flight),
             ..Grant::as_it_is(flight)
@@ -211,19 +211,19 @@ impl Control for Bbr {
         if let Some(sample) = &sample {
             self.measure(ack, sample, flight);
         }
-        self.go_round(ack, flight);
+        self.update_cycle_phase(ack, flight);
         if let Some(sample) = &sample {
             self.look_whether_full(self.is_limited(sample));
         }
         if self.mode == Mode::Startup && self.pipe.full {
             self.mode = Mode::Drain;
-            threshold = self.inflight(self.peak.get(), 1.0, flight);
+            threshold = self.inflight(self.max_bw.get(), 1.0, flight);
         }
-        let under_way = self.under_way_next(ack.in_flight, ack.held, flight);
-        if self.mode == Mode::Drain && under_way <= self.inflight(self.peak.get(), 1.0, flight) {
+        let under_way = self.in_flight_at_departure(ack.in_flight, ack.held, flight);
+        if self.mode == Mode::Drain && under_way <= self.inflight(self.max_bw.get(), 1.0, flight) {
             self.probe_bandwidth(ack.now);
         }
-        self.look_at_round_trip(ack, flight);
+        self.update_min_rtt(ack, flight);
         self.set_rate(self.pacing_gain(), ack.srtt, flight);
         Grant {
             window: self.window(ack, flight),
@@ -236,7 +236,7 @@ impl Control for Bbr {
         if matches!(cause, Cause::Mark { .. }) {
             return Grant::as_it_is(flight);
         }
-        self.remember(flight);
+        self.save_cwnd(flight);
         if cause == Cause::FastRetransmit {
             return Grant::as_it_is(flight);
         }
@@ -250,8 +250,8 @@ impl Control for Bbr {
 
     fn on_recovered(&mut self, spurious: bool, _now: Time, flight: &Flight) -> Grant {
         if spurious {
-            (self.pipe.bandwidth, self.pipe.flat) = (0.0, 0);
-            self.policer.forget();
+            (self.pipe.bandwidth, self.pipe.rounds_without_growth) = (0.0, 0);
+            self.lt_bw.forget();
         }
         Grant::as_it_is(flight)
     }
@@ -260,14 +260,14 @@ impl Control for Bbr {
 impl Bbr {
     /// Returns the bandwidth estimate [byte/s].
     fn bandwidth(&self) -> f64 {
-        self.policer.rate().unwrap_or_else(|| self.peak.get())
+        self.lt_bw.rate().unwrap_or_else(|| self.max_bw.get())
     }
 
     fn pacing_gain(&self) -> f64 {
         match self.mode {
-            Mode::Startup => HIGH,
-            Mode::Drain => DRAIN,
-            Mode::ProbeBw(_) if self.policer.rate().is_some() => 1.0,
+            Mode::Startup => HIGH_GAIN,
+            Mode::Drain => DRAIN_GAIN,
+            Mode::ProbeBw(_) if self.lt_bw.rate().is_some() => 1.0,
             Mode::ProbeBw(phase) => CYCLE[phase],
             Mode::ProbeRtt => 1.0,
         }
@@ -275,7 +275,7 @@ impl Bbr {
 
     fn window_gain(&self) -> f64 {
         match self.mode {
-            Mode::Startup | Mode::Drain => HIGH,
+            Mode::Startup | Mode::Drain => HIGH_GAIN,
             Mode::ProbeBw(_) => WINDOW_GAIN,
             Mode::ProbeRtt => 1.0,
         }
@@ -283,7 +283,8 @@ impl Bbr {
 
     /// Returns whether the application or ProbeRTT limited a sample, so that it underestimates the bandwidth.
     fn is_limited(&self, sample: &RateSample) -> bool {
-        sample.app_limited || (self.paused.0..=self.paused.1).contains(&sample.prior_delivered)
+        sample.app_limited
+            || (self.probe_rtt_delivered.0..=self.probe_rtt_delivered.1).contains(&sample.prior_delivered)
     }
 
     /// Records a delivery-rate sample.
@@ -294,13 +295,13 @@ impl Bbr {
                 until: self.delivered,
                 began: true,
             };
-            self.conserves = false;
+            self.packet_conservation = false;
         }
         let limited = self.is_limited(sample);
         self.look_for_policer(ack.now, ack.lost > 0, limited);
         let rate = sample.delivered as f64 / sample.interval.as_seconds();
-        if !limited || rate >= self.peak.get() {
-            self.peak.add(self.rounds.count, rate, PEAK_ROUNDS);
+        if !limited || rate >= self.max_bw.get() {
+            self.max_bw.add(self.rounds.count, rate, PEAK_ROUNDS);
         }
         if ack.delivered > 0 {
             let (bandwidth, began) = (self.bandwidth(), self.rounds.began);
@@ -311,7 +312,7 @@ impl Bbr {
     }
 
     fn look_for_policer(&mut self, now: Time, loses: bool, app_limited: bool) {
-        let finding = self.policer.look(&Point {
+        let finding = self.lt_bw.look(&Point {
             now,
             delivered: self.delivered,
             lost: self.lost,
@@ -334,20 +335,17 @@ impl Bbr {
     }
 
     /// Advances to the next phase of ProbeBW if it is time.
-    fn go_round(&mut self, ack: &Ack, flight: &Flight) {
+    fn update_cycle_phase(&mut self, ack: &Ack, flight: &Flight) {
         let Mode::ProbeBw(phase) = self.mode else {
             return;
         };
-        let lasted = self
-            .shortest
-            .rtt
-            .is_none_or(|rtt| ack.now.since(self.cycle_began) > rtt);
-        let in_flight = self.under_way_next(ack.in_flight_before, ack.held, flight);
+        let lasted = self.min_rtt.rtt.is_none_or(|rtt| ack.now.since(self.cycle_began) > rtt);
+        let in_flight = self.in_flight_at_departure(ack.in_flight_before, ack.held, flight);
         let gain = self.pacing_gain();
         let over = if gain > 1.0 {
-            lasted && (ack.lost > 0 || in_flight >= self.inflight(self.peak.get(), gain, flight))
+            lasted && (ack.lost > 0 || in_flight >= self.inflight(self.max_bw.get(), gain, flight))
         } else if gain < 1.0 {
-            lasted || in_flight <= self.inflight(self.peak.get(), 1.0, flight)
+            lasted || in_flight <= self.inflight(self.max_bw.get(), 1.0, flight)
         } else {
             lasted
         };
@@ -361,12 +359,12 @@ impl Bbr {
         if self.pipe.full || !self.rounds.began || limited {
             return;
         }
-        if self.peak.get() >= self.pipe.bandwidth * FULL_GROWTH {
-            (self.pipe.bandwidth, self.pipe.flat) = (self.peak.get(), 0);
+        if self.max_bw.get() >= self.pipe.bandwidth * FULL_GROWTH {
+            (self.pipe.bandwidth, self.pipe.rounds_without_growth) = (self.max_bw.get(), 0);
             return;
         }
-        self.pipe.flat += 1;
-        self.pipe.full = self.pipe.flat >= FULL_ROUNDS;
+        self.pipe.rounds_without_growth += 1;
+        self.pipe.full = self.pipe.rounds_without_growth >= FULL_ROUNDS;
     }
 }
 

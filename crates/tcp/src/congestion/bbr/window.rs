@@ -8,7 +8,7 @@ impl Bbr {
         let bits = |bandwidth: f64, gain: f64| 8.0 * MARGIN * gain * bandwidth;
         let before = self
             .rate
-            .or_else(|| srtt.map(|srtt| bits(flight.cwnd() / srtt.as_seconds(), HIGH)));
+            .or_else(|| srtt.map(|srtt| bits(flight.cwnd() / srtt.as_seconds(), HIGH_GAIN)));
         let rate = bits(self.bandwidth(), gain);
         let rate = match before {
             Some(before) if !self.pipe.full && rate <= before => Some(before),
@@ -23,7 +23,7 @@ impl Bbr {
 
     pub(super) fn pacing(&mut self, least_rtt: Option<Span>, flight: &Flight) -> Option<Pacing> {
         let rate = self.rate?;
-        let least_rtt = least_rtt.or(self.shortest.rtt);
+        let least_rtt = least_rtt.or(self.min_rtt.rtt);
         match self.paced {
             Some((before, rtt, pacing)) if before == rate && rtt == least_rtt => Some(pacing),
             _ => {
@@ -36,20 +36,20 @@ impl Bbr {
 
     /// Returns the target for the data in flight [byte]: `gain` BDP and a few bursts, rounded up to an even number of segments.
     pub(super) fn inflight(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
-        self.with_bursts(self.product(bandwidth, gain, flight)) * flight.mss()
+        self.with_bursts(self.bdp(bandwidth, gain, flight)) * flight.mss()
     }
 
     /// Returns the data in flight at the departure of the next burst [byte], `held` from now (Linux: bbr_packets_in_net_at_edt).
     /// Until then whole segments arrive at the bandwidth. With a gain above 1 the burst itself is included.
-    pub(super) fn under_way_next(&self, in_flight: u64, held: Span, flight: &Flight) -> f64 {
+    pub(super) fn in_flight_at_departure(&self, in_flight: u64, held: Span, flight: &Flight) -> f64 {
         let burst = if self.pacing_gain() > 1.0 { self.burst } else { 0.0 };
         let arrives = whole_part(self.bandwidth() * held.as_seconds() / flight.mss());
         (in_flight as f64 + (burst - arrives) * flight.mss()).max(0.0)
     }
 
     /// Returns `gain` BDP [segment].
-    pub(super) fn product(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
-        match self.shortest.rtt {
+    pub(super) fn bdp(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
+        match self.min_rtt.rtt {
             Some(rtt) => rounded_up(gain * bandwidth * rtt.as_seconds() / flight.mss()),
             None => FIRST_WINDOW,
         }
@@ -58,16 +58,16 @@ impl Bbr {
     /// Adds room for bursts, rounds up to an even number, and adds two with a gain above 1 [segment] (bbr_quantization_budget).
     pub(super) fn with_bursts(&self, segments: f64) -> f64 {
         let pairs = 2.0 * rounded_up((segments + BURSTS * self.burst) / 2.0);
-        pairs + if self.mode == Mode::ProbeBw(MORE) { 2.0 } else { 0.0 }
+        pairs + if self.mode == Mode::ProbeBw(PROBE_UP) { 2.0 } else { 0.0 }
     }
 
     /// Saves cwnd for the end of a recovery or ProbeRTT (bbr_save_cwnd).
-    pub(super) fn remember(&mut self, flight: &Flight) {
+    pub(super) fn save_cwnd(&mut self, flight: &Flight) {
         let cwnd = flight.cwnd();
-        self.prior = if self.phase == Phase::Open && self.mode != Mode::ProbeRtt {
+        self.prior_cwnd = if self.phase == Phase::Open && self.mode != Mode::ProbeRtt {
             cwnd
         } else {
-            self.prior.max(cwnd)
+            self.prior_cwnd.max(cwnd)
         };
     }
 
@@ -76,8 +76,8 @@ impl Bbr {
         let mss = flight.mss();
         let arrived = ack.delivered as f64;
         let mut cwnd = flight.cwnd();
-        if std::mem::take(&mut self.shortest.ended) {
-            cwnd = cwnd.max(self.prior);
+        if std::mem::take(&mut self.min_rtt.ended) {
+            cwnd = cwnd.max(self.prior_cwnd);
         }
         if ack.delivered > 0 {
             let conserved = self.in_recovery(&mut cwnd, ack, mss);
@@ -96,14 +96,14 @@ impl Bbr {
         *cwnd = (*cwnd - ack.lost as f64).max(mss);
         let before = std::mem::replace(&mut self.phase, ack.phase);
         if ack.phase == Phase::Recovery && before != Phase::Recovery {
-            self.conserves = true;
+            self.packet_conservation = true;
             self.rounds.until = self.delivered;
             *cwnd = under_way;
         } else if ack.phase == Phase::Open && before != Phase::Open {
-            self.conserves = false;
-            *cwnd = cwnd.max(self.prior);
+            self.packet_conservation = false;
+            *cwnd = cwnd.max(self.prior_cwnd);
         }
-        self.conserves.then(|| cwnd.max(under_way))
+        self.packet_conservation.then(|| cwnd.max(under_way))
     }
 
     /// Returns cwnd increased towards the target.
@@ -115,7 +115,7 @@ impl Bbr {
         } else {
             0.0
         };
-        let target = self.with_bursts(self.product(bandwidth, self.window_gain(), flight) + room) * mss;
+        let target = self.with_bursts(self.bdp(bandwidth, self.window_gain(), flight) + room) * mss;
         let grown = if self.pipe.full {
             (cwnd + arrived).min(target)
         } else if cwnd < target || (self.delivered as f64) < FIRST_WINDOW * mss {
@@ -141,14 +141,14 @@ mod tests {
     #[test]
     fn until_the_next_burst_leaves_whole_segments_arrive_at_the_bandwidth() {
         let mut bbr = Bbr::new(&BbrConfig {});
-        bbr.peak.add(0, 1e6, PEAK_ROUNDS);
+        bbr.max_bw.add(0, 1e6, PEAK_ROUNDS);
         let flight = Flight::new(Limits::new(1e5, 1e5), 1 << 30, 1000);
-        let next = |bbr: &Bbr, micros| bbr.under_way_next(10_000, Span::micros(micros), &flight);
+        let next = |bbr: &Bbr, micros| bbr.in_flight_at_departure(10_000, Span::micros(micros), &flight);
         bbr.mode = Mode::ProbeBw(1);
         let found = [0, 999, 1000, 2500, 60_000].map(|micros| next(&bbr, micros));
         assert_eq!(found, [10_000.0, 10_000.0, 9000.0, 8000.0, 0.0]);
         // With a gain above 1 the burst itself counts.
-        (bbr.mode, bbr.burst) = (Mode::ProbeBw(MORE), 2.0);
+        (bbr.mode, bbr.burst) = (Mode::ProbeBw(PROBE_UP), 2.0);
         assert_eq!([0, 1000].map(|micros| next(&bbr, micros)), [12_000.0, 11_000.0]);
     }
 }

@@ -7,14 +7,14 @@
 #[cfg(test)]
 mod cases;
 mod loss;
-mod pause;
 mod probe;
+mod probe_rtt;
 mod startup;
 mod state;
 mod window;
 
 use super::control::{Ack, Cause, Control, Grant, Lost, Pacing, Phase, RateSample, Sent, Wants};
-use super::peak::Peak;
+use super::max_filter::MaxFilter;
 use super::stage::{Model, Stage};
 use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
@@ -44,7 +44,7 @@ impl Variant for Bbr3 {
             delivered: 0,
             ahead: 0,
             rounds: Rounds::default(),
-            max_bw: Peak::default(),
+            max_bw: MaxFilter::default(),
             cycle: 0,
             bw: 0.0,
             short: ShortTerm::default(),
@@ -115,7 +115,7 @@ impl Control for Bbr3 {
             return self.pacing(flight);
         }
         if self.state == State::ProbeRtt {
-            pause::end_in_time(self, sent.now);
+            probe_rtt::end_in_time(self, sent.now);
         }
         None
     }
@@ -136,8 +136,8 @@ impl Control for Bbr3 {
         if let Some(sample) = &sample {
             self.update_model(ack, sample, flight);
         }
-        pause::update_min_rtt(self, ack);
-        pause::check(self, ack, flight);
+        probe_rtt::update_min_rtt(self, ack);
+        probe_rtt::check(self, ack, flight);
         if let Some(sample) = &sample {
             self.advance_latest(sample);
         }

@@ -1,7 +1,7 @@
 //! State of a BBR version 3 sender; volumes in bytes, rates in bytes per second.
 
 use crate::congestion::control::Phase;
-use crate::congestion::peak::Peak;
+use crate::congestion::max_filter::MaxFilter;
 use longpipe_events::{Span, Stream, Time};
 
 /// State machine (section 5.1).
@@ -76,7 +76,7 @@ pub(super) struct Sample {
 pub(super) struct Aggregation {
     pub(super) began: Time,
     pub(super) delivered: f64,
-    pub(super) extra: Peak,
+    pub(super) extra: MaxFilter,
 }
 
 /// State of a sender; volumes in bytes, rates in bytes per second.
@@ -89,7 +89,7 @@ pub struct Bbr3 {
     pub(super) ahead: u64,
     pub(super) rounds: Rounds,
     /// Maximum bandwidth of the current and the previous cycle of `ProbeBW`.
-    pub(super) max_bw: Peak,
+    pub(super) max_bw: MaxFilter,
     pub(super) cycle: u64,
     pub(super) bw: f64,
     pub(super) short: ShortTerm,

@@ -17,7 +17,7 @@ const LEAST_INTERVAL: Span = Span::millis(1);
 
 /// Sampling intervals, which start and end with losses.
 #[derive(Clone, Debug, Default)]
-pub struct Policer {
+pub struct LongTermBandwidth {
     samples: bool,
     used: bool,
     /// Rate of the previous interval [byte/s]; 0 if there is none.
@@ -59,7 +59,7 @@ pub enum Finding {
     Over,
 }
 
-impl Policer {
+impl LongTermBandwidth {
     /// Returns the policed rate [byte/s] while it is in use.
     #[inline]
     pub fn rate(&self) -> Option<f64> {
@@ -68,7 +68,7 @@ impl Policer {
 
     /// Resets the detection.
     pub fn forget(&mut self) {
-        *self = Policer::default();
+        *self = LongTermBandwidth::default();
     }
 
     fn begin(&mut self, at: &Point) {
@@ -133,11 +133,11 @@ mod tests {
 
     /// Returns the changes, with their rounds, for rounds of 100 ms at 1 MB/s and a loss rate.
     fn findings(loss: f64, rounds: u64) -> Vec<(u64, Finding)> {
-        let mut policer = Policer::default();
+        let mut lt_bw = LongTermBandwidth::default();
         let mut found = vec![];
         for round in 1..rounds {
             let delivered = 100_000 * round;
-            let finding = policer.look(&Point {
+            let finding = lt_bw.look(&Point {
                 now: Time(Span::millis(100 * round).0),
                 delivered,
                 lost: (delivered as f64 * loss) as u64,
@@ -147,7 +147,7 @@ mod tests {
                 probes: true,
             });
             if finding == Finding::Found {
-                assert_eq!(policer.rate(), Some(1e6));
+                assert_eq!(lt_bw.rate(), Some(1e6));
             }
             if finding != Finding::Nothing {
                 found.push((round, finding));

@@ -38,12 +38,12 @@ pub(super) fn check(bbr: &mut Bbr3, ack: &Ack, flight: &Flight) {
         bbr.start_round();
     }
     if bbr.state == State::ProbeRtt {
-        pause(bbr, ack, flight);
+        probe_rtt(bbr, ack, flight);
     }
     bbr.idle_restart &= ack.delivered == 0;
 }
 
-fn pause(bbr: &mut Bbr3, ack: &Ack, flight: &Flight) {
+fn probe_rtt(bbr: &mut Bbr3, ack: &Ack, flight: &Flight) {
     if let Some((_, until)) = &mut bbr.min_rtt.paused {
         *until = bbr.delivered + ack.in_flight;
     }

@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 
 /// Maximum sample of the latest rounds. Expired samples are removed when the next sample is added.
 #[derive(Clone, Debug, Default)]
-pub struct Peak {
+pub struct MaxFilter {
     /// (round, sample), with decreasing samples.
     samples: VecDeque<(u64, f64)>,
 }
 
-impl Peak {
+impl MaxFilter {
     /// Returns the maximum, or 0 before the first sample.
     #[inline]
     pub fn get(&self) -> f64 {
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn the_largest_of_eleven_rounds_is_the_peak() {
-        let mut peak = Peak::default();
+        let mut peak = MaxFilter::default();
         let peaks: Vec<f64> = [9.0, 5.0, 7.0, 6.0]
             .into_iter()
             .chain(std::iter::repeat_n(1.0, 12))
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn of_a_round_the_largest_stays() {
-        let mut peak = Peak::default();
+        let mut peak = MaxFilter::default();
         [3.0, 8.0, 2.0].into_iter().for_each(|sample| peak.add(4, sample, 10));
         assert_eq!(peak.get(), 8.0);
         peak.add(15, 1.0, 10);

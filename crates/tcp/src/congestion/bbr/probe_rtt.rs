@@ -1,0 +1,52 @@
+//! ProbeRTT: the queue drains for 200 ms so that the minimum RTT can be measured.
+
+use super::*;
+
+impl Bbr {
+    /// Updates the minimum RTT of the last ten seconds, and enters or leaves ProbeRTT (bbr_update_min_rtt).
+    pub(super) fn update_min_rtt(&mut self, ack: &Ack, flight: &Flight) {
+        let old = ack.now.since(self.min_rtt.since) > MIN_RTT_WINDOW;
+        if let Some(rtt) = ack.rtt {
+            if old || self.min_rtt.rtt.is_none_or(|min_rtt| rtt < min_rtt) {
+                (self.min_rtt.rtt, self.min_rtt.since) = (Some(rtt), ack.now);
+            }
+        }
+        if old && !self.restarts && self.mode != Mode::ProbeRtt {
+            self.mode = Mode::ProbeRtt;
+            self.save_cwnd(flight);
+            self.min_rtt.until = None;
+            self.probe_rtt_delivered.0 = self.delivered;
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.probe_rtt(ack, flight);
+        }
+        self.restarts &= ack.delivered == 0;
+    }
+
+    pub(super) fn probe_rtt(&mut self, ack: &Ack, flight: &Flight) {
+        self.probe_rtt_delivered.1 = self.delivered + ack.in_flight;
+        if self.min_rtt.until.is_some() {
+            self.min_rtt.round_over |= self.rounds.began;
+            if self.min_rtt.round_over {
+                self.end_pause_in_time(ack.now);
+            }
+        } else if ack.in_flight as f64 <= LEAST_SEGMENTS * flight.mss() {
+            self.min_rtt.until = Some(ack.now + PROBE_RTT_TIME);
+            self.min_rtt.round_over = false;
+            self.rounds.until = self.delivered;
+        }
+    }
+
+    pub(super) fn end_pause_in_time(&mut self, now: Time) {
+        if self.min_rtt.until.is_none_or(|until| now <= until) {
+            return;
+        }
+        self.min_rtt.since = now;
+        (self.min_rtt.until, self.min_rtt.ended) = (None, true);
+        if self.pipe.full {
+            self.probe_bandwidth(now);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+}
