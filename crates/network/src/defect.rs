@@ -1,5 +1,5 @@
-//! Runs that end before their time: by a panic, a defect of longpipe, or for want of memory. Both are errors of one
-//! line, and nothing about them reaches stderr.
+//! Runs that end early, by a panic (a defect of longpipe) or a lack of memory. Both become one-line errors without output on
+//! stderr.
 
 use longpipe_events::memory::{limited, MemoryLimit};
 use std::any::Any;
@@ -7,30 +7,30 @@ use std::cell::{Cell, RefCell};
 use std::panic::{catch_unwind, set_hook, take_hook, AssertUnwindSafe, PanicHookInfo};
 use std::sync::Once;
 
-/// Why a run ended.
+/// Reason of an early end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
-    /// A panic: where it was, and what it said.
+    /// A panic, with its place and message.
     #[error("{0}")]
     Defect(String),
-    /// No more memory.
+    /// The memory limit was reached.
     #[error("{0}")]
     Memory(MemoryLimit),
 }
 
 thread_local! {
-    /// Whether this thread's panics are caught here.
+    /// Whether panics of this thread are caught by `guarded`.
     static GUARDED: Cell<bool> = const { Cell::new(false) };
-    /// What the latest of these was.
+    /// Description of the latest caught panic.
     static LATEST: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 static HOOK: Once = Once::new();
 
-/// Runs something that must not panic and may hold so many bytes; what it was working on is of no use after an error.
+/// Runs `work` with a memory limit [byte] and catches its panics. Discard the data that `work` used after an error.
 ///
 /// # Errors
-/// The panic, if there was one, or that the limit was reached.
+/// Returns the panic, or that the limit was reached.
 pub fn guarded<T>(limit: u64, work: impl FnOnce() -> T) -> Result<T, Ended> {
     HOOK.call_once(keep_quiet);
     let before = GUARDED.replace(true);
@@ -42,7 +42,7 @@ pub fn guarded<T>(limit: u64, work: impl FnOnce() -> T) -> Result<T, Ended> {
     })
 }
 
-/// Has the panics of guarded work kept, and all others reported as before.
+/// Installs a panic hook that records panics of guarded work, and passes on all others.
 fn keep_quiet() {
     let others = take_hook();
     set_hook(Box::new(move |panic| {
@@ -54,7 +54,7 @@ fn keep_quiet() {
     }));
 }
 
-/// A panic in one line.
+/// Describes a panic in one line.
 fn described(panic: &PanicHookInfo<'_>) -> String {
     let message = one_line(panic.payload());
     match panic.location() {

@@ -5,7 +5,7 @@
 //!    └─ one packet, left to right; its ACK makes the same trip back ─┘        probe watches, nothing depends on it
 //! ```
 
-// What only the reference engine asks.
+// Items that only the reference engine uses.
 #![cfg_attr(not(feature = "reference"), allow(dead_code))]
 
 pub mod atm;
@@ -27,8 +27,8 @@ pub mod scenario;
 pub mod simulation;
 mod ties;
 
-/// Number of the engine: raised when any run's results change by a bit, and then alone. Stored runs of other numbers are
-/// run again; `tests/golden.rs` holds the results of this one.
+/// Engine number, raised exactly when the result of any run changes by a bit. `tests/all/golden.rs` compares it with recorded
+/// results.
 pub const ENGINE: u32 = 7;
 
 pub use hosts::foreign::{Cause, Fate, ForeignPacket, Outcome};

@@ -1,4 +1,4 @@
-//! What carries packets from host to host: cells through ATM switches, or IP packets through routers.
+//! A medium carries packets from host to host: as cells through ATM switches, or as IP packets through routers.
 
 use crate::clock::UNKNOWN;
 use crate::hosts::Hosts;
@@ -9,15 +9,15 @@ use crate::report::state_hash::StateHash;
 use crate::report::{Carried, InvariantError};
 use longpipe_events::Time;
 
-/// A medium. It knows hosts by their packets alone: it takes what they `send` and has them `receive`.
+/// A medium. Hosts `send` packets into it, and it calls `Hosts::receive`; it knows nothing else about hosts.
 pub(crate) trait Medium: Sized {
-    /// A packet that was sent and may go on at once, since its place among all others is certain.
+    /// A packet that was sent and may move on at once, because its order among all packets is known.
     type Certain: Default;
 
-    /// Whether what packets of a circuit carry travels with them; else their end points keep it.
+    /// Returns whether packets of a circuit carry their payload; otherwise their end points keep it.
     fn travels(&self, vc: Circuit) -> bool;
 
-    /// A host sends a packet of a circuit in answer to one that left its trunk at `since`; what is returned has yet to go on.
+    /// Sends a packet of a circuit in response to one that left its trunk at `since`. The caller forwards the returned packet.
     fn send<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
@@ -27,7 +27,7 @@ pub(crate) trait Medium: Sized {
         since: Time,
     ) -> Self::Certain;
 
-    /// The same of a packet that answers none. In a browser what is small counts, too: one function for all who send so.
+    /// Sends a packet that is no response to another one. Out of line on wasm32, where code size matters.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     #[cfg_attr(target_family = "wasm", inline(never))]
     fn send_off<P: Probe>(&mut self, hosts: &mut Hosts<P>, vc: Circuit, frame: u32, payload: &impl Payload) {
@@ -42,38 +42,38 @@ pub(crate) trait Medium: Sized {
         None
     }
 
-    /// Before which instant no packet of a program outside reaches its host if none enters, as of `now`; none where that isn't
-    /// known.
+    /// Returns a lower bound on the time at which an external packet reaches its host if no further one enters, as of `now`;
+    /// None if it is not known.
     fn horizon(&self, _now: Time) -> Option<Time> {
         None
     }
 
-    /// What a link brings next has arrived at its end, as the event queue was told.
+    /// Handles the scheduled arrival of the next packet at the end of a link.
     fn on_arrival<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _link: Link) {}
 
-    /// Time to look after a VBR source.
+    /// Handles the scheduled update of a VBR source.
     fn on_source<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _source: usize) {}
 
-    /// Time for a port that sweeps to look what has come, or for one that serves to let a packet go.
+    /// Handles the scheduled event of a port: a sweep over arrived cells, or the next departure of a queue discipline.
     fn on_port<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _port: usize) {}
 
-    /// The run is over.
+    /// Completes the state at the end of the run.
     fn finish<P: Probe>(&mut self, _hosts: &mut Hosts<P>) {}
 
-    /// Up to when nothing but packets concerns the host at the end of a link, which sends at once, if that is known; where this
-    /// medium has hosts get packets ahead of time.
+    /// Returns the earliest time of any timer or application event at the host at the end of `link`; before it packets may be
+    /// delivered early. None if the host has no early delivery.
     fn quiet_until(&mut self, _link: Link) -> Option<&mut Time> {
         None
     }
 
-    /// When the first packet that waits for its event reaches the host at the end of a link, likewise.
+    /// Returns the arrival time of the first packet that waits for its event at the host at the end of `link`, if any.
     fn first_waiting(&self, _link: Link) -> Option<Time> {
         None
     }
 
-    /// That packet reaches its host.
+    /// Delivers the first packet that waits for its event at the host at the end of `link`.
     fn deliver_first<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _link: Link) {}
 
-    /// What all links have counted by `now`, the end of the run, checked.
+    /// Returns the counters of all links at `now`, the end of the run, after checking their invariants.
     fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError>;
 }

@@ -11,7 +11,7 @@ use crate::report::state_hash::StateHash;
 use crate::report::{check, FlowReport, InvariantError, Report, WebReport};
 use longpipe_events::Time;
 
-/// What flows, web traffic, datagrams and the buffers between connections leave behind.
+/// Results of flows, web traffic, datagrams and proxies.
 type FlowReports = (Vec<FlowReport>, Vec<WebReport>, Vec<DatagramReport>, Vec<RelayReport>);
 
 /// A run in progress.
@@ -22,7 +22,7 @@ pub(crate) struct Run<P: Probe, M: Medium> {
 }
 
 impl<P: Probe, M: Medium> Run<P, M> {
-    /// A run at time zero.
+    /// Creates a run at time zero.
     pub fn new(hosts: Hosts<P>, medium: M) -> Run<P, M> {
         let mut run = Run { hosts, medium };
         for flow in 0..run.hosts.flows.len() {
@@ -31,9 +31,9 @@ impl<P: Probe, M: Medium> Run<P, M> {
         run
     }
 
-    /// Handles up to `events` events; false once the run is over.
+    /// Processes up to `events` events. Returns false once the run has ended.
     pub fn advance(&mut self, mut events: u64) -> bool {
-        // Counted down, which costs the least.
+        // Counting down is cheapest.
         while events > 0 {
             events -= 1;
             if !self.step() {
@@ -45,7 +45,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
         true
     }
 
-    /// Handles what comes next; false if nothing does for now.
+    /// Processes the next event. Returns false if there is none up to the current limit.
     #[inline(always)]
     fn step(&mut self) -> bool {
         let Run { hosts, medium } = self;
@@ -67,34 +67,35 @@ impl<P: Probe, M: Medium> Run<P, M> {
         true
     }
 
-    /// Handles all that happens up to `time`, which then it is.
+    /// Processes all events up to `time`, and sets the clock to it.
     pub fn advance_to(&mut self, time: Time) {
         self.hosts.clock.until = time;
         while self.step() {}
         self.hosts.clock.now = time;
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     pub fn next_due(&mut self) -> Time {
         let pending = self.hosts.clock.queue.next_time();
         self.medium.next_due().map_or(pending, |next| next.min(pending))
     }
 
-    /// No packet of a program outside reaches its host before this, if none enters; what happens next where no more is known.
+    /// Returns a lower bound on the time at which an external packet reaches its host if none enters; the time of the next event
+    /// if no better bound is known.
     pub fn horizon(&mut self) -> Time {
         let known = self.medium.horizon(self.hosts.clock.now);
         known.unwrap_or_else(|| self.next_due())
     }
 
-    /// Fraction of the simulated time that is over.
+    /// Returns the fraction of the simulated time that has passed.
     pub fn progress(&self) -> f64 {
         self.hosts.clock.now.0 as f64 / self.hosts.clock.end.0 as f64
     }
 
-    /// Counters of a finished run.
+    /// Returns the results of a finished run.
     ///
     /// # Errors
-    /// Cells or bytes that are not accounted for.
+    /// Returns the violated invariant if cells or bytes are not accounted for.
     pub fn report(&mut self) -> Result<Report, InvariantError> {
         let mut hash = StateHash::default();
         let (flows, web, datagrams, relays) = self.flow_reports(&mut hash)?;

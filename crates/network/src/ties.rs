@@ -1,12 +1,12 @@
-//! Who comes first of the cells that reach one switch at one instant: a function of (seed, instant, input, VC), never
-//! of the order of calls.
+//! Order of cells that reach a switch at the same time: a function of (seed, time, input, VC), independent of the order of
+//! calls.
 
 use crate::packets::Circuit;
 use crate::scenario::ends::LinkEnd;
 use crate::scenario::Ties;
 use longpipe_events::{mix, Order, Time};
 
-/// The tie rule of a run.
+/// Tie rule of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct TieRule {
     ties: Ties,
@@ -14,7 +14,7 @@ pub struct TieRule {
 }
 
 impl TieRule {
-    /// The rule of a scenario under a seed.
+    /// Creates the tie rule of a scenario with a seed.
     pub fn new(ties: Ties, seed: u64) -> TieRule {
         TieRule {
             ties,
@@ -22,7 +22,8 @@ impl TieRule {
         }
     }
 
-    /// Rank of a cell of `vc` that reaches the end of a link at `time`: 32 bits, the least first. Equals go by link.
+    /// Returns the 32-bit rank of a cell of `vc` that reaches the end of a link at `time`. The smallest rank is first; equal
+    /// ranks are ordered by link.
     #[inline(always)]
     pub fn rank(&self, end: &LinkEnd, time: Time, vc: Circuit) -> Order {
         match self.ties {

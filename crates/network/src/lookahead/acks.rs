@@ -1,8 +1,8 @@
-//! ACKs whose place among all that reach the next shared port is certain when they leave their host.
+//! ACKs whose order at the next shared port is known when they leave their host, so that they pass it without an event.
 //!
-//! Where every packet that reaches a port is an ACK of data that came over one trunk, the next one cannot arrive before
-//! the trunk has sent another data packet and that has reached its host. An ACK that comes earlier than that, while no
-//! other is on its way, goes on at once and waits for no event.
+//! If every packet at a port is an ACK of data from one trunk, the next ACK cannot arrive before the trunk has sent another
+//! data packet and that packet has reached its host. An ACK that arrives earlier than that, while no other ACK is on its way,
+//! passes the port at once.
 
 use crate::atm::aal5::{frame_cells, CELL_BITS};
 use crate::lookahead::ahead::Ahead;
@@ -13,19 +13,20 @@ use crate::scenario::{Framing, Scenario};
 use longpipe_events::{Span, PS_PER_SECOND};
 use longpipe_tcp::segment::header_bytes;
 
-/// What is known of the ACKs that reach a port.
+/// Guarantees about the arrivals at a port.
 #[derive(Clone, Copy)]
 enum Port {
-    /// No circuit leads there.
+    /// No circuit uses the port.
     Unused,
-    /// All are of data that came over this link, and arrive at least so long after these have left there [ps].
+    /// All arrivals are ACKs of data from the link `trunk`, at least `latency` after these data left it [ps].
     AcksOf { trunk: usize, latency: u64 },
-    /// Other packets come, too, or ACKs at other times.
+    /// Other packets arrive, or ACKs without such a bound.
     Others,
 }
 
-/// By link: an ACK that arrives at its end less than this after the data packet has left the trunk precedes all ACKs of
-/// later ones; zero where nothing is certain. As cells, if the next packet's last one leaves the trunk as long after as it takes to.
+/// Returns by link the lead: an ACK that arrives at the link's end within this time after its data packet left the trunk
+/// precedes the ACKs of all later data; 0 without guarantee. For cells this assumes that the last cell of the next packet
+/// leaves the trunk one frame time later.
 pub(crate) fn leads(scenario: &Scenario, topology: &Topology, promises: &Promises, ahead: &Ahead) -> Vec<Span> {
     let mut leads = vec![Span(0); scenario.links.len()];
     let shared = |&link: &usize| !topology.ends[link].host && !topology.ends[link].unshared;
@@ -51,7 +52,7 @@ pub(crate) fn leads(scenario: &Scenario, topology: &Topology, promises: &Promise
             *port = Port::Others;
             continue;
         };
-        // What left the trunk before and is held on its way might be answered any time.
+        // Data that left the trunk earlier and are held on their way could be acknowledged at any time.
         let mut between = forth[trunk + 1..].iter().chain(&back[..meets]);
         if !between.all(|&link| promises.holds_none_back(link)) {
             *port = Port::Others;
@@ -61,7 +62,7 @@ pub(crate) fn leads(scenario: &Scenario, topology: &Topology, promises: &Promise
         let latency = least_latency(scenario, promises, bytes, &forth[trunk..], &back[..meets]);
         *port = port.with(forth[trunk], latency);
     }
-    // An ACK is told by its link alone, so that all that leave over it have to be certain.
+    // Only the link identifies an ACK, so the guarantee must hold for all packets that leave over it.
     let mut known = vec![true; leads.len()];
     for (circuit, _) in topology.circuits() {
         if !promises.circuits[circuit.index()].has_acks {
@@ -82,7 +83,7 @@ pub(crate) fn leads(scenario: &Scenario, topology: &Topology, promises: &Promise
 }
 
 impl Port {
-    /// The same where ACKs of data that came over this trunk arrive, too, at least so long after these left there.
+    /// Returns the guarantee if ACKs of data from `trunk` also arrive, at least `latency` after these data left it.
     fn with(self, trunk: usize, latency: u64) -> Port {
         match self {
             Port::Unused => Port::AcksOf { trunk, latency },
@@ -98,11 +99,11 @@ impl Port {
     }
 }
 
-/// How long after another packet has left the trunk, the first link of `forth`, the ACK of the next one, of `bytes` at the
-/// least, has come over `back`, or its first cell [ps].
+/// Returns the minimum time from the departure of a packet from the trunk, the first link of `forth`, until the ACK of the
+/// next packet, of at least `bytes`, or its first cell, has arrived over `back` [ps].
 fn least_latency(scenario: &Scenario, promises: &Promises, bytes: u64, forth: &[usize], back: &[usize]) -> u64 {
     let rate = |link: usize| scenario.links[link].rate_bps;
-    // Where a delay moves, what counts of a packet is when it arrives less the least delay, and how close the next one follows.
+    // With a time-varying delay, use the minimum delay and the minimum distance between packets.
     let after_another = |link: usize, bits: u64| -> u64 {
         let spread = u128::from(duration(bits, rate(link))) * u128::from(promises.links[link].least_spread);
         // Delays are rounded to a picosecond.
@@ -120,7 +121,7 @@ fn least_latency(scenario: &Scenario, promises: &Promises, bytes: u64, forth: &[
     match scenario.framing {
         Framing::Ip => links(forth, 8 * bytes) + links(back, 8 * u64::from(header_bytes(None))),
         Framing::Aal5 => {
-            // All cells pass the trunk one after the other; elsewhere the last one of the data and the first of the ACK count.
+            // On the trunk all cells of a packet count; elsewhere only the last cell of the data and the first of the ACK.
             let before = u64::from(frame_cells(bytes as u32)) - 1;
             let trunk = before * duration(CELL_BITS, rate(forth[0]));
             trunk + links(forth, CELL_BITS) + links(back, CELL_BITS)
@@ -128,7 +129,7 @@ fn least_latency(scenario: &Scenario, promises: &Promises, bytes: u64, forth: &[
     }
 }
 
-/// How long so many bits last, rounded down [ps].
+/// Returns the transmission time of `bits`, rounded down [ps].
 fn duration(bits: u64, rate_bps: u64) -> u64 {
     (u128::from(bits) * u128::from(PS_PER_SECOND) / u128::from(rate_bps)) as u64
 }

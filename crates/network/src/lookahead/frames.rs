@@ -1,4 +1,4 @@
-//! What needs no event of its own: frames of ACKs whose place at their port is certain, and what plain ACKs bring about.
+//! Frames without an event of their own: ACKs whose order at their port is known, and the effects of ACKs without options.
 
 use crate::atm::by_frames::train_port;
 use crate::atm::interface::Frame;
@@ -12,15 +12,15 @@ use crate::scenario::topology::{Entry, Step};
 use longpipe_events::{Span, Time};
 
 impl Atm {
-    /// Whether an ACK of data that left their trunk at `since`, whose last cell reaches a port at `last` from an interface of
-    /// this lead, precedes all others there, if none is on its way.
+    /// Returns whether an ACK precedes all others at its port, provided that none is on its way. Its data left the trunk at
+    /// `since`, its last cell reaches the port at `last`, and its interface has this `lead`.
     #[inline(always)]
     pub(crate) fn is_certain(&self, lead: Span, last: Time, since: Time, end: Time) -> bool {
         let soon = last.0.wrapping_sub(since.0) < lead.0;
         soon & (last <= end) & (self.under_way.astray == 0)
     }
 
-    /// An ACK that precedes all that are not on their way yet passes its port now, after those that are.
+    /// Lets an ACK pass its port now, after the ACKs on their way. It must precede all ACKs that are not on their way yet.
     #[inline(always)]
     pub(crate) fn go_on_at_once<P: Probe>(&mut self, hosts: &mut Hosts<P>, frame: Frame) {
         let Step { link, local } = self.topology.steps[frame.packet.step() as usize];
@@ -41,7 +41,7 @@ impl Atm {
             };
             if let Some(slot) = port.on_lone(first, last) {
                 let leaves = port.grid.start(slot + 1) + port.delay;
-                // An ACK brings about no other.
+                // An ACK never causes another ACK.
                 if frame.packet.has_options() {
                     self.leave_with_options(hosts, (link, frame.packet), (leaves, UNKNOWN));
                 } else {
@@ -54,7 +54,7 @@ impl Atm {
         self.go_on_behind_others(hosts, lane, frame);
     }
 
-    /// The same where others are on their way, or the port may refuse it.
+    /// Slow path of `go_on_at_once`, for ACKs behind others or at a port that may drop them.
     #[inline(never)]
     fn go_on_behind_others<P: Probe>(&mut self, hosts: &mut Hosts<P>, lane: usize, frame: Frame) {
         self.announce(hosts, frame.packet, frame.cells, frame.accepted());
@@ -65,7 +65,8 @@ impl Atm {
         hosts.clock.now = now;
     }
 
-    /// An ACK without options reaches its sender, where nobody watches; false if more may follow than full segments.
+    /// Delivers an ACK without options to its sender in an untraced run. Returns false if the sender may do more than send full
+    /// segments.
     #[inline(always)]
     pub(crate) fn take_plain_ack_frame<P: Probe>(&mut self, hosts: &mut Hosts<P>, packet: Packet) -> bool {
         let (flow, data) = (packet.vc().flow(), packet.vc().reverse());

@@ -1,10 +1,9 @@
-//! End points ahead of time: a packet whose arrival at its host is certain is handed over at once.
+//! Early delivery: a packet whose arrival at its host is certain is delivered at once.
 //!
-//! What begins to leave a port over wires that meet no other arrives in a known order at known times. If such a host has
-//! one way in, nothing but its timers and its applications' starts can come between. So its packets are handed to TCP
-//! as soon as they leave the last shared port, each with its own time of arrival, and what comes before one of them
-//! happens first. Results are those of events in order; a probe would see them out of order, so this is for runs that
-//! nobody watches.
+//! Packets that leave a port over links without further shared ports arrive in a known order at known times. If the host has
+//! a single input, only its timers and the starts of its applications can come in between. So its packets are delivered to
+//! TCP when they leave the last shared port, each with its arrival time, after the host's earlier timers and starts. Results
+//! equal those of events in order. Probes would see events out of order, so only untraced runs use this.
 
 use crate::clock::{Actor, START};
 use crate::hosts::Hosts;
@@ -14,7 +13,7 @@ use crate::packets::{Circuit, Link};
 use longpipe_events::{Key, Order, Time};
 
 impl<P: Probe> Hosts<P> {
-    /// Something will reach the host at the end of a link at `time`; true if it may be handed over ahead of time.
+    /// Prepares a host for a packet that arrives over `link` at `time`. Returns whether the packet may be delivered early.
     #[inline(never)]
     pub(crate) fn approach<M: Medium>(&mut self, medium: &mut M, link: Link, time: Time) -> bool {
         let known = self.ahead.hosts.get(link.index()).is_some_and(Option::is_some);
@@ -28,7 +27,7 @@ impl<P: Probe> Hosts<P> {
         true
     }
 
-    /// Hands over what waits for its event.
+    /// Delivers the packets that still wait for their events.
     fn catch_up<M: Medium>(&mut self, medium: &mut M, link: Link) {
         self.clock.cancel(Actor::Link(link));
         while let Some(time) = medium.first_waiting(link) {
@@ -39,7 +38,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// The end points at the end of a link do what they do before `time`.
+    /// Processes the timers and starts at the end of a link that are due before `time`.
     fn act_before<M: Medium>(&mut self, medium: &mut M, link: Link, time: Time) {
         while let Some(host) = &self.ahead.hosts[link.index()] {
             let next = host.next.first();
@@ -65,7 +64,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// The end point that sends on circuit `end` will do something by itself at `time`, and not before.
+    /// Records that the end point that sends on circuit `end` acts by itself at `time`, and not earlier.
     pub(crate) fn foresee<M: Medium>(&mut self, medium: &mut M, end: Circuit, time: Time, order: Order) {
         let Some(&Some((link, number))) = self.ahead.places.get(end.index()) else {
             return;
@@ -78,7 +77,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// That end point will do nothing by itself.
+    /// Records that the end point that sends on circuit `end` does not act by itself.
     pub(crate) fn foresee_nothing(&mut self, end: Circuit) {
         if let Some(&Some((link, number))) = self.ahead.places.get(end.index()) {
             if let Some(host) = &mut self.ahead.hosts[link.index()] {
@@ -87,14 +86,14 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// What follows happens at a host, at a time that is still to come; the time it is.
+    /// Sets the clock to a future time for early processing at a host, and returns the present time.
     #[inline(always)]
     pub(crate) fn begin_ahead(&mut self, time: Time) -> Time {
         self.ahead.busy = true;
         std::mem::replace(&mut self.clock.now, time)
     }
 
-    /// What follows happens at `now` again.
+    /// Sets the clock back to `now` after early processing.
     #[inline(always)]
     pub(crate) fn end_ahead(&mut self, now: Time) {
         self.ahead.busy = false;

@@ -1,4 +1,4 @@
-//! What happens ahead of time, with the results of events in order.
+//! Lookahead: events processed ahead of time, with the results of processing in order.
 
 pub(crate) mod acks;
 pub(crate) mod ahead;

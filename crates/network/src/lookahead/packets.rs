@@ -1,6 +1,9 @@
-//! What most packets do at a host without jitter that they reach ahead of time: full segments in order, each answered by an ACK
-//! without options, and such ACKs, each answered by what the window then allows. Likewise data in order with timestamps or without,
-//! answered at once or later, and ACKs of them where the sender keeps records of what it sends, and sends as time allows.
+//! Fast paths for packets that are delivered early to a host without jitter:
+//!
+//! - full segments in order, each answered by an ACK without options, and such ACKs, each answered by the data that the window
+//!   then allows;
+//! - data in order, with or without timestamps, answered at once or later, and ACKs of them at senders that keep transmission
+//!   records or pace.
 
 use crate::clock::UNKNOWN;
 use crate::hosts::Hosts;
@@ -15,7 +18,7 @@ use crate::scenario::topology::Entry;
 use longpipe_events::{MaybeTime, Time};
 
 impl Ip {
-    /// A packet reaches a host ahead of time, where nothing precedes it.
+    /// Delivers a packet early to a host without earlier timers or starts.
     #[inline(always)]
     pub(crate) fn reach_quiet_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, reaching: Reaching, options: &Options) {
         let Reaching { arrival, packet, since } = reaching;
@@ -87,7 +90,7 @@ impl Ip {
         }
     }
 
-    /// Gives a packet to its end point ahead of time; an ACK that goes on at once does so.
+    /// Delivers a packet early to its end point. An ACK sent in response passes its port at once if it may.
     #[inline(always)]
     pub(crate) fn hand_over_ahead<P: Probe>(
         &mut self,
@@ -103,7 +106,7 @@ impl Ip {
         }
     }
 
-    /// The same where what comes in order has a way of its own.
+    /// Delivers a packet by the fast path for data in order, if it applies.
     #[inline(never)]
     fn hand_over_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options, since: Time) {
         if !self.take_in_order(hosts, next, options, since) {
@@ -111,7 +114,7 @@ impl Ip {
         }
     }
 
-    /// The same by what all packets bring about.
+    /// Delivers a packet by the general path.
     #[inline(never)]
     fn hand_over<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options, since: Time) {
         let now = hosts.begin_ahead(next.arrival);
@@ -122,7 +125,7 @@ impl Ip {
         }
     }
 
-    /// A flow's packet that left its host at `now`, ahead of time, is on its way; sends what the window allows beyond it.
+    /// Forwards a flow's packet that left its host at `now`, ahead of time, and sends further data that the window allows.
     #[inline(never)]
     pub(super) fn send_rest<P: Probe>(
         &mut self,
@@ -143,7 +146,7 @@ impl Ip {
         hosts.end_ahead(now);
     }
 
-    /// A packet that left its host at `now`, ahead of time, is on its way over its first link.
+    /// Sends a packet that left its host at `now`, ahead of time, over its first link.
     #[inline(never)]
     pub(super) fn set_out_ahead<P: Probe>(
         &mut self,
@@ -158,8 +161,7 @@ impl Ip {
         hosts.end_ahead(now);
     }
 
-    /// A packet reaches a host ahead of time; false if more may follow than what one in order brings about. `since` is when it
-    /// left its trunk.
+    /// Delivers a packet early. Returns false if it needs full processing. `since` is the time at which it left its trunk.
     #[inline(always)]
     fn take_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options, since: Time) -> bool {
         if !next.packet.is_simple() {
@@ -177,7 +179,7 @@ impl Ip {
         }
     }
 
-    /// The same of data.
+    /// Delivers data early. Returns false if they need full processing.
     #[inline(never)]
     fn take_data_in_order<P: Probe>(
         &mut self,
@@ -224,7 +226,7 @@ impl Ip {
         true
     }
 
-    /// The same of an ACK.
+    /// Delivers an ACK early. Returns false if it needs full processing.
     #[inline(never)]
     fn take_ack_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, echo: MaybeTime) -> bool {
         let OnWire { arrival, packet } = next;

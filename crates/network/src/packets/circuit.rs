@@ -1,55 +1,55 @@
-//! Circuits: each way of a flow is one, along which its packets go.
+//! Circuits: a circuit is one direction of a flow, with the route of its packets.
 
 use super::Flow;
 
-/// A circuit, by number: those of a flow's data and of its ACKs, flow by flow, then those of VBR sources.
+/// Number of a circuit: first those of data and ACKs, flow by flow, then those of VBR sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Circuit(pub u32);
 
 impl Circuit {
-    /// The one from a flow's sender to its receiver.
+    /// Returns the circuit from a flow's sender to its receiver.
     #[inline(always)]
     pub fn of_data(flow: Flow) -> Circuit {
         Circuit(2 * flow.0)
     }
 
-    /// The one back, which its ACKs take.
+    /// Returns the circuit of a flow's ACKs.
     #[inline(always)]
     pub fn of_acks(flow: Flow) -> Circuit {
         Circuit(2 * flow.0 + 1)
     }
 
-    /// Circuits of so many flows.
+    /// Returns the number of circuits of `flows` flows.
     pub fn of_flows(flows: usize) -> usize {
         2 * flows
     }
 
-    /// The flow, unless it is a VBR source's.
+    /// Returns the flow; not for circuits of VBR sources.
     #[inline(always)]
     pub fn flow(self) -> Flow {
         Flow(self.0 / 2)
     }
 
-    /// Whether it leads back from a flow's receiver.
+    /// Returns whether the circuit carries ACKs.
     #[inline(always)]
     pub fn is_back(self) -> bool {
         self.way() == 1
     }
 
-    /// 0 from sender to receiver, 1 back.
+    /// Returns 0 for the circuit of data and 1 for that of ACKs.
     #[inline(always)]
     pub fn way(self) -> usize {
         (self.0 % 2) as usize
     }
 
-    /// The other way of the same flow.
+    /// Returns the circuit in the other direction of the same flow.
     #[inline(always)]
     pub fn reverse(self) -> Circuit {
         Circuit(self.0 ^ 1)
     }
 
-    /// Its place in a list of all circuits.
+    /// Returns the index in a list of all circuits.
     #[inline(always)]
     pub fn index(self) -> usize {
         self.0 as usize

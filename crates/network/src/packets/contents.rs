@@ -1,4 +1,4 @@
-//! What a packet carries, as end points know it.
+//! Contents of packets, as end points use them.
 
 use longpipe_events::Time;
 use longpipe_tcp::{AckSegment, DataSegment};
@@ -6,35 +6,35 @@ use longpipe_tcp::{AckSegment, DataSegment};
 /// Headers of IPv4 without options and of UDP (RFC 791, RFC 768) [byte].
 pub const DATAGRAM_HEADER_BYTES: u32 = 28;
 
-/// A datagram of UDP.
+/// A UDP datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Datagram {
-    /// When its application sent it.
+    /// Time at which the application sent it.
     pub sent: Time,
     /// Bytes of payload.
     pub length: u32,
 }
 
 impl Datagram {
-    /// Length of the IP packet [byte].
+    /// Returns the length of the IP packet [byte].
     pub fn packet_bytes(&self) -> u32 {
         self.length + DATAGRAM_HEADER_BYTES
     }
 }
 
-/// What a packet carries.
+/// Contents of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// Data.
+    /// A TCP segment with data.
     Data(DataSegment),
-    /// An acknowledgement alone.
+    /// A pure TCP acknowledgment.
     Ack(AckSegment),
-    /// A datagram of UDP.
+    /// A UDP datagram.
     Datagram(Datagram),
 }
 
 impl Contents {
-    /// Length of the IP packet [byte].
+    /// Returns the length of the IP packet [byte].
     #[inline(always)]
     pub fn packet_bytes(&self) -> u32 {
         match self {

@@ -1,11 +1,11 @@
-//! Packets of one virtual circuit on their way, for whoever keeps at the end points what they carry.
+//! Packets in transit on one circuit, whose payload the end points keep.
 
 use super::ring::Ring;
 
-/// Marks the frames of requests and of their ACKs; the other bits number them.
+/// Flag of frames of requests and of their ACKs; the other bits are the frame number.
 pub const REQUEST: u32 = 1 << 31;
 
-/// Packets of one VC on their way, in order.
+/// Packets of one circuit in transit, in order.
 #[derive(Clone, Debug)]
 pub struct InTransit<T>(Ring<T>);
 
@@ -16,13 +16,13 @@ impl<T: Copy + Default> Default for InTransit<T> {
 }
 
 impl<T: Copy + Default> InTransit<T> {
-    /// Puts a packet on the circuit; returns its frame number, of 31 bits.
+    /// Adds a packet, and returns its 31-bit frame number.
     pub fn send(&mut self, packet: T) -> u32 {
         self.0.push(packet);
         (self.0.tail() - 1) as u32 & !REQUEST
     }
 
-    /// A packet's frame number: it stays here, unless what it carries travels along.
+    /// Returns the frame number of a packet, and keeps the packet here unless its payload travels with the frame.
     #[inline(always)]
     pub fn number(&mut self, travels: bool, packet: T) -> u32 {
         if travels {
@@ -32,12 +32,12 @@ impl<T: Copy + Default> InTransit<T> {
         }
     }
 
-    /// The frame number of the next packet.
+    /// Returns the frame number of the next packet.
     pub fn next_number(&self) -> u32 {
         self.0.tail() as u32 & !REQUEST
     }
 
-    /// Takes the packet of a frame off the circuit, and those before it, which were lost.
+    /// Removes and returns the packet of a frame; packets before it were lost and are removed, too.
     #[inline(always)]
     pub fn take(&mut self, frame: u32) -> T {
         let number = self.entry(frame);
@@ -46,12 +46,12 @@ impl<T: Copy + Default> InTransit<T> {
         packet
     }
 
-    /// Those before the packet of a frame.
+    /// Returns the packets before that of a frame.
     pub fn before(&self, frame: u32) -> impl Iterator<Item = &T> {
         (self.0.head()..self.entry(frame)).map(|number| self.0.get(number))
     }
 
-    /// The packet of a frame.
+    /// Returns the packet of a frame.
     pub fn get(&self, frame: u32) -> &T {
         self.0.get(self.entry(frame))
     }

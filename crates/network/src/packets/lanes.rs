@@ -1,15 +1,15 @@
-//! What is on its way to where it may meet others, in the order in which it will arrive.
+//! Packets in transit to the next shared port, in the order of their arrival.
 //!
-//! Acknowledgements clock the senders, so packets mostly leave their hosts in the order in which they will arrive at the next port,
-//! or nearly so: they queue up in a lane and need no event queue. Those that are on their way for different times have a lane each.
+//! ACKs clock the senders, so packets mostly leave their hosts in the order in which they arrive at the next port, or nearly so.
+//! They queue in a lane and do not use the event queue. Packets with different transit times have separate lanes.
 
 use super::ring::Ring;
 use super::OnWire;
 use longpipe_events::Time;
 
-/// What arrives somewhere.
+/// An entry with an arrival time.
 pub(crate) trait Arrives: Copy + Default {
-    /// When.
+    /// Returns the arrival time.
     fn arrival(&self) -> Time;
 }
 
@@ -20,15 +20,15 @@ impl Arrives for OnWire {
     }
 }
 
-/// Lanes, in each of which entries are in the order of their arrivals.
+/// Lanes with entries in the order of their arrival.
 #[derive(Clone, Debug)]
 pub(crate) struct Lanes<T, const N: usize> {
-    /// First arrival of each lane [ps]; after every other one, and different, if it is empty.
+    /// First arrival of each lane [ps]. Empty lanes have distinct values after all valid times.
     first: [u64; N],
     lanes: [Ring<T>; N],
 }
 
-/// The first arrival of a lane that is empty.
+/// Returns the first arrival of an empty lane.
 #[inline(always)]
 fn never(lane: usize) -> u64 {
     u64::MAX - lane as u64
@@ -44,7 +44,7 @@ impl<T: Arrives, const N: usize> Default for Lanes<T, N> {
 }
 
 impl<T: Arrives, const N: usize> Lanes<T, N> {
-    /// Appends what arrives last in its lane, or is put in its place by what is done to the lane that is returned.
+    /// Appends an entry to a lane, and returns the lane. Unless the entry arrives last, the caller moves it to its place.
     #[inline(always)]
     pub fn push(&mut self, lane: usize, entry: T) -> &mut Ring<T> {
         self.first[lane] = self.first[lane].min(entry.arrival().0);
@@ -52,20 +52,21 @@ impl<T: Arrives, const N: usize> Lanes<T, N> {
         &mut self.lanes[lane]
     }
 
-    /// Puts an entry before the last ones of its lane, as many as it is to precede, but not before number `furthest`; its number.
+    /// Inserts an entry before the last entries for which `to_precede` holds, but not before number `furthest`. Returns its
+    /// number.
     #[inline(always)]
     pub fn push_before(&mut self, lane: usize, entry: T, furthest: u64, to_precede: impl Fn(&T) -> bool) -> u64 {
         self.first[lane] = self.first[lane].min(entry.arrival().0);
         self.lanes[lane].push_before(entry, furthest, to_precede)
     }
 
-    /// The entries of a lane.
+    /// Returns the entries of a lane.
     #[inline(always)]
     pub fn lane(&self, lane: usize) -> &Ring<T> {
         &self.lanes[lane]
     }
 
-    /// The lane whose first entry arrives first, when it does, and whether that of another one does so, too.
+    /// Returns the lane with the first arrival, its time, and whether another lane has an arrival at the same time.
     #[inline(always)]
     pub fn first(&self) -> (usize, Time, bool) {
         let (mut lane, mut at, mut tie) = (0, self.first[0], false);
@@ -76,25 +77,25 @@ impl<T: Arrives, const N: usize> Lanes<T, N> {
         (lane, Time(at), tie)
     }
 
-    /// Whether a lane is empty.
+    /// Returns whether a lane is empty.
     #[inline(always)]
     pub fn is_empty(&self, lane: usize) -> bool {
         self.first[lane] == never(lane)
     }
 
-    /// Whether the first entry of a lane arrives by `time`.
+    /// Returns whether the first entry of a lane arrives by `time`.
     #[inline(always)]
     pub fn arrives_by(&self, lane: usize, time: Time) -> bool {
         self.first[lane] <= time.0
     }
 
-    /// The first entry of each lane that arrives at `time`.
+    /// Returns the first entry of each lane whose first arrival is at `time`.
     pub fn at(&self, time: Time) -> impl Iterator<Item = (usize, &T)> {
         let first = self.lanes.iter().map(Ring::first).enumerate();
         first.filter_map(move |(lane, next)| Some((lane, next.filter(|next| next.arrival() == time)?)))
     }
 
-    /// Takes the first entry of a lane, if there is one.
+    /// Removes and returns the first entry of a lane.
     #[inline(always)]
     pub fn pop(&mut self, lane: usize) -> Option<T> {
         let entry = self.lanes[lane].pop()?;
@@ -102,7 +103,7 @@ impl<T: Arrives, const N: usize> Lanes<T, N> {
         Some(entry)
     }
 
-    /// Every entry.
+    /// Returns all entries.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.lanes.iter().flat_map(Ring::iter)
     }

@@ -1,4 +1,4 @@
-//! Packets on their way, for every medium.
+//! Packets in transit, for all media.
 
 pub mod circuit;
 pub mod contents;
@@ -15,5 +15,5 @@ pub use flow::Flow;
 pub use link::Link;
 pub use packet::{OnWire, Options, Packet};
 
-/// Of a packet that has none.
+/// Options of a packet without options.
 pub(crate) static NO_OPTIONS: Options = Options::NONE;

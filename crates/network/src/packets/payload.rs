@@ -1,4 +1,4 @@
-//! What packets carry, as they ask for it when they are made.
+//! Payloads from which packets are built.
 
 use super::contents::Datagram;
 use super::packet::{ace_bits, opening_bits, Options, CAPABLE, DATAGRAM, MARKED, REDUCED};
@@ -6,15 +6,15 @@ use longpipe_events::MaybeTime;
 use longpipe_tcp::segment::{header_bytes, ByteCounts, Ecn, Opening};
 use longpipe_tcp::{AckSegment, DataSegment};
 
-/// What a packet may carry.
+/// Payload of a packet.
 pub trait Payload: Copy {
-    /// Length of the IP packet [byte].
+    /// Returns the length of the IP packet [byte].
     fn packet_bytes(&self) -> u32;
-    /// First byte of the payload, or next byte expected; whether it had been sent before.
+    /// Returns the first byte of the payload or the next expected byte, and whether it is a retransmission.
     fn sequence(&self) -> (u64, bool);
-    /// TCP options, if it has any.
+    /// Returns the TCP options, if any.
     fn options(&self) -> Option<Options>;
-    /// What else it says, of congestion for one, as bits of a packet.
+    /// Returns further bits of the packet, such as those of ECN.
     fn congestion(&self) -> u64 {
         0
     }
@@ -101,7 +101,7 @@ impl Payload for AckSegment {
     }
 }
 
-/// An ACK that says no more than what has arrived, and no clock but an echo.
+/// An ACK without ECN information and without timestamps other than the echo.
 #[derive(Clone, Copy, Debug)]
 pub struct SparseAck(pub AckSegment);
 
@@ -132,7 +132,7 @@ impl Payload for SparseAck {
     }
 }
 
-/// An ACK without options of all below this byte.
+/// An ACK without options for all bytes below this one.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainAck(pub u64);
 

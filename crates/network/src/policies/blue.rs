@@ -1,20 +1,20 @@
-//! BLUE: overflow raises the probability by which arrivals go, an idle line lowers it (Feng, Kandlur, Saha and Shin 1999).
+//! BLUE: overflows raise the drop probability, idle times lower it (Feng, Kandlur, Saha and Shin 1999).
 
 use super::{Arrival, Verdict};
 use crate::scenario::BlueConfig;
 use longpipe_events::Time;
 
-/// One probability.
+/// State of BLUE: a drop probability.
 #[derive(Clone, Debug)]
 pub struct Blue {
     config: BlueConfig,
     probability: f64,
-    /// When it last moved.
+    /// Time of the last change of the probability.
     moved: Option<Time>,
 }
 
 impl Blue {
-    /// That of an idle line.
+    /// Creates the state of an idle line.
     pub fn new(config: &BlueConfig) -> Blue {
         Blue {
             config: config.clone(),
@@ -23,7 +23,7 @@ impl Blue {
         }
     }
 
-    /// Judges an arrival; `draw` gives a number in [0, 1).
+    /// Decides about an arrival; `draw` returns a random number in [0, 1).
     pub fn judge(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> Verdict {
         if let Some(since) = arrival.idle_since {
             self.step(since, -self.config.decrement);
@@ -35,7 +35,7 @@ impl Blue {
         }
     }
 
-    /// An arrival found no room.
+    /// Invoked when an arrival finds the buffer full.
     pub fn overflow(&mut self, now: Time) {
         self.step(now, self.config.increment);
     }

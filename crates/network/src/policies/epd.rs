@@ -11,7 +11,7 @@ pub struct Epd {
 }
 
 impl Epd {
-    /// For a buffer of `k` cells with threshold fraction `r`.
+    /// Creates the policy for a buffer of `k` cells with threshold fraction `r`.
     pub fn new(k: f64, r: f64, keep_last: bool) -> Epd {
         Epd {
             threshold: r * k,
@@ -19,18 +19,18 @@ impl Epd {
         }
     }
 
-    /// X > R·K.
+    /// Returns whether X > R·K.
     pub fn refuses(&self, occupancy: Occupancy) -> bool {
         occupancy.held as f64 > self.threshold
     }
 
-    /// The same for any X from `least` to `most`, unless the threshold lies between.
+    /// Returns `refuses` for all X from `least` to `most`, or None if the threshold lies in between.
     pub fn decides(&self, least: u64, most: u64) -> Option<bool> {
         let above = |held: u64| held as f64 > self.threshold;
         (above(least) == above(most)).then(|| above(most))
     }
 
-    /// The rest of a damaged frame is discarded.
+    /// Returns the treatment of the rest of a damaged frame: discarded.
     pub fn after_loss(&self) -> AfterLoss {
         AfterLoss::Discard {
             keep_last: self.keep_last,

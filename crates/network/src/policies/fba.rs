@@ -3,7 +3,7 @@
 
 use crate::policies::{AfterLoss, Occupancy};
 
-/// Refuses new frames of VCs above a share that shrinks with the room left.
+/// Refuses new frames of VCs above a share that shrinks as the buffer fills.
 #[derive(Clone, Debug)]
 pub struct Fba {
     /// R·K [cell].
@@ -14,7 +14,7 @@ pub struct Fba {
 }
 
 impl Fba {
-    /// For a buffer of `k` cells with threshold fraction `r`.
+    /// Creates the policy for a buffer of `k` cells with threshold fraction `r`.
     pub fn new(k: f64, r: f64, z: f64, keep_last: bool) -> Fba {
         let threshold = r * k;
         Fba {
@@ -24,19 +24,19 @@ impl Fba {
         }
     }
 
-    /// X > R·K and X_i·N_a·(X − R·K) > Z·(K − R·K)·X.
+    /// Returns whether X > R·K and X_i·N_a·(X − R·K) > Z·(K − R·K)·X.
     pub fn refuses(&self, occupancy: Occupancy) -> bool {
         let x = occupancy.held as f64;
         let load = (occupancy.vc_held * occupancy.active_vcs) as f64;
         x > self.threshold && load * (x - self.threshold) > self.scale * x
     }
 
-    /// No frame is refused for any X up to `most` if that is not above the threshold.
+    /// Returns `Some(false)` if no frame is refused for X up to `most`, because `most` is at most the threshold.
     pub fn decides(&self, most: u64) -> Option<bool> {
         (most as f64 <= self.threshold).then_some(false)
     }
 
-    /// The rest of a damaged frame is discarded.
+    /// Returns the treatment of the rest of a damaged frame: discarded.
     pub fn after_loss(&self) -> AfterLoss {
         AfterLoss::Discard {
             keep_last: self.keep_last,

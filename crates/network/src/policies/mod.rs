@@ -1,5 +1,5 @@
-//! What a port refuses or marks when it arrives: buffer policies by what is held alone, and what follows a lost cell; active
-//! queue management with a memory of its own.
+//! Enqueue policies: buffer policies, which depend on the occupancy only, the treatment of damaged frames, and active queue
+//! management, which keeps state.
 
 pub mod acting;
 pub mod blue;
@@ -16,7 +16,7 @@ mod verdict;
 use crate::scenario::{PolicyConfig, QueueUnit};
 pub use verdict::{Arrival, Verdict};
 
-/// What a port knows when the first cell of a frame arrives.
+/// Occupancy of a port when the first cell of a frame arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct Occupancy {
     /// X: cells held, the one in service included.
@@ -27,24 +27,24 @@ pub struct Occupancy {
     pub active_vcs: u64,
 }
 
-/// What becomes of the rest of a frame one of whose cells was lost.
+/// Treatment of the remaining cells of a frame that lost a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterLoss {
-    /// Later cells still enter if there is room.
+    /// Later cells enter if there is room.
     Admit,
-    /// Later cells are discarded, but for the last if `keep_last`.
+    /// Later cells are discarded, except for the last one if `keep_last`.
     Discard {
-        /// Let the last cell in, so that it delimits.
+        /// Whether the last cell enters, because it delimits the frame.
         keep_last: bool,
     },
 }
 
-/// The buffer policy of a port.
+/// Buffer policy of a port.
 #[derive(Clone, Debug)]
 pub enum Policy {
-    /// No rule.
+    /// Drops only at a full buffer.
     TailDrop,
-    /// No rule for new frames; the rest of a damaged one is discarded.
+    /// Accepts all new frames, and discards the rest of a damaged one.
     PartialPacketDiscard(partial_packet_discard::PartialPacketDiscard),
     /// Early Packet Discard.
     Epd(epd::Epd),
@@ -55,7 +55,7 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// The policy named by the configuration, for a buffer of `capacity` cells.
+    /// Creates the configured policy for a buffer of `capacity` cells.
     pub fn new(config: &PolicyConfig, capacity: u64) -> Policy {
         let k = capacity as f64;
         match *config {
@@ -74,11 +74,11 @@ impl Policy {
                 z,
                 keep_last,
             } => Policy::Fba(fba::Fba::new(k, threshold, z, keep_last)),
-            // It refuses whole frames, and lets none of the rest of a damaged one in but its end.
+            // RED for cells refuses whole frames, and only the last cell of a damaged frame enters.
             PolicyConfig::Red(ref red) if red.unit == QueueUnit::Cells => {
                 Policy::PartialPacketDiscard(partial_packet_discard::PartialPacketDiscard { keep_last: true })
             }
-            // Those that act, or serve, refuse by rules of their own.
+            // Active queue management and queue disciplines drop by their own rules.
             PolicyConfig::Red(_)
             | PolicyConfig::Pie(_)
             | PolicyConfig::StepMarking(_)
@@ -95,7 +95,7 @@ impl Policy {
         }
     }
 
-    /// Whether a new frame is refused.
+    /// Returns whether a new frame is refused.
     #[inline]
     pub fn refuses(&self, occupancy: Occupancy) -> bool {
         match self {
@@ -106,7 +106,7 @@ impl Policy {
         }
     }
 
-    /// Whether a new frame is refused, if that is the same for any X from `least` to `most`.
+    /// Returns whether a new frame is refused if the answer is equal for all X from `least` to `most`, otherwise None.
     #[inline]
     pub fn decides(&self, least: u64, most: u64) -> Option<bool> {
         match self {
@@ -117,7 +117,7 @@ impl Policy {
         }
     }
 
-    /// The largest X up to which no frame is refused, or the capacity.
+    /// Returns the largest X up to which no frame is refused, or the capacity.
     pub fn calm(&self, capacity: u64) -> u64 {
         let (mut calm, mut too_much) = (0, capacity.saturating_add(1));
         while too_much - calm > 1 {
@@ -131,12 +131,12 @@ impl Policy {
         calm
     }
 
-    /// Whether X_i and N_a matter.
+    /// Returns whether the policy depends on X_i and N_a.
     pub fn asks_for_vcs(&self) -> bool {
         matches!(self, Policy::SelectiveDrop(_) | Policy::Fba(_))
     }
 
-    /// What follows a cell that found the buffer full.
+    /// Returns the treatment of the rest of a frame whose cell found the buffer full.
     pub fn after_loss(&self) -> AfterLoss {
         match self {
             Policy::TailDrop => tail_drop::AFTER_LOSS,

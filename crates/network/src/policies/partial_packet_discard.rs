@@ -5,12 +5,12 @@ use crate::policies::AfterLoss;
 /// Discards the rest of a damaged frame.
 #[derive(Clone, Debug)]
 pub struct PartialPacketDiscard {
-    /// Let the last cell in, so that it delimits.
+    /// Whether the last cell of a damaged frame enters, because it delimits the frame.
     pub keep_last: bool,
 }
 
 impl PartialPacketDiscard {
-    /// The rest of the frame is discarded.
+    /// Returns the treatment of the rest of a damaged frame: discarded.
     pub fn after_loss(&self) -> AfterLoss {
         AfterLoss::Discard {
             keep_last: self.keep_last,

@@ -1,44 +1,44 @@
-//! Random early detection: the longer the mean queue, the more arrivals are refused or marked (Floyd and Jacobson 1993).
+//! Random early detection: the probability of a drop or mark grows with the average queue (Floyd and Jacobson 1993).
 
 use super::{Arrival, Verdict};
 use crate::scenario::{QueueUnit, RedConfig, RedGap};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 
-/// Least and largest max_p of the adaptive form, and its step (Floyd, Gummadi and Shenker 2001).
+/// Minimum and maximum max_p of adaptive RED, and its steps (Floyd, Gummadi and Shenker 2001).
 const LEAST_MAX_P: f64 = 0.01;
 const LARGEST_MAX_P: f64 = 0.5;
 const LARGEST_STEP: f64 = 0.01;
 const DECREASE: f64 = 0.9;
-/// Least time from one step to the next.
+/// Minimum time between steps of max_p.
 const STEP_TIME: Span = Span(PS_PER_SECOND / 2);
 
-/// The mean queue, and how long ago it last cost a packet.
+/// State of RED: the average queue, and the number of packets since the last drop or mark.
 #[derive(Clone, Debug)]
 pub struct Red {
     config: RedConfig,
-    /// From which mean on all go.
+    /// Average queue from which all arrivals are dropped.
     largest: f64,
-    /// What an arrival leaves of the mean, at the least.
+    /// Weight of the old average after one arrival, 1 - w_q.
     kept: f64,
-    /// How long the line takes for a packet of mean size [ps].
+    /// Transmission time of a packet of mean size [ps].
     packet_time: f64,
     average: f64,
     max_p: f64,
-    /// When max_p moved.
+    /// Time of the last step of max_p.
     moved: Time,
-    /// Packets or bytes since one was last refused or marked; none below the lower threshold.
+    /// Packets or bytes since the last drop or mark; None while the average is below `min`.
     count: Option<u64>,
-    /// Where the gap is drawn ahead, in [0, 1): the next packet goes when p times the count reaches it.
+    /// Random number in [0, 1) if gaps are drawn ahead: the next drop happens when p times the count reaches it.
     drawn: f64,
 }
 
 impl Red {
-    /// For a line of this rate [bit/s].
+    /// Creates the state for a line of this rate [bit/s].
     pub fn new(config: &RedConfig, rate_bps: u64) -> Red {
         Red::of_bits(config, 8 * u64::from(config.mean_packet_bytes), rate_bps)
     }
 
-    /// Likewise, where a packet of mean size takes so many bits.
+    /// Creates the state for a line of this rate on which a packet of mean size takes `bits`.
     pub fn of_bits(config: &RedConfig, bits: u64, rate_bps: u64) -> Red {
         Red {
             config: config.clone(),
@@ -57,18 +57,18 @@ impl Red {
         self.config.unit == QueueUnit::Bytes
     }
 
-    /// The mean queue [packet or byte].
+    /// Returns the average queue [packet or byte].
     pub fn average(&self) -> f64 {
         self.average
     }
 
-    /// Whether packets that find the line idle leave all as it is: a mean of zero stays so, and max_p cannot fall.
+    /// Returns whether packets that find the line idle leave the state unchanged: the average is 0 and max_p at its minimum.
     pub fn is_calm(&self) -> bool {
         let falls = self.config.adaptive && self.max_p > LEAST_MAX_P;
         self.average == 0.0 && self.config.min > 0.0 && !falls
     }
 
-    /// Takes an arrival into the mean, and judges it; `draw` gives numbers in [0, 1).
+    /// Updates the average with an arrival and decides about it; `draw` returns random numbers in [0, 1).
     #[inline(always)]
     pub fn judge(&mut self, arrival: &Arrival, draw: impl FnMut() -> f64) -> Verdict {
         let (waiting, size) = if self.by_bytes() {
@@ -76,7 +76,7 @@ impl Red {
         } else {
             (arrival.packets_waiting, 1)
         };
-        // Signed, which the processor knows how to convert.
+        // Signed conversions are one instruction.
         self.observe(arrival, waiting as i64 as f64);
         if self.config.gap == RedGap::Drawn {
             self.judge_as_linux(draw)
@@ -87,7 +87,7 @@ impl Red {
 
     #[inline(always)]
     fn judge_as_ns2(&mut self, arrival: &Arrival, size: u64, mut draw: impl FnMut() -> f64) -> Verdict {
-        // With a packet at most in the queue none is refused, whatever the mean.
+        // Nothing is dropped while at most one packet waits, whatever the average.
         if self.average < self.config.min || arrival.packets_waiting <= 1 {
             self.count = None;
             return Verdict::Admit;
@@ -110,7 +110,7 @@ impl Red {
         }
     }
 
-    /// The gap to the next packet that goes is drawn when one has gone (red.h).
+    /// Linux's rule: the gap to the next drop is drawn at a drop (red.h).
     fn judge_as_linux(&mut self, mut draw: impl FnMut() -> f64) -> Verdict {
         if self.average < self.config.min || self.average >= self.largest {
             self.count = None;
@@ -134,7 +134,7 @@ impl Red {
         Verdict::Admit
     }
 
-    /// The mean after an arrival; an idle line counts as the packets that it could have sent.
+    /// Updates the average with an arrival; an idle time counts as the packets that could have been sent.
     #[inline(always)]
     fn observe(&mut self, arrival: &Arrival, waiting: f64) {
         let RedConfig { weight, adaptive, .. } = self.config;
@@ -148,13 +148,13 @@ impl Red {
         }
     }
 
-    /// What is left of the mean after so long without a packet [ps].
+    /// Returns the factor of the average after an idle time [ps].
     #[inline(never)]
     fn kept_over(&self, idle: u64) -> f64 {
         power(self.kept, (idle as f64 / self.packet_time) as u64 + 1)
     }
 
-    /// Moves max_p so that the mean lies half-way between the thresholds.
+    /// Changes max_p so that the average approaches the middle between the thresholds (adaptive RED).
     #[cold]
     fn adapt(&mut self, now: Time) {
         let RedConfig { min, max, .. } = self.config;
@@ -168,19 +168,19 @@ impl Red {
         }
     }
 
-    /// p_b, by the mean alone.
+    /// Returns p_b, which depends on the average only.
     #[inline(always)]
     fn probability(&self) -> f64 {
         let RedConfig { min, max, max_p, .. } = self.config;
         if self.average >= max {
-            // Gentle: from max_p at the threshold to 1 at twice that; as in ns-2, of the max_p that it began with.
+            // Gentle RED: from max_p at `max` to 1 at twice `max`. As in ns-2, with the initial max_p.
             ((1.0 - max_p) / max * self.average + 2.0 * max_p - 1.0).min(1.0)
         } else {
             (self.average - min) / (max - min) * self.max_p
         }
     }
 
-    /// p_a, by what has come since the last one that went, too.
+    /// Returns p_a, which also depends on the packets since the last drop or mark.
     #[inline(always)]
     fn spaced(&self, counted: u64, bytes: u64) -> f64 {
         let p = self.probability();
@@ -198,7 +198,7 @@ impl Red {
         scaled.min(1.0)
     }
 
-    /// The same where p_b times what has come is `due`.
+    /// Returns p_a if p_b times the count is `due`.
     #[inline(always)]
     fn after(&self, due: f64, p: f64) -> f64 {
         let spaced: f64 = match self.config.gap {
@@ -211,7 +211,7 @@ impl Red {
     }
 }
 
-/// A power by squares: the same bits on every machine.
+/// Computes a power by squaring, with equal bits on all machines.
 fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut result = 1.0;
     while exponent > 0 {

@@ -1,21 +1,21 @@
-//! Step marking: packets that find more than K waiting are marked (RFC 8257 section 3.1).
+//! Step marking: marks packets that find a queue longer than K (RFC 8257 section 3.1).
 
 use super::{Arrival, Verdict};
 use crate::scenario::{QueueUnit, StepMarkingConfig};
 
-/// No memory.
+/// Step marking; keeps no state.
 #[derive(Clone, Debug)]
 pub struct StepMarking {
     config: StepMarkingConfig,
 }
 
 impl StepMarking {
-    /// As the configuration has it.
+    /// Creates the configured policy.
     pub fn new(config: &StepMarkingConfig) -> StepMarking {
         StepMarking { config: config.clone() }
     }
 
-    /// Judges an arrival; what cannot be marked enters while there is room.
+    /// Decides about an arrival; a packet that is not ECN-capable enters while there is room.
     pub fn judge(&self, arrival: &Arrival) -> Verdict {
         let waiting = match self.config.unit {
             QueueUnit::Bytes => arrival.bytes_waiting,

@@ -1,6 +1,6 @@
-//! Tail drop, plain UBR: each cell that finds the buffer full is lost, and nothing else is.
+//! Tail drop, plain UBR: drops exactly the cells that find the buffer full.
 
 use crate::policies::AfterLoss;
 
-/// The frame's later cells still enter.
+/// Later cells of a damaged frame enter.
 pub const AFTER_LOSS: AfterLoss = AfterLoss::Admit;

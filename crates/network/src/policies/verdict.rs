@@ -1,31 +1,31 @@
-//! What a port that acts says of a packet that arrives, and what it goes by.
+//! Decisions of enqueue policies, and their inputs.
 
 use longpipe_events::Time;
 
-/// What becomes of a packet that arrives.
+/// Decision about an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It enters.
+    /// The packet enters.
     Admit,
-    /// It enters marked if its sender understands marks, else it is refused.
+    /// The packet enters with an ECN mark if its sender is ECN-capable, otherwise it is dropped.
     Mark,
-    /// It is refused.
+    /// The packet is dropped.
     Refuse,
 }
 
-/// A packet that arrives, and the queue that it finds, in which the packet in service is not.
+/// An arriving packet, and the queue that it finds, without the packet in transmission.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Arrival {
-    /// When.
+    /// Time of the arrival.
     pub now: Time,
     /// Length, headers included [byte].
     pub bytes: u64,
-    /// Whether its sender understands marks.
+    /// Whether the packet is ECN-capable.
     pub capable: bool,
-    /// Packets that wait.
+    /// Number of waiting packets.
     pub packets_waiting: u64,
-    /// Their bytes.
+    /// Bytes of the waiting packets.
     pub bytes_waiting: u64,
-    /// Since when nothing is in service, unless something is.
+    /// Start of the idle time of the line; None while a packet is in transmission.
     pub idle_since: Option<Time>,
 }

@@ -1,29 +1,29 @@
-//! What flows leave behind that are no plain connection of TCP.
+//! Results of datagram flows and of split-TCP proxies.
 
 use super::FlowReport;
 use crate::hosts::datagrams::delays::Delays;
 
-/// One flow of datagrams: results.
+/// Results of a datagram flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DatagramReport {
     /// Flow index.
     pub flow: usize,
     /// Datagrams that the application sent.
     pub sent: u64,
-    /// Their payload.
+    /// Payload of these datagrams [byte].
     pub sent_bytes: u64,
-    /// Datagrams that came.
+    /// Datagrams that the receiver got.
     pub received: u64,
-    /// Their payload.
+    /// Payload of these datagrams [byte].
     pub received_bytes: u64,
-    /// Those missing among all up to the last that came (RFC 3550 section 6.4.1).
+    /// Datagrams missing up to the highest sequence number received (RFC 3550 section 6.4.1).
     pub lost: u64,
-    /// How long those that came took, from the application that sends to the one that receives.
+    /// One-way delays of received datagrams, from the sending to the receiving application.
     pub delays: Delays,
 }
 
 impl DatagramReport {
-    /// Tells a flow's results what TCP would have counted: payload that came and that was sent.
+    /// Fills in the counters that TCP flows have: delivered and sent payload.
     pub(crate) fn tell(&self, report: &mut FlowReport) {
         report.delivered_bytes = self.received_bytes;
         report.highest_sequence_bytes = self.received_bytes;
@@ -32,21 +32,21 @@ impl DatagramReport {
     }
 }
 
-/// What a buffer between two connections leaves behind.
+/// Results of the buffer of a split-TCP proxy, between two connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RelayReport {
     /// Index of the flow that fills it.
     pub flow: usize,
     /// Index of the flow that empties it.
     pub onward: usize,
-    /// Bytes held, averaged over time.
+    /// Mean occupancy over time [byte].
     pub mean_bytes: f64,
-    /// Most bytes ever held.
+    /// Maximum occupancy [byte].
     pub peak_bytes: u64,
-    /// Bytes held at the end.
+    /// Occupancy at the end [byte].
     pub held_bytes: u64,
-    /// ACKs that told of room and nothing else.
+    /// ACKs that were pure window updates.
     pub window_updates: u64,
-    /// Times that the sender asked for room (RFC 9293 section 3.8.6.1).
+    /// Zero-window probes of the sender (RFC 9293 section 3.8.6.1).
     pub window_probes: u64,
 }

@@ -1,4 +1,4 @@
-//! What of reports goes into the hash of a run's final state.
+//! The parts of reports that enter the hash of a run's final state.
 
 use super::flows::{DatagramReport, RelayReport};
 use super::state_hash::StateHash;
@@ -76,7 +76,7 @@ impl StateHash {
             report.peak_queue,
             report.mean_queue.map_or(0, f64::to_bits),
         ]);
-        // Hashes are older than bit errors and outages.
+        // Zero counters are skipped, because golden hashes are older than bit errors and outages.
         for later in [report.frames_spoilt, report.lost_outage, report.lost_on_wire] {
             if later > 0 {
                 self.word(later);

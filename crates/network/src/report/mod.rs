@@ -1,4 +1,4 @@
-//! What a run leaves behind: counters by flow and by port, checked, and a hash of the final state.
+//! Results of a run: counters by flow and by port, with checked invariants, and a hash of the final state.
 
 pub mod flows;
 mod hashing;
@@ -12,7 +12,7 @@ use flows::{DatagramReport, RelayReport};
 use longpipe_events::{Span, Time};
 use longpipe_tcp::sender::SenderCounters;
 
-/// One flow's results.
+/// Results of a TCP flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowReport {
     /// Bytes delivered in order to the application.
@@ -21,13 +21,13 @@ pub struct FlowReport {
     pub highest_sequence_bytes: u64,
     /// Sender's counters.
     pub sender: SenderCounters,
-    /// When the application began.
+    /// Start time of the application.
     pub start: Time,
-    /// When the last byte was delivered.
+    /// Time at which the last byte was delivered.
     pub completion: Option<Time>,
 }
 
-/// One flow's web traffic: results.
+/// Results of a flow's web traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebReport {
     /// Flow index.
@@ -36,14 +36,14 @@ pub struct WebReport {
     pub scheduled_bytes: u64,
     /// Counters of the requests' sender.
     pub requests: SenderCounters,
-    /// Files asked for, in order.
+    /// Requested files, in order.
     pub files: Vec<File>,
 }
 
-/// One link's output port: results.
+/// Results of a link's output port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PortReport {
-    /// Whether a host owns it.
+    /// Whether the port belongs to a host.
     pub host: bool,
     /// Cells that arrived.
     pub cells_in: u64,
@@ -55,92 +55,92 @@ pub struct PortReport {
     pub lost_refused: u64,
     /// Cells discarded after a loss in their frame.
     pub lost_discarded: u64,
-    /// Cells of frames lost by force.
+    /// Cells of frames lost by injected losses of the link.
     pub lost_forced: u64,
-    /// Cells that an outage of the link refused or dropped.
+    /// Cells dropped by an outage, on arrival or in the buffer.
     pub lost_outage: u64,
-    /// Cells that an outage lost on the wire; they count as not having left.
+    /// Cells that an outage lost on the wire; they do not count as having left.
     pub lost_on_wire: u64,
-    /// Cells held at the end.
+    /// Cells in the buffer at the end.
     pub held: u64,
     /// Frames whose first cell arrived.
     pub frames_in: u64,
     /// Frames admitted that lost a cell.
     pub frames_damaged: u64,
-    /// Most cells ever held; 0 for hosts, whose queues are not measured, and for ports that cannot hold one.
+    /// Maximum queue [cell]; 0 for hosts, whose queues are not measured, and for ports that cannot queue.
     pub peak_queue: u64,
-    /// Cells held, averaged over time; none where the peak is not measured.
+    /// Mean queue over time [cell]; None if the peak is not measured.
     pub mean_queue: Option<f64>,
     /// Fraction of the slots that carried a cell.
     pub utilization: f64,
-    /// Frames that came whole to their hosts but for bit errors of this link.
+    /// Frames that would have been complete without bit errors of this link.
     pub frames_spoilt: u64,
 }
 
 impl PortReport {
-    /// Cells lost, in any way.
+    /// Returns the number of cells lost for any reason.
     pub(crate) fn lost(&self) -> u64 {
         let at_the_port = self.lost_overflow + self.lost_refused + self.lost_discarded + self.lost_forced;
         at_the_port + self.lost_outage + self.lost_on_wire
     }
 }
 
-/// One class's queue at a switch's port: results.
+/// Results of a service class's queue at a switch port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClassReport {
     /// Link index.
     pub port: usize,
-    /// The class.
+    /// Service class.
     pub class: Class,
-    /// What the queue counted.
+    /// Counters of the queue.
     pub counters: QueueCounters,
-    /// Cells held at the end.
+    /// Cells in the buffer at the end.
     pub held: u64,
-    /// Cells held, averaged over time; none where the port cannot hold a queue.
+    /// Mean queue over time [cell]; None if the port cannot queue.
     pub mean_queue: Option<f64>,
 }
 
-/// One VBR source's results.
+/// Results of a VBR source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SourceReport {
     /// Cells that have left the source.
     pub sent: u64,
     /// Cells that arrived at its sink.
     pub delivered: u64,
-    /// Cells that a later one overtook.
+    /// Lost cells: those with a later cell delivered.
     pub lost: u64,
-    /// Delays from ready to arrived, averaged [s]; nan before any arrival.
+    /// Mean delay from generation to arrival [s]; nan without arrivals.
     pub mean_delay: f64,
-    /// Smallest and largest delay; none before any arrival.
+    /// Minimum and maximum delay; None without arrivals.
     pub delays: Option<(Span, Span)>,
 }
 
-/// Everything a run leaves behind, except its traces.
+/// All results of a run except its traces.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// By flow.
+    /// Results by flow.
     pub flows: Vec<FlowReport>,
-    /// By flow with web traffic.
+    /// Results by flow with web traffic.
     pub web: Vec<WebReport>,
-    /// By flow of datagrams.
+    /// Results by datagram flow.
     pub datagrams: Vec<DatagramReport>,
-    /// By flow that another one carries on.
+    /// Results by flow whose data a proxy forwards over another flow.
     pub relays: Vec<RelayReport>,
-    /// By link, under AAL5.
+    /// Results by link, for AAL5.
     pub ports: Vec<PortReport>,
-    /// By link, for IP packets.
+    /// Results by link, for IP packets.
     pub packet_ports: Vec<PacketReport>,
-    /// By switch port and class that has circuits there.
+    /// Results by switch port and class with circuits there.
     pub classes: Vec<ClassReport>,
-    /// By VBR source.
+    /// Results by VBR source.
     pub sources: Vec<SourceReport>,
-    /// Hash of the final state; equal for equal runs, whatever the engine.
+    /// Hash of the final state, equal for equal runs in all engines.
     pub state_hash: u64,
-    /// Events handled.
+    /// Number of processed events.
     pub events: u64,
 }
 
-/// What a medium's links have counted.
+/// Counters of a medium's links.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Carried {
     pub ports: Vec<PortReport>,
@@ -149,7 +149,7 @@ pub(crate) struct Carried {
     pub sources: Vec<SourceReport>,
 }
 
-/// A broken invariant: a defect of longpipe.
+/// A violated invariant, which is a defect of longpipe.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invariant broken: {0}")]
 pub struct InvariantError(pub String);

@@ -1,13 +1,13 @@
-//! The hash of a run's final state; equal for equal runs, whatever the engine.
+//! Hash of a run's final state, equal for equal runs in all engines.
 
 use longpipe_events::{mix, Time};
 
-/// Folds words, in order, into one.
+/// An order-dependent hash of 64-bit words.
 #[derive(Default)]
 pub(crate) struct StateHash(u64);
 
 impl StateHash {
-    /// The hash of all words so far.
+    /// Returns the hash of all words added so far.
     pub(crate) fn value(&self) -> u64 {
         self.0
     }
