@@ -1,4 +1,4 @@
-//! Traffic of datagrams, beside TCP: what their applications send, and what that may be.
+//! Datagram traffic: parameters of the applications, and their bounds.
 
 use super::bounds::LONGEST_WAIT;
 use super::refusal::refuse_unless;
@@ -8,21 +8,21 @@ use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// Datagrams of one length at even distances.
+/// Datagrams of one length at a constant rate.
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct CbrConfig {
-    /// Of the IP packets, headers included [bit/s].
+    /// Rate of the IP packets, including headers [bit/s].
     pub rate_bps: u64,
     /// Payload of each [byte].
     pub payload_bytes: u32,
 }
 
-/// The same while on, and nothing while off.
+/// Datagrams at a constant rate while on, none while off.
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct OnOffDatagramsConfig {
-    /// Of the IP packets while on, headers included [bit/s].
+    /// Rate of the IP packets while on, including headers [bit/s].
     pub rate_bps: u64,
     /// Payload of each [byte].
     pub payload_bytes: u32,
@@ -30,31 +30,31 @@ pub struct OnOffDatagramsConfig {
     pub on_ps: u64,
     /// Mean time off [ps].
     pub off_ps: u64,
-    /// How both are distributed.
+    /// Distribution of both times.
     pub times: Times,
 }
 
-/// How times are distributed about their mean.
+/// Distribution of a time with a given mean.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Times {
-    /// Each is the mean.
+    /// Constant: the mean.
     Fixed {},
-    /// Exponentially.
+    /// Exponential distribution.
     Exponential {},
-    /// By Pareto's law.
+    /// Pareto distribution.
     Pareto {
-        /// What a tail falls by: less than 2 has no variance.
+        /// Shape of the tail; values up to 2 have infinite variance.
         shape: f64,
     },
 }
 
-/// Datagrams of one length at exponential distances.
+/// Datagrams of one length with exponential intervals (a Poisson process).
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct PoissonConfig {
-    /// Mean rate of the IP packets, headers included [bit/s].
+    /// Mean rate of the IP packets, including headers [bit/s].
     pub rate_bps: u64,
     /// Payload of each [byte].
     pub payload_bytes: u32,
@@ -66,32 +66,32 @@ pub struct PoissonConfig {
 pub struct VideoConfig {
     /// Mean rate of the frames' payload [bit/s].
     pub rate_bps: u64,
-    /// Mean time from frame to frame [ps].
+    /// Mean interval between frames [ps].
     pub frame_ps: u64,
-    /// Most payload of a datagram [byte].
+    /// Maximum payload of a datagram [byte].
     pub payload_bytes: u32,
-    /// Mean deviation of a frame's length, of a Laplacian distribution [fraction].
+    /// Mean deviation of the frame length, as a fraction of the mean (Laplace distribution).
     pub size_spread: f64,
-    /// Likewise of the time from frame to frame.
+    /// Mean deviation of the interval between frames, as a fraction of the mean (Laplace distribution).
     pub time_spread: f64,
 }
 
-/// Datagrams as listed.
+/// Datagrams from a list.
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct ArrivalsConfig {
-    /// When each is sent after the start [ps], ascending, and its payload [byte].
+    /// Send time after the start [ps], ascending, and payload [byte] of each datagram.
     pub sent_ps: Vec<(u64, u32)>,
 }
 
-/// Slowest and fastest rate [bit/s].
+/// Accepted rates [bit/s].
 const RATES: std::ops::RangeInclusive<u64> = 1_000..=10_000_000_000_000;
-/// Most payload that an IP packet takes, as of a segment [byte].
+/// Maximum payload of an IP packet [byte]; equal to that of a TCP segment.
 const MOST_PAYLOAD: u32 = 65_000;
-/// Shortest time from frame to frame [ps].
+/// Minimum interval between frames [ps].
 const LEAST_FRAME: u64 = longpipe_events::PS_PER_SECOND / 10_000;
 
-/// What is wrong with a rate and a payload, if anything is.
+/// Returns the problem of a rate or a payload, if any.
 fn rate_problem(rate_bps: u64, payload_bytes: u32) -> Option<Problem> {
     refuse_unless(
         RATES.contains(&rate_bps),
@@ -174,12 +174,12 @@ impl ArrivalsConfig {
 }
 
 impl super::TrafficConfig {
-    /// Whether it is datagrams rather than TCP.
+    /// Returns whether the traffic is datagrams instead of TCP.
     pub fn is_datagrams(&self) -> bool {
         self.largest_datagram_bytes().is_some()
     }
 
-    /// Length of its longest datagram as an IP packet, if it is of these [byte].
+    /// Returns the length of the longest datagram as an IP packet [byte]; None for TCP traffic.
     pub fn largest_datagram_bytes(&self) -> Option<u32> {
         let payload = match self {
             super::TrafficConfig::Greedy {} | super::TrafficConfig::Transfer { .. } | super::TrafficConfig::Web(_) => {
@@ -194,10 +194,10 @@ impl super::TrafficConfig {
         Some(payload.saturating_add(DATAGRAM_HEADER_BYTES))
     }
 
-    /// Length of the shortest that it may send, likewise [byte].
+    /// Returns the length of the shortest possible datagram as an IP packet [byte]; None for TCP traffic.
     pub fn shortest_datagram_bytes(&self) -> Option<u32> {
         let payload = match self {
-            // The rest of a frame may be a byte.
+            // The last datagram of a frame may hold one byte.
             super::TrafficConfig::Video(_) => 1,
             super::TrafficConfig::Arrivals(list) => list.sent_ps.iter().map(|sent| sent.1).min().unwrap_or(1),
             _ => return self.largest_datagram_bytes(),
@@ -205,7 +205,7 @@ impl super::TrafficConfig {
         Some(payload.saturating_add(DATAGRAM_HEADER_BYTES))
     }
 
-    /// What is wrong with datagrams, if anything is.
+    /// Returns the problem of the datagrams' parameters, if any.
     pub(super) fn datagram_problem(&self) -> Option<Problem> {
         match self {
             super::TrafficConfig::Greedy {} | super::TrafficConfig::Transfer { .. } | super::TrafficConfig::Web(_) => {

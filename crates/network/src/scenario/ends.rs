@@ -1,27 +1,27 @@
-//! Where links end, and the ways that they make.
+//! Ends of links, and sequences of links.
 
 use super::refusal::{refuse, ScenarioError};
 use super::{NodeKind, Scenario};
 
-/// Where a link ends.
+/// Downstream end of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkEnd {
     /// Downstream node.
     pub node: u32,
     /// Whether that node is a host.
     pub host: bool,
-    /// Whether what is on the wire never again meets what is on another: it ends at a host, or at ports that have
-    /// no other input and feed such wires in turn.
+    /// Whether packets on this link never again meet packets of another link: the link ends at a host, or at ports without
+    /// another input that feed unshared links.
     pub unshared: bool,
-    /// The link's number among the inputs of that node.
+    /// Number of the link among the inputs of `node`.
     pub input: u32,
-    /// Number of inputs of that node.
+    /// Number of inputs of `node`.
     pub inputs: u32,
-    /// Length of a cell, rounded down [ps].
+    /// Transmission time of a cell, rounded down [ps].
     pub cell: u64,
 }
 
-/// First and last node of links that must follow one another through switches.
+/// Returns the first and last node of a route. Its links must be consecutive and connected by switches.
 pub(super) fn way_ends(scenario: &Scenario, field: &str, route: &[usize]) -> Result<(usize, usize), ScenarioError> {
     let name = |node: usize| &scenario.nodes[node].name;
     if let Some(&link) = route.iter().find(|&&link| link >= scenario.links.len()) {

@@ -1,16 +1,16 @@
-//! Members of groups in one list, which takes linear time to make however many groups there are.
+//! Members of groups in one list, built in linear time for any number of groups.
 
-/// The members of each of a number of groups, in the order in which they were given.
+/// Members by group, in the order in which they were given.
 #[derive(Clone, Debug)]
 pub(super) struct Grouped {
     /// Members of group 0, then of group 1, and so on.
     members: Vec<usize>,
-    /// Where each group begins, and the end of the last one.
+    /// Start index of each group, and the end of the last one.
     begins: Vec<usize>,
 }
 
 impl Grouped {
-    /// Sorts pairs of a group and a member into `groups` groups, by counting.
+    /// Sorts (group, member) pairs into `groups` groups by counting sort.
     pub(super) fn new(groups: usize, pairs: impl Iterator<Item = (usize, usize)> + Clone) -> Grouped {
         let mut begins = vec![0; groups + 1];
         for (group, _) in pairs.clone() {
@@ -27,7 +27,7 @@ impl Grouped {
         Grouped { members, begins }
     }
 
-    /// The members of a group.
+    /// Returns the members of a group.
     pub(super) fn of(&self, group: usize) -> &[usize] {
         &self.members[self.begins[group]..self.begins[group + 1]]
     }

@@ -40,17 +40,17 @@ use strum::VariantNames;
 pub use traces::TraceConfig;
 use web::WebConfig;
 
-/// Everything one run needs besides its seed.
+/// All inputs of a run besides its seed.
 #[derive(Clone, Debug, Deserialize, Read, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Which engine moves the cells.
+    /// Engine of the run.
     pub engine: Engine,
-    /// What links carry.
+    /// Payload of links: ATM cells or IP packets.
     pub framing: Framing,
     /// Length of the run [ps].
     pub duration_ps: u64,
-    /// Order among cells that reach one switch at one instant.
+    /// Order of cells that reach a switch at the same time.
     pub ties: Ties,
     /// A switch's output slots start this fraction of a cell after the slots in which cells arrive [0, 1).
     pub slot_phase: f64,
@@ -62,11 +62,11 @@ pub struct Scenario {
     pub flows: Vec<FlowConfig>,
     /// On/off sources of VBR cells.
     pub vbr: Vec<OnOffConfig>,
-    /// What to record over time.
+    /// Traces to record.
     pub traces: TraceConfig,
 }
 
-/// The engines, all with identical results.
+/// Engines, with identical results.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -77,7 +77,7 @@ pub enum Engine {
     Trains,
 }
 
-/// What links carry.
+/// Payload of links: ATM cells or IP packets.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -88,14 +88,14 @@ pub enum Framing {
     Ip,
 }
 
-/// Order among cells or packets that reach one switch at one instant.
+/// Order of cells or packets that reach a switch at the same time.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Ties {
     /// By number of the input link.
     PortOrder,
-    /// By number of the input link, the first one moving on by one every cell time.
+    /// By number of the input link, starting with another one every cell time.
     Rotating,
     /// By a hash of seed, instant and VC.
     Random,
@@ -107,20 +107,20 @@ pub enum Ties {
 pub struct NodeConfig {
     /// Name in reports, unique.
     pub name: String,
-    /// What it does with a cell.
+    /// Kind of the node.
     pub kind: NodeKind,
     /// A host delays each packet by a uniform time below this [ps]; 0 on switches.
     pub send_jitter_ps: u64,
 }
 
-/// What a node does with a cell.
+/// Kinds of nodes.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum NodeKind {
-    /// Ends virtual circuits.
+    /// A host, where circuits end.
     Host,
-    /// Passes cells on.
+    /// A switch or router, which forwards.
     Switch,
 }
 
@@ -136,30 +136,30 @@ pub struct LinkConfig {
     pub rate_bps: u64,
     /// Propagation delay [ps].
     pub delay_ps: u64,
-    /// Room at the port, that of the cell or packet in service included; none: unlimited.
+    /// Buffer size of the port, including the cell or packet in transmission; None means unlimited.
     pub buffer: Option<BufferConfig>,
-    /// What the port refuses.
+    /// Policy of the port.
     pub policy: PolicyConfig,
-    /// Which class the port serves next.
+    /// Scheduler of the port's classes.
     pub scheduler: SchedulerConfig,
-    /// Frames lost whatever the buffer holds.
+    /// Injected losses.
     pub loss: LossConfig,
-    /// What it does over time, in place of its rate and delay; none: it stands.
+    /// Variation over time, which replaces rate and delay; None means a static link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub motion: Option<Box<MotionConfig>>,
 }
 
-/// Room at a port.
+/// Buffer size of a port.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct BufferConfig {
-    /// What is counted.
+    /// Unit of the limit.
     pub unit: BufferUnit,
-    /// How many are held at most.
+    /// Maximum occupancy, in `unit`.
     pub limit: u64,
 }
 
-/// What the room at a port is counted in: cells under AAL5, else packets or bytes.
+/// Unit of a buffer size: cells for AAL5, packets or bytes for IP.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -172,21 +172,21 @@ pub enum BufferUnit {
     Bytes,
 }
 
-/// Frames that a link loses: whole as they enter its port or interface, or by bits at the end of its wire.
+/// Injected losses of a link: frames are lost when they enter its port, or through bit errors at its end.
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum LossConfig {
-    /// No frame.
+    /// No losses.
     None {},
     /// Frames by number.
     Packets {
         /// Numbers of the frames lost, counted from 0, ascending.
         indices: Vec<u64>,
     },
-    /// The first frame at or after each of some instants.
+    /// The first frame at or after each of some times.
     AtTimes {
-        /// The instants [ps], ascending.
+        /// Times [ps], ascending.
         instants_ps: Vec<u64>,
     },
     /// Each frame, independently.
@@ -196,10 +196,10 @@ pub enum LossConfig {
     },
     /// Each frame, independently, with a probability that changes over time.
     OverTime {
-        /// Instants [ps], ascending, and the probability of a loss from each on; none before the first.
+        /// Times [ps], ascending, each with the loss probability from then on; 0 before the first.
         steps_ps: Vec<(u64, f64)>,
     },
-    /// A good and a bad state of exponential lengths of time.
+    /// A good and a bad state with exponential durations.
     GilbertElliottInTime {
         /// Mean time in the good state [ps].
         good_ps: u64,
@@ -235,9 +235,9 @@ pub enum LossConfig {
 pub enum SchedulerConfig {
     /// One queue, for UBR alone.
     Fifo {},
-    /// A queue each, VBR before UBR.
+    /// A queue per class, with VBR before UBR.
     Priority {},
-    /// A queue each, and a share of the slots for UBR while both wait.
+    /// A queue per class, with a share of the slots for UBR while both hold cells.
     GuaranteedRate {
         /// GR [parts per billion].
         share_ppb: u64,
@@ -256,38 +256,38 @@ pub struct FlowConfig {
     pub return_route: Vec<usize>,
     /// End points.
     pub tcp: TcpConfig,
-    /// What the application sends.
+    /// Traffic of the application.
     pub traffic: TrafficConfig,
-    /// When it begins.
+    /// Start time.
     pub start: StartConfig,
-    /// Class in which ports with classes put its packets, both ways; 0 is the first.
+    /// Class of the flow's packets at ports with classes, in both directions; 0 is the first.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub class: u32,
-    /// Whether packets that can be marked say ECT(1): its control is scalable (RFC 9331).
+    /// Whether ECN-capable packets have ECT(1), because the congestion control is scalable (RFC 9331).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scalable: bool,
-    /// Whether programs outside the run send and receive in place of its end points, both ways: then `traffic` and `start` mean
-    /// nothing, and the MSS bounds the packets.
+    /// Whether real programs replace the flow's end points. Then `traffic` and `start` are not used, and the MSS bounds the
+    /// packets.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub foreign: bool,
-    /// What is delivered goes on over another flow, which begins where this one ends: none does if absent.
+    /// Forwarding of delivered data over another flow that starts where this one ends; None without a proxy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub onward: Option<OnwardConfig>,
-    /// Whether it sends what another one delivers: then both have the same traffic, and that one starts when this one does.
+    /// Whether the flow forwards data of another one. Then both have equal traffic and start times.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub relayed: bool,
-    /// Further routes from instants on: the ones above stay if absent.
+    /// Route changes; None means constant routes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerouting: Option<Box<ReroutingConfig>>,
 }
 
-/// How a connection goes on where a node splits it (RFC 3135 section 3.1).
+/// Forwarding at a split-TCP proxy (RFC 3135 section 3.1).
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct OnwardConfig {
-    /// Index of the flow that carries on.
+    /// Index of the forwarding flow.
     pub flow: usize,
-    /// What may have been received and not acknowledged further on [byte].
+    /// Buffer for data that were received and not yet acknowledged on the forwarding flow [byte].
     pub buffer_bytes: u64,
 }
 
@@ -295,7 +295,7 @@ fn is_zero(class: &u32) -> bool {
     *class == 0
 }
 
-/// A source of VBR cells, on and off in turn.
+/// An on/off source of VBR cells.
 #[derive(Clone, Debug, Deserialize, Read, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OnOffConfig {
@@ -325,31 +325,31 @@ pub enum TrafficConfig {
         /// Length of the file [byte].
         size_bytes: u64,
     },
-    /// Files, each in answer to a request from the flow's far end.
+    /// Files, each in response to a request from the flow's receiver.
     Web(WebConfig),
-    /// Datagrams at a constant rate, and no TCP, here and in what follows.
+    /// Datagrams at a constant rate; this and the following kinds do not use TCP.
     Cbr(CbrConfig),
-    /// Likewise, in bursts.
+    /// Datagrams in bursts.
     OnOff(OnOffDatagramsConfig),
-    /// At exponential distances.
+    /// Datagrams with exponential intervals.
     Poisson(PoissonConfig),
-    /// Frames of video.
+    /// Datagrams of video frames.
     Video(VideoConfig),
-    /// As listed.
+    /// Datagrams from a list.
     Arrivals(ArrivalsConfig),
 }
 
-/// When an application begins.
+/// Start time of an application.
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum StartConfig {
-    /// At a given instant.
+    /// At a given time.
     Fixed {
-        /// The instant [ps].
+        /// Start time [ps].
         at_ps: u64,
     },
-    /// Uniformly in an interval, from the flow's own random stream.
+    /// Uniformly distributed in an interval, from the flow's own random stream.
     Random {
         /// Start of the interval [ps].
         from_ps: u64,
@@ -359,12 +359,12 @@ pub enum StartConfig {
 }
 
 impl Scenario {
-    /// Whether some flow's route changes.
+    /// Returns whether the route of some flow changes.
     pub(crate) fn reroutes(&self) -> bool {
         self.flows.iter().any(|flow| flow.rerouting.is_some())
     }
 
-    /// Whether a node is a host.
+    /// Returns whether a node is a host.
     pub(crate) fn is_host(&self, node: usize) -> bool {
         self.nodes[node].kind == NodeKind::Host
     }

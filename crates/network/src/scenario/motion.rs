@@ -1,4 +1,4 @@
-//! What a link does over time: its rate, its delay, its outages, the order in which packets arrive.
+//! Time-varying links: rate, delay, outages and order of arrivals.
 
 use super::bounds::LONGEST_WAIT;
 use longpipe_events::PS_PER_SECOND;
@@ -6,109 +6,110 @@ use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// A link that moves; what is absent stands still.
+/// A time-varying link; absent parts are constant.
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct MotionConfig {
-    /// What the line sends when, in place of the link's rate.
+    /// Rate over time, instead of the link's rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<ServiceConfig>,
-    /// Propagation over time, in place of the link's delay.
+    /// Delay over time, instead of the link's delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<DelayConfig>,
-    /// When the line sends nothing.
+    /// Times without transmission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outages: Option<OutagesConfig>,
-    /// In which order packets arrive.
+    /// Order of arrivals.
     pub order: OrderConfig,
 }
 
-/// What a line sends when.
+/// Rate of a line over time.
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum ServiceConfig {
-    /// A rate from each instant on.
+    /// A piecewise constant rate.
     Steps {
-        /// Instants [ps], the first one 0, and the rate from each on [bit/s]; 0 sends nothing.
+        /// Times [ps], the first one 0, each with the rate from then on [bit/s]; a rate of 0 sends nothing.
         steps: Vec<[u64; 2]>,
-        /// After this they begin anew [ps]; none: the last rate stays.
+        /// Period of repetition [ps]; None means that the last rate stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cycle_ps: Option<u64>,
     },
-    /// So many bytes at each of some instants, over and over; what finds no packet is lost.
+    /// Transmission opportunities of a fixed number of bytes, repeated; unused bytes are lost (mahimahi).
     Opportunities {
-        /// Instants [ps], nondecreasing, the last one above 0: after it they begin anew.
+        /// Times [ps], nondecreasing, the last one above 0, after which they repeat.
         instants_ps: Vec<u64>,
-        /// Bytes at each.
+        /// Bytes per opportunity.
         bytes: u64,
-        /// Bytes that each packet takes besides its own.
+        /// Additional bytes that each packet uses.
         header_bytes: u64,
     },
 }
 
-/// Propagation over time.
+/// Delay of a link over time.
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct DelayConfig {
-    /// Instants [ps], nondecreasing, and the delay at each [ps]; of equal ones the last counts from then on.
+    /// Points: times [ps], nondecreasing, each with its delay [ps]. The last of several points at one time is valid from then
+    /// on.
     pub knots_ps: Vec<[u64; 2]>,
-    /// What it is between two knots.
+    /// Delay between two points.
     pub between: Between,
-    /// Which instant of a packet's transmission decides.
+    /// Time of a packet's transmission at which its delay is read.
     pub at: Instant,
 }
 
-/// What a delay is between two knots.
+/// Delay between two points.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Between {
-    /// On the line through both, rounded down to a picosecond.
+    /// Linear interpolation, rounded down to a picosecond.
     Linear,
-    /// That of the former.
+    /// The delay of the earlier point.
     Hold,
 }
 
-/// An instant of a packet's transmission.
+/// Time within a packet's transmission.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Instant {
-    /// When its last bit has left.
+    /// End: the last bit has been sent.
     End,
-    /// When its first bit leaves.
+    /// Start: the first bit is sent.
     Start,
 }
 
-/// In which order packets arrive.
+/// Order of arrivals.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum OrderConfig {
-    /// In that in which they left, no sooner than a picosecond after one another.
+    /// In the order of departure, at least a picosecond apart.
     Fifo,
-    /// Each after its own delay.
+    /// Each packet after its own delay.
     Free,
 }
 
-/// When a line sends nothing, and what becomes of packets then.
+/// Outages, and the treatment of packets during them.
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct OutagesConfig {
-    /// Begin and end of each [ps], in order and apart.
+    /// Begin and end of each outage [ps]; ordered and disjoint.
     pub intervals_ps: Vec<[u64; 2]>,
-    /// Whether what comes meanwhile is held or dropped.
+    /// Treatment of packets that arrive during an outage.
     pub arriving: HoldOrDrop,
-    /// Whether what waits at the begin is.
+    /// Treatment of packets that are queued when an outage begins.
     pub waiting: HoldOrDrop,
-    /// What becomes of the packet in service at the begin.
+    /// Treatment of the packet in transmission when an outage begins.
     pub in_service: InService,
-    /// Whether what is on the wire at the begin is lost.
+    /// Treatment of packets on the wire when an outage begins.
     pub in_flight: InFlight,
 }
 
-/// What becomes of packets at a port.
+/// Treatment of packets at a port.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -119,20 +120,20 @@ pub enum HoldOrDrop {
     Drop,
 }
 
-/// What becomes of a packet in service.
+/// Treatment of a packet in transmission.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum InService {
-    /// The bits that have left stay so, the others follow.
+    /// The sent bits stay sent; the others follow after the outage.
     Hold,
     /// It is lost.
     Drop,
-    /// It leaves as if nothing were.
+    /// It is transmitted as without the outage.
     Deliver,
 }
 
-/// What becomes of packets on the wire.
+/// Treatment of packets on the wire.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -143,16 +144,16 @@ pub enum InFlight {
     Drop,
 }
 
-/// Fastest rate of a step [bit/s].
+/// Maximum rate of a step [bit/s].
 pub const FASTEST: u64 = 10_000_000_000_000;
-/// Latest instant of a series [ps]: no run lasts longer.
+/// Maximum time of a series [ps]; no run lasts longer.
 const LATEST: u64 = 100 * 86_400 * PS_PER_SECOND;
 
-/// Field, value and what would be accepted of a value that cannot be.
+/// Field, value and accepted values of an invalid value.
 type Problem = Option<(&'static str, String, &'static str)>;
 
 impl MotionConfig {
-    /// The first value that cannot be.
+    /// Returns the first invalid value.
     pub(crate) fn problem(&self) -> Problem {
         let service = self.service.as_ref().and_then(ServiceConfig::problem);
         service
@@ -166,7 +167,7 @@ impl MotionConfig {
 }
 
 impl MotionConfig {
-    /// The first value that links of cells can't have.
+    /// Returns the first value that links of cells cannot have.
     pub(crate) fn problem_of_cells(&self) -> Problem {
         if matches!(self.service, Some(ServiceConfig::Opportunities { .. })) {
             let accepted = "needs a rate in steps under AAL5: a schedule's opportunities carry packets";
@@ -261,12 +262,13 @@ impl DelayConfig {
         ))
     }
 
-    /// The least that it ever is [ps].
+    /// Returns the minimum delay [ps].
     pub(crate) fn least_ps(&self) -> u64 {
         self.knots_ps.iter().map(|knot| knot[1]).min().unwrap_or(0)
     }
 
-    /// What a time between two departures comes to at least between their arrivals, in parts of 2³²; 0 where nothing is known.
+    /// Returns the minimum ratio of the time between two arrivals to the time between their departures, in units of 2⁻³²; 0 if
+    /// there is no bound.
     pub(crate) fn least_spread(&self) -> u64 {
         const ONE: u64 = 1 << 32;
         let falls = self.knots_ps.windows(2).filter(|pair| pair[1][1] < pair[0][1]);
@@ -287,7 +289,7 @@ impl DelayConfig {
         }
     }
 
-    /// The most that it ever is [ps].
+    /// Returns the maximum delay [ps].
     pub(crate) fn most_ps(&self) -> u64 {
         self.knots_ps.iter().map(|knot| knot[1]).max().unwrap_or(0)
     }

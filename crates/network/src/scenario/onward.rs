@@ -1,9 +1,9 @@
-//! What connections that a node splits must fulfil.
+//! Checks of connections that are split by a proxy.
 
 use super::refusal::{refuse, ScenarioError};
 use super::{FlowConfig, Scenario, TrafficConfig};
 
-/// Checks one flow against the one that carries on.
+/// Checks a flow against the flow that forwards its data.
 pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Result<(), ScenarioError> {
     let field = |name: &str| format!("flows[{index}].{name}");
     if flow.relayed {
@@ -56,7 +56,7 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
             None => break,
         }
     }
-    // Less would never open by a segment while another one is under way.
+    // With less room the window would never open by a segment while another segment is in flight.
     let least = 2 * u64::from(flow.tcp.mss_bytes);
     if !(least..=1 << 40).contains(&onward.buffer_bytes) {
         return refuse(

@@ -1,4 +1,4 @@
-//! What a port refuses, marks or drops, each kind with its parameters and what they may be.
+//! Policies of a port: kinds, parameters and their bounds.
 
 use super::queue::{BlueConfig, CodelConfig, FqCodelConfig, PieConfig, QueueUnit, RedConfig, StepMarkingConfig};
 use super::refusal::refuse_unless;
@@ -8,23 +8,23 @@ use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// Buffer policies of a port.
+/// Policy of a port.
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum PolicyConfig {
-    /// A cell that finds the buffer full is lost; nothing else is.
+    /// Drops exactly the cells or packets that find the buffer full.
     TailDrop {},
-    /// After a lost cell the rest of its frame is refused.
+    /// Discards the rest of a frame after a lost cell.
     PartialPacketDiscard {
-        /// Let the last cell of a damaged frame in, so that it delimits.
+        /// Whether the last cell of a damaged frame enters, because it delimits the frame.
         keep_last: bool,
     },
     /// Early Packet Discard.
     Epd {
         /// R: fraction of the buffer above which new frames are refused.
         threshold: f64,
-        /// Let the last cell of a damaged frame in, so that it delimits.
+        /// Whether the last cell of a damaged frame enters, because it delimits the frame.
         keep_last: bool,
     },
     /// Selective Drop.
@@ -33,7 +33,7 @@ pub enum PolicyConfig {
         threshold: f64,
         /// Z: load ratio above which a VC's frames are refused.
         z: f64,
-        /// Let the last cell of a damaged frame in, so that it delimits.
+        /// Whether the last cell of a damaged frame enters, because it delimits the frame.
         keep_last: bool,
     },
     /// Fair Buffer Allocation.
@@ -42,41 +42,41 @@ pub enum PolicyConfig {
         threshold: f64,
         /// Z: scale of the allowed load ratio.
         z: f64,
-        /// Let the last cell of a damaged frame in, so that it delimits.
+        /// Whether the last cell of a damaged frame enters, because it delimits the frame.
         keep_last: bool,
     },
-    /// Random early detection, by the mean queue.
+    /// Random early detection, by the average queue.
     Red(RedConfig),
-    /// By the delay and how it changes.
+    /// PIE: by the queueing delay and its change.
     Pie(PieConfig),
-    /// By the queue as it is, marks alone.
+    /// Step marking: by the current queue; marks only.
     StepMarking(StepMarkingConfig),
-    /// By overflow and idleness.
+    /// BLUE: by overflows and idle times.
     Blue(BlueConfig),
-    /// Controlled delay, at departure.
+    /// CoDel: by the sojourn time, at departure.
     Codel(CodelConfig),
-    /// A queue for each flow, each under controlled delay.
+    /// FQ-CoDel: a queue per flow, each with CoDel.
     FqCodel(FqCodelConfig),
-    /// A queue for each flow, in turn.
+    /// Deficit round robin over a queue per flow.
     Drr(DrrConfig),
-    /// Queues in turn among which a hash spreads flows.
+    /// Stochastic fair queueing: round robin over hashed queues.
     Sfq(SfqConfig),
-    /// A queue for each flow in turn, as Linux has it.
+    /// Linux's fq: round robin over a queue per flow.
     Fq(FqConfig),
-    /// A queue for each class, the first ones first.
+    /// Strict priority over a queue per class.
     StrictPriority(StrictPriorityConfig),
-    /// A queue for each class, in turn by weight.
+    /// Weighted round robin over a queue per class.
     WeightedPriority(WeightedPriorityConfig),
-    /// A queue of low latency coupled with a classic one.
+    /// DualPI2: a low-latency queue coupled with a classic one.
     #[serde(rename = "dualpi2")]
     #[strum(serialize = "dualpi2")]
     DualPi2(DualPi2Config),
-    /// ACKs take the place of earlier ones.
+    /// ACK filter: ACKs replace redundant earlier ones.
     AckFilter {},
 }
 
 impl PolicyConfig {
-    /// Whether it acts on cells.
+    /// Returns whether the policy exists for cells.
     pub fn takes_cells(&self) -> bool {
         match self {
             PolicyConfig::TailDrop {}
@@ -100,7 +100,7 @@ impl PolicyConfig {
         }
     }
 
-    /// Whether it acts on IP packets.
+    /// Returns whether the policy exists for IP packets.
     pub fn takes_packets(&self) -> bool {
         match self {
             PolicyConfig::PartialPacketDiscard { .. } | PolicyConfig::Epd { .. } => false,
@@ -109,7 +109,7 @@ impl PolicyConfig {
         }
     }
 
-    /// Whether it refuses by what the port holds and does nothing else.
+    /// Returns whether the policy only drops, and depends on the occupancy only.
     pub fn looks_alone(&self) -> bool {
         matches!(
             self,
@@ -117,7 +117,7 @@ impl PolicyConfig {
         )
     }
 
-    /// Whether it goes by what it holds alone, and knows frames.
+    /// Returns whether the policy depends on the occupancy only and treats frames as a whole.
     pub fn looks_at_frames(&self) -> bool {
         matches!(
             self,
@@ -125,7 +125,7 @@ impl PolicyConfig {
         )
     }
 
-    /// Whether it decides when packets leave, rather than when they come.
+    /// Returns whether the policy is a queue discipline, which decides at dequeue.
     pub fn serves(&self) -> bool {
         matches!(
             self,
@@ -141,24 +141,24 @@ impl PolicyConfig {
         )
     }
 
-    /// Whether it forwards, unmarked, every packet that finds the line idle and nothing queued, if no packet ever finds anything
-    /// else there. A port that meets this condition needs no discipline (`queueless`).
+    /// Returns whether the policy admits, unmarked, every packet at a port where no packet ever waits. Such a port needs no
+    /// policy (`queueless`).
     pub fn is_inert_without_queue(&self) -> bool {
         match self {
             PolicyConfig::TailDrop {} | PolicyConfig::PartialPacketDiscard { .. } => true,
-            // They refuse above a positive share of the buffer, and nothing is held.
+            // These drop above a positive share of the buffer, which is empty.
             PolicyConfig::Epd { .. } | PolicyConfig::SelectiveDrop { .. } | PolicyConfig::Fba { .. } => true,
-            // The mean queue stays at zero, and `min` is positive.
+            // The average stays at zero, and `min` is positive.
             PolicyConfig::Red(red) => red.min > 0.0,
             // A backlog of zero is never above `least_backlog_bytes`.
             PolicyConfig::Pie(_) => true,
             PolicyConfig::StepMarking(step) => step.threshold > 0,
-            // Only an overflow raises its probability from zero.
+            // Only an overflow raises the probability from zero.
             PolicyConfig::Blue(_) => true,
-            // A packet that leaves nothing behind is below `least_backlog_bytes`, whatever the target.
+            // A packet that leaves an empty queue behind is below `least_backlog_bytes`, whatever the target.
             PolicyConfig::Codel(_) | PolicyConfig::FqCodel(_) => true,
             PolicyConfig::Fq(fq) => fq.flow_limit > 0,
-            // They choose between queues, and only one holds a packet.
+            // These choose between queues, of which only one holds a packet.
             PolicyConfig::Drr(_)
             | PolicyConfig::Sfq(_)
             | PolicyConfig::StrictPriority(_)
@@ -168,7 +168,7 @@ impl PolicyConfig {
         }
     }
 
-    /// How many classes of flows it has, if it tells classes apart.
+    /// Returns the number of classes, or None for a policy without classes.
     pub fn classes(&self) -> Option<u32> {
         match self {
             PolicyConfig::StrictPriority(strict) => Some(strict.classes),
@@ -177,7 +177,7 @@ impl PolicyConfig {
         }
     }
 
-    /// What is wrong with it, if anything is.
+    /// Returns the problem of the parameters, if any.
     pub fn problem(&self) -> Option<Problem> {
         match self {
             PolicyConfig::TailDrop {} | PolicyConfig::PartialPacketDiscard { .. } | PolicyConfig::AckFilter {} => None,

@@ -1,58 +1,57 @@
-//! What the parts of a scenario make certain, each beside the others of its kind. `lookahead` alone reads it; a part that
-//! says nothing promises nothing, and what depends on it is simulated event by event.
+//! Guarantees of the parts of a scenario, used by `lookahead` only. A part without guarantees is simulated event by event.
 
 use super::motion::{DelayConfig, OrderConfig};
 use super::{FlowConfig, LinkConfig, LossConfig, NodeConfig, TrafficConfig};
 use longpipe_tcp::config::{AckConfig, RecoveryKind};
 use longpipe_tcp::segment::header_bytes;
 
-/// What a link and the port that feeds it make certain.
+/// Guarantees of a link and its port.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LinkPromise {
-    /// When a packet has left is certain once it begins to, and before any that leaves later.
+    /// The end of a packet's transmission is known when it starts, and packets leave one after the other.
     pub departs_as_begun: bool,
-    /// When a packet leaves is certain once it is admitted.
+    /// The departure time of a packet is known when it is admitted.
     pub departs_as_admitted: bool,
-    /// Packets arrive in the order in which they left.
+    /// Packets arrive in the order of departure.
     pub keeps_order: bool,
-    /// What has left arrives.
+    /// Every packet that has left arrives.
     pub loses_none_on_wire: bool,
-    /// No packet arrives sooner after it has left [ps].
+    /// Minimum propagation delay [ps].
     pub least_delay: u64,
-    /// What the time between two departures comes to at least between their arrivals, in parts of 2³².
+    /// Minimum ratio of the time between two arrivals to the time between their departures, in units of 2⁻³².
     pub least_spread: u64,
 }
 
-/// What a host makes certain.
+/// Guarantees of a host.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostPromise {
-    /// What its end points send is at its interface at once.
+    /// Packets of its end points reach its interface at once.
     pub sends_at_once: bool,
 }
 
-/// What an end point and its application make certain.
+/// Guarantees of an end point and its application.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EndPromise {
-    /// It does nothing but what packets and its timers bring about, once its application has begun.
+    /// After the start of its application, it reacts to packets and timers only.
     pub silent_between_timers: bool,
-    /// Each packet of data is answered by an ACK that leaves when it comes.
+    /// Each data packet is acknowledged at once.
     pub answers_at_once: bool,
-    /// Its sender keeps a record of each transmission, by which ACKs in order are taken.
+    /// Its sender keeps transmission records.
     pub keeps_records: bool,
-    /// Its ACKs may wait for more data.
+    /// Its ACKs may be delayed.
     pub delays_acks: bool,
-    /// Least length of the packets of data that it sends, headers included [byte]; 0 if it sends none or that is not known.
+    /// Minimum length of its data packets, including headers [byte]; 0 if it sends none or there is no bound.
     pub least_packet_bytes: u64,
 }
 
 impl LinkConfig {
-    /// The most that propagation ever takes [ps].
+    /// Returns the maximum propagation delay [ps].
     pub(crate) fn most_delay_ps(&self) -> u64 {
         let delay = self.motion.as_ref().and_then(|motion| motion.delay.as_ref());
         delay.map_or(self.delay_ps, DelayConfig::most_ps)
     }
 
-    /// Whether packets may arrive in another order than they left.
+    /// Returns whether packets may be reordered.
     pub(crate) fn may_reorder(&self) -> bool {
         self.motion
             .as_ref()
@@ -86,7 +85,7 @@ impl LinkConfig {
 }
 
 impl NodeConfig {
-    /// A host without jitter.
+    /// Returns the guarantees of a host; without jitter it sends at once.
     pub(crate) fn promise(&self) -> HostPromise {
         HostPromise {
             sends_at_once: self.send_jitter_ps == 0,
@@ -95,14 +94,14 @@ impl NodeConfig {
 }
 
 impl FlowConfig {
-    /// What the sending and the receiving end point make certain.
+    /// Returns the guarantees of the sending and of the receiving end point.
     pub(crate) fn promises(&self) -> [EndPromise; 2] {
         if self.foreign || self.onward.is_some() {
             return Default::default();
         }
         let silent_between_timers = match self.traffic {
             TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => true,
-            // Who sends datagrams does so by a clock of its own.
+            // Datagram sources act by their own clock.
             TrafficConfig::Web(_)
             | TrafficConfig::Cbr(_)
             | TrafficConfig::OnOff(_)
@@ -119,13 +118,13 @@ impl FlowConfig {
         };
         let receiving = EndPromise {
             silent_between_timers,
-            // The last packet of a handshake has no answer.
+            // The last packet of a handshake is not acknowledged.
             answers_at_once: matches!(self.tcp.ack, AckConfig::Immediate {}) && !self.tcp.handshake,
             keeps_records: false,
             delays_acks: !matches!(self.tcp.ack, AckConfig::Immediate {}),
             least_packet_bytes: 0,
         };
-        // What feeds a sender, or waits for what it frees, is not known here.
+        // The other connections of a proxy are not known here.
         let sending = if self.relayed { EndPromise::default() } else { sending };
         [sending, receiving]
     }

@@ -1,4 +1,4 @@
-//! Parameters of queues that act, and what they may be.
+//! Parameters of active queue management, and their bounds.
 
 use super::refusal::refuse_unless;
 use longpipe_reading::Read;
@@ -9,52 +9,52 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct RedConfig {
-    /// Mean queue below which none goes [packet, byte or cell].
+    /// Average queue below which nothing is dropped [packet, byte or cell].
     pub min: f64,
-    /// Mean queue from which on all go, or twice that if gentle, likewise.
+    /// Average queue from which everything is dropped, or twice that if gentle [packet, byte or cell].
     pub max: f64,
-    /// What the queue is counted in.
+    /// Unit of the queue.
     pub unit: QueueUnit,
-    /// w: weight of the queue that an arrival finds in the mean.
+    /// Weight w_q of a new sample in the average.
     pub weight: f64,
-    /// Probability at `max`.
+    /// Drop probability at `max`.
     pub max_p: f64,
-    /// Rise from max_p to 1 between `max` and twice that, rather than jump.
+    /// Whether the probability rises from max_p to 1 between `max` and twice `max` instead of jumping.
     pub gentle: bool,
-    /// Move max_p so that the mean stays between the thresholds (Floyd, Gummadi and Shenker 2001).
+    /// Whether max_p adapts so that the average stays between the thresholds (Floyd, Gummadi and Shenker 2001).
     pub adaptive: bool,
-    /// How the packets that go are spaced.
+    /// Distribution of the gaps between drops.
     pub gap: RedGap,
     /// Mean length of a packet [byte].
     pub mean_packet_bytes: u32,
-    /// Mark rather than refuse what can be marked.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// A mean for each VC, of its own cells.
+    /// Whether each VC has an average of its own cells.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub per_vc: bool,
 }
 
-/// What a queue is counted in.
+/// Unit of a queue.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueUnit {
     /// Packets, whatever their length.
     Packets,
-    /// Their bytes.
+    /// Bytes of packets.
     Bytes,
-    /// Their cells.
+    /// ATM cells.
     Cells,
 }
 
-/// How the packets that go are spaced.
+/// Distribution of the gaps between drops.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum RedGap {
-    /// Uniformly from 1 to 1/p (Floyd and Jacobson 1993).
+    /// Uniform from 1 to 1/p (Floyd and Jacobson 1993).
     Uniform,
-    /// From 1/p to 2/p, as ns-2 waits.
+    /// Uniform from 1/p to 2/p (ns-2's wait).
     Wait,
-    /// Drawn once for each gap, as Linux does.
+    /// Drawn once per gap, as in Linux.
     Drawn,
 }
 
@@ -62,50 +62,50 @@ pub enum RedGap {
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct PieConfig {
-    /// Delay aimed at [ps].
+    /// Target queueing delay [ps], QDELAY_REF.
     pub target_ps: u64,
-    /// Time from update to update [ps].
+    /// Update interval [ps], T_UPDATE.
     pub update_ps: u64,
-    /// How long a burst may last [ps].
+    /// Burst allowance [ps], MAX_BURST.
     pub burst_ps: u64,
-    /// Weight of the delay's distance from the target [1/s].
+    /// Gain of the deviation of the delay from the target [1/s].
     pub alpha: f64,
-    /// Weight of its change [1/s].
+    /// Gain of the change of the delay [1/s].
     pub beta: f64,
-    /// No packet goes where no more waits [byte].
+    /// Backlog up to which PIE neither drops nor marks [byte].
     pub least_backlog_bytes: u64,
-    /// How the delay is known.
+    /// Estimator of the delay.
     pub delay: PieDelay,
-    /// Whose reading of the rest.
+    /// Source of the remaining rules.
     pub rules: PieRules,
-    /// Keep the packets that go apart (RFC 8033 section 5.4).
+    /// Whether drops are spread out (derandomization, RFC 8033 section 5.4).
     pub derandomize: bool,
-    /// Mark rather than refuse, while the probability is at most a tenth.
+    /// Whether ECN-capable packets are marked instead of dropped while the probability is at most .1.
     pub ecn: bool,
 }
 
-/// How PIE knows the delay.
+/// Estimators of PIE's delay.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum PieDelay {
-    /// That of the packet that left last.
+    /// Sojourn time of the packet that left last.
     Sojourn,
-    /// The queue's length over a mean rate of departures, as in ns-3.
+    /// Queue length divided by the mean departure rate, as in ns-3.
     DepartureRate,
-    /// The queue's length times the mean time that 2^14 bytes took to depart (RFC 8033 section 5.2, appendix A).
+    /// Queue length times the mean time in which 2^14 bytes departed (RFC 8033 section 5.2, appendix A).
     DepartureTime,
 }
 
-/// Whose reading of PIE: how bursts are let through, and how the probability falls and rises at the extremes.
+/// Rules of PIE for bursts and for extreme probabilities, by their source.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum PieRules {
-    /// Of the RFC.
+    /// RFC 8033.
     #[serde(rename = "rfc-8033")]
     Rfc8033,
-    /// Of Linux.
+    /// Linux.
     Linux,
-    /// Of ns-3.
+    /// ns-3.
     #[serde(rename = "ns-3")]
     Ns3,
 }
@@ -114,9 +114,9 @@ pub enum PieRules {
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct StepMarkingConfig {
-    /// K: waiting packets or bytes from which on arrivals are marked.
+    /// Threshold K [packet or byte], from which arrivals are marked.
     pub threshold: u64,
-    /// Which of these.
+    /// Unit of the threshold.
     pub unit: QueueUnit,
 }
 
@@ -124,13 +124,13 @@ pub struct StepMarkingConfig {
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct BlueConfig {
-    /// What an overflow adds to the probability.
+    /// Increase of the probability at an overflow.
     pub increment: f64,
-    /// What an idle line takes off it.
+    /// Decrease of the probability on an idle line.
     pub decrement: f64,
-    /// Least time between two of these [ps].
+    /// Minimum time between changes [ps].
     pub freeze_ps: u64,
-    /// Mark rather than refuse what can be marked.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
 }
 
@@ -138,27 +138,27 @@ pub struct BlueConfig {
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct CodelConfig {
-    /// Delay that is no reason to drop [ps].
+    /// Acceptable standing queue delay [ps], TARGET.
     pub target_ps: u64,
-    /// How long it may be longer [ps].
+    /// Time for which the delay may exceed the target [ps], INTERVAL.
     pub interval_ps: u64,
-    /// No packet is dropped that leaves no more behind [byte].
+    /// Backlog behind a packet up to which it is never dropped [byte].
     pub least_backlog_bytes: u64,
-    /// How times are counted.
+    /// Arithmetic of times.
     pub arithmetic: CodelArithmetic,
-    /// Mark rather than drop what can be marked.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
 }
 
-/// How CoDel counts.
+/// Arithmetic of CoDel.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum CodelArithmetic {
-    /// In picoseconds, with roots (RFC 8289 section 5).
+    /// Picoseconds and exact square roots (RFC 8289 section 5).
     Exact,
-    /// In 1024 ns, with a step towards the root at each drop, as Linux does.
+    /// Units of 1024 ns, and one Newton step towards the root per drop, as in Linux.
     Linux,
-    /// Likewise, and after a mark the next one is due from now on, as in ns-3.
+    /// As Linux, but the next mark is due relative to the last one, as in ns-3.
     #[serde(rename = "ns-3")]
     Ns3,
 }
@@ -167,39 +167,39 @@ pub enum CodelArithmetic {
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct FqCodelConfig {
-    /// Delay in a queue that is no reason to drop [ps].
+    /// Acceptable standing delay of a queue [ps], TARGET.
     pub target_ps: u64,
-    /// How long it may be longer [ps].
+    /// Time for which the delay may exceed the target [ps], INTERVAL.
     pub interval_ps: u64,
-    /// No packet is dropped that leaves no more behind [byte].
+    /// Backlog behind a packet up to which it is never dropped [byte].
     pub least_backlog_bytes: u64,
-    /// How times are counted.
+    /// Arithmetic of times.
     pub arithmetic: CodelArithmetic,
-    /// Mark rather than drop what can be marked.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// Bytes that a queue may send in a turn.
+    /// Bytes that a queue may send per turn.
     pub quantum_bytes: u32,
-    /// Queues among which a hash spreads the flows; none: one for each flow.
+    /// Number of queues over which a hash spreads the flows; None means one per flow.
     pub queues: Option<u32>,
-    /// Whose reading of the rest.
+    /// Source of the remaining rules.
     pub rules: FqCodelRules,
 }
 
-/// Whose reading of FQ-CoDel.
+/// Rules of FQ-CoDel, by their source.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum FqCodelRules {
-    /// CoDel looks at the backlog of the flow's queue; one that begins and empties waits for a turn among the old ones.
+    /// RFC 8290: CoDel uses the backlog of the flow's queue; a new queue that empties moves to the old ones.
     #[serde(rename = "rfc-8290")]
     Rfc8290,
-    /// It looks at the backlog of all; one that empties waits only where there are old ones.
+    /// Linux: CoDel uses the backlog of all queues; a new queue that empties moves to the old ones only if there are any.
     Linux,
 }
 
-/// Least time between updates [ps]: 10 us, or a run would be nothing but these.
+/// Minimum update interval [ps]: 10 us, because shorter ones would dominate a run.
 pub(super) const LEAST_UPDATE: u64 = longpipe_events::PS_PER_SECOND / 100_000;
 
-/// Longest time of a policy [ps]: 1000 s.
+/// Maximum of a policy's times [ps]: 1000 s.
 pub(super) const LONGEST: u64 = 1_000 * longpipe_events::PS_PER_SECOND;
 
 pub(super) fn share_problem(field: &str, share: f64) -> Option<Problem> {
@@ -295,7 +295,7 @@ impl CodelConfig {
 }
 
 impl FqCodelConfig {
-    /// That of each queue.
+    /// Returns the CoDel configuration of each queue.
     pub fn codel(&self) -> CodelConfig {
         CodelConfig {
             target_ps: self.target_ps,

@@ -1,4 +1,4 @@
-//! Ports at which no packet ever waits: a faster line behind a slower one.
+//! Ports at which no packet ever waits, because their line is faster than the only line that feeds them.
 
 use super::topology::Topology;
 use super::{BufferUnit, FlowConfig, NodeKind, Scenario};
@@ -6,12 +6,12 @@ use crate::packets::Circuit;
 use longpipe_events::PS_PER_SECOND;
 use longpipe_tcp::segment::header_bytes;
 
-/// Two arrivals lie this much further apart than a packet lasts, at the least, for rounding on the way [ps].
+/// Minimum excess of the distance of two arrivals over a transmission time, to allow for rounding on the way [ps].
 const ROUNDED: u128 = 4;
 
-/// By link: whether no packet ever waits, and the discipline does nothing to a packet that finds nothing waiting. The first is known
-/// if all packets come over one line that stands, the shortest lasts longer there than the longest does here, the lengths are known,
-/// each packet fits into the buffer, and no route changes.
+/// Returns by link whether no packet ever waits and the policy ignores packets that find an empty queue. No packet waits if
+/// all packets come over one static line, the shortest takes longer there than the longest takes here, the lengths are
+/// known, each packet fits into the buffer, and no route changes.
 pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
     let links = &scenario.links;
     if scenario.reroutes() {
@@ -54,7 +54,7 @@ pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
     all.map(|link| queueless(link).unwrap_or(false)).collect()
 }
 
-/// Least and greatest length of the packets of a flow's data or ACKs, where nothing else is among them [byte].
+/// Returns the minimum and maximum length of a flow's data packets or ACKs [byte]; None if a circuit carries both.
 fn bounds(flow: &FlowConfig, circuit: Circuit) -> Option<(u64, u64)> {
     let [sending, _] = flow.promises();
     let (data, ack) = flow.tcp.largest_packets_bytes();

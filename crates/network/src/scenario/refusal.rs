@@ -1,20 +1,20 @@
-//! How a scenario is refused: by the field, its value, and what would be accepted.
+//! Errors of scenarios: field, value, and accepted values.
 
 use longpipe_tcp::Problem;
 
-/// What is wrong with a scenario, in one line.
+/// A problem of a scenario, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {value}; {accepted}")]
 pub struct ScenarioError {
     /// Path of the field.
     pub field: String,
-    /// What it holds.
+    /// Value of the field.
     pub value: String,
-    /// What would be accepted.
+    /// Accepted values.
     pub accepted: String,
 }
 
-/// The error that refuses a value.
+/// Returns the error for a value.
 pub(crate) fn refuse<T>(
     field: impl Into<String>,
     value: impl ToString,
@@ -27,7 +27,7 @@ pub(crate) fn refuse<T>(
     })
 }
 
-/// The problem of a field that does not fit.
+/// Returns the problem of a field unless it fits.
 pub(super) fn refuse_unless(fits: bool, field: &str, value: impl ToString, accepted: &str) -> Option<Problem> {
     (!fits).then(|| Problem::new(field, value, accepted))
 }

@@ -1,38 +1,38 @@
-//! Routes that change while a flow is under way.
+//! Routes that change during a flow.
 
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// The routes that a flow takes after its first ones.
+/// Later routes of a flow.
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct ReroutingConfig {
-    /// What becomes of packets that are beyond their first router.
+    /// Treatment of packets that have passed their first router.
     pub under_way: UnderWay,
-    /// Further routes, by ascending instants.
+    /// Route changes, by ascending times.
     pub changes: Vec<RouteChange>,
 }
 
-/// What becomes of packets whose route changes.
+/// Treatment of packets in flight when their route changes.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum UnderWay {
-    /// They keep the route that was theirs when they came to their first router.
+    /// They keep the route that was valid when they reached their first router.
     Keep,
-    /// Each router sends them along the route of the moment, and loses what no longer leads over it.
+    /// Each router forwards them along the current route, and drops packets that are not on it.
     Drop,
 }
 
-/// Both routes of a flow from an instant on.
+/// Both routes of a flow from a time on.
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct RouteChange {
-    /// The instant [ps].
+    /// Time of the change [ps].
     pub at_ps: u64,
-    /// Links from the sender to the receiver, in order; or to a switch beyond which there is no way on, and packets are lost.
+    /// Links from the sender to the receiver, in order; or to a switch at which packets are lost, if there is no route.
     pub route: Vec<usize>,
-    /// Likewise back.
+    /// Links from the receiver to the sender, in order; or to a switch at which ACKs are lost.
     pub return_route: Vec<usize>,
 }

@@ -1,11 +1,11 @@
-//! The routes of a flow that change while it is under way: all of them, and whether they may.
+//! All routes of a flow whose routes change, and their checks.
 
 use super::ends::{way_ends, LinkEnd};
 use super::refusal::{refuse, ScenarioError};
 use super::{FlowConfig, Framing, LinkConfig, Scenario};
 
 impl FlowConfig {
-    /// The links of all its routes: there, or back.
+    /// Returns the links of all routes in one direction: of data, or `back` of ACKs.
     pub(crate) fn ways(&self, back: bool) -> impl Iterator<Item = &[usize]> {
         let first = if back { &self.return_route } else { &self.route };
         let changes = self.rerouting.iter().flat_map(|own| &own.changes);
@@ -14,7 +14,7 @@ impl FlowConfig {
     }
 }
 
-/// Checks the further routes of a flow, whose first ones lead somewhere.
+/// Checks the later routes of a flow whose first routes are valid.
 pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Result<(), ScenarioError> {
     let Some(own) = &flow.rerouting else { return Ok(()) };
     let field = |name: &str| format!("flows[{index}].rerouting.{name}");
@@ -61,7 +61,7 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
     Ok(())
 }
 
-/// Pairs of links of which a packet may take the second one after the first, beside those of each route.
+/// Returns pairs of consecutive links that a rerouted packet may take, besides those within each route.
 pub(super) fn crossings(links: &[LinkConfig], ends: &[LinkEnd], flow: &FlowConfig) -> Vec<(usize, usize)> {
     let mut found = vec![];
     for back in [false, true].into_iter().filter(|_| flow.rerouting.is_some()) {

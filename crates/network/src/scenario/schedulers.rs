@@ -1,4 +1,4 @@
-//! Parameters of ports that choose between queues, and what they may be.
+//! Parameters of schedulers, and their bounds.
 
 use super::queue::{time_problem, LEAST_UPDATE, LONGEST};
 use super::refusal::refuse_unless;
@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct DrrConfig {
-    /// Bytes that a queue may send in a turn.
+    /// Bytes that a queue may send per turn.
     pub quantum_bytes: u32,
-    /// Queues among which a hash spreads the flows; none: one for each flow.
+    /// Number of queues over which a hash spreads the flows; None means one per flow.
     pub queues: Option<u32>,
 }
 
@@ -20,11 +20,11 @@ pub struct DrrConfig {
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct SfqConfig {
-    /// Bytes that a queue may send in a turn.
+    /// Bytes that a queue may send per turn.
     pub quantum_bytes: u32,
-    /// Queues among which a hash spreads the flows.
+    /// Number of queues over which a hash spreads the flows.
     pub queues: u32,
-    /// How often the hash changes [ps]; none: never.
+    /// Interval at which the hash changes [ps]; None means never.
     pub perturb_ps: Option<u64>,
 }
 
@@ -32,13 +32,13 @@ pub struct SfqConfig {
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct FqConfig {
-    /// Bytes that a flow may send in a turn.
+    /// Bytes that a flow may send per turn.
     pub quantum_bytes: u32,
-    /// Bytes that it may send in its first.
+    /// Bytes that a new flow may send in its first turn.
     pub initial_quantum_bytes: u32,
-    /// Most packets of a flow that wait.
+    /// Maximum number of queued packets per flow.
     pub flow_limit: u32,
-    /// A flow that had no turn to come for longer begins with a whole one [ps].
+    /// Idle time after which a flow starts with a full quantum [ps].
     pub refill_delay_ps: u64,
 }
 
@@ -46,15 +46,15 @@ pub struct FqConfig {
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct StrictPriorityConfig {
-    /// How many there are.
+    /// Number of classes.
     pub classes: u32,
 }
 
-/// Classes in turn, each by its weight.
+/// Weighted round robin over classes.
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct WeightedPriorityConfig {
-    /// What each class's turn has of quanta.
+    /// Quanta per turn of each class.
     pub weights: Vec<u32>,
     /// A quantum [byte].
     pub quantum_bytes: u32,
@@ -64,40 +64,40 @@ pub struct WeightedPriorityConfig {
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct DualPi2Config {
-    /// Delay aimed at in the classic queue [ps].
+    /// Target queueing delay of the classic queue [ps].
     pub target_ps: u64,
-    /// Time from update to update [ps].
+    /// Update interval [ps].
     pub update_ps: u64,
-    /// Weight of the delay's distance from the target [1/s].
+    /// Gain of the deviation of the delay from the target [1/s].
     pub alpha: f64,
-    /// Weight of its change [1/s].
+    /// Gain of the change of the delay [1/s].
     pub beta: f64,
-    /// k: what a mark in the queue of low latency is likelier by than the base.
+    /// Coupling factor k: the coupled mark probability of the low-latency queue is k p'.
     pub coupling: f64,
-    /// When packets of low latency are marked by their own queue.
+    /// Native marking of the low-latency queue.
     pub marking: LowLatencyMarking,
-    /// None is marked by its own queue where no more wait [packet].
+    /// Queue length up to which the low-latency queue itself does not mark [packet].
     pub least_packets: u64,
-    /// Who sends where both wait.
+    /// Scheduler while both queues hold packets.
     pub scheduler: TwoQueues,
-    /// Mark rather than drop what can be marked in the classic queue.
+    /// Whether ECN-capable packets of the classic queue are marked instead of dropped.
     pub ecn: bool,
 }
 
-/// Marking by the delay of the queue of low latency.
+/// Native marking by the delay of the low-latency queue.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LowLatencyMarking {
-    /// All, from a delay on.
+    /// Marks all packets from a delay on.
     Step {
         /// The delay [ps].
         threshold_ps: u64,
     },
-    /// The more, the longer it is.
+    /// Marks with a probability that grows linearly with the delay.
     Ramp {
-        /// None up to here [ps].
+        /// Delay up to which the probability is 0 [ps].
         min_ps: u64,
-        /// All from here on [ps].
+        /// Delay from which the probability is 1 [ps].
         max_ps: u64,
     },
 }
@@ -106,14 +106,14 @@ pub enum LowLatencyMarking {
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TwoQueues {
-    /// First come, first served, as if packets of low latency had come earlier.
+    /// First come, first served, with low-latency packets treated as if they had arrived earlier.
     TimeShifted {
-        /// By so much [ps].
+        /// Time shift [ps].
         shift_ps: u64,
     },
-    /// The classic queue has a share of the bytes while both wait.
+    /// The classic queue gets a share of the bytes while both queues hold packets.
     Weighted {
-        /// The share.
+        /// Share of the classic queue.
         classic: f64,
     },
 }
@@ -179,14 +179,14 @@ impl WeightedPriorityConfig {
 }
 
 impl DualPi2Config {
-    /// Whether a packet that waits for no time, alone in its queue, is never marked: the base probability stays at zero, so only
-    /// the marking of the low-latency queue itself counts.
+    /// Returns whether a packet without delay, alone in its queue, is never marked. The base probability stays at 0, so only the
+    /// native marking of the low-latency queue matters.
     pub(super) fn is_inert_without_queue(&self) -> bool {
         self.native_probability(1, 0) == 0.0
     }
 
-    /// The probability of a mark by the low-latency queue alone (RFC 9332 `laqm`), for a first packet that waited `delay_ps` where
-    /// `packets` are queued, itself included.
+    /// Returns the native mark probability of the low-latency queue (RFC 9332 `laqm`) for a head packet that waited `delay_ps`,
+    /// with `packets` queued including itself.
     pub(crate) fn native_probability(&self, packets: u64, delay_ps: u64) -> f64 {
         if packets <= self.least_packets {
             return 0.0;

@@ -1,4 +1,4 @@
-//! The graph of a scenario, with every virtual circuit's way through it.
+//! The graph of a scenario, with the route of every circuit.
 
 use crate::atm::aal5::CELL_BITS;
 use crate::atm::port::class::Class;
@@ -13,39 +13,40 @@ use crate::scenario::{routes, LinkConfig, NodeKind, Scenario};
 use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 use std::collections::VecDeque;
 
-/// One step of a virtual circuit: over a link, or into the host at its end.
+/// A step of a circuit: over a link, or into the host at its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// The link taken, or `HOST`.
+    /// Link of the step, or `HOST`.
     pub link: Link,
-    /// The VC's number in its class's queue at that link's port.
+    /// Number of the circuit in its class's queue at the link's port.
     pub local: u32,
 }
 
-/// Where a circuit begins.
+/// Start of a circuit.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its first link.
+    /// First link.
     pub link: Link,
-    /// The step after that.
+    /// Index of the step after the first.
     pub step: u32,
 }
 
-/// Stands for a link where a circuit ends.
+/// Marks the end of a circuit in place of a link.
 pub const HOST: Link = Link(u32::MAX);
 
-/// The graph with its routes. Flow `f` sends data on VC `2f` and receives ACKs on VC `2f + 1`; VBR sources follow.
+/// The graph with its routes. Flow `f` sends data on circuit `2f` and receives ACKs on circuit `2f + 1`; circuits of VBR sources
+/// follow.
 #[derive(Clone, Debug)]
 pub struct Topology {
-    /// Node at which each link begins.
+    /// Upstream node of each link.
     pub origins: Vec<u32>,
-    /// Where each link ends.
+    /// Downstream end of each link.
     pub ends: Vec<LinkEnd>,
     /// Output slots of each link.
     pub grids: Vec<SlotGrid>,
-    /// Virtual circuits of each class, UBR and VBR, through each link.
+    /// Number of circuits of each class, UBR and VBR, through each link.
     pub vcs_of_link: Vec<[u32; 2]>,
-    /// Steps of all VCs, one VC after the other, each ending in a host.
+    /// Steps of all circuits, concatenated; each circuit ends in a host.
     pub steps: Vec<Step>,
     /// First step of each circuit.
     first_step: Vec<u32>,
@@ -92,7 +93,7 @@ impl Topology {
         Ok(topology)
     }
 
-    /// A wire is unshared if each port it feeds has no other input and feeds, in turn, an unshared wire.
+    /// Finds unshared links: those whose downstream ports have no other input and feed unshared links.
     fn find_unshared(&mut self, scenario: &Scenario) {
         let pairs = self
             .steps
@@ -110,12 +111,12 @@ impl Topology {
             several_inputs[to] |= input[to].is_some_and(|other| other != from);
             input[to] = Some(from);
         }
-        // A packet that may be overtaken meets others of its own wire.
+        // Where packets may be reordered, they meet others of their own link.
         let mut unshared: Vec<bool> = scenario.links.iter().map(|link| !link.may_reorder()).collect();
         for &(from, to) in &hops {
             unshared[from] &= !several_inputs[to];
         }
-        // Each shared link makes those that feed it shared, once.
+        // Each shared link makes the links that feed it shared; each is visited once.
         let feeding = Grouped::new(self.ends.len(), hops.iter().map(|&(from, to)| (to, from)));
         let mut shared: Vec<usize> = (0..unshared.len()).filter(|&link| !unshared[link]).collect();
         while let Some(link) = shared.pop() {
@@ -130,7 +131,7 @@ impl Topology {
         }
     }
 
-    /// Where each circuit begins.
+    /// Returns the start of each circuit.
     pub fn entries(&self) -> Vec<Entry> {
         let entry = |&first: &u32| Entry {
             link: self.steps[first as usize].link,
@@ -139,30 +140,30 @@ impl Topology {
         self.first_step.iter().map(entry).collect()
     }
 
-    /// How many circuits there are.
+    /// Returns the number of circuits.
     pub fn circuit_count(&self) -> usize {
         self.first_step.len()
     }
 
-    /// All circuits, each with its first step: those of flows, then those of VBR sources.
+    /// Returns all circuits with their first step: those of flows, then those of VBR sources.
     pub fn circuits(&self) -> impl Iterator<Item = (Circuit, u32)> + '_ {
         let numbered = self.first_step.iter().zip(0..);
         numbered.map(|(&first, number)| (Circuit(number), first))
     }
 
-    /// The first step of a circuit.
+    /// Returns the first step of a circuit.
     #[inline(always)]
     pub fn first_step(&self, circuit: Circuit) -> u32 {
         self.first_step[circuit.index()]
     }
 
-    /// The steps of a circuit from `step` on, each with its link, up to the host.
+    /// Returns the steps of a circuit from `step` on, each with its link, up to the host.
     pub fn route(&self, step: u32) -> impl Iterator<Item = (u32, usize)> + '_ {
         let links = self.steps[step as usize..].iter().take_while(|step| step.link != HOST);
         links.zip(step..).map(|(at, step)| (step, at.link.index()))
     }
 
-    /// Adds a circuit that takes a route, and then others, one after the other.
+    /// Adds a circuit with a route and its later routes.
     fn add_circuit<'a>(
         &mut self,
         scenario: &Scenario,
@@ -255,7 +256,7 @@ fn grids(scenario: &Scenario, ends: &[LinkEnd]) -> Result<Vec<SlotGrid>, Scenari
     Ok(scenario.links.iter().map(grid).collect())
 }
 
-/// How far ahead most events are set: a cell time, or a few packet times of the link that most circuits share.
+/// Returns the usual distance to scheduled events: a cell time, or a few packet times of the link with most circuits.
 pub(crate) fn usual_interval(scenario: &Scenario, topology: &Topology, cell_by_cell: bool) -> Span {
     if cell_by_cell {
         return Span(topology.ends.iter().map(|end| end.cell).min().unwrap_or(1));
@@ -268,7 +269,7 @@ pub(crate) fn usual_interval(scenario: &Scenario, topology: &Topology, cell_by_c
     Span(4 * bits * (PS_PER_SECOND / rate).max(1))
 }
 
-/// First and last node of a route, which must connect two hosts through switches.
+/// Returns the first and last node of a route, which must connect two hosts through switches.
 fn route_ends(scenario: &Scenario, field: &str, route: &[usize]) -> Result<(usize, usize), ScenarioError> {
     let ends = way_ends(scenario, field, route)?;
     for node in [ends.0, ends.1] {

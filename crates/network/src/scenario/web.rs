@@ -1,67 +1,67 @@
-//! What web clients ask for, as far as papers state it or leave it open.
+//! Parameters of web traffic that the papers state or leave open.
 
 use longpipe_events::PS_PER_SECOND;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// Largest mean of a Poisson variable.
+/// Maximum mean of a Poisson variable.
 pub(crate) const LARGEST_MEAN: f64 = 100.0;
-/// The shares of all classes.
+/// Sum of the shares of all classes [parts per billion].
 pub(crate) const ALL_SHARES: u64 = 1_000_000_000;
 
-/// Everything about web traffic that the papers state or leave open.
+/// Web traffic of a client.
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct WebConfig {
-    /// From one batch of requests to the next [ps].
+    /// Time between batches of requests [ps].
     pub cycle_ps: u64,
-    /// From which request of a batch the cycle counts.
+    /// Request of a batch from which the cycle counts.
     pub cycle_from: CycleFrom,
     /// Payload of a request [byte].
     pub request_bytes: u32,
-    /// Least time between two requests of a batch [ps].
+    /// Minimum time between requests of a batch [ps].
     pub spacing_from_ps: u64,
-    /// Most time between them [ps]; uniform in between.
+    /// Maximum time between requests of a batch [ps]; uniformly distributed.
     pub spacing_to_ps: u64,
-    /// Mean of the Poisson variable that counts a batch's requests, before it is cut.
+    /// Mean of the Poisson number of requests in a batch, before it is limited.
     pub requests_mean: f64,
-    /// Most requests in a batch; the least is 1.
+    /// Maximum number of requests in a batch; the minimum is 1.
     pub requests_most: u32,
-    /// Mean of the Poisson variable that picks one of a class's nine sizes, before it is cut.
+    /// Mean of the Poisson variable that selects one of a class's nine sizes, before it is limited.
     pub size_mean: f64,
-    /// How Poisson variables are cut to their range.
+    /// Method that limits Poisson variables to their range.
     pub cut: PoissonCut,
-    /// Share of the requests that ask for each class [parts per billion].
+    /// Share of requests for each class [parts per billion].
     pub class_shares_ppb: Vec<u64>,
-    /// 1 KB [byte]: class c has the sizes 1 to 9 times 10^(c - 1) KB.
+    /// Size of 1 KB [byte]; class c has the sizes 1 to 9 times 10^(c - 1) KB.
     pub kilobyte_bytes: u64,
 }
 
-/// From which request of a batch the cycle counts.
+/// Request of a batch from which the cycle counts.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum CycleFrom {
-    /// A batch every cycle.
+    /// First request: a batch every cycle.
     FirstRequest,
-    /// A pause of one cycle after each batch.
+    /// Last request: a pause of one cycle after each batch.
     LastRequest,
 }
 
-/// How a Poisson variable is cut to a range.
+/// Methods to limit a Poisson variable to a range.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum PoissonCut {
-    /// Draws again outside of it.
+    /// Draw again if the value is out of range.
     Rejection,
-    /// Takes its nearest end outside of it.
+    /// Use the nearest end of the range.
     Clamping,
 }
 
 impl WebConfig {
-    /// The field that can't be, its value, and what would be accepted.
+    /// Returns an invalid field, its value, and the accepted values.
     pub fn problem(&self) -> Option<(&'static str, String, &'static str)> {
         let second = PS_PER_SECOND;
         let mean = |mean: f64| mean > 0.0 && mean <= LARGEST_MEAN;
@@ -116,7 +116,7 @@ impl WebConfig {
             .find_map(|(broken, field, value, accepted)| broken.then_some((field, value, accepted)))
     }
 
-    /// Length of the file of a size (1 to 9) of a class [byte], rounded.
+    /// Returns the length of a file by class and size (1 to 9) [byte], rounded.
     pub fn file_bytes(&self, class: u32, size: u32) -> u64 {
         (u64::from(size) * 10u64.pow(class) * self.kilobyte_bytes + 5) / 10
     }
