@@ -1,4 +1,4 @@
-//! How late the machine itself is: a thread that does nothing but look at the clock, and naps as one that carries packets does.
+//! Lateness of the machine itself: a thread that only reads the clock, and naps like a thread that carries packets.
 
 use crate::clock::{sleep, Clock};
 use crate::lateness::Histogram;
@@ -6,10 +6,10 @@ use crate::rest::Rest;
 use longpipe_events::{Span, Time};
 use std::io;
 
-/// Between two instants at which something would be due.
+/// Interval of the simulated deadlines.
 const EVERY: Span = Span(10_000_000);
 
-/// How late each of these instants was seen.
+/// Lateness at each deadline.
 #[derive(Debug)]
 struct Seen {
     due: Time,
@@ -17,7 +17,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// A look at the clock.
+    /// Records a reading of the clock.
     fn look(&mut self, now: Time) {
         while self.due <= now {
             self.lateness.add((now - self.due).0 / 1_000);
@@ -26,10 +26,10 @@ impl Seen {
     }
 }
 
-/// How late is seen what would be due each 10 µs, for so long; with naps where the thread is of real-time priority.
+/// Measures for `lasts` how late a thread notices deadlines every 10 µs; `naps` are those of a thread with real-time priority.
 ///
 /// # Errors
-/// The thread can't sleep.
+/// Returns an error if the thread cannot sleep.
 pub fn alone(lasts: Span, naps: bool) -> io::Result<Histogram> {
     let clock = Clock::default();
     let mut seen = Seen {
@@ -63,7 +63,7 @@ mod tests {
         let us = |number: u64| Time(number * 1_000_000);
         seen.look(us(5));
         assert_eq!(seen.lateness.total(), 0);
-        // 10, 20, 30 and 40 µs, seen 30, 20, 10 and 0 µs late.
+        // Deadlines at 10, 20, 30 and 40 µs are seen 30, 20, 10 and 0 µs late.
         seen.look(us(40));
         assert_eq!((seen.lateness.total(), seen.lateness.worst()), (4, 30_000));
         assert!((10_000..=10_200).contains(&seen.lateness.quantile(0.5).expect("four")));

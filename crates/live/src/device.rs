@@ -1,4 +1,4 @@
-//! Where a host's real packets come from and go to: a TUN device, or a packet socket at the far end of a veth pair.
+//! A host's device for real packets: a TUN device, or a packet socket at the far end of a veth pair.
 
 use crate::joined::Joined;
 use crate::segments::{finish, Cut, LEFT_BYTES};
@@ -9,34 +9,34 @@ use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 const ETHERNET_BYTES: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
-/// The longest that is handed over at once, and what comes before it.
+/// Maximum length of a packet from the kernel, with its virtio header.
 const LARGEST: usize = (1 << 16) + 64;
 
-/// A host's device; its descriptor does not block.
+/// A host's device, with a nonblocking descriptor.
 #[derive(Debug)]
 pub struct Device {
     descriptor: OwnedFd,
-    /// The address of the kernel's end, where frames of Ethernet pass; else packets do, after what is left to do for them.
+    /// MAC address of the kernel's end if the device carries Ethernet frames; None for IP packets with virtio headers.
     ethernet: Option<[u8; 6]>,
-    /// Whether the kernel takes datagrams together.
+    /// Whether the kernel accepts several datagrams as one (GSO).
     joins: bool,
-    /// What was read last, and how the rest of it is to be cut.
+    /// Last packet read, and the state of its segmentation.
     whole: Vec<u8>,
     length: usize,
     cut: Option<Cut>,
-    /// What was cut off, or is to be written.
+    /// Current segment, or data to write.
     part: Vec<u8>,
 }
 
-/// Takes over a descriptor that was opened elsewhere, and closes it in the end.
+/// Takes ownership of a descriptor that was opened elsewhere.
 #[expect(unsafe_code)]
 pub fn take_over(descriptor: RawFd) -> OwnedFd {
-    // SAFETY: who calls has opened it for this alone, and uses it no more.
+    // SAFETY: the caller has opened the descriptor for this purpose and does not use it any more.
     unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
 
 impl Device {
-    /// Of a descriptor that was opened for it.
+    /// Creates a device from its descriptor.
     pub fn new(descriptor: OwnedFd, ethernet: Option<[u8; 6]>) -> Device {
         Device {
             descriptor,
@@ -49,15 +49,15 @@ impl Device {
         }
     }
 
-    /// To wait for.
+    /// Returns the descriptor, for polling.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
 
-    /// The next IP packet that the kernel sends; none if there is none now.
+    /// Returns the next IP packet from the kernel, or None if there is none now.
     ///
     /// # Errors
-    /// The device is gone.
+    /// Returns an error if the device is gone.
     pub fn receive(&mut self) -> io::Result<Option<&[u8]>> {
         loop {
             if let Some(cut) = &mut self.cut {
@@ -69,7 +69,7 @@ impl Device {
             self.length = match read(&self.descriptor, &mut *self.whole) {
                 Ok(length) => length,
                 Err(Errno::AGAIN) => return Ok(None),
-                // The interface is down for now, or the call was interrupted.
+                // The interface is temporarily down, or the call was interrupted.
                 Err(Errno::INTR | Errno::NETDOWN) => continue,
                 Err(error) => return Err(error.into()),
             };
@@ -87,18 +87,18 @@ impl Device {
         }
     }
 
-    /// Whether datagrams may be handed over together.
+    /// Returns whether several datagrams may be passed as one.
     pub fn joins(&self) -> bool {
         self.joins
     }
 
-    /// Hands packets to the kernel, and none are there any more; how many of them it does not take.
+    /// Passes packets to the kernel and clears them. Returns the number of packets that the kernel did not accept.
     pub fn deliver(&mut self, joined: &mut Joined) -> usize {
         let count = joined.count();
         let (left, packet) = joined.finish();
         match self.hand_over(left, packet) {
             Ok(()) => 0,
-            // A kernel that knows nothing of it.
+            // The kernel does not support GSO for datagrams.
             Err(Errno::INVAL) if count > 1 => {
                 self.joins = false;
                 let Some(mut cut) = finish(left, packet) else {

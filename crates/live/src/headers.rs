@@ -1,5 +1,4 @@
-//! What the path has to know of a real packet: its addresses, its flow, its length, and whether it may be marked (RFC 791, RFC 8200,
-//! RFC 3168).
+//! Headers of real packets that the path needs: addresses, flow, length and ECN field (RFC 791, RFC 8200, RFC 3168).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,36 +7,36 @@ const IPV6_BYTES: usize = 40;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const SCTP: u8 = 132;
-/// Both bits of the ECN field.
+/// ECN field of a marked packet, CE.
 const MARKED: u8 = 0b11;
 
-/// What tells one flow of packets from another.
+/// Key of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowKey {
-    /// Who sends.
+    /// Source address.
     pub from: IpAddr,
-    /// Who gets it.
+    /// Destination address.
     pub to: IpAddr,
-    /// Protocol, or next header.
+    /// Protocol (IPv4) or next header (IPv6).
     pub protocol: u8,
-    /// Ports of both, where the protocol has some and the packet shows them.
+    /// Source and destination port, or zeros if the packet has none.
     pub ports: [u8; 4],
 }
 
-/// What the headers say.
+/// Parsed headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
-    /// Its flow.
+    /// Flow of the packet.
     pub flow: FlowKey,
-    /// The packet's length as its header has it [byte].
+    /// Length of the packet according to its header [byte].
     pub bytes: u16,
-    /// Whether it may be marked.
+    /// Whether the packet is ECN-capable.
     pub capable: bool,
-    /// Whether it is marked.
+    /// Whether the packet has CE.
     pub marked: bool,
 }
 
-/// Reads the headers of an IP packet; none if it isn't one, or has been cut off.
+/// Parses the headers of an IP packet. Returns None for anything else and for truncated packets.
 pub fn headers(packet: &[u8]) -> Option<Headers> {
     match packet.first()? >> 4 {
         4 => headers_4(packet),
@@ -53,7 +52,7 @@ fn headers_4(packet: &[u8]) -> Option<Headers> {
     if length < IPV4_BYTES || usize::from(bytes) < length || packet.len() < usize::from(bytes) {
         return None;
     }
-    // Later fragments show no ports.
+    // Fragments other than the first contain no ports.
     let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
     let protocol = header[9];
     let address = |at: usize| {
@@ -116,7 +115,7 @@ fn ports(protocol: u8, packet: &[u8], at: usize) -> [u8; 4] {
     ports
 }
 
-/// Marks a packet as having met congestion; the checksum of an IPv4 header goes along (RFC 1624).
+/// Sets CE in a packet, and updates the checksum of an IPv4 header (RFC 1624).
 pub fn mark(packet: &mut [u8]) {
     match packet.first().map(|first| first >> 4) {
         Some(4) if packet.len() >= IPV4_BYTES => {

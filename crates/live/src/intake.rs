@@ -1,29 +1,30 @@
-//! How fast packets enter: no faster, for long, than the machine hands them out at the other end, where they would be late.
+//! Rate limit for entering packets: in the long run they enter no faster than the machine delivers them, because they would
+//! be late otherwise.
 
 use longpipe_events::Time;
 
 use crate::clock::nanoseconds;
 
-/// Packets that may enter ahead of that pace.
+/// Burst above the limit [packet].
 const BURST: i64 = 128;
-/// From so many in a row on it tells what a packet costs: one by one they cost what waking does.
+/// Minimum number of packets in a row for a cost sample; fewer measure mostly the wake-up.
 const ENOUGH: u64 = 8;
-/// The cost moves by one part in so many at most, so that a moment of which the machine had none to give is not all of it.
+/// Divisor of the maximum change of the cost per sample, so that a single stall of the machine does not dominate.
 const SHARE: i64 = 16;
 
-/// What it takes to carry a packet, and when the next one may enter.
+/// Cost per packet, and the credit for entering packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Intake {
-    /// To take one in, and to let one out [ns]; 0: not known yet.
+    /// Cost of receiving and of delivering a packet [ns]; 0 before the first sample.
     in_ns: i64,
     out_ns: i64,
-    /// What may be spent on packets that enter [ns], as of then.
+    /// Credit for entering packets [ns], valid at the following time.
     credit_ns: i64,
     counted: Time,
 }
 
 impl Intake {
-    /// Nothing is known.
+    /// Creates a limit without samples.
     pub fn new(now: Time) -> Intake {
         Intake {
             in_ns: 0,
@@ -33,7 +34,7 @@ impl Intake {
         }
     }
 
-    /// Whether packets may enter now.
+    /// Returns whether packets may enter now.
     pub fn is_open(&mut self, now: Time) -> bool {
         let earned = nanoseconds(self.counted, now) as i64;
         self.credit_ns = (self.credit_ns + earned).min(BURST * self.cost());
@@ -41,23 +42,23 @@ impl Intake {
         self.credit_ns >= 0
     }
 
-    /// So many were taken in, which took so long [ns].
+    /// Records that `packets` were received in `took` nanoseconds.
     pub fn entered(&mut self, packets: u64, took: u64) {
         learn(&mut self.in_ns, packets, took);
         self.credit_ns -= packets as i64 * self.cost();
     }
 
-    /// So many were let out, which took so long [ns].
+    /// Records that `packets` were delivered in `took` nanoseconds.
     pub fn left(&mut self, packets: u64, took: u64) {
         learn(&mut self.out_ns, packets, took);
     }
 
-    /// Nothing was carried for a while, though there was something to carry.
+    /// Records a nap until `until`, during which packets waited.
     pub fn napped(&mut self, until: Time) {
         self.counted = until;
     }
 
-    /// Both together, and a part in 32 for what is to be done besides; nothing, as long as packets never came in a row.
+    /// Returns the cost per packet [ns], with 1/32 added for other work; 0 before the first sample.
     fn cost(&self) -> i64 {
         (self.in_ns + self.out_ns) * 33 / 32 * i64::from(self.in_ns > 0 && self.out_ns > 0)
     }
@@ -97,7 +98,7 @@ mod tests {
         let mut intake = Intake::new(Time::ZERO);
         intake.entered(8, 8 * 1_000);
         intake.left(8, 8 * 3_000);
-        // A packet costs 4.125 µs; of .89 s 215 700 and the burst.
+        // A packet costs 4.125 µs, so 215 700 packets and the burst fit into .89 s.
         let mut entered = 0;
         for us in (0..1_000_000).filter(|us| us % 100 < 90) {
             if us % 100 == 0 {

@@ -1,29 +1,30 @@
-//! Datagrams of one flow that leave together are handed to the kernel at once, which takes them apart for programs that want them one
-//! by one: what a network card's receive offload does (virtio 1.2 section 5.1.6, `VIRTIO_NET_HDR_GSO_UDP_L4`; Linux since 6.2).
+//! Joins datagrams of one flow that leave together, so that the kernel receives them at once, as from a network card's receive
+//! offload (virtio 1.2 section 5.1.6, `VIRTIO_NET_HDR_GSO_UDP_L4`; Linux since 6.2). The kernel splits them for programs that
+//! read single datagrams.
 
 use crate::segments::{
     checksum, folded, put, sum, LEFT_BYTES, NEEDS_CHECKSUM, UDP, UDP_BYTES, UDP_CHECKSUM, UDP_SEGMENTS,
 };
 
-/// Most that every kernel takes at once.
+/// Maximum number of datagrams that every kernel accepts at once.
 const MOST: usize = 64;
-/// Longest IP packet.
+/// Maximum length of an IP packet [byte].
 const LONGEST: usize = u16::MAX as usize;
 
-/// A packet, and the datagrams that were put behind it.
+/// A packet with the datagrams appended to it.
 #[derive(Debug, Default)]
 pub struct Joined {
     packet: Vec<u8>,
-    /// How many there are; 0: none yet.
+    /// Number of datagrams; 0 if empty.
     count: usize,
-    /// Where the first one's UDP header begins, if others may follow.
+    /// Offset of the first UDP header, if more datagrams may be appended.
     transport: Option<usize>,
-    /// Bytes that the first one carries.
+    /// Payload of the first datagram [byte].
     size: usize,
 }
 
 impl Joined {
-    /// Takes a packet after those that are there; false if it can't be one of them.
+    /// Appends a packet. Returns false if it cannot be joined with the present ones.
     pub fn take(&mut self, packet: &[u8]) -> bool {
         if self.count == 0 {
             self.packet.clear();
@@ -42,7 +43,7 @@ impl Joined {
         let Some(size) = packet.len().checked_sub(at + UDP_BYTES) else {
             return false;
         };
-        // All are as long as the first one, but for the last.
+        // All datagrams except the last must be as long as the first.
         let is_full = self.packet.len() == at + UDP_BYTES + self.count * self.size;
         let fits = size > 0 && size <= self.size && self.count < MOST && self.packet.len() + size <= LONGEST;
         let goes_on = is_full && fits && self.count > 0 && self.has_headers_of(packet, at);
@@ -53,7 +54,7 @@ impl Joined {
         true
     }
 
-    /// Whether the headers differ in nothing but lengths, checksums, and an identification that counts on.
+    /// Returns whether the headers differ only in lengths, checksums and a consecutive identification.
     fn has_headers_of(&self, packet: &[u8], at: usize) -> bool {
         let first = &self.packet;
         let same = |from: usize, to: usize| first[from..to] == packet[from..to];
@@ -66,12 +67,12 @@ impl Joined {
         ports && counts_on && same(0, 2) && same(6, 10) && same(12, 20)
     }
 
-    /// How many packets there are.
+    /// Returns the number of packets.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// What is left to do for the packet, and the packet; none are there afterwards.
+    /// Returns the virtio header and the packet, and clears them.
     pub fn finish(&mut self) -> ([u8; LEFT_BYTES], &mut [u8]) {
         let mut left = [0; LEFT_BYTES];
         if let (Some(at), true) = (self.transport, self.count > 1) {
@@ -102,7 +103,7 @@ impl Joined {
     }
 }
 
-/// Where a datagram's UDP header begins; none if the packet is anything but a whole datagram without options.
+/// Returns the offset of the UDP header; None unless the packet is a complete datagram without IP options.
 fn transport_of(packet: &[u8]) -> Option<usize> {
     let (at, length) = match packet.first()? {
         0x45 => {
@@ -123,7 +124,7 @@ fn transport_of(packet: &[u8]) -> Option<usize> {
     (length == packet.len() && datagram == length - at).then_some(at)
 }
 
-/// Whether it is a whole datagram with lengths and checksums that are right, as no checksum of it is looked at afterwards.
+/// Returns whether lengths and checksums of a datagram are valid. They are not checked again afterwards.
 fn is_right(packet: &[u8], at: usize) -> bool {
     if transport_of(packet) != Some(at) {
         return false;
@@ -144,7 +145,7 @@ mod tests {
     use super::*;
     use crate::segments::finish;
 
-    /// A datagram with right checksums.
+    /// Creates a datagram with valid checksums.
     fn datagram(version: u8, identification: u16, port: u16, data: &[u8]) -> Vec<u8> {
         let at = if version == 4 { 20 } else { 40 };
         let mut packet = vec![0; at + 8];
@@ -172,7 +173,7 @@ mod tests {
         packet
     }
 
-    /// What a kernel makes of it.
+    /// Splits joined datagrams as a kernel does.
     fn apart(joined: &mut Joined) -> Vec<Vec<u8>> {
         let (left, packet) = joined.finish();
         let Some(mut cut) = finish(left, packet) else {
@@ -202,7 +203,7 @@ mod tests {
             let mut joined = Joined::default();
             assert!(all.iter().all(|one| joined.take(one)));
             assert_eq!(joined.count(), 4);
-            // The last one was shorter, so that nothing may follow.
+            // Nothing may follow a shorter datagram.
             assert!(!joined.take(&datagram(version, 2, 9, &[4; 11])));
             assert_eq!(apart(&mut joined), all);
             assert_eq!(joined.count(), 0);

@@ -1,10 +1,10 @@
-//! How late things were: counts in buckets whose width is at most 1/64 of their value.
+//! Histogram of delays, with buckets of at most 1/64 of their value.
 
 const BITS: u32 = 6;
 const PER_OCTAVE: usize = 1 << BITS;
 const BUCKETS: usize = (64 - BITS as usize) * PER_OCTAVE + PER_OCTAVE;
 
-/// A histogram of lengths of time [ns].
+/// A histogram of durations [ns].
 #[derive(Clone, Debug)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -22,13 +22,13 @@ impl Default for Histogram {
     }
 }
 
-/// The bucket of a value.
+/// Returns the bucket of a value.
 fn bucket(value: u64) -> usize {
     let shift = (64 - value.leading_zeros()).saturating_sub(BITS + 1);
     ((shift as usize) << BITS) + (value >> shift) as usize
 }
 
-/// The largest value of a bucket.
+/// Returns the largest value of a bucket.
 fn upper(bucket: usize) -> u64 {
     let octave = (bucket >> BITS).saturating_sub(1);
     let within = (bucket - (octave << BITS)) as u64;
@@ -43,17 +43,17 @@ impl Histogram {
         self.worst = self.worst.max(value);
     }
 
-    /// How many were counted.
+    /// Returns the number of values.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// The largest [ns].
+    /// Returns the maximum [ns].
     pub fn worst(&self) -> u64 {
         self.worst
     }
 
-    /// The value that this share of them does not exceed, too large by 1/64 at most [ns]; none if there are none.
+    /// Returns a quantile, at most 1/64 too large [ns]; None without values.
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let rank = ((self.total as f64 * share).ceil() as u64).clamp(1, self.total.max(1));
         let mut sum = 0;

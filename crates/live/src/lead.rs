@@ -1,27 +1,27 @@
-//! By how much earlier than due the kernel is given a packet after a pause, so that it has passed it on by then: what handing over
-//! takes, as a clock's egress latency in IEEE 1588. In the midst of others it is too little to be looked at.
+//! Lead time: after a pause, a packet is passed to the kernel earlier than due by the time that passing it takes (egress latency
+//! in IEEE 1588). Between other packets this time is negligible.
 
 use crate::clock::{nanoseconds, PS_PER_NS};
 use longpipe_events::{Span, Time};
 
-/// After so long without a packet, handing one over takes longer.
+/// Pause after which passing a packet takes longer [ns].
 const PAUSE_NS: u64 = 1_000_000;
-/// The most that it is taken to take [ns].
+/// Maximum estimate [ns].
 const LONGEST_NS: u64 = 100_000;
-/// By how much what is believed moves with each packet [ns].
+/// Change of the estimate per packet [ns].
 const STEP_NS: u64 = 1_000;
 
-/// What handing over takes after a pause.
+/// Estimate of the time to pass a packet after a pause.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lead {
-    /// What it takes in the median of late [ns]; none: not known yet.
+    /// Running median of this time [ns]; None before the first sample.
     usual_ns: Option<u64>,
-    /// When a packet was last handed over.
+    /// Time at which a packet was last passed.
     last: Time,
 }
 
 impl Lead {
-    /// By how much earlier than due it begins now [ns].
+    /// Returns the current lead [ns].
     pub fn ns(&self, now: Time) -> u64 {
         if self.is_after_pause(now) {
             self.usual_ns.unwrap_or(0)
@@ -30,7 +30,7 @@ impl Lead {
         }
     }
 
-    /// Up to when what is due is handed over now, if nothing is before `due`.
+    /// Returns the time up to which due packets are passed now; the first one is due at `due`.
     pub fn reach(&self, now: Time, due: Time) -> Time {
         if due <= now + Span(self.ns(now) * PS_PER_NS) {
             due.max(now)
@@ -39,11 +39,11 @@ impl Lead {
         }
     }
 
-    /// A packet was handed over from one instant to another.
+    /// Records that passing a packet took from `from` to `to`.
     pub fn took(&mut self, from: Time, to: Time) {
         if self.is_after_pause(from) {
             let took = nanoseconds(from, to).min(LONGEST_NS);
-            // By equal steps, however far it is: the median, which one that took very long hardly moves.
+            // Equal steps track the median, so that an outlier changes the estimate little.
             self.usual_ns = Some(match self.usual_ns {
                 None => took,
                 Some(usual) if took < usual => usual.saturating_sub(STEP_NS),

@@ -1,4 +1,4 @@
-//! Packets that are due, on their way to the device of their host: those that can be handed over together are.
+//! Due packets on their way to the device of their host; packets that can be joined are passed together.
 
 use crate::clock::{nanoseconds, Clock};
 use crate::joined::Joined;
@@ -7,23 +7,23 @@ use crate::live::{Host, Said};
 use crate::path::Path;
 use longpipe_events::Time;
 
-/// What is handed over next.
+/// Packets to pass next.
 #[derive(Debug)]
 pub struct Leaving {
     joined: Joined,
-    /// The host that it is for.
+    /// Destination host.
     to: usize,
-    /// When each packet was due.
+    /// Due time of each packet.
     due: Vec<Time>,
-    /// What is later than this is counted [ns].
+    /// Lateness from which packets count as late [ns].
     limit_ns: u64,
     lead: Lead,
-    /// Since when what is due is looked for.
+    /// Time at which the current pass over due packets started.
     from: Time,
 }
 
 impl Leaving {
-    /// Nothing yet.
+    /// Creates an empty queue.
     pub fn new(limit_ns: u64) -> Leaving {
         Leaving {
             joined: Joined::default(),
@@ -35,12 +35,12 @@ impl Leaving {
         }
     }
 
-    /// By how much earlier than due packets begin to leave now [ns].
+    /// Returns the current lead of packets [ns].
     pub fn lead(&self, now: Time) -> u64 {
         self.lead.ns(now)
     }
 
-    /// Up to when what is due leaves now.
+    /// Starts a pass and returns the time up to which packets leave now.
     pub fn begin(&mut self, now: Time, path: &mut Path) -> Time {
         self.from = now;
         if self.lead.ns(now) == 0 {
@@ -49,7 +49,7 @@ impl Leaving {
         self.lead.reach(now, path.horizon().max(path.next_due()))
     }
 
-    /// A packet leaves for a host, after those that can't go with it.
+    /// Adds a packet for a host, and first passes the packets that it cannot be joined with.
     pub fn put(&mut self, due: Time, to: usize, packet: &[u8], hosts: &mut [Host], said: &mut Said, clock: &Clock) {
         let goes_along = to == self.to && hosts[to].device.joins() && self.joined.take(packet);
         if !goes_along {
@@ -60,7 +60,7 @@ impl Leaving {
         self.due.push(due);
     }
 
-    /// All that is here is handed over; how late each was by then is counted.
+    /// Passes all packets, and records how late each one was.
     pub fn flush(&mut self, hosts: &mut [Host], said: &mut Said, clock: &Clock) {
         if self.due.is_empty() {
             return;

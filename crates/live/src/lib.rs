@@ -5,7 +5,7 @@
 //!                                  └─ record ─▶ Path again: the same decisions
 //! ```
 //!
-//! `Path` alone decides, and knows nothing of clocks; `Live` alone knows what time it is, and decides nothing.
+//! `Path` makes all decisions and reads no clock; `Live` reads the clock and makes no decisions.
 
 pub mod alone;
 pub mod capture;

@@ -1,4 +1,4 @@
-//! The path in time with the clock: what the devices bring enters, and leaves again when it is due.
+//! Runs a path in real time: packets from devices enter it, and leave it when they are due.
 
 use crate::capture::Capture;
 use crate::clock::{nanoseconds, sleep, Clock};
@@ -20,70 +20,70 @@ use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, PoisonError};
 
-/// Packets taken from one device before it is seen what is due.
+/// Packets received from a device before due packets are checked.
 const BATCH: u64 = 16;
-/// What simulated flows do is caught up with at least so often [ns], so that there is little of it when a packet is due.
+/// Interval at which simulated flows are processed at least [ns], so that little of their work is left when a packet is due.
 const CATCH_UP: u64 = 1_000_000;
-/// Longest sleep [ns].
+/// Maximum sleep [ns].
 const LONGEST_SLEEP: u64 = 50_000_000;
-/// Between two looks whether to stop, and two words on how it goes.
+/// Interval for checking the stop descriptor and publishing progress.
 const BETWEEN_LOOKS: Span = Span(100_000_000_000);
 
-/// A host at which real programs run.
+/// A host with real programs.
 #[derive(Debug)]
 pub struct Host {
-    /// Its addresses.
+    /// IP addresses of the host.
     pub addresses: Vec<IpAddr>,
-    /// Its device.
+    /// Device of the host.
     pub device: Device,
 }
 
-/// How the loop is to run.
+/// Options of the loop.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How long it looks at the clock rather than sleep before something is due [ns].
+    /// Time before a due packet during which the loop spins instead of sleeping [ns].
     pub spin_ns: u64,
-    /// What is later than this is counted [ns].
+    /// Lateness from which packets count as late [ns].
     pub late_ns: u64,
-    /// Whether the thread is of real-time priority, and leaves the processor to others now and then.
+    /// Whether the thread has real-time priority and therefore yields the processor regularly.
     pub real_time: bool,
-    /// The host that is the way to all addresses that no host has.
+    /// Host with the route to all addresses that no host has.
     pub outside: Option<usize>,
 }
 
-/// How a run goes, or went.
+/// State or result of a live run.
 #[derive(Clone, Debug, Default)]
 pub struct Said {
-    /// Since it began.
+    /// Time since the start.
     pub elapsed: Time,
-    /// What became of the packets that entered.
+    /// Counters of entered packets.
     pub counts: Counts,
-    /// A hash of all decisions.
+    /// Hash of all decisions.
     pub decisions: u64,
-    /// Packets to addresses that no way leads to.
+    /// Packets to addresses without a route.
     pub no_way: u64,
-    /// What is no IP packet, or a longer one than the path carries.
+    /// Packets that are not IP, or longer than the path allows.
     pub unfit: u64,
-    /// Packets that a device did not take when they were due.
+    /// Packets that a device did not accept when they were due.
     pub refused: u64,
-    /// How much later than due packets left.
+    /// Lateness of packets.
     pub lateness: Histogram,
-    /// By how much one was handed over before it was due, at most [ns].
+    /// Maximum time by which a packet was passed too early [ns].
     pub earliest_ns: u64,
-    /// Packets later than the limit.
+    /// Number of late packets.
     pub late: u64,
-    /// Longest time for which nothing was looked at, but for sleep [ns].
+    /// Longest pause of the loop, without sleep [ns].
     pub longest_pause_ns: u64,
 }
 
-/// The devices, the path between them, and what is under way.
+/// Devices, the path between them, and the packets in flight.
 #[derive(Debug)]
 pub struct Live {
     path: Path,
     hosts: Vec<Host>,
-    /// Whose turn it is to have its packets taken in.
+    /// Host whose packets are received next.
     turn: usize,
-    /// By host: when its device had a packet that ended sleep.
+    /// By host: time at which a packet of its device ended a sleep.
     waiting: Vec<Option<Time>>,
     routes: Routes,
     leaving: Leaving,
@@ -96,7 +96,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Nothing has entered yet; packets of more than `longest` bytes never will.
+    /// Creates an idle loop that rejects packets longer than `longest` bytes.
     pub fn new(path: Path, hosts: Vec<Host>, ways: &[Way], longest: usize, options: Options) -> Live {
         let addresses: Vec<_> = hosts.iter().map(|host| host.addresses.clone()).collect();
         Live {
@@ -115,20 +115,20 @@ impl Live {
         }
     }
 
-    /// Keeps what enters.
+    /// Records entering packets.
     pub fn record(&mut self, recorder: Recorder) {
         self.recorder = Some(recorder);
     }
 
-    /// Writes what passes.
+    /// Captures passing packets.
     pub fn capture(&mut self, capture: Capture) {
         self.capture = Some(capture);
     }
 
-    /// Carries packets until `stop` can be read or is closed; `watch` hears now and then how it goes.
+    /// Carries packets until `stop` is readable or closed, and publishes its state in `watch`.
     ///
     /// # Errors
-    /// A device is gone, or the record can't be written.
+    /// Returns an error if a device is gone or the record cannot be written.
     pub fn run(mut self, stop: BorrowedFd<'_>, watch: &Mutex<Said>) -> io::Result<(Said, Path)> {
         let clock = Clock::default();
         let (mut looked, mut told) = (clock.now(), Time::ZERO);
@@ -192,7 +192,7 @@ impl Live {
         self.finish(&clock, watch)
     }
 
-    /// How long it may sleep so that it is awake `margin` before a packet is due, if nothing comes [ns]; none: not at all.
+    /// Returns how long the loop may sleep so that it is awake `margin` before a packet is due [ns]; None if it may not sleep.
     fn idle(&mut self, now: Time, margin: u64) -> Option<u64> {
         let (due, next) = (self.path.horizon(), self.path.next_due());
         let wait = nanoseconds(now, due).checked_sub(margin).filter(|&wait| wait > 0)?;
@@ -224,7 +224,7 @@ impl Live {
         *watch.lock().unwrap_or_else(PoisonError::into_inner) = self.said.clone();
     }
 
-    /// What is due by `now` leaves; how many packets that were.
+    /// Passes packets that are due by `now`. Returns their number.
     fn let_out(&mut self, now: Time, clock: &Clock) -> u64 {
         let mut left = 0;
         let until = self.leaving.begin(now, &mut self.path);
@@ -257,14 +257,14 @@ impl Live {
         left
     }
 
-    /// What a host's kernel has sent enters; how many packets that were.
+    /// Receives packets from a host's kernel. Returns their number.
     fn take_in(&mut self, from: usize, clock: &Clock) -> io::Result<u64> {
         let mut waiting = self.waiting[from].take();
         for count in 0..BATCH {
             let Some(packet) = self.hosts[from].device.receive()? else {
                 return Ok(count);
             };
-            // Read a moment later, the first one was there when it ended a sleep.
+            // The first packet had arrived when it ended the sleep, a moment before it is read.
             let at = waiting.take().unwrap_or_else(|| clock.now()).max(self.path.now());
             let Some(found) = headers(packet).filter(|found| usize::from(found.bytes) <= self.longest) else {
                 self.said.unfit += 1;
@@ -299,7 +299,7 @@ impl Live {
     }
 }
 
-/// Whether somebody has written to `stop` or closed its other end.
+/// Returns whether `stop` is readable or closed.
 fn is_over(stop: BorrowedFd<'_>) -> io::Result<bool> {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut descriptors = [PollFd::from_borrowed_fd(stop, PollFlags::IN)];

@@ -1,4 +1,4 @@
-//! What entered, as a file: entries of 16 bytes, the last of which is the end with the hash of what was decided.
+//! A record of entered packets: entries of 16 bytes, the last of which is the end with the hash of all decisions.
 //!
 //! ```text
 //! arrival:  time [ps] (8), circuit (4), length [byte] (2), flags: 1 may be marked, 2 is marked (1), 0 (1)
@@ -13,11 +13,11 @@ use std::path::Path;
 use std::sync::mpsc::{sync_channel, SyncSender};
 use std::thread::JoinHandle;
 
-/// Bytes of an entry.
+/// Size of an entry [byte].
 pub const ENTRY: usize = 16;
-/// Entries that are handed to the disk at a time.
+/// Entries per write.
 const BATCH: usize = 4096;
-/// Batches that may wait for the disk before the path does.
+/// Batches that may be queued for the disk before the path has to wait.
 const WAITING: usize = 1024;
 const CAPABLE: u8 = 1;
 const MARKED: u8 = 2;
@@ -25,18 +25,18 @@ const END: u8 = 1;
 /// The longest time between two entries, one day: a record with a longer pause is damaged.
 const LONGEST_PAUSE: Span = Span(86_400_000_000_000_000);
 
-/// How a record ends.
+/// End of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
-    /// When.
+    /// Time of the end.
     pub at: Time,
-    /// The hash of all decisions.
+    /// Hash of all decisions.
     pub decisions: u64,
-    /// How many packets had entered.
+    /// Number of entered packets.
     pub arrivals: u64,
 }
 
-/// A record being written, by a thread of its own.
+/// A record that is being written by a separate thread.
 #[derive(Debug)]
 pub struct Recorder {
     batch: Vec<u8>,
@@ -46,10 +46,10 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Adds entries to the file at `path`.
+    /// Appends entries to the file at `path`.
     ///
     /// # Errors
-    /// The file can't be opened.
+    /// Returns an error if the file cannot be opened.
     pub fn append(path: &Path) -> io::Result<Recorder> {
         let mut file = OpenOptions::new().append(true).open(path)?;
         let (to, batches) = sync_channel::<Vec<u8>>(WAITING);
@@ -62,7 +62,7 @@ impl Recorder {
         })
     }
 
-    /// A packet has entered.
+    /// Records an entered packet.
     pub fn put(&mut self, arrival: &Arrival) {
         let flags = if arrival.capable { CAPABLE } else { 0 } | if arrival.marked { MARKED } else { 0 };
         self.batch.extend_from_slice(&arrival.at.0.to_le_bytes());
@@ -78,15 +78,15 @@ impl Recorder {
     fn hand_over(&mut self) {
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH * ENTRY));
         if let Some(to) = &self.to {
-            // A writer that is gone has an error, which `finish` tells.
+            // If the writer has failed, `finish` returns its error.
             let _ = to.send(batch);
         }
     }
 
-    /// The run is over.
+    /// Writes the end of the record.
     ///
     /// # Errors
-    /// Something could not be written.
+    /// Returns an error if the record could not be written.
     pub fn finish(mut self, at: Time, decisions: u64) -> io::Result<()> {
         self.batch.extend_from_slice(&at.0.to_le_bytes());
         self.batch.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, END]);
@@ -102,25 +102,25 @@ impl Recorder {
     }
 }
 
-/// Why a record can't be read.
+/// Errors of reading a record.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file.
+    /// The file cannot be read.
     #[error("{0}")]
     File(#[from] io::Error),
-    /// What it holds.
+    /// An invalid entry, by number.
     #[error("entry {0}: not one of a record")]
     Entry(u64),
-    /// An entry is too late for the one before.
+    /// An entry is too long after the previous one.
     #[error("entry {0}: {1} s after the one before; a record pauses for a day at most")]
     Pause(u64, u64),
 }
 
-/// Reads the entries of the file at `path`, which begin at byte `offset`; how it ends, unless it was broken off. An error of
-/// `each` ends the reading.
+/// Reads the entries of the file at `path` from byte `offset` on, and calls `each` for them. Returns the end of the record, or
+/// None if it is incomplete.
 ///
 /// # Errors
-/// The file can't be read, or holds something else; or what `each` returns.
+/// Returns an error if the file cannot be read or is invalid, and the first error of `each`.
 pub fn read<E: From<ReadError>>(
     path: &Path,
     offset: u64,
@@ -199,14 +199,14 @@ mod tests {
         };
         assert_eq!(end, Some(expected));
         assert!(found.into_iter().eq((0..10_000).map(arrival)));
-        // Broken off.
+        // An incomplete record.
         let bytes = std::fs::read(&path).expect("the file");
         std::fs::write(&path, &bytes[..4 + 3 * ENTRY + 5]).expect("room");
         let ends = |offset| read(&path, offset, |_| Ok::<(), ReadError>(()));
         assert!(ends(4).is_ok_and(|end| end.is_none()));
         std::fs::write(&path, [0xff; 64]).expect("room");
         assert!(matches!(ends(0), Err(ReadError::Entry(0))));
-        // 58 days and 19 hours, then a flag that there is not.
+        // 58 days and 19 hours, then an undefined flag.
         let mut entry = [0; ENTRY];
         entry[..8].copy_from_slice(&5_081_277_178_699_218_000_u64.to_le_bytes());
         std::fs::write(&path, entry).expect("room");

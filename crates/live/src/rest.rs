@@ -1,36 +1,36 @@
-//! When a thread that carries packets sleeps, and for how long: it wakes before what is due by as much as the machine is slow to
-//! wake it, and at real-time priority it leaves the processor to others before the kernel has them take it.
+//! Sleep of a thread that carries packets: it wakes up earlier than needed by the wake-up latency of the machine, and at
+//! real-time priority it yields the processor before the kernel throttles it.
 
 use longpipe_events::Time;
 
 use crate::clock::{nanoseconds, PS_PER_NS};
 
-/// One part in so many of the time is others' where the thread is of real-time priority: the kernel gives them 5 % of each second,
-/// all at once, unless they have had it (`sched_rt_runtime_us`; since Linux 6.12 the fair server).
+/// Divisor of the CPU time that is yielded at real-time priority. Otherwise the kernel reserves 5 % of each second for other
+/// threads, in one piece (`sched_rt_runtime_us`; since Linux 6.12 the fair server).
 const SHARE: u64 = 12;
-/// What it owes them before it naps [ns].
+/// CPU time owed to other threads at which the thread naps [ns].
 const LONGEST_DEBT: u64 = 100_000;
-/// The most by which waking is taken to be slow [ns].
+/// Maximum estimate of the wake-up latency [ns].
 const SLOWEST: u64 = 300_000;
 
-/// How the thread has slept so far.
+/// Sleep history of the thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Rest {
-    /// For at least so long it looks at the clock rather than sleep before something is due [ns]; 0: it never does.
+    /// Minimum time before a due packet during which the thread spins [ns]; 0 means never.
     spin_ns: u64,
-    /// Whether it owes others time.
+    /// Whether the thread yields CPU time to others.
     naps: bool,
-    /// By how much waking was slow, nearly at worst [ns].
+    /// Wake-up latency, nearly the maximum [ns].
     slow_ns: u64,
-    /// Likewise, nearly at best; none: not known yet.
+    /// Wake-up latency, nearly the minimum [ns]; None before the first sample.
     quick_ns: Option<u64>,
-    /// Since when it has not slept, and what it owed then [ns].
+    /// End of the last sleep, and CPU time owed at that time [ns].
     woke: Time,
     owed_ns: u64,
 }
 
 impl Rest {
-    /// Of a thread that is awake since `now`.
+    /// Creates the history of a thread that is awake since `now`.
     pub fn new(spin_ns: u64, naps: bool, now: Time) -> Rest {
         Rest {
             spin_ns,
@@ -42,7 +42,7 @@ impl Rest {
         }
     }
 
-    /// How long before something is due it is to be awake [ns].
+    /// Returns how long before a due packet the thread must be awake [ns].
     pub fn margin(&self) -> u64 {
         if self.spin_ns == 0 {
             return 0;
@@ -50,7 +50,7 @@ impl Rest {
         self.spin_ns.max(self.slow_ns.min(SLOWEST))
     }
 
-    /// How long it is to nap now, whatever waits, if it is time to [ns].
+    /// Returns the length of a nap that is due now, even if packets wait [ns].
     pub fn nap(&self, now: Time) -> Option<u64> {
         let owes = self.owes(now);
         (self.naps && owes > LONGEST_DEBT).then(|| owes.saturating_sub(self.slow_ns))
@@ -60,14 +60,14 @@ impl Rest {
         self.owed_ns + nanoseconds(self.woke, now) / SHARE
     }
 
-    /// It has slept from one instant to another, for `asked` nanoseconds unless something woke it before.
+    /// Records a sleep from `from` to `to`; `asked` nanoseconds were requested, unless an event ended it.
     pub fn slept(&mut self, from: Time, to: Time, asked: Option<u64>) {
         let lasted = nanoseconds(from, to);
         self.owed_ns = self.owes(from).saturating_sub(lasted);
         self.woke = to;
         let Some(asked) = asked else { return };
         let slow = lasted.saturating_sub(asked);
-        // Up at once, and down slowly: nearly the worst of late, but that one outlier is not all of it.
+        // Rises at once and falls slowly: nearly the recent maximum, without being dominated by one outlier.
         if slow > self.slow_ns {
             self.slow_ns += (slow - self.slow_ns) / 4;
         } else {
@@ -81,7 +81,7 @@ impl Rest {
         }
     }
 
-    /// When that came which has ended a sleep from one instant to another: so long before its end as waking takes, nearly at best.
+    /// Returns the arrival time of the packet that ended a sleep: its end minus nearly the minimum wake-up latency.
     pub fn was_woken(&self, from: Time, to: Time) -> Time {
         let quick = self.quick_ns.unwrap_or(0).min(nanoseconds(from, to));
         Time(to.0 - quick * PS_PER_NS)

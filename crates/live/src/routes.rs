@@ -1,47 +1,47 @@
-//! Which host a real packet is for, and on which circuit of the path it gets there.
+//! Destination host and circuit of real packets.
 
 use crate::headers::FlowKey;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// Flows told apart, at most; all others are told apart by a hash.
+/// Maximum number of flows with an entry of their own; others are hashed.
 const KNOWN_FLOWS: usize = 1 << 16;
 
-/// Foreign flows between two hosts, over which real flows are spread as they come.
+/// External flows between two hosts, to which real flows are assigned in order of appearance.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
-    /// The flows' sender and receiver, by number of the host.
+    /// Host numbers of the flows' sender and receiver.
     pub ends: [usize; 2],
-    /// The first of them.
+    /// First flow.
     pub first: u32,
-    /// How many.
+    /// Number of flows.
     pub flows: u32,
 }
 
-/// Where a packet goes.
+/// Route of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The host that it is for.
+    /// Destination host.
     pub to: usize,
-    /// The circuit that leads there.
+    /// Circuit to the destination.
     pub circuit: u32,
 }
 
-/// All ways between the hosts, and the flows seen so far.
+/// All routes between the hosts, and the known flows.
 #[derive(Debug)]
 pub struct Routes {
     by_address: HashMap<IpAddr, usize>,
-    /// The host that is the way to all addresses that no host has.
+    /// Host with the route to all addresses that no host has.
     outside: Option<usize>,
-    /// By host from which and to which; the flag says that it leads from a flow's receiver to its sender.
+    /// By source and destination host; the flag marks the direction from a flow's receiver to its sender.
     ways: Vec<Vec<Option<(Way, bool)>>>,
     flows: HashMap<FlowKey, u32>,
-    /// Of each host's last packet, as the next one is mostly of the same flow.
+    /// Cache: flow and route of each host's last packet.
     last: Vec<Option<(FlowKey, Route)>>,
 }
 
 impl Routes {
-    /// Between hosts with these addresses.
+    /// Creates the routes between hosts with these addresses.
     pub fn new(addresses: &[Vec<IpAddr>], ways: &[Way], outside: Option<usize>) -> Routes {
         let hosts = addresses.len();
         let mut table = vec![vec![None; hosts]; hosts];
@@ -60,7 +60,7 @@ impl Routes {
         }
     }
 
-    /// Where a packet of this flow goes that a host has sent; none if no way leads there.
+    /// Returns the route of a packet that a host has sent; None without a route.
     pub fn find(&mut self, from: usize, flow: FlowKey) -> Option<Route> {
         if let Some((_, route)) = self.last[from].filter(|(last, _)| *last == flow) {
             return Some(route);
@@ -73,7 +73,7 @@ impl Routes {
         Some(route)
     }
 
-    /// A flow's number: the same both ways, in the order in which they come.
+    /// Returns the number of a flow, equal in both directions and in order of appearance.
     fn number_of(&mut self, flow: FlowKey) -> u32 {
         let [a, b, c, d] = flow.ports;
         let back = FlowKey {

@@ -1,43 +1,44 @@
-//! What the kernel leaves to a network card: to cut a long packet into segments, and to compute checksums (virtio 1.2 section 5.1.6,
-//! RFC 1071). It hands over dozens of packets at once then.
+//! Segmentation and checksum offload: the kernel passes long packets that are split here, and checksums that are computed here
+//! (virtio 1.2 section 5.1.6, RFC 1071).
 
-/// What comes before a packet: `struct virtio_net_hdr`; all zeros say that nothing is left to do.
+/// Size of the header before a packet, `struct virtio_net_hdr`; zeros mean that nothing is left to do.
 pub const LEFT_BYTES: usize = 10;
-/// The transport's checksum is left to do.
+/// Flag: the transport checksum must be computed.
 pub const NEEDS_CHECKSUM: u8 = 1;
 const TCP_4: u8 = 1;
 const TCP_6: u8 = 4;
-/// Datagrams that were put together.
+/// Kind: joined UDP datagrams.
 pub const UDP_SEGMENTS: u8 = 5;
-/// Bit of a kind, besides: the first segment has CWR.
+/// Additional bit of a kind: the first segment has CWR.
 const WITH_CWR: u8 = 0x80;
 
 const TCP: u8 = 6;
-/// Its number as a protocol of IP, its header's bytes, and where in it the checksum is.
+/// UDP: protocol number, header length, and offset of the checksum.
 pub const UDP: u8 = 17;
 pub const UDP_BYTES: usize = 8;
 pub const UDP_CHECKSUM: usize = 6;
-/// Where TCP's is.
+/// Offset of TCP's checksum.
 const TCP_CHECKSUM: usize = 16;
 const FIN_AND_PSH: u8 = 0x09;
 const CWR: u8 = 0x80;
 
-/// A long packet of which segments are cut off, one after the other.
+/// State of splitting a long packet into segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
     protocol: u8,
-    /// Where the transport's header begins, and where all headers end.
+    /// Offset of the transport header, and end of all headers.
     transport: usize,
     headers: usize,
-    /// Bytes of a segment without headers.
+    /// Payload of a segment [byte].
     size: usize,
-    /// Where the next one begins, where the last one ends, and how many there were.
+    /// Start of the next segment, end of the last, and number of segments so far.
     from: usize,
     end: usize,
     number: u16,
 }
 
-/// Computes the checksum of a packet if that was left to do, or says how to cut it; what makes no sense is left as it is.
+/// Computes the checksum of a packet if requested, or returns how to split it. A packet with an invalid request is left
+/// unchanged.
 pub fn finish(left: [u8; LEFT_BYTES], packet: &mut [u8]) -> Option<Cut> {
     let word = |at: usize| usize::from(u16::from_ne_bytes([left[at], left[at + 1]]));
     let (size, transport, field) = (word(4), word(6), word(6) + word(8));
@@ -46,7 +47,7 @@ pub fn finish(left: [u8; LEFT_BYTES], packet: &mut [u8]) -> Option<Cut> {
         UDP_SEGMENTS => UDP,
         _ => {
             if left[0] & NEEDS_CHECKSUM != 0 && transport <= field && field + 2 <= packet.len() {
-                // The kernel has put the sum of the pseudo header there.
+                // The kernel has stored the sum of the pseudo-header there.
                 let found = checksum(sum(&packet[transport..]), word(8) == UDP_CHECKSUM);
                 packet[field..field + 2].copy_from_slice(&found);
             }
@@ -75,7 +76,7 @@ pub fn finish(left: [u8; LEFT_BYTES], packet: &mut [u8]) -> Option<Cut> {
 }
 
 impl Cut {
-    /// Cuts off the next segment of the packet; false if there is none left.
+    /// Writes the next segment of the packet. Returns false if there is none left.
     pub fn next(&mut self, packet: &[u8], segment: &mut Vec<u8>) -> bool {
         if self.from == self.end {
             return false;
@@ -102,7 +103,7 @@ impl Cut {
         true
     }
 
-    /// Length, identification and checksum of the IP header; the sum of its addresses.
+    /// Sets length, identification and checksum of the IP header. Returns the sum of its addresses.
     fn network(&self, segment: &mut [u8]) -> u64 {
         if segment[0] >> 4 != 4 {
             put(segment, 4, (segment.len() - 40) as u16);
@@ -118,7 +119,7 @@ impl Cut {
         sum(&segment[12..20])
     }
 
-    /// Number and flags of TCP, or UDP's length.
+    /// Sets the sequence number and flags of TCP, or the length of UDP.
     fn transport(&self, segment: &mut [u8], is_last: bool) {
         let at = self.transport;
         if self.protocol == UDP {
@@ -137,12 +138,12 @@ impl Cut {
     }
 }
 
-/// Writes a number at a place of a header.
+/// Writes a 16-bit number at an offset.
 pub fn put(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// The sum of 16-bit words, not yet folded; an odd byte is followed by a zero.
+/// Returns the unfolded sum of 16-bit words; an odd byte is padded with zero.
 pub fn sum(bytes: &[u8]) -> u64 {
     let words = bytes.chunks_exact(4);
     let mut last = [0; 4];
@@ -153,7 +154,7 @@ pub fn sum(bytes: &[u8]) -> u64 {
     whole + u64::from(u32::from_be_bytes(last))
 }
 
-/// It in 16 bits, with what is carried added in again.
+/// Folds a sum into 16 bits.
 pub fn folded(mut sum: u64) -> u16 {
     while sum >> 16 != 0 {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -161,7 +162,7 @@ pub fn folded(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// Its complement in 16 bits; UDP has zero for none (RFC 768).
+/// Returns the checksum for a sum; UDP replaces zero, which means no checksum (RFC 768).
 pub fn checksum(sum: u64, is_udp: bool) -> [u8; 2] {
     let found = !folded(sum);
     if is_udp && found == 0 { u16::MAX } else { found }.to_be_bytes()
@@ -178,7 +179,7 @@ mod tests {
         assert_eq!(checksum(sum(&[0xab]), false), (!0xab00_u16).to_be_bytes());
     }
 
-    /// A header as the kernel of this machine has it.
+    /// Creates a virtio header in native byte order.
     fn left(flags: u8, kind: u8, [headers, size, start, offset]: [u16; 4]) -> [u8; LEFT_BYTES] {
         let mut left = [0; LEFT_BYTES];
         left[0] = flags;

@@ -1,17 +1,17 @@
-//! Real packets on the path, by number; what was taken out is used again.
+//! Real packets on the path, by number, in reusable buffers.
 
 use std::collections::VecDeque;
 
-/// A packet that is kept.
+/// A stored packet.
 #[derive(Debug, Default)]
 pub struct Kept {
-    /// The host for which it is.
+    /// Destination host.
     pub to: usize,
-    /// All of it.
+    /// The whole packet.
     pub packet: Vec<u8>,
 }
 
-/// All that are kept, numbered as they came.
+/// All stored packets, numbered in order of arrival.
 #[derive(Debug, Default)]
 pub struct Store {
     first: u64,
@@ -19,11 +19,11 @@ pub struct Store {
     spare: Vec<Vec<u8>>,
 }
 
-/// Buffers kept to be used again, at most.
+/// Maximum number of spare buffers.
 const SPARE: usize = 4096;
 
 impl Store {
-    /// Keeps a copy of the next packet.
+    /// Stores a copy of the next packet.
     pub fn put(&mut self, to: usize, packet: &[u8]) {
         let mut copy = self.spare.pop().unwrap_or_default();
         copy.clear();
@@ -31,7 +31,7 @@ impl Store {
         self.kept.push_back(Some(Kept { to, packet: copy }));
     }
 
-    /// Takes out packet number `id`.
+    /// Removes and returns packet number `id`.
     pub fn take(&mut self, id: u64) -> Option<Kept> {
         let taken = self.kept.get_mut(id.checked_sub(self.first)? as usize)?.take();
         while matches!(self.kept.front(), Some(None)) {
@@ -41,7 +41,7 @@ impl Store {
         taken
     }
 
-    /// Takes back what a packet was kept in.
+    /// Takes back the buffer of a packet.
     pub fn give_back(&mut self, kept: Kept) {
         if self.spare.len() < SPARE {
             self.spare.push(kept.packet);

@@ -1,4 +1,4 @@
-//! What clients and servers of web traffic do: clients ask, servers answer.
+//! Web clients and servers: clients send requests, servers answer with files.
 
 use super::Hosts;
 use crate::clock::{Actor, START};
@@ -8,7 +8,7 @@ use crate::packets::in_transit::REQUEST;
 use crate::packets::{Circuit, Flow};
 use longpipe_tcp::{AckSegment, DataSegment};
 
-/// It is time for a client to ask.
+/// Handles the time of a client's next request.
 pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let now = hosts.clock.now;
     if let Some(requests) = &mut hosts.flows[flow.index()].requests {
@@ -18,7 +18,7 @@ pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M
     }
 }
 
-/// A request reaches the server.
+/// Handles the arrival of a request at the server.
 #[cold]
 pub(super) fn on_request<P: Probe, M: Medium>(
     hosts: &mut Hosts<P>,
@@ -38,7 +38,7 @@ pub(super) fn on_request<P: Probe, M: Medium>(
     hosts.send_data(medium, flow);
 }
 
-/// The ACK of a request reaches the client.
+/// Handles the arrival of a request's ACK at the client.
 #[cold]
 pub(super) fn on_request_ack<P: Probe, M: Medium>(
     hosts: &mut Hosts<P>,
@@ -56,7 +56,7 @@ pub(super) fn on_request_ack<P: Probe, M: Medium>(
     send_requests(hosts, medium, flow);
 }
 
-/// The timers of requests, some time after which something was due at their sender (the client) ...
+/// Handles a timer of the requests' sender, the client.
 pub(super) fn on_client_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     if let Some(requests) = &mut hosts.flows[flow.index()].requests {
         requests.sender.on_timeout(hosts.clock.now);
@@ -64,7 +64,7 @@ pub(super) fn on_client_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium:
     }
 }
 
-/// ... or at their receiver (the server).
+/// Handles a timer of the requests' receiver, the server.
 pub(super) fn on_server_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     if let Some(requests) = &mut hosts.flows[flow.index()].requests {
         requests.receiver.on_timeout(hosts.clock.now);

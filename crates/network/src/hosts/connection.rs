@@ -15,52 +15,52 @@ use longpipe_events::{MaybeTime, Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
 use longpipe_tcp::{sender::GREEDY, AckSegment, DataSegment, Receiver, Sender};
 
-/// Where a line of cache begins.
+/// Aligns the following fields to a cache line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 struct CacheLine;
 
-/// A connection: the sending host's half, then the receiving host's, each with what most packets touch first.
+/// A connection: the sending host's half, then the receiving host's, each with the most frequently used fields first.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Connection {
     /// Time of the scheduled timer event of the sending host.
     pub sender_armed: MaybeTime,
-    /// Where the data circuit begins.
+    /// Start of the data circuit.
     pub way: Entry,
     /// Sending end point.
     pub sender: Sender,
-    /// What the receiving host asks for, if the sending one only answers.
+    /// Requests of the receiving host, for web traffic.
     pub requests: Option<Box<Requests>>,
-    /// Data on its way.
+    /// Data in transit.
     pub data: InTransit<DataSegment>,
-    /// What the application sends in all [byte]; `GREEDY` where it answers requests.
+    /// Total data of the application [byte]; `GREEDY` if it answers requests.
     pub size: u64,
-    /// When the application begins.
+    /// Start time of the application.
     pub start: Time,
     receiving: CacheLine,
     /// Time of the scheduled timer event of the receiving host.
     pub receiver_armed: MaybeTime,
-    /// Where the return circuit begins.
+    /// Start of the return circuit.
     pub way_back: Entry,
-    /// Delivered bytes from which on something follows at the receiving host.
+    /// Number of delivered bytes at which `on_awaited` is invoked.
     pub awaited: u64,
     /// Receiving end point.
     pub receiver: Receiver,
-    /// ACKs on their way.
+    /// ACKs in transit.
     pub acks: InTransit<AckSegment>,
-    /// When the last byte was delivered.
+    /// Time at which the last byte was delivered.
     pub completion: Option<Time>,
-    /// What it sends in place of TCP's segments, if it does.
+    /// Datagrams that the flow sends instead of TCP segments.
     pub datagrams: Option<Box<Datagrams>>,
-    /// Packets of programs outside, if it carries those in place of its end points' own.
+    /// Packets of real programs, for an external flow.
     pub(crate) foreign: Option<Box<Foreign>>,
-    /// Of a connection that a node splits, or carries on.
+    /// State of a connection at a split-TCP proxy.
     pub(crate) relay: Option<Box<Relay>>,
 }
 
 impl Connection {
-    /// Where circuit `vc`, one of this flow's, begins.
+    /// Returns the start of `vc`, one of the flow's circuits.
     #[inline(always)]
     pub fn entry(&self, vc: Circuit) -> Entry {
         if !vc.is_back() {
@@ -70,7 +70,7 @@ impl Connection {
         }
     }
 
-    /// Adds its final state, of which this is reported, to the hash.
+    /// Adds the final state and its report to the hash.
     pub(crate) fn hash(&self, report: &FlowReport, hash: &mut StateHash) {
         let (space, counters) = (self.sender.flight(), &report.sender);
         hash.words([
@@ -96,21 +96,21 @@ impl Connection {
         hash.instant(self.receiver.next_timeout().get());
     }
 
-    /// The receiver has delivered what was awaited.
+    /// Invoked when `awaited` bytes have been delivered.
     #[cold]
     pub fn on_awaited(&mut self, now: Time) {
         let delivered = self.receiver.delivered();
         match &mut self.requests {
             Some(requests) => requests.on_delivered(now, delivered),
             None if self.relay.as_ref().is_some_and(|relay| relay.feeds()) => {
-                // All that comes goes on.
+                // A proxy forwards all data.
                 self.completion = self.completion.or((delivered >= self.size).then_some(now));
             }
             None => (self.completion, self.awaited) = (Some(now), u64::MAX),
         }
     }
 
-    /// Length of the packet of a frame [byte], on the data circuit or on the return circuit.
+    /// Returns the length of the packet of a frame on one of the flow's circuits [byte].
     #[inline]
     pub fn packet_bytes(&self, vc: Circuit, frame: u32) -> u32 {
         match &self.requests {
@@ -136,14 +136,14 @@ impl Connection {
         packet.map_or(0, |packet| u32::from(packet.bytes))
     }
 
-    /// When a timer at the sending host is due.
+    /// Returns the next timeout at the sending host.
     #[inline]
     pub fn sending_host_timeout(&self) -> MaybeTime {
         let of_requests = self.requests.as_ref().map(|requests| requests.receiver.next_timeout());
         self.sender.next_timeout().min(of_requests.unwrap_or(MaybeTime::NONE))
     }
 
-    /// When a timer at the receiving host is due.
+    /// Returns the next timeout at the receiving host.
     #[inline]
     pub fn receiving_host_timeout(&self) -> MaybeTime {
         let of_requests = self.requests.as_ref().map(|requests| requests.sender.next_timeout());
@@ -151,7 +151,7 @@ impl Connection {
     }
 }
 
-/// Every connection of a scenario, whose circuits begin at `entries`; none has sent anything.
+/// Creates all connections of a scenario, whose circuits start at `entries`.
 pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Connection> {
     let flows = scenario.flows.iter().enumerate().map(|(index, flow)| {
         let entity = index as u64;

@@ -1,18 +1,18 @@
-//! Files of web traffic, as results know them.
+//! Files of web traffic, as results contain them.
 
 use longpipe_events::Time;
 
-/// A file that a client asked for.
+/// A file that a client requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Its class, counted from 0.
+    /// Class, counted from 0.
     pub class: u32,
-    /// Its length [byte].
+    /// Length [byte].
     pub bytes: u64,
-    /// When the client asked for it.
+    /// Time of the request.
     pub requested: Time,
-    /// When the whole request had reached the server, which wrote the file at once.
+    /// Time at which the whole request had reached the server, which then writes the file.
     pub answered: Option<Time>,
-    /// When its last byte, and all before it, had reached the client.
+    /// Time at which the client had received the whole file and all earlier data.
     pub completed: Option<Time>,
 }

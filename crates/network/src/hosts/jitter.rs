@@ -3,7 +3,7 @@
 use crate::scenario::Scenario;
 use longpipe_events::{Span, Stream, Time};
 
-/// The delays of one host; packets keep their order.
+/// Jitter of a host; packets keep their order.
 #[derive(Clone, Debug)]
 pub struct Jitter {
     stream: Stream,
@@ -12,7 +12,7 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// When a packet that the host sends now reaches its interface.
+    /// Returns the time at which a packet sent now reaches the interface.
     pub fn ready(&mut self, now: Time) -> Time {
         let drawn = now + Span(self.stream.below(self.bound));
         self.latest = self.latest.max(drawn);
@@ -20,7 +20,7 @@ impl Jitter {
     }
 }
 
-/// By node, none where nothing is delayed; empty if that is everywhere.
+/// Returns the jitter by node, None without jitter; empty if no node has any.
 pub(crate) fn of_hosts(scenario: &Scenario, seed: u64) -> Vec<Option<Jitter>> {
     if scenario.nodes.iter().all(|node| node.send_jitter_ps == 0) {
         return Vec::new();

@@ -6,9 +6,8 @@
 //!                    ◀───────────────── data circuit ◀───── ACK ────┘
 //! ```
 //!
-//! A connection is a TCP of its own in either direction: a lost request is resent like any data, and requests are
-//! acknowledged as files are. The two directions share circuits and never a packet: with an ACK at once for each
-//! segment nothing is left to ride on another packet.
+//! Each direction has a sender and receiver of its own: a lost request is retransmitted like any data, and requests are
+//! acknowledged like files. The directions share circuits but no packets, because ACKs are sent at once and not piggybacked.
 
 use super::files::File;
 use super::web::Client;
@@ -19,31 +18,31 @@ use longpipe_events::{Span, Stream, Time};
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::{AckSegment, DataSegment, Receiver, Sender};
 
-/// The client's half of a connection, and the server's application.
+/// The client's half of a connection, and the server application.
 #[derive(Clone, Debug)]
 pub struct Requests {
     client: Client,
     request_bytes: u64,
-    /// At the client.
+    /// Sender of requests, at the client.
     pub(crate) sender: Sender,
-    /// At the server.
+    /// Receiver of requests, at the server.
     pub(crate) receiver: Receiver,
-    /// Requests on their way.
+    /// Requests in transit.
     pub(crate) segments: InTransit<DataSegment>,
-    /// Their ACKs on their way.
+    /// ACKs of requests in transit.
     pub(crate) acks: InTransit<AckSegment>,
-    /// In the order in which they were asked for.
+    /// Files in the order of their requests.
     files: Vec<File>,
     answered: usize,
     completed: usize,
-    /// Bytes of the files answered.
+    /// Bytes of answered files.
     scheduled: u64,
-    /// Bytes of the files completed.
+    /// Bytes of completed files.
     delivered: u64,
 }
 
 impl Requests {
-    /// A client that has asked for nothing. `phase` is the first tick of its coarse clock.
+    /// Creates a client without requests. `phase` is the first tick of its coarse clock.
     pub fn new(config: &WebConfig, tcp: &TcpConfig, phase: Span, seed: u64, flow: u64) -> Requests {
         let mut sender = Sender::new(tcp, phase);
         sender.draw_from(Stream::new(seed, "control of requests", flow));
@@ -62,7 +61,7 @@ impl Requests {
         }
     }
 
-    /// The client asks for a file; when it asks for the next one.
+    /// Requests a file. Returns the time of the next request.
     pub(super) fn ask(&mut self, now: Time) -> Time {
         let (request, next) = self.client.ask(now);
         self.files.put(File {
@@ -76,7 +75,7 @@ impl Requests {
         next
     }
 
-    /// The server answers what has arrived; bytes written in all.
+    /// Answers the requests that have arrived. Returns the total of bytes written.
     pub(super) fn answer(&mut self, now: Time) -> u64 {
         let arrived = (self.receiver.delivered() / self.request_bytes) as usize;
         for file in &mut self.files[self.answered..arrived] {
@@ -87,7 +86,7 @@ impl Requests {
         self.scheduled
     }
 
-    /// The client has the first `delivered` bytes of all files.
+    /// Invoked when the client has received the first `delivered` bytes of all files.
     pub(crate) fn on_delivered(&mut self, now: Time, delivered: u64) {
         while let Some(file) = self.files[..self.answered].get_mut(self.completed) {
             if self.delivered + file.bytes > delivered {
@@ -99,17 +98,17 @@ impl Requests {
         }
     }
 
-    /// Files asked for, in order.
+    /// Returns the requested files, in order.
     pub fn files(&self) -> &[File] {
         &self.files
     }
 
-    /// Bytes that the server has written.
+    /// Returns the number of bytes that the server has written.
     pub fn scheduled(&self) -> u64 {
         self.scheduled
     }
 
-    /// What is wrong with the account of requests and files, given what the client has.
+    /// Returns a violated invariant of requests and files, if any, given the bytes that the client has received.
     pub(crate) fn broken(&self, delivered: u64) -> Option<String> {
         let (space, counters) = (self.sender.flight(), self.sender.counters());
         let asked = self.files.len() as u64 * self.request_bytes;

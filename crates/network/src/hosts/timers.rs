@@ -1,5 +1,5 @@
-//! The timers of end points, of which the event queue is told the earliest: it looks again when that has moved. A host that
-//! packets reach ahead of time may look first.
+//! Timers of end points. The event queue has the earliest timer of a host and is not updated when it moves to a later time: the
+//! event then schedules itself again. A host with early delivery may process timers first.
 
 use super::{asking, Hosts};
 use crate::clock::{Actor, TIMER};

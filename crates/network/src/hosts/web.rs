@@ -1,16 +1,16 @@
-//! What a web client asks for, and when: batches of pipelined requests, a file each (ATM Forum/98-0876 section 5).
+//! Requests of a web client: batches of pipelined requests for one file each (ATM Forum/98-0876 section 5).
 //!
-//! All of it comes from random streams of the flow's own, so that two networks under one seed get the same requests.
+//! All random numbers come from streams of the flow, so that two networks with one seed get the same requests.
 
 use crate::scenario::web::{CycleFrom, PoissonCut, WebConfig, ALL_SHARES, LARGEST_MEAN};
 use longpipe_events::{Span, Stream, Time};
 
-/// File sizes in a class.
+/// Number of file sizes per class.
 pub const SIZES: u32 = 9;
-/// Resolution of a draw: f64 holds multiples of 2^-53 exactly.
+/// Resolution of a draw; f64 represents multiples of 2^-53 exactly.
 const ONE: u64 = 1 << 53;
 
-/// A Poisson variable cut to `1..=most`.
+/// A Poisson variable limited to `1..=most`.
 #[derive(Clone, Debug)]
 pub struct CutPoisson {
     /// P(X <= k + 1) for k = 0, 1, ... in multiples of 1 / `ONE`.
@@ -18,7 +18,7 @@ pub struct CutPoisson {
 }
 
 impl CutPoisson {
-    /// With this mean before it is cut.
+    /// Creates a variable with a mean before it is limited.
     pub fn new(mean: f64, most: u32, cut: PoissonCut) -> CutPoisson {
         // Weights mean^k / k!, with one factor e^-mean for all left out; multiplication and division alone give the
         // same bits everywhere.
@@ -46,13 +46,13 @@ impl CutPoisson {
         CutPoisson { cumulative }
     }
 
-    /// A draw, from one number of the stream.
+    /// Draws a value from one number of the stream.
     pub fn draw(&self, stream: &mut Stream) -> u32 {
         let uniform = stream.below(ONE);
         1 + self.cumulative.partition_point(|&share| share <= uniform) as u32
     }
 
-    /// P(X = k) for k = 1, 2, ...
+    /// Returns P(X = k) for k = 1, 2, ...
     pub fn probabilities(&self) -> Vec<f64> {
         let below = [0].into_iter().chain(self.cumulative.iter().copied());
         let pairs = below.zip(&self.cumulative);
@@ -60,31 +60,31 @@ impl CutPoisson {
     }
 }
 
-/// The clock of one client.
+/// Request process of a client.
 #[derive(Clone, Debug)]
 pub struct Client {
     config: WebConfig,
     counts: CutPoisson,
     sizes: CutPoisson,
-    /// Streams of the counts, the spacings, the classes and the sizes.
+    /// Random streams of counts, spacings, classes and sizes.
     streams: [Stream; 4],
-    /// When the batch began.
+    /// Start of the current batch.
     batch: Time,
-    /// Requests of the batch still to come.
+    /// Remaining requests of the batch.
     left: u32,
 }
 
-/// A file asked for.
+/// A requested file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its class, counted from 0.
+    /// Class, counted from 0.
     pub class: u32,
-    /// Its length [byte].
+    /// Length [byte].
     pub bytes: u64,
 }
 
 impl Client {
-    /// The client of a flow; it has asked for nothing.
+    /// Creates the client of a flow.
     pub fn new(config: &WebConfig, seed: u64, flow: u64) -> Client {
         Client {
             config: config.clone(),
@@ -97,7 +97,7 @@ impl Client {
         }
     }
 
-    /// The request due now, and when the next one is.
+    /// Returns the request that is due now, and the time of the next one.
     pub fn ask(&mut self, now: Time) -> (Request, Time) {
         let [counts, spacings, classes, sizes] = &mut self.streams;
         if self.left == 0 {
@@ -140,7 +140,7 @@ pub(crate) mod tests {
 
     const SECOND: u64 = PS_PER_SECOND;
 
-    /// As ATM Forum/98-0876 has it.
+    /// Returns the parameters of ATM Forum/98-0876.
     pub fn config(cut: PoissonCut) -> WebConfig {
         WebConfig {
             cycle_ps: 10 * SECOND,

@@ -1,19 +1,19 @@
-//! Losses that go by time and not by packets: a probability as steps, and a Markov chain whose states last.
+//! Losses that depend on time instead of packet numbers: a piecewise constant probability, and a two-state process in continuous time.
 
 use super::loss::Probability;
 use longpipe_events::{Stream, Time};
 
-/// A probability of a loss from instants on.
+/// A piecewise constant loss probability.
 #[derive(Clone, Debug)]
 pub struct Steps {
     steps: Vec<(u64, Probability)>,
-    /// Steps that have come.
+    /// Number of past steps.
     passed: usize,
     stream: Stream,
 }
 
 impl Steps {
-    /// Steps in order [ps]; before the first none is lost.
+    /// Creates the losses from ordered steps [ps]; nothing is lost before the first.
     pub fn new(steps: &[(u64, f64)], stream: Stream) -> Steps {
         Steps {
             steps: steps.iter().map(|&(at, share)| (at, Probability::new(share))).collect(),
@@ -22,7 +22,7 @@ impl Steps {
         }
     }
 
-    /// Whether the frame that enters at `now` is lost.
+    /// Returns whether the frame that enters at `now` is lost.
     pub fn loses(&mut self, now: Time) -> bool {
         while self.steps.get(self.passed).is_some_and(|step| step.0 <= now.0) {
             self.passed += 1;
@@ -32,22 +32,22 @@ impl Steps {
     }
 }
 
-/// A good and a bad state, each of which lasts an exponential time, so that bursts do not depend on load.
+/// A good and a bad state with exponential durations, so that bursts do not depend on the load.
 #[derive(Clone, Debug)]
 pub struct States {
-    /// Mean time in the good and the bad state [ps].
+    /// Mean durations of the good and the bad state [ps].
     means: [u64; 2],
     lose: [Probability; 2],
     bad: bool,
-    /// When the state changes next [ps].
+    /// Time of the next change of state [ps].
     until: u64,
-    /// One for sojourns and one for losses, so that neither moves the other.
+    /// Streams for durations and for losses, so that neither affects the other.
     sojourns: Stream,
     losses: Stream,
 }
 
 impl States {
-    /// Begins in the good state.
+    /// Creates the process in the good state.
     pub fn new(means: [u64; 2], lose: [f64; 2], (seed, link): (u64, u64)) -> States {
         let mut states = States {
             means,
@@ -61,20 +61,20 @@ impl States {
         states
     }
 
-    /// Whether the frame that enters at `now` is lost.
+    /// Returns whether the frame that enters at `now` is lost.
     pub fn loses(&mut self, now: Time) -> bool {
         while self.until <= now.0 {
             self.bad ^= true;
             let sojourn = exponential(&mut self.sojourns, self.means[usize::from(self.bad)]);
-            // A state of no length would never let time go on.
+            // A state of duration 0 would never advance the time.
             self.until = self.until.saturating_add(sojourn.max(1));
         }
         self.lose[usize::from(self.bad)].draw(&mut self.losses)
     }
 }
 
-/// A time of an exponential distribution with this mean, by comparisons alone (von Neumann 1951), so that it is the same on
-/// every machine.
+/// Draws an exponentially distributed time with this mean, by comparisons only (von Neumann 1951), so that all machines get the
+/// same bits.
 pub(crate) fn exponential(stream: &mut Stream, mean: u64) -> u64 {
     let mut whole = 0u64;
     loop {

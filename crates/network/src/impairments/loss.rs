@@ -1,53 +1,53 @@
-//! Forced losses: a link loses whole frames as they enter its port or interface.
+//! Injected losses: a link loses whole frames when they enter its port or interface.
 
 use super::in_time::{States, Steps};
 use crate::scenario::LossConfig;
 use longpipe_events::{Stream, Time};
 
-/// Decides frame by frame, in the order in which frames enter.
+/// Loss model, invoked for each frame in the order of entry.
 #[derive(Clone, Debug)]
 pub enum Loss {
-    /// Numbers of frames, from 0.
+    /// Losses by frame number, from 0.
     Packets {
-        /// Ascending.
+        /// Numbers of lost frames, ascending.
         indices: Vec<u64>,
         /// Entries of `indices` that have passed.
         passed: usize,
-        /// Frames so far.
+        /// Number of frames so far.
         frames: u64,
     },
-    /// Instants.
+    /// Losses at given times.
     AtTimes {
-        /// Ascending [ps].
+        /// Times [ps], ascending.
         instants: Vec<u64>,
         /// Entries of `instants` that have passed.
         passed: usize,
     },
     /// Independent losses.
     Bernoulli {
-        /// Of a loss.
+        /// Loss probability.
         probability: Probability,
-        /// The link's random numbers.
+        /// Random stream of the link.
         stream: Stream,
     },
-    /// A probability over time.
+    /// A time-dependent probability.
     OverTime(Steps),
-    /// Losses in bursts of time.
+    /// Bursts in continuous time.
     GilbertElliottInTime(States),
-    /// Losses in bursts.
+    /// Bursts by frames (Gilbert-Elliott).
     GilbertElliott {
-        /// Of leaving the good and the bad state.
+        /// Probabilities of leaving the good and the bad state.
         leave: [Probability; 2],
-        /// Of a loss in the good and the bad state.
+        /// Loss probabilities in the good and the bad state.
         lose: [Probability; 2],
         /// Whether the state is bad.
         bad: bool,
-        /// The link's random numbers.
+        /// Random stream of the link.
         stream: Stream,
     },
 }
 
-/// A probability as a count of 2⁻⁶³.
+/// A probability in units of 2⁻⁶³.
 #[derive(Clone, Copy, Debug)]
 pub struct Probability(u64);
 
@@ -64,7 +64,7 @@ impl Probability {
 const ONE: u64 = 1 << 63;
 
 impl Loss {
-    /// The losses of a link, with random numbers of its own; none costs nothing.
+    /// Creates the losses of a link with its own random numbers; None without losses.
     pub fn new(config: &LossConfig, seed: u64, link: u64) -> Option<Box<Loss>> {
         let stream = Stream::new(seed, "loss", link);
         Some(Box::new(match *config {
@@ -107,7 +107,7 @@ impl Loss {
         }))
     }
 
-    /// A frame enters; true if it is lost.
+    /// Returns whether the frame that enters now is lost.
     pub fn loses(&mut self, now: Time) -> bool {
         match self {
             Loss::Packets {
@@ -141,7 +141,7 @@ impl Loss {
     }
 }
 
-/// A value that cannot be, with what would be accepted.
+/// Returns an invalid value with the accepted values, if any.
 pub fn problem(config: &LossConfig) -> Option<(String, &'static str)> {
     let instants: Vec<u64>;
     let (probabilities, ascending) = match config {

@@ -1,4 +1,4 @@
-//! What links do to packets besides carrying them.
+//! Losses and bit errors of links.
 
 pub mod bit_errors;
 pub(crate) mod in_time;

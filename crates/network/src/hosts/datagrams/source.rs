@@ -1,14 +1,14 @@
-//! When an application sends which datagram: evenly, in bursts, at random, in frames of video, or from a list.
+//! Send times and sizes of datagrams: at a constant rate, in bursts, as a Poisson process, in video frames, or from a list.
 //!
-//! What is drawn comes from the flow's own random stream, so that two networks under one seed are sent the same, and by
-//! operations that are exact to the bit, so that two machines are.
+//! Random numbers come from the flow's own stream, so that two networks with one seed get the same datagrams. All operations are
+//! exact to the bit, so that all machines get the same.
 
 use crate::impairments::in_time::exponential;
 use crate::packets::contents::DATAGRAM_HEADER_BYTES;
 use crate::scenario::{OnOffDatagramsConfig, Times, TrafficConfig, VideoConfig};
 use longpipe_events::{Stream, Time, PS_PER_SECOND};
 
-/// Bits of a fraction that decide a power; more than a number of 53 bits tells apart.
+/// Bits of the exponent that `power` uses; more than an f64 has.
 const POWER_BITS: u32 = 60;
 
 /// An application that sends datagrams.
@@ -16,11 +16,11 @@ const POWER_BITS: u32 = 60;
 pub(crate) struct Source {
     pattern: Pattern,
     stream: Stream,
-    /// The next one: when, after the start [ps], and its payload [byte].
+    /// Next datagram: send time after the start [ps], and payload [byte].
     next: Option<(u64, u32)>,
 }
 
-/// Datagrams of one length, of which each takes so long at a rate.
+/// Datagrams of one length at a constant rate.
 #[derive(Clone, Copy, Debug)]
 struct Even {
     rate_bps: u64,
@@ -28,7 +28,7 @@ struct Even {
 }
 
 impl Even {
-    /// When number `count` of a row is sent, after the first [ps].
+    /// Returns the send time of datagram `count` after the first [ps].
     fn at(self, count: u64) -> u64 {
         let bits = 8 * u128::from(self.payload + DATAGRAM_HEADER_BYTES) * u128::from(count);
         (bits * u128::from(PS_PER_SECOND) / u128::from(self.rate_bps)).min(u128::from(u64::MAX)) as u64
@@ -45,7 +45,7 @@ enum Pattern {
         even: Even,
         config: OnOffDatagramsConfig,
         count: u64,
-        /// When this burst began and how long it lasts [ps].
+        /// Start and length of the current burst [ps].
         burst: (u64, u64),
     },
     Poisson {
@@ -53,7 +53,7 @@ enum Pattern {
     },
     Video {
         config: VideoConfig,
-        /// When this frame is sent [ps], and the rest of its payload [byte].
+        /// Send time of the current frame [ps], and the rest of its payload [byte].
         frame: (u64, u64),
     },
     List {
@@ -63,7 +63,7 @@ enum Pattern {
 }
 
 impl Source {
-    /// The application of a flow, if it sends datagrams.
+    /// Creates the source of a flow; None for TCP traffic.
     pub fn new(traffic: &TrafficConfig, stream: Stream) -> Option<Source> {
         let even = |rate_bps, payload| Even { rate_bps, payload };
         let pattern = match traffic {
@@ -99,7 +99,7 @@ impl Source {
         Some(source)
     }
 
-    /// The next datagram of an application that began at `start`: when, and its payload [byte]; none if that is the end.
+    /// Returns the time and payload [byte] of the next datagram of an application that started at `start`; None at the end.
     pub fn due(&self, start: Time) -> Option<(Time, u32)> {
         let (after, payload) = self.next?;
         Some((Time(start.0.checked_add(after)?), payload))
@@ -126,7 +126,7 @@ impl Source {
         };
     }
 
-    /// The next one is sent, and the one after it is next.
+    /// Advances to the next datagram.
     pub fn step(&mut self) {
         let Some((before, _)) = self.next else { return };
         self.next = match &mut self.pattern {
@@ -144,7 +144,7 @@ impl Source {
                 if even.at(*count) >= burst.1 {
                     let off = time(config.times, config.off_ps, &mut self.stream);
                     let begins = burst.0.saturating_add(burst.1).saturating_add(off);
-                    // A burst of no length would never let time go on.
+                    // A burst of length 0 would never advance the time.
                     *burst = (begins, time(config.times, config.on_ps, &mut self.stream).max(1));
                     *count = 0;
                 }
@@ -172,20 +172,20 @@ impl Source {
     }
 }
 
-/// A time of such a distribution [ps].
+/// Draws a time from a distribution [ps].
 fn time(times: Times, mean: u64, stream: &mut Stream) -> u64 {
     match times {
         Times::Fixed {} => mean,
         Times::Exponential {} => exponential(stream, mean),
         Times::Pareto { shape } => {
-            // The least of all, and a factor of u^(-1/shape) beyond it; u in (0, 1].
+            // The minimum times u^(-1/shape), with u in (0, 1].
             let least = mean as f64 * ((shape - 1.0) / shape);
             (least / power(1.0 - stream.fraction(), 1.0 / shape)) as u64
         }
     }
 }
 
-/// `base` to an exponent in [0, 1), by square roots alone, which IEEE 754 rounds alike on every machine.
+/// Raises `base` to an exponent in [0, 1) with square roots only, which IEEE 754 rounds equally on all machines.
 fn power(base: f64, exponent: f64) -> f64 {
     let mut bits = (exponent * (1u64 << POWER_BITS) as f64) as u64;
     let (mut root, mut product) = (base, 1.0);
@@ -199,21 +199,20 @@ fn power(base: f64, exponent: f64) -> f64 {
     product
 }
 
-/// A frame's payload [byte].
+/// Draws the payload of a frame [byte].
 fn frame_bytes(config: &VideoConfig, stream: &mut Stream) -> u64 {
     let mean = u128::from(config.rate_bps) * u128::from(config.frame_ps) / (8 * u128::from(PS_PER_SECOND));
     deviate(mean as u64, config.size_spread, stream).max(1)
 }
 
-/// The next datagram of a frame, whose payload is taken off its rest.
+/// Returns the next datagram of a frame, and subtracts its payload from the rest.
 fn next_of_frame(config: &VideoConfig, frame: &mut (u64, u64)) -> (u64, u32) {
     let payload = frame.1.min(u64::from(config.payload_bytes));
     frame.1 -= payload;
     (frame.0, payload as u32)
 }
 
-/// A number of a Laplacian distribution about its mean, whose mean deviation is this share of it; never below 0, and as much
-/// above twice the mean.
+/// Draws from a Laplace distribution with a mean deviation of `spread` times the mean, limited to between 0 and twice the mean.
 fn deviate(mean: u64, spread: f64, stream: &mut Stream) -> u64 {
     let scale = (mean as f64 * spread) as u64;
     if scale == 0 {

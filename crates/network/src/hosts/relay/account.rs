@@ -1,19 +1,19 @@
-//! What a buffer between two connections holds over time.
+//! Occupancy of a proxy's buffer over time.
 
 use longpipe_events::Time;
 
-/// Bytes held, their integral over time, and the most there were.
+/// Occupancy, its integral over time, and its maximum.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Account {
     held: u64,
     peak: u64,
     since: Time,
-    /// Up to then [byte × ps].
+    /// Integral up to the last change [byte × ps].
     byte_time: u128,
 }
 
 impl Account {
-    /// So many are held from now on.
+    /// Sets the occupancy from now on.
     pub(super) fn set(&mut self, now: Time, held: u64) {
         self.byte_time = self.byte_time_at(now);
         (self.held, self.since) = (held, now);
@@ -24,17 +24,17 @@ impl Account {
         self.byte_time + u128::from(self.held) * u128::from((now - self.since).0)
     }
 
-    /// Bytes held on average from time zero to `now`.
+    /// Returns the mean occupancy from time zero to `now` [byte].
     pub(super) fn mean(&self, now: Time) -> f64 {
         self.byte_time_at(now) as f64 / now.0 as f64
     }
 
-    /// Bytes held.
+    /// Returns the occupancy [byte].
     pub(super) fn held(&self) -> u64 {
         self.held
     }
 
-    /// Most bytes ever held.
+    /// Returns the maximum occupancy [byte].
     pub(super) fn peak(&self) -> u64 {
         self.peak
     }

@@ -1,13 +1,14 @@
-//! Connections that a node splits (a performance enhancing proxy, RFC 3135): it acknowledges what one delivers, keeps it in a
-//! buffer, and sends it on over the next, whose ACKs free the room.
+//! Split-TCP proxies (performance enhancing proxies, RFC 3135): a proxy acknowledges the data of one connection, keeps them in a
+//! buffer, and forwards them over the next connection, whose ACKs free the buffer.
 //!
 //! ```text
 //! sender ── data ─▶ receiver ─▶ buffer ─▶ sender ── data ─▶ receiver
 //!    ◀─ ACK, window ──┘ ◀── room ──────────┘ ◀── ACK ──────────┘
 //! ```
 //!
-//! The window is in every TCP header. Here the sender is told of it by the number of the ACK that would have it (`windows.rs`), so
-//! that packets stay as they are; what lies beyond its edge is kept from the sender as if its application had not written it.
+//! Every TCP header contains the window. To keep packets unchanged, the sender looks up the window by the number of the ACK that
+//! would contain it (`windows.rs`). Data beyond the window's edge are withheld from the sender as if its application had not
+//! written them.
 
 mod account;
 pub(super) mod onward;
@@ -26,7 +27,7 @@ fn onward<P: Probe>(hosts: &mut Hosts<P>, flow: Flow) -> Option<&mut Onward> {
     hosts.flows[flow.index()].relay.as_mut()?.onward.as_mut()
 }
 
-/// A split connection begins, or it is time to ask for its window.
+/// Starts a split connection, or sends a zero-window probe that is due.
 #[cold]
 pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     if let Some(relay) = &mut hosts.flows[flow.index()].relay {
@@ -37,7 +38,7 @@ pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M
     send(hosts, medium, flow);
 }
 
-/// A flow's receiver has more to deliver.
+/// Forwards new data of a flow's receiver.
 #[cold]
 pub(super) fn pass_on<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let Some(to) = onward(hosts, flow).map(|onward| onward.flow) else {
@@ -47,7 +48,7 @@ pub(super) fn pass_on<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M,
     send(hosts, medium, to);
 }
 
-/// An ACK reaches the sender of a connection that is split, or carries on.
+/// Handles an ACK at the sender of a split or forwarding connection.
 #[cold]
 pub(super) fn on_ack<P: Probe, M: Medium>(
     hosts: &mut Hosts<P>,
@@ -59,7 +60,7 @@ pub(super) fn on_ack<P: Probe, M: Medium>(
     let now = hosts.clock.now;
     let of_window_alone = onward(hosts, flow).is_some_and(|onward| onward.windows.hear(frame));
     let sender = &mut hosts.flows[flow.index()].sender;
-    // No duplicate: the window has changed (RFC 5681 section 2).
+    // Not a duplicate ACK, because the window has changed (RFC 5681 section 2).
     if !of_window_alone || ack.acknowledgement > sender.flight().una {
         sender.on_ack(now, ack);
     }
@@ -71,7 +72,7 @@ pub(super) fn on_ack<P: Probe, M: Medium>(
     }
 }
 
-/// Lets a sender have what there is to send within its window.
+/// Passes the available data within the window to a sender.
 fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let ready = ready_bytes(hosts, flow);
     let edge = onward(hosts, flow).map_or(u64::MAX, |onward| onward.windows.known());
@@ -96,7 +97,7 @@ fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     }
 }
 
-/// What a flow has to send so far [byte].
+/// Returns the data that a flow may send so far [byte].
 fn ready_bytes<P: Probe>(hosts: &Hosts<P>, flow: Flow) -> u64 {
     let state = &hosts.flows[flow.index()];
     match state.relay.as_ref().and_then(|relay| relay.source) {
@@ -105,7 +106,7 @@ fn ready_bytes<P: Probe>(hosts: &Hosts<P>, flow: Flow) -> u64 {
     }
 }
 
-/// Looks how much lies between a flow and the one that carries on.
+/// Updates the occupancy of the buffer between a flow and the forwarding flow.
 fn count_held<P: Probe>(hosts: &mut Hosts<P>, flow: Flow, to: Flow) {
     let held = hosts.flows[flow.index()].receiver.delivered() - hosts.flows[to.index()].sender.flight().una;
     let now = hosts.clock.now;
@@ -114,7 +115,7 @@ fn count_held<P: Probe>(hosts: &mut Hosts<P>, flow: Flow, to: Flow) {
     }
 }
 
-/// Has a flow's receiver tell of room, if it is worth an ACK of its own.
+/// Sends a window update from a flow's receiver if it is worth an ACK.
 fn tell_of_room<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow, to: Flow) {
     let (freed, state) = (
         hosts.flows[to.index()].sender.flight().una,
@@ -132,7 +133,8 @@ fn tell_of_room<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow:
     }
 }
 
-/// Sends a byte that was acknowledged again, so that the answer tells of the window: the ACK that opened it may be lost.
+/// Sends a zero-window probe: retransmits an acknowledged byte, so that the ACK reports the window. The ACK that opened the
+/// window may have been lost.
 fn ask_for_window<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let (travels, now) = (medium.travels(Circuit::of_data(flow)), hosts.clock.now);
     let state = &mut hosts.flows[flow.index()];
@@ -157,7 +159,7 @@ fn ask_for_window<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flo
     hosts.clock.set(Actor::Start(flow), due, START);
 }
 
-/// What the buffer behind a flow did, if there is one.
+/// Returns the results of the buffer behind a flow, if there is one.
 pub(crate) fn report<P: Probe>(hosts: &Hosts<P>, flow: Flow) -> Option<Result<RelayReport, String>> {
     let onward = hosts.flows[flow.index()].relay.as_ref()?.onward.as_ref()?;
     let (from, to) = (&hosts.flows[flow.index()], &hosts.flows[onward.flow.index()]);

@@ -1,4 +1,4 @@
-//! Connections of which one carries on what the other delivers.
+//! State of connections at a split-TCP proxy.
 
 use super::account::Account;
 use super::windows::Windows;
@@ -7,42 +7,42 @@ use crate::packets::Flow;
 use crate::scenario::{FlowConfig, Scenario};
 use longpipe_events::Span;
 
-/// The longest time from one question for the window to the next.
+/// Maximum interval of zero-window probes.
 const RAREST_PROBE: Span = Span::seconds(60);
 
-/// What a connection that is split, or carries on, has of its own.
+/// State of a split or forwarding connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Relay {
-    /// Whether its application has begun.
+    /// Whether the application has started.
     pub started: bool,
-    /// The flow that delivers what it sends.
+    /// Flow whose data this one forwards.
     pub source: Option<Flow>,
     pub(super) onward: Option<Onward>,
 }
 
-/// Where it goes on, and how much it may send.
+/// Forwarding flow, and the window of this one.
 #[derive(Clone, Debug)]
 pub(super) struct Onward {
     pub flow: Flow,
     pub account: Account,
     pub windows: Windows,
-    /// Whether its segments have timestamps.
+    /// Whether segments have timestamps.
     pub timestamps: bool,
-    /// Times that its sender has asked for the window, and of these without an answer.
+    /// Number of zero-window probes, and of those since the last answer.
     pub probes: u64,
     pub unanswered: u32,
-    /// Whether it will.
+    /// Whether a zero-window probe is scheduled.
     pub waits: bool,
 }
 
 impl Relay {
-    /// Whether what is delivered goes on.
+    /// Returns whether delivered data are forwarded.
     pub(crate) fn feeds(&self) -> bool {
         self.onward.is_some()
     }
 }
 
-/// Joins the flows of a scenario that carry on what others deliver.
+/// Connects the flows of a scenario with their forwarding flows.
 pub(crate) fn join(scenario: &Scenario, flows: &mut [Connection]) {
     for (index, config) in scenario.flows.iter().enumerate() {
         if let Some(onward) = config.onward {
@@ -74,7 +74,7 @@ pub(crate) fn join(scenario: &Scenario, flows: &mut [Connection]) {
     }
 }
 
-/// The flow over which what a flow sends reaches its end.
+/// Returns the last flow of a chain of forwarding flows.
 fn last(flows: &[FlowConfig], mut index: usize) -> usize {
     while let Some(onward) = flows[index].onward {
         index = onward.flow;
@@ -83,7 +83,7 @@ fn last(flows: &[FlowConfig], mut index: usize) -> usize {
 }
 
 impl Onward {
-    /// How long the sender waits until it asks, ever longer without an answer.
+    /// Returns the wait until the next zero-window probe, with exponential backoff.
     pub fn patience(&self, rto: Span) -> Span {
         Span(rto.0.saturating_mul(1 << self.unanswered.min(20))).min(RAREST_PROBE.max(rto))
     }

@@ -1,40 +1,40 @@
-//! The window that a receiver with a finite buffer advertises, as its right edge: the byte from which on there is no room.
+//! Advertised window of a receiver with a finite buffer, as its right edge: the first byte without room.
 //!
-//! It never falls, and rises by whole segments (RFC 9293 section 3.8.6.2.2, against silly windows). Which ACK is the first to
-//! have it is known by the ACK's number.
+//! The edge never moves back, and advances by whole segments to avoid silly windows (RFC 9293 section 3.8.6.2.2). The number of
+//! the first ACK with each edge is kept.
 
 use std::collections::VecDeque;
 
-/// An edge, from an ACK on.
+/// An edge, valid from an ACK on.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
-    /// The first ACK that has it.
+    /// First ACK with this edge.
     frame: u32,
     byte: u64,
-    /// Whether that ACK was sent to tell of it.
+    /// Whether that ACK is a pure window update.
     alone: bool,
 }
 
-/// What the receiver has told, and what the sender has heard.
+/// Advertised windows, and the window that the sender knows.
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
     buffer_bytes: u64,
     mss: u64,
-    /// The latest edge, and what was told before.
+    /// Latest edge.
     edge: u64,
     told: u64,
-    /// What the sender knows.
+    /// Edge that the sender knows.
     known: u64,
-    /// Those beyond what it knows.
+    /// Edges that the sender does not know yet.
     edges: VecDeque<Edge>,
     updates: u64,
 }
 
-/// Frame numbers have 31 bits, and those on their way are within half of them.
+/// Half of the range of 31-bit frame numbers, within which all frames in transit lie.
 const HALF: u32 = 1 << 30;
 
 impl Windows {
-    /// Of an empty buffer; the sender knows its size from the start.
+    /// Creates the windows of an empty buffer, whose size the sender knows from the start.
     pub(super) fn new(buffer_bytes: u64, mss: u32) -> Windows {
         let mss = u64::from(mss);
         let edge = buffer_bytes / mss * mss;
@@ -49,8 +49,8 @@ impl Windows {
         }
     }
 
-    /// The first `freed` bytes no longer take room, while `received` have come and the next ACK has number `next`; whether it should
-    /// leave now. As in Linux (`tcp_cleanup_rbuf`), that is where the window at least doubles.
+    /// Frees the first `freed` bytes, where `received` have arrived and the next ACK has number `next`. Returns whether that ACK
+    /// should be sent now: if the window at least doubles, as in Linux (`tcp_cleanup_rbuf`).
     pub(super) fn open(&mut self, freed: u64, next: u32, received: u64) -> bool {
         let byte = freed.saturating_add(self.buffer_bytes) / self.mss * self.mss;
         if byte <= self.edge {
@@ -74,7 +74,7 @@ impl Windows {
         alone
     }
 
-    /// The sender hears of an ACK; whether that was sent to tell of the window.
+    /// Handles an ACK at the sender. Returns whether it is a pure window update.
     pub(super) fn hear(&mut self, frame: u32) -> bool {
         let mut alone = false;
         while let Some(edge) = self.edges.front().filter(|edge| is_by(edge.frame, frame)) {
@@ -85,23 +85,23 @@ impl Windows {
         alone
     }
 
-    /// The edge that the sender knows.
+    /// Returns the edge that the sender knows.
     pub(super) fn known(&self) -> u64 {
         self.known
     }
 
-    /// Room in all [byte].
+    /// Returns the buffer size [byte].
     pub(super) fn buffer_bytes(&self) -> u64 {
         self.buffer_bytes
     }
 
-    /// ACKs that told of the window and nothing else.
+    /// Returns the number of pure window updates.
     pub(super) fn updates(&self) -> u64 {
         self.updates
     }
 }
 
-/// Whether a frame is this one or came before it.
+/// Returns whether `frame` is `other` or precedes it.
 fn is_by(frame: u32, other: u32) -> bool {
     (other.wrapping_sub(frame) & (2 * HALF - 1)) < HALF
 }
@@ -114,7 +114,7 @@ mod tests {
     fn an_edge_rises_by_whole_segments_and_is_known_by_the_ack_that_has_it() {
         let mut windows = Windows::new(1050, 100);
         assert_eq!(windows.known(), 1000);
-        // 49 bytes more are no segment; with 50 the window, 900 of 1000, has not doubled.
+        // 49 more bytes are less than a segment; with 50 the window of 900 of 1000 bytes has not doubled.
         assert!(!windows.open(49, 7, 100));
         assert!(!windows.open(50, 7, 100));
         assert!(!windows.hear(6));
@@ -128,9 +128,9 @@ mod tests {
         let mut windows = Windows::new(1000, 100);
         assert!(!windows.open(99, 20, 1000));
         assert!(windows.open(100, 20, 1000));
-        // 1100 are told, 1010 have come: from 90 to 190.
+        // Edge 1100 is advertised and 1010 bytes have arrived: the window grows from 90 to 190.
         assert!(windows.open(200, 21, 1010));
-        // And from 190 to 290.
+        // The window grows from 190 to 290.
         assert!(!windows.open(300, 22, 1010));
         assert!(windows.hear(20));
         assert_eq!((windows.known(), windows.updates()), (1100, 2));
