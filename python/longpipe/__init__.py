@@ -1,4 +1,4 @@
-"""longpipe: TCP over long, fat pipes of ATM cells or IP packets, simulated one by one."""
+"""longpipe: exact simulation of TCP over long, fat pipes of IP packets or ATM cells."""
 
 from typing import TYPE_CHECKING
 
@@ -57,11 +57,11 @@ __all__ = [
     "store",
 ]
 
-# Not for type checkers, which would take any name for one of these.
+# Hidden from type checkers, which would accept any name otherwise.
 if not TYPE_CHECKING:
     from longpipe.deferred import deferred
 
-    # The command line need not wait for what a command has no use for.
+    # Imported on demand, so that commands do not wait for modules that they do not use.
     __getattr__, __dir__ = deferred(
         __name__,
         {

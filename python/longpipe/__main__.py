@@ -1,4 +1,4 @@
-"""`longpipe`, and `python -m longpipe`."""
+"""Entry point of `longpipe` and `python -m longpipe`."""
 
 import gc
 import sys
@@ -6,13 +6,13 @@ from typing import NoReturn
 
 from longpipe.interrupts import INTERRUPTED, interruptible, leave_at_once
 
-# Loading makes many objects that stay, over which Python's own threshold of 700 has the collector go all the time.
+# Imports create many permanent objects; Python's default threshold of 700 would run the collector all the time.
 COLLECT_AFTER = 50_000
 
 
 def main() -> NoReturn:
     """Runs the command line; Ctrl-C at any time ends it without a traceback."""
-    # There is nothing to interrupt yet.
+    # Nothing needs to be cleaned up yet.
     leave_at_once()
     gc.set_threshold(COLLECT_AFTER)
     try:

@@ -1,4 +1,4 @@
-"""Packet captures of a run: where, into which files, and what became of them."""
+"""Packet captures of a run: places, files and results."""
 
 import os
 import re
@@ -13,15 +13,15 @@ from longpipe.files import check_file
 if TYPE_CHECKING:
     from longpipe.result import Result
 
-# Kind, index of the node or link, path: as the core wants it.
+# Kind, index of the node or link, and path, for the core.
 CorePlace = tuple[str, int, str]
-# Places that an error names.
+# Maximum number of places in an error.
 MOST_NAMED: Final = 12
 
 
 @dataclass(frozen=True)
 class Capture:
-    """A pcapng file: where its packets were captured ("host:source1", "link:a->b") and how many there are."""
+    """A pcapng file: place of the capture ("host:source1", "link:a->b"), and number of packets."""
 
     place: str
     path: Path
@@ -30,7 +30,7 @@ class Capture:
 
 
 class CaptureError(RuntimeError):
-    """Captures that could not be written to their end; `result` is the run, which is whole."""
+    """Incomplete captures; `result` is the complete run."""
 
     def __init__(self, result: "Result", problems: tuple[str, ...]) -> None:
         super().__init__("\n".join(problems))
@@ -39,7 +39,7 @@ class CaptureError(RuntimeError):
 
 
 def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path]) -> list[CorePlace]:
-    """The captures as the core wants them; ScenarioError for a place that is not there, or a path used twice."""
+    """Returns the captures for the core. Raises ScenarioError for an unknown place and for a path used twice."""
     names = [node["name"] for node in resolved["nodes"]]
     hosts = {node["name"]: i for i, node in enumerate(resolved["nodes"]) if node["kind"] == "host"}
     links = {f"{names[link['from']]}->{names[link['to']]}": i for i, link in enumerate(resolved["links"])}
@@ -60,10 +60,10 @@ def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path])
 
 
 def _instead(resolved: Mapping[str, Any], kind: str, name: str, known: Mapping[str, int]) -> str:
-    """What to ask for instead of a place that is not there: of a flow, or a group of them, its two hosts."""
+    """Returns what to use instead of an unknown place: the two hosts of a flow or a group of flows."""
     names, links = [node["name"] for node in resolved["nodes"]], resolved["links"]
     for flow in resolved["flows"] if kind == "host" else ():
-        # The flows of a group are named after it: web1, web2.
+        # Flows of a group have its name and a number: web1, web2.
         if name == flow["name"] or re.fullmatch(rf"{re.escape(name)}\d+", flow["name"]):
             begin, end = names[links[flow["route"][0]]["from"]], names[links[flow["route"][-1]]["to"]]
             return f"the flow {flow['name']} goes from {begin} to {end}, needs host:{begin} or host:{end}"
@@ -71,14 +71,14 @@ def _instead(resolved: Mapping[str, Any], kind: str, name: str, known: Mapping[s
 
 
 def unwritable(captures: Mapping[str, str | Path], error: OSError) -> ScenarioError:
-    """The error for a file that the core could not make."""
+    """Returns the error for a file that the core could not create."""
     place = next(place for place, path in captures.items() if str(path) == str(error.filename))
     reason = os.strerror(error.errno or 0).lower()
     return ScenarioError(f"capture {place}: {error.filename} can't be written ({reason}); needs a file that can")
 
 
 def reports(captures: Mapping[str, str | Path], columns: Mapping[str, list[int]]) -> tuple[Capture, ...]:
-    """What became of the captures, from what the core returns."""
+    """Returns the results of the captures from the core's columns."""
     rows = zip(captures.items(), columns["packets"], columns["errno"], strict=True)
     return tuple(
         Capture(place, Path(path), packets, os.strerror(errno).lower() if errno else None)
@@ -87,7 +87,7 @@ def reports(captures: Mapping[str, str | Path], columns: Mapping[str, list[int]]
 
 
 def problems(captures: tuple[Capture, ...]) -> tuple[str, ...]:
-    """A line for each capture whose file is not whole."""
+    """Returns a line per incomplete capture."""
     return tuple(
         f"capture {capture.place}: {capture.path} is cut short ({capture.error}); the run itself is whole"
         for capture in captures

@@ -1,4 +1,4 @@
-"""What longpipe needs and what it can use: what is installed, in which version, and how to get the rest."""
+"""Required and optional parts of longpipe: what is installed, in which version, and how to install the rest."""
 
 import os
 import platform
@@ -22,7 +22,7 @@ ANSWER_S: Final = 10
 
 @dataclass(frozen=True)
 class Part:
-    """One thing that longpipe needs or can use; `problem` says why it does not work, and how to get it."""
+    """A required or optional part; `problem` explains why it does not work and how to install it."""
 
     name: str
     version: str
@@ -33,7 +33,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Program:
-    """A program of others: how it tells its version (to which `pattern` is matched), what for, Debian's package."""
+    """An external program: how to get its version (by `pattern`), its purpose, and its Debian package."""
 
     name: str
     command: Sequence[str]
@@ -48,7 +48,7 @@ PROGRAMS: Final = (
     Program("tshark", ("tshark", "--version"), r"TShark .*?([\d.]+\d)", "reading packet captures", "tshark"),
     Program("tcptrace", ("tcptrace", "-v"), r"version ([\d.]+\d)", "analysing packet captures", "tcptrace"),
 )
-# Extras of the package that users choose, with what for.
+# Extras of the package, with their purpose.
 EXTRAS: Final = {
     "dask": "runs on a cluster: --executor dask://HOST:PORT",
     "live": "real programs through a path: longpipe live",
@@ -58,7 +58,7 @@ EXTRAS: Final = {
 
 
 def examine() -> list[Part]:
-    """Everything there is to say, what is required first."""
+    """Returns the state of all parts, required ones first."""
     return [
         _python(),
         *_core(),
@@ -91,7 +91,7 @@ def _core() -> list[Part]:
 
 
 def _simulation() -> Part:
-    """A short run, the same one twice."""
+    """Checks that a short run gives the same result twice."""
     use = "ten simulated milliseconds, twice"
     try:
         from longpipe import Scenario, simulate
@@ -105,7 +105,7 @@ def _simulation() -> Part:
 
 
 def _store() -> Part:
-    """Where runs are kept unless a command says otherwise, and what they take there."""
+    """Returns the place and size of the default store."""
     try:
         from longpipe.store import Store, default_url
 
@@ -141,7 +141,7 @@ def _requirements() -> list[Requirement]:
 
 
 def _library(wanted: Requirement, use: str, get: str, *, required: bool = True) -> Part:
-    """Whether a distribution is there, of an accepted version, and can be imported."""
+    """Checks that a distribution is installed in an accepted version and can be imported."""
     get = f"get it: pip install {get}"
     try:
         found = version(wanted.name)
@@ -172,7 +172,7 @@ def _program(program: Program) -> Part:
 
 
 def _lab() -> Part:
-    """The browser page, which sources and wheels have once it was built."""
+    """Checks whether the browser page has been built."""
     from longpipe.lab import PAGE
 
     use = "the engine in a browser page: longpipe lab"
@@ -182,7 +182,7 @@ def _lab() -> Part:
 
 
 def _linux() -> Part:
-    """The guest kernel, installed or fetched before, and whether what it needs is there."""
+    """Checks the guest kernel, installed or fetched earlier, and its requirements."""
     from longpipe.validate import linux_kernel
 
     use = "Linux's TCP beside longpipe: longpipe validate linux"
@@ -192,7 +192,7 @@ def _linux() -> Part:
 
 
 def _live() -> Part:
-    """Which of the ways to namespaces and devices of a live path are open."""
+    """Checks which kinds of namespaces and devices of a live path are permitted."""
     name, use = "live paths", "real programs through a path: longpipe live"
     code = "from longpipe.live import calls; calls.unshare({} | calls.NEW_NETWORK)"
     ways = {"root": "calls.NEW_MOUNTS", "user namespaces": "calls.NEW_USER"}

@@ -1,4 +1,4 @@
-"""Output files: refused before a run if they can't be written, and whole or absent after it."""
+"""Output files: refused before a run if they cannot be written, and complete or absent after it."""
 
 import os
 import tempfile
@@ -10,30 +10,30 @@ from typing import Final
 
 from longpipe.errors import ScenarioError
 
-# O_EXCL and O_NOFOLLOW: another user of the directory may have put a link there.
+# O_EXCL and O_NOFOLLOW, because another user of the directory may have created a link there.
 _NEW: Final = (
     os.O_WRONLY | os.O_CREAT | os.O_EXCL
     | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 )  # fmt: skip
-# What identifies a file under all its names: device and inode.
+# Identity of a file under all its names: device and inode.
 _Identity = tuple[int, int]
 
 
 @dataclass
 class _Files:
-    """The files that a command reads, and those that are there and that it will write, by the names it was given."""
+    """Files that a command reads, and existing files that it will write, by their given names."""
 
     read: dict[_Identity, str] = field(default_factory=dict)
     written: dict[_Identity, str] = field(default_factory=dict)
 
 
-# Of the command that runs; outside of one, files may be read and written in any order.
+# Files of the current command; outside of commands they may be read and written in any order.
 _of_command: list[_Files] = []
 
 
 @contextmanager
 def kept_apart() -> Iterator[None]:
-    """Refuses an output that names an input, by ScenarioError, until the block ends."""
+    """Context in which an output that is also an input raises ScenarioError."""
     _of_command.append(_Files())
     try:
         yield
@@ -42,7 +42,7 @@ def kept_apart() -> Iterator[None]:
 
 
 def will_read(path: str | Path) -> None:
-    """Notes an input; ScenarioError if it is an output, too."""
+    """Registers an input. Raises ScenarioError if it is also an output."""
     if not _of_command or (identity := _identity(path)) is None:
         return
     files = _of_command[-1]
@@ -69,7 +69,7 @@ def _identity(path: str | Path) -> _Identity | None:
 
 
 def check_file(field: str, path: Path) -> None:
-    """ScenarioError, naming `field`, unless a file can be written at `path`."""
+    """Raises ScenarioError, naming `field`, unless a file can be written at `path`."""
     if path.is_dir():
         raise ScenarioError(f"{field}: {path} is a directory; needs a file name")
     check_directory(field, path.parent)
@@ -79,7 +79,7 @@ def check_file(field: str, path: Path) -> None:
 
 
 def check_directory(field: str, path: Path) -> None:
-    """Makes the directory where it is missing; ScenarioError, naming `field`, unless files can be written in it."""
+    """Creates the directory if necessary. Raises ScenarioError, naming `field`, unless it is writable."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
@@ -91,17 +91,17 @@ def check_directory(field: str, path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a file in one step: a reader or a kill never sees half of it."""
+    """Writes a file atomically, so that neither a reader nor a kill leaves half of it."""
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Writes a file in one step: a reader or a kill never sees half of it."""
+    """Writes a file atomically, so that neither a reader nor a kill leaves half of it."""
     if _of_command and _identity(path) in _of_command[-1].read:
         raise ScenarioError(f"output: {path} is an input, too; needs another file or directory")
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        # Left by a process that was killed and had this number.
+        # Left behind by a killed process with this number.
         partial.unlink(missing_ok=True)
         descriptor = os.open(partial, _NEW, 0o666)
         try:
@@ -112,6 +112,6 @@ def write_bytes(path: Path, content: bytes) -> None:
             partial.unlink(missing_ok=True)
             raise
     except OSError as error:
-        # A full disk does not say for which file.
+        # The error of a full disk does not name the file.
         error.filename = str(path)
         raise

@@ -1,4 +1,4 @@
-"""Ctrl-C, and SIGTERM as batch systems send it, at a time when nothing is half done."""
+"""Handling of Ctrl-C, and of SIGTERM from batch systems, at times when no work is half done."""
 
 import os
 import signal
@@ -9,33 +9,33 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final
 
-# Exit status of a command that Ctrl-C ended, as a shell has it.
+# Exit status of a command that Ctrl-C ended, as in a shell.
 INTERRUPTED: Final = 130
-# Where the import of a module runs, whose C code may turn a KeyboardInterrupt into an error of its own.
+# Function name of imports, whose C code may turn a KeyboardInterrupt into another error.
 _IMPORTS: Final = "<frozen importlib"
 
 
 def leave_at_once() -> None:
-    """Has a Ctrl-C end the process from now on, with the exit status 130: at its beginning and at its end."""
+    """Makes Ctrl-C end the process at once with exit status 130, for the start and the end of a command."""
     if _is_ours(signal.getsignal(signal.SIGINT)):
         signal.signal(signal.SIGINT, _leave)
 
 
 def interruptible() -> None:
-    """Has a Ctrl-C raise KeyboardInterrupt from now on, or end the process while it imports a module."""
+    """Makes Ctrl-C raise KeyboardInterrupt, or end the process during an import."""
     if _is_ours(signal.getsignal(signal.SIGINT)):
         signal.signal(signal.SIGINT, _interrupt)
         sys.unraisablehook = _unraisable
 
 
 def _is_ours(handler: Any) -> bool:  # noqa: ANN401 - a function, a number or nothing
-    """Whether a handler may be replaced: a shell has background processes ignore Ctrl-C."""
+    """Returns whether a handler may be replaced; shells make background processes ignore Ctrl-C."""
     in_main = threading.current_thread() is threading.main_thread()
     return in_main and handler in (signal.default_int_handler, _leave, _interrupt)
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
-    # Nothing of Python's is used that could raise.
+    # Uses nothing that could raise.
     os.write(2, b"interrupted\n")
     os._exit(INTERRUPTED)
 
@@ -56,12 +56,12 @@ def _unraisable(found: Any) -> None:  # noqa: ANN401 - sys.UnraisableHookArgs, w
 
 
 class TerminatedError(KeyboardInterrupt):
-    """A SIGTERM where a Ctrl-C would have been heard."""
+    """A SIGTERM at a point at which Ctrl-C would have raised."""
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Has a SIGTERM end the block as a Ctrl-C does, by TerminatedError; only the main thread can."""
+    """Context in which SIGTERM raises TerminatedError, as Ctrl-C does; main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -78,10 +78,9 @@ def terminable() -> Iterator[None]:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Has a Ctrl-C, and a SIGTERM that would be heard as one, wait until the block has ended.
+    """Context that delays Ctrl-C, and SIGTERM within `terminable`, until its end.
 
-    The second of them is heard at once, in case the block never ends. They are the main thread's; in another one
-    nothing changes.
+    A second signal acts at once, in case the block never ends. Other threads than the main thread are not affected.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -9,5 +9,5 @@ TIMESTAMP_BYTES: Final = 12
 
 
 def packet_bytes(payload_bytes: int, timestamps: bool = False) -> int:
-    """Length on the wire [bytes] of a segment with this payload [bytes]."""
+    """Returns the IP packet length of a segment with this payload [bytes]."""
     return payload_bytes + HEADER_BYTES + (TIMESTAMP_BYTES if timestamps else 0)

@@ -1,4 +1,4 @@
-"""Locks between processes, which end with their process however it ends."""
+"""Locks between processes, released when their process ends in any way."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ _LOOK_S: Final = 0.01
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Waits until no other process has the lock of this file, which is there only as long as someone has it."""
+    """Context that holds the lock of this file, and waits for it. The file exists only while the lock is held."""
     while (file := taken(path)) is None:
         time.sleep(_LOOK_S)
     try:
@@ -29,9 +29,9 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def taken(path: Path) -> int | None:
-    """The lock of this file, which is made where it is missing, as an open file; None if another process has it."""
+    """Takes the lock of this file, which is created if necessary. Returns an open file, or None if it is taken."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    # Who had it before may have removed the file meanwhile: then it is the lock of nothing.
+    # If the previous holder has removed the file meanwhile, this is a lock on a deleted file.
     if _is_ours(file) and _is_same(file, path):
         return file
     os.close(file)
@@ -45,7 +45,7 @@ def _is_ours(file: int) -> bool:
         else:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        # A file system without locks has no one wait.
+        # On a file system without locks nobody waits.
         return error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
     return True
 
@@ -58,7 +58,7 @@ def _is_same(file: int, path: Path) -> bool:
 
 
 def give_back(file: int, path: Path) -> None:
-    """Ends a lock and removes its file."""
+    """Releases a lock and removes its file."""
     if sys.platform == "win32":
         os.close(file)
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""How much memory runs may take: what is asked for, or what the machine has left, shared among those at a time."""
+"""Memory limit of runs: as requested, or from the available memory, shared by concurrent runs."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ import psutil
 from longpipe.errors import ScenarioError
 from longpipe.units import SIZE
 
-# A result, and all else that the machine does, need some of what is left.
+# Results and other processes need some of the available memory.
 _SHARE: Final = 0.8
 _LEAST_BYTES: Final = 10**6
 _FRESH_S: Final = 1.0
@@ -20,12 +20,15 @@ _CGROUPS: Final = Path("/sys/fs/cgroup")
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """Returns the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def limit_bytes(memory: str | None = None) -> int:
-    """A size as text ("4 GB") in bytes, or four fifths of what this process can have; ScenarioError for other text."""
+    """Returns a limit in bytes from a text such as "4 GB"; the default is four fifths of the available memory.
+
+    Raises ScenarioError for other text.
+    """
     if memory is None:
         return int(_SHARE * available_bytes())
     try:
@@ -38,8 +41,8 @@ def limit_bytes(memory: str | None = None) -> int:
 
 
 def available_bytes() -> int:
-    """What this process can have without swapping: of the machine, of its cgroups, of its own limit."""
-    # A look takes half a millisecond, as long as a short run.
+    """Returns the memory available without swapping: the minimum of machine, cgroups and resource limit [bytes]."""
+    # Cached, because a query takes half a millisecond, as long as a short run.
     return _available(int(time.monotonic() / _FRESH_S))
 
 
@@ -54,12 +57,12 @@ def share(memory: str | None, among: int) -> str:
 
 
 def shown(number: int) -> str:
-    """A number of bytes for people, as in '3.2 GB'."""
+    """Formats a number of bytes, as in '3.2 GB'."""
     return f"{number / 1e9:.1f} GB" if number >= 1e9 else f"{number / 1e6:.1f} MB"
 
 
 def _cgroups() -> list[int]:
-    """What each group that this process is in has left, on Linux: of version 2, or of version 1."""
+    """Returns the available memory of each cgroup of this process (Linux, versions 1 and 2)."""
     try:
         lines = Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -78,7 +81,7 @@ def _cgroups() -> list[int]:
                 break
             limit, used = _number(folder / most), _number(folder / now)
             if limit is not None and used is not None:
-                # Of what a group uses, the pages of files go when memory is short.
+                # File pages of a group are reclaimable.
                 found.append(limit - used + _file_pages(folder))
     return found
 

@@ -1,4 +1,4 @@
-"""What one run measured, as data frames whose columns carry their units."""
+"""Results of a run, as data frames whose column names contain the units."""
 
 from __future__ import annotations
 
@@ -23,42 +23,42 @@ from longpipe.files import check_directory, write_text
 from longpipe.scenario import Dumbbell, Scenario
 from longpipe.units import TIME
 
-# pandas takes 80 MB and a third of a second: it is loaded by the first frame that someone looks at.
+# pandas takes 80 MB and a third of a second, so the first frame loads it.
 if TYPE_CHECKING:
     import pandas as pd
 
-# What a store keeps of a result beside its traces, by name.
+# Parts of a result that a store keeps besides its traces, by name.
 PARTS: Final = ("flows", "relays", "ports", "classes", "vbr", "datagrams", "web", "response_times", "waiting")
 
-# What the numbers of `reason` in the trace `drops` stand for.
+# Meaning of the numbers of `reason` in the trace `drops`.
 REASONS: Final = ("overflow", "refused", "forced", "marked")
-# What BBR is about, and where a recovery is, in the order of the core's numbers.
+# States of BBR and of recoveries, in the order of the core's numbers.
 STAGES: Final = ("startup", "drain", "probe-up", "probe-down", "cruise", "refill", "probe-rtt")
 STATES: Final = ("open", "reduced", "recovery", "loss")
 
-# Of one table: its columns by name, each a list or an array.
+# Columns of a table by name, each a list or an array.
 Columns = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """One run of one scenario with one seed; `state_hash` is equal for equal runs.
+    """A run of a scenario with a seed; `state_hash` is equal for equal runs.
 
-    What it measured is a data frame each, made when it is asked for. `captures` has an entry for each packet capture. A
-    result from a store has no `files`.
+    Each table is a data frame that is created on first use. `captures` has an entry per packet capture. A result from a
+    store has no `files`.
     """
 
     scenario: Scenario
     seed: int
     state_hash: str
     events: int
-    # As the core gave them, by part and name; of a stored run without `files` and traces, but with `response_times`.
+    # Columns from the core, by part and name; a stored run has `response_times` instead of `files`, and no traces.
     columns: Mapping[str, Columns] = field(repr=False)
     captures: tuple[Capture, ...] = ()
 
     @classmethod
     def from_columns(cls, scenario: Scenario, seed: int, columns: Mapping[str, Any]) -> Result:
-        """A result from what the core returns."""
+        """Creates a result from the columns of the core."""
         parts = {name: part for name, part in columns.items() if name in (*PARTS, "files", "traces")}
         if (trace := parts["traces"].get("delay")) is not None:
             ports = parts["ports"]
@@ -66,7 +66,7 @@ class Result:
         return cls(scenario, seed, columns["state_hash"], columns["events"], parts)
 
     def __repr__(self) -> str:
-        """What was run and what came of it, in some lines."""
+        """Returns a summary of the run in a few lines."""
         numbers = {"efficiency": self.efficiency, "fairness": self.fairness}
         shown = ", ".join(f"{name} {value:.3f}" for name, value in numbers.items() if not math.isnan(value))
         limited = "; ".join(told(self.flow_limits))
@@ -77,12 +77,12 @@ class Result:
         )
 
     def _repr_html_(self) -> str:
-        """The same with a table of the flows, for a notebook."""
+        """Returns the summary with a table of the flows, for notebooks."""
         return f"<p>{escape(repr(self)).replace(chr(10), '<br>')}</p>{self.flows.to_html(max_rows=10, index=False)}"
 
     @cached_property
     def flows(self) -> pd.DataFrame:
-        """A row per TCP connection, and per flow of datagrams."""
+        """A row per TCP connection and per datagram flow."""
         return _frame(self.part("flows"))
 
     @cached_property
@@ -106,17 +106,17 @@ class Result:
 
     @cached_property
     def datagrams(self) -> pd.DataFrame:
-        """A row per flow of datagrams: how many were sent, came and are missing; one-way delays and jitter [s].
+        """A row per datagram flow: datagrams sent, received and lost; one-way delays and jitter [s].
 
-        Missing are those among all up to the last that came; the jitter is that of RFC 3550 section 6.4.1 at the end.
+        Losses count up to the last datagram received; the jitter is that of RFC 3550 section 6.4.1 at the end.
         """
         return _frame(self.part("datagrams"))
 
     @cached_property
     def relays(self) -> pd.DataFrame:
-        """A row per connection that ends at a proxy and goes on from there: what it counted, and the buffer behind it.
+        """A row per connection that ends at a split-TCP proxy: its counters, and those of the buffer behind it.
 
-        `flow` is the one that it is part of, whose last part has its name in `flows`; `onward` the part that follows.
+        `flow` is the end-to-end flow, whose last part has its name in `flows`; `onward` is the next part.
         """
         return _frame(self.part("relays"))
 
@@ -127,9 +127,9 @@ class Result:
 
     @cached_property
     def files(self) -> pd.DataFrame:
-        """A row per file asked for by web traffic: flow, class, bytes; requested, answered and completed at [s].
+        """A row per file requested by web traffic: flow, class, bytes; times of request, answer and completion [s].
 
-        Answered by the server, and complete at the client.
+        The answer is the server's, the completion the client's.
         """
         return _named(self.columns["files"], self.names)
 
@@ -140,45 +140,45 @@ class Result:
 
     @cached_property
     def waiting(self) -> pd.DataFrame:
-        """Response times of all files together, a row; none without web traffic: see `analysis.web.waiting`."""
+        """One row with the response times of all files; empty without web traffic: see `analysis.web.waiting`."""
         return _frame(self.part("waiting"))
 
     @cached_property
     def flow_limits(self) -> tuple[FlowLimit, ...]:
-        """What limited each flow, in their order; `limits` is the same as a frame."""
+        """What limited each flow, in order of flows; `limits` has the same data as a frame."""
         return tuple(limits(self.scenario, self.columns))
 
     @cached_property
     def limits(self) -> pd.DataFrame:
-        """A row per flow, what kept it from being faster: see `analysis.limits.FlowLimit`."""
+        """A row per flow with what limited it: see `analysis.limits.FlowLimit`."""
         import pandas as pd
 
         return pd.DataFrame(map(asdict, self.flow_limits))
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What its scenario can't show, a line each, as `longpipe run` prints them.
+        """Warnings about the scenario, a line each, as `longpipe run` prints them.
 
-        Of windows that fill neither pipe nor buffer, of paths that end before the run, and of many ACKs lost.
+        They concern windows that cannot fill path or buffer, paths that end before the run, and many lost ACKs.
         """
         found = self.flow_limits
         return (*cautions(self.scenario), *notes(found))
 
     @cached_property
     def traces(self) -> dict[str, pd.DataFrame]:
-        """A frame for each trace asked for: cwnd, queue, vc_queue, sequence, rtt, delay, drops, arrivals, control."""
+        """A frame per recorded trace: cwnd, queue, vc_queue, sequence, rtt, delay, drops, arrivals, control."""
         return {kind: _in_time(_named(trace, self.names)) for kind, trace in self.columns["traces"].items()}
 
     def part(self, name: str) -> Columns:
-        """The columns of a frame, "flows" for one, without pandas; each is a list or an array."""
+        """Returns the columns of a table such as "flows" without pandas; each is a list or an array."""
         if name == "flows":
             first, *others = self.columns[name].items()
             return dict([first, ("throughput_bps", self.throughputs_bps), *others])
         if name in ("datagrams", "relays"):
-            # A stored run may be of a time before there were any.
+            # Runs stored by early versions have none.
             return self.columns.get(name, {})
         if name in ("response_times", "waiting") and name not in self.columns:
-            # A run from a store has them, or is of a time before they were kept.
+            # A stored run has them, unless an early version stored it.
             if not len(self.columns["files"].get("flow", ())):
                 return {column: [] for column in (web.COLUMNS if name == "response_times" else web.WAITING)}
             if name == "waiting":
@@ -189,7 +189,7 @@ class Result:
 
     @property
     def names(self) -> dict[str, Any]:
-        """What the numbers of flows and ports in traces stand for."""
+        """Returns the names of flows and ports for their numbers in traces."""
         parts = self.part("relays").get("connection", ())
         return {
             "flow": [*self.columns["flows"]["flow"], *parts],
@@ -219,17 +219,17 @@ class Result:
 
     @cached_property
     def _trunk_bps(self) -> float:
-        """What a dumbbell's trunk could send besides the VBR cells that it sent [bit/s]; nan for a graph."""
+        """Capacity of a dumbbell's trunk minus the VBR cells sent [bit/s]; nan for a graph."""
         if not isinstance(self.scenario.network, Dumbbell):
             return math.nan
         return trunk_bps(self.scenario.resolved, TIME.parse(self.scenario.duration), self.columns)
 
     @cached_property
     def efficiency(self) -> float:
-        """Payload delivered over a dumbbell's trunk, of the most that the trunk could carry in this run: 0 to 1.
+        """Payload delivered over a dumbbell's trunk, divided by the maximum that it could carry in this run: 0 to 1.
 
-        Flows in the direction `back` do not count. nan for a graph, which has no one trunk, and where VBR took all of
-        the trunk. `analysis.efficiency` defines what the trunk could carry.
+        Flows in the direction `back` do not count. It is nan for a graph, which has no single trunk, and if VBR used
+        the whole trunk. `analysis.efficiency` defines the maximum.
         """
         network = self.scenario.network
         forth = ~np.asarray(network.sent_back) if isinstance(network, Dumbbell) else slice(None)
@@ -237,23 +237,23 @@ class Result:
 
     @cached_property
     def demands_bps(self) -> npt.NDArray[np.float64]:
-        """What each flow's application had to send, over the whole run [bit/s], shape (flows,); inf if it is greedy.
+        """Demand of each flow's application over the whole run [bit/s], shape (flows,); inf if it is greedy.
 
-        Nan for datagrams, which come whether they are welcome or not.
+        It is nan for datagrams, which do not respond to congestion.
         """
         return shares.demands_bps(self.scenario, self.columns)
 
     @property
     def demands_differ(self) -> bool:
-        """Whether flows of TCP had more or less to send than others, so that equal throughputs would not be fair."""
+        """Whether the demands of TCP flows differ, so that equal throughputs would not be fair."""
         return len(set(self.demands_bps[~np.isnan(self.demands_bps)].tolist())) > 1
 
     @cached_property
     def fairness(self) -> float:
-        """Jain's index of the throughputs of TCP; nan where nothing was delivered.
+        """Jain's index of the TCP throughputs; nan if nothing was delivered.
 
-        Where flows differ in what they have to send, of throughputs over max-min fair shares of that: a flow that gets
-        all it asks for has its share, however little it is (ATM Forum/98-0876 section 7).
+        If demands differ, it is the index of throughputs divided by max-min fair shares: a flow whose demand is met has
+        its fair share, however small (ATM Forum/98-0876 section 7).
         """
         if not self.demands_differ:
             return metrics.fairness(self.throughputs_bps[~np.isnan(self.demands_bps)])
@@ -261,7 +261,7 @@ class Result:
         return metrics.fairness(shares.of_paths(self.scenario, self.throughputs_bps, self.demands_bps, left_bps))
 
     def summary(self) -> dict[str, Any]:
-        """The run without its traces, JSON-ready: nan becomes None."""
+        """Returns the run without its traces, ready for JSON: nan becomes None."""
         return {
             "scenario": self.scenario.name,
             "digest": self.scenario.digest(),
@@ -280,9 +280,9 @@ class Result:
         return json.dumps(self.summary(), indent=2, allow_nan=False) + "\n"
 
     def to_csv(self, directory: str | Path) -> list[Path]:
-        """Writes flows.csv, ports.csv, classes.csv, vbr.csv, for datagrams and web traffic more, traces, scenario.toml.
+        """Writes flows.csv, ports.csv, classes.csv, vbr.csv, tables of other traffic, traces and scenario.toml.
 
-        ScenarioError if the directory can't be written.
+        Raises ScenarioError if the directory is not writable.
         """
         directory = Path(directory)
         check_directory("directory", directory)
@@ -308,7 +308,7 @@ def duration_s(scenario: Scenario) -> float:
 
 
 def records(columns: Columns) -> list[dict[str, Any]]:
-    """The rows of a table, JSON-ready: nan becomes None."""
+    """Returns the rows of a table, ready for JSON: nan becomes None."""
     values = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()]
     return [dict(zip(columns, map(_number, row), strict=True)) for row in zip(*values, strict=True)]
 
@@ -331,7 +331,7 @@ def _named(columns: Columns, names: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _in_time(trace: pd.DataFrame) -> pd.DataFrame:
-    # The core records each port's rows in order, but may look at one port later than at another.
+    # The core records the rows of each port in order, but not across ports.
     return trace.sort_values("time_s", kind="stable", ignore_index=True)
 
 

@@ -20,13 +20,14 @@ def simulate(
     captures: Mapping[str, str | Path] | None = None,
     memory: str | None = None,
 ) -> Result:
-    """Runs a scenario, or that of a TOML file, in this thread; the same scenario and seed give the same bits anywhere.
+    """Runs a scenario, or that of a TOML file, in this thread. Equal input gives equal bits on all machines.
 
-    `progress` is called now and then with the fraction of simulated time that has passed [0, 1]. `captures` writes
-    packets to pcapng files: `{"host:source1": "a.pcapng", "link:switch1->switch2": "trunk.pcapng"}`. Raises
-    ScenarioError for input that can't be run, CaptureError, which holds the result, if a disk is full, RunError for a
-    defect of longpipe and for a run whose queues and records would take more than `memory` ("4 GB"; by default four
-    fifths of what the machine has left), and KeyboardInterrupt on Ctrl-C.
+    `progress` is called regularly with the fraction of simulated time that has passed [0, 1]. `captures` writes
+    packets to pcapng files: `{"host:source1": "a.pcapng", "link:switch1->switch2": "trunk.pcapng"}`.
+
+    Raises ScenarioError for invalid input; CaptureError, which holds the result, if a disk is full; RunError for a
+    defect of longpipe, and for a run that would exceed `memory` ("4 GB"; by default four fifths of the available
+    memory); and KeyboardInterrupt on Ctrl-C.
     """
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
         raise ScenarioError(f"seed: {seed!r}; needs a whole number from 0 to {LARGEST_SEED}")

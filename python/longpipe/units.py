@@ -1,7 +1,7 @@
-"""Quantities as people write them ("155.52 Mbit/s", "5 ms", "64 KiB") and as the core counts them (integers).
+"""Quantities as text ("155.52 Mbit/s", "5 ms", "64 KiB") and as integers in base units, as the core uses them.
 
 A quantity is a number and a unit. A number without a unit is refused, because 1000 may be cells or bytes. Arithmetic is
-exact: a quantity that isn't a whole number of the base unit is refused too.
+exact: a quantity that is not an integer number of base units is refused as well.
 """
 
 import re
@@ -15,48 +15,48 @@ from longpipe.errors import shown
 
 UNLIMITED: Final = "unlimited"
 
-# Lengths are bounded so that no text, however absurd, costs time.
+# Lengths are bounded, so that parsing any text is fast.
 _QUANTITY: Final = re.compile(r"([+-]?\d{1,24}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\d\s.+-].{0,23})?")
 
 
 @dataclass(frozen=True, eq=False)
 class Dimension:
-    """A kind of quantity, its units (each in base units), and the integer it becomes."""
+    """A kind of quantity: its units, each in base units, and the bounds of the resulting integer."""
 
     name: str
     base: str
-    # What the name of a field ends with that counts base units.
+    # Suffix of the name of a field in base units.
     suffix: str
     units: Mapping[str, Fraction]
     example: str
     aliases: Mapping[str, str] = field(default_factory=dict)
     singular: Mapping[str, str] = field(default_factory=dict)
     unlimited: bool = False
-    # Units that are read but never written: each is so many of a unit, as 1 MB/s is 8 Mbit/s.
+    # Units that are accepted but never written, each as a multiple of a unit: 1 MB/s is 8 Mbit/s.
     multiples: Mapping[str, tuple[Fraction, str]] = field(default_factory=dict)
-    # What to say of units that are none here, because they are of another dimension or may be either of two.
+    # Explanations for refused units: those of another dimension, or with two meanings.
     other: Mapping[str, str] = field(default_factory=dict)
 
     def split(self, text: str) -> tuple[Fraction, str]:
-        """Number and canonical unit; ValueError names the value and what is accepted."""
+        """Returns number and canonical unit. Raises ValueError with the value and the accepted units."""
         return _split(self, text)
 
     def parse(self, text: str) -> int:
-        """The quantity in base units; ValueError names the value and what is accepted."""
+        """Returns the quantity in base units. Raises ValueError with the value and the accepted units."""
         return _parse(self, text)
 
     def canonical(self, text: str) -> str:
-        """The same quantity in the same unit, in this package's spelling."""
+        """Returns the quantity in its unit, in this package's spelling."""
         return self._write(*self.split(text))
 
     def format(self, value: int) -> str:
-        """A number of base units, exactly, in the unit that takes the fewest characters."""
+        """Formats a number of base units exactly, in the unit with the shortest result."""
         candidates = [(Fraction(value) / scale, unit) for unit, scale in reversed(list(self.units.items()))]
         texts = [self._write(n, unit) for n, unit in candidates if abs(n) >= 1 and (n * 10**6).denominator == 1]
         return min(texts, key=len, default=self._write(Fraction(value), self.base))
 
     def accepts(self) -> str:
-        """The clause of an error message that says what would do."""
+        """Returns the clause of an error message with the accepted units."""
         return (
             f"accepts {', '.join(self.units)}, as in {self.example!r}{f', or {UNLIMITED!r}' if self.unlimited else ''}"
         )
@@ -65,7 +65,7 @@ class Dimension:
         return f"{decimal(number)} {self.singular.get(unit, unit) if number == 1 else unit}"
 
 
-# A large network says the same few quantities over and over.
+# Cached, because large networks repeat a few quantities.
 @lru_cache(maxsize=4096)
 def _split(dimension: Dimension, text: str) -> tuple[Fraction, str]:
     match = _QUANTITY.fullmatch(text.strip())
@@ -92,7 +92,7 @@ def _parse(dimension: Dimension, text: str) -> int:
 
 
 def _meant(dimension: Dimension, written: str) -> str:
-    """Returns what a unit may be that was written with letters of another size, or is one of another quantity."""
+    """Returns the probable meaning of a unit with wrong capitals, or of a unit of another quantity."""
     if written in dimension.other:
         return dimension.other[written]
     names = {**{name: name for name in (*dimension.units, *dimension.multiples)}, **dimension.aliases}
@@ -103,7 +103,7 @@ def _meant(dimension: Dimension, written: str) -> str:
 
 
 def decimal(number: Fraction) -> str:
-    """A fraction whose denominator divides a power of ten, in full."""
+    """Formats a fraction whose denominator divides a power of ten, with all digits."""
     digits = 0
     while (number * 10**digits).denominator != 1:
         digits += 1
@@ -135,7 +135,7 @@ TIME: Final = Dimension(
     },
 )
 
-# Binary prefixes, each in the decimal one of its letter.
+# Binary prefixes, each as a multiple of the decimal prefix with its letter.
 _BINARY: Final = {
     f"{letter}i": Fraction(2 ** (10 * power), 10 ** (3 * power)) for power, letter in enumerate("KMGT", 1)
 }
@@ -152,7 +152,7 @@ RATE: Final = Dimension(
         "Tbit/s": Fraction(10**12),
     },
     example="155.52 Mbit/s",
-    # Small letters as tc(8) has them, but for its "mbps", which are megabytes; ns-3's DataRate; a bare prefix as iperf.
+    # Lower case as in tc(8), except its "mbps" (megabytes per second); ns-3's DataRate; a bare prefix as in iperf.
     aliases={
         **dict.fromkeys(("bps", "b/s", "bit", "bits/s"), "bit/s"),
         **{f"{prefix}{bits}": f"{prefix}bit/s" for prefix in "kMGT" for bits in ("bps", "b/s", "bit", "bits/s", "")},
@@ -211,7 +211,7 @@ SIZE: Final = Dimension(
     multiples={
         **{f"{prefix}bit": (Fraction(1, 8), f"{prefix.replace('k', 'K')}B") for prefix in ("", *"kMG")},
     },
-    # A small b may be bits or bytes.
+    # A lower-case b may be bits or bytes.
     other={
         name: f", it may be '{letter}{binary}B' or '{letter.replace('K', 'k')}bit'"
         for letter in "KMG"
@@ -238,7 +238,7 @@ TICKS: Final = Dimension(
     singular={"ticks": "tick"},
 )
 
-# What a packet or a BDP comes to depends on the rest of the scenario: only `split` and `canonical` apply to these.
+# The size of a packet or a BDP depends on the rest of the scenario: use only `split` and `canonical`.
 BUFFER: Final = Dimension(
     name="buffer size",
     base="cells",

@@ -1,4 +1,4 @@
-"""Real programs through a simulated path, in time with the clock; Linux, and the extra `longpipe[live]`.
+"""Real programs through a simulated path in real time; needs Linux and the extra `longpipe[live]`.
 
 For example::
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Certificate", "LiveRun", "Plan", "Replay", "Settings", "plan", "replay", "run"]
 
-# Not for type checkers, which would take any name for one of these.
+# Hidden from type checkers, which would accept any name otherwise.
 if not TYPE_CHECKING:
     from longpipe.deferred import deferred
 
-    # Each end of a path is a process that needs none of them.
+    # Imported on demand, because each end of a path is a process that needs none of them.
     __getattr__, __dir__ = deferred(
         __name__,
         {

@@ -1,4 +1,4 @@
-"""How late the machine itself is: a thread that carries nothing, run as one that does."""
+"""Lateness of the machine itself, measured with a thread that carries no packets."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from longpipe.live.stolen import shown, stolen_s, taken_since
 
 @dataclass(frozen=True)
 class Alone:
-    """How late instants were seen: the values that shares of them do not exceed [s], and what the machine permitted."""
+    """Quantiles of the lateness [s], and what the machine permitted."""
 
     lateness_s: dict[str, float | None]
     said: str
 
 
 def alone(settings: Settings, seconds: float) -> Alone:
-    """A thread that does nothing but look at the clock, for so long; something would be due each 10 µs."""
+    """Measures for `seconds` how late a thread that only reads the clock notices deadlines every 10 µs."""
 
     def look() -> tuple[dict[str, float | None], str]:
         priority = hurry(wanted=settings.real_time)

@@ -1,4 +1,4 @@
-"""What the programs of `longpipe.live.programs` say at the ends of a path."""
+"""Output of the programs of `longpipe.live.programs` at the ends of a path."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ PROGRAMS: Final = (sys.executable, "-m", "longpipe.live.programs")
 def answer(
     plan: Plan, first: Sequence[str], other: Sequence[str], settings: Settings, *, seed: int = 1
 ) -> tuple[str, LiveRun]:
-    """A program at the first host and one at the second; what the first one says, and how the run went.
+    """Runs one program at each host. Returns the output of the first and the result of the run.
 
     Raises RunError if the first one fails.
     """
@@ -34,7 +34,7 @@ def answer(
 
 @contextlib.contextmanager
 def _standard_output(descriptor: int) -> Iterator[None]:
-    """What programs print goes there."""
+    """Redirects the standard output of programs to a descriptor."""
     sys.stdout.flush()
     before = os.dup(1)
     os.dup2(descriptor, 1)

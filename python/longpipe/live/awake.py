@@ -1,21 +1,21 @@
-"""Processors that stay awake: one that halts wakes later, in a virtual machine when its host has time for it."""
+"""Keeps idle processors awake, because halted ones wake up late, above all in virtual machines."""
 
 import contextlib
 import os
 from pathlib import Path
 from typing import Final
 
-# How long waking may take at most, for as long as it is open; the kernel closes it however a process ends
-# (Documentation/power/pm_qos_interface.rst).
+# Requests a maximum wake-up latency while it is open (Documentation/power/pm_qos_interface.rst). The kernel closes it
+# when the process ends.
 DEVICE: Final = Path("/dev/cpu_dma_latency")
-# Who heeds it; "none" where idle processors just halt.
+# The driver that honors the request; "none" if idle processors just halt.
 DRIVER: Final = Path("/sys/devices/system/cpu/cpuidle/current_driver")
-# 0 µs, in 32 bits.
+# 0 µs, as a 32-bit number.
 _AT_ONCE: Final = bytes(4)
 
 
 class Awake:
-    """Asks idle processors not to halt, from `with` to its end, where that is permitted; `said` tells."""
+    """Context in which idle processors do not halt, where that is permitted; `said` contains the result."""
 
     def __init__(self, *, wanted: bool, device: Path = DEVICE, driver: Path = DRIVER) -> None:
         self.said = "idle processors may halt, as asked"

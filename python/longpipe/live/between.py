@@ -1,4 +1,4 @@
-"""Packets carried between two interfaces of this network namespace: a router, whose inside is the path."""
+"""Carries packets between two interfaces of this network namespace: a router with a simulated path inside."""
 
 import contextlib
 import socket
@@ -12,7 +12,7 @@ from longpipe.live.certificate import Certificate
 from longpipe.live.device import listened_to
 from longpipe.live.hosts import Plan
 
-# How long it may take until an address is answered for.
+# Time limit for the answer of an address [s].
 LONGEST_S: Final = 30.0
 _DISCARD: Final = 9
 _LOOK_S: Final = 0.1
@@ -27,9 +27,9 @@ def between(
     seed: int = 1,
     settings: Settings = USUAL,
 ) -> Certificate:
-    """Carries what the hosts of a plan, at these addresses beyond these interfaces, send each other, until told to end.
+    """Carries packets between the hosts of a plan, at these addresses beyond these interfaces, until it is stopped.
 
-    They send by way of this machine. Raises RunError where it does not permit it, or nobody answers.
+    The hosts use this machine as their router. Raises RunError if it is not permitted, or if no host answers.
     """
     with contextlib.ExitStack() as stack:
         attached = []
@@ -55,7 +55,7 @@ def _told_of(interface: str) -> Iterator[None]:
 
 
 def _ethernet(interface: str, addresses: Sequence[str]) -> bytes:
-    """The Ethernet address that answers for one of these addresses beyond an interface."""
+    """Returns the Ethernet address that answers for one of these addresses beyond an interface."""
     from pyroute2 import IPRoute
 
     until = time.monotonic() + LONGEST_S
@@ -63,7 +63,7 @@ def _ethernet(interface: str, addresses: Sequence[str]) -> bytes:
         (index,) = route.link_lookup(ifname=interface)
         while time.monotonic() < until:
             for address in addresses:
-                # The kernel asks who has it.
+                # A datagram makes the kernel resolve the address.
                 with contextlib.suppress(OSError), _datagram(address) as asking:
                     asking.sendto(b"", (address, _DISCARD))
                 for found in route.get_neighbours(ifindex=index, dst=address):

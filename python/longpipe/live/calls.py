@@ -1,4 +1,4 @@
-"""System calls that Python 3.11 does not offer: namespaces, mounts, and the death of a parent (Linux)."""
+"""Linux system calls that Python 3.11 lacks: namespaces, mounts, and the signal at a parent's death."""
 
 import ctypes
 import os
@@ -35,7 +35,7 @@ def unshare(flags: int) -> None:
 
 
 def enter(descriptor: int, kind: int) -> None:
-    """Puts this process into the namespace that a descriptor stands for. Raises OSError."""
+    """Moves this process into the namespace of a descriptor. Raises OSError."""
     _done(_libc().setns(descriptor, kind), "setns")
 
 
@@ -46,17 +46,17 @@ def mount(source: str, target: str, kind: str, flags: int = 0) -> None:
 
 
 def unmount(target: str) -> None:
-    """Unmounts at once what nothing new is to use. Raises OSError with the target."""
+    """Unmounts lazily: detached at once, and freed when no longer in use. Raises OSError with the target."""
     _done(_libc().umount2(target.encode(), DETACH), target)
 
 
 def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
-    """Has this process get a signal when its parent, number `parent` (0 if that is not seen from here), ends."""
+    """Requests a signal for the death of the parent process, number `parent` (0 if it is not visible here)."""
     _done(_libc().prctl(_SET_PARENT_DEATH_SIGNAL, int(number), 0, 0, 0), "prctl")
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def wake_in_time() -> None:
-    """Has the timers of this thread expire when they are due rather than some 50 µs later."""
+    """Sets the timer slack of this thread to its minimum; the default delays timers by up to 50 µs."""
     _done(_libc().prctl(_SET_TIMER_SLACK, 1, 0, 0, 0), "prctl")

@@ -1,4 +1,4 @@
-"""The thread that carries packets between devices, in time with the clock."""
+"""Thread that carries packets between devices in real time."""
 
 import os
 import socket
@@ -22,21 +22,21 @@ Way = Literal["any", "tun", "packet"]
 
 @dataclass(frozen=True)
 class Settings:
-    """How the machine carries the packets."""
+    """Settings of the thread."""
 
     # "tun", "packet" (AF_PACKET over a veth pair), or the first that works.
     device: Way = "any"
-    # In a user namespace even where root needs none.
+    # Use a user namespace even as root.
     as_user: bool = False
-    # How long the clock is looked at rather than slept for.
+    # Time for which the thread spins instead of sleeping [s].
     spin_s: float = 50e-6
-    # What is later counts as late.
+    # Lateness from which packets count as late [s].
     limit_s: float = 1e-3
-    # By SCHED_FIFO, if that is permitted.
+    # Use SCHED_FIFO if it is permitted.
     real_time: bool = True
-    # With processors that do not halt, likewise.
+    # Keep processors from halting if it is permitted.
     awake: bool = True
-    # What all commands but the first have of a start.
+    # Delay of all commands except the first [s].
     head_start_s: float = 0.5
 
 
@@ -45,7 +45,7 @@ USUAL: Final = Settings()
 
 @dataclass(frozen=True)
 class Attached:
-    """A host's device to be taken over: its addresses, "tun" or "packet", descriptor, the Ethernet address beyond."""
+    """A host's device: addresses, "tun" or "packet", descriptor, and the Ethernet address at its far end."""
 
     addresses: Sequence[str]
     kind: str
@@ -54,7 +54,7 @@ class Attached:
 
 
 class Carrier:
-    """The thread that carries packets, from `with` to its end."""
+    """Context in which a thread carries packets."""
 
     def __init__(
         self,
@@ -77,9 +77,9 @@ class Carrier:
         self._files = [None if file is None else str(file) for file in files]
         self._result: dict[str, Any] | None = None
         self._error: BaseException | None = None
-        # To ask packet sockets what they have dropped.
+        # Kept to query the drops of packet sockets.
         self._sockets = [socket.socket(fileno=os.dup(one.descriptor)) for one in attached if one.kind == "packet"]
-        # What no host has the address of goes to the last one.
+        # Packets to unknown addresses go to the last host.
         self._outside = len(attached) - 1 if to_outside else None
         self._hosts = [(one.addresses, one.descriptor, one.ethernet) for one in attached]
         self._stop, self._stopped = os.pipe()
@@ -101,11 +101,11 @@ class Carrier:
             one.close()
 
     def is_alive(self) -> bool:
-        """Whether it goes on."""
+        """Returns whether the thread is running."""
         return self._thread.is_alive()
 
     def certificate(self, overrun: int, devices: tuple[str, ...], limit_s: float) -> Certificate:
-        """Once it has ended: what it counted, with packets that devices dropped before they were read."""
+        """Returns the counters of the ended thread, with the packets that devices dropped before they were read."""
         machine: dict[str, Any] = {
             "overrun": overrun + self.overrun,
             "priority": self._priority,

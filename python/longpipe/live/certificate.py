@@ -1,4 +1,4 @@
-"""What a live run can vouch for: how late its packets were, and what the machine could not do."""
+"""Certificate of a live run: lateness of its packets, and restrictions of the machine."""
 
 import json
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _SHARES: Final = {"0.5": "median", "0.95": "95 %", "0.99": "99 %", "0.999": "99.
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a live run counted; times in seconds."""
+    """Counters of a live run; times in seconds."""
 
     elapsed_s: float
     entered: int
@@ -21,44 +21,44 @@ class Certificate:
     on_path: int
     # Packets that the path lost, by cause.
     lost: dict[str, int]
-    # Packets that never entered: to no host, of no IP or too long, dropped by a device that was full.
+    # Packets that never entered: unknown destination, not IP, too long, or dropped by a full device.
     no_way: int
     unfit: int
     overrun: int
-    # Packets that a kernel did not take when they were due.
+    # Packets that a kernel did not accept when they were due.
     refused: int
-    # How much later than due packets left: the values that shares of them do not exceed, None if there was no packet.
+    # Quantiles of the lateness of packets; None without packets.
     lateness_s: dict[str, float | None]
-    # By how much one was there before it was due, at most.
+    # Maximum time by which a packet was early.
     earliest_s: float
     late: int
     limit_s: float
     longest_pause_s: float
-    # A hash of every decision; a replay of the record has the same.
+    # Hash of all decisions, equal for a replay of the record.
     decisions: str
-    # "SCHED_FIFO", or why not.
+    # "SCHED_FIFO", or the reason why not.
     priority: str
-    # Whether idle processors halt, and why.
+    # Whether idle processors halt, with the reason.
     halting: str
-    # What the host of a virtual machine took of all processors, None if that is not counted.
+    # CPU time that the host of a virtual machine took; None if it is not counted.
     stolen_s: float | None
     devices: tuple[str, ...]
     ports: dict[str, Any]
 
     @property
     def holds(self) -> bool:
-        """Whether no packet was later than the limit, and none was lost but by the path."""
+        """Returns whether no packet was late, and only the path lost packets."""
         return self.late == 0 and self.overrun == 0 and self.refused == 0
 
     def to_json(self) -> str:
-        """All of it as JSON text."""
+        """Returns the certificate as JSON."""
         fields = asdict(self)
-        # Columns of the ports come as arrays.
+        # The columns of ports are arrays.
         columns = {name: getattr(column, "tolist", lambda found=column: found)() for name, column in self.ports.items()}
         return json.dumps({**fields, "ports": columns, "holds": self.holds}, indent=1).replace("NaN", "null") + "\n"
 
     def lines(self) -> Iterable[str]:
-        """In words."""
+        """Returns the certificate as lines of text."""
         yield (
             f"{self.elapsed_s:.1f} s, {self.entered} packets entered, {self.delivered} delivered, "
             f"{sum(self.lost.values())} lost, {self.marked} marked, {self.on_path} on the path"

@@ -1,4 +1,4 @@
-"""The device of a host in its namespace: TUN where it may be opened, else a veth pair with a packet socket beyond."""
+"""Device of a host in its namespace: TUN if permitted, otherwise a veth pair with a packet socket at its far end."""
 
 import contextlib
 import ctypes
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 NAME: Final = "eth0"
 WIRE: Final = "wire0"
 TUN: Final = "/dev/net/tun"
-# Least that IPv6 asks of a link (RFC 8200 section 5).
+# Minimum MTU for IPv6 (RFC 8200 section 5).
 LEAST_MTU_6: Final = 1280
-# Packets that the kernel may hand over before they are taken.
+# Queue length of the device [packets].
 LONGEST_QUEUE: Final = 10_000
 _SET_INTERFACE: Final = 0x400454CA
 _TUN: Final = 0x0001
 _NO_INFORMATION: Final = 0x1000
-# Before each packet comes what is left to do for it, a struct virtio_net_hdr.
+# A struct virtio_net_hdr precedes each packet.
 _WITH_WHAT_IS_LEFT: Final = 0x4000
 _SET_OFFLOADS: Final = 0x400454D0
-# TUN_F_CSUM, _TSO4 and _TSO6; with _USO4 and _USO6, which Linux has since 6.2.
+# TUN_F_CSUM, _TSO4 and _TSO6; and with _USO4 and _USO6, available since Linux 6.2.
 _LEFT: Final = (0x67, 0x07)
 _ALL_PROTOCOLS: Final = 0x0003
 _RECEIVE_BUFFER_FORCED: Final = 33
@@ -43,7 +43,7 @@ _OFFLOADS: Final = (0x17, 0x19, 0x1F, 0x24, 0x2C)
 
 @dataclass(frozen=True)
 class Device:
-    """A device: what it is, its descriptor, and the kernel's Ethernet address where frames pass."""
+    """A device: its kind, its descriptor, and the kernel's Ethernet address if it carries frames."""
 
     kind: str
     descriptor: int
@@ -51,9 +51,9 @@ class Device:
 
 
 def opened(way: str, mtu: int) -> Device:
-    """The device of the network namespace that this process is in or, by AF_PACKET, that it is in from now on.
+    """Opens the device of this process's network namespace; with AF_PACKET the process moves to a new namespace.
 
-    `way` is "tun", "packet", or "any", the first of them that works. Raises OSError.
+    `way` is "tun", "packet", or "any" for the first that works. Raises OSError.
     """
     if way in ("tun", "any"):
         try:
@@ -69,7 +69,7 @@ def _tun() -> int:
     try:
         flags = _TUN | _NO_INFORMATION | _WITH_WHAT_IS_LEFT
         fcntl.ioctl(descriptor, _SET_INTERFACE, struct.pack("16sH22x", NAME.encode(), flags))
-        # Long packets are cut into segments, and checksums computed, where packets are carried; else by the kernel.
+        # The carrier splits long packets and computes checksums; without offloads the kernel does.
         for offloads in _LEFT:
             with contextlib.suppress(OSError):
                 fcntl.ioctl(descriptor, _SET_OFFLOADS, offloads)
@@ -89,10 +89,10 @@ def _veth(mtu: int) -> Device:
         route.link("add", ifname=WIRE, kind="veth", peer={"ifname": NAME, "net_ns_fd": inner})
         _quiet(WIRE)
         (wire,) = route.link_lookup(ifname=WIRE)
-        # One packet at a time, none of which anybody has joined.
+        # One packet at a time, never joined ones.
         route.link("set", index=wire, mtu=mtu, state="up")
     packets = listened_to(WIRE)
-    # Its socket keeps the outer namespace there, and nothing else does.
+    # Only its socket keeps the outer namespace alive.
     calls.enter(inner, calls.NEW_NETWORK)
     os.close(outer)
     os.close(inner)
@@ -105,7 +105,7 @@ def _veth(mtu: int) -> Device:
 
 
 def listened_to(interface: str) -> socket.socket:
-    """A packet socket that hears what comes over an interface, but not what this machine sends. Raises OSError."""
+    """Opens a packet socket for packets that arrive over an interface, not those sent there. Raises OSError."""
     packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.htons(_ALL_PROTOCOLS))
     try:
         packets.setsockopt(_PACKET_LEVEL, _IGNORE_OUTGOING, 1)
@@ -121,7 +121,7 @@ def listened_to(interface: str) -> socket.socket:
 
 
 def overrun(packets: socket.socket) -> int:
-    """Packets that a packet socket had no room for since this was last asked."""
+    """Returns the number of packets that a packet socket has dropped since the last call."""
     _, count = struct.unpack("II", packets.getsockopt(_PACKET_LEVEL, _STATISTICS, 8))
     return int(count)
 
@@ -129,7 +129,7 @@ def overrun(packets: socket.socket) -> int:
 def configure(mtu: int, address: str, address_6: str | None, outside: str | None, others: list[str]) -> None:
     """Brings up the device and the loopback, with addresses, and routes to the other hosts of the path.
 
-    `outside` says whether the way to all others is "here", over another interface, or "there", over the path.
+    `outside` is the default route: "here" over another interface, or "there" over the path.
     """
     _quiet(NAME)
     with _route() as route:
@@ -145,7 +145,7 @@ def configure(mtu: int, address: str, address_6: str | None, outside: str | None
         if outside == "there":
             route.route("add", dst="0.0.0.0/0", oif=index, scope="link")
         if address_6 is not None:
-            # Nobody else has the address, so that nobody need be asked (RFC 4862 section 5.4).
+            # No duplicate address detection, because no other host can have the address (RFC 4862 section 5.4).
             route.addr("add", index=index, address=address_6, prefixlen=64, flags=0x02)
 
 
@@ -156,14 +156,14 @@ def _route() -> "IPRoute":
 
 
 def _quiet(name: str) -> None:
-    """No address of its own accord, and nobody asked for routers."""
+    """Disables automatic addresses and router solicitations of an interface."""
     for key, value in (("addr_gen_mode", "1"), ("router_solicitations", "0"), ("accept_dad", "0")):
         with contextlib.suppress(OSError):
             Path(f"/proc/sys/net/ipv6/conf/{name}/{key}").write_text(value)
 
 
 def without_offloads(interface: str) -> None:
-    """Has the kernel compute checksums and cut segments before packets leave over an interface, where it can."""
+    """Disables offloads of an interface, so that the kernel itself computes checksums and splits segments."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         for command in _OFFLOADS:
             value = ctypes.create_string_buffer(struct.pack("II", command, 0))
@@ -173,7 +173,7 @@ def without_offloads(interface: str) -> None:
 
 
 def dropped() -> int:
-    """Packets that the kernel sent and that the device dropped, for too many were waiting."""
+    """Returns the number of packets that the device dropped because its queue was full."""
     for line in Path("/proc/self/net/dev").read_text().splitlines():
         name, _, counts = line.partition(":")
         if name.strip() == NAME:

@@ -1,7 +1,7 @@
-"""One end of the path: a process that makes the namespaces of a host, hands its device over, and runs a command there.
+"""One end of the path: a process that creates the namespaces of a host, passes on its device, and runs a command there.
 
-`python -m longpipe.live.end` is started by `longpipe.live.spaces`, which talks to it over a socket. What it makes lives
-as long as its processes do, which the kernel kills when the process that started them is gone.
+`longpipe.live.spaces` starts `python -m longpipe.live.end` and controls it over a socket. The namespaces live as long
+as their processes, which the kernel kills when the process that started them ends.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from typing import Any, Final, NoReturn
 from longpipe.live import calls, device
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
-# Where a file system in memory may be for a moment.
+# Mount point of a temporary file system in memory.
 PLACES: Final = ("/run", "/mnt", "/tmp")  # noqa: S108 - a mount of this namespace alone
 HOSTS: Final = "/etc/hosts"
 RESOLVERS: Final = "/etc/resolv.conf"
@@ -28,7 +28,7 @@ _NAMESPACES: Final = calls.NEW_NETWORK | calls.NEW_MOUNTS | calls.NEW_PROCESSES
 
 
 def main(number: str, parent: str) -> NoReturn:
-    """Makes an end as it is told over the socket of this number, and runs its command when it is told to."""
+    """Creates an end, and runs its command, as requested over the socket with this descriptor."""
     calls.die_with_parent(int(parent))
     with socket.socket(fileno=int(number)) as control:
         wanted: dict[str, Any] = json.loads(control.recv(1 << 20))
@@ -58,14 +58,14 @@ def _made(wanted: dict[str, Any]) -> device.Device:
                 _put_over(RESOLVERS, place, f"nameserver {wanted['resolver']}\n")
     made = device.opened(wanted["device"], wanted["mtu"])
     device.configure(wanted["mtu"], wanted["address"], wanted["address_6"], wanted["outside"], wanted["others"])
-    # Whoever runs here may ping.
+    # All users may use ping.
     with contextlib.suppress(OSError):
         Path("/proc/sys/net/ipv4/ping_group_range").write_text("0 2147483647")
     return made
 
 
 def _own_namespaces(*, as_user: bool) -> None:
-    """Namespaces of this process's own: with root's rights, or within a user namespace."""
+    """Creates namespaces for this process, as root or within a user namespace."""
     if not as_user:
         try:
             return calls.unshare(_NAMESPACES)
@@ -73,7 +73,7 @@ def _own_namespaces(*, as_user: bool) -> None:
             pass
     user, group = os.geteuid(), os.getegid()
     calls.unshare(_NAMESPACES | calls.NEW_USER)
-    # Nobody but who runs this is known within, under the same number.
+    # Maps only the current user, to its own number.
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
@@ -82,7 +82,7 @@ def _own_namespaces(*, as_user: bool) -> None:
 
 @contextlib.contextmanager
 def _in_memory() -> Iterator[Path | None]:
-    """A folder for a moment, whose files stay where they are mounted; none where there can be none."""
+    """Yields a temporary folder in memory, or None if it cannot be mounted. Mounted files of it persist."""
     place = next((place for place in PLACES if Path(place).is_dir()), None)
     try:
         calls.mount("longpipe", str(place), "tmpfs")
@@ -94,7 +94,7 @@ def _in_memory() -> Iterator[Path | None]:
 
 
 def _put_over(file: str, place: Path, text: str) -> None:
-    """Puts a file over one of the machine, in this namespace; without those of names, addresses do."""
+    """Mounts a file over one of the machine in this namespace. Optional: without host names, addresses work."""
     with contextlib.suppress(OSError):
         made = place / Path(file).name
         made.write_text(text, encoding="utf-8")
@@ -102,11 +102,11 @@ def _put_over(file: str, place: Path, text: str) -> None:
 
 
 def _run(command: list[str], control: socket.socket) -> int:
-    """Runs the command below the first process of the namespace, with which all others there end; its status."""
+    """Runs the command below the first process of the PID namespace, whose end kills all others. Returns its status."""
     child = os.fork()
     if child == 0:
         control.close()
-        # The parent is of another namespace.
+        # The parent is in another namespace.
         calls.die_with_parent(0)
         with contextlib.suppress(OSError):
             calls.mount("proc", "/proc", "proc")
@@ -119,9 +119,9 @@ def _run(command: list[str], control: socket.socket) -> int:
 
 
 def _first_process(command: list[str]) -> int:
-    """Runs the command, if any, and looks after whatever loses its parent; the command's status."""
+    """Runs the command, if any, and reaps orphans. Returns the command's status."""
     if not command:
-        # The kernel keeps from the first process what it neither handles nor holds back.
+        # The kernel delivers to the first process only signals that it handles or blocks.
         signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
         signal.sigwait(FORWARDED)
         return 0
@@ -154,7 +154,7 @@ def _forward(process: int) -> None:
 
 
 def _code(status: int) -> int:
-    """An exit status as shells have it: 128 and the signal's number if one ended the process."""
+    """Returns the exit status as in a shell: 128 plus the signal's number if a signal ended the process."""
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
 

@@ -1,4 +1,4 @@
-"""Which hosts of a scenario are real, and the scenario that the core runs between them."""
+"""Real hosts of a scenario, and the scenario that the core runs between them."""
 
 import json
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from longpipe.ip import HEADER_BYTES, packet_bytes
 from longpipe.scenario import Scenario, Switch, Tcp
 from longpipe.scenario.canonical import canonical_json
 
-# Flows of programs that queues tell apart, between two hosts.
+# Number of external flows between two hosts that queues can distinguish.
 FLOWS: Final = 128
 LEAST_MTU: Final = 68
 LARGEST_MTU: Final = 65_535
 LEAST_MTU_6: Final = 1280
-# As long as the core runs at most; a live run ends when its command does.
+# The maximum duration of the core; a live run ends when its command does.
 LONGEST_PS: Final = 100 * 86_400 * 10**12
 _ADDRESSES: Final = IPv4Address("10.0.0.0")
 _ADDRESSES_6: Final = IPv6Address("fd00::")
@@ -24,46 +24,46 @@ _ADDRESSES_6: Final = IPv6Address("fd00::")
 
 @dataclass(frozen=True)
 class RealHost:
-    """A host at which programs run, as captures of simulated runs number it."""
+    """A host with real programs, numbered as in captures of simulated runs."""
 
     name: str
     node: int
 
     @property
     def address(self) -> str:
-        """10.0.0.0 and the node's number, counted from 1."""
+        """Returns the IPv4 address: 10.0.0.0 plus the node's number, from 1."""
         return str(_ADDRESSES + self.node + 1)
 
     @property
     def address_6(self) -> str:
-        """Likewise from fd00::."""
+        """Returns the IPv6 address: fd00:: plus the node's number, from 1."""
         return str(_ADDRESSES_6 + self.node + 1)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a live run is made of."""
+    """The parts of a live run."""
 
     scenario: Scenario
     hosts: tuple[RealHost, ...]
-    # Both ends by number of the host, the first foreign flow, and how many.
+    # Numbers of both hosts, first external flow, and number of flows.
     ways: tuple[tuple[int, int, int, int], ...]
     resolved_json: str
     mtu: int
-    # Flows of the scenario that are simulated beside the programs.
+    # Names of the simulated flows beside the programs.
     simulated: tuple[str, ...]
 
     @property
     def has_ipv6(self) -> bool:
-        """Whether packets of IPv6 fit."""
+        """Returns whether the MTU suffices for IPv6."""
         return self.mtu >= LEAST_MTU_6
 
 
 def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = None, alone: bool = False) -> Plan:
-    """Real hosts in place of simulated ones: those named, else the first flow's sender; one alone gets a partner.
+    """Replaces simulated hosts by real ones: those named, or the first flow's sender. A single one gets a partner.
 
-    Flows of real hosts give way to programs, all others are simulated, unless `alone`. `mtu` is a full packet of the
-    first flow if absent. Raises ScenarioError.
+    Programs replace the flows of real hosts. Other flows are simulated unless `alone`. The default of `mtu` is a full
+    packet of the first flow. Raises ScenarioError.
     """
     resolved = scenario.resolved
     nodes = {node["name"]: number for number, node in enumerate(resolved["nodes"])}
@@ -101,7 +101,7 @@ def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = N
 
 
 def _wanted(resolved: Mapping[str, Any], ends: list[tuple[str, str]], names: tuple[str, ...]) -> list[str]:
-    """The real hosts, each once."""
+    """Returns the real hosts, without duplicates."""
     kinds = {node["name"]: node["kind"] for node in resolved["nodes"]}
     for name in names:
         if kinds.get(name) != "host":
@@ -119,7 +119,7 @@ def _wanted(resolved: Mapping[str, Any], ends: list[tuple[str, str]], names: tup
 
 
 def _joining(wanted: list[str], ends: list[tuple[str, str]]) -> list[int]:
-    """The first flow between each two of the hosts that have one."""
+    """Returns the first flow between each pair of hosts with a flow."""
     pairs: dict[frozenset[str], int] = {}
     for number, pair in enumerate(ends):
         if set(pair) <= set(wanted) and pair[0] != pair[1]:
@@ -137,7 +137,7 @@ def _ends(resolved: Mapping[str, Any], flow: dict[str, Any]) -> tuple[str, str]:
 
 
 def _tcp(mtu: int) -> dict[str, Any]:
-    """End points that say nothing but how long a packet may be."""
+    """Returns TCP fields that only set the maximum packet length."""
     mss = max(1, mtu - HEADER_BYTES)
     fields: dict[str, Any] = {
         "mss": f"{mss} B",

@@ -1,4 +1,4 @@
-"""What a run made: its processes and namespaces, and which of them are still there."""
+"""Processes and namespaces of a run, and which of them still exist."""
 
 import contextlib
 from collections.abc import Iterator, Set
@@ -14,7 +14,7 @@ def _processes() -> Iterator[Path]:
 
 
 def ancestors(process: int) -> list[int]:
-    """Numbers of the processes from which one descends, its parent first."""
+    """Returns the ancestors of a process, its parent first."""
     found = []
     while process > 1:
         process = int((_PROCESSES / str(process) / "stat").read_text().rpartition(")")[2].split()[1])
@@ -23,7 +23,7 @@ def ancestors(process: int) -> list[int]:
 
 
 def namespaces_below(process: int) -> set[str]:
-    """Namespaces of the processes that descend from one, as `net:[4026532000]`, but for those of this process."""
+    """Returns the namespaces of a process's descendants, as `net:[4026532000]`, without those of this process."""
     own = _namespaces(_PROCESSES / "self")
     found: set[str] = set()
     for folder in _processes():
@@ -42,7 +42,7 @@ def _namespaces(folder: Path) -> set[str]:
 
 
 def held(namespaces: Set[str]) -> set[str]:
-    """Those of some namespaces that a process is in, or that a descriptor or a mount keeps."""
+    """Returns those namespaces that a process, a descriptor or a mount still uses."""
     found: set[str] = set()
     for folder in _processes():
         found |= _namespaces(folder) & namespaces
@@ -55,7 +55,7 @@ def held(namespaces: Set[str]) -> set[str]:
 
 
 def processes_with(words: Set[str]) -> set[int]:
-    """Numbers of the processes whose command line has one of some words in it."""
+    """Returns the processes whose command line contains one of the words."""
     found = set()
     for folder in _processes():
         with contextlib.suppress(OSError):
@@ -66,6 +66,6 @@ def processes_with(words: Set[str]) -> set[int]:
 
 
 def interfaces() -> set[str]:
-    """Names of the network interfaces of this process's namespace."""
+    """Returns the network interfaces of this process's namespace."""
     lines = Path("/proc/self/net/dev").read_text().splitlines()[2:]
     return {line.partition(":")[0].strip() for line in lines}

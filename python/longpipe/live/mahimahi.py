@@ -1,4 +1,4 @@
-"""Command lines of mahimahi's shells as scenarios: `mm-delay`, `mm-link` and `mm-loss`, one within the other."""
+"""Scenarios from mahimahi's command lines: `mm-delay`, `mm-link` and `mm-loss`, also nested."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,7 @@ from longpipe.scenario import Scenario
 INSIDE: Final = "inside"
 OUTSIDE: Final = "outside"
 SHELLS: Final = ("mm-delay", "mm-link", "mm-loss")
-# Packets of Linux with an Ethernet's MTU.
+# MSS of Linux over Ethernet.
 MSS: Final = 1460
 _FAST: Final = "10 Gbit/s"
 _WAYS: Final = ("uplink", "downlink")
@@ -21,13 +21,13 @@ _UNLIMITED: Final = "unlimited"
 
 @dataclass
 class Chain:
-    """What shells within each other come to, and the command in the innermost."""
+    """Nested shells, and the command of the innermost."""
 
     links: list[dict[str, Any]] = field(default_factory=list)
     command: list[str] = field(default_factory=list)
 
     def scenario(self) -> Scenario:
-        """Two hosts, and a router at either end of each shell's link."""
+        """Returns a scenario with two hosts, and a router at both ends of each shell's link."""
         routers = [f"r{number}" for number in range(len(self.links) + 1)]
         nodes = [
             {"name": INSIDE, "kind": "host"},
@@ -52,7 +52,7 @@ class Chain:
 
 
 def chain(words: list[str]) -> Chain:
-    """The shells of a command line, which begins with one; ScenarioError where it is none of mahimahi's."""
+    """Parses the shells of a command line. Raises ScenarioError for anything but mahimahi's syntax."""
     found = Chain()
     rest = words
     while rest and rest[0] in SHELLS:
@@ -94,7 +94,7 @@ def _link(words: list[str]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _taken(words: list[str]) -> tuple[list[str], dict[str, str], list[str]]:
-    """Two schedules, the options around them, and what is left."""
+    """Splits words into two schedules, the options around them, and the rest."""
     schedules: list[str] = []
     options: dict[str, str] = {}
     rest = list(words)
@@ -103,7 +103,7 @@ def _taken(words: list[str]) -> tuple[list[str], dict[str, str], list[str]]:
         if word.startswith("--"):
             name, equals, value = word[2:].partition("=")
             if name not in _OPTIONS:
-                # Whether the next word is its value is unknown.
+                # It is unknown whether the next word is its value.
                 raise ScenarioError(f"mm-link: {shown(word)}; {nearest(f'--{name}', [f'--{one}' for one in _OPTIONS])}")
             options[name] = value if equals or not rest else rest.pop(0)
         else:

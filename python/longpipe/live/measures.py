@@ -1,4 +1,4 @@
-"""What the machine can do for live paths, measured: each beside what it is asked to reach."""
+"""Measurements of the machine's fitness for live paths, with their targets."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ _CROWD_BPS: Final = 80e6
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured: its name, what it came to, what is asked if anything, whether it is reached, and how."""
+    """A measurement: name, value, target if any, whether it is met, and the method."""
 
     name: str
     found: str
@@ -41,7 +41,7 @@ class Measured:
 
 
 def path(rate: str, delay: str, buffer: str = "1000 packets") -> Scenario:
-    """A router between two hosts, so much later each way."""
+    """Returns a router between two hosts, with a delay in each direction."""
     nodes = (Node(name="a", kind="host"), Node(name="r", kind="switch"), Node(name="b", kind="host"))
     links = (
         Link(between=("a", "r"), rate="10 Gbit/s", delay="0 s"),
@@ -55,9 +55,9 @@ def path(rate: str, delay: str, buffer: str = "1000 packets") -> Scenario:
 
 
 def crowd(flows: int, seconds: float) -> Scenario:
-    """A dumbbell of 100 Mbit/s and 20 ms, of flows that begin at random within so many seconds and send as Linux does.
+    """Returns a dumbbell of 100 Mbit/s and 20 ms with flows of Linux that start at random within `seconds`.
 
-    Each is one transfer, and all of them are four fifths of what fits.
+    Each flow is one transfer; together they load the link to four fifths.
     """
     network = Dumbbell(
         sources=flows,
@@ -79,7 +79,7 @@ def crowd(flows: int, seconds: float) -> Scenario:
 
 
 def machine(settings: Settings, seconds: float) -> Measured:
-    """A thread like the one that carries packets, that carries none: what it is late by is the machine's."""
+    """Measures the lateness of the machine itself, with a thread that carries no packets."""
     done = alone(settings, seconds)
     late, worst = (done.lateness_s[share] or 0.0 for share in ("0.99", "1"))
     found = f"99 % of what would be due within {late * 1e3:.3f} ms, worst {worst * 1e3:.2f} ms"
@@ -87,7 +87,7 @@ def machine(settings: Settings, seconds: float) -> Measured:
 
 
 def echoes(settings: Settings, seconds: float) -> Measured:
-    """Echoes through an idle path of 10 ms each way."""
+    """Measures echoes through an idle path of 10 ms each way."""
     count = max(10, round(seconds / 0.05))
     text, done = answer(plan(path("1 Gbit/s", "10 ms")), ["ping", "b", str(count), "0.02"], ["ignore", "9"], settings)
     median = statistics.median(map(float, text.split()))
@@ -116,23 +116,23 @@ def _bulk(
 
 
 def hundred(settings: Settings, seconds: float) -> Measured:
-    """TCP of the machine over 100 Mbit/s and 100 ms."""
+    """Measures the machine's TCP over 100 Mbit/s and 100 ms."""
     return _bulk("TCP, 100 Mbit/s, 100 ms", path("100 Mbit/s", "50 ms"), settings, seconds, None, 0.0002)
 
 
 def thousand(settings: Settings, seconds: float) -> Measured:
-    """Likewise over 1 Gbit/s; what is sent is more than nine tenths of the line after slow start."""
+    """Measures the machine's TCP over 1 Gbit/s; it uses more than nine tenths of the link after slow start."""
     scenario = path("1 Gbit/s", "1 ms", "2000 packets")
     return _bulk("TCP, 1 Gbit/s", scenario, settings, seconds, 0.9e9, 0.001)
 
 
 def beside(settings: Settings, seconds: float) -> Measured:
-    """One real flow beside 9999 simulated ones at 100 Mbit/s, which leave it a fifth."""
+    """Measures a real flow beside 9999 simulated ones at 100 Mbit/s, which leave a fifth of the link."""
     return _bulk("TCP beside 9999 flows", crowd(10_000, seconds), settings, seconds, None, 0.0002)
 
 
 def small(settings: Settings, seconds: float) -> Measured:
-    """Datagrams of 64 bytes of IP, as many as two processes here can send."""
+    """Measures the maximum rate of 64-byte IP packets that two processes can send."""
     made = plan(path("10 Gbit/s", "1 ms", "100000 packets"))
     text, done = answer(made, ["flood", "b", "9", f"{seconds:g}", "36"], ["ignore", "9"], settings)
     lasted = float(text.split()[1])
@@ -144,7 +144,7 @@ def small(settings: Settings, seconds: float) -> Measured:
 
 
 def replays(settings: Settings, count: int) -> Measured:
-    """Runs that are recorded, and decided again."""
+    """Checks that replays of recorded runs make the same decisions."""
     made, agree = plan(path("5 Mbit/s", "2 ms", "20 packets")), 0
     with tempfile.TemporaryDirectory() as folder:
         for number in range(count):
@@ -161,7 +161,7 @@ def replays(settings: Settings, count: int) -> Measured:
 
 
 def kills(settings: Settings, count: int) -> Measured:
-    """Runs killed at any moment: processes, namespaces and interfaces that are left of them."""
+    """Kills runs at random times, and counts the processes, namespaces and interfaces that remain."""
     before = interfaces()
     processes: set[int] = set()
     spaces: set[str] = set()
@@ -176,7 +176,7 @@ def kills(settings: Settings, count: int) -> Measured:
             told = [*command, "--", "sh", "-c", f": {mark}; echo ready; sleep 1000 & sleep 1000"]
             began = time.monotonic()
             with subprocess.Popen(told, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:  # noqa: S603
-                # The first one when its command has begun, the others from long before to after that.
+                # The first is killed when its command has started, the others from long before to after that.
                 if number == 0 and process.stdout is not None:
                     process.stdout.readline()
                     ready_s = time.monotonic() - began
@@ -196,11 +196,11 @@ def kills(settings: Settings, count: int) -> Measured:
 
 
 def _left(words: Set[str], spaces: Set[str]) -> tuple[set[int], set[str]]:
-    """Processes of a killed run and its namespaces that do not go within a while."""
+    """Returns the processes and namespaces of a killed run that do not disappear in time."""
     until = time.monotonic() + _READY_S
     kept = set(spaces)
     while True:
-        # What was gone once is another's if it is there again.
+        # A number that reappears belongs to another process.
         processes, kept = processes_with(words) - {os.getpid()}, held(kept)
         if not (processes or kept) or time.monotonic() > until:
             return processes, kept

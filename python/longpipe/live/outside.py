@@ -1,6 +1,6 @@
-"""The way from the far end to the outside: pasta, of Debian's passt, from its namespace to this machine's sockets.
+"""Connection from the far end to the Internet by pasta (Debian package passt), over this machine's sockets.
 
-`python -m longpipe.live.outside` keeps it: pasta changes its credentials, and then no longer ends with its parent.
+`python -m longpipe.live.outside` supervises pasta, which changes its credentials and so no longer ends with its parent.
 """
 
 import shutil
@@ -16,23 +16,23 @@ from longpipe.errors import RunError
 from longpipe.live import calls
 
 INTERFACE: Final = "out0"
-# What asks for names there, which pasta takes to the machine's own resolver.
+# Address of the resolver there; pasta forwards it to the machine's own resolver.
 RESOLVER: Final = "10.255.255.253"
 LONGEST_S: Final = 20.0
 _LOOK_S: Final = 0.05
 _QUIET: Final = ("--quiet", "--foreground", "--config-net", "--ipv4-only")
-# No port of either side is bound at the other.
+# No ports are forwarded.
 _NO_PORTS: Final = ("-t", "none", "-u", "none", "-T", "none", "-U", "none")
 
 
 def check() -> None:
-    """RunError unless pasta is installed."""
+    """Raises RunError unless pasta is installed."""
     if shutil.which("pasta") is None:
         raise RunError("--outside: pasta is not installed; get it: apt install passt")
 
 
 def opened(process: int, parent: int) -> subprocess.Popen[str]:
-    """Pasta for the network namespace of a process, once it is ready; RunError if it fails."""
+    """Starts pasta for a process's network namespace, and waits until it is ready. Raises RunError if it fails."""
     keeper = subprocess.Popen(  # noqa: S603 - this package
         [sys.executable, "-m", "longpipe.live.outside", str(process), str(parent)],
         stdin=subprocess.DEVNULL,
@@ -55,7 +55,7 @@ def opened(process: int, parent: int) -> subprocess.Popen[str]:
 
 
 def close(keeper: "subprocess.Popen[str]") -> None:
-    """Ends it."""
+    """Ends pasta and its supervisor."""
     keeper.terminate()
     keeper.wait()
     if keeper.stderr is not None:
@@ -63,15 +63,15 @@ def close(keeper: "subprocess.Popen[str]") -> None:
 
 
 def _is_ready(process: int) -> bool:
-    """Whether the namespace has a way to everywhere."""
+    """Returns whether the namespace has a default route."""
     rows = [line.split() for line in Path(f"/proc/{process}/net/route").read_text().splitlines()[1:]]
     return any(row[:2] == [INTERFACE, "00000000"] for row in rows)
 
 
 def main(process: str, parent: str) -> NoReturn:
-    """Runs pasta until told to end, or until the parent is gone."""
+    """Runs pasta until it is terminated or the parent has ended."""
     calls.die_with_parent(int(parent), signal.SIGTERM)
-    # The namespaces are of this user.
+    # The namespaces belong to this user.
     user = ("--runas", "0") if Path("/proc/self").stat().st_uid == 0 else ()
     words = ["pasta", *_QUIET, *_NO_PORTS, "--ns-ifname", INTERFACE, "--dns-forward", RESOLVER, *user, process]
     with subprocess.Popen(words) as running:  # noqa: S603 - of this machine, by name

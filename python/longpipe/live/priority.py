@@ -1,4 +1,4 @@
-"""A thread before all that have no real-time priority."""
+"""Real-time priority of a thread."""
 
 import os
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ PRIORITY: Final = 10
 
 @dataclass(frozen=True)
 class Priority:
-    """Whether it is of real-time priority, and what is said of that."""
+    """Whether the thread has real-time priority, with an explanation."""
 
     is_real_time: bool
     said: str
 
 
 def hurry(*, wanted: bool) -> Priority:
-    """Real-time priority for this thread alone, if that is permitted, and timers without slack."""
+    """Sets real-time priority for this thread only, if permitted, and removes its timer slack."""
     calls.wake_in_time()
     if not wanted:
         return Priority(is_real_time=False, said="ordinary priority, as asked")

@@ -1,6 +1,6 @@
 """Small programs that measure a path from within: `python -m longpipe.live.programs NAME ...` at a host of it.
 
-They need nothing but sockets, and answer on standard output.
+They need only sockets, and print their results.
 """
 
 import contextlib
@@ -14,18 +14,18 @@ from collections.abc import Callable
 from typing import Final
 
 _ECHO_REQUEST: Final = 8
-# SO_TIMESTAMPNS of socket(7): when the kernel had a packet, by the clock of the day, as a struct timespec.
+# SO_TIMESTAMPNS of socket(7): receive time of a packet in the kernel, as a struct timespec.
 _TIMESTAMPS: Final = 35
 _CHUNK: Final = 1 << 16
-# UDP_SEGMENT of udp(7), and the most segments that every kernel takes.
+# UDP_SEGMENT of udp(7), and the maximum number of segments that every kernel accepts.
 _UDP_SEGMENT: Final = 103
 _AT_ONCE: Final = 64
 
 
 def ping(host: str, count: str, interval_s: str) -> None:
-    """Prints the round trip of each echo of ICMP [s], as the kernel at the other end answers it.
+    """Prints the RTT of each ICMP echo [s], answered by the kernel at the other end.
 
-    As ping(8) has it: until this kernel has the answer, however long a program then takes to wake.
+    As in ping(8), it ends when this kernel has received the answer, without the wake-up time of a program.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP) as asking:
         asking.settimeout(10)
@@ -43,11 +43,11 @@ def ping(host: str, count: str, interval_s: str) -> None:
 
 
 def receive(port: str) -> None:
-    """Takes what connections bring, one after the other, until it is ended."""
+    """Receives data of connections, one after the other, until it is terminated."""
     with socket.create_server(("", int(port))) as server:
         while True:
             connection, _ = server.accept()
-            # Who is ended in the middle of something resets its connection.
+            # A terminated sender resets its connection.
             with connection, contextlib.suppress(ConnectionResetError):
                 buffer = bytearray(_CHUNK)
                 while connection.recv_into(buffer):
@@ -55,7 +55,7 @@ def receive(port: str) -> None:
 
 
 def send(host: str, port: str, seconds: str, control: str = "") -> None:
-    """Sends all it can over TCP for so long; prints the goodput [bit/s] as acknowledged by the other end's kernel."""
+    """Sends over TCP for `seconds`; prints the goodput acknowledged by the other end's kernel [bit/s]."""
     with _connected(host, int(port), control) as connection:
         began, chunk = time.monotonic(), bytes(_CHUNK)
         until = began + float(seconds)
@@ -64,7 +64,7 @@ def send(host: str, port: str, seconds: str, control: str = "") -> None:
         # bytes_acked of struct tcp_info.
         acked = struct.unpack_from("Q", connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), 120)[0]
         sys.stdout.write(f"{8 * acked / (time.monotonic() - began):.0f}\n")
-        # What has not been sent is of no interest.
+        # Discards unsent data.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
@@ -86,10 +86,10 @@ def _connected(host: str, port: int, control: str) -> socket.socket:
 
 
 def flood(host: str, port: str, seconds: str, length: str) -> None:
-    """Sends datagrams of so many bytes as fast as it can; prints how many, and for how long [s]."""
+    """Sends datagrams of `length` bytes as fast as possible; prints their number and the duration [s]."""
     data, sent = bytes(int(length) * _AT_ONCE), 0
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending:
-        # The kernel cuts them, so that a call sends many.
+        # The kernel splits them, so that one call sends many.
         sending.setsockopt(socket.IPPROTO_UDP, _UDP_SEGMENT, int(length))
         sending.connect((host, int(port)))
         began = time.monotonic()
@@ -98,20 +98,20 @@ def flood(host: str, port: str, seconds: str, length: str) -> None:
             try:
                 sent += sending.send(data) // int(length)
             except OSError:
-                # Nobody listens, or no room for now.
+                # No receiver, or a full buffer.
                 continue
         sys.stdout.write(f"{sent} {time.monotonic() - began:.6f}\n")
 
 
 def ignore(port: str) -> None:
-    """Is there for datagrams, and reads none, until it is ended."""
+    """Opens a socket for datagrams without reading them, until it is terminated."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as there:
         there.bind(("", int(port)))
         signal.pause()
 
 
 def talk(host: str, port: str, count: str) -> None:
-    """Sends datagrams of several lengths, a few at a time, as the number of this process has it."""
+    """Sends datagrams of several lengths in small bursts, seeded by the process number."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending:
         for number in range(int(count)):
             sending.sendto(bytes(1 + (number * 7919 + os.getpid() * 31) % 1400), (host, int(port)))

@@ -1,6 +1,6 @@
-"""Scenario strings of quic-network-simulator, by which quic-interop-runner tests QUIC, as paths of two hosts.
+"""Paths from the scenario strings of quic-network-simulator, with which quic-interop-runner tests QUIC.
 
-As in its ns-3 programs a bottleneck lies between two routers, and losses come after it, at the router that it leads to.
+As in its ns-3 programs, the bottleneck is between two routers, and losses occur behind it, at the downstream router.
 """
 
 import random
@@ -14,16 +14,16 @@ from longpipe.units import TIME
 
 CLIENT: Final = "client"
 SERVER: Final = "server"
-# Packets of an Ethernet's MTU.
+# Ethernet MTU.
 MSS: Final = 1460
-# What its queue of N packets holds beside: the packet in the device's queue, and the one that is being sent.
+# ns-3 holds two packets besides its queue: one in the device's queue, and the one in transmission.
 BESIDE_QUEUE: Final = 2
-# A loss that may not strike too often in a row is drawn for so many packets of each direction.
+# Number of packets per direction for which losses with a maximum burst are drawn.
 DRAWN: Final = 1 << 16
 _FAST: Final = "10 Gbit/s"
 _LINK: Final = ("delay", "bandwidth", "queue")
 _WAYS: Final = ("client", "server")
-# What each program needs, and what else it takes.
+# Required and optional parameters of each program.
 _KINDS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "simple-p2p": (_LINK, ()),
     "drop-rate": ((*_LINK, "rate_to_client", "rate_to_server"), ("burst_to_client", "burst_to_server")),
@@ -37,9 +37,9 @@ _NUMBER: Final = r"(\d+(?:\.\d+)?)"
 
 
 def scenario(text: str, *, seed: int = 1) -> Scenario:
-    """The path of a scenario string, as `simple-p2p --delay=15ms --bandwidth=10Mbps --queue=25`; ScenarioError.
+    """Parses a scenario string such as `simple-p2p --delay=15ms --bandwidth=10Mbps --queue=25`. Raises ScenarioError.
 
-    Losses that may not strike too often in a row are drawn by the seed, for the first 65 536 packets of each direction.
+    Losses with a maximum burst are drawn from the seed, for the first 65 536 packets per direction.
     """
     kind, options = _read(text)
     rate, delay = _rate(options["bandwidth"]), _time("delay", options["delay"])
@@ -63,7 +63,7 @@ def scenario(text: str, *, seed: int = 1) -> Scenario:
         "name": kind,
         "framing": "ip",
         "network": {"kind": "graph", "nodes": nodes, "links": links, "flows": flows},
-        # ns-3's own, of which the cross traffic is.
+        # ns-3's own MSS, used by its cross traffic.
         "tcp": {"recovery": "sack", "mss": f"{MSS} B", "receiver_window": "10 MB"},
     }
     return Scenario(**fields)
@@ -90,7 +90,7 @@ def _read(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _loss(kind: str, options: dict[str, str], way: str, seed: int) -> dict[str, Any]:
-    """What is lost on the way to one end."""
+    """Returns the losses in one direction."""
     none: dict[str, Any] = {"kind": "none"}
     if kind == "drop-rate":
         percent = _whole(f"rate_to_{way}", options[f"rate_to_{way}"])
@@ -117,7 +117,7 @@ def _packets(numbers: list[int]) -> dict[str, Any]:
 
 
 def _drawn(percent: int, burst: int, seed: str) -> list[int]:
-    """Each packet by its share, but the one after so many that were lost in a row."""
+    """Draws lost packets independently, with at most `burst` losses in a row."""
     draws, row, lost = random.Random(seed), 0, []  # noqa: S311 - no secret
     for number in range(DRAWN):
         strikes = row < burst and draws.randrange(100) < percent
@@ -128,7 +128,7 @@ def _drawn(percent: int, burst: int, seed: str) -> list[int]:
 
 
 def _holes(options: dict[str, str]) -> dict[str, Any]:
-    """All is lost for `off` after each `on`, so many times."""
+    """Returns losses of all packets for `off` after each `on`, repeated."""
     on_ps, off_ps = (_picoseconds(name, options[name]) for name in ("on", "off"))
     repeat = _whole("repeat", options.get("repeat", "1"))
     if repeat < 1 or on_ps == 0 or off_ps == 0:

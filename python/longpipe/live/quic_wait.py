@@ -1,4 +1,4 @@
-"""Who waits for whom in quic-network-simulator: clients for the simulator, the simulator for the server."""
+"""Startup of quic-network-simulator: clients wait for the simulator, and the simulator for the server."""
 
 import contextlib
 import os
@@ -9,18 +9,18 @@ from typing import Final
 
 from longpipe.errors import RunError, ScenarioError
 
-# Where clients look whether the simulator is there.
+# Port to which clients connect to find the simulator.
 PORT: Final = 57832
 LONGEST_S: Final = 10.0
 _BETWEEN_S: Final = 0.1
-# A long header of a version that nobody has: a server answers with those that it has (RFC 9000 sections 6.1, 15).
+# A long header with an unknown version, which a server answers with Version Negotiation (RFC 9000 sections 6.1, 15).
 _LONG_HEADER: Final = b"\xc0" + bytes.fromhex("1a2a3a4a")
 _SHORTEST_DATAGRAM: Final = 1200
 
 
 @contextlib.contextmanager
 def ready_to_be_waited_for() -> Iterator[None]:
-    """Lets clients connect, whom nobody answers. Raises RunError where the port is taken."""
+    """Accepts connections of waiting clients. Raises RunError if the port is in use."""
     try:
         listening = socket.create_server(("", PORT), backlog=100)
     except OSError as error:
@@ -31,7 +31,7 @@ def ready_to_be_waited_for() -> Iterator[None]:
 
 
 def wait_for_server(text: str) -> None:
-    """Waits until a QUIC server at HOST:PORT answers, for 10 s at most, and RunError then."""
+    """Waits until a QUIC server at HOST:PORT answers. Raises RunError after 10 s."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal():
         raise ScenarioError(f"WAITFORSERVER: {text!r}; needs a host and its port, as in server:443")

@@ -1,4 +1,4 @@
-"""Records of live runs: what entered, with all that is needed to decide it again."""
+"""Records of live runs: entered packets, with everything that a replay needs."""
 
 import hashlib
 import json
@@ -20,14 +20,14 @@ from longpipe.scenario import Scenario
 MAGIC: Final = b"longpipe live record "
 VERSION: Final = 1
 _LENGTH: Final = struct.Struct("<Q")
-# Most bytes of a head: a scenario of 10 000 flows takes 20 MB.
+# Maximum size of a head [byte]; a scenario of 10 000 flows takes 20 MB.
 MOST_HEAD: Final = 256 << 20
 MOST_HOSTS: Final = 10_000
 
 
 @dataclass(frozen=True)
 class Record:
-    """What stands at the head of a record."""
+    """Head of a record."""
 
     file: Path
     scenario: Scenario
@@ -37,12 +37,12 @@ class Record:
     alone: bool
     engine: str
     resolved_json: str
-    # Where the arrivals begin [byte].
+    # Offset of the arrivals [byte].
     offset: int
 
 
 def check_places(record: Path | None, capture: Path | None) -> None:
-    """ScenarioError unless files can be written there; a directory is not made for them."""
+    """Raises ScenarioError unless the files can be written; does not create directories."""
     for option, file in (("--record", record), ("--capture", capture)):
         if file is not None and not file.parent.is_dir():
             raise ScenarioError(f"{option}: {file}: {file.parent} is not there; needs a directory that is")
@@ -51,7 +51,7 @@ def check_places(record: Path | None, capture: Path | None) -> None:
 
 
 def begin(file: Path, plan: Plan, seed: int, *, alone: bool) -> None:
-    """Writes the head of a record, to which arrivals are added."""
+    """Writes the head of a record; arrivals are appended later."""
     head = {
         "engine": _core.__engine__,
         "scenario": json.loads(plan.scenario.to_json()),
@@ -67,7 +67,7 @@ def begin(file: Path, plan: Plan, seed: int, *, alone: bool) -> None:
 
 
 def read(file: Path) -> Record:
-    """The head of a record; ScenarioError if it is none, or one of another version."""
+    """Returns the head of a record. Raises ScenarioError for other files and other versions."""
     try:
         check_regular(file, file.stat().st_mode, "a record")
         will_read(file)
@@ -107,7 +107,7 @@ def read(file: Path) -> Record:
 
 
 def _checked(file: Path, head: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever JSON holds
-    """The head, each of whose fields has its type and range; ScenarioError names the one that has not."""
+    """Checks type and range of each field of a head. Raises ScenarioError with the field."""
     if not isinstance(head, dict):
         raise ScenarioError(f"{file}: head: {shown(head)}; needs that of a record")
     for name, (is_fit, needs) in _FIELDS.items():
@@ -115,7 +115,7 @@ def _checked(file: Path, head: Any) -> dict[str, Any]:  # noqa: ANN401 - whateve
             raise ScenarioError(f"{file}: {name}: missing in its head; needs a whole record")
         if not is_fit(head[name]):
             raise ScenarioError(f"{file}: {name}: {shown(head[name])}; needs {needs}")
-    # Older records have none.
+    # Older records lack this field.
     if "digest" in head and head["digest"] != _digest(head["resolved"]):
         raise ScenarioError(f"{file}: resolved: not what its digest is of; needs a record as it was written")
     return head
@@ -129,7 +129,7 @@ def _are_hosts(value: object) -> bool:
     return isinstance(value, list) and 2 <= len(value) <= MOST_HOSTS and all(isinstance(name, str) for name in value)
 
 
-# Of each field of a head: whether a value is fit, and what it needs.
+# Check and accepted values of each field of a head.
 _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "engine": (lambda value: isinstance(value, str), "the number of an engine, as text"),
     "scenario": (lambda value: isinstance(value, dict), "the fields of a scenario"),
@@ -147,7 +147,7 @@ def _digest(resolved: str) -> str:
 
 @dataclass(frozen=True)
 class Replay:
-    """What a record's packets met, in virtual time; times in seconds."""
+    """Results of a replay in virtual time; times in seconds."""
 
     elapsed_s: float
     entered: int
@@ -155,24 +155,24 @@ class Replay:
     marked: int
     on_path: int
     lost: dict[str, int]
-    # From entry to delivery: the values that shares of the packets do not exceed.
+    # Quantiles of the time from entry to delivery.
     delay_s: dict[str, float | None]
     decisions: str
-    # That of the run that was recorded, None if that was broken off.
+    # Hash of the recorded run; None if it was interrupted.
     recorded_decisions: str | None
     ports: dict[str, Any]
     flows_delivered_bytes: list[int]
 
     @property
     def agrees(self) -> bool:
-        """Whether every decision is that of the recorded run."""
+        """Returns whether all decisions equal those of the recorded run."""
         return self.decisions == self.recorded_decisions
 
 
 def replay(file: str | Path, **changes: object) -> Replay:
-    """The arrivals of a record over its own scenario, or one with dotted fields changed, in virtual time.
+    """Replays a record in virtual time, over its own scenario or one with changed (dotted) fields.
 
-    Raises ScenarioError for a file that is no record, or one of another engine unless something is changed.
+    Raises ScenarioError for a file that is not a record, and for a record of another engine unless fields are changed.
     """
     record = read(Path(file))
     resolved = record.resolved_json

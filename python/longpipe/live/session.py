@@ -1,4 +1,4 @@
-"""A live run: the ends with their commands, and what carries packets between them."""
+"""A live run: ends with their commands, and the thread that carries packets between them."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ _LOOK_S: Final = 0.02
 
 @dataclass(frozen=True)
 class LiveRun:
-    """A live run that is over: the first command's exit status, and what the path can vouch for."""
+    """Result of a live run: exit status of the first command, and certificate of the path."""
 
     status: int
     certificate: Certificate
@@ -41,18 +41,18 @@ def run(
     to_outside: bool = False,
     progress: Callable[[dict[str, Any]], None] | None = None,
 ) -> LiveRun:
-    """Runs commands, by host, until the first of them ends; `progress` hears about once a second how it goes.
+    """Runs commands, by host, until the first of them ends; calls `progress` about once a second.
 
-    With `to_outside` the last host leads to the Internet, by pasta and over IPv4.
+    With `to_outside` the last host is connected to the Internet, by pasta and over IPv4.
 
-    Raises ScenarioError for input that can't be run, and RunError where the machine does not permit it or fails.
+    Raises ScenarioError for invalid input, and RunError if the machine does not permit the run or fails.
     """
     if not commands:
         raise ScenarioError("--at: no command; needs one at least")
     records.check_places(record, capture)
     if to_outside:
         outside.check()
-        # Pasta enters no namespace of root's own.
+        # pasta cannot enter a namespace that root owns.
         settings = replace(settings, as_user=True)
     with contextlib.ExitStack() as stack:
         ends = _open(stack, plan, commands, settings, to_outside=to_outside)
@@ -121,7 +121,7 @@ def _wait(first: End, carrier: Carrier, progress: Callable[[dict[str, Any]], Non
 
 @contextlib.contextmanager
 def _signals_passed_on(ends: Sequence[End]) -> Iterator[None]:
-    """Ctrl-C and SIGTERM go to the commands, a second time to none: then all is killed."""
+    """Context that forwards the first Ctrl-C or SIGTERM to the commands; a second one kills them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""The ends of a live path, as the process that carries the packets sees them."""
+"""Ends of a live path, from the view of the process that carries the packets."""
 
 import contextlib
 import errno
@@ -18,7 +18,7 @@ from longpipe.live.outside import RESOLVER
 
 Outside = Literal["here", "there"]
 
-# How long an end may take to be made, or to end when it is told to.
+# Time limit for creating and for terminating an end [s].
 LONGEST_S: Final = 30.0
 GRACE_S: Final = 2.0
 _WAYS: Final = (
@@ -28,7 +28,7 @@ _WAYS: Final = (
 
 @dataclass
 class End:
-    """A host's namespaces, with the process that holds them."""
+    """Namespaces of a host, with the process that keeps them."""
 
     host: RealHost
     process: subprocess.Popen[bytes]
@@ -39,21 +39,21 @@ class End:
     dropped: int = 0
 
     def start(self) -> None:
-        """Has its command run."""
+        """Starts the command."""
         self.control.send(b"1")
 
     def signal(self, number: int) -> None:
-        """Passes a signal on to its command."""
+        """Sends a signal to the command."""
         if self.process.poll() is None:
             self.process.send_signal(number)
 
     def status(self) -> int | None:
-        """The command's exit status as shells have it; none while it runs."""
+        """Returns the command's exit status as in a shell; None while it runs."""
         code = self.process.poll()
         return None if code is None else code if code >= 0 else 128 - code
 
     def close(self) -> None:
-        """Ends all that runs there, first by SIGTERM; the namespaces go with it."""
+        """Terminates all processes, first by SIGTERM; this removes the namespaces."""
         self.signal(signal.SIGTERM)
         try:
             self.process.wait(GRACE_S)
@@ -78,11 +78,9 @@ def open_end(
     reads: bool,
     outside: Outside | None = None,
 ) -> End:
-    """Makes the namespaces of a host, in which `command` is to run, alone with the terminal if it `reads`.
+    """Creates the namespaces of a host for `command`, which owns the terminal if it `reads`.
 
-    The way to the outside is `outside`: "here", "there", or nowhere.
-
-    RunError where that is not permitted.
+    `outside` is the default route: "here", "there", or None. Raises RunError if it is not permitted.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:

@@ -1,4 +1,4 @@
-"""The time for which the host of a virtual machine ran others while a processor of this one had something to do."""
+"""CPU time that the host of a virtual machine took from it (steal time)."""
 
 import contextlib
 import os
@@ -11,20 +11,20 @@ _STEAL: Final = 8
 
 
 def stolen_s(statistics: Path = STATISTICS) -> float | None:
-    """Since the machine began, of all processors together [s]; None where it isn't counted."""
+    """Returns the steal time of all processors since boot [s]; None if it is not counted."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(statistics.read_text().split("\n", 1)[0].split()[_STEAL]) / os.sysconf("SC_CLK_TCK")
     return None
 
 
 def taken_since(before_s: float | None, statistics: Path = STATISTICS) -> float | None:
-    """What was taken since `stolen_s` was that [s]."""
+    """Returns the steal time since it was `before_s` [s]."""
     now_s = stolen_s(statistics)
     return None if before_s is None or now_s is None else now_s - before_s
 
 
 def shown(taken_s: float | None, elapsed_s: float) -> str:
-    """In words, after others; none where nothing was taken."""
+    """Returns a clause about the steal time; None if there was none."""
     if not taken_s or elapsed_s <= 0:
         return ""
     return f"; the host took {taken_s * 1e3:.0f} ms of their time, {100 * taken_s / elapsed_s:.1f} % of one"
